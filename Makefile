@@ -1,0 +1,75 @@
+# `make` lists the targets. Everything lives in $(VENV); nothing is installed outside it, browser and fonts of the tests aside.
+
+PYTHON  ?= python3
+VENV    ?= .venv
+WORKERS ?= 2
+OUT     ?= runs/en-zh
+BIN     := $(VENV)/bin
+RUNTIME := $(VENV)/.runtime-is-installed
+DEV     := $(VENV)/.dev-is-installed
+
+.DEFAULT_GOAL := help
+.PHONY: help run install dev test test-unit test-browser lint format bench train clean distclean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "  PYTHON=python3.12 chooses another Python (3.11 or newer), PORT=8600 another port for make run"
+
+run: $(RUNTIME) ## set everything up and open the app; the address is printed
+	$(BIN)/streamlit run app.py $(if $(PORT),--server.port=$(PORT))
+
+install: $(RUNTIME) ## set up what the app needs
+
+dev: $(DEV) ## set up what tests, checks and training need
+
+test: $(DEV) ## run all tests, those in Chromium too
+	@sh scripts/browser.sh
+	@$(MAKE) --no-print-directory test-unit test-browser
+
+test-unit: $(DEV) ## run the tests that need no browser
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests --ignore=tests/browser -n $(WORKERS)
+
+test-browser: $(DEV) ## run the tests in Chromium
+	if [ -d tests/browser ]; then $(BIN)/python -m pytest tests/browser; fi
+
+lint: $(DEV) ## style, types, import directions, translations
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python scripts/check_locale.py
+
+format: $(DEV) ## put the code into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(DEV) ## measure, and print ratios
+	$(BIN)/python -m benchmarks
+
+train: $(DEV) ## train a translator: make train PAIRS=train.tsv VALID=valid.tsv [OUT=runs/en-zh]
+	@[ -n "$(PAIRS)" ] && [ -n "$(VALID)" ] || \
+	  { echo "make train needs two TSV files (English, tab, Chinese): make train PAIRS=train.tsv VALID=valid.tsv"; exit 2; }
+	$(BIN)/visformer train --pairs "$(PAIRS)" --valid "$(VALID)" --out "$(OUT)"
+
+clean: ## remove caches and build leftovers
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .benchmarks
+	find . -path "./$(VENV)" -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## remove the environment too
+	rm -rf "$(VENV)"
+
+# Each stamp is newer than what it was made from, so a second run installs nothing.
+
+$(RUNTIME): requirements.txt pyproject.toml
+	@command -v "$(PYTHON)" >/dev/null || \
+	  { echo "$(PYTHON) is not there. Visformer needs Python 3.11 or newer: make $(MAKECMDGOALS) PYTHON=/path/to/python"; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Visformer needs Python 3.11 or newer, and $(PYTHON) is $$("$(PYTHON)" -V 2>&1): make $(MAKECMDGOALS) PYTHON=/path/to/python"; exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear "$(VENV)"
+	$(BIN)/python -m pip install --quiet -r requirements.txt
+	$(BIN)/python -m pip install --quiet --no-deps -e .
+	@touch $@
+
+$(DEV): requirements-dev.txt requirements-train.txt $(RUNTIME)
+	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	@touch $@

@@ -1,0 +1,75 @@
+"""Check the translations: nothing missing, nothing left over, the same placeholders, and compiled as written.
+
+python scripts/check_locale.py
+"""
+
+import sys
+from collections.abc import Iterator
+from gettext import GNUTranslations
+from pathlib import Path
+from string import Formatter
+
+from babel.messages.catalog import Catalog, Message
+from babel.messages.extract import extract_from_file
+from babel.messages.pofile import read_po
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCALE = ROOT / "visformer" / "locale"
+SOURCE_LANGUAGE = "en"
+KEYWORDS = {"_": None, "N_": None, "gettext": None, "ngettext": (1, 2)}
+
+
+def messages_in_code() -> set[str]:
+    """Every message id that the code marks for translation (the singular of a plural)."""
+    files = [ROOT / "app.py", *(ROOT / "pages").rglob("*.py"), *(ROOT / "visformer").rglob("*.py")]
+    found = (m for f in files if f.exists() for m in extract_from_file("python", f, keywords=KEYWORDS))
+    return {_singular(message) for _, message, _, _ in found}
+
+
+def complaints(po: Path, wanted: set[str]) -> Iterator[str]:
+    """What is wrong with one catalogue."""
+    with po.open("rb") as file:
+        catalog = read_po(file, locale=po.parts[-3])
+    held = {_singular(message.id): message for message in catalog if message.id}
+    yield from (f"not in the catalogue: {i!r}" for i in sorted(wanted - held.keys()))
+    yield from (f"no longer in the code: {i!r}" for i in sorted(held.keys() - wanted))
+    for message_id, message in held.items():
+        if message.fuzzy or not all(_translations(message)):
+            yield f"not translated: {message_id!r}"
+        elif any(_fields(text) - _fields(message_id) for text in _translations(message)):
+            yield f"a placeholder that the original lacks: {message_id!r}"
+    yield from _stale(po.with_suffix(".mo"), catalog)
+
+
+def _stale(mo: Path, catalog: Catalog) -> Iterator[str]:
+    if not mo.exists():
+        return
+    with mo.open("rb") as file:
+        compiled = GNUTranslations(file)
+    if any(isinstance(m.id, str) and m.id and m.string and compiled.gettext(m.id) != m.string for m in catalog):
+        yield f"{mo.name} is older than its source: pybabel compile -d {LOCALE.relative_to(ROOT)} -D {mo.stem}"
+
+
+def _singular(message: str | tuple[str, ...] | list[str]) -> str:
+    return message if isinstance(message, str) else message[0]
+
+
+def _translations(message: Message) -> tuple[str, ...]:
+    return (message.string,) if isinstance(message.string, str) else tuple(message.string)
+
+
+def _fields(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+
+
+def main() -> int:
+    """Print every complaint; 1 if there is any."""
+    wanted = messages_in_code()
+    catalogues = [po for po in sorted(LOCALE.glob("*/LC_MESSAGES/*.po")) if po.parts[-3] != SOURCE_LANGUAGE]
+    found = [f"{po.relative_to(ROOT)}: {what}" for po in catalogues for what in complaints(po, wanted)]
+    print("\n".join(found) or f"{len(catalogues)} translated catalogue(s) of {len(wanted)} messages: complete")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
