@@ -1,0 +1,72 @@
+"""Small models with nothing left at its initial 0 or 1, and a way to see what passes their taps."""
+
+import torch
+
+from visformer.config import TransformerConfig
+from visformer.model import taps
+from visformer.model.transformer import Transformer
+
+VOCAB = 23
+SIZES = {
+    "src_vocab": VOCAB,
+    "tgt_vocab": 19,
+    "d_model": 12,
+    "n_heads": 3,
+    "n_encoder_layers": 2,
+    "n_decoder_layers": 3,
+    "d_ff": 20,
+}
+
+
+def randomise(module, *, seed=0, std=0.4):
+    """Give every parameter random numbers: a LayerNorm at 1 and 0, or a zero bias, would hide a swap."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+            centre = 1.0 if parameter.dim() == 1 and name.endswith("weight") else 0.0  # a LayerNorm's gain
+            parameter.copy_(centre + std * noise)
+    return module
+
+
+def build(*, seed=0, std=0.4, dtype=torch.float32, **changes):
+    """A small Transformer in eval mode with random weights, biases and norms."""
+    model = Transformer(TransformerConfig(**{**SIZES, **changes}))
+    return randomise(model, seed=seed, std=std).to(dtype).eval()
+
+
+def ids(batch, length, *, vocab=19, seed=0):
+    """Token ids without padding, (batch, length)."""
+    return torch.randint(1, vocab, (batch, length), generator=torch.Generator().manual_seed(seed))
+
+
+def run(model, *args):
+    """One forward pass without gradients."""
+    with torch.no_grad():
+        return model(*args)
+
+
+def record(model, *args):
+    """Logits, and everything that was tapped on the way as a list of (name, tensor)."""
+    seen = []
+
+    def visit(name, tensor):
+        seen.append((name, tensor.clone()))
+        return tensor
+
+    with taps.session(visit):
+        logits = run(model, *args)
+    return logits, seen
+
+
+def edit(model, changes, *args):
+    """Logits and tapped tensors of a pass in which ``changes[name](tensor)`` replaces the named tensors."""
+    seen = {}
+
+    def visit(name, tensor):
+        seen[name] = changes[name](tensor) if name in changes else tensor
+        return seen[name]
+
+    with taps.session(visit):
+        logits = run(model, *args)
+    return logits, seen

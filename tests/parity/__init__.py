@@ -1,0 +1,1 @@
+"""The model against independent implementations, whole tensors."""

@@ -1,0 +1,179 @@
+"""The one attention function against torch's own and against the formulas in NumPy."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from visformer import formulas
+from visformer.errors import ShapeError, VisformerError
+from visformer.model.attention import attention
+from visformer.model.masks import causal_mask
+
+TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5}
+SHAPES = {
+    "heads": ((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 6)),
+    "one head": ((5, 4), (7, 4), (7, 4)),
+    "one query": ((2, 3, 1, 8), (2, 3, 7, 8), (2, 3, 7, 8)),
+    "odd width": ((1, 1, 4, 3), (1, 1, 4, 3), (1, 1, 4, 5)),
+}
+MASKS = ("none", "causal", "padding", "random")
+
+
+def tensors(name, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(3)
+    return [2 * torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype) for shape in SHAPES[name]]
+
+
+def make_mask(kind, query, key):
+    n, m = query.shape[-2], key.shape[-2]
+    if kind == "none":
+        return None
+    if kind == "causal":
+        return causal_mask(max(n, m))[:n, :m]
+    if kind == "padding":
+        return torch.arange(m).expand(*query.shape[:-2], 1, m) < m - 2
+    full = torch.rand(*query.shape[:-2], n, m, generator=torch.Generator().manual_seed(4)) < 0.5
+    full[..., 0] = True  # torch gives NaN for a row that may attend to nothing
+    return full
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+@pytest.mark.parametrize("kind", MASKS)
+@pytest.mark.parametrize("shapes", SHAPES)
+def test_equals_torch(shapes, kind, dtype):
+    query, key, value = tensors(shapes, dtype)
+    mask = make_mask(kind, query, key)
+    output, _ = attention(query, key, value, mask=mask)
+    expected = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    torch.testing.assert_close(output, expected, rtol=0, atol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("kind", MASKS)
+@pytest.mark.parametrize("shapes", SHAPES)
+def test_equals_the_formulas(shapes, kind):
+    query, key, value = tensors(shapes)
+    mask = make_mask(kind, query, key)
+    output, pattern = attention(query, key, value, mask=mask)
+    expected, expected_pattern = formulas.attention(query, key, value, mask=None if mask is None else mask.numpy())
+    np.testing.assert_allclose(pattern.numpy(), expected_pattern, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(output.numpy(), expected, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_a_row_that_may_attend_to_nothing_is_zeros(dtype):
+    query, key, value = (t.requires_grad_() for t in tensors("heads", dtype))
+    mask = torch.ones(2, 1, 5, 7, dtype=torch.bool)
+    mask[0, :, 2], mask[1] = False, False
+    output, pattern = attention(query, key, value, mask=mask)
+    nothing = ~mask.any(-1).expand(2, 3, 5)
+    assert (pattern[nothing] == 0).all() and (output[nothing] == 0).all()
+    torch.testing.assert_close(
+        pattern[~nothing].sum(-1), torch.ones(12, dtype=dtype), rtol=0, atol=1e-2 if dtype.itemsize == 2 else 1e-6
+    )
+    output.square().sum().backward()
+    for leaf in (query, key, value):
+        assert leaf.grad.isfinite().all()
+    assert (query.grad[nothing] == 0).all() and query.grad[~nothing].abs().sum() > 0
+    assert (value.grad[1] == 0).all()
+
+
+def test_masked_keys_have_no_weight_at_all():
+    query, key, value = tensors("heads", torch.float32)
+    mask = make_mask("random", query, key)
+    _, pattern = attention(query * 100, key, value, mask=mask)
+    assert (pattern[~mask] == 0).all()
+
+
+def test_a_plain_function_sees_every_step_in_order():
+    query, key, value = tensors("heads")
+    seen = {}
+
+    def tap(name, tensor):
+        seen[name] = tensor
+        return tensor
+
+    output, pattern = attention(query, key, value, mask=causal_mask(7)[:5], tap=tap)
+    assert list(seen) == ["scores", "mask", "pattern", "heads"]
+    assert seen["heads"] is output and seen["pattern"] is pattern
+    torch.testing.assert_close(seen["scores"], query @ key.mT / 2, rtol=0, atol=1e-14)
+    assert seen["mask"].dtype == torch.bool and seen["mask"].shape == (2, 3, 5, 7)
+    assert torch.equal(seen["mask"][1, 2], causal_mask(7)[:5])
+
+
+def test_without_a_mask_the_tap_sees_that_everything_may():
+    query, key, value = tensors("heads")
+    masks = []
+    attention(query, key, value, tap=lambda name, t: masks.append(t) or t if name == "mask" else t)
+    assert len(masks) == 1 and masks[0].shape == (2, 3, 5, 7) and masks[0].all()
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_looking_changes_no_bit(masked):
+    query, key, value = tensors("heads", torch.float32)
+    mask = causal_mask(7)[:5] if masked else None
+    plain = attention(query, key, value, mask=mask)
+    watched = attention(query, key, value, mask=mask, tap=lambda name, t: t)
+    assert torch.equal(plain[0], watched[0]) and torch.equal(plain[1], watched[1])
+
+
+def _change(wanted, function):
+    return lambda name, tensor: function(tensor) if name == wanted else tensor
+
+
+def test_a_changed_pattern_changes_the_output():
+    query, key, value = tensors("heads")
+    uniform = torch.full((2, 3, 5, 7), 1 / 7, dtype=torch.float64)
+    output, pattern = attention(query, key, value, tap=_change("pattern", lambda t: uniform))
+    assert pattern is uniform
+    torch.testing.assert_close(output, value.mean(-2, keepdim=True).expand(2, 3, 5, 6), rtol=0, atol=1e-12)
+
+
+def test_changed_scores_change_pattern_and_output():
+    query, key, value = tensors("heads")
+    output, pattern = attention(query, key, value, tap=_change("scores", torch.zeros_like))
+    torch.testing.assert_close(pattern, torch.full_like(pattern, 1 / 7))
+    torch.testing.assert_close(output, value.mean(-2, keepdim=True).expand(2, 3, 5, 6))
+
+
+def test_a_changed_mask_changes_pattern_and_output():
+    query, key, value = tensors("heads")
+    only_last = (torch.arange(7) == 6).expand(2, 3, 5, 7)
+    output, pattern = attention(query, key, value, tap=_change("mask", lambda t: only_last))
+    assert torch.equal(pattern, only_last.double())
+    torch.testing.assert_close(output, value[..., -1:, :].expand(2, 3, 5, 6), rtol=0, atol=0)
+
+
+def test_changed_heads_are_the_output():
+    query, key, value = tensors("heads")
+    output, _ = attention(query, key, value, tap=_change("heads", torch.zeros_like))
+    assert output.shape == (2, 3, 5, 6) and (output == 0).all()
+
+
+def test_widths_that_do_not_fit():
+    with pytest.raises(ShapeError, match=r"\(2, 3\), \(3, 2\) and \(3, 2\)"):
+        attention(torch.zeros(2, 3), torch.zeros(3, 2), torch.zeros(3, 2))
+
+
+def test_lengths_that_do_not_fit():
+    with pytest.raises(ShapeError, match=r"\(4, 2\)"):
+        attention(torch.zeros(5, 2), torch.zeros(3, 2), torch.zeros(4, 2))
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        torch.ones(3, 3, dtype=torch.bool),
+        torch.ones(2, 3, 4, dtype=torch.bool),
+        torch.ones(3, 4),
+        torch.ones(3, 4, dtype=torch.int64),
+    ],
+    ids=["sizes", "more dimensions", "float", "int"],
+)
+def test_masks_that_do_not_fit(mask):
+    query, key = torch.zeros(3, 2), torch.zeros(4, 2)
+    with pytest.raises(ShapeError, match="mask"):
+        attention(query, key, key, mask=mask)
+    with pytest.raises(ShapeError, match="mask"):
+        formulas.attention(query, key, key, mask=mask.numpy())
+    assert issubclass(ShapeError, VisformerError) and issubclass(ShapeError, ValueError)

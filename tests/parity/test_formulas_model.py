@@ -1,0 +1,149 @@
+"""A whole forward pass, written a second time in NumPy with the formulas: every tapped tensor must be equal."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from tests.model.support import build, ids, record
+from visformer import formulas
+from visformer.model.embedding import sinusoidal_encoding
+
+TOLERANCE = 1e-10
+
+
+class Reference:
+    """Section 3 in NumPy float64, from the model's own weights; ``seen`` holds what the taps should show."""
+
+    def __init__(self, model):
+        self.config, self.seen = model.config, {}
+        # The weights of layer i live under "encoder.layers.i", its tensors are named "encoder.i".
+        state = model.state_dict().items()
+        self.weights = {name.replace(".layers.", "."): tensor.double().numpy() for name, tensor in state}
+
+    def keep(self, name, value):
+        self.seen[name] = value
+        return value
+
+    def linear(self, name, x):
+        return x @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
+
+    def norm(self, name, x):
+        gain, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
+        return formulas.layer_norm(x, gain=gain, bias=bias, eps=self.config.layer_norm_eps)
+
+    def embed(self, side, ids):
+        d_model = self.config.d_model
+        table = self.weights[f"{side}_embedding.token.weight"]
+        embed = self.keep(f"{side}.embed", table[ids] * math.sqrt(d_model))
+        position = self.weights.get(f"{side}_embedding.position")
+        position = formulas.sinusoidal_encoding(ids.shape[1], d_model) if position is None else position[: ids.shape[1]]
+        return self.keep(f"{side}.input", embed + self.keep(f"{side}.position", position))
+
+    def split(self, x):
+        batch, length, _ = x.shape
+        return x.reshape(batch, length, self.config.n_heads, -1).transpose(0, 2, 1, 3)
+
+    def attend(self, name, x, source, mask):
+        q = self.keep(f"{name}.q", self.split(self.linear(f"{name}.w_q", x)))
+        k = self.keep(f"{name}.k", self.split(self.linear(f"{name}.w_k", source)))
+        v = self.keep(f"{name}.v", self.split(self.linear(f"{name}.w_v", source)))
+        self.keep(f"{name}.scores", np.einsum("bhqd,bhkd->bhqk", q, k) / math.sqrt(self.config.d_k))
+        self.keep(f"{name}.mask", np.broadcast_to(mask, self.seen[f"{name}.scores"].shape))
+        heads, pattern = formulas.attention(q, k, v, mask=mask)
+        self.keep(f"{name}.pattern", pattern)
+        concat = np.concatenate(list(self.keep(f"{name}.heads", heads).transpose(1, 0, 2, 3)), axis=-1)
+        return self.keep(f"{name}.out", self.linear(f"{name}.w_o", concat))
+
+    def feed(self, name, x):
+        inner = self.linear(f"{name}.w_1", x)
+        eye, zero = np.eye(inner.shape[-1]), np.zeros(inner.shape[-1])
+        self.keep(
+            f"{name}.hidden",
+            formulas.feed_forward(inner, eye, b_1=zero, w_2=eye, b_2=zero, activation=self.config.activation),
+        )
+        return self.keep(
+            f"{name}.out",
+            formulas.feed_forward(
+                x,
+                self.weights[f"{name}.w_1.weight"].T,
+                b_1=self.weights[f"{name}.w_1.bias"],
+                w_2=self.weights[f"{name}.w_2.weight"].T,
+                b_2=self.weights[f"{name}.w_2.bias"],
+                activation=self.config.activation,
+            ),
+        )
+
+    def add(self, layer, x, sublayer, sum_name, norm_name, resid_name):
+        norm = f"{layer}.{norm_name}"
+        if self.config.norm == "pre":
+            x = self.keep(f"{layer}.{sum_name}", x + sublayer(self.keep(norm, self.norm(norm, x))))
+        else:
+            x = self.keep(norm, self.norm(norm, self.keep(f"{layer}.{sum_name}", x + sublayer(x))))
+        return self.keep(f"{layer}.{resid_name}", x)
+
+    def stack(self, stack, x, n_layers, self_mask, memory=None, cross_mask=None):
+        for i in range(n_layers):
+            layer = f"{stack}.{i}"
+            self.keep(f"{layer}.resid_pre", x)
+
+            def self_attn(y, layer=layer):
+                return self.attend(f"{layer}.self_attn", y, y, self_mask)
+
+            def cross_attn(y, layer=layer):
+                return self.attend(f"{layer}.cross_attn", y, memory, cross_mask)
+
+            def feed(y, layer=layer):
+                return self.feed(f"{layer}.ffn", y)
+
+            x = self.add(layer, x, self_attn, "attn_sum", "norm_self", "resid_self")
+            if memory is not None:
+                x = self.add(layer, x, cross_attn, "cross_sum", "norm_cross", "resid_cross")
+            x = self.add(layer, x, feed, "ffn_sum", "norm_ffn", "resid_post")
+        if self.config.has_final_norm:
+            x = self.norm(f"{stack}.norm", x)
+        return self.keep(f"{stack}.out", x)
+
+    def run(self, src_ids, tgt_ids):
+        src_keys = formulas.padding_mask(src_ids)
+        self_mask = formulas.causal_mask(tgt_ids.shape[1]) & formulas.padding_mask(tgt_ids)
+        memory = self.stack("encoder", self.embed("src", src_ids), self.config.n_encoder_layers, src_keys)
+        y = self.embed("tgt", tgt_ids)
+        y = self.stack("decoder", y, self.config.n_decoder_layers, self_mask, memory, src_keys)
+        self.keep("logits", y @ self.weights["output.weight"].T)
+        return self.seen
+
+
+def padded(tensor, lengths):
+    for row, length in enumerate(lengths):
+        tensor[row, length:] = 0
+    return tensor
+
+
+@pytest.mark.parametrize("position", ["sinusoidal", "learned"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("is_padded", [False, True], ids=["full", "padded"])
+@pytest.mark.parametrize(("norm", "final_norm"), [("post", None), ("pre", None), ("post", True), ("pre", False)])
+def test_every_tapped_tensor_equals_the_formulas(norm, final_norm, is_padded, activation, position):
+    model = build(
+        dtype=torch.float64, norm=norm, final_norm=final_norm, activation=activation, position=position, max_len=9
+    )
+    src, tgt = ids(3, 7), ids(3, 5)
+    if is_padded:
+        src, tgt = padded(src, (7, 3, 0)), padded(tgt, (2, 5, 1))
+    expected = Reference(model).run(src.numpy(), tgt.numpy())
+    _, seen = record(model, src, tgt)
+    got = dict(seen)
+    assert sorted(got) == sorted(expected)
+    for name, value in expected.items():
+        assert got[name].shape == value.shape, name
+        np.testing.assert_allclose(got[name].numpy(), value, rtol=0, atol=TOLERANCE, err_msg=name)
+
+
+@pytest.mark.parametrize("d_model", [1, 4, 7, 128])
+def test_positions_equal_the_formulas(d_model):
+    table = sinusoidal_encoding(600, d_model, dtype=torch.float64)
+    np.testing.assert_allclose(table.numpy(), formulas.sinusoidal_encoding(600, d_model), rtol=0, atol=1e-12)
+    rounded = sinusoidal_encoding(600, d_model)
+    assert rounded.dtype == torch.float32 and torch.equal(rounded, table.float())

@@ -1,0 +1,315 @@
+"""Whole tensors against ``torch.nn.Transformer``, which shares no code with ours."""
+
+import warnings
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from tests.model.support import ids, randomise
+from visformer.errors import ConfigError
+from visformer.model import taps
+from visformer.model.masks import causal_mask, padding_mask
+from visformer.model.transformer import Transformer
+
+BATCH, SRC, TGT, D_MODEL, HEADS = 3, 7, 5, 24, 3
+TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}
+SIZES = {
+    "d_model": D_MODEL,
+    "nhead": HEADS,
+    "num_encoder_layers": 2,
+    "num_decoder_layers": 3,
+    "dim_feedforward": 40,
+    "layer_norm_eps": 1e-3,
+}
+
+
+@pytest.fixture(autouse=True)
+def _slow_path():
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    yield
+    torch.backends.mha.set_fastpath_enabled(before)
+
+
+def make(**changes):
+    """A ``torch.nn.Transformer`` in eval mode with no weight at its initial value."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="enable_nested_tensor is True")
+        theirs = nn.Transformer(**{**SIZES, **changes})
+    return randomise(theirs, seed=1, std=0.2).eval()
+
+
+def copy(theirs, **changes):
+    return Transformer.from_torch(theirs, **{"src_vocab": 11, "tgt_vocab": 13, **changes})
+
+
+def inputs(dtype, padded):
+    """Embedded source and target, and which of their positions are tokens."""
+    generator = torch.Generator().manual_seed(2)
+    x = torch.randn(BATCH, SRC, D_MODEL, generator=generator, dtype=torch.float64).to(dtype)
+    y = torch.randn(BATCH, TGT, D_MODEL, generator=generator, dtype=torch.float64).to(dtype)
+    src_ids, tgt_ids = ids(BATCH, SRC), ids(BATCH, TGT)
+    if padded:
+        src_ids[1, 4:], src_ids[2, 1:] = 0, 0
+        tgt_ids[0, 3:], tgt_ids[2, 1:] = 0, 0
+    return x, y, src_ids, tgt_ids
+
+
+def run_theirs(theirs, x, y, src_ids, tgt_ids):
+    """Every layer's output and the two ends, all (batch, token, d_model). torch's masks mean the reverse."""
+    if not theirs.batch_first:
+        x, y = x.transpose(0, 1), y.transpose(0, 1)
+    seen, handles = {}, []
+
+    def keep(name):
+        def hook(module, args, output):
+            seen[name] = output if theirs.batch_first else output.transpose(0, 1)
+
+        return hook
+
+    for stack in ("encoder", "decoder"):
+        module = getattr(theirs, stack)
+        handles.append(module.register_forward_hook(keep(f"{stack}.out")))
+        for i, layer in enumerate(module.layers):
+            handles.append(layer.register_forward_hook(keep(f"{stack}.{i}.resid_post")))
+    with torch.no_grad():
+        theirs(
+            x,
+            y,
+            tgt_mask=~causal_mask(TGT),
+            src_key_padding_mask=src_ids == 0,
+            tgt_key_padding_mask=tgt_ids == 0,
+            memory_key_padding_mask=src_ids == 0,
+        )
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+def run_ours(ours, x, y, src_ids, tgt_ids):
+    seen = {}
+
+    def visit(name, tensor):
+        assert name not in seen
+        seen[name] = tensor
+        return tensor
+
+    with taps.session(visit), torch.no_grad():
+        memory = ours.encoder(x, mask=padding_mask(src_ids))
+        out = ours.decoder(
+            y, memory, self_mask=causal_mask(TGT) & padding_mask(tgt_ids), cross_mask=padding_mask(src_ids)
+        )
+    torch.testing.assert_close(seen["encoder.out"], memory, rtol=0, atol=0)
+    torch.testing.assert_close(seen["decoder.out"], out, rtol=0, atol=0)
+    return seen
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+@pytest.mark.parametrize("batch_first", [True, False], ids=["batch_first", "token_first"])
+@pytest.mark.parametrize("padded", [False, True], ids=["full", "padded"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])
+def test_every_layer_equals_torch(norm_first, activation, padded, batch_first, dtype):
+    theirs = make(norm_first=norm_first, activation=activation, batch_first=batch_first, dtype=dtype)
+    given = inputs(dtype, padded)
+    expected, got = run_theirs(theirs, *given), run_ours(copy(theirs), *given)
+    assert len(expected) == 2 + 3 + 2
+    for name, tensor in expected.items():
+        assert tensor.abs().max() > 0.1
+        torch.testing.assert_close(got[name], tensor, rtol=0, atol=TOLERANCE[dtype], msg=lambda m, n=name: f"{n}: {m}")
+
+
+@pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])
+def test_without_any_mask_too(norm_first):
+    theirs = make(norm_first=norm_first, batch_first=True, dtype=torch.float64)
+    x, y, *_ = inputs(torch.float64, padded=False)
+    ours = copy(theirs)
+    with torch.no_grad():
+        torch.testing.assert_close(ours.decoder(y, ours.encoder(x)), theirs(x, y), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])
+@pytest.mark.parametrize("part", ["encoder.1.self_attn", "decoder.2.self_attn", "decoder.1.cross_attn"])
+def test_patterns_equal_torch(part, norm_first):
+    theirs = make(norm_first=norm_first, batch_first=True, dtype=torch.float64)
+    given = inputs(torch.float64, padded=True)
+    _, _, src_ids, tgt_ids = given
+    got = run_ours(copy(theirs), *given)
+    stack, i, kind = part.split(".")
+    layer = getattr(theirs, stack).layers[int(i)]
+    before = f"{stack}.{i}." + {"self_attn": "resid_pre", "cross_attn": "resid_self"}[kind]
+    x = got[before]
+    if norm_first:
+        x = (layer.norm1 if kind == "self_attn" else layer.norm2)(x)
+    source, keys = (x, src_ids if stack == "encoder" else tgt_ids)
+    if kind == "cross_attn":
+        source, keys = got["encoder.out"], src_ids
+    attn = layer.self_attn if kind == "self_attn" else layer.multihead_attn
+    causal = ~causal_mask(TGT) if part.startswith("decoder") and kind == "self_attn" else None
+    with torch.no_grad():
+        out, pattern = attn(
+            x,
+            source,
+            source,
+            key_padding_mask=keys == 0,
+            attn_mask=causal,
+            need_weights=True,
+            average_attn_weights=False,
+        )
+    torch.testing.assert_close(got[f"{part}.pattern"], pattern, rtol=0, atol=1e-10)
+    torch.testing.assert_close(got[f"{part}.out"], out, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])
+def test_gradients_equal_torch(norm_first):
+    theirs = make(norm_first=norm_first, batch_first=True, dtype=torch.float64)
+    x, y, src_ids, tgt_ids = inputs(torch.float64, padded=True)
+    ours = copy(theirs)
+    leaf_theirs, leaf_ours = x.clone().requires_grad_(), x.clone().requires_grad_()
+    cross, self_mask = padding_mask(src_ids), causal_mask(TGT) & padding_mask(tgt_ids)
+    out = ours.decoder(y, ours.encoder(leaf_ours, mask=cross), self_mask=self_mask, cross_mask=cross)
+    out.square().sum().backward()
+    out = theirs(
+        leaf_theirs,
+        y,
+        tgt_mask=~causal_mask(TGT),
+        src_key_padding_mask=src_ids == 0,
+        tgt_key_padding_mask=tgt_ids == 0,
+        memory_key_padding_mask=src_ids == 0,
+    )
+    out.square().sum().backward()
+    torch.testing.assert_close(leaf_ours.grad, leaf_theirs.grad, rtol=1e-9, atol=1e-9)
+
+
+def test_from_torch_keeps_what_it_found():
+    theirs = make(dtype=torch.float64, dropout=0.25, norm_first=True, activation=F.gelu)
+    ours = copy(theirs)
+    config = ours.config
+    assert (config.src_vocab, config.tgt_vocab) == (11, 13)
+    assert (config.d_model, config.n_heads, config.d_ff) == (D_MODEL, HEADS, 40)
+    assert (config.n_encoder_layers, config.n_decoder_layers) == (2, 3)
+    assert (config.norm, config.activation, config.layer_norm_eps, config.dropout) == ("pre", "gelu", 1e-3, 0.25)
+    assert config.final_norm is True
+    assert {p.dtype for p in ours.parameters()} == {torch.float64}
+    assert not ours.training and not ours.encoder.layers[0].training
+    assert copy(theirs.train()).training
+    assert all(m.p == 0.25 for m in ours.modules() if isinstance(m, nn.Dropout))
+    with torch.no_grad():
+        logits = ours(ids(2, 4, vocab=11), ids(2, 3, vocab=13))
+    assert logits.shape == (2, 3, 13) and logits.dtype == torch.float64
+
+
+def test_from_torch_shares_no_storage():
+    theirs = make()
+    ours = copy(theirs)
+    used = {p.data_ptr() for p in theirs.parameters()}
+    assert used.isdisjoint(p.data_ptr() for p in ours.parameters())
+
+
+@pytest.mark.parametrize("activation", [nn.ReLU(), nn.GELU(), F.relu, F.gelu], ids=str)
+def test_from_torch_knows_relu_and_gelu_in_every_form(activation):
+    theirs = make(batch_first=True, dtype=torch.float64)
+    for layer in [*theirs.encoder.layers, *theirs.decoder.layers]:
+        layer.activation = activation
+    given = inputs(torch.float64, padded=True)
+    expected, got = run_theirs(theirs, *given), run_ours(copy(theirs), *given)
+    torch.testing.assert_close(got["decoder.out"], expected["decoder.out"], rtol=0, atol=1e-10)
+
+
+def test_from_torch_copies_what_torch_runs_not_what_it_was_asked_for():
+    """Where torch's decoder layers forget an activation given as a module, the copy says so, or does the same."""
+    theirs = make(activation=nn.GELU(), batch_first=True, dtype=torch.float64)
+    given = inputs(torch.float64, padded=False)
+    if theirs.decoder.layers[0].activation is F.relu:
+        with pytest.raises(ConfigError, match="activation must be the same everywhere"):
+            copy(theirs)
+    else:
+        expected, got = run_theirs(theirs, *given), run_ours(copy(theirs), *given)
+        torch.testing.assert_close(got["decoder.out"], expected["decoder.out"], rtol=0, atol=1e-10)
+
+
+def _with(change, **sizes):
+    theirs = make(**sizes)
+    change(theirs)
+    return theirs
+
+
+def _drop_encoder_norm(theirs):
+    theirs.encoder.norm = None
+
+
+def _drop_decoder_norm(theirs):
+    theirs.decoder.norm = None
+
+
+def _final_norm_without_weight(theirs):
+    theirs.decoder.norm = nn.LayerNorm(D_MODEL, elementwise_affine=False)
+
+
+def _other_heads(theirs):
+    theirs.decoder.layers[1] = nn.TransformerDecoderLayer(D_MODEL, 4, 40, layer_norm_eps=1e-3)
+
+
+def _other_eps(theirs):
+    theirs.encoder.layers[1].norm2.eps = 0.5
+
+
+def _other_final_eps(theirs):
+    theirs.encoder.norm.eps = 0.5
+
+
+def _other_dropout(theirs):
+    theirs.decoder.layers[0].dropout3.p = 0.5
+
+
+def _other_norm_place(theirs):
+    theirs.encoder.layers[0].norm_first = True
+
+
+def _other_activation(theirs):
+    theirs.encoder.layers[1].activation = torch.tanh
+
+
+class _OwnLayer(nn.TransformerEncoderLayer):
+    pass
+
+
+def _own_layer(theirs):
+    theirs.encoder.layers[1] = _OwnLayer(D_MODEL, HEADS, 40, layer_norm_eps=1e-3)
+
+
+CANNOT = {
+    "no Transformer": (lambda: nn.Linear(2, 2), "Linear"),
+    "callable": (lambda: make(activation=torch.tanh), "tanh"),
+    "lambda": (lambda: make(activation=lambda h: h.relu()), "lambda"),
+    "tanh gelu": (lambda: make(activation=nn.GELU(approximate="tanh")), "GELU"),
+    "leaky": (lambda: make(activation=nn.LeakyReLU()), "LeakyReLU"),
+    "one activation": (lambda: _with(_other_activation), "encoder.layers.1"),
+    "no bias": (lambda: make(bias=False), "bias=True"),
+    "custom encoder": (lambda: make(custom_encoder=nn.Identity()), "Identity"),
+    "custom decoder": (lambda: make(custom_decoder=nn.Identity()), "Identity"),
+    "own layer": (lambda: _with(_own_layer), "_OwnLayer"),
+    "no encoder norm": (lambda: _with(_drop_encoder_norm), "encoder.norm"),
+    "no decoder norm": (lambda: _with(_drop_decoder_norm), "decoder.norm"),
+    "bare final norm": (lambda: _with(_final_norm_without_weight), "decoder.norm"),
+    "heads": (lambda: _with(_other_heads), "n_heads.*3.*4"),
+    "eps": (lambda: _with(_other_eps), "layer_norm_eps.*0.5"),
+    "final eps": (lambda: _with(_other_final_eps), "layer_norm_eps.*0.5"),
+    "dropout": (lambda: _with(_other_dropout), "dropout.*0.5"),
+    "norm place": (lambda: _with(_other_norm_place), "norm"),
+    "no layers": (lambda: make(num_encoder_layers=0, num_decoder_layers=0), "no layers"),
+}
+
+
+@pytest.mark.parametrize("name", CANNOT)
+def test_from_torch_refuses_what_it_cannot_copy(name):
+    given, message = CANNOT[name]
+    with pytest.raises(ConfigError, match=message):
+        copy(given())
+
+
+def test_from_torch_refuses_a_bad_vocabulary():
+    with pytest.raises(ConfigError, match="src_vocab=0"):
+        copy(make(), src_vocab=0)

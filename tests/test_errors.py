@@ -1,0 +1,21 @@
+import pickle
+
+from visformer.errors import MissingTensor, TextError, VisformerError
+
+
+def test_an_error_speaks_the_visitors_language():
+    error = TextError("{given} tokens, limit {limit}.", given=9, limit=5)
+    assert str(error) == "9 tokens, limit 5."
+    assert error.localized(lambda message: message.replace("tokens, limit", "个词元，上限")) == "9 个词元，上限 5."
+
+
+def test_braces_in_a_visitors_text_are_text():
+    error = VisformerError("No {name!r}.", name="{0} {x}")
+    assert str(error) == "No '{0} {x}'."
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.params, type(again)) == (str(error), error.params, VisformerError)
+
+
+def test_a_missing_tensor_is_a_key_error_with_a_plain_message():
+    assert str(MissingTensor("No {name}.", name="x")) == "No x."
+    assert isinstance(MissingTensor("x"), KeyError)

@@ -1,0 +1,110 @@
+"""What a Transformer is made of: one frozen dataclass that validates itself."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from visformer.errors import N_, ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig:
+    """The sizes and choices of "Attention Is All You Need" (table 3), base model by default.
+
+    Args:
+        src_vocab: number of source token ids; id 0 is padding.
+        tgt_vocab: number of target token ids; id 0 is padding.
+        d_model: width of every vector between layers.
+        n_heads: attention heads per layer; must divide d_model.
+        n_encoder_layers: encoder blocks.
+        n_decoder_layers: decoder blocks.
+        d_ff: inner width of the feed-forward networks.
+        dropout: probability in [0, 1), on each sublayer's output and on the embedded input (section 5.4).
+        max_len: number of positions of a learned position table; sinusoids have no limit.
+        norm: "post" normalises each sum (the paper), "pre" each sublayer's input.
+        final_norm: one more LayerNorm at the end of each stack; None: only with pre-norm.
+        layer_norm_eps: added to the variance inside the square root.
+        position: "sinusoidal" (section 3.5) or "learned" (a table).
+        activation: of the feed-forward network; the paper uses "relu".
+        tie_embeddings: share the target embedding with the output projection (section 3.4), and the source
+            embedding too where both vocabularies are of one size, hence one vocabulary.
+
+    Raises:
+        ConfigError: a value out of its range; the message names it.
+    """
+
+    src_vocab: int
+    tgt_vocab: int
+    d_model: int = 512
+    n_heads: int = 8
+    n_encoder_layers: int = 6
+    n_decoder_layers: int = 6
+    d_ff: int = 2048
+    dropout: float = 0.1
+    max_len: int = 512
+    norm: Literal["post", "pre"] = "post"
+    final_norm: bool | None = None
+    layer_norm_eps: float = 1e-5
+    position: Literal["sinusoidal", "learned"] = "sinusoidal"
+    activation: Literal["relu", "gelu"] = "relu"
+    tie_embeddings: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("src_vocab", "tgt_vocab", "d_model", "n_heads", "d_ff", "max_len"):
+            self._require_int(name, least=1)
+        for name in ("n_encoder_layers", "n_decoder_layers"):
+            self._require_int(name, least=0)
+        if self.d_model % self.n_heads:
+            raise ConfigError(
+                N_("d_model={d_model} cannot be divided among n_heads={n_heads}: choose a divisor of d_model."),
+                d_model=self.d_model,
+                n_heads=self.n_heads,
+            )
+        self._require_choice("norm", ("post", "pre"))
+        self._require_choice("position", ("sinusoidal", "learned"))
+        self._require_choice("activation", ("relu", "gelu"))
+        self._require_choice("final_norm", (True, False, None))
+        self._require_choice("tie_embeddings", (True, False))
+        for name in ("dropout", "layer_norm_eps"):
+            self._require_number(name)
+        if not 0.0 <= self.dropout < 1.0:
+            raise ConfigError(N_("dropout={value} is no probability in [0, 1)."), value=self.dropout)
+        if not 0.0 < self.layer_norm_eps < math.inf:
+            raise ConfigError(N_("layer_norm_eps={value} must be finite and above 0."), value=self.layer_norm_eps)
+
+    @property
+    def d_k(self) -> int:
+        """Width of one head's queries and keys (and values): d_model / n_heads."""
+        return self.d_model // self.n_heads
+
+    @property
+    def has_final_norm(self) -> bool:
+        """Whether each stack ends with a LayerNorm of its own."""
+        return self.norm == "pre" if self.final_norm is None else self.final_norm
+
+    @property
+    def ties_all_three(self) -> bool:
+        """Whether source embedding, target embedding and output projection are one matrix."""
+        return self.tie_embeddings and self.src_vocab == self.tgt_vocab
+
+    def _require_int(self, name: str, *, least: int) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise ConfigError(
+                N_("{name}={value!r} must be a whole number of at least {least}."), name=name, value=value, least=least
+            )
+
+    def _require_number(self, name: str) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            raise ConfigError(N_("{name}={value!r} must be a number."), name=name, value=value)
+
+    def _require_choice(self, name: str, choices: tuple[str | bool | None, ...]) -> None:
+        value = getattr(self, name)
+        if not any(type(value) is type(choice) and value == choice for choice in choices):
+            raise ConfigError(
+                N_("{name}={value!r} is not known: choose one of {choices}."),
+                name=name,
+                value=value,
+                choices=", ".join(map(str, choices)),
+            )

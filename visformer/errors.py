@@ -1,0 +1,72 @@
+"""The errors a caller or a visitor can meet. Each holds an English message id and its parameters.
+
+The id is a gettext message id (a ``str.format`` template), so that a page can show the same error in the
+visitor's language: ``error.localized(translations.gettext)``.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+
+def N_(message: str) -> str:
+    """Mark a message for translation without translating it (gettext's usual name)."""
+    return message
+
+
+class VisformerError(ValueError):
+    """The family. The message says what was given and what to do about it."""
+
+    def __init__(self, message_id: str, **params: object) -> None:
+        super().__init__(message_id.format(**params))
+        self.message_id = message_id
+        self.params = params
+
+    def localized(self, gettext: Callable[[str], str]) -> str:
+        """The message through ``gettext``, in the visitor's language."""
+        return gettext(self.message_id).format(**self.params)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.message_id, self.params)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def _rebuilt(kind: type[VisformerError], message_id: str, params: dict[str, object]) -> VisformerError:
+    return kind(message_id, **params)
+
+
+class ConfigError(VisformerError):
+    """A TransformerConfig that describes no Transformer."""
+
+
+class ShapeError(VisformerError):
+    """Tensors or arrays whose shapes do not fit together."""
+
+
+class TextError(VisformerError):
+    """A sentence that cannot be run: empty, too long, or not valid Unicode."""
+
+
+class CheckpointError(VisformerError):
+    """A checkpoint that is missing, damaged or not for this model."""
+
+
+class TraceError(VisformerError):
+    """A Trace whose arrays and labels do not fit, or a file that holds none."""
+
+
+class MissingTensor(VisformerError, KeyError):
+    """A tensor that a Trace does not hold; the message says why, and what there is."""
+
+
+class BudgetError(VisformerError):
+    """A recording that would hold more bytes than allowed."""
+
+
+class EditError(VisformerError):
+    """An edit that the model cannot honour. It is never ignored."""
+
+
+class DataError(VisformerError):
+    """A data file that cannot be read; the message names file and line."""

@@ -1,0 +1,245 @@
+"""The paper's formulas in NumPy float64: the reference that the torch model is held to, and the lab's arithmetic.
+
+Nothing here is fast and nothing imports torch. Masks are bool, True = may attend. Sections are those of "Attention
+Is All You Need".
+"""
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from visformer.errors import N_, ConfigError, ShapeError
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+def softmax(scores: ArrayLike, mask: ArrayLike | None = None) -> Floats:
+    """softmax(s)_j = exp(s_j) / sum_k exp(s_k), over the last axis (section 3.2.1).
+
+    Departs from the paper in one point: a row whose every key is masked gives zeros, never NaN.
+
+    Args:
+        scores: (..., query, key), any real unit.
+        mask: bool, broadcastable to ``scores``, True = may attend; None: everything may.
+
+    Returns:
+        (..., query, key), probabilities: each row sums to 1, or is all zeros.
+
+    Raises:
+        ShapeError: the mask is not bool or cannot be broadcast to the scores.
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    allowed = np.ones(scores.shape, dtype=np.bool_) if mask is None else _spread(mask, scores.shape)
+    visible = np.where(allowed, scores, -np.inf)  # (..., query, key)
+    highest = visible.max(axis=-1, keepdims=True, initial=-np.inf)  # (..., query, 1)
+    weights: Floats = np.exp(visible - np.where(np.isfinite(highest), highest, 0.0))
+    total = weights.sum(axis=-1, keepdims=True)  # (..., query, 1)
+    pattern: Floats = weights / np.where(total == 0.0, 1.0, total)
+    return pattern
+
+
+def attention(
+    query: ArrayLike, key: ArrayLike, value: ArrayLike, *, mask: ArrayLike | None = None
+) -> tuple[Floats, Floats]:
+    """Scaled dot-product attention: softmax(Q K^T / sqrt(d_k)) V (section 3.2.1, equation 1).
+
+    Args:
+        query: (..., query, d_k).
+        key: (..., key, d_k).
+        value: (..., key, d_v).
+        mask: bool, broadcastable to (..., query, key), True = may attend; None: everything may.
+
+    Returns:
+        output (..., query, d_v) and pattern (..., query, key): probabilities, each row sums to 1 or is all zeros.
+
+    Raises:
+        ShapeError: widths of query and key differ, key and value differ in length, or the mask does not fit.
+    """
+    q, k, v = (np.asarray(x, dtype=np.float64) for x in (query, key, value))
+    if min(q.ndim, k.ndim, v.ndim) < 2 or q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
+        raise ShapeError(
+            N_(
+                "Attention needs query (..., n, d_k), key (..., m, d_k) and value (..., m, d_v); "
+                "given {query}, {key} and {value}: the last sizes of query and key must agree, "
+                "and the next-to-last of key and value."
+            ),
+            query=q.shape,
+            key=k.shape,
+            value=v.shape,
+        )
+    scores = q @ k.swapaxes(-2, -1) / math.sqrt(q.shape[-1])  # (..., query, key)
+    pattern = softmax(scores, mask)  # (..., query, key)
+    return pattern @ v, pattern  # (..., query, d_v)
+
+
+def sinusoidal_encoding(n_positions: int, d_model: int, base: float = 10000.0) -> Floats:
+    """PE(pos, 2i) = sin(pos / base^(2i/d)), PE(pos, 2i+1) = cos(the same angle) (section 3.5).
+
+    With an odd d_model the last column is a sine without its cosine.
+
+    Args:
+        n_positions: number of rows; position 0 first.
+        d_model: number of columns.
+        base: the longest wavelength is below 2 pi base positions.
+
+    Returns:
+        (n_positions, d_model), in [-1, 1].
+
+    Raises:
+        ConfigError: a size or a base that is not above 0.
+    """
+    if n_positions < 0 or d_model < 1 or not base > 0:
+        raise ConfigError(
+            N_("No positional encoding for n_positions={n}, d_model={d}, base={base}: sizes and base must be above 0."),
+            n=n_positions,
+            d=d_model,
+            base=base,
+        )
+    table = np.empty((n_positions, d_model), dtype=np.float64)
+    for column in range(d_model):
+        wave = np.sin if column % 2 == 0 else np.cos
+        table[:, column] = wave(np.arange(n_positions) / base ** ((column - column % 2) / d_model))
+    return table
+
+
+def layer_norm(x: ArrayLike, *, gain: ArrayLike = 1.0, bias: ArrayLike = 0.0, eps: float = 1e-5) -> Floats:
+    """gain (x - mean) / sqrt(variance + eps) + bias, over the last axis (section 3.1, after Ba et al. 2016).
+
+    The variance is the population's (divided by d), eps stands inside the square root: torch.nn.LayerNorm's form.
+
+    Args:
+        x: (..., d).
+        gain: (d,), gamma.
+        bias: (d,), beta.
+        eps: in the unit of the variance.
+
+    Returns:
+        (..., d).
+    """
+    x = np.asarray(x, dtype=np.float64)
+    centred = x - x.mean(axis=-1, keepdims=True)  # (..., d)
+    variance = (centred**2).mean(axis=-1, keepdims=True)  # (..., 1)
+    normed: Floats = np.asarray(gain) * centred / np.sqrt(variance + eps) + np.asarray(bias)
+    return normed
+
+
+def layer_norm_sample_std(x: ArrayLike, *, gain: ArrayLike = 1.0, bias: ArrayLike = 0.0, eps: float = 1e-6) -> Floats:
+    """gain (x - mean) / (s + eps) + bias, where s is the *sample* standard deviation (divided by d - 1).
+
+    The variant in much teaching code; it is neither the formula of Ba et al. nor torch.nn.LayerNorm.
+
+    Args:
+        x: (..., d), d of at least 2.
+        gain: (d,), gamma.
+        bias: (d,), beta.
+        eps: in the unit of x, outside the square root.
+
+    Returns:
+        (..., d).
+
+    Raises:
+        ShapeError: fewer than two numbers have no sample standard deviation.
+    """
+    x = np.asarray(x, dtype=np.float64)
+    if x.ndim < 1 or x.shape[-1] < 2:
+        raise ShapeError(
+            N_("The sample standard deviation needs at least 2 numbers in the last axis; given shape {shape}."),
+            shape=x.shape,
+        )
+    centred = x - x.mean(axis=-1, keepdims=True)  # (..., d)
+    deviation = x.std(axis=-1, ddof=1, keepdims=True)  # (..., 1)
+    normed: Floats = np.asarray(gain) * centred / (deviation + eps) + np.asarray(bias)
+    return normed
+
+
+def feed_forward(
+    x: ArrayLike,
+    w_1: ArrayLike,
+    *,
+    b_1: ArrayLike,
+    w_2: ArrayLike,
+    b_2: ArrayLike,
+    activation: Literal["relu", "gelu"] = "relu",
+) -> Floats:
+    """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2 (section 3.3, equation 2).
+
+    The weights stand as in the paper, (in, out): the transpose of torch.nn.Linear's. "gelu" departs from the paper:
+    h Phi(h), with the normal distribution's exact Phi, replaces max(0, h).
+
+    Args:
+        x: (..., d_model).
+        w_1: (d_model, d_ff).
+        b_1: (d_ff,).
+        w_2: (d_ff, d_model).
+        b_2: (d_model,).
+        activation: "relu" or "gelu".
+
+    Returns:
+        (..., d_model).
+
+    Raises:
+        ConfigError: an unknown activation.
+    """
+    if activation not in ("relu", "gelu"):
+        raise ConfigError(
+            N_("{name}={value!r} is not known: choose one of {choices}."),
+            name="activation",
+            value=activation,
+            choices="relu, gelu",
+        )
+    x, w_1, b_1, w_2, b_2 = (np.asarray(a, dtype=np.float64) for a in (x, w_1, b_1, w_2, b_2))
+    hidden = x @ w_1 + b_1  # (..., d_ff)
+    hidden = np.maximum(hidden, 0.0) if activation == "relu" else _gelu(hidden)
+    out: Floats = hidden @ w_2 + b_2  # (..., d_model)
+    return out
+
+
+def causal_mask(n: int) -> Bools:
+    """Position i may attend to positions 0..i (section 3.2.3).
+
+    Args:
+        n: number of positions.
+
+    Returns:
+        bool (query n, key n), True on and below the diagonal.
+    """
+    places = np.arange(n)
+    mask: Bools = places[None, :] <= places[:, None]
+    return mask
+
+
+def padding_mask(ids: ArrayLike, pad_id: int = 0) -> Bools:
+    """Keys that are tokens may be attended to, keys that are padding may not.
+
+    Args:
+        ids: integer (batch, key).
+        pad_id: the id that stands for "no token".
+
+    Returns:
+        bool (batch, 1, 1, key), ready to broadcast over heads and queries.
+    """
+    mask: Bools = (np.asarray(ids) != pad_id)[:, None, None, :]
+    return mask
+
+
+def _gelu(x: Floats) -> Floats:
+    phi: Floats = np.array([0.5 * (1.0 + math.erf(v / math.sqrt(2.0))) for v in x.ravel()]).reshape(x.shape)
+    return x * phi
+
+
+def _spread(mask: ArrayLike, shape: tuple[int, ...]) -> Bools:
+    mask = np.asarray(mask)
+    try:
+        if mask.dtype != np.bool_:
+            raise ValueError
+        return np.broadcast_to(mask, shape)
+    except ValueError:
+        raise ShapeError(
+            N_("A mask must be bool (True = may attend) and broadcast to {scores}; given {dtype} {mask}."),
+            scores=shape,
+            dtype=mask.dtype,
+            mask=mask.shape,
+        ) from None

@@ -1,0 +1,157 @@
+"""Attention (section 3.2): scaled dot-product attention as a pure function, and multi-head attention around it."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from visformer.errors import N_, ShapeError
+from visformer.model import taps
+from visformer.model.taps import Tap
+
+
+def attention(
+    query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None, tap: Tap | None = None
+) -> tuple[Tensor, Tensor]:
+    """Scaled dot-product attention: softmax(Q K^T / sqrt(d_k)) V (section 3.2.1, equation 1).
+
+    Departs from the paper in one point: a row that may attend to nothing gives zeros, never NaN.
+
+    Args:
+        query: (..., query, d_k), floating.
+        key: (..., key, d_k).
+        value: (..., key, d_v).
+        mask: bool, broadcastable to (..., query, key), True = may attend; None: everything may.
+        tap: called as tap(name, tensor) -> tensor for "scores", "mask", "pattern", "heads".
+
+    Returns:
+        output (..., query, d_v) and pattern (..., query, key): probabilities, each row sums to 1, or is all
+        zeros where the mask leaves nothing.
+
+    Raises:
+        ShapeError: widths of query and key differ, key and value differ in length, or the mask is not bool or
+            does not fit.
+    """
+    if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
+        raise _misfit(query, key, value)
+    tap = taps.CLOSED if tap is None else tap
+    scores = query @ key.transpose(-2, -1) * (1.0 / math.sqrt(query.shape[-1]))  # (..., query, key)
+    scores = tap("scores", scores)
+    if _wants(tap, "mask"):
+        seen = torch.ones((), dtype=torch.bool, device=scores.device) if mask is None else mask
+        mask = tap("mask", seen.expand(scores.shape))  # (..., query, key)
+    if mask is None:
+        pattern = scores.softmax(dim=-1)
+    else:
+        _check_mask(mask, scores)
+        # The lowest finite number, not -inf: a row with nothing to attend to then has no NaN, even in the gradient.
+        pattern = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim=-1)
+        pattern = pattern.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
+    pattern = tap("pattern", pattern)
+    return tap("heads", pattern @ value), pattern  # (..., query, d_v)
+
+
+def _wants(tap: Tap, name: str) -> bool:
+    """A plain function may serve as a tap too; it is shown everything."""
+    wants = getattr(tap, "wants", None)
+    return True if wants is None else bool(wants(name))
+
+
+def _check_mask(mask: Tensor, scores: Tensor) -> None:
+    """A mask that is larger than the scores would enlarge the pattern without a word."""
+    fits = mask.dim() <= scores.dim() and all(
+        m in (1, s) for m, s in zip(reversed(mask.shape), reversed(scores.shape), strict=False)
+    )
+    if mask.dtype != torch.bool or not fits:
+        raise ShapeError(
+            N_("A mask must be bool (True = may attend) and broadcast to {scores}; given {dtype} {mask}."),
+            scores=tuple(scores.shape),
+            dtype=mask.dtype,
+            mask=tuple(mask.shape),
+        )
+
+
+def _misfit(query: Tensor, key: Tensor, value: Tensor) -> ShapeError:
+    return ShapeError(
+        N_(
+            "Attention needs query (..., n, d_k), key (..., m, d_k) and value (..., m, d_v); "
+            "given {query}, {key} and {value}: the last sizes of query and key must agree, "
+            "and the next-to-last of key and value."
+        ),
+        query=tuple(query.shape),
+        key=tuple(key.shape),
+        value=tuple(value.shape),
+    )
+
+
+@dataclass
+class KeyValueCache:
+    """Keys and values of one attention that decoding has already computed, (batch, head, key, d_k)."""
+
+    key: Tensor | None = None
+    value: Tensor | None = None
+
+    def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Append new positions and return all of them."""
+        self.key = key if self.key is None else torch.cat([self.key, key], dim=2)
+        self.value = value if self.value is None else torch.cat([self.value, value], dim=2)
+        return self.key, self.value
+
+    def reorder(self, rows: Tensor) -> None:
+        """Keep these batch rows in this order (beam search)."""
+        if self.key is not None and self.value is not None:
+            self.key, self.value = self.key[rows], self.value[rows]
+
+
+class MultiHeadAttention(nn.Module):
+    """MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W_O, each head on its own projections (section 3.2.2).
+
+    The paper's W_i^Q for all heads i stand side by side in ``w_q``, and so for W^K and W^V.
+    """
+
+    def __init__(self, d_model: int, n_heads: int) -> None:
+        super().__init__()
+        self.n_heads = n_heads
+        self.w_q = nn.Linear(d_model, d_model)
+        self.w_k = nn.Linear(d_model, d_model)
+        self.w_v = nn.Linear(d_model, d_model)
+        self.w_o = nn.Linear(d_model, d_model)
+
+    def forward(
+        self,
+        x: Tensor,
+        source: Tensor,
+        *,
+        mask: Tensor | None = None,
+        tap: Tap = taps.CLOSED,
+        cache: KeyValueCache | None = None,
+    ) -> Tensor:
+        """Each position of ``x`` reads from ``source`` (the same tensor in self-attention).
+
+        Args:
+            x: (batch, query, d_model).
+            source: (batch, key, d_model).
+            mask: bool, broadcastable to (batch, head, query, key), True = may attend.
+            tap: sees q, k, v, scores, mask, pattern, heads, out.
+            cache: of the decoder while it generates. Self-attention appends to it; cross-attention, whose
+                source never changes, fills it once.
+
+        Returns:
+            (batch, query, d_model).
+        """
+        q = tap("q", self._split(self.w_q(x)))  # (batch, head, query, d_k)
+        if cache is not None and cache.key is not None and cache.value is not None and source is not x:
+            k, v = cache.key, cache.value
+        else:
+            k = self._split(self.w_k(source))  # (batch, head, key, d_k)
+            v = self._split(self.w_v(source))  # (batch, head, key, d_v)
+            if cache is not None:
+                k, v = cache.extend(k, v)
+        heads, _ = attention(q, tap("k", k), tap("v", v), mask=mask, tap=tap)
+        concat = heads.transpose(1, 2).flatten(2)  # (batch, query, d_model)
+        return tap("out", self.w_o(concat))
+
+    def _split(self, x: Tensor) -> Tensor:
+        batch, length, d_model = x.shape
+        return x.view(batch, length, self.n_heads, d_model // self.n_heads).transpose(1, 2)  # (batch, head, token, d_k)

@@ -1,0 +1,186 @@
+"""The encoder-decoder Transformer of "Attention Is All You Need", end to end (section 3, figure 1)."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from visformer.config import TransformerConfig
+from visformer.model import taps
+from visformer.model.embedding import Embedding
+from visformer.model.layers import DecoderLayer, EncoderLayer, LayerCache
+from visformer.model.masks import causal_mask, padding_mask
+
+PAD_ID = 0
+
+
+class Encoder(nn.Module):
+    """A stack of encoder blocks (section 3.1)."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_encoder_layers))
+        self.norm = _final_norm(config)
+
+    def forward(self, x: Tensor, *, mask: Tensor | None = None) -> Tensor:
+        """Read an embedded source sentence.
+
+        Args:
+            x: (batch, src, d_model), already embedded.
+            mask: bool, broadcastable to (batch, head, query, key), True = may attend.
+
+        Returns:
+            memory (batch, src, d_model).
+        """
+        tap = taps.current().at("encoder")
+        for i, layer in enumerate(self.layers):
+            x = layer(x, mask=mask, tap=tap.at(str(i)))
+        return tap("out", self.norm(x))
+
+
+class Decoder(nn.Module):
+    """A stack of decoder blocks (section 3.1)."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.n_decoder_layers))
+        self.norm = _final_norm(config)
+
+    def forward(
+        self,
+        y: Tensor,
+        memory: Tensor,
+        *,
+        self_mask: Tensor | None = None,
+        cross_mask: Tensor | None = None,
+        cache: list[LayerCache] | None = None,
+    ) -> Tensor:
+        """Read an embedded target prefix and the encoder's memory.
+
+        Args:
+            y: (batch, tgt, d_model), already embedded.
+            memory: (batch, src, d_model).
+            self_mask: bool, broadcastable to (batch, head, tgt, tgt), True = may attend.
+            cross_mask: bool, broadcastable to (batch, head, tgt, src).
+            cache: one per layer, while generating; ``y`` then holds the new positions only.
+
+        Returns:
+            (batch, tgt, d_model).
+        """
+        tap = taps.current().at("decoder")
+        for i, layer in enumerate(self.layers):
+            kept = None if cache is None else cache[i]
+            y = layer(y, memory, self_mask=self_mask, cross_mask=cross_mask, tap=tap.at(str(i)), cache=kept)
+        return tap("out", self.norm(y))
+
+
+class Transformer(nn.Module):
+    """Source ids and target ids to logits over the next target token, at every target position at once."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.src_embedding = Embedding(config.src_vocab, config)
+        self.tgt_embedding = Embedding(config.tgt_vocab, config)
+        self.encoder = Encoder(config)
+        self.decoder = Decoder(config)
+        self.output = nn.Linear(config.d_model, config.tgt_vocab, bias=False)
+        for name, weight in self.named_parameters():
+            if weight.dim() > 1 and "embedding" not in name:
+                nn.init.xavier_uniform_(weight)
+        if config.tie_embeddings:  # section 3.4
+            self.output.weight = self.tgt_embedding.token.weight
+        if config.ties_all_three:
+            self.src_embedding.token.weight = self.tgt_embedding.token.weight
+
+    def forward(self, src_ids: Tensor, tgt_ids: Tensor) -> Tensor:
+        """Teacher forcing: row t of the result predicts the target token after ``tgt_ids[:, t]``.
+
+        Args:
+            src_ids: integer (batch, src); 0 is padding.
+            tgt_ids: integer (batch, tgt), the beginning-of-sentence token first; 0 is padding.
+
+        Returns:
+            logits (batch, tgt, tgt_vocab): unnormalised log-probabilities.
+        """
+        return self.decode(tgt_ids, self.encode(src_ids), src_ids)
+
+    def encode(self, src_ids: Tensor) -> Tensor:
+        """(batch, src) integer to memory (batch, src, d_model)."""
+        x = self.src_embedding(src_ids, tap=taps.current().at("src"))  # (batch, src, d_model)
+        memory: Tensor = self.encoder(x, mask=_keys(src_ids))
+        return memory
+
+    def decode(
+        self, tgt_ids: Tensor, memory: Tensor, src_ids: Tensor, *, cache: list[LayerCache] | None = None, start: int = 0
+    ) -> Tensor:
+        """Target ids and memory to logits.
+
+        Args:
+            tgt_ids: integer (batch, tgt); with a cache only the tokens that it does not hold yet.
+            memory: (batch, src, d_model), from :meth:`encode`.
+            src_ids: integer (batch, src): says which memory positions are padding.
+            cache: from :meth:`new_cache`; extended in place.
+            start: how many target tokens the cache holds.
+
+        Returns:
+            logits (batch, tgt, tgt_vocab).
+        """
+        tap = taps.current()
+        y = self.tgt_embedding(tgt_ids, tap=tap.at("tgt"), start=start)  # (batch, tgt, d_model)
+        y = self.decoder(y, memory, self_mask=_self_mask(tgt_ids, start), cross_mask=_keys(src_ids), cache=cache)
+        return tap("logits", self.output(y))  # (batch, tgt, tgt_vocab)
+
+    def new_cache(self) -> list[LayerCache]:
+        """An empty cache for one generation."""
+        return [LayerCache() for _ in self.decoder.layers]
+
+    @classmethod
+    def from_torch(cls, nn_transformer: nn.Transformer, *, src_vocab: int, tgt_vocab: int) -> "Transformer":
+        """Copy both stacks of a ``torch.nn.Transformer``; embeddings and output projection are fresh.
+
+        See :func:`visformer.model.from_torch.copy_torch_transformer` for what cannot be copied.
+        """
+        from visformer.model.from_torch import copy_torch_transformer
+
+        return copy_torch_transformer(cls, nn_transformer, src_vocab=src_vocab, tgt_vocab=tgt_vocab)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Typed front of ``nn.Module.__call__``."""
+        logits: Tensor = super().__call__(*args, **kwargs)
+        return logits
+
+
+def _final_norm(config: TransformerConfig) -> nn.Module:
+    if config.has_final_norm:
+        return nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
+    return nn.Identity()
+
+
+def _keys(ids: Tensor) -> Tensor | None:
+    """The padding mask, or None where nothing is padded: the usual single sentence then pays for no mask."""
+    mask = padding_mask(ids, PAD_ID)  # (batch, 1, 1, key)
+    return None if bool(mask.all()) else mask
+
+
+def _self_mask(tgt_ids: Tensor, start: int) -> Tensor | None:
+    """Causal and padding mask of the decoder. With a cache, new tokens see all before them, and themselves."""
+    new = tgt_ids.shape[1]
+    if start:
+        return None if new == 1 else causal_mask(start + new, device=tgt_ids.device)[start:]  # (query, key)
+    causal = causal_mask(new, device=tgt_ids.device)  # (query, key)
+    padding = _keys(tgt_ids)
+    return causal if padding is None else causal & padding  # (batch, 1, query, key)
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Trainable numbers, shared matrices counted once."""
+    return sum(p.numel() for p in model.parameters())
+
+
+def load_state(model: Transformer, state: dict[str, Tensor]) -> None:
+    """Load weights by name, in the model's own precision; tied matrices may be given once."""
+    own = model.state_dict(keep_vars=True)
+    tied = {name: state[other] for name, p in own.items() for other in state if name not in state and own[other] is p}
+    with torch.no_grad():
+        model.load_state_dict({**state, **tied})
