@@ -1,0 +1,33 @@
+"""A translator small enough for every test: untrained, two words of vocabulary beyond letters and bytes."""
+
+import re
+from functools import lru_cache
+
+import torch
+
+from visformer.adapters.own import Translator
+from visformer.config import TransformerConfig
+from visformer.model.transformer import Transformer
+from visformer.tokenizer import Tokenizer, training_words
+
+SENTENCES = ["I went to school.", "She likes the school.", "我去学校。", "她喜欢学校。", "我喜欢你。"] * 3
+
+
+@lru_cache(maxsize=1)
+def tiny_tokenizer() -> Tokenizer:
+    words = [word for text in SENTENCES for word in training_words(text, lambda run: re.findall("喜欢|学校|.", run))]
+    return Tokenizer.train(words, vocab_size=420)
+
+
+def tiny_config(**changes) -> TransformerConfig:
+    size = len(tiny_tokenizer())
+    sizes = {"d_model": 16, "n_heads": 2, "n_encoder_layers": 2, "n_decoder_layers": 3, "d_ff": 24}
+    return TransformerConfig(**({"src_vocab": size, "tgt_vocab": size} | sizes | changes))
+
+
+def tiny_translator(*, seed: int = 0, **changes) -> Translator:
+    torch.manual_seed(seed)
+    module = Transformer(tiny_config(**changes))
+    for weight in module.parameters():  # so that the greedy path is not one token for ever
+        torch.nn.init.normal_(weight, std=0.5)
+    return Translator(module.eval(), tiny_tokenizer(), name="tiny")
