@@ -1,0 +1,58 @@
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from tests.support import SENTENCES, tiny_tokenizer, tiny_translator
+from visformer.checkpoints import save_checkpoint
+from visformer.cli import main
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    rows = [f"{SENTENCES[i % 2]}\t{SENTENCES[2 + i % 3]}" for i in range(8)]
+    path = tmp_path / "pairs.tsv"
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def test_train_then_evaluate(tmp_path, pairs):
+    out = tmp_path / "run"
+    sizes = ["--epochs", "1", "--vocab", "700", "--d-model", "16", "--layers", "1", "--supplement-pairs", "20"]
+    result = CliRunner().invoke(
+        main, ["train", "--pairs", str(pairs), "--valid", str(pairs), "--out", str(out), *sizes]
+    )
+    assert result.exit_code == 0, result.output
+    assert (out / "curve.csv").exists()
+    result = CliRunner().invoke(
+        main,
+        ["evaluate", "--model", str(out / "checkpoint"), "--pairs", str(pairs), "--names", "--alignment", "--json"],
+    )
+    assert result.exit_code == 0, result.output
+    figures = json.loads(result.stdout)
+    assert figures["bleu"]["pairs"] == 8
+    assert figures["names"]["all"]["sentences"] == 50
+    assert 0 < figures["alignment"]["en-zh"]["aer of uniform"] < 1
+
+
+def test_evaluate_prints_lines_for_people(tmp_path, pairs):
+    save_checkpoint(tmp_path / "m", tiny_translator().module, tiny_tokenizer())
+    result = CliRunner().invoke(main, ["evaluate", "--model", str(tmp_path / "m"), "--pairs", str(pairs), "--half"])
+    assert result.exit_code == 0, result.output
+    assert "bleu:\n  en_zh: " in result.output
+    assert "pairs: 4" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evaluate"], "Nothing to evaluate: give --pairs FILE, --names or --alignment."),
+        (["evaluate", "--model", "nowhere", "--names"], "There is no model 'nowhere'"),
+        (["train", "--pairs", "nowhere.tsv", "--valid", "nowhere.tsv"], "nowhere.tsv cannot be read"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_an_exit_code(arguments, message):
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code != 0
+    assert message in result.output
+    assert "Traceback" not in result.output

@@ -1,0 +1,62 @@
+"""Visformer: type a sentence; see every number that a Transformer computes on it.
+
+The public names below are loaded on first use (PEP 562): ``import visformer`` costs no torch.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "TransformerConfig": "visformer.config",
+    "Transformer": "visformer.model.transformer",
+    "attention": "visformer.model.attention",
+    "sinusoidal_encoding": "visformer.model.embedding",
+    "causal_mask": "visformer.model.masks",
+    "padding_mask": "visformer.model.masks",
+    "load": "visformer.loading",
+    "wrap": "visformer.loading",
+    "Trace": "visformer.trace",
+    "TracedTensor": "visformer.trace",
+}
+_MODULES = ("edits", "errors", "figures", "formulas")
+
+__all__ = [
+    "Trace",
+    "TracedTensor",
+    "Transformer",
+    "TransformerConfig",
+    "attention",
+    "causal_mask",
+    "edits",
+    "errors",
+    "figures",
+    "formulas",
+    "load",
+    "padding_mask",
+    "sinusoidal_encoding",
+    "wrap",
+]
+
+if TYPE_CHECKING:
+    from visformer import edits, errors, figures, formulas
+    from visformer.config import TransformerConfig
+    from visformer.loading import load, wrap
+    from visformer.model.attention import attention
+    from visformer.model.embedding import sinusoidal_encoding
+    from visformer.model.masks import causal_mask, padding_mask
+    from visformer.model.transformer import Transformer
+    from visformer.trace import Trace, TracedTensor
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        return getattr(importlib.import_module(_PUBLIC[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"visformer.{name}")
+    raise AttributeError(f"module 'visformer' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,311 @@
+"""Our own Transformer, with its tokenizer: tokenize, translate, trace."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import Tensor
+
+from visformer.adapters.base import ModelInfo
+from visformer.adapters.params import param_names, read_params
+from visformer.adapters.recording import Recorder, check_budget, check_edits, matching
+from visformer.decoding import (
+    Beam,
+    Decoding,
+    NextToken,
+    Step,
+    beam_search,
+    decode,
+    reshape,
+    top_candidates,
+)
+from visformer.edits import Edit
+from visformer.errors import N_, TextError, VisformerError
+from visformer.model import taps
+from visformer.model.transformer import PAD_ID, Transformer
+from visformer.names import all_names
+from visformer.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer, detect_language
+from visformer.trace import Trace
+
+MAX_TOKENS = 512
+"""Of one side. Patterns grow with its square: at 512 tokens those of 24 heads fill 76 MB."""
+
+
+class Translator:
+    """A :class:`visformer.Transformer` between English and Chinese, both ways."""
+
+    def __init__(
+        self, module: Transformer, tokenizer: Tokenizer, *, name: str = "own", licence: str = "-", source: str = "-"
+    ) -> None:
+        self.module, self.tokenizer = module, tokenizer
+        config = module.config
+        limit = min(MAX_TOKENS, config.max_len) if config.position == "learned" else MAX_TOKENS
+        self.info = ModelInfo(
+            name=name,
+            kind="encoder-decoder",
+            n_encoder_layers=config.n_encoder_layers,
+            n_decoder_layers=config.n_decoder_layers,
+            n_heads=config.n_heads,
+            d_model=config.d_model,
+            max_tokens=limit,
+            licence=licence,
+            source=source,
+        )
+        self._names = tuple(all_names(config.n_encoder_layers, config.n_decoder_layers))
+        self._params = param_names(config)
+        self._end = tokenizer.token_id(EOS)
+        self._allowed = torch.ones(len(tokenizer), dtype=torch.bool)
+        self._allowed[[PAD_ID, *(tokenizer.token_id(token) for token in LANGUAGE_TOKEN.values())]] = False
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """The tokens of a source sentence as shown, one per id, </s> included.
+
+        Raises:
+            TextError: empty, too long, or not valid Unicode.
+        """
+        return self.tokenizer.shown(self._source_ids(text))
+
+    def translate(
+        self,
+        source: str,
+        *,
+        to: str | None = None,
+        prefix: str = "",
+        beam_size: int = 1,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int = 0,
+        edits: Sequence[Edit] = (),
+        max_new_tokens: int | None = None,
+    ) -> Decoding:
+        """Translate one sentence.
+
+        Greedy by default; any of temperature, top_k and top_p samples; beam_size above 1 searches.
+
+        Args:
+            source: the sentence.
+            to: "en" or "zh"; None: the language that the source is not written in.
+            prefix: what the translation has to begin with.
+            beam_size: hypotheses kept; excludes sampling.
+            temperature: see :func:`visformer.decoding.reshape`, as for top_k and top_p.
+            top_k: likewise.
+            top_p: likewise.
+            seed: of the sampling.
+            edits: change the model meanwhile; decoding is then uncached.
+            max_new_tokens: None: 20 more than twice the source.
+
+        Returns:
+            text, tokens, and every step with its candidates.
+
+        Raises:
+            TextError: a text that cannot be run.
+            VisformerError: a setting out of its range.
+        """
+        sampling = any(value is not None for value in (temperature, top_k, top_p))
+        if beam_size < 1 or (beam_size > 1 and sampling):
+            raise VisformerError(
+                N_("beam_size={value} must be at least 1, and 1 with temperature, top_k or top_p."), value=beam_size
+            )
+        check_edits(edits, self._names)
+        src_ids = self._source_ids(source)
+        begin = [self.tokenizer.token_id(LANGUAGE_TOKEN[self._language(source, to)]), *self.tokenizer.encode(prefix)]
+        room = self.info.max_tokens - len(begin)
+        limit = max(1, min(room, 2 * len(src_ids) + 20 if max_new_tokens is None else max_new_tokens))
+        with torch.inference_mode(), self._session(frozenset(), edits):
+            next_token = NextToken(self.module, torch.tensor([src_ids]), cached=not edits)
+            start = torch.tensor([begin])
+            if beam_size > 1:
+                return self._beam(next_token, start, beam_size, limit)
+            return self._sample(next_token, start, limit, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+
+    def trace(
+        self,
+        source: str,
+        target: str | None = None,
+        *,
+        pair: str | None = None,
+        to: str | None = None,
+        record: Sequence[str] = ("*.pattern",),
+        edits: Sequence[Edit] = (),
+    ) -> Trace:
+        """Run the model on a sentence and its target, and keep what is asked for.
+
+        Args:
+            source: the sentence.
+            target: to be forced; None: the model's own greedy translation.
+            pair: second sentence of an encoder-only model; has no meaning here and must be None.
+            to: "en" or "zh"; None: the language that the source is not written in.
+            record: glob patterns over tensor and weight names.
+            edits: change the model, in decoding and in the recorded pass alike.
+
+        Returns:
+            One full pass over the finished pair.
+
+        Raises:
+            TextError: a text that cannot be run.
+            TraceError: ``record`` names nothing.
+            BudgetError: the trace would be too large.
+            EditError: an edit reaches nothing, or does not fit.
+        """
+        if pair is not None:
+            raise VisformerError(N_("pair={pair!r}: an encoder-decoder takes its second text as target."), pair=pair)
+        wanted = matching(self._names + self._params, tuple(record))
+        check_edits(edits, self._names)
+        language = self._language(source, to)
+        src_ids = self._source_ids(source)
+        ids = self._target_ids(source, target, language, edits)
+        tgt_ids = [self.tokenizer.token_id(LANGUAGE_TOKEN[language]), *ids[:-1]]
+        params = read_params(self.module, wanted, src_ids=src_ids, tgt_ids=tgt_ids)
+        tensors = wanted.intersection(self._names)
+        check_budget(
+            tensors, self._sizes(len(src_ids), len(tgt_ids)), more=sum(p.value.nbytes for p in params.values())
+        )
+        recorder = Recorder(tensors, edits)
+        with torch.inference_mode(), taps.session(recorder, wanted=recorder.wants):
+            self.module(torch.tensor([src_ids]), torch.tensor([tgt_ids]))
+        sides = {"src": src_ids, "tgt": tgt_ids, "next": ids}
+        return Trace(
+            tokens={side: self.tokenizer.shown(row) for side, row in sides.items()},
+            special={side: self.tokenizer.is_special(row) for side, row in sides.items()},
+            words={side: self.tokenizer.words(row) for side, row in sides.items()},
+            tensors=recorder.tensors,
+            params=params,
+            meta={
+                "model": self.info.name,
+                "source": source,
+                "target": self.tokenizer.decode(ids),
+                "to": language,
+                "forced": target is not None,
+            },
+        )
+
+    def translate_batch(self, sources: Sequence[str], *, to: str) -> list[str]:
+        """Greedy translations of many sentences at once, for evaluation: same tokens as :meth:`translate` gives."""
+        from visformer.data import pad
+
+        src_ids = pad([self._source_ids(source) for source in sources])
+        start = torch.full((len(sources), 1), self.tokenizer.token_id(LANGUAGE_TOKEN[to]))
+        with torch.inference_mode():
+            rows = decode(
+                NextToken(self.module, src_ids),
+                start,
+                choose=self._greedy,
+                end_id=self._end,
+                max_new_tokens=2 * src_ids.shape[1] + 20,
+            )
+        return [self.tokenizer.decode(row) for row in rows]
+
+    def _greedy(self, log_probabilities: Tensor) -> Tensor:
+        return log_probabilities.masked_fill(~self._allowed, -torch.inf).argmax(dim=-1)
+
+    def _sample(
+        self,
+        next_token: NextToken,
+        start: Tensor,
+        limit: int,
+        *,
+        temperature: float | None,
+        top_k: int | None,
+        top_p: float | None,
+        seed: int,
+    ) -> Decoding:
+        """Greedy where nothing reshapes the distribution, else drawn from it."""
+        sampling = any(value is not None for value in (temperature, top_k, top_p))
+        generator = torch.Generator().manual_seed(seed)
+        steps: list[Step] = []
+
+        def drawn(log_probabilities: Tensor) -> Tensor:
+            allowed = log_probabilities.masked_fill(~self._allowed, -torch.inf)
+            return reshape(allowed, temperature=temperature, top_k=top_k, top_p=top_p)
+
+        def choose(log_probabilities: Tensor) -> Tensor:
+            if sampling:
+                return torch.multinomial(drawn(log_probabilities), 1, generator=generator)[:, 0]
+            return self._greedy(log_probabilities)
+
+        def watch(log_probabilities: Tensor, chosen: Tensor) -> None:
+            given = drawn(log_probabilities)[0]
+            steps.append(top_candidates(log_probabilities[0], given, int(chosen), self.tokenizer.shown))
+
+        (ids,) = decode(next_token, start, choose=choose, end_id=self._end, max_new_tokens=limit, watch=watch)
+        return self._decoding([*start[0, 1:].tolist(), *ids], steps)
+
+    def _beam(self, next_token: NextToken, start: Tensor, beam_size: int, limit: int) -> Decoding:
+        found = beam_search(
+            next_token, start, beam_size=beam_size, allowed=self._allowed, end_id=self._end, max_new_tokens=limit
+        )
+        shown = self.tokenizer.shown
+        steps = [
+            top_candidates(row, row.exp(), token, shown) for row, token in zip(found.along, found.ids, strict=True)
+        ]
+        beams = tuple(
+            tuple(Beam(parent, shown([i])[0], i, score, i == self._end) for parent, i, score in step)
+            for step in found.steps
+        )
+        return self._decoding([*start[0, 1:].tolist(), *found.ids], steps, beams)
+
+    def _decoding(self, ids: list[int], steps: Sequence[Step], beams: tuple[tuple[Beam, ...], ...] = ()) -> Decoding:
+        finished = bool(ids) and ids[-1] == self._end
+        plain = ids[:-1] if finished else ids
+        return Decoding(
+            text=self.tokenizer.decode(plain),
+            tokens=self.tokenizer.shown(plain),
+            ids=tuple(plain),
+            steps=tuple(steps),
+            beams=beams,
+            finished=finished,
+        )
+
+    def _target_ids(self, source: str, target: str | None, language: str, edits: Sequence[Edit]) -> list[int]:
+        """Ids that the decoder's rows predict: the target, </s> last (unless the translation was cut off)."""
+        if target is None:
+            translation = self.translate(source, to=language, edits=edits)
+            return [*translation.ids, self._end] if translation.finished else list(translation.ids)
+        self._require_text(target)
+        ids = [*self.tokenizer.encode(target), self._end]
+        self._require_room(len(ids))
+        return ids
+
+    def _source_ids(self, text: str) -> list[int]:
+        self._require_text(text)
+        ids = [*self.tokenizer.encode(text), self._end]
+        self._require_room(len(ids))
+        return ids
+
+    @staticmethod
+    def _require_text(text: str) -> None:
+        if not text.strip():
+            raise TextError(N_("There is no text: type a sentence in English or Chinese."))
+
+    def _require_room(self, tokens: int) -> None:
+        if tokens > self.info.max_tokens:
+            raise TextError(
+                N_("The text is {given} tokens long and the limit is {limit}: shorten it."),
+                given=tokens,
+                limit=self.info.max_tokens,
+            )
+
+    @staticmethod
+    def _language(source: str, to: str | None) -> str:
+        if to is None:
+            return "en" if detect_language(source) == "zh" else "zh"
+        if to not in LANGUAGE_TOKEN:
+            raise VisformerError(N_("to={to!r} is not a language of this model: choose en or zh."), to=to)
+        return to
+
+    @staticmethod
+    def _session(wanted: frozenset[str], edits: Sequence[Edit]) -> AbstractContextManager[None]:
+        if not edits:
+            return nullcontext()
+        recorder = Recorder(wanted, edits)
+        return taps.session(recorder, wanted=recorder.wants)
+
+    def _sizes(self, n_src: int, n_tgt: int) -> dict[tuple[str, str | None], int]:
+        config = self.module.config
+        plain = {"head": config.n_heads, "d_model": config.d_model, "d_k": config.d_k, "d_ff": config.d_ff}
+        sizes: dict[tuple[str, str | None], int] = {(name, None): n for name, n in plain.items()}
+        sizes["vocab", None] = config.tgt_vocab
+        for side, n in (("src", n_src), ("tgt", n_tgt)):
+            sizes |= {(name, side): n for name in ("token", "query", "key")}
+        return sizes

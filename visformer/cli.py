@@ -1,0 +1,163 @@
+"""The command line: ``visformer --help``."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from visformer.errors import VisformerError
+
+
+class _Group(click.Group):
+    """Shows our own errors as one line, not as a stack trace."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except VisformerError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """See what a Transformer does with a sentence."""
+
+
+@main.command()
+@click.option("--pairs", "pairs_file", type=click.Path(path_type=Path), required=True, help="TSV: English, Chinese.")
+@click.option(
+    "--valid", "valid_file", type=click.Path(path_type=Path), required=True, help="TSV; one half stops the training."
+)
+@click.option(
+    "--supplement", "supplement_folder", type=click.Path(path_type=Path), default=Path("supplement"), show_default=True
+)
+@click.option(
+    "--out",
+    "folder",
+    type=click.Path(path_type=Path),
+    default=Path("runs/en-zh"),
+    show_default=True,
+    help="Resumed if it exists.",
+)
+@click.option("--epochs", default=18, show_default=True)
+@click.option("--vocab", "vocab_size", default=8000, show_default=True)
+@click.option("--d-model", default=256, show_default=True)
+@click.option("--layers", default=3, show_default=True)
+@click.option("--dropout", default=0.25, show_default=True)
+@click.option("--learning-rate", default=2e-3, show_default=True)
+@click.option("--batch-tokens", default=6000, show_default=True)
+@click.option("--supplement-pairs", default=3000, show_default=True, help="Generated anew each epoch.")
+@click.option("--seed", default=1, show_default=True)
+@click.option(
+    "--autocast/--no-autocast", default=False, show_default=True, help="bf16; faster only where the CPU has it."
+)
+def train(
+    pairs_file: Path,
+    valid_file: Path,
+    supplement_folder: Path,
+    folder: Path,
+    epochs: int,
+    vocab_size: int,
+    d_model: int,
+    layers: int,
+    dropout: float,
+    learning_rate: float,
+    batch_tokens: int,
+    supplement_pairs: int,
+    seed: int,
+    autocast: bool,
+) -> None:
+    """Train a translator between English and Chinese, both ways in one model.
+
+    \b
+    visformer train --pairs train.tsv --valid valid.tsv --out runs/en-zh
+    """
+    import jieba
+
+    from visformer import supplement
+    from visformer.checkpoints import save_checkpoint
+    from visformer.config import TransformerConfig
+    from visformer.data import SPLIT_SEED, Pair, read_pairs, split_pairs
+    from visformer.tokenizer import Tokenizer, training_words
+    from visformer.training import TrainingPlan, train
+
+    pairs = read_pairs(pairs_file)
+    stop_pairs, _ = split_pairs(read_pairs(valid_file), seed=SPLIT_SEED)
+    lists = supplement.load(supplement_folder)
+    plan = TrainingPlan(
+        epochs=epochs,
+        learning_rate=learning_rate,
+        batch_tokens=batch_tokens,
+        supplement_pairs=supplement_pairs,
+        seed=seed,
+        autocast=autocast,
+    )
+
+    def more(epoch: int) -> list[Pair]:
+        return [Pair(*p) for p in supplement.sample(lists, plan.supplement_pairs, seed=seed * 1000 + epoch)]
+
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer_file = folder / "tokenizer.json"
+    if not tokenizer_file.exists():
+        jieba.setLogLevel("WARNING")
+        texts = [text for pair in [*pairs, *more(0)] for text in (pair.en, pair.zh)]
+        words = [word for text in texts for word in training_words(text, jieba.lcut)]
+        Tokenizer.train(words, vocab_size=vocab_size).save(tokenizer_file)
+    tokenizer = Tokenizer.load(tokenizer_file)
+    config = TransformerConfig(
+        src_vocab=len(tokenizer),
+        tgt_vocab=len(tokenizer),
+        d_model=d_model,
+        n_heads=8,
+        n_encoder_layers=layers,
+        n_decoder_layers=layers,
+        d_ff=4 * d_model,
+        dropout=dropout,
+        tie_embeddings=True,
+    )
+    model = train(plan, config, tokenizer, pairs=pairs, stop_pairs=stop_pairs, supplement=more, folder=folder)
+    save_checkpoint(folder / "checkpoint", model, tokenizer)
+    click.echo(f"Written to {folder / 'checkpoint'}")
+
+
+@main.command()
+@click.option("--model", "name", default="en-zh", show_default=True, help="A bundled model or a checkpoint folder.")
+@click.option("--pairs", "pairs_file", type=click.Path(path_type=Path), help="TSV: English, Chinese. Prints BLEU.")
+@click.option("--half/--all", default=False, help="Only the half of the pairs that never stopped a training.")
+@click.option("--names", is_flag=True, help="Exact match on the held-out names of the supplement.")
+@click.option("--alignment", is_flag=True, help="Alignment error rate of the cross-attention heads.")
+@click.option("--supplement", "folder", type=click.Path(path_type=Path), default=Path("supplement"), show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def evaluate(
+    name: str, pairs_file: Path | None, half: bool, names: bool, alignment: bool, folder: Path, as_json: bool
+) -> None:
+    """Measure a translator, greedily decoded.
+
+    \b
+    visformer evaluate --pairs test.tsv
+    visformer evaluate --names --alignment
+    """
+    import json
+
+    from visformer.evaluation import report
+
+    if not (pairs_file or names or alignment):
+        raise click.UsageError("Nothing to evaluate: give --pairs FILE, --names or --alignment.")
+    result = report(name, pairs_file=pairs_file, half=half, names=names, alignment=alignment, folder=folder)
+    click.echo(json.dumps(result, ensure_ascii=False, indent=2) if as_json else _lines(result))
+
+
+def _lines(result: dict[str, object]) -> str:
+    """Nested figures as indented lines."""
+    return "\n".join(_indented(result, depth=0))
+
+
+def _indented(value: object, *, depth: int) -> Iterator[str]:
+    pad = "  " * depth
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        if isinstance(inner, dict):
+            yield f"{pad}{key}:"
+            yield from _indented(inner, depth=depth + 1)
+        else:
+            yield f"{pad}{key}: {inner:.4g}" if isinstance(inner, float) else f"{pad}{key}: {inner}"

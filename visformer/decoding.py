@@ -1,0 +1,281 @@
+"""From a source sentence to target ids: greedy, sampling and beam search, with a key-value cache."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from visformer.errors import N_, VisformerError
+from visformer.model.transformer import Transformer
+
+Choose = Callable[[Tensor], Tensor]
+"""log-probabilities (row, vocab) of the next token to the ids chosen (row,)."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A token that might have come next.
+
+    Args:
+        token: as shown.
+        id: its id.
+        probability: under the model.
+        drawn_probability: under the distribution drawn from (temperature, top-k, top-p applied); 0 if cut off.
+    """
+
+    token: str
+    id: int
+    probability: float
+    drawn_probability: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of decoding: the likeliest candidates, best first, and the one that was taken."""
+
+    candidates: tuple[Candidate, ...]
+    chosen: Candidate
+
+
+@dataclass(frozen=True)
+class Beam:
+    """One hypothesis of one step of beam search.
+
+    Args:
+        parent: index of the hypothesis of the step before that it continues.
+        token: as shown.
+        id: its id.
+        log_probability: of the whole hypothesis so far, nats.
+        finished: whether the token ends the sentence.
+    """
+
+    parent: int
+    token: str
+    id: int
+    log_probability: float
+    finished: bool
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """A decoded sentence and how it came about.
+
+    Args:
+        text: plain.
+        tokens: as shown, one per id, without specials.
+        ids: of the tokens.
+        steps: one for each token and one for the end; with beam search, along the best hypothesis.
+        beams: for each step the hypotheses kept; empty without beam search.
+        finished: False where the limit of tokens cut the sentence off.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    ids: tuple[int, ...]
+    steps: tuple[Step, ...]
+    beams: tuple[tuple[Beam, ...], ...] = ()
+    finished: bool = True
+
+
+class NextToken:
+    """The model as a machine that says what comes next, row by row."""
+
+    def __init__(self, model: Transformer, src_ids: Tensor, *, cached: bool = True) -> None:
+        self._model, self._src_ids = model, src_ids
+        self._memory = model.encode(src_ids)  # (row, src, d_model)
+        self._cache = model.new_cache() if cached else None
+
+    def log_probabilities(self, prefix: Tensor) -> Tensor:
+        """prefix (row, tgt), one token longer than at the last call, to (row, vocab), nats."""
+        if self._cache is None:
+            logits = self._model.decode(prefix, self._memory, self._src_ids)
+        else:
+            start = prefix.shape[1] - 1
+            logits = self._model.decode(prefix[:, start:], self._memory, self._src_ids, cache=self._cache, start=start)
+        return logits[:, -1].log_softmax(dim=-1)
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these rows, in this order; a row may be kept more than once."""
+        self._memory, self._src_ids = self._memory[rows], self._src_ids[rows]
+        for layer in self._cache or ():
+            layer.self_attn.reorder(rows)
+            layer.cross_attn.reorder(rows)
+
+
+def decode(
+    next_token: NextToken,
+    prefix: Tensor,
+    *,
+    choose: Choose,
+    end_id: int,
+    max_new_tokens: int,
+    watch: Callable[[Tensor, Tensor], None] = lambda log_probabilities, chosen: None,
+) -> list[list[int]]:
+    """Extend every row token by token until all have ended.
+
+    Args:
+        next_token: the model on the source sentences.
+        prefix: int64 (row, tgt), what stands already; usually the beginning token alone.
+        choose: picks each row's next id.
+        end_id: of the token that ends a sentence.
+        max_new_tokens: most tokens to add; a sentence cut off lacks ``end_id``.
+        watch: called at each step with log-probabilities (row, vocab) and chosen ids (row,).
+
+    Returns:
+        For each row the new ids, ``end_id`` last unless it was cut off.
+    """
+    start = prefix.shape[1]
+    for column in range(1, start):  # with a cache, one token at a time
+        next_token.log_probabilities(prefix[:, :column])
+    ended = torch.zeros(len(prefix), dtype=torch.bool)
+    for _ in range(max_new_tokens):
+        log_probabilities = next_token.log_probabilities(prefix)
+        chosen = choose(log_probabilities).masked_fill(ended, 0)  # padding after the end
+        watch(log_probabilities, chosen)
+        prefix = torch.cat([prefix, chosen[:, None]], dim=1)
+        ended = ended | (chosen == end_id)
+        if bool(ended.all()):
+            break
+    return [_until_end(row, end_id) for row in prefix[:, start:].tolist()]
+
+
+def _until_end(ids: list[int], end_id: int) -> list[int]:
+    return ids[: ids.index(end_id) + 1] if end_id in ids else ids
+
+
+def reshape(
+    log_probabilities: Tensor, *, temperature: float | None = None, top_k: int | None = None, top_p: float | None = None
+) -> Tensor:
+    """The distribution that sampling draws from.
+
+    Args:
+        log_probabilities: (row, vocab), nats.
+        temperature: divides the log-probabilities; below 1 sharpens.
+        top_k: only the k likeliest tokens stay.
+        top_p: only the likeliest tokens stay that together reach this probability (Holtzman et al. 2020).
+
+    Returns:
+        probabilities (row, vocab), each row sums to 1.
+
+    Raises:
+        VisformerError: a value out of its range.
+    """
+    _check_ranges(temperature, top_k, top_p)
+    scaled = log_probabilities / (1.0 if temperature is None else temperature)
+    if top_k is not None:
+        least = scaled.topk(min(top_k, scaled.shape[-1])).values[:, -1:]
+        scaled = scaled.masked_fill(scaled < least, -torch.inf)
+    probabilities = scaled.softmax(dim=-1)
+    if top_p is not None:
+        ordered, order = probabilities.sort(dim=-1, descending=True)
+        beyond = ordered.cumsum(dim=-1) - ordered >= top_p  # mass before the token
+        probabilities = probabilities.masked_fill(beyond.scatter(-1, order, beyond), 0.0)
+        probabilities = probabilities / probabilities.sum(dim=-1, keepdim=True)
+    return probabilities
+
+
+def _check_ranges(temperature: float | None, top_k: int | None, top_p: float | None) -> None:
+    if temperature is not None and not temperature > 0:
+        raise VisformerError(
+            N_("temperature={value} must be above 0; leave it out for the likeliest token."), value=temperature
+        )
+    if top_k is not None and top_k < 1:
+        raise VisformerError(N_("top_k={value} must be at least 1."), value=top_k)
+    if top_p is not None and not 0 < top_p <= 1:
+        raise VisformerError(N_("top_p={value} must lie above 0 and be at most 1."), value=top_p)
+
+
+@dataclass
+class BeamResult:
+    """What :func:`beam_search` found.
+
+    Args:
+        ids: of the best hypothesis.
+        steps: for each step the hypotheses kept, as (parent, id, log-probability of the whole).
+        along: log-probabilities of each step along the best hypothesis, each (vocab,).
+    """
+
+    ids: list[int]
+    steps: list[list[tuple[int, int, float]]]
+    along: list[Tensor]
+
+
+def beam_search(
+    next_token: NextToken, prefix: Tensor, *, beam_size: int, allowed: Tensor, end_id: int, max_new_tokens: int
+) -> BeamResult:
+    """Keep the ``beam_size`` likeliest hypotheses at each step; the best by log-probability per token wins.
+
+    Args:
+        next_token: the model on one source sentence.
+        prefix: int64 (1, tgt).
+        beam_size: hypotheses kept.
+        allowed: bool (vocab,), ids that may be generated.
+        end_id: of the token that ends a sentence.
+        max_new_tokens: most tokens to add.
+    """
+    for column in range(1, prefix.shape[1]):
+        next_token.log_probabilities(prefix[:, :column])
+    rows, scores = prefix, torch.zeros(1)
+    alive = [0]  # which hypotheses of the step before the rows are
+    steps: list[list[tuple[int, int, float]]] = []
+    seen: list[dict[int, Tensor]] = []  # each step's log-probabilities after hypothesis i of the step before
+    finished: list[tuple[float, int, int]] = []  # log-probability per token, step, index
+    for step in range(max_new_tokens):
+        log_probabilities = next_token.log_probabilities(rows)  # (row, vocab)
+        seen.append(dict(zip(alive, log_probabilities, strict=True)))
+        total = (scores[:, None] + log_probabilities).masked_fill(~allowed, -torch.inf)
+        best = total.flatten().topk(min(beam_size, total.numel()))
+        parents, ids = best.indices // total.shape[1], best.indices % total.shape[1]
+        triples = zip(parents.tolist(), ids.tolist(), best.values.tolist(), strict=True)
+        steps.append([(alive[parent], token, score) for parent, token, score in triples])
+        ended = ids == end_id
+        finished += [(steps[-1][i][2] / (step + 1), step, i) for i in ended.nonzero()[:, 0].tolist()]
+        alive = (~ended).nonzero()[:, 0].tolist()
+        if not alive or len(finished) >= beam_size:
+            break
+        rows = torch.cat([rows[parents[~ended]], ids[~ended][:, None]], dim=1)
+        scores = best.values[~ended]
+        next_token.keep(parents[~ended])
+    finished = finished or [(steps[-1][i][2], len(steps) - 1, i) for i in alive]
+    return _trace_back(steps, seen, max(finished))
+
+
+def _trace_back(
+    steps: list[list[tuple[int, int, float]]], seen: list[dict[int, Tensor]], winner: tuple[float, int, int]
+) -> BeamResult:
+    """Follow the parents from the winner back to the first step."""
+    _, last, index = winner
+    ids, along = [], []
+    for step in range(last, -1, -1):
+        parent, token, _ = steps[step][index]
+        ids.append(token)
+        along.append(seen[step][parent])
+        index = parent
+    return BeamResult(ids[::-1], steps, along[::-1])
+
+
+def top_candidates(
+    log_probabilities: Tensor,
+    drawn: Tensor,
+    chosen: int,
+    shown: Callable[[Sequence[int]], tuple[str, ...]],
+    *,
+    n: int = 10,
+) -> Step:
+    """Keep what a reader can look at: the n likeliest tokens, and the one taken.
+
+    Args:
+        log_probabilities: (vocab,), nats.
+        drawn: (vocab,), the distribution drawn from.
+        chosen: id taken.
+        shown: ids to tokens as shown.
+        n: how many.
+    """
+    likeliest = log_probabilities.topk(min(n, len(log_probabilities))).indices.tolist()
+    ids = [*likeliest, chosen]
+    candidates = [
+        Candidate(token, i, float(log_probabilities[i].exp()), float(drawn[i]))
+        for token, i in zip(shown(ids), ids, strict=True)
+    ]
+    return Step(tuple(candidates[:-1]), candidates[-1])

@@ -1,0 +1,139 @@
+"""Changes to a running model: frozen, hashable, JSON-serialisable, so that they serve as cache keys and in links.
+
+``where`` is the path of an attention, such as "decoder.0.cross_attn"; shell wildcards reach several at once.
+Layers, heads and token places count from 0. In a notebook a plain function ``(name, tensor) -> tensor`` is an edit.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from visformer.errors import N_, EditError
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """What all edits share: where they apply, and how they are written down."""
+
+    where: str
+    tensor: ClassVar[str]
+
+    def applies(self, name: str) -> bool:
+        """Whether this edit changes the tensor of that full name."""
+        return fnmatchcase(name, f"{self.where}.{self.tensor}")
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object; :func:`from_json` reads it."""
+        return {"edit": type(self).__name__, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Silence(_Edit):
+    """Scale what one head passes on: 0 silences it."""
+
+    head: int
+    scale: float = 0.0
+    tensor: ClassVar[str] = "heads"
+
+    def __call__(self, name: str, tensor: Tensor) -> Tensor:
+        """``tensor`` is (batch, head, query, d_v)."""
+        _require(name, "head", self.head, tensor.shape[1])
+        factor = torch.ones(tensor.shape[1], dtype=tensor.dtype, device=tensor.device)
+        factor[self.head] = self.scale
+        return tensor * factor[:, None, None]
+
+
+@dataclass(frozen=True)
+class _MaskEdit(_Edit):
+    """Set cells of the mask; None for a head, query or key means all of them."""
+
+    head: int | None = None
+    query: int | None = None
+    key: int | None = None
+    tensor: ClassVar[str] = "mask"
+    value: ClassVar[bool]
+
+    def __call__(self, name: str, tensor: Tensor) -> Tensor:
+        """``tensor`` is bool (batch, head, query, key), True = may attend."""
+        cell: list[slice | int] = [slice(None)]
+        for dim, (axis, index) in enumerate((("head", self.head), ("query", self.query), ("key", self.key)), start=1):
+            if index is not None:
+                _require(name, axis, index, tensor.shape[dim])
+            cell.append(slice(None) if index is None else index)
+        changed = tensor.clone()
+        changed[tuple(cell)] = self.value
+        return changed
+
+
+@dataclass(frozen=True)
+class Block(_MaskEdit):
+    """Forbid these queries to attend to these keys."""
+
+    value: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class Open(_MaskEdit):
+    """Allow these queries to attend to these keys, whatever the mask says."""
+
+    value: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class SetPattern(_Edit):
+    """Replace one head's pattern; rows are queries and are taken as they are given."""
+
+    head: int
+    pattern: tuple[tuple[float, ...], ...]
+    tensor: ClassVar[str] = "pattern"
+
+    def __call__(self, name: str, tensor: Tensor) -> Tensor:
+        """``tensor`` is (batch, head, query, key)."""
+        _require(name, "head", self.head, tensor.shape[1])
+        given = torch.tensor(self.pattern, dtype=tensor.dtype, device=tensor.device)
+        if given.shape != tensor.shape[2:]:
+            raise EditError(
+                N_("{name}: the pattern given has shape {given}, the model's has {wanted}."),
+                name=name,
+                given=tuple(given.shape),
+                wanted=tuple(tensor.shape[2:]),
+            )
+        changed = tensor.clone()
+        changed[:, self.head] = given
+        return changed
+
+
+Edit = _Edit | Callable[[str, Tensor], Tensor]
+_KINDS: dict[str, type[_Edit]] = {kind.__name__: kind for kind in (Silence, Block, Open, SetPattern)}
+
+
+def from_json(data: dict[str, Any]) -> _Edit:
+    """Read what an edit's ``to_json`` gave.
+
+    Raises:
+        EditError: not an edit.
+    """
+    fields = dict(data)
+    try:
+        kind = _KINDS[fields.pop("edit")]
+        if "pattern" in fields:
+            fields["pattern"] = tuple(tuple(row) for row in fields["pattern"])
+        return kind(**fields)
+    except (KeyError, TypeError) as error:
+        raise EditError(N_("{data} is not an edit: {reason}"), data=data, reason=error) from error
+
+
+def _require(name: str, axis: str, index: int, size: int) -> None:
+    if not 0 <= index < size:
+        raise EditError(
+            N_("{name} has {size} entries along its {axis} axis; {index} is none of 0 to {last}."),
+            name=name,
+            size=size,
+            axis=axis,
+            index=index,
+            last=size - 1,
+        )

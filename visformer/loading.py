@@ -1,0 +1,51 @@
+"""From a name or a module to a model that translates and traces."""
+
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from visformer.adapters.own import Translator
+from visformer.checkpoints import BUNDLED, FOLDER, load_checkpoint
+from visformer.errors import N_, CheckpointError, VisformerError
+from visformer.model.transformer import Transformer
+from visformer.tokenizer import Tokenizer
+
+
+def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = None) -> Translator:
+    """A bundled model by name, or a checkpoint of our own from a local folder. No network is used.
+
+    Args:
+        name: "en-zh", or a folder with model.safetensors and tokenizer.json.
+        device: where the model runs.
+        dtype: of the weights; None: float32.
+
+    Raises:
+        CheckpointError: no such model, or its files are missing or damaged; the message says how to restore them.
+    """
+    folder = FOLDER / name if name in BUNDLED else Path(name)
+    if not folder.is_dir():
+        raise CheckpointError(
+            N_(
+                "There is no model {name!r}: bundled is {bundled}; "
+                "anything else must be a folder with model.safetensors and tokenizer.json."
+            ),
+            name=str(name),
+            bundled=", ".join(BUNDLED),
+        )
+    module, tokenizer = load_checkpoint(folder, dtype=dtype or torch.float32)
+    module = module.to(device)
+    if name in BUNDLED:
+        return Translator(module, tokenizer, name=str(name), licence="CC-BY 2.0 FR", source="bundled, trained by us")
+    return Translator(module, tokenizer, name=folder.name, source=str(folder))
+
+
+def wrap(module: nn.Module, tokenizer: Tokenizer) -> Translator:
+    """A Transformer of ours that is already in memory, put into evaluation mode.
+
+    Raises:
+        VisformerError: another kind of module.
+    """
+    if not isinstance(module, Transformer):
+        raise VisformerError(N_("wrap takes a visformer.Transformer, not {kind}."), kind=type(module).__name__)
+    return Translator(module.eval(), tokenizer)

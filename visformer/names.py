@@ -1,0 +1,80 @@
+"""The names of everything that can be traced, and the axes that each name implies. No arrays in here."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of a traced array.
+
+    Args:
+        name: "layer", "head", "query", "key", "token", "d_model", "d_k", "d_ff" or "vocab".
+        side: whose tokens stand along it, "src" or "tgt"; None where no tokens do.
+    """
+
+    name: str
+    side: str | None = None
+
+
+_HEAD, _D_MODEL = Axis("head"), Axis("d_model")
+_ATTENTION = re.compile(r"(encoder|decoder)\.(\d+)\.(self_attn|cross_attn)\.(q|k|v|scores|mask|pattern|heads|out)")
+_BLOCK = re.compile(
+    r"(encoder|decoder)\.(\d+)\."
+    r"(ffn\.hidden|ffn\.out|(?:attn|cross|ffn)_sum|norm_(?:self|cross|ffn)|resid_(?:pre|self|cross|post))"
+)
+_ENDS = {
+    **{
+        f"{side}.{part}": (Axis("token", side), _D_MODEL)
+        for side in ("src", "tgt")
+        for part in ("embed", "position", "input")
+    },
+    "encoder.out": (Axis("token", "src"), _D_MODEL),
+    "decoder.out": (Axis("token", "tgt"), _D_MODEL),
+    "logits": (Axis("token", "tgt"), Axis("vocab")),
+}
+
+
+def axes_of(name: str) -> tuple[Axis, ...] | None:
+    """The axes of a tensor of this name, or None if there is no such name."""
+    if name in _ENDS:
+        return _ENDS[name]
+    side = "src" if name.startswith("encoder") else "tgt"
+    if match := _ATTENTION.fullmatch(name):
+        stack, _, part, tensor = match.groups()
+        if stack == "encoder" and part == "cross_attn":
+            return None
+        read = "src" if part == "cross_attn" else side
+        return {
+            "q": (_HEAD, Axis("query", side), Axis("d_k")),
+            "k": (_HEAD, Axis("key", read), Axis("d_k")),
+            "v": (_HEAD, Axis("key", read), Axis("d_k")),
+            "heads": (_HEAD, Axis("query", side), Axis("d_k")),
+            "out": (Axis("query", side), _D_MODEL),
+        }.get(tensor, (_HEAD, Axis("query", side), Axis("key", read)))
+    if match := _BLOCK.fullmatch(name):
+        if match[1] == "encoder" and "cross" in match[3]:
+            return None
+        return (Axis("token", side), Axis("d_ff") if match[3] == "ffn.hidden" else _D_MODEL)
+    return None
+
+
+def all_names(n_encoder_layers: int, n_decoder_layers: int) -> Iterator[str]:
+    """Every tensor name of an encoder-decoder of these depths, in the order in which they are computed."""
+    for stack, side, depth in (("encoder", "src", n_encoder_layers), ("decoder", "tgt", n_decoder_layers)):
+        yield from (f"{side}.{part}" for part in ("embed", "position", "input"))
+        for layer in range(depth):
+            yield from (f"{stack}.{layer}.{rest}" for rest in _block_names(stack))
+        yield f"{stack}.out"
+    yield "logits"
+
+
+def _block_names(stack: str) -> Iterator[str]:
+    sublayers = (("self", "attn_sum"), ("cross", "cross_sum")) if stack == "decoder" else (("self", "attn_sum"),)
+    yield "resid_pre"
+    for kind, name_sum in sublayers:
+        parts = ("q", "k", "v", "scores", "mask", "pattern", "heads", "out")
+        yield from (f"{kind}_attn.{part}" for part in parts)
+        yield from (name_sum, f"norm_{kind}", f"resid_{kind}")
+    yield from ("ffn.hidden", "ffn.out", "ffn_sum", "norm_ffn", "resid_post")

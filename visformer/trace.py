@@ -1,0 +1,208 @@
+"""The Trace: everything that was computed on one sentence, frozen, labelled, NumPy only.
+
+An array can only be reached together with the tokens along its axes, and both are checked against each other when
+the Trace is made: a picture cannot be labelled with the wrong sentence.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from visformer.errors import N_, MissingTensor, TraceError
+from visformer.names import Axis, axes_of
+
+SIDES = ("src", "tgt", "next")
+"""The encoder's input; the decoder's input (begins with the language token, no end); what each of its rows predicts."""
+
+
+@dataclass(frozen=True, eq=False)
+class TracedTensor:
+    """One array and what stands along its axes.
+
+    Args:
+        name: as in :mod:`visformer.names`.
+        value: read-only; float32, or bool for a mask.
+        axes: one for each dimension of ``value``.
+    """
+
+    name: str
+    value: NDArray[Any]
+    axes: tuple[Axis, ...]
+
+    def __post_init__(self) -> None:
+        if self.value.ndim != len(self.axes):
+            raise TraceError(
+                N_("{name} has shape {shape}, but {n} axes are named: {axes}."),
+                name=self.name,
+                shape=self.value.shape,
+                n=len(self.axes),
+                axes=", ".join(axis.name for axis in self.axes),
+            )
+        view = self.value.view()
+        view.flags.writeable = False
+        object.__setattr__(self, "value", view)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the array."""
+        return self.value.shape
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.value, dtype=dtype, copy=copy)
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What a model computed on one sentence (and its target).
+
+    Args:
+        tokens: side ("src", "tgt", "next") to the tokens as shown.
+        special: side to which of them stand for no text.
+        words: side to the number of the word that each belongs to.
+        tensors: name to tensor.
+        params: name to the weights used, on request.
+        meta: JSON values: "model", "source", "target", "to", "forced" and more.
+
+    Raises:
+        TraceError: labels and arrays, or labels among each other, differ in length.
+    """
+
+    tokens: Mapping[str, tuple[str, ...]]
+    special: Mapping[str, tuple[bool, ...]]
+    words: Mapping[str, tuple[int, ...]]
+    tensors: Mapping[str, TracedTensor] = field(repr=False)
+    params: Mapping[str, TracedTensor] = field(default_factory=dict, repr=False)
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("tokens", "special", "words", "tensors", "params", "meta"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        for side, tokens in self.tokens.items():
+            for label, values in (("special", self.special), ("words", self.words)):
+                if len(values.get(side, ())) != len(tokens):
+                    raise TraceError(
+                        N_("{label}[{side!r}] has {given} entries for {wanted} tokens."),
+                        label=label,
+                        side=side,
+                        given=len(values.get(side, ())),
+                        wanted=len(tokens),
+                    )
+        if len(self.tokens.get("next", ())) != len(self.tokens.get("tgt", ())):
+            raise TraceError(N_('tokens["next"] must have one entry for each of tokens["tgt"].'))
+        for tensor in (*self.tensors.values(), *self.params.values()):
+            self._check_labels(tensor)
+
+    def _check_labels(self, tensor: TracedTensor) -> None:
+        for size, axis in zip(tensor.shape, tensor.axes, strict=True):
+            if axis.side is not None and size != len(self.tokens.get(axis.side, ())):
+                raise TraceError(
+                    N_("{name}: its {axis} axis has {size} entries, but there are {tokens} {side} tokens."),
+                    name=tensor.name,
+                    axis=axis.name,
+                    size=size,
+                    tokens=len(self.tokens.get(axis.side, ())),
+                    side=axis.side,
+                )
+
+    def names(self) -> tuple[str, ...]:
+        """The tensors that were recorded, in the order in which they were computed."""
+        return tuple(self.tensors)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.tensors
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tensors)
+
+    def __getitem__(self, name: str) -> TracedTensor:
+        """The tensor of this name.
+
+        Raises:
+            MissingTensor: it is not here; the message says why, and what there is.
+        """
+        if name in self.tensors:
+            return self.tensors[name]
+        if axes_of(name) is None:
+            reason = N_("there is no tensor of that name")
+        else:
+            reason = N_("it was not recorded (ask for it with record=...), or the model has no such layer")
+        raise MissingTensor(
+            N_("No {name!r} in this trace: {reason}. Recorded: {names}."),
+            name=name,
+            reason=reason,
+            names=", ".join(self.tensors) or "-",
+        )
+
+    def stack(
+        self, stack: Literal["encoder", "decoder"], attention: Literal["self_attn", "cross_attn"] = "self_attn"
+    ) -> TracedTensor:
+        """The patterns of all layers of one kind of attention, as one array (layer, head, query, key).
+
+        Raises:
+            MissingTensor: no layer's pattern of this kind was recorded.
+        """
+        found: list[TracedTensor] = []
+        while (name := f"{stack}.{len(found)}.{attention}.pattern") in self.tensors:
+            found.append(self.tensors[name])
+        if not found:
+            return self[f"{stack}.0.{attention}.pattern"]  # raises, and says why
+        value = np.stack([tensor.value for tensor in found])
+        return TracedTensor(f"{stack}.{attention}.pattern", value, (Axis("layer"), *found[0].axes))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the arrays hold."""
+        return sum(tensor.value.nbytes for tensor in (*self.tensors.values(), *self.params.values()))
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to one safetensors file; the labels are JSON in its metadata."""
+        arrays = {name: np.ascontiguousarray(tensor.value) for name, tensor in self.tensors.items()}
+        arrays |= {f"params.{name}": np.ascontiguousarray(tensor.value) for name, tensor in self.params.items()}
+        labels = {
+            "order": list(self.tensors),
+            "params": {name: [[a.name, a.side] for a in tensor.axes] for name, tensor in self.params.items()},
+            "tokens": dict(self.tokens),
+            "special": dict(self.special),
+            "words": dict(self.words),
+            "meta": dict(self.meta),
+        }
+        save_file(arrays, path, metadata={"visformer_trace": json.dumps(labels, ensure_ascii=False)})
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Trace":
+        """Read what :meth:`save` wrote.
+
+        Raises:
+            TraceError: no such file, damaged, or not a Trace.
+        """
+        try:
+            with safe_open(str(path), framework="np") as file:
+                labels = json.loads(file.metadata()["visformer_trace"])
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+            tensors = {name: _labelled(name, arrays[name]) for name in labels["order"]}
+            params = {
+                name: TracedTensor(name, arrays[f"params.{name}"], tuple(Axis(*axis) for axis in axes))
+                for name, axes in labels["params"].items()
+            }
+            sides = {
+                label: {side: tuple(values) for side, values in labels[label].items()}
+                for label in ("tokens", "special", "words")
+            }
+            return cls(**sides, tensors=tensors, params=params, meta=labels["meta"])
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise TraceError(N_("{path} cannot be read as a trace: {reason}"), path=path, reason=error) from error
+
+
+def _labelled(name: str, value: NDArray[Any]) -> TracedTensor:
+    axes = axes_of(name)
+    if axes is None:
+        raise TraceError(N_("There is no tensor named {name!r}."), name=name)
+    return TracedTensor(name, value, axes)
