@@ -92,12 +92,12 @@ def test_values_at_the_edge_are_good(name, value):
     assert getattr(config, name) == value
 
 
-def test_frozen_hashable_and_by_keyword_only():
-    config = TransformerConfig(src_vocab=10, tgt_vocab=12)
+def test_frozen_hashable_and_by_keyword_after_the_vocabularies():
+    config = TransformerConfig(10, 12)
     with pytest.raises(dataclasses.FrozenInstanceError):
         config.d_model = 8
     with pytest.raises(TypeError):
-        TransformerConfig(10, 12)
+        TransformerConfig(10, 12, 512)
     assert hash(config) == hash(TransformerConfig(src_vocab=10, tgt_vocab=12))
     with pytest.raises(ConfigError):
         dataclasses.replace(config, n_heads=7)

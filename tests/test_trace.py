@@ -56,6 +56,13 @@ def test_a_missing_name_says_what_there_is():
     assert "logits" not in trace
 
 
+def test_a_tensor_is_at_home_in_numpy():
+    traced = tiny_translator().trace("I went", "我")["encoder.0.self_attn.pattern"]
+    assert len(traced) == traced.shape[0] == 2
+    assert traced[1, 0].tolist() == traced.value[1, 0].tolist()
+    np.testing.assert_allclose(np.asarray(traced).sum(-1), 1, atol=1e-6)
+
+
 def test_stack_is_all_layers():
     trace = tiny_translator().trace("I went to school.", "我去学校。")
     stacked = trace.stack("decoder", "cross_attn")

@@ -1,13 +1,13 @@
 """What a Transformer is made of: one frozen dataclass that validates itself."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from visformer.errors import N_, ConfigError
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class TransformerConfig:
     """The sizes and choices of "Attention Is All You Need" (table 3), base model by default.
 
@@ -35,6 +35,7 @@ class TransformerConfig:
 
     src_vocab: int
     tgt_vocab: int
+    _: KW_ONLY
     d_model: int = 512
     n_heads: int = 8
     n_encoder_layers: int = 6

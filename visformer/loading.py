@@ -36,7 +36,13 @@ def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = N
     module, tokenizer = load_checkpoint(folder, dtype=dtype or torch.float32)
     module = module.to(device)
     if name in BUNDLED:
-        return Translator(module, tokenizer, name=str(name), licence="CC-BY 2.0 FR", source="bundled, trained by us")
+        return Translator(
+            module,
+            tokenizer,
+            name=str(name),
+            licence="Apache-2.0",
+            source="bundled; trained on CC-BY 2.0 FR sentences from Tatoeba",
+        )
     return Translator(module, tokenizer, name=folder.name, source=str(folder))
 
 

@@ -1,7 +1,7 @@
 """Muon (Jordan et al. 2024): steps along the orthogonalised momentum of each weight matrix.
 
-On this task it needs about half as many epochs as Adam. torch.optim.Muon computes in bfloat16, which CPUs without
-bf16 arithmetic do a hundred times slower; this one computes in the weights' own precision.
+On this task it passed Adam within the first epoch (docs/adr/0008). torch.optim.Muon computes in bfloat16, which CPUs
+without bf16 arithmetic do many times slower; this one computes in the weights' own precision.
 """
 
 from collections.abc import Iterable

@@ -23,7 +23,7 @@ from visformer.errors import N_, CheckpointError, TextError
 PAD, EOS, EN, ZH = "<pad>", "</s>", "<en>", "<zh>"
 SPECIALS = (PAD, EOS, EN, ZH)
 """Ids 0 to 3. <en> and <zh> begin a target sentence and say its language. They are no "added tokens" of the
-library, so a visitor who types "</s>" gets five characters, not an end of sentence."""
+library, so a visitor who types "</s>" gets four characters, not an end of sentence."""
 
 LANGUAGE_TOKEN = {"en": EN, "zh": ZH}
 

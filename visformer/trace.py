@@ -55,6 +55,13 @@ class TracedTensor:
         """Of the array."""
         return self.value.shape
 
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __getitem__(self, index: Any) -> Any:
+        """Plain NumPy indexing into ``value``; the labels stay behind."""
+        return self.value[index]
+
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.value, dtype=dtype, copy=copy)
 

@@ -208,7 +208,7 @@ def test_from_torch_shares_no_storage():
     assert used.isdisjoint(p.data_ptr() for p in ours.parameters())
 
 
-@pytest.mark.parametrize("activation", [nn.ReLU(), nn.GELU(), F.relu, F.gelu], ids=str)
+@pytest.mark.parametrize("activation", [nn.ReLU(), nn.GELU(), F.relu, F.gelu], ids=["ReLU", "GELU", "relu", "gelu"])
 def test_from_torch_knows_relu_and_gelu_in_every_form(activation):
     theirs = make(batch_first=True, dtype=torch.float64)
     for layer in [*theirs.encoder.layers, *theirs.decoder.layers]:
