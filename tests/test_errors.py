@@ -1,12 +1,18 @@
 import pickle
 
-from visformer.errors import MissingTensor, TextError, VisformerError
+from visformer.errors import N_, MissingTensor, TextError, VisformerError
 
 
 def test_an_error_speaks_the_visitors_language():
     error = TextError("{given} tokens, limit {limit}.", given=9, limit=5)
     assert str(error) == "9 tokens, limit 5."
     assert error.localized(lambda message: message.replace("tokens, limit", "个词元，上限")) == "9 个词元，上限 5."
+
+
+def test_a_reason_that_is_a_message_is_translated_too():
+    error = VisformerError(N_("No {name}: {reason}."), name="missing", reason=N_("missing"))
+    words = {"No {name}: {reason}.": "没有 {name}：{reason}。", "missing": "缺失"}
+    assert error.localized(words.__getitem__) == "没有 missing：缺失。"
 
 
 def test_braces_in_a_visitors_text_are_text():

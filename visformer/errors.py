@@ -8,9 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 
-def N_(message: str) -> str:
+class Message(str):
+    """A message id; as a parameter of an error it is translated with it."""
+
+    __slots__ = ()
+
+
+def N_(message: str) -> Message:
     """Mark a message for translation without translating it (gettext's usual name)."""
-    return message
+    return Message(message)
 
 
 class VisformerError(ValueError):
@@ -23,7 +29,8 @@ class VisformerError(ValueError):
 
     def localized(self, gettext: Callable[[str], str]) -> str:
         """The message through ``gettext``, in the visitor's language."""
-        return gettext(self.message_id).format(**self.params)
+        params = {name: gettext(v) if isinstance(v, Message) else v for name, v in self.params.items()}
+        return gettext(self.message_id).format(**params)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (type(self), self.message_id, self.params)

@@ -10,7 +10,7 @@ import random
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tokenizers import Regex, pre_tokenizers
@@ -158,11 +158,28 @@ class Tokenizer:
         return _unspace(raw.decode("utf-8", errors="replace"))
 
     def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """What a reader sees for each id: the token without its leading space, a lone byte as ``<0xE4>``.
+        """What a reader sees for each id.
 
-        A token that is nothing but a space shows as "␣".
+        A token without its leading space; "␣" for a lone space; for the bytes of one character that character
+        with their numbers, 龘₁ 龘₂ 龘₃; a byte that is part of no printable character as ``<0xE4>``.
         """
-        return tuple(self._tokens[i].removeprefix(" ") or "␣" for i in ids)
+        result = [self._tokens[i].removeprefix(" ") or "␣" for i in ids]
+        for start, end, character in self._characters_in_bytes(ids):
+            result[start:end] = [f"{character}{chr(0x2081 + n)}" for n in range(end - start)]
+        return tuple(result)
+
+    def _characters_in_bytes(self, ids: Sequence[int]) -> Iterator[tuple[int, int, str]]:
+        """(start, end, character) of each run of byte tokens that spell one printable character."""
+        at = 0
+        while at < len(ids):
+            lead = self._bytes(ids[at])[0] if self._is_byte(ids[at]) else 0
+            end = at + (2 if lead >> 5 == 0b110 else 3 if lead >> 4 == 0b1110 else 4 if lead >> 3 == 0b11110 else 1)
+            if end > at + 1 and all(self._is_byte(i) for i in ids[at:end]):
+                character = b"".join(self._bytes(i) for i in ids[at:end]).decode("utf-8", errors="ignore")
+                if len(character) == 1 and character.isprintable():
+                    yield at, end, character
+                    at = end - 1
+            at += 1
 
     def spans(self, text: str) -> tuple[tuple[int, int], ...]:
         """(start, end) of each token of ``encode(text)`` in the characters of ``text``, leading space left out.

@@ -1,0 +1,135 @@
+"""A real server and a real Chromium, one of each for all tests; a fresh page for each."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from tests.pages.support import model_for_tests
+
+ROOT = Path(__file__).parent.parent.parent
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def model_name(tmp_path_factory):
+    return model_for_tests(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="session")
+def server(model_name, tmp_path_factory):
+    """The app's address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = ("--server.headless=true", "--server.address=127.0.0.1", f"--server.port={port}")
+    log = tmp_path_factory.mktemp("server") / "log.txt"
+    with log.open("w") as out:
+        running = subprocess.Popen(
+            [sys.executable, "-m", "streamlit", "run", "app.py", *options],
+            cwd=ROOT,
+            env={**os.environ, "VISFORMER_MODEL": model_name, "OMP_NUM_THREADS": "1"},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        _wait_until_up(f"http://127.0.0.1:{port}", running, log)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        running.terminate()
+        running.wait(timeout=20)
+    assert "Traceback" not in log.read_text()
+
+
+def _wait_until_up(address, running, log):
+    for _ in range(600):
+        if running.poll() is not None:
+            break
+        try:
+            urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail(f"the server did not start:\n{log.read_text()}")
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Visitors:
+    """Opens pages, and notes what goes wrong in any of them."""
+
+    def __init__(self, server, chromium):
+        self.server, self.chromium = server, chromium
+        self.contexts, self.complaints = [], []
+
+    def open(self, *, query="", width=1440, height=900, scheme="light", locale="en-US", scale=1):
+        context = self.chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme, locale=locale, device_scale_factor=scale
+        )
+        self.contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(40_000)
+        page.on("console", lambda message: message.type == "error" and self.complaints.append(message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", self.check_request)
+        page.goto(self.server + "/" + query)
+        page.wait_for_selector(".vf-root[data-painted]")
+        page.wait_for_selector("input[type=text]:visible")  # the picture comes before the boxes
+        return page
+
+    def check_request(self, request):
+        if not request.url.startswith((self.server, "blob:", "data:")):
+            self.complaints.append(f"a request to elsewhere: {request.url}")
+
+    def close(self):
+        for context in self.contexts:
+            context.close()
+
+
+@pytest.fixture(scope="session")
+def visitors(server, chromium):
+    opened = Visitors(server, chromium)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="session")
+def shared_page(visitors):
+    return visitors.open()
+
+
+@pytest.fixture
+def page(visitors, shared_page):
+    """One visitor's page, as the test before left it: opening one takes seconds."""
+    yield shared_page
+    assert not visitors.complaints
+
+
+@pytest.fixture
+def open_app(server, chromium):
+    """Opens fresh pages: ``open_app(query="?lang=zh", width=360, scheme="dark")``; any console error fails the test."""
+    opened = Visitors(server, chromium)
+    yield opened.open
+    opened.close()
+    assert not opened.complaints

@@ -1,0 +1,186 @@
+"""The first page in Chromium: what a visitor sees, does and reads."""
+
+import os
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+import visformer as vf
+from tests.browser.support import pixels, point_of_cell, point_of_head, show, shown, submit, tokens, type_sentence
+from visformer.ui.examples import EXAMPLES
+
+pytestmark = pytest.mark.browser
+
+IMAGES = Path(__file__).parent.parent.parent / "docs" / "images"
+SENTENCE = "I like cats."
+
+
+@pytest.fixture(scope="session")
+def model(model_name):
+    return vf.load(model_name)
+
+
+def check_cell(page, trace, stack, *, layer, head, query, key):
+    """The weight that is read out is the Trace's, to the last bit of its float."""
+    data = shown(page)
+    assert data["stack"] == stack
+    assert [int(data[name]) for name in ("layer", "head", "query", "key")] == [layer, head, query, key]
+    part, kind = stack.split(".")
+    weight = trace[f"{part}.{layer}.{kind}.pattern"].value[head, query, key]
+    assert float(data["weight"]) == float(weight)
+    if weight >= 0.001:
+        assert page.locator(".vf-weight").inner_text() == f"{weight:.4f}"
+
+
+def test_opens_on_the_example(open_app):
+    page = open_app()
+    expect(page.get_by_label("Sentence", exact=True)).to_have_value(EXAMPLES[0])
+    assert tokens(page)[-1] == "</s>"
+    before = pixels(page, ".vf-thumbs"), pixels(page, ".vf-large")
+    assert all(colours > 20 for _, colours in before), "not blank"
+    expect(page.get_by_text("Translation:")).to_be_visible()
+    type_sentence(page, SENTENCE)
+    after = pixels(page, ".vf-thumbs"), pixels(page, ".vf-large")
+    assert before[0] != after[0]
+    assert before[1] != after[1]
+
+
+def test_tokens_of_both_sides(page, model):
+    show(page, SENTENCE)
+    trace = model.trace(SENTENCE)
+    assert tuple(tokens(page, 0)) == trace.tokens["src"]
+    assert tuple(tokens(page, 1)) == trace.tokens["tgt"]
+
+
+def test_a_weight_is_read_exactly_in_every_stack(page, model):
+    show(page, SENTENCE)
+    trace = model.trace(SENTENCE)
+    revision = shown(page)["painted"]
+    for name, stack in (
+        ("Decoder", "decoder.self_attn"),
+        ("Encoder", "encoder.self_attn"),
+        ("Cross", "decoder.cross_attn"),
+    ):
+        page.get_by_role("button", name=name, exact=True).click()
+        page.locator(".vf-thumbs").click(position=point_of_head(page, 1, 2))
+        page.locator(".vf-large").hover(position=point_of_cell(page, 2, 1))
+        check_cell(page, trace, stack, layer=1, head=2, query=2, key=1)
+    assert shown(page)["painted"] == revision, "no switch asks the server"
+    readout = page.locator(".vf-readout").inner_text()
+    assert "Layer 2 · Head 3" in readout
+    assert trace.tokens["tgt"][2] in readout
+    assert trace.tokens["next"][2] in readout
+
+
+def test_lock_keyboard_and_escape(page, model):
+    show(page, SENTENCE)
+    trace = model.trace(SENTENCE)
+    stack = "encoder.self_attn"
+    page.get_by_role("button", name="Encoder", exact=True).click()
+    page.locator(".vf-thumbs").click(position=point_of_head(page, 0, 0))
+    page.locator(".vf-large").click(position=point_of_cell(page, 1, 0))
+    page.locator(".vf-large").hover(position=point_of_cell(page, 2, 2))
+    check_cell(page, trace, stack, layer=0, head=0, query=1, key=0)
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "ArrowDown"):
+        page.keyboard.press(key)
+    check_cell(page, trace, stack, layer=1, head=1, query=1, key=0)
+    page.keyboard.press("Shift+ArrowRight")
+    check_cell(page, trace, stack, layer=1, head=1, query=1, key=1)
+    page.keyboard.press("Escape")
+    assert shown(page)["locked"] == "false"
+    assert "weight" not in shown(page)
+
+
+def test_chinese_sentence_and_forced_target(page):
+    show(page, "我去东北大学。")
+    assert "".join(tokens(page)) == "我去东北大学。</s>"
+    assert tokens(page, 1)[0] == "<en>"
+    type_sentence(page, "I went.", box="Target")
+    page.get_by_text("Target as typed: I went.").wait_for()
+
+
+def test_long_sentence_fetches_the_head_in_focus(page, model):
+    """So many tokens that not all exact weights are sent: a fragment brings the head that is chosen."""
+    sentence, target = "a b c d e f g h i j " * 9, "一二三四五六七八九十" * 9
+    show(page, sentence)
+    type_sentence(page, target, box="Target")
+    trace = model.trace(sentence, target)
+    assert trace.nbytes > 1_000_000
+    page.get_by_role("button", name="Encoder", exact=True).click()
+    page.locator(".vf-thumbs").click(position=point_of_head(page, 1, 3))
+    page.locator(".vf-large").click(position=point_of_cell(page, 40, 7))
+    page.locator(".vf-root[data-weight]:not([data-weight=''])").wait_for()
+    check_cell(page, trace, "encoder.self_attn", layer=1, head=3, query=40, key=7)
+
+
+def test_text_that_cannot_be_shown_gets_one_sentence(page):
+    for text, said in (
+        ("", "There is no sentence yet"),
+        ("   ", "There is no sentence yet"),
+        ("word " * 2000, "10000 characters"),
+    ):
+        submit(page, text)
+        page.get_by_text(said).wait_for()
+        page.locator(".vf-root").wait_for(state="detached")
+    submit(page, SENTENCE)
+    page.wait_for_selector(".vf-root[data-painted]")
+
+
+def test_odd_text_is_shown_as_it_is(page):
+    for text in ("<script>alert(1)</script><b>x</b>", "**b** $x^2$ :red[z]", "a\u200bb \u202ec", "\U0001f600 שלום"):
+        type_sentence(page, text)
+        assert page.get_by_label("Sentence", exact=True).input_value() == text
+        assert page.locator(".vf-host script, .vf-host b").count() == 0
+        assert tokens(page)[-1] == "</s>"
+
+
+def test_half_a_surrogate_pair_does_not_lose_the_connection(page):
+    """It is replaced in the box, before Streamlit sends it."""
+    show(page, SENTENCE)
+    before = shown(page)["painted"]
+    box = page.get_by_label("Sentence", exact=True)
+    box.focus()
+    page.evaluate("document.execCommand('insertText', false, ' \\ud83d')")
+    page.keyboard.press("Enter")
+    page.locator(f".vf-root[data-painted]:not([data-painted='{before}'])").wait_for()
+    assert "\ufffd" in box.input_value()
+
+
+def test_language_switch(open_app):
+    page = open_app(query="?lang=zh")
+    page.get_by_role("button", name="编码器").wait_for()
+    assert page.get_by_label("句子").is_visible()
+    assert page.evaluate("document.documentElement.lang") == "zh"
+    page.get_by_text("EN", exact=True).click()
+    page.get_by_role("button", name="Encoder", exact=True).wait_for()
+    assert "lang=en" in page.url
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_fits_the_window(open_app, scheme):
+    page = open_app(scheme=scheme, scale=2)
+    dark = page.locator(".vf-root").evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(17, 22, 29)"
+    assert dark == (scheme == "dark")
+    for width, height in ((1440, 900), (1280, 720), (360, 740)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(500)  # the side bar slides
+        box = page.locator(".vf-large").bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width + 1
+        if width > 1000:
+            assert box["y"] + box["height"] <= height, "the whole head without scrolling"
+        assert page.locator(".vf-large").evaluate("e => e.width") >= 1.9 * box["width"], "sharp on dense screens"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_screenshots(open_app, scheme, tmp_path):
+    """VISFORMER_SCREENSHOTS=1 makes the pictures of the README."""
+    folder = IMAGES if os.environ.get("VISFORMER_SCREENSHOTS") else tmp_path
+    page = open_app(width=1280, height=760, scheme=scheme, scale=2)
+    page.get_by_role("button", name="Cross", exact=True).click()
+    page.locator(".vf-large").hover(position=point_of_cell(page, 1, 3))
+    page.wait_for_timeout(500)
+    folder.mkdir(parents=True, exist_ok=True)
+    picture = page.screenshot(path=folder / f"attention-{scheme}.png")
+    assert len(picture) > 50_000, "a blank page compresses to less"

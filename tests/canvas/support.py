@@ -1,0 +1,49 @@
+"""A Trace of made-up attention, and the reader of the canvas's bytes."""
+
+import json
+import struct
+
+import numpy as np
+
+from visformer.names import axes_of
+from visformer.trace import Trace, TracedTensor
+
+
+def made_up_trace(n_src=5, n_tgt=4, n_layers=2, n_heads=3, seed=0, tokens=None):
+    """Patterns whose rows sum to 1, the decoder's own masked; "a0 a1 ... </s>" reads like a sentence."""
+    rng = np.random.default_rng(seed)
+    src = (*(tokens or [f"a{i}" for i in range(n_src - 1)]), "</s>")
+    following = (*(f"b{i}" for i in range(n_tgt - 1)), "</s>")
+    sides = {"src": src, "tgt": ("<zh>", *following[:-1]), "next": following}
+    tensors = {}
+    for layer in range(n_layers):
+        for stack, kind in (("encoder", "self_attn"), ("decoder", "self_attn"), ("decoder", "cross_attn")):
+            name = f"{stack}.{layer}.{kind}.pattern"
+            axes = axes_of(name)
+            rows, columns = len(sides[axes[1].side]), len(sides[axes[2].side])
+            weights = rng.random((n_heads, rows, columns)) ** 4
+            if (stack, kind) == ("decoder", "self_attn"):
+                weights *= np.tri(rows)
+            pattern = (weights / weights.sum(-1, keepdims=True)).astype(np.float32)
+            tensors[name] = TracedTensor(name, pattern, axes)
+    return Trace(
+        tokens=sides,
+        special={side: tuple(token in ("</s>", "<zh>") for token in row) for side, row in sides.items()},
+        words={side: tuple(range(len(row))) for side, row in sides.items()},
+        tensors=tensors,
+        meta={"source": " ".join(src[:-1]), "target": " ".join(following[:-1]), "to": "zh", "forced": False},
+    )
+
+
+def read_payload(data):
+    """The header and the numbers, as the browser reads them."""
+    (length,) = struct.unpack_from("<I", data)
+    start = -(-(4 + length) // 4) * 4
+    return json.loads(data[4 : 4 + length]), data[start:]
+
+
+def exact(header, numbers, stack_name):
+    """All exact weights of a stack: (layer, head, query, key)."""
+    (stack,) = [stack for stack in header["stacks"] if stack["name"] == stack_name]
+    count = int(np.prod(stack["shape"]))
+    return np.frombuffer(numbers, "<f4", count, stack["exact"]).reshape(stack["shape"])

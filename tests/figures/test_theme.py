@@ -1,0 +1,36 @@
+"""Tokens as a reader can see them."""
+
+from itertools import pairwise
+
+import pytest
+
+from visformer.figures.theme import SEQUENTIAL, visible
+
+
+@pytest.mark.parametrize(
+    ("token", "shown"),
+    [
+        ("went", "went"),
+        ("东北", "东北"),
+        (" ", "␣"),
+        ("\t", "U+0009"),
+        ("\u200b", "U+200B"),
+        ("\u202e", "U+202E"),
+        ("a\u202eb", "aU+202Eb"),
+        ("\u0301", "\u25cc\u0301"),
+        ("\U0001f468\u200d\U0001f469", "\U0001f468\u200d\U0001f469"),
+        ("<script>", "<script>"),
+        ("שלום", "שלום"),
+    ],
+)
+def test_visible(token, shown):
+    assert visible(token) == shown
+
+
+@pytest.mark.parametrize(("theme", "sign"), [("light", -1), ("dark", 1)])
+def test_the_ramp_gets_steadily_darker_or_lighter(theme, sign):
+    """So it can be read in grey, and with every kind of colour blindness."""
+    rgb = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in SEQUENTIAL[theme]]
+    lightness = [0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in rgb]
+    steps = [sign * (after - before) for before, after in pairwise(lightness)]
+    assert min(steps) > 15

@@ -1,0 +1,194 @@
+"""The first page: every control, every kind of bad input, both languages."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.canvas.support import exact, read_payload
+from visformer import i18n
+from visformer.ui import resources, state
+from visformer.ui.examples import EXAMPLES
+from visformer.ui.limits import MAX_CHARACTERS
+
+EMPTY = "There is no sentence yet: type one, or choose an example."
+
+PICTURES = {
+    "emoji": "I like 😀 and 👨‍👩‍👧.",
+    "zero width": "a\u200bb \u202egood\u202c",
+    "only zero width": "\u200b",
+    "control": "a\x07b\tc\x00",
+    "right to left": "שלום עולם",
+    "script": "<script>alert(1)</script>",
+    "markdown": "**bold** [x](http://y) :red[z] :smile: `a` # b",
+    "latex": "$\\frac{1}{2}$ and $$x^2$$",
+    "braces": "{text} {0} %s",
+    "padded": "  two  spaces  ",
+}
+
+
+def payload(app):
+    """What the canvas was given: header and numbers."""
+    (component,) = app.get("bidi_component")
+    return read_payload(component.proto.bytes)
+
+
+def type_into(app, key, text):
+    app.text_input(key=key).set_value(text)
+    return app.run()
+
+
+def test_opens_on_the_example(new_app):
+    app = new_app()
+    assert not app.exception
+    assert app.text_input(key=state.SOURCE).value == EXAMPLES[0]
+    header, _ = payload(app)
+    assert header["tokens"]["src"][-1] == "</s>"
+    assert [stack["label"] for stack in header["stacks"]] == ["Encoder", "Decoder", "Cross"]
+    assert app.text_input(key=state.TARGET).placeholder in app.text[0].value
+
+
+def test_the_first_picture_needs_no_torch(model_name):
+    """Nor anything else that is slow to import; in a process of its own, before the model is loaded behind it."""
+    code = f"""
+import sys
+from visformer.ui import resources
+resources.MODEL, resources.HEAD_START = {model_name!r}, 600
+from streamlit.testing.v1 import AppTest
+app = AppTest.from_file("app.py", default_timeout=60).run()
+assert app.get("bidi_component") and not app.exception
+slow = ("torch", "transformers", "tokenizers", "plotly.io.json", "pandas", "babel")
+print([name for name in slow if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False)
+    assert done.stdout.strip().endswith("[]"), done.stdout + done.stderr
+
+
+def test_a_sentence_is_translated_and_traced(new_app, model_name):
+    app = type_into(new_app(), state.SOURCE, "How are you?")
+    assert not app.exception
+    trace = resources.workbench().trace("How are you?", None)
+    header, numbers = payload(app)
+    assert header["tokens"]["src"] == list(trace.tokens["src"])
+    for part, kind in (("encoder", "self_attn"), ("decoder", "self_attn"), ("decoder", "cross_attn")):
+        assert np.array_equal(exact(header, numbers, f"{part}.{kind}"), trace.stack(part, kind).value)
+    assert trace.meta["target"] in app.text[0].value
+
+
+def test_a_target_is_forced_and_forgotten_with_its_sentence(new_app):
+    app = type_into(new_app(), state.TARGET, "我去东北。")
+    assert not app.exception
+    assert app.text[0].value == "Target as typed: 我去东北。"
+    assert payload(app)[0]["tokens"]["tgt"][0] == "<zh>"
+    type_into(app, state.SOURCE, "How are you?")
+    assert app.text_input(key=state.TARGET).value == ""
+    assert app.text[0].value.startswith("Translation: ")
+
+
+@pytest.mark.parametrize("target", ["", "   "])
+def test_an_empty_target_means_its_own_translation(new_app, target):
+    app = type_into(new_app(), state.TARGET, target)
+    assert app.text[0].value.startswith("Translation: ")
+
+
+def test_a_target_that_is_too_long_is_refused(new_app):
+    app = type_into(new_app(), state.TARGET, "我" * 5000)
+    assert "5000" in app.text[0].value
+    assert not app.get("bidi_component")
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples(new_app, example):
+    app = new_app()
+    app.selectbox(key=state.EXAMPLE).select(example)
+    app.run()
+    assert not app.exception
+    assert app.text_input(key=state.SOURCE).value == example
+    assert app.selectbox(key=state.EXAMPLE).value is None
+    assert payload(app)[0]["tokens"]["src"][-1] == "</s>"
+
+
+@pytest.mark.parametrize(
+    ("lang", "locale", "shown"),
+    [("zh", "en-US", "zh"), (None, "zh-CN", "zh"), ("en", "zh-CN", "en"), ("xx", "fr", "en")],
+)
+def test_first_language(new_app, lang, locale, shown):
+    app = new_app(lang=lang, locale=locale)
+    gettext = i18n.translations(shown).gettext
+    assert not app.exception
+    assert app.text_input(key=state.SOURCE).label == gettext("Sentence")
+    assert payload(app)[0]["stacks"][0]["label"] == gettext("Encoder")
+    assert payload(app)[0]["text"]["lang"] == shown
+
+
+def test_language_switch_stays_in_the_address(new_app):
+    app = new_app()
+    app.get("segmented_control")[0].set_value("zh")
+    app.run()
+    assert app.text_input(key=state.SOURCE).label == "句子"
+    assert app.query_params["lang"] in ("zh", ["zh"])
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("text", ["", "    ", "\t\n"])
+def test_no_sentence(new_app, lang, text):
+    app = type_into(new_app(lang=lang), state.SOURCE, text)
+    assert not app.exception
+    assert [line.value for line in app.text] == [i18n.translations(lang).gettext(EMPTY)]
+    assert not app.get("bidi_component")
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_ten_thousand_characters(new_app, lang):
+    app = type_into(new_app(lang=lang), state.SOURCE, "word " * 2000)
+    assert not app.exception
+    (line,) = app.text
+    assert "10000" in line.value
+    assert str(MAX_CHARACTERS) in line.value
+    assert not app.get("bidi_component")
+
+
+def test_one_word_of_500_letters(new_app):
+    """A picture, or the limit: it depends on how the tokenizer cuts it."""
+    app = type_into(new_app(), state.SOURCE, "qxzjkv" * 83 + "qx")
+    assert not app.exception
+    assert app.get("bidi_component") or ("tokens" in app.text[0].value and "256" in app.text[0].value)
+
+
+def test_a_lone_surrogate_is_refused_in_one_sentence(new_app):
+    """From Python; a browser's is replaced before it is sent."""
+    bench = resources.workbench()
+    new_app()
+    with pytest.raises(ValueError, match=r"U\+D83D"):
+        bench.trace("half \ud83d", None)
+
+
+@pytest.mark.parametrize("text", PICTURES.values(), ids=PICTURES)
+def test_any_other_text_is_shown_as_it_is(new_app, text):
+    app = type_into(new_app(), state.SOURCE, text)
+    assert not app.exception
+    assert app.text_input(key=state.SOURCE).value == text
+    header, _ = payload(app)
+    assert len(header["tokens"]["src"]) == header["stacks"][0]["shape"][2]
+    shown = [element.value for element in (*app.markdown, *app.caption, *app.header)]
+    assert not any(text in value for value in shown), "what was typed must never become markdown"
+
+
+def test_a_missing_model_says_which_and_what_to_do(new_app, monkeypatch, tmp_path):
+    new_app()
+    monkeypatch.setattr(resources, "MODEL", str(tmp_path / "gone"))
+    resources.workbench.clear()
+    try:
+        app = new_app_on(tmp_path)
+        assert not app.exception
+        assert "gone" in app.text[0].value
+    finally:
+        resources.workbench.clear()
+
+
+def new_app_on(tmp_path):
+    from streamlit.testing.v1 import AppTest
+
+    assert not list(tmp_path.iterdir())
+    return AppTest.from_file("../../app.py", default_timeout=60).run()

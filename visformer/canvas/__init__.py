@@ -1,0 +1,1 @@
+"""The one browser component: it draws every head's attention on a canvas, from bytes."""

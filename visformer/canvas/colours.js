@@ -1,0 +1,38 @@
+/** Weights to colours: one hue from 0, on a square-root scale, the same for thumbnails and the large head. */
+
+/** "rgb(…)" or "#rrggbb" to [red, green, blue]. */
+export function parseColour(colour) {
+  if (colour.startsWith("#")) return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16))
+  return colour.match(/[\d.]+/g).slice(0, 3).map(Number)
+}
+
+/** How light a colour looks, 0..255 (the weights of Rec. 601). */
+export function lightness([red, green, blue]) {
+  return 0.299 * red + 0.587 * green + 0.114 * blue
+}
+
+/**
+ * 256 colours between evenly spaced stops.
+ * @param {string[]} stops "#rrggbb", for weight 0 to weight 1
+ * @returns {{colours: number[][], pixels: Uint32Array}} the same twice: for strokes and fills, and for image data
+ */
+export function makeRamp(stops) {
+  const marks = stops.map(parseColour)
+  const colours = Array.from({ length: 256 }, (_, i) => {
+    const place = (i / 255) * (marks.length - 1)
+    const left = Math.min(Math.floor(place), marks.length - 2)
+    return marks[left].map((value, c) => Math.round(value + (marks[left + 1][c] - value) * (place - left)))
+  })
+  // Image data is red, green, blue, alpha in memory, whatever the machine's byte order.
+  const bytes = new Uint8Array(colours.flatMap((colour) => [...colour, 255]))
+  return { colours, pixels: new Uint32Array(bytes.buffer) }
+}
+
+/** Weight in [0, 1] to its step on the ramp. */
+export function stepOf(weight) {
+  return Math.round(255 * Math.sqrt(Math.min(1, Math.max(0, weight))))
+}
+
+export function cssColour([red, green, blue]) {
+  return `rgb(${red},${green},${blue})`
+}

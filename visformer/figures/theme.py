@@ -1,0 +1,40 @@
+"""The colours and fonts of every picture, and how a token is written in one. Neither plotly nor streamlit here."""
+
+import unicodedata
+
+SEQUENTIAL = {
+    "light": ("#f4f6f9", "#c3d7ee", "#7fabdc", "#3a76bf", "#164a8f", "#0a2a5c"),
+    "dark": ("#1a2029", "#1f3a5f", "#2a609f", "#4a90d0", "#93c3ee", "#e3f1fd"),
+}
+"""One hue from weight 0 to weight 1, its lightness falling (light) or rising (dark) evenly: it stays readable in
+grey and with every kind of colour blindness."""
+
+FONTS = "'Source Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Hiragino Sans GB', 'Microsoft YaHei', sans-serif"
+"""A Latin face first, then the usual Chinese ones of Linux, macOS and Windows. Nothing is downloaded."""
+
+TEXT = {"light": "#1b2430", "dark": "#e6ebf2"}
+FAINT = {"light": "#5f6b7a", "dark": "#98a3b3"}
+BACKGROUND = {"light": "#ffffff", "dark": "#11161d"}
+
+_UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def visible(token: str) -> str:
+    """The token as a reader can see it: what has no shape of its own is written as its code, ``U+200B``.
+
+    Joiners inside a word or an emoji stay as they are; marks that turn the writing direction never do.
+    """
+    if not token.strip():
+        return "".join("␣" if character == " " else _code(character) for character in token)
+    shapeless = all(unicodedata.category(character) in _UNSEEN for character in token)
+    text = "".join(
+        _code(character) if shapeless or character in _TURNING or unicodedata.category(character) == "Cc" else character
+        for character in token
+    )
+    # An accent with no letter under it would be drawn onto its neighbour.
+    return "\u25cc" + text if unicodedata.category(text[0])[0] == "M" else text
+
+
+def _code(character: str) -> str:
+    return f"U+{ord(character):04X}"

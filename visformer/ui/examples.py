@@ -1,0 +1,11 @@
+"""Sentences to begin with, as data. The first one's Trace ships with the model."""
+
+EXAMPLES = (
+    "I went to Northeastern University.",
+    "我去东北大学。",
+    "She gave her brother the book that he wanted.",
+    "The cat did not drink the milk because it was cold.",
+    "How long have you been studying Chinese?",
+    "他昨天在北京买了三本书。",
+    "如果明天下雨，我们就待在家里。",
+)

@@ -1,0 +1,147 @@
+"""What all sessions share: the model, loaded behind the first picture, and the Traces made with it.
+
+The first picture is the shipped Trace of the first example. It is painted before torch is imported.
+"""
+
+import gc
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+import visformer
+from visformer.errors import VisformerError
+from visformer.trace import Trace
+from visformer.ui import limits
+
+MODEL = os.environ.get("VISFORMER_MODEL", "en-zh")
+"""The operator's choice: the bundled translator, or a local folder."""
+
+TRACE_BYTES = 256 * 2**20
+"""Traces kept for all visitors together: a short sentence's takes 50 kB, the longest's 20 MB."""
+
+HEAD_START = 2.0
+"""Seconds that the first picture gets before torch is imported: both want the same cores. Nobody types faster, and a
+sentence that comes earlier does not wait for it."""
+
+
+class TraceCache:
+    """Traces by key; the least recently used go when they hold too many bytes together."""
+
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
+        self._lock = threading.Lock()
+        self._traces: OrderedDict[Hashable, Trace] = OrderedDict()
+
+    def get(self, key: Hashable) -> Trace | None:
+        """The Trace, now the most recently used, or None."""
+        with self._lock:
+            if key in self._traces:
+                self._traces.move_to_end(key)
+            return self._traces.get(key)
+
+    def put(self, key: Hashable, trace: Trace) -> None:
+        """Keep a Trace; one larger than the whole budget is not kept."""
+        with self._lock:
+            self._traces[key] = trace
+            self._traces.move_to_end(key)
+            while self._traces and self.nbytes > self._budget:
+                self._traces.popitem(last=False)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held at present."""
+        return sum(trace.nbytes for trace in self._traces.values())
+
+    def __len__(self) -> int:
+        return len(self._traces)
+
+
+class Workbench:
+    """The model, and the Traces made with it. Shared by all sessions: frozen Traces, no lock around the model."""
+
+    def __init__(self, load: Callable[[], Any], example: Path, budget: int = TRACE_BYTES) -> None:
+        self._load = load
+        self._model: Future[Any] | None = None
+        self._lock = threading.Lock()
+        self._traces = TraceCache(budget)
+        self._take_example(example)
+
+    def _take_example(self, path: Path) -> None:
+        try:
+            trace = Trace.load(path)
+        except VisformerError:
+            return  # a model of the operator's own may ship none: the first picture then waits for the model
+        self._traces.put((trace.meta.get("source"), None), trace)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether a sentence can be run without waiting for the model."""
+        return self._model is not None and self._model.done()
+
+    def load_soon(self) -> None:
+        """Load the model in the background, once the page that asks for it has been painted."""
+        if self._model is None:
+            timer = threading.Timer(HEAD_START, self._start)
+            timer.daemon = True
+            timer.start()
+
+    def _start(self) -> Future[Any]:
+        with self._lock:
+            if self._model is not None:
+                return self._model
+            model = self._model = Future()
+        # No daemon: torch aborts the process if it is cut off in the middle of its import.
+        threading.Thread(target=self._run, args=(model,)).start()
+        return model
+
+    def _run(self, model: Future[Any]) -> None:
+        try:
+            loaded = self._load()
+        except BaseException as error:
+            self._model = None  # the next request tries again: the operator may have restored the file
+            model.set_exception(error)
+            return
+        # Streamlit collects garbage after every run; with torch's objects that would take 200 ms each time.
+        gc.collect()
+        gc.freeze()
+        model.set_result(loaded)
+
+    def holds(self, source: str, target: str | None) -> bool:
+        """Whether this Trace is at hand, without running or waiting for the model."""
+        return self._traces.get((source, target)) is not None
+
+    def trace(self, source: str, target: str | None) -> Trace:
+        """The Trace of a sentence and its translation, or of the pair where a target is given.
+
+        Raises:
+            VisformerError: text that cannot be shown, or no model.
+        """
+        limits.check_text(source)
+        if target is not None:
+            limits.check_text(target)
+        found = self._traces.get((source, target))
+        if found is None:
+            model = self._start().result()
+            for text in (source, target):
+                if text is not None:
+                    limits.check_tokens(len(model.tokenize(text)), model.info.max_tokens)
+            found = model.trace(source, target)
+            self._traces.put((source, target), found)
+        return found
+
+
+@st.cache_resource(show_spinner=False)
+def workbench() -> Workbench:
+    """The one workbench of this process."""
+    return Workbench(lambda: visformer.load(MODEL), _folder(MODEL) / "example.safetensors")
+
+
+def _folder(model: str) -> Path:
+    bundled = Path(visformer.__file__).parent / "checkpoints" / model
+    return bundled if bundled.is_dir() else Path(model)

@@ -1,0 +1,59 @@
+"""Every key of the session state, in one place, and the callbacks that change more than one."""
+
+import streamlit as st
+
+from visformer import i18n
+from visformer.ui.examples import EXAMPLES
+
+LANGUAGE = "lang"  # also the name in the address: ?lang=zh
+SOURCE = "source"
+TARGET = "target"
+EXAMPLE = "example"
+CANVAS = "attention"
+
+
+def set_defaults() -> None:
+    """At the start of a session: a real sentence in the box, and the language of the address, else of the browser."""
+    st.session_state.setdefault(SOURCE, EXAMPLES[0])
+    asked = st.query_params.get(LANGUAGE) or st.context.locale
+    st.session_state.setdefault(LANGUAGE, i18n.closest(asked))
+
+
+def keep_language() -> None:
+    """A chosen language stays in the address: a widget bound to it would put its label there, not its code."""
+    st.query_params[LANGUAGE] = language()
+
+
+def language() -> str:
+    """The visitor's language."""
+    return i18n.closest(st.session_state.get(LANGUAGE))
+
+
+def gettext() -> i18n.Gettext:
+    """Translates into the visitor's language."""
+    return i18n.translations(language()).gettext
+
+
+def source() -> str:
+    """The sentence in the box."""
+    return str(st.session_state.get(SOURCE) or "")
+
+
+def target() -> str | None:
+    """The target that was typed; None where the model is to find its own."""
+    typed = str(st.session_state.get(TARGET) or "")
+    return typed if typed.strip() else None
+
+
+def forget_target() -> None:
+    """A new sentence gets its own translation, not the target typed for the last one."""
+    st.session_state[TARGET] = ""
+
+
+def take_example() -> None:
+    """Put the chosen example into the box; the chooser itself goes back to its placeholder."""
+    example = st.session_state.get(EXAMPLE)
+    if example in EXAMPLES:
+        st.session_state[SOURCE] = example
+        forget_target()
+    st.session_state[EXAMPLE] = None
