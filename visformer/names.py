@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ _ENDS = {
 }
 
 
+@lru_cache(maxsize=4096)
 def axes_of(name: str) -> tuple[Axis, ...] | None:
     """The axes of a tensor of this name, or None if there is no such name."""
     if name in _ENDS:

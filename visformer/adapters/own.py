@@ -156,7 +156,9 @@ class Translator:
         src_ids = self._source_ids(source)
         ids = self._target_ids(source, target, language, edits)
         tgt_ids = [self.tokenizer.token_id(LANGUAGE_TOKEN[language]), *ids[:-1]]
-        params = read_params(self.module, wanted, src_ids=src_ids, tgt_ids=tgt_ids)
+        params = {}
+        if not wanted.isdisjoint(self._params):  # looking at a hundred names costs as much as a layer
+            params = read_params(self.module, wanted, src_ids=src_ids, tgt_ids=tgt_ids)
         tensors = wanted.intersection(self._names)
         check_budget(
             tensors, self._sizes(len(src_ids), len(tgt_ids)), more=sum(p.value.nbytes for p in params.values())

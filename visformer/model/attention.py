@@ -36,7 +36,8 @@ def attention(
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise _misfit(query, key, value)
     tap = taps.CLOSED if tap is None else tap
-    scores = query @ key.transpose(-2, -1) * (1.0 / math.sqrt(query.shape[-1]))  # (..., query, key)
+    # The scale goes to the queries: they are fewer numbers than the scores.
+    scores = query * (1.0 / math.sqrt(query.shape[-1])) @ key.transpose(-2, -1)  # (..., query, key)
     scores = tap("scores", scores)
     if _wants(tap, "mask"):
         seen = torch.ones((), dtype=torch.bool, device=scores.device) if mask is None else mask
@@ -47,7 +48,9 @@ def attention(
         _check_mask(mask, scores)
         # The lowest finite number, not -inf: a row with nothing to attend to then has no NaN, even in the gradient.
         pattern = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim=-1)
-        pattern = pattern.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
+        reads = mask.any(dim=-1, keepdim=True)  # (..., query, 1)
+        if not bool(reads.all()):
+            pattern = pattern.masked_fill(~reads, 0.0)
     pattern = tap("pattern", pattern)
     return tap("heads", pattern @ value), pattern  # (..., query, d_v)
 

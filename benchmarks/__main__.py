@@ -1,0 +1,73 @@
+"""Run the benchmarks and print ratios: ``python -m benchmarks [model|browser|all] [--quick] [--json FILE]``."""
+
+import argparse
+import json
+import os
+import platform
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.measure import FULL, QUICK, Effort, Row, table
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print, and save where asked to."""
+    options = _parser().parse_args(arguments)
+    machine = machine_facts(options.threads)
+    print("\n".join(f"{name}: {value}" for name, value in machine.items()), flush=True)
+    if options.quick:
+        print("--quick: shows that everything runs; the numbers mean nothing")
+    rows = []
+    for row in _rows(options.what, QUICK if options.quick else FULL):
+        rows.append(row)
+        print(".", end="", flush=True)
+    print("\n\n" + table(rows))
+    if options.json:
+        text = json.dumps(
+            {"machine": machine, "quick": options.quick, "rows": [row.as_json() for row in rows]}, indent=2
+        )
+        options.json.write_text(text + "\n", encoding="utf-8")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What visformer costs, as ratios.")
+    parser.add_argument("what", nargs="?", choices=("model", "browser", "all"), default="all")
+    parser.add_argument("--quick", action="store_true", help="hardly any repetitions: does everything run?")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="save the rows there too")
+    parser.add_argument("--threads", type=int, help="torch's threads; by default torch decides")
+    return parser
+
+
+def machine_facts(threads: int | None = None) -> dict[str, str]:
+    """What the ratios were measured on."""
+    import torch
+
+    if threads:
+        torch.set_num_threads(threads)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    warning = ", busy with something else: the ratios will wobble" if busy > 0.3 * cores else ""
+    return {
+        "machine": f"{platform.system()} {platform.machine()}, {cores} cores",
+        "load before": f"{busy:.1f}{warning}",
+        "versions": f"Python {platform.python_version()}, torch {torch.__version__}",
+        "torch threads": str(torch.get_num_threads()),
+    }
+
+
+def _rows(what: str, effort: Effort) -> Iterator[Row]:
+    if what in ("model", "all"):
+        from benchmarks import models
+        from benchmarks.subjects import bundled_translator
+
+        translator, which = bundled_translator()
+        print(f"model: {which}", flush=True)
+        yield from models.rows(translator, effort)
+    if what in ("browser", "all"):
+        from benchmarks import browser
+
+        yield from browser.rows(effort)
+
+
+if __name__ == "__main__":
+    main()

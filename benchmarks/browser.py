@@ -1,0 +1,245 @@
+"""The app's rows, in Chromium: first picture after a start, Enter to repaint, and the bytes of both."""
+
+import base64
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice, product
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from benchmarks.measure import Effort, Row, alternating
+from visformer.checkpoints import FOLDER
+
+ROOT = Path(__file__).parent.parent
+MODEL = os.environ.get("VISFORMER_MODEL", "en-zh")
+"""The app's and the translating page's."""
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+TIMEOUT = 120
+"""Seconds until a start or a repaint counts as failed."""
+
+# From Enter to the change, by the browser's own clock. An observer does not look into shadow roots, so it is put on
+# the root that the element stands in; the element itself may be replaced.
+_WATCH = """(element, {selector, attribute}) => {
+  const root = element.getRootNode()
+  const shows = () => {
+    const now = root.querySelector(selector)
+    return attribute ? now?.getAttribute(attribute) : now?.textContent
+  }
+  const before = shows()
+  window.benchmark = {}
+  addEventListener("keydown", () => { window.benchmark.enter = performance.now() }, {capture: true, once: true})
+  new MutationObserver((_, observer) => {
+    if (!shows() || shows() === before) return
+    window.benchmark.shown = performance.now()
+    observer.disconnect()
+  }).observe(root, {subtree: true, childList: true, characterData: true, attributes: true})
+}"""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A page to start and to use.
+
+    Args:
+        script: given to ``streamlit run``.
+        shown: selector of what the visitor waits for.
+        attribute: of that element, changes when it shows something else; None: its text does.
+    """
+
+    script: str
+    shown: str
+    attribute: str | None = None
+
+
+APP = Site("app.py", ".vf-root[data-painted]", "data-painted")
+HELLO = Site("benchmarks/hello_page.py", "[data-testid=stText]")
+TRANSLATE = Site("benchmarks/translate_page.py", "[data-testid=stText]")
+
+
+class Traffic:
+    """Counts what a page receives. Websocket messages count uncompressed, HTTP answers as they travel."""
+
+    def __init__(self, page: Page) -> None:
+        self.websocket = self.http = 0
+        session = page.context.new_cdp_session(page)
+        session.on("Network.webSocketFrameReceived", self._frame)
+        session.on("Network.loadingFinished", self._loaded)
+        session.send("Network.enable")
+
+    def _frame(self, event: dict[str, Any]) -> None:
+        frame = event["response"]
+        binary = frame["opcode"] == 2
+        self.websocket += len(base64.b64decode(frame["payloadData"]) if binary else frame["payloadData"].encode())
+
+    def _loaded(self, event: dict[str, Any]) -> None:
+        self.http += max(0, int(event["encodedDataLength"]))
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one start, or of one sentence: milliseconds, and kB received."""
+
+    ms: float
+    websocket: float
+    http: float
+
+
+def rows(effort: Effort) -> Iterator[Row]:
+    """All rows of the app."""
+    path = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if path is None:
+        raise SystemExit(
+            f"The browser's rows need one of {', '.join(CHROMIUM)}: install Chromium, or ask for `model` only."
+        )
+    if not (FOLDER / MODEL / "example.safetensors").exists():  # joining an absolute path gives that path
+        print(f"{MODEL} ships no example.safetensors: its first picture waits for the model", flush=True)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        try:
+            yield from _cost_rows("server start to first heatmap / to hello world", _starts(browser, effort), goal=1.3)
+            costs = _sentences(browser, effort)
+            yield from _cost_rows("Enter to repaint / on a page that only translates", costs, goal=1.3)
+        finally:
+            browser.close()
+
+
+def _cost_rows(name: str, costs: list[tuple[Cost, Cost]], *, goal: float) -> Iterator[Row]:
+    """One row of time and its goal, two of bytes."""
+    yield Row(name, "", [(ours.ms, other.ms) for ours, other in costs], goal=goal)
+    for way in ("websocket", "http"):
+        pairs = [(getattr(ours, way), getattr(other, way)) for ours, other in costs]
+        if any(map(any, pairs)):
+            yield Row(f"  bytes received, {way}", "", pairs, unit="kB")
+
+
+def _starts(browser: Browser, effort: Effort) -> list[tuple[Cost, Cost]]:
+    """The first round reads the files from disk and is not counted, where there is another."""
+    warm_up = 1 if effort.browser > 1 else 0
+    rounds = alternating(lambda: start(browser, APP), lambda: start(browser, HELLO))
+    return list(islice(rounds, warm_up + effort.browser))[warm_up:]
+
+
+def start(browser: Browser, site: Site) -> Cost:
+    """From starting the server's process to the first picture (or text), in a browser that knows nothing of it."""
+    with _page(browser) as (page, traffic):
+        begin = time.perf_counter()
+        with server(site) as address:
+            page.goto(address, wait_until="commit")
+            page.wait_for_selector(site.shown)
+            ms = 1000 * (time.perf_counter() - begin)
+            return Cost(ms, traffic.websocket / 1000, traffic.http / 1000)
+
+
+def _sentences(browser: Browser, effort: Effort) -> list[tuple[Cost, Cost]]:
+    """Both pages open at once, on the same sentences; two before them load the model and are not counted."""
+    warm_up = 2
+    with (
+        server(APP) as app,
+        server(TRANSLATE) as translate,
+        _page(browser) as (our_page, our_traffic),
+        _page(browser) as (other_page, other_traffic),
+    ):
+        for page, address, site in ((our_page, app, APP), (other_page, translate, TRANSLATE)):
+            page.goto(address)
+            page.wait_for_selector(site.shown)
+        ours, other = new_sentences(), new_sentences()
+        rounds = alternating(
+            lambda: enter(our_page, our_traffic, APP, next(ours)),
+            lambda: enter(other_page, other_traffic, TRANSLATE, next(other)),
+        )
+        return list(islice(rounds, warm_up + effort.browser))[warm_up:]
+
+
+def enter(page: Page, traffic: Traffic, site: Site, sentence: str) -> Cost:
+    """Type a sentence; from Enter to the picture (or text) that it brings."""
+    box = page.get_by_label("Sentence", exact=True)
+    box.fill(sentence)
+    page.wait_for_timeout(300)  # what the typing and the sentence before brought has arrived
+    before = traffic.websocket, traffic.http
+    page.locator(site.shown).first.evaluate(_WATCH, {"selector": site.shown, "attribute": site.attribute})
+    box.press("Enter")
+    page.wait_for_function("window.benchmark.shown")
+    ms = page.evaluate("window.benchmark.shown - window.benchmark.enter")
+    page.wait_for_timeout(300)
+    return Cost(ms, (traffic.websocket - before[0]) / 1000, (traffic.http - before[1]) / 1000)
+
+
+def new_sentences() -> Iterator[str]:
+    """Sentences of equal build, none twice, always in the same order."""
+    people = ("My brother", "The old teacher", "Our neighbour", "A young doctor", "Her friend")
+    acts = ("bought two books", "found a small house", "drank cold tea", "saw the white horse", "sold his car")
+    places = ("in Beijing", "near the river", "at the station", "behind our school", "in that shop")
+    days = ("yesterday", "this morning", "last week", "on Sunday", "in March")
+    sentences = [" ".join(parts) + "." for parts in product(people, acts, places, days)]
+    random.Random(0).shuffle(sentences)
+    yield from sentences
+
+
+@contextmanager
+def _page(browser: Browser) -> Iterator[tuple[Page, Traffic]]:
+    context = browser.new_context(locale="en-US", viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(1000 * TIMEOUT)
+    try:
+        page = context.new_page()
+        yield page, Traffic(page)
+    finally:
+        context.close()
+
+
+@contextmanager
+def server(site: Site) -> Iterator[str]:
+    """The page's address, as soon as its server accepts a connection; ends the server."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = ("--server.headless=true", "--server.address=127.0.0.1", f"--server.port={port}")
+    with tempfile.TemporaryFile("w+") as log:
+        running = subprocess.Popen(
+            [sys.executable, "-m", "streamlit", "run", site.script, *options],
+            cwd=ROOT,  # both sides under the app's .streamlit/config.toml
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            _wait_until_up(port, running, log)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            running.terminate()
+            try:
+                running.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                running.kill()
+                running.wait()
+
+
+def _wait_until_up(port: int, running: subprocess.Popen[bytes], log: Any) -> None:
+    end = time.perf_counter() + TIMEOUT
+    while running.poll() is None and time.perf_counter() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.005)
+    log.seek(0)
+    raise RuntimeError(f"the server did not start:\n{log.read()}")

@@ -1,0 +1,176 @@
+"""Two things measured in turn, and the table of their ratios. No torch in here."""
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+
+Pairs = list[tuple[float, float]]
+"""(ours, other) of each round."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How often to repeat.
+
+    Args:
+        least: rounds of a model row, however long they take.
+        seconds: go on that long, for a narrower interval.
+        most: but not beyond so many rounds.
+        warm_up: rounds before, not counted.
+        browser: rounds of a browser row.
+    """
+
+    least: int = 40
+    seconds: float = 5.0
+    most: int = 1000
+    warm_up: int = 8
+    browser: int = 5
+
+
+FULL = Effort()
+QUICK = Effort(least=3, seconds=0.0, most=3, warm_up=1, browser=1)
+"""Shows that everything runs; its numbers mean nothing."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table.
+
+    Args:
+        name: what is compared, ours first.
+        size: tokens, or empty.
+        pairs: (ours, other) of each round.
+        unit: of the pairs, "ms" or "kB".
+        goal: largest ratio aimed at; None: for information.
+    """
+
+    name: str
+    size: str
+    pairs: Pairs
+    unit: str = "ms"
+    goal: float | None = None
+
+    @property
+    def ours(self) -> float:
+        """Median of our side."""
+        return statistics.median(ours for ours, _ in self.pairs)
+
+    @property
+    def other(self) -> float:
+        """Median of the other side."""
+        return statistics.median(other for _, other in self.pairs)
+
+    @property
+    def ratio(self) -> float:
+        """Of the medians."""
+        return self.ours / self.other if self.other else float("nan")
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the ratio lies with 95 % confidence: rounds drawn anew (bootstrap)."""
+        pairs = np.array(self.pairs)
+        drawn = np.random.default_rng(0).integers(len(pairs), size=(1000, len(pairs)))
+        ours, other = np.median(pairs[drawn], axis=1).T
+        low, high = np.percentile(ours / other, [2.5, 97.5]) if other.all() else (np.nan, np.nan)
+        return float(low), float(high)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the goal is met; empty where there is none."""
+        if self.goal is None:
+            return ""
+        return "met" if self.ratio <= self.goal else "MISSED"
+
+    def as_json(self) -> dict[str, Any]:
+        """For ``--json``."""
+        return {
+            "name": self.name,
+            "size": self.size,
+            "ratio": self.ratio,
+            "interval": self.interval,
+            "goal": self.goal,
+            "verdict": self.verdict,
+            "ours": self.ours,
+            "other": self.other,
+            "unit": self.unit,
+            "rounds": len(self.pairs),
+        }
+
+
+def alternating(ours: Callable[[], Any], other: Callable[[], Any]) -> Iterator[tuple[Any, Any]]:
+    """Run both again and again, the order changing each round, so that neither is always second.
+
+    Yields:
+        (what ours returned, what other returned).
+    """
+    for ours_first in cycle((True, False)):
+        if ours_first:
+            mine = ours()
+            yield mine, other()
+        else:
+            theirs = other()
+            yield ours(), theirs
+
+
+def clocked(run: Callable[[], Any]) -> Callable[[], float]:
+    """The same as a function that returns its milliseconds; what it makes is freed inside the time."""
+
+    def timed() -> float:
+        begin = time.perf_counter()
+        run()
+        return 1000 * (time.perf_counter() - begin)
+
+    return timed
+
+
+def compare(ours: Callable[[], Any], other: Callable[[], Any], effort: Effort) -> Pairs:
+    """Time both in turn, in milliseconds, without garbage collection."""
+    rounds = alternating(clocked(ours), clocked(other))
+    for _ in range(effort.warm_up):
+        next(rounds)
+    pairs: Pairs = []
+    gc.collect()
+    gc.disable()
+    try:
+        end = time.perf_counter() + effort.seconds
+        while len(pairs) < effort.least or (len(pairs) < effort.most and time.perf_counter() < end):
+            pairs.append(next(rounds))
+    finally:
+        gc.enable()
+    return pairs
+
+
+_HEAD = ("", "tokens", "ratio", "95 %", "goal", "", "ours", "other", "rounds")
+
+
+def table(rows: Sequence[Row]) -> str:
+    """All rows as aligned text."""
+    cells = [_HEAD, *(_cells(row) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = []
+    for line in cells:
+        numbers = (cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))
+        lines.append("  ".join([line[0].ljust(widths[0]), *numbers]).rstrip())
+    return "\n".join(lines)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    low, high = row.interval
+    goal = "" if row.goal is None else f"<= {row.goal:.2f}"
+    medians = (f"{value:.{2 if value < 100 else 0}f} {row.unit}" for value in (row.ours, row.other))
+    return (
+        row.name,
+        row.size,
+        f"{row.ratio:.3f}",
+        f"{low:.3f}-{high:.3f}" if low < high else "",
+        goal,
+        row.verdict,
+        *medians,
+        str(len(row.pairs)),
+    )

@@ -1,0 +1,141 @@
+"""The model's rows: recording, idle taps, torch.nn.Transformer, the cache. fp32, batch 1, inference mode."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.measure import Effort, Row, compare
+from benchmarks.subjects import Sentences, encoded, random_ids, sentences
+from benchmarks.untapped import without_taps
+from visformer.adapters.own import Translator
+from visformer.config import TransformerConfig
+from visformer.decoding import NextToken, decode
+from visformer.model.masks import causal_mask
+from visformer.model.transformer import Transformer
+
+LENGTHS = (16, 64, 256)
+NEW_TOKENS = 30
+
+_Pair = tuple[Callable[[], Any], Callable[[], Any]]
+
+
+def rows(translator: Translator, effort: Effort) -> Iterator[Row]:
+    """All rows of the model, one after another."""
+    with torch.inference_mode():
+        for n in LENGTHS:
+            pair = sentences(translator.tokenizer, n)
+            yield Row(
+                "recording all patterns / plain forward, both tokenise",
+                str(n),
+                compare(*_recording(translator, pair), effort),
+                goal=1.15,
+            )
+            yield Row(
+                "recording all patterns / plain forward on ready ids",
+                str(n),
+                compare(*_recording(translator, pair, ready=True), effort),
+            )
+        for n in LENGTHS:
+            pair_of_runs = _idle_taps(translator.module, n)
+            goal = 1.04 if n <= 16 else 1.02
+            yield Row("idle taps / no taps", str(n), compare(*pair_of_runs, effort), goal=goal)
+        ours, theirs = _both_transformers(translator.module.config)
+        for n in LENGTHS:
+            goal = 1.1 if n <= 64 else 1.25
+            pairs = compare(*_stacks(ours, theirs, n), effort)
+            yield Row("our stacks / torch.nn.Transformer, fast path", str(n), pairs, goal=goal)
+        for n in LENGTHS:
+            pairs = compare(*_greedy(translator.module, n), effort)
+            yield Row(f"cached / uncached greedy, {NEW_TOKENS} new tokens", str(n), pairs, goal=0.6)
+
+
+def _recording(translator: Translator, pair: Sentences, *, ready: bool = False) -> _Pair:
+    """Labels and NumPy arrays count. Tokenising counts on both sides, or with ``ready`` on ours only."""
+    module, tokenizer = translator.module, translator.tokenizer
+
+    def recorded() -> object:
+        return translator.trace(pair.source, pair.target, record=("*.pattern",))
+
+    def plain() -> object:
+        return module(*encoded(tokenizer, pair.source, pair.target))
+
+    def plain_on_ids() -> object:
+        return module(pair.src_ids, pair.tgt_ids)
+
+    trace = translator.trace(pair.source, pair.target)
+    lengths = (pair.src_ids.shape[1], pair.tgt_ids.shape[1])
+    _require((len(trace.tokens["src"]), len(trace.tokens["tgt"])) == lengths, "both run on the same ids")
+    return recorded, plain_on_ids if ready else plain
+
+
+def _idle_taps(model: Transformer, n: int) -> _Pair:
+    untapped = without_taps(model)
+    src = random_ids(model.config.src_vocab, n, seed=1)
+    tgt = random_ids(model.config.tgt_vocab, n, seed=2)
+    _require(torch.equal(model(src, tgt), untapped(src, tgt)), "both give the same logits, bit for bit")
+    return lambda: model(src, tgt), lambda: untapped(src, tgt)
+
+
+def _both_transformers(config: TransformerConfig) -> tuple[Transformer, nn.Transformer]:
+    """torch's Transformer in the bundled size, and ours with its weights."""
+    torch.manual_seed(0)
+    theirs = nn.Transformer(
+        config.d_model,
+        config.n_heads,
+        config.n_encoder_layers,
+        config.n_decoder_layers,
+        config.d_ff,
+        activation=config.activation,
+        norm_first=config.norm == "pre",
+        layer_norm_eps=config.layer_norm_eps,
+        batch_first=True,
+    ).eval()
+    _require(torch.backends.mha.get_fastpath_enabled(), "torch's fast path is on")
+    return Transformer.from_torch(theirs, src_vocab=config.src_vocab, tgt_vocab=config.tgt_vocab), theirs
+
+
+def _stacks(ours: Transformer, theirs: nn.Transformer, n: int) -> _Pair:
+    """Encoder and decoder on embedded input, each given its causal mask ready-made."""
+    generator = torch.Generator().manual_seed(n)
+    x, y = (torch.randn(1, n, ours.config.d_model, generator=generator) for _ in range(2))
+    may_attend = causal_mask(n)
+    must_not = nn.Transformer.generate_square_subsequent_mask(n)
+
+    def our_stacks() -> Tensor:
+        memory = ours.encoder(x, mask=None)
+        out: Tensor = ours.decoder(y, memory, self_mask=may_attend, cross_mask=None)
+        return out
+
+    def their_stacks() -> Tensor:
+        out: Tensor = theirs(x, y, tgt_mask=must_not, tgt_is_causal=True)
+        return out
+
+    _require(torch.allclose(our_stacks(), their_stacks(), atol=1e-4), "both compute the same")
+    return our_stacks, their_stacks
+
+
+def _greedy(model: Transformer, n: int) -> _Pair:
+    """A source of n tokens, and exactly NEW_TOKENS more: the end token is never chosen."""
+    src = random_ids(model.config.src_vocab, n, seed=3)
+    start = random_ids(model.config.tgt_vocab, 1, seed=4)
+    end_id = 1
+
+    def choose(log_probabilities: Tensor) -> Tensor:
+        log_probabilities[:, end_id] = -torch.inf
+        return log_probabilities.argmax(dim=-1)
+
+    def run(*, cached: bool) -> list[list[int]]:
+        next_token = NextToken(model, src, cached=cached)
+        return decode(next_token, start, choose=choose, end_id=end_id, max_new_tokens=NEW_TOKENS)
+
+    with_cache, without = run(cached=True), run(cached=False)
+    _require(len(with_cache[0]) == NEW_TOKENS and with_cache == without, "both choose the same 30 tokens")
+    return lambda: run(cached=True), lambda: run(cached=False)
+
+
+def _require(holds: bool, what: str) -> None:
+    """A ratio of two things that do not do the same work would say nothing."""
+    if not holds:
+        raise RuntimeError(f"not comparable: it does not hold that {what}")

@@ -1,0 +1,23 @@
+"""A page that only translates, with the same model: what a sentence costs without its pictures.
+
+It keeps the model out of the garbage collector as the app does, so that this is not what the two differ in.
+"""
+
+import gc
+import os
+
+import streamlit as st
+
+import visformer
+
+
+@st.cache_resource(show_spinner=False)
+def model():
+    loaded = visformer.load(os.environ.get("VISFORMER_MODEL", "en-zh"))
+    gc.collect()
+    gc.freeze()
+    return loaded
+
+
+sentence = st.text_input("Sentence", "I went to school.")
+st.text(f"{sentence}\n{model().translate(sentence).text}")
