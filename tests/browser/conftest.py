@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.pages.support import model_for_tests
-
 ROOT = Path(__file__).parent.parent.parent
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = [
@@ -27,8 +25,8 @@ FLAGS = [
 
 
 @pytest.fixture(scope="session")
-def model_name(tmp_path_factory):
-    return model_for_tests(tmp_path_factory.mktemp("model"))
+def model_name():
+    return "en-zh"
 
 
 @pytest.fixture(scope="session")

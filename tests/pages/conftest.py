@@ -3,13 +3,12 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.support import model_for_tests
 from visformer.ui import resources
 
 
 @pytest.fixture(scope="session")
-def model_name(tmp_path_factory):
-    return model_for_tests(tmp_path_factory.mktemp("model"))
+def model_name():
+    return "en-zh"
 
 
 @pytest.fixture
