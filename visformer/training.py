@@ -234,7 +234,7 @@ def _write(folder: Path, model: Transformer, optimizers: Optimizers, progress: P
     for old in sorted(folder.glob("epoch-*.safetensors"))[:-keep]:
         old.unlink()
     with (folder / "curve.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(progress.curve[0]))
+        writer = csv.DictWriter(file, fieldnames=list(progress.curve[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(progress.curve)
 
