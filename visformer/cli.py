@@ -79,9 +79,11 @@ def train(
     from visformer.checkpoints import save_checkpoint
     from visformer.config import TransformerConfig
     from visformer.data import SPLIT_SEED, Pair, read_pairs, split_pairs
+    from visformer.memory import keep_freed_memory
     from visformer.tokenizer import Tokenizer, training_words
     from visformer.training import TrainingPlan, train
 
+    keep_freed_memory()
     pairs = read_pairs(pairs_file)
     stop_pairs, _ = split_pairs(read_pairs(valid_file), seed=SPLIT_SEED)
     lists = supplement.load(supplement_folder)

@@ -8,12 +8,15 @@ from torch import nn
 from visformer.adapters.own import Translator
 from visformer.checkpoints import BUNDLED, FOLDER, load_checkpoint
 from visformer.errors import N_, CheckpointError, VisformerError
+from visformer.memory import keep_freed_memory
 from visformer.model.transformer import Transformer
 from visformer.tokenizer import Tokenizer
 
 
 def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = None) -> Translator:
     """A bundled model by name, or a checkpoint of our own from a local folder. No network is used.
+
+    Also tells malloc to keep freed memory for the next trace (:mod:`visformer.memory`), process-wide.
 
     Args:
         name: "en-zh", or a folder with model.safetensors and tokenizer.json.
@@ -33,6 +36,7 @@ def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = N
             name=str(name),
             bundled=", ".join(BUNDLED),
         )
+    keep_freed_memory()
     module, tokenizer = load_checkpoint(folder, dtype=dtype or torch.float32)
     module = module.to(device)
     if name in BUNDLED:

@@ -179,7 +179,8 @@ def test_screenshots(open_app, scheme, tmp_path):
     folder = IMAGES if os.environ.get("VISFORMER_SCREENSHOTS") else tmp_path
     page = open_app(width=1280, height=760, scheme=scheme, scale=2)
     page.get_by_role("button", name="Cross", exact=True).click()
-    page.locator(".vf-large").hover(position=point_of_cell(page, 1, 3))
+    page.locator(".vf-thumbs").click(position=point_of_head(page, 2, 5))
+    page.locator(".vf-large").hover(position=point_of_cell(page, 2, 3))
     page.wait_for_timeout(500)
     folder.mkdir(parents=True, exist_ok=True)
     picture = page.screenshot(path=folder / f"attention-{scheme}.png")
