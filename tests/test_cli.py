@@ -1,10 +1,11 @@
 import json
 
 import pytest
+import torch
 from click.testing import CliRunner
 
 from tests.support import SENTENCES, tiny_tokenizer, tiny_translator
-from visformer.checkpoints import save_checkpoint
+from visformer.checkpoints import load_checkpoint, save_checkpoint
 from visformer.cli import main
 
 
@@ -33,6 +34,28 @@ def test_train_then_evaluate(tmp_path, pairs):
     assert figures["bleu"]["pairs"] == 8
     assert figures["names"]["all"]["sentences"] == 50
     assert 0 < figures["alignment"]["en-zh"]["aer of uniform"] < 1
+
+
+def test_training_can_begin_with_a_checkpoint(tmp_path, pairs):
+    start = tiny_translator(tie_embeddings=True).module
+    save_checkpoint(tmp_path / "start", start, tiny_tokenizer())
+    files = [
+        "--pairs",
+        str(pairs),
+        "--valid",
+        str(pairs),
+        "--init",
+        str(tmp_path / "start"),
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    still = ["--epochs", "1", "--learning-rate", "0", "--dropout", "0", "--supplement-pairs", "5"]
+    result = CliRunner().invoke(main, ["train", *files, *still])
+    assert result.exit_code == 0, result.output
+    trained, tokenizer = load_checkpoint(tmp_path / "run" / "checkpoint")
+    for before, after in zip(start.parameters(), trained.parameters(), strict=True):
+        assert torch.equal(before.half().float(), after)
+    assert len(tokenizer) == len(tiny_tokenizer())
 
 
 def test_evaluate_prints_lines_for_people(tmp_path, pairs):

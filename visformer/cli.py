@@ -1,6 +1,7 @@
 """The command line: ``visformer --help``."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,9 @@ def main() -> None:
     show_default=True,
     help="Resumed if it exists.",
 )
+@click.option(
+    "--init", type=click.Path(path_type=Path), help="Begin with this checkpoint's weights, sizes and tokenizer."
+)
 @click.option("--epochs", default=18, show_default=True)
 @click.option("--vocab", "vocab_size", default=8000, show_default=True)
 @click.option("--d-model", default=256, show_default=True)
@@ -57,6 +61,7 @@ def train(
     valid_file: Path,
     supplement_folder: Path,
     folder: Path,
+    init: Path | None,
     epochs: int,
     vocab_size: int,
     d_model: int,
@@ -76,7 +81,7 @@ def train(
     import jieba
 
     from visformer import supplement
-    from visformer.checkpoints import save_checkpoint
+    from visformer.checkpoints import load_checkpoint, save_checkpoint
     from visformer.config import TransformerConfig
     from visformer.data import SPLIT_SEED, Pair, read_pairs, split_pairs
     from visformer.memory import keep_freed_memory
@@ -101,13 +106,17 @@ def train(
 
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer_file = folder / "tokenizer.json"
-    if not tokenizer_file.exists():
+    initial = None
+    if init is not None:
+        initial, own = load_checkpoint(init)
+        own.save(tokenizer_file)
+    elif not tokenizer_file.exists():
         jieba.setLogLevel("WARNING")
         texts = [text for pair in [*pairs, *more(0)] for text in (pair.en, pair.zh)]
         words = [word for text in texts for word in training_words(text, jieba.lcut)]
         Tokenizer.train(words, vocab_size=vocab_size).save(tokenizer_file)
     tokenizer = Tokenizer.load(tokenizer_file)
-    config = TransformerConfig(
+    sizes = TransformerConfig(
         src_vocab=len(tokenizer),
         tgt_vocab=len(tokenizer),
         d_model=d_model,
@@ -118,7 +127,17 @@ def train(
         dropout=dropout,
         tie_embeddings=True,
     )
-    model = train(plan, config, tokenizer, pairs=pairs, stop_pairs=stop_pairs, supplement=more, folder=folder)
+    config = sizes if initial is None else replace(initial.config, dropout=dropout)
+    model = train(
+        plan,
+        config,
+        tokenizer,
+        pairs=pairs,
+        stop_pairs=stop_pairs,
+        supplement=more,
+        folder=folder,
+        initial=initial,
+    )
     save_checkpoint(folder / "checkpoint", model, tokenizer)
     click.echo(f"Written to {folder / 'checkpoint'}")
 

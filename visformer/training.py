@@ -61,6 +61,7 @@ def train(
     stop_pairs: Sequence[Pair],
     supplement: Callable[[int], list[Pair]],
     folder: Path,
+    initial: Transformer | None = None,
 ) -> Transformer:
     """Train, or go on with the run that ``folder`` holds, and return the model to keep.
 
@@ -71,6 +72,7 @@ def train(
         pairs: seen once an epoch, in both directions.
         stop_pairs: whose loss stops the training; never trained on.
         supplement: epoch -> more pairs, other ones each time.
+        initial: trained weights to begin with, of the same config and tokenizer; None: random ones.
         folder: gets ``state.safetensors`` (to resume), ``epoch-NN.safetensors`` and ``curve.csv``.
 
     Returns:
@@ -79,6 +81,8 @@ def train(
     folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(plan.seed)
     model = Transformer(config)
+    if initial is not None:
+        load_state(model, {name: weight.detach() for name, weight in initial.named_parameters()})
     optimizers = _optimizers(plan, model)
     progress = _resume(folder, model, optimizers)
     stop_examples = to_examples(tokenizer, stop_pairs)
