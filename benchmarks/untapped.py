@@ -95,7 +95,7 @@ class _Untap(ast.NodeTransformer):
         asks = any(isinstance(part, ast.Call) and "wants" in ast.unparse(part.func) for part in ast.walk(node.test))
         if not asks:
             if _names_tap(node.test):
-                raise NotImplementedError(f"the copy without taps cannot decide `if {ast.unparse(node.test)}`")
+                raise ValueError(f"the copy without taps cannot decide `if {ast.unparse(node.test)}`")
             self.generic_visit(node)
             return node
         return [self.visit(statement) for statement in node.orelse]

@@ -199,10 +199,10 @@ def _run_epoch(
     """One pass over the examples; the mean of the batches' losses."""
     model.train()
     torch.manual_seed(plan.seed + 1 + progress.epoch)  # a resumed run draws what the unbroken one would
-    todo = list(batches(examples, tokens=plan.batch_tokens, seed=plan.seed + progress.epoch))
-    total_steps = plan.epochs * len(todo)
+    planned = list(batches(examples, tokens=plan.batch_tokens, seed=plan.seed + progress.epoch))
+    total_steps = plan.epochs * len(planned)
     losses = []
-    bar = tqdm(todo, desc=f"epoch {progress.epoch + 1}/{plan.epochs}", unit="batch", mininterval=5.0)
+    bar = tqdm(planned, desc=f"epoch {progress.epoch + 1}/{plan.epochs}", unit="batch", mininterval=5.0)
     for src, tgt in bar:
         for group in [group for optimizer in optimizers.values() for group in optimizer.param_groups]:
             group["lr"] = learning_rate(plan, progress.step, total_steps)
