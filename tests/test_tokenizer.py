@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from tests.support import tiny_tokenizer
 from visformer.errors import CheckpointError, TextError
-from visformer.tokenizer import Tokenizer, detect_language, training_words
+from visformer.tokenizer import Tokenizer, detect_language, jieba_words, training_words
 
 any_text = st.text(st.characters(exclude_categories=["Cs"]))
 mixed = st.text(st.sampled_from("aZ0 '.我去。，?\u200b\u0000😀\u2581م<|>"), max_size=12)
@@ -56,6 +56,17 @@ def test_rare_characters_fall_back_to_bytes():
     assert tokenizer.shown(tokenizer.encode("龘\u200b")) == ("龘₁", "龘₂", "龘₃", "<0xE2>", "<0x80>", "<0x8B>")
     assert tokenizer.shown(tokenizer.encode(".é")) == (".", "é₁", "é₂")
     assert tokenizer.shown(tokenizer.encode("龘")[1:]) == ("<0xBE>", "<0x98>")
+
+
+@given(st.lists(st.integers(0, len(tiny_tokenizer()) - 1)))
+def test_every_id_is_shown_once_in_any_order(ids):
+    assert len(tiny_tokenizer().shown(ids)) == len(ids)
+
+
+def test_bytes_that_spell_nothing_stay_bytes():
+    tokenizer = tiny_tokenizer()
+    lead, letter = (tokenizer.token_id(token) for token in ("<0xE4>", "<0x41>"))
+    assert tokenizer.shown([lead, letter]) == ("<0xE4>", "<0x41>")
     assert tokenizer.words(tokenizer.encode("龘龘")) == (0, 0, 0, 1, 1, 1)
 
 
@@ -99,6 +110,11 @@ def test_dropout_forgets_merges_reproducibly():
 def test_merges_never_cross_a_chinese_word():
     pieces = training_words("我喜欢学校。", lambda run: [run[:1], run[1:3], run[3:]])
     assert pieces == ["我", "喜欢", "学校", "。"]
+
+
+@pytest.mark.filterwarnings("ignore:pkg_resources:UserWarning")  # jieba imports it
+def test_long_chinese_words_are_cut_where_they_consist_of_two():
+    assert list(jieba_words("我去东北大学图书馆")) == ["我", "去", "东北", "大学", "图书馆"]
 
 
 def test_a_lone_surrogate_is_named():

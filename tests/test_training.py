@@ -8,8 +8,18 @@ from torch.nn import functional as F
 from tests.support import tiny_config, tiny_tokenizer
 from visformer.data import Pair, to_examples
 from visformer.errors import CheckpointError
+from visformer.model.transformer import Transformer
 from visformer.optim import Muon, orthogonalised
-from visformer.training import TrainingPlan, average, learning_rate, smoothed_loss, train, validation_loss
+from visformer.training import (
+    FastDropout,
+    TrainingPlan,
+    average,
+    learning_rate,
+    smoothed_loss,
+    train,
+    use_fast_dropout,
+    validation_loss,
+)
 
 PAIRS = [Pair("I went to school.", "我去学校。"), Pair("She likes school.", "她喜欢学校。")] * 4
 PLAN = TrainingPlan(
@@ -30,17 +40,35 @@ def run(folder, plan=PLAN, **settings):
     )
 
 
-def test_smoothed_loss_is_torchs_and_so_is_its_gradient():
-    logits = torch.randn(50, 31, dtype=torch.float64, requires_grad=True)
-    target = torch.randint(0, 31, (50,))
-    for smoothing in (0.0, 0.1):
-        ours, theirs = (
-            smoothed_loss(logits, target, smoothing),
-            F.cross_entropy(logits, target, label_smoothing=smoothing),
-        )
-        assert ours.item() == pytest.approx(theirs.item(), abs=1e-12)
-        grads = [torch.autograd.grad(loss, logits)[0] for loss in (ours, theirs)]
-        torch.testing.assert_close(*grads, atol=1e-14, rtol=0)
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize(("dtype", "far"), [(torch.float64, 1e-12), (torch.bfloat16, 1e-2)])
+def test_smoothed_loss_is_torchs_and_so_is_its_gradient(smoothing, dtype, far):
+    logits = torch.randn(300, 31, dtype=dtype, requires_grad=True)  # more rows than go into one piece
+    target = torch.randint(0, 31, (300,))  # 0, padding, among them
+    ours = smoothed_loss(logits, target, smoothing)
+    theirs = F.cross_entropy(logits.double(), target, label_smoothing=smoothing, ignore_index=0)
+    assert ours.item() == pytest.approx(theirs.item(), abs=far)
+    grads = [torch.autograd.grad(loss, logits)[0] for loss in (ours, theirs)]
+    torch.testing.assert_close(*grads, atol=far / 100, rtol=far)
+
+
+def test_fast_dropout_drops_its_share_and_keeps_the_mean():
+    torch.manual_seed(0)
+    x, drop = torch.ones(1000, 333), FastDropout(0.25)
+    y = drop(x)
+    assert (y == 0).float().mean().item() == pytest.approx(0.25, abs=0.003)
+    assert y.mean().item() == pytest.approx(1.0, abs=0.005)
+    assert y.unique().tolist() == pytest.approx([0.0, 4 / 3])
+    assert not torch.equal(drop(x), y)
+    assert torch.equal(drop.eval()(x), x)
+
+
+def test_fast_dropout_replaces_every_dropout():
+    model = Transformer(tiny_config(dropout=0.25))
+    use_fast_dropout(model)
+    kinds = [type(module) for module in model.modules()]
+    assert torch.nn.Dropout not in kinds
+    assert kinds.count(FastDropout) == 2 + 2 + 3  # embeddings, encoder blocks, decoder blocks
 
 
 def test_the_rate_warms_up_and_decays_to_nothing():

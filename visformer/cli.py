@@ -85,7 +85,7 @@ def train(
     from visformer.config import TransformerConfig
     from visformer.data import SPLIT_SEED, Pair, read_pairs, split_pairs
     from visformer.memory import keep_freed_memory
-    from visformer.tokenizer import Tokenizer, training_words
+    from visformer.tokenizer import Tokenizer, jieba_words, training_words
     from visformer.training import TrainingPlan, train
 
     keep_freed_memory()
@@ -112,8 +112,9 @@ def train(
         own.save(tokenizer_file)
     elif not tokenizer_file.exists():
         jieba.setLogLevel("WARNING")
-        texts = [text for pair in [*pairs, *more(0)] for text in (pair.en, pair.zh)]
-        words = [word for text in texts for word in training_words(text, jieba.lcut)]
+        texts, syllables = supplement.vocabulary(lists)
+        texts += [text for pair in pairs for text in (pair.en, pair.zh)]
+        words = syllables + [word for text in texts for word in training_words(text, jieba_words)]
         Tokenizer.train(words, vocab_size=vocab_size).save(tokenizer_file)
     tokenizer = Tokenizer.load(tokenizer_file)
     sizes = TransformerConfig(

@@ -275,7 +275,7 @@ def top_candidates(
     likeliest = log_probabilities.topk(min(n, len(log_probabilities))).indices.tolist()
     ids = [*likeliest, chosen]
     candidates = [
-        Candidate(token, i, float(log_probabilities[i].exp()), float(drawn[i]))
-        for token, i in zip(shown(ids), ids, strict=True)
+        Candidate(shown([i])[0], i, float(log_probabilities[i].exp()), float(drawn[i]))  # alone: they are no text
+        for i in ids
     ]
     return Step(tuple(candidates[:-1]), candidates[-1])

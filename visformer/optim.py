@@ -1,7 +1,7 @@
 """Muon (Jordan et al. 2024): steps along the orthogonalised momentum of each weight matrix.
 
-On this task it passed Adam within the first epoch (docs/adr/0008). torch.optim.Muon computes in bfloat16, which CPUs
-without bf16 arithmetic do many times slower; this one computes in the weights' own precision.
+On this task it passed Adam within the first epoch (docs/adr/0008). torch.optim.Muon computes in bfloat16 always,
+which CPUs without bf16 arithmetic do many times slower; this one computes in the precision asked for.
 """
 
 from collections.abc import Iterable
@@ -32,9 +32,16 @@ class Muon(torch.optim.Optimizer):
     """Muon for two-dimensional weights, with updates of Adam's size (Liu et al. 2025) and decoupled weight decay."""
 
     def __init__(
-        self, weights: Iterable[nn.Parameter], *, lr: float, momentum: float = 0.95, weight_decay: float = 0.0
+        self,
+        weights: Iterable[nn.Parameter],
+        *,
+        lr: float,
+        momentum: float = 0.95,
+        weight_decay: float = 0.0,
+        dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__(list(weights), {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+        self.dtype = dtype
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -44,7 +51,8 @@ class Muon(torch.optim.Optimizer):
             for weight in group["params"]:
                 by_shape.setdefault((min(weight.shape), max(weight.shape)), []).append(weight)
             for (_, width), weights in by_shape.items():
-                updates = orthogonalised(torch.stack([self._nesterov(w, group["momentum"]) for w in weights]))
+                momenta = torch.stack([self._nesterov(w, group["momentum"]) for w in weights])  # (matrix, row, column)
+                updates = orthogonalised(momenta.to(self.dtype)).to(momenta.dtype)
                 for weight, update in zip(weights, updates * (0.2 * width**0.5), strict=True):
                     weight.mul_(1 - group["lr"] * group["weight_decay"])
                     weight.add_(_wide(update, weight.shape[0] > weight.shape[1]), alpha=-group["lr"])

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent / "supplement"
-SHARES = {"real": 0.55, "composed": 0.10, "latin": 0.20, "pinyin": 0.15}
+SHARES = {"real": 0.45, "composed": 0.12, "latin": 0.23, "pinyin": 0.20}
 DROP_PUNCTUATION = 0.1
 REGION_KINDS = frozenset({"city", "country", "province"})
 FORBIDDEN = ("iwenttonortheasternuniversity", "我去东北大学")
@@ -69,7 +69,6 @@ class Supplement:
     places: tuple[Name, ...]
     regions: tuple[Name, ...]
     universities: tuple[Name, ...]
-    university_weights: tuple[int, ...]
     given: tuple[Name, ...]
     surnames: tuple[Name, ...]
     chinese: tuple[Name, ...]
@@ -136,8 +135,7 @@ def compose(places: list[list[str]], universities: tuple[Name, ...], held: re.Pa
 def load(folder: Path) -> Supplement:
     """Read the lists in `folder`."""
     places = read_rows(folder / "places.tsv")
-    rows = read_rows(folder / "universities.tsv")
-    universities = tuple((en, zh) for en, zh, _ in rows)
+    universities = tuple((en, zh) for en, zh in read_rows(folder / "universities.tsv"))
     people = read_rows(folder / "people.tsv")
     table = read_rows(folder / "syllables.tsv")
     syllables = {character: pinyin for character, pinyin, _ in table}
@@ -149,7 +147,6 @@ def load(folder: Path) -> Supplement:
         places=tuple((en, zh) for en, zh, _ in places),
         regions=tuple((en, zh) for en, zh, kind in places if kind in REGION_KINDS),
         universities=universities,
-        university_weights=tuple(int(weight) for _, _, weight in rows),
         given=tuple((en, zh) for en, zh, kind in people if kind == "given"),
         surnames=tuple((en, zh) for en, zh, kind in people if kind == "surname"),
         chinese=tuple((en, zh) for en, zh, kind in people if kind == "chinese"),
@@ -182,7 +179,7 @@ def real_name(supplement: Supplement, slot: str, rng: random.Random) -> Name:
     if slot == "region":
         return rng.choice(supplement.regions)
     if slot == "university":
-        return rng.choices(supplement.universities, supplement.university_weights)[0]
+        return rng.choice(supplement.universities)
     if slot == "surname":
         return rng.choice(supplement.surnames)
     if rng.random() < 0.4:
@@ -237,6 +234,11 @@ def pinyin_name(supplement: Supplement, slot: str, rng: random.Random) -> Name:
     return en, zh
 
 
+def kind_of(slot: str) -> str:
+    """The kind of name a slot takes: "person2" takes a person."""
+    return slot.rstrip("0123456789")
+
+
 def fill(frame: Frame, names: dict[str, Name]) -> tuple[str, str]:
     """Put the names into the frame; the English starts with a capital."""
     en, zh = frame.en, frame.zh
@@ -246,24 +248,33 @@ def fill(frame: Frame, names: dict[str, Name]) -> tuple[str, str]:
     return en[0].upper() + en[1:], zh
 
 
+NAMED = {"latin": latin_name, "pinyin": pinyin_name}
+
+
 def draw(supplement: Supplement, category: str, frame: Frame, rng: random.Random) -> Pair | None:
-    """One pair of the category in the frame, or None where it is refused."""
-    focus = rng.choice(frame.slots)
-    if category == "composed":
-        focus = "university"
-    names = {slot: real_name(supplement, slot, rng) for slot in frame.slots}
-    if category == "composed":
-        names[focus] = rng.choice(supplement.composed)
-    elif category == "latin":
-        names[focus] = latin_name(supplement, focus, rng)
-    elif category == "pinyin":
-        names[focus] = pinyin_name(supplement, focus, rng)
+    """One pair of the category in the frame, or None where it is refused.
+
+    The category is that of one kind of slot, others get listed names. A list of several slots of one kind, as in
+    "{person1} and {person2}", teaches more for each word of the sentence.
+    """
+    focus = "university" if category == "composed" else kind_of(rng.choice(frame.slots))
+    names: dict[str, Name] = {}
+    for slot in frame.slots:
+        kind = kind_of(slot)
+        if kind != focus or category == "real":
+            names[slot] = real_name(supplement, kind, rng)
+        elif category == "composed":
+            names[slot] = rng.choice(supplement.composed)
+        else:
+            names[slot] = NAMED[category](supplement, kind, rng)
+    if len({text for name in names.values() for text in name[:1]}) < len(names):
+        return None
     if "place" in names and PLURAL.search(names["place"][0]) and PLACE_IS.search(frame.en):
         return None
     en, zh = fill(frame, names)
     if refused(supplement, en, zh):
         return None
-    if rng.random() < DROP_PUNCTUATION:
+    if en[-1] in ".?!" and rng.random() < DROP_PUNCTUATION:
         en, zh = en[:-1], zh[:-1]
     return en, zh, "zh-en" if category == "pinyin" else "both"
 
@@ -271,7 +282,7 @@ def draw(supplement: Supplement, category: str, frame: Frame, rng: random.Random
 def sample(supplement: Supplement, n: int, *, seed: int) -> list[Pair]:
     """Draw `n` pairs (English, Chinese, direction), the same ones for the same seed."""
     rng = random.Random(seed)
-    with_university = [frame for frame in supplement.frames if "university" in frame.slots]
+    with_university = [frame for frame in supplement.frames if "university" in map(kind_of, frame.slots)]
     choices = {category: supplement.frames for category in SHARES} | {"composed": tuple(with_university)}
     weights = {category: [frame.weight for frame in frames] for category, frames in choices.items()}
     pairs: list[Pair] = []
@@ -283,6 +294,19 @@ def sample(supplement: Supplement, n: int, *, seed: int) -> list[Pair]:
             pair = draw(supplement, category, frame, rng)
         pairs.append(pair)
     return pairs
+
+
+def vocabulary(supplement: Supplement) -> tuple[list[str], list[str]]:
+    """What a tokenizer learns from the supplement: texts, and syllables that continue a word.
+
+    The frames and the listed names, but no invented name: those would take the place of words. With the syllables
+    of pinyin, "Xiaolan" is cut as it is spoken.
+    """
+    listed = (supplement.places,) * 2 + (supplement.universities,) * 6 + (supplement.given, supplement.chinese)
+    texts = [text for names in listed for name in names for text in name]
+    texts += [re.sub(r"\{\w+\}", " ", text) for frame in supplement.frames for text in (frame.en, frame.zh)]
+    syllables = list(supplement.syllables.values())
+    return texts * 2 + [syllable.capitalize() for syllable in syllables] * 2, syllables * 2
 
 
 def main() -> None:

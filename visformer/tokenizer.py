@@ -175,8 +175,8 @@ class Tokenizer:
             lead = self._bytes(ids[at])[0] if self._is_byte(ids[at]) else 0
             end = at + (2 if lead >> 5 == 0b110 else 3 if lead >> 4 == 0b1110 else 4 if lead >> 3 == 0b11110 else 1)
             if end > at + 1 and all(self._is_byte(i) for i in ids[at:end]):
-                character = b"".join(self._bytes(i) for i in ids[at:end]).decode("utf-8", errors="ignore")
-                if len(character) == 1 and character.isprintable():
+                character = b"".join(self._bytes(i) for i in ids[at:end]).decode("utf-8", errors="replace")
+                if len(character) == 1 and character != "\ufffd" and character.isprintable():
                     yield at, end, character
                     at = end - 1
             at += 1
@@ -243,6 +243,15 @@ def training_words(text: str, cut_chinese: Callable[[str], Iterable[str]]) -> li
     for piece, _ in _pre_tokenizer().pre_tokenize_str(_space_out(text)):
         pieces.extend(cut_chinese(piece) if _HAN_CHARACTER.match(piece) else [piece])
     return pieces
+
+
+def jieba_words(run: str) -> Iterator[str]:
+    """Cut a run of Chinese characters into words (jieba), and long words into the two they consist of: 东北|大学."""
+    import jieba
+
+    for word in jieba.lcut(run):
+        halves = [(word[:i], word[i:]) for i in range(2, len(word) - 1)]
+        yield from next((h for h in halves if all(jieba.dt.FREQ.get(part) for part in h)), [word])
 
 
 def _plain(vocab: dict[str, int], merges: list[tuple[str, str]]) -> _Library:
