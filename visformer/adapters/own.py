@@ -110,8 +110,7 @@ class Translator:
         check_edits(edits, self._names)
         src_ids = self._source_ids(source)
         begin = [self.tokenizer.token_id(LANGUAGE_TOKEN[self._language(source, to)]), *self.tokenizer.encode(prefix)]
-        room = self.info.max_tokens - len(begin)
-        limit = max(1, min(room, 2 * len(src_ids) + 20 if max_new_tokens is None else max_new_tokens))
+        limit = self._limit(src_ids, begin, max_new_tokens)
         with torch.inference_mode(), self._session(frozenset(), edits):
             next_token = NextToken(self.module, torch.tensor([src_ids]), cached=not edits)
             start = torch.tensor([begin])
@@ -262,12 +261,28 @@ class Translator:
     def _target_ids(self, source: str, target: str | None, language: str, edits: Sequence[Edit]) -> list[int]:
         """Ids that the decoder's rows predict: the target, </s> last (unless the translation was cut off)."""
         if target is None:
-            translation = self.translate(source, to=language, edits=edits)
-            return [*translation.ids, self._end] if translation.finished else list(translation.ids)
+            return self._greedy_ids(self._source_ids(source), language, edits)
         self._require_text(target)
         ids = [*self.tokenizer.encode(target), self._end]
         self._require_room(len(ids))
         return ids
+
+    def _greedy_ids(self, src_ids: list[int], language: str, edits: Sequence[Edit]) -> list[int]:
+        """What :meth:`translate` finds, without the candidates of each step, which cost as much as a layer."""
+        begin = [self.tokenizer.token_id(LANGUAGE_TOKEN[language])]
+        with torch.inference_mode(), self._session(frozenset(), edits):
+            (ids,) = decode(
+                NextToken(self.module, torch.tensor([src_ids]), cached=not edits),
+                torch.tensor([begin]),
+                choose=self._greedy,
+                end_id=self._end,
+                max_new_tokens=self._limit(src_ids, begin, None),
+            )
+        return ids
+
+    def _limit(self, src_ids: list[int], begin: list[int], asked: int | None) -> int:
+        """How many tokens a translation may add."""
+        return max(1, min(self.info.max_tokens - len(begin), 2 * len(src_ids) + 20 if asked is None else asked))
 
     def _source_ids(self, text: str) -> list[int]:
         self._require_text(text)
