@@ -26,7 +26,7 @@ async ({ code, file }) => {
 def test_javascript_reads_what_python_packs(chromium):
     """At every alignment: a host may hand over a view into a larger buffer."""
     trace = made_up_trace()
-    code = script("streamlit.js") + "\nexport { readPayload }\n"
+    code = script("streamlit_attention.js") + "\nexport { readPayload }\n"
     given = {"code": base64.b64encode(code.encode()).decode(), "file": base64.b64encode(pack(trace)).decode()}
     page = chromium.new_page()
     read = page.evaluate(READ, given)

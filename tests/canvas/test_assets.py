@@ -6,16 +6,16 @@ from visformer.canvas.assets import script, stylesheet
 
 
 def test_one_module_without_imports():
-    code = script("streamlit.js")
+    code = script("streamlit_attention.js")
     assert not re.search(r"^import ", code, re.MULTILINE)
     assert code.count("export ") == 1
     assert "/**" not in code
 
 
 def test_text_never_becomes_html():
-    code = script("streamlit.js")
+    code = script("streamlit_attention.js")
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b", code)
 
 
 def test_nothing_is_fetched_from_elsewhere():
-    assert not re.search(r"https?://|@import|url\(", script("streamlit.js") + stylesheet())
+    assert not re.search(r"https?://|@import|url\(", script("streamlit_attention.js") + stylesheet())

@@ -5,29 +5,37 @@ from functools import cache
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent
-_MODULES = ("payload.js", "colours.js", "paint.js", "attention.js")
-_IMPORT = re.compile(r"^import .* from \"\./[\w.]+\"\n", re.MULTILINE)
+_IMPORT = re.compile(r"^import .* from \"\./([\w.]+)\"\n", re.MULTILINE)
 _COMMENT = re.compile(r"^ *(?:/\*\*.*?\*/| *// [^\n]*)\n", re.MULTILINE | re.DOTALL)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
 
 @cache
 def script(host: str) -> str:
-    """One module: the files in the order in which they need each other, then the host's own, which exports.
+    """One module: the files that the host's own imports, each behind those that it needs, and the host's last.
 
     Args:
-        host: file name of the host's side, such as ``streamlit.js``.
+        host: file name of the host's side, such as ``streamlit_attention.js``.
     """
-    parts = [_EXPORT.sub("", _IMPORT.sub("", _read(name))) for name in _MODULES]
-    whole = "\n".join([*parts, _IMPORT.sub("", _read(host))])
+    *needed, last = _in_order(host, [])
+    parts = [_EXPORT.sub("", _IMPORT.sub("", _read(name))) for name in needed]
+    whole = "\n".join([*parts, _IMPORT.sub("", _read(last))])
     # It travels with every picture, so without what only a reader of the files needs.
     return re.sub(r"\n\s+", "\n", _COMMENT.sub("", whole))
+
+
+def _in_order(name: str, before: list[str]) -> list[str]:
+    """``before``, then what ``name`` imports and is not there yet, then ``name``."""
+    for needed in _IMPORT.findall(_read(name)):
+        if needed not in before:
+            before = _in_order(needed, before)
+    return [*before, name]
 
 
 @cache
 def stylesheet() -> str:
     """The CSS, for a shadow root or a page."""
-    return _read("attention.css")
+    return _read("style.css")
 
 
 def _read(name: str) -> str:

@@ -1,14 +1,18 @@
 /**
  * Every head's attention on one drawing surface: an overview of thumbnails, and one head large.
  *
- * mount(element, bytes) knows no host: Streamlit, a notebook cell and a saved HTML file give it an element and the
+ * mountAttention(element, bytes) knows no host: Streamlit, a notebook cell and a saved HTML file give it an element and the
  * bytes of payload.py. Text is data here: it goes to canvases and to textContent, never into HTML.
  */
 
-import { lightness, makeRamp, parseColour } from "./colours.js"
-import { headLayout, overviewLayout, paintHead, paintLegend, paintOverview } from "./paint.js"
+import { makeRamp, stepOf } from "./colours.js"
+import { lookOf } from "./look.js"
+import { matrixLayout, paintMatrix } from "./matrix.js"
+import { overviewLayout, paintLegend, paintOverview } from "./overview.js"
+import { clamp, fill, focusQuietly, part } from "./parts.js"
 import { readPayload } from "./payload.js"
 
+const LARGEST_CELL = 78
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 
 /**
@@ -18,28 +22,10 @@ const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowD
  *   head in focus has no exact weights in these bytes; the host answers with update(bytes)
  * @returns {{update: (bytes: Uint8Array) => void, destroy: () => void}}
  */
-export function mount(element, bytes, host = {}) {
+export function mountAttention(element, bytes, host = {}) {
   const view = new AttentionView(element, host)
   view.update(bytes)
   return view
-}
-
-/** One part of the surface: an element with a class and attributes. */
-function part(parent, tag, name, attributes = {}) {
-  const element = document.createElement(tag)
-  element.className = `vf-${name}`
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value)
-  parent.append(element)
-  return element
-}
-
-/** "{query} reads {key}" with its names filled in. */
-function fill(template, values) {
-  return template.replace(/\{(\w+)\}/g, (_, name) => values[name])
-}
-
-function clamp(value, size) {
-  return Math.max(0, Math.min(size - 1, value))
 }
 
 /** Four digits that count, however small the weight; 0 is exactly 0, as behind a mask. */
@@ -48,9 +34,9 @@ function spell(weight) {
   return weight < 0.001 ? weight.toExponential(3) : weight.toFixed(4)
 }
 
-/** A click puts the keyboard there too, but must not scroll the page to do so. */
-function focusQuietly(element) {
-  element.focus({ preventScroll: true })
+/** Inside a cell there is room for two digits; a weight that would read .00 is left out. */
+function spellShort(weight) {
+  return weight < 0.005 ? "" : weight.toFixed(2).replace(/^0/, "")
 }
 
 class AttentionView {
@@ -92,11 +78,11 @@ class AttentionView {
       focusQuietly(overview)
       if (place) this.show(place)
     }
-    head.onpointermove = (event) => this.hoverCell(this.headLayout.at(event.offsetX, event.offsetY))
+    head.onpointermove = (event) => this.hoverCell(this.cellUnder(event))
     head.onpointerleave = () => this.hoverCell(null)
     head.onclick = (event) => {
       focusQuietly(head)
-      this.lock(this.headLayout.at(event.offsetX, event.offsetY))
+      this.lock(this.cellUnder(event))
     }
     root.onkeydown = (event) => this.key(event)
     this.resizes = new ResizeObserver(() => this.resized())
@@ -172,6 +158,11 @@ class AttentionView {
     this.hoveredHead = place
     this.paintOverview()
     this.write()
+  }
+
+  cellUnder(event) {
+    const cell = this.headLayout.at(event.offsetX, event.offsetY)
+    return cell && { query: cell.row, key: cell.column }
   }
 
   hoverCell(cell) {
@@ -320,7 +311,7 @@ class AttentionView {
   paint() {
     const { root } = this.parts
     this.seen = `${root.clientWidth} ${window.innerHeight} ${window.devicePixelRatio}`
-    this.look = this.readLook()
+    this.readLook()
     this.paintOverview()
     this.paintHead()
     paintLegend(this.parts.legend, this.look)
@@ -328,23 +319,10 @@ class AttentionView {
     root.dataset.painted = this.data.revision
   }
 
-  /** Colours and font of the host's theme, as the stylesheet resolved them. */
   readLook() {
-    const style = getComputedStyle(this.parts.root)
-    const dark = lightness(parseColour(style.backgroundColor)) < 128
-    if (this.look?.dark !== dark) this.ramp = makeRamp(this.data.ramp[dark ? "dark" : "light"])
-    return {
-      dark,
-      ramp: this.ramp,
-      font: style.fontFamily,
-      text: style.color,
-      background: style.backgroundColor,
-      accent: style.accentColor,
-      faint: style.caretColor,
-      line: style.borderColor,
-      words: { rows: this.data.text.rows, columns: this.data.text.columns },
-      paired: Boolean(this.stack.predicts),
-    }
+    const look = lookOf(this.parts.root)
+    if (this.look?.dark !== look.dark) this.ramp = makeRamp(this.data.ramp[look.dark ? "dark" : "light"])
+    this.look = { ...look, ramp: this.ramp }
   }
 
   paintOverview() {
@@ -358,20 +336,34 @@ class AttentionView {
   paintHead() {
     const { head, headBox } = this.parts
     const tallest = Math.max(340, Math.min(860, window.innerHeight * 0.66))
-    const layout = headLayout(head, this.labels("rows"), this.labels("columns"), this.look, headBox.clientWidth, tallest)
+    const room = { font: this.look.font, width: headBox.clientWidth, tallest, largest: LARGEST_CELL, aspect: 1.5 }
+    const layout = matrixLayout(head, this.side("rows"), this.side("columns"), room)
     this.headLayout = layout
-    paintHead(head, this.stack, layout, this.look, { ...this.head, cell: this.cell, locked: this.locked })
+    const cell = this.cell && { row: this.cell.query, column: this.cell.key }
+    paintMatrix(head, this.matrix(), layout, this.look, { cell, locked: this.locked })
     const { left, top, cellWidth, cellHeight } = layout
     Object.assign(head.dataset, { left, top, cellWidth, cellHeight })
   }
 
-  labels(axis) {
+  /** What the head in focus shows: its exact weights, else its (coarser) thumbnail. */
+  matrix() {
+    const { layer, head } = this.head
+    const [, , rows, columns] = this.stack.shape
+    const numbers = this.stack.weightsOf(layer, head)
+    const same = { ramp: this.ramp, numbers, spell: spellShort }
+    if (numbers) return { ...same, steps: Uint8Array.from(numbers, stepOf), rows, columns }
+    return { ...same, steps: this.stack.thumbOf(layer, head), rows: this.stack.thumb[0], columns: this.stack.thumb[1] }
+  }
+
+  side(axis) {
     const side = this.stack[axis]
     const next = axis === "rows" && this.stack.predicts ? this.data.tokens[this.stack.predicts] : null
-    return this.data.tokens[side].map((text, i) => ({
+    const labels = this.data.tokens[side].map((text, i) => ({
       text,
       after: next ? next[i] : "",
+      place: String(i + 1),
       special: Boolean(this.data.special[side][i]),
     }))
+    return { labels, title: this.data.text[axis], numeric: false }
   }
 }

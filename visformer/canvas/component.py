@@ -1,19 +1,21 @@
 """The canvas in a Streamlit page."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import streamlit as st
 
 from visformer.canvas.assets import script, stylesheet
+from visformer.canvas.panels import Click, click_from, pack_panels
 from visformer.canvas.payload import focus_from, pack
+from visformer.panel import Panel
 from visformer.trace import Trace
 
-_COMPONENT = st.components.v2.component(
-    "visformer_attention",
-    html='<div class="vf-host"></div>',
-    css=stylesheet(),
-    js=script("streamlit.js"),
+_HTML = '<div class="vf-host"></div>'
+_ATTENTION = st.components.v2.component(
+    "visformer_attention", html=_HTML, css=stylesheet(), js=script("streamlit_attention.js")
 )
+_PANELS = st.components.v2.component("visformer_panels", html=_HTML, css=stylesheet(), js=script("streamlit_panels.js"))
 
 
 @st.fragment
@@ -30,4 +32,34 @@ def attention(trace: Trace, *, key: str, gettext: Callable[[str], str] = str, la
         lang: the language that gettext speaks.
     """
     focus = focus_from(st.session_state.get(key) or {})
-    _COMPONENT(data=pack(trace, gettext=gettext, lang=lang, focus=focus), key=key)
+    _ATTENTION(data=pack(trace, gettext=gettext, lang=lang, focus=focus), key=key)
+
+
+def panels(
+    shown: Sequence[Panel],
+    *,
+    key: str,
+    gettext: Callable[[str], str] = str,
+    lang: str = "en",
+    stacked: bool = False,
+    on_click: Callable[[Click], None] | None = None,
+) -> None:
+    """Matrices, side by side or one under the other.
+
+    Args:
+        shown: in the order of reading.
+        key: the component's key in the session state.
+        gettext: translates the words on the picture.
+        lang: the language that gettext speaks.
+        stacked: see :func:`visformer.canvas.panels.pack_panels`.
+        on_click: called before the page runs again, with what was clicked in a panel that acts.
+    """
+
+    def clicked() -> None:
+        value: Any = (st.session_state.get(key) or {}).get("click")
+        click = click_from(value, shown)
+        if click is not None and on_click is not None:
+            on_click(click)
+
+    data = pack_panels(shown, gettext=gettext, lang=lang, stacked=stacked)
+    _PANELS(data=data, key=key, on_click_change=clicked)

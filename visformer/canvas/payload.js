@@ -1,19 +1,13 @@
-/** Read the bytes that payload.py packs: length of the header, JSON header, padding to 4, then the numbers. */
+/** What payload.py packs, with readers for the numbers of each head. */
 
-const LENGTH_BYTES = 4
+import { readFrame } from "./frame.js"
 
 /**
  * @param {Uint8Array} bytes
  * @returns {object} the header, each of whose stacks also has thumbOf(layer, head) and weightsOf(layer, head)
  */
 export function readPayload(bytes) {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const headerLength = view.getUint32(0, true)
-  const headerBytes = bytes.subarray(LENGTH_BYTES, LENGTH_BYTES + headerLength)
-  const header = JSON.parse(new TextDecoder().decode(headerBytes))
-  const numbersAt = Math.ceil((LENGTH_BYTES + headerLength) / 4) * 4
-  // A copy, because a Float32Array must begin at a multiple of 4 of its buffer, and the host's may not.
-  const numbers = bytes.slice(numbersAt).buffer
+  const { header, numbers } = readFrame(bytes)
   for (const stack of header.stacks) addReaders(stack, numbers)
   return header
 }

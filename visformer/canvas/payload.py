@@ -1,14 +1,11 @@
-"""A Trace as the bytes that the canvas draws: a small JSON header, then the numbers.
+"""A Trace's attention as the bytes that the canvas draws.
 
-Layout: length of the header (uint32, little-endian), the header as UTF-8 JSON, padding to a multiple of 4, numbers.
 Thumbnails are 8-bit weights on a square-root scale and of bounded size, so that an overview costs the same for a
 sentence of 60 tokens as for one of 250. Exact float32 weights come for every head while they are small, else for
 the head in focus only.
 """
 
-import hashlib
 import json
-import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from visformer.canvas.frame import Numbers, digest, frame
 from visformer.canvas.words import STACKS, Stack, words
 from visformer.figures.theme import SEQUENTIAL, visible
 from visformer.trace import Trace, TracedTensor
@@ -37,7 +35,7 @@ class Focus:
 
 
 def pack(trace: Trace, *, gettext: Callable[[str], str] = str, lang: str = "en", focus: Focus | None = None) -> bytes:
-    """The bytes for ``mount(element, bytes)``.
+    """The bytes for ``mountAttention(element, bytes)``.
 
     Args:
         trace: holds attention patterns; stacks without any are left out.
@@ -47,7 +45,7 @@ def pack(trace: Trace, *, gettext: Callable[[str], str] = str, lang: str = "en",
     """
     patterns = [(stack, trace.stack(stack.part, stack.kind)) for stack in STACKS if stack.in_trace(trace)]
     all_exact = sum(pattern.value.nbytes for _, pattern in patterns) <= EXACT_BYTES
-    numbers = _Numbers()
+    numbers = Numbers()
     stacks = [_stack(stack, pattern, numbers, gettext, all_exact, focus) for stack, pattern in patterns]
     header: dict[str, Any] = {
         "stacks": stacks,
@@ -56,44 +54,21 @@ def pack(trace: Trace, *, gettext: Callable[[str], str] = str, lang: str = "en",
         "ramp": SEQUENTIAL,
         **words(trace, gettext, lang),
     }
-    body = numbers.bytes()
-    header["trace"] = _digest(
+    header["trace"] = digest(
         json.dumps(header["tokens"]).encode(), *(pattern.value.tobytes() for _, pattern in patterns)
     )
-    header["revision"] = _digest(json.dumps(header).encode(), body)
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
-    padding = -(4 + len(text)) % 4
-    return struct.pack("<I", len(text)) + text + b"\0" * padding + body
-
-
-class _Numbers:
-    """Arrays one after another, each at a multiple of 4 bytes."""
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._size = 0
-
-    def add(self, array: npt.NDArray[Any]) -> int:
-        part = array.tobytes()
-        part += b"\0" * (-len(part) % 4)
-        at = self._size
-        self._parts.append(part)
-        self._size += len(part)
-        return at
-
-    def bytes(self) -> bytes:
-        return b"".join(self._parts)
+    return frame(header, numbers)
 
 
 def _stack(
     stack: Stack,
     pattern: TracedTensor,
-    numbers: _Numbers,
+    numbers: Numbers,
     gettext: Callable[[str], str],
     all_exact: bool,
     focus: Focus | None,
 ) -> dict[str, Any]:
-    weights = np.ascontiguousarray(pattern.value, dtype="<f4")  # (layer, head, query, key)
+    weights = pattern.value.astype("<f4", copy=False)  # (layer, head, query, key)
     thumbs = thumbnails(weights)
     rows, columns = (axis.side for axis in pattern.axes[2:])
     packed: dict[str, Any] = {
@@ -145,13 +120,6 @@ def _merge(pattern: npt.NDArray[np.float32], axis: int) -> npt.NDArray[np.float3
     starts = np.arange(THUMB_SIDE) * size // THUMB_SIDE
     merged: npt.NDArray[np.float32] = np.maximum.reduceat(pattern, starts, axis=axis)
     return merged
-
-
-def _digest(*parts: bytes) -> str:
-    digest = hashlib.blake2b(digest_size=8)
-    for part in parts:
-        digest.update(part)
-    return digest.hexdigest()
 
 
 def focus_from(state: Mapping[str, Any]) -> Focus | None:

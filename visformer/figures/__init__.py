@@ -6,12 +6,17 @@ The functions are loaded on first use, because plotly is large and the pages' ca
 import importlib
 from typing import TYPE_CHECKING, Any
 
-_PUBLIC = {"attention_head": "visformer.figures.attention", "attention_heads": "visformer.figures.attention"}
+_PUBLIC = {
+    "attention_head": "visformer.figures.attention",
+    "attention_heads": "visformer.figures.attention",
+    "matrix": "visformer.figures.matrix",
+}
 
-__all__ = ["attention_head", "attention_heads"]
+__all__ = ["attention_head", "attention_heads", "matrix"]
 
 if TYPE_CHECKING:
     from visformer.figures.attention import attention_head, attention_heads
+    from visformer.figures.matrix import matrix
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,28 @@ SEQUENTIAL = {
 """One hue from weight 0 to weight 1, its lightness falling (light) or rising (dark) evenly: it stays readable in
 grey and with every kind of colour blindness."""
 
+DIVERGING = {
+    "light": ("#8a3b12", "#d2814a", "#f0c9a8", "#f4f6f9", "#b3cfe8", "#4f8fc9", "#164a8f"),
+    "dark": ("#f7b98c", "#c8733a", "#6f3f1f", "#1a2029", "#1f4066", "#3f80c0", "#a6d2f5"),
+}
+"""Two hues from -limit to limit, blue above 0 as in the sequential one and orange below: told apart by everyone, since
+no kind of colour blindness confuses blue with orange."""
+
+SYMBOLS = {
+    "q": {"light": "#1d63d1", "dark": "#6ea8fe"},
+    "k": {"light": "#b3470f", "dark": "#f2955c"},
+    "v": {"light": "#0f7a4f", "dark": "#4fc99a"},
+    "scores": {"light": "#7a3fb0", "dark": "#c394f0"},
+    "mask": {"light": "#5f6b7a", "dark": "#98a3b3"},
+    "pattern": {"light": "#164a8f", "dark": "#93c3ee"},
+    "heads": {"light": "#0b7285", "dark": "#4cc3d9"},
+    "out": {"light": "#a61e4d", "dark": "#f783ac"},
+    "embed": {"light": "#0f7a4f", "dark": "#4fc99a"},
+    "position": {"light": "#b3470f", "dark": "#f2955c"},
+    "input": {"light": "#1d63d1", "dark": "#6ea8fe"},
+}
+"""A colour for each symbol of the formulas; the picture of what it stands for has its title in the same colour."""
+
 FONTS = "'Source Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Hiragino Sans GB', 'Microsoft YaHei', sans-serif"
 """A Latin face first, then the usual Chinese ones of Linux, macOS and Windows. Nothing is downloaded."""
 

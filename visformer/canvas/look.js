@@ -1,0 +1,17 @@
+/** Colours and font of the host's theme, as the stylesheet resolved them. */
+
+import { lightness, parseColour } from "./colours.js"
+
+/** @param {HTMLElement} root has the class vf-root */
+export function lookOf(root) {
+  const style = getComputedStyle(root)
+  return {
+    dark: lightness(parseColour(style.backgroundColor)) < 128,
+    font: style.fontFamily,
+    text: style.color,
+    background: style.backgroundColor,
+    accent: style.accentColor,
+    faint: style.caretColor,
+    line: style.borderColor,
+  }
+}

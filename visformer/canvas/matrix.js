@@ -1,0 +1,200 @@
+/** One labelled matrix: where its cells and labels lie, and how they are drawn. Every picture of a matrix is this one. */
+
+import { lightness } from "./colours.js"
+import { image, shorten, sizeCanvas } from "./surface.js"
+
+const LONGEST_LABEL = 118
+const LINE = 15 // labels nearer than this are thinned out
+const NUMBER = 30 // numbers along a side nearer than this are thinned out
+const SLANT = Math.PI / 4
+
+/**
+ * Measured labels: the text, and its place number, which tells two equal tokens apart.
+ * @param {{text: string, after?: string, place?: string, special?: boolean}[]} labels
+ */
+function measure(context, labels, longest) {
+  return labels.map(({ text, after, place = "", special = false }) => {
+    const token = shorten(context, after ? `${text} → ${after}` : text, longest)
+    const width = context.measureText(token).width + (place ? 5 + context.measureText(place).width : 0)
+    return { token, place, special, width }
+  })
+}
+
+function widest(labels) {
+  return labels.reduce((most, label) => Math.max(most, label.width), 0)
+}
+
+/**
+ * Where a matrix lies inside its canvas: margins for the labels, then cells of at most the given size.
+ * @param {{labels: object[], title: string, numeric: boolean}} rows what stands on the left
+ * @param {{labels: object[], title: string, numeric: boolean}} columns what stands above
+ * @param {{font: string, width: number, tallest: number, largest: number, aspect: number, indent?: number}} room
+ *   aspect: how far a cell may be from a square; indent: least width of the margin on the left
+ */
+export function matrixLayout(canvas, rows, columns, { font, width, tallest, largest, aspect, indent = 0 }) {
+  const context = canvas.getContext("2d")
+  context.font = `13px ${font}`
+  const longest = Math.min(LONGEST_LABEL, width * 0.3)
+  const paired = rows.labels.some((label) => label.after)
+  const rowLabels = measure(context, rows.labels, paired ? longest * 1.3 : longest)
+  const columnLabels = measure(context, columns.labels, longest)
+  const [nRows, nColumns] = [rowLabels.length, columnLabels.length]
+  const axis = context.measureText(rows.title).width
+  const left = Math.max(indent, Math.ceil(Math.max(widest(rowLabels), Math.min(axis, width * 0.3))) + 10)
+  const flat = columns.numeric || widest(columnLabels) + 8 <= Math.min(largest, (width - left) / nColumns)
+  const rise = flat ? LINE : widest(columnLabels) * Math.sin(SLANT) + 8
+  const top = Math.ceil(rise + (columns.title ? LINE : 0) + 12)
+  const right = flat ? 8 : Math.min(Math.ceil(columnLabels.at(-1).width * Math.cos(SLANT)), 90)
+  let cellWidth = Math.min(largest, (width - left - right) / nColumns)
+  let cellHeight = Math.min(largest, Math.max(120, tallest - top) / nRows)
+  cellWidth = Math.min(cellWidth, aspect * cellHeight)
+  cellHeight = Math.min(cellHeight, aspect * cellWidth)
+  const [matrixWidth, matrixHeight] = [cellWidth * nColumns, cellHeight * nRows]
+  return {
+    ...{ left, top, flat, cellWidth, cellHeight, matrixWidth, matrixHeight, rowLabels, columnLabels },
+    titles: { rows: rows.title, columns: columns.title },
+    every: {
+      rows: stride(cellHeight, rows.numeric, LINE),
+      columns: stride(cellWidth, columns.numeric, columns.numeric ? NUMBER : flat ? 0 : LINE),
+    },
+    width: Math.ceil(Math.max(left + matrixWidth + right, Math.min(width, left + axis, left + 160))),
+    height: Math.ceil(top + matrixHeight + 3),
+    /** The cell under a point, or null. */
+    at(x, y) {
+      const [column, row] = [Math.floor((x - left) / cellWidth), Math.floor((y - top) / cellHeight)]
+      return column >= 0 && row >= 0 && column < nColumns && row < nRows ? { row, column } : null
+    },
+    /** The row or column whose label is under a point, or null. */
+    labelAt(x, y) {
+      const [column, row] = [Math.floor((x - left) / cellWidth), Math.floor((y - top) / cellHeight)]
+      if (x < left && row >= 0 && row < nRows) return { row, column: null }
+      if (y < top && column >= 0 && column < nColumns) return { row: null, column }
+      return null
+    },
+  }
+}
+
+/** Every how many-th label is written so that neighbours do not touch; numbers go in steps that people count in. */
+function stride(cell, numeric, room) {
+  const least = Math.max(1, Math.ceil(room / cell))
+  return numeric ? [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].find((step) => step >= least) : least
+}
+
+/**
+ * @param {{steps: Uint8Array, rows: number, columns: number, ramp: object, numbers: ?Float32Array,
+ *   spell: (number: number) => string, outlined: ?Uint8Array}} matrix steps may be coarser than the labels
+ * @param {{cell: ?{row: number, column: number}, locked: boolean}} focus
+ */
+export function paintMatrix(canvas, matrix, layout, look, { cell, locked }) {
+  const context = sizeCanvas(canvas, layout.width, layout.height)
+  const { left, top, cellWidth, cellHeight, matrixWidth, matrixHeight } = layout
+  const { steps, rows, columns, ramp } = matrix
+  context.imageSmoothingEnabled = rows > matrixHeight || columns > matrixWidth
+  context.drawImage(image(steps, rows, columns, ramp), left, top, matrixWidth, matrixHeight)
+  if (Math.min(cellWidth, cellHeight) >= 9) paintGrid(context, layout, look)
+  if (matrix.numbers && cellWidth >= 34 && cellHeight >= 20) paintNumbers(context, matrix, layout, look)
+  if (matrix.outlined) paintOutlines(context, matrix, layout, look)
+  paintTitles(context, layout, look)
+  paintRowLabels(context, layout, look, cell)
+  paintColumnLabels(context, layout, look, cell)
+  if (!cell) return
+  context.strokeStyle = locked ? look.accent : look.text
+  context.lineWidth = locked ? 3 : 2
+  context.strokeRect(left + cell.column * cellWidth, top + cell.row * cellHeight, cellWidth, cellHeight)
+}
+
+function paintGrid(context, { left, top, cellWidth, cellHeight, matrixWidth, matrixHeight }, look) {
+  context.strokeStyle = look.background
+  context.lineWidth = 1
+  context.beginPath()
+  for (let x = left + cellWidth; x < left + matrixWidth - 1; x += cellWidth) {
+    context.moveTo(x, top)
+    context.lineTo(x, top + matrixHeight)
+  }
+  for (let y = top + cellHeight; y < top + matrixHeight - 1; y += cellHeight) {
+    context.moveTo(left, y)
+    context.lineTo(left + matrixWidth, y)
+  }
+  context.stroke()
+}
+
+function paintNumbers(context, { steps, columns, ramp, numbers, spell }, { left, top, cellWidth, cellHeight }, look) {
+  context.font = `11px ${look.font}`
+  context.textAlign = "center"
+  context.textBaseline = "middle"
+  numbers.forEach((number, i) => {
+    context.fillStyle = lightness(ramp.colours[steps[i]]) > 140 ? "#1b2430" : "#f5f8fc"
+    const [x, y] = [left + ((i % columns) + 0.5) * cellWidth, top + (Math.floor(i / columns) + 0.5) * cellHeight]
+    context.fillText(spell(number), x, y, cellWidth - 2)
+  })
+}
+
+/** Cells that differ from what they would be: edited, or printed otherwise. */
+function paintOutlines(context, { columns, outlined }, { left, top, cellWidth, cellHeight }, look) {
+  context.strokeStyle = look.accent
+  context.lineWidth = 2
+  outlined.forEach((marked, i) => {
+    if (!marked) return
+    const [x, y] = [left + (i % columns) * cellWidth, top + Math.floor(i / columns) * cellHeight]
+    context.strokeRect(x + 1.5, y + 1.5, cellWidth - 3, cellHeight - 3)
+  })
+}
+
+/** Which axis is which, on every picture. */
+function paintTitles(context, { left, top, width, titles }, look) {
+  context.font = `12px ${look.font}`
+  context.fillStyle = look.faint
+  context.textBaseline = "middle"
+  context.textAlign = "left"
+  context.fillText(shorten(context, titles.columns, width - left), left, 9)
+  context.textBaseline = "bottom"
+  context.textAlign = "right"
+  context.fillText(shorten(context, titles.rows, left - 8), left - 8, top - 4)
+}
+
+function paintLabel(context, look, { token, place, special }, strong, alignRight) {
+  const gap = place ? 5 : 0
+  context.textBaseline = "middle"
+  context.textAlign = "left"
+  context.font = `${strong ? "600 " : ""}13px ${look.font}`
+  const tokenWidth = context.measureText(token).width
+  context.font = `10px ${look.font}`
+  const placeWidth = context.measureText(place).width
+  const start = alignRight ? -(tokenWidth + gap + placeWidth) : 0
+  if (strong) {
+    context.fillStyle = look.background
+    context.fillRect(start - 2, -LINE / 2 - 1, tokenWidth + gap + placeWidth + 4, LINE + 2)
+  }
+  context.fillStyle = look.faint
+  context.fillText(place, start + tokenWidth + gap, 1)
+  context.font = `${strong ? "600 " : ""}13px ${look.font}`
+  context.fillStyle = special && !strong ? look.faint : look.text
+  context.fillText(token, start, 0)
+}
+
+function paintRowLabels(context, { left, top, cellHeight, rowLabels, every }, look, cell) {
+  const write = (label, i, strong) => {
+    context.save()
+    context.translate(left - 8, top + (i + 0.5) * cellHeight)
+    paintLabel(context, look, label, strong, true)
+    context.restore()
+  }
+  rowLabels.forEach((label, i) => i % every.rows === 0 && write(label, i, false))
+  if (cell) write(rowLabels[cell.row], cell.row, true)
+}
+
+function paintColumnLabels(context, { left, top, cellWidth, flat, columnLabels, every }, look, cell) {
+  const write = (label, i, strong) => {
+    context.save()
+    const centre = left + (i + 0.5) * cellWidth
+    if (flat) context.translate(centre - label.width / 2, top - 10)
+    else {
+      context.translate(centre - 2, top - 6)
+      context.rotate(-SLANT)
+    }
+    paintLabel(context, look, label, strong, false)
+    context.restore()
+  }
+  columnLabels.forEach((label, i) => i % every.columns === 0 && write(label, i, false))
+  if (cell) write(columnLabels[cell.column], cell.column, true)
+}

@@ -1,0 +1,98 @@
+"""Panels as the bytes that the canvas draws: their words and places in the header, their numbers behind it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from visformer.canvas.frame import Numbers, frame
+from visformer.errors import N_, Message
+from visformer.figures.theme import DIVERGING, SEQUENTIAL, SYMBOLS, visible
+from visformer.panel import Labels, Panel
+
+_TEXT = {
+    "cell": N_("{row} · {column}"),
+    "hover": N_("Point at a cell to read its exact value; a click locks it, Escape frees it."),
+    "act": N_("Point at a cell to read its exact value; click it to change it."),
+    "locked": N_("locked, Escape frees it"),
+    "matrix": N_("{title}, {rows} rows and {columns} columns. Arrow keys go through the cells, Enter clicks."),
+}
+
+
+@dataclass(frozen=True)
+class Click:
+    """What was clicked: a cell, or with one of them None, a whole row or column by its label."""
+
+    panel: str
+    row: int | None
+    column: int | None
+
+
+def pack_panels(
+    panels: Sequence[Panel], *, gettext: Callable[[str], str] = str, lang: str = "en", stacked: bool = False
+) -> bytes:
+    """The bytes for ``mountPanels(element, bytes)``.
+
+    Args:
+        panels: in the order of reading.
+        gettext: translates titles, notes and axes that are message ids, and the words of the canvas.
+        lang: the language that gettext speaks.
+        stacked: one under the other, aligned; else side by side as far as they fit.
+    """
+
+    def said(text: str) -> str:
+        return gettext(text) if isinstance(text, Message) else text
+
+    numbers = Numbers()
+    header = {
+        "panels": [_panel(panel, numbers, said) for panel in panels],
+        "stacked": stacked,
+        "ramp": {"weight": SEQUENTIAL, "signed": DIVERGING},
+        "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
+    }
+    return frame(header, numbers)
+
+
+def _panel(panel: Panel, numbers: Numbers, said: Callable[[str], str]) -> dict[str, Any]:
+    outlined = panel.outlined
+    return {
+        "name": panel.name,
+        "title": said(panel.title),
+        "colour": SYMBOLS.get(panel.name),
+        "note": said(panel.note),
+        "before": panel.before,
+        "rows": _side(panel.rows, said),
+        "columns": _side(panel.columns, said),
+        "scale": panel.scale,
+        "limit": panel.end,
+        "values": numbers.add(np.asarray(panel.values, dtype="<f4")),
+        "outlined": None if outlined is None or not outlined.any() else numbers.add(outlined.astype(np.uint8)),
+        "acts": panel.acts,
+    }
+
+
+def _side(labels: Labels, said: Callable[[str], str]) -> dict[str, Any]:
+    return {
+        "title": said(labels.title),
+        "texts": [visible(text) if text else "" for text in labels.texts],
+        "places": labels.places,
+        "special": [int(special) for special in labels.special],
+        "after": [visible(text) for text in labels.after],
+        "numeric": labels.numeric,
+    }
+
+
+def click_from(value: Any, panels: Sequence[Panel]) -> Click | None:
+    """The click that the browser sent; None for anything that is no place in one of these panels."""
+    if not isinstance(value, Mapping):
+        return None
+    panel = next((panel for panel in panels if panel.name == value.get("panel")), None)
+    if panel is None:
+        return None
+    place = [value.get("row"), value.get("column")]
+    for i, (index, labels) in enumerate(zip(place, (panel.rows, panel.columns), strict=True)):
+        if index is not None and not (isinstance(index, int | float) and 0 <= int(index) < len(labels)):
+            return None
+        place[i] = None if index is None else int(index)
+    return Click(panel.name, *place)

@@ -1,0 +1,38 @@
+/** A canvas as a drawing surface: its size, an image of cells, a text that fits. */
+
+/** Give a canvas its size in CSS pixels and the device's pixels behind them, so that it is sharp everywhere. */
+export function sizeCanvas(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1
+  const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)]
+  if (canvas.width !== w || canvas.height !== h) {
+    canvas.width = w
+    canvas.height = h
+    canvas.style.width = `${width}px`
+    canvas.style.height = `${height}px`
+  }
+  const context = canvas.getContext("2d")
+  context.setTransform(ratio, 0, 0, ratio, 0, 0)
+  context.clearRect(0, 0, width, height)
+  return context
+}
+
+/** An image with one pixel per number. */
+export function image(steps, rows, columns, ramp) {
+  const canvas = document.createElement("canvas")
+  canvas.width = columns
+  canvas.height = rows
+  const context = canvas.getContext("2d")
+  const data = context.createImageData(columns, rows)
+  const pixels = new Uint32Array(data.data.buffer)
+  for (let i = 0; i < steps.length; i++) pixels[i] = ramp.pixels[steps[i]]
+  context.putImageData(data, 0, 0)
+  return canvas
+}
+
+/** Cut a label that is too wide, with an ellipsis. */
+export function shorten(context, text, width) {
+  if (context.measureText(text).width <= width) return text
+  const characters = Array.from(text)
+  while (characters.length > 1 && context.measureText(`${characters.join("")}…`).width > width) characters.pop()
+  return `${characters.join("")}…`
+}

@@ -1,0 +1,166 @@
+"""A panel: one matrix with what stands along its sides and how it is coloured. What to draw, kept apart from drawing.
+
+The canvas of the pages and the figures of a notebook draw the same panels.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from visformer.errors import N_, TraceError
+from visformer.names import Axis
+from visformer.trace import Trace
+
+Scale = Literal["weight", "signed"]
+"""``weight``: one hue from 0 to 1, on a square-root scale. ``signed``: two hues around 0, to ``limit`` either way."""
+
+_AXIS_TITLES = {
+    "query": N_("reads (query)"),
+    "key": N_("is read (key)"),
+    "token": N_("token"),
+    "d_model": N_("dimension (d_model)"),
+    "d_k": N_("dimension (d_k)"),
+    "d_ff": N_("dimension (d_ff)"),
+    "vocab": N_("vocabulary"),
+    "head": N_("head"),
+    "layer": N_("layer"),
+}
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What stands along one side of a matrix.
+
+    Args:
+        texts: one for each row or column.
+        title: of the side; translated where it is a message id.
+        places: whether each label also shows its place, from 1, which tells equal tokens apart.
+        special: which labels stand for no text; empty: none.
+        after: what each token's row predicts; empty: nothing.
+    """
+
+    texts: tuple[str, ...]
+    title: str = ""
+    places: bool = False
+    special: tuple[bool, ...] = ()
+    after: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the labels only count."""
+        return all(text.isdecimal() for text in self.texts)
+
+
+def numbered(count: int, title: str = "", *, first: int = 0) -> Labels:
+    """Labels that count."""
+    return Labels(tuple(str(first + i) for i in range(count)), title)
+
+
+def axis_labels(trace: Trace, axis: Axis, size: int) -> Labels:
+    """The labels of an axis of a traced tensor: tokens with their places, or numbers."""
+    title = _AXIS_TITLES[axis.name]
+    if axis.side is None:
+        return numbered(size, title, first=1 if axis.name in ("head", "layer") else 0)
+    predicts = axis.side == "tgt" and axis.name in ("query", "token")
+    return Labels(
+        trace.tokens[axis.side],
+        title,
+        places=True,
+        special=trace.special[axis.side],
+        after=trace.tokens["next"] if predicts and axis.name == "query" else (),
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Panel:
+    """One matrix to be drawn.
+
+    Args:
+        name: says in a click which panel it was; also a symbol of :data:`visformer.figures.theme.SYMBOLS`, whose
+            colour the title then has.
+        title: above it.
+        values: (row, column), any real unit; NaN where there is no number.
+        rows: along the left.
+        columns: along the top.
+        scale: see :data:`Scale`.
+        limit: value at the ends of a signed scale; None: the largest magnitude in ``values``.
+        note: below it, such as the shape.
+        before: an operator between the panel before and this one, such as "×" or "=".
+        outlined: bool (row, column), cells to point out: edited ones, or misprints; None: none.
+        acts: whether a click means something to the page; else it only locks the cell.
+
+    Raises:
+        TraceError: values and labels differ in number.
+    """
+
+    name: str
+    title: str
+    values: NDArray[Any]
+    rows: Labels
+    columns: Labels
+    scale: Scale = "signed"
+    limit: float | None = None
+    note: str = ""
+    before: str = ""
+    outlined: NDArray[np.bool_] | None = field(default=None)
+    acts: bool = False
+
+    def __post_init__(self) -> None:
+        wanted = (len(self.rows), len(self.columns))
+        for array in (self.values, self.outlined):
+            if array is not None and array.shape != wanted:
+                raise TraceError(
+                    N_("Panel {name}: an array of shape {given} cannot stand under {wanted} labels."),
+                    name=self.name,
+                    given=array.shape,
+                    wanted=wanted,
+                )
+
+    @property
+    def end(self) -> float:
+        """The value at the end of the colour scale."""
+        if self.scale == "weight":
+            return 1.0
+        return common_limit(self.values) if self.limit is None else self.limit
+
+
+def common_limit(*arrays: ArrayLike) -> float:
+    """The largest finite magnitude in any of the arrays, for one scale over all of them; 1 where all are 0 or none."""
+    sizes = [np.abs(array[np.isfinite(array)]) for array in (np.asarray(a, dtype=np.float64) for a in arrays)]
+    return max((float(size.max()) for size in sizes if size.size), default=0.0) or 1.0
+
+
+def traced(trace: Trace, name: str, *index: int, title: str, **settings: Any) -> Panel:
+    """A panel of a traced tensor, labelled by the tensor's own axes.
+
+    Args:
+        trace: where the tensor is.
+        name: of the tensor.
+        index: along its leading axes, such as the head, down to two dimensions.
+        title: above it.
+        settings: of the :class:`Panel`.
+
+    Raises:
+        MissingTensor: it was not recorded.
+    """
+    tensor = trace[name] if name in trace or name not in trace.params else trace.params[name]
+    values = np.asarray(tensor.value[index])
+    rows, columns = (axis_labels(trace, axis, size) for axis, size in zip(tensor.axes[-2:], values.shape, strict=True))
+    settings.setdefault("name", name.rsplit(".", 1)[-1])
+    return Panel(title=title, values=values, rows=rows, columns=columns, **settings)
+
+
+def tokens_of(trace: Trace, side: str, title: str = "") -> Labels:
+    """A side's tokens as labels."""
+    return Labels(trace.tokens[side], title, places=True, special=trace.special[side])
+
+
+def limit_of(panels: Sequence[Panel]) -> float:
+    """One limit for all of them."""
+    return common_limit(*(panel.values for panel in panels))
