@@ -57,6 +57,10 @@ class _MaskEdit(_Edit):
     tensor: ClassVar[str] = "mask"
     value: ClassVar[bool]
 
+    def beyond(self, shape: tuple[int, ...]) -> bool:
+        """Whether this cell lies beyond a mask (batch, head, query, key): while decoding, it may come yet."""
+        return (self.query or 0) >= shape[2] or (self.key or 0) >= shape[3]
+
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
         """``tensor`` is bool (batch, head, query, key), True = may attend."""
         cell: list[slice | int] = [slice(None)]

@@ -75,6 +75,21 @@ def attention(
     return pattern @ v, pattern  # (..., query, d_v)
 
 
+def frequencies(d_model: int, base: float = 10000.0) -> Floats:
+    """base^(-2i/d) for i = 0, 1, ...: the angle that one position adds, of each pair of dimensions (section 3.5).
+
+    Args:
+        d_model: number of dimensions; an odd one ends with a sine alone, which has a frequency too.
+        base: above 0.
+
+    Returns:
+        (pair,), radians a position.
+    """
+    pairs = np.arange((d_model + 1) // 2)
+    rates: Floats = np.asarray(base, dtype=np.float64) ** (-2.0 * pairs / d_model)
+    return rates
+
+
 def sinusoidal_encoding(n_positions: int, d_model: int, base: float = 10000.0) -> Floats:
     """PE(pos, 2i) = sin(pos / base^(2i/d)), PE(pos, 2i+1) = cos(the same angle) (section 3.5).
 
@@ -99,9 +114,9 @@ def sinusoidal_encoding(n_positions: int, d_model: int, base: float = 10000.0) -
             base=base,
         )
     table = np.empty((n_positions, d_model), dtype=np.float64)
-    for column in range(d_model):
-        wave = np.sin if column % 2 == 0 else np.cos
-        table[:, column] = wave(np.arange(n_positions) / base ** ((column - column % 2) / d_model))
+    angles = np.outer(np.arange(n_positions), frequencies(d_model, base))  # (position, pair)
+    table[:, 0::2] = np.sin(angles)
+    table[:, 1::2] = np.cos(angles[:, : d_model // 2])
     return table
 
 
@@ -152,6 +167,27 @@ def layer_norm_sample_std(x: ArrayLike, *, gain: ArrayLike = 1.0, bias: ArrayLik
     centred = x - x.mean(axis=-1, keepdims=True)  # (..., d)
     deviation = x.std(axis=-1, ddof=1, keepdims=True)  # (..., 1)
     normed: Floats = np.asarray(gain) * centred / (deviation + eps) + np.asarray(bias)
+    return normed
+
+
+def batch_norm(x: ArrayLike, real: ArrayLike | None = None, *, eps: float = 1e-5) -> Floats:
+    """(x - mean) / sqrt(variance + eps) over all tokens, each feature by itself (Ioffe & Szegedy 2015).
+
+    The Transformer has none; it is here to be held beside :func:`layer_norm`.
+
+    Args:
+        x: (token, d), the tokens of all sentences one under the other.
+        real: bool (token,), which of them count for mean and variance; None: all.
+        eps: in the unit of the variance.
+
+    Returns:
+        (token, d).
+    """
+    x = np.asarray(x, dtype=np.float64)
+    counted = x if real is None else x[np.asarray(real, dtype=np.bool_)]
+    if not len(counted):
+        return np.zeros_like(x)
+    normed: Floats = (x - counted.mean(axis=0)) / np.sqrt(counted.var(axis=0) + eps)
     return normed
 
 

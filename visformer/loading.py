@@ -1,6 +1,8 @@
 """From a name or a module to a model that translates and traces."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import nn
@@ -59,3 +61,17 @@ def wrap(module: nn.Module, tokenizer: Tokenizer) -> Translator:
     if not isinstance(module, Transformer):
         raise VisformerError(N_("wrap takes a visformer.Transformer, not {kind}."), kind=type(module).__name__)
     return Translator(module.eval(), tokenizer)
+
+
+def untrained(like: Translator, *, norm: Literal["pre", "post"], seed: int = 0) -> Translator:
+    """A model of the same sizes and tokenizer with random weights: what training has to start from.
+
+    Args:
+        like: gives sizes and tokenizer.
+        norm: "post", as in the paper, or "pre".
+        seed: of the weights; torch's own generator is left as it was.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        module = Transformer(replace(like.module.config, norm=norm))
+    return Translator(module.eval(), like.tokenizer, name=f"untrained, {norm}-norm")

@@ -136,23 +136,23 @@ def common_limit(*arrays: ArrayLike) -> float:
     return max((float(size.max()) for size in sizes if size.size), default=0.0) or 1.0
 
 
-def traced(trace: Trace, name: str, *index: int, title: str, **settings: Any) -> Panel:
-    """A panel of a traced tensor, labelled by the tensor's own axes.
+def traced(trace: Trace, tensor: str, *index: int, title: str, **settings: Any) -> Panel:
+    """A panel of a traced tensor, or of a weight, labelled by its own axes.
 
     Args:
-        trace: where the tensor is.
-        name: of the tensor.
+        trace: where it is.
+        tensor: its name.
         index: along its leading axes, such as the head, down to two dimensions.
         title: above it.
-        settings: of the :class:`Panel`.
+        settings: of the :class:`Panel`; its name is by default the last part of the tensor's.
 
     Raises:
         MissingTensor: it was not recorded.
     """
-    tensor = trace[name] if name in trace or name not in trace.params else trace.params[name]
-    values = np.asarray(tensor.value[index])
-    rows, columns = (axis_labels(trace, axis, size) for axis, size in zip(tensor.axes[-2:], values.shape, strict=True))
-    settings.setdefault("name", name.rsplit(".", 1)[-1])
+    found = trace.params[tensor] if tensor in trace.params else trace[tensor]
+    values = np.asarray(found.value[index])
+    rows, columns = (axis_labels(trace, axis, size) for axis, size in zip(found.axes[-2:], values.shape, strict=True))
+    settings.setdefault("name", tensor.rsplit(".", 1)[-1])
     return Panel(title=title, values=values, rows=rows, columns=columns, **settings)
 
 

@@ -111,7 +111,7 @@ class Translator:
         src_ids = self._source_ids(source)
         begin = [self.tokenizer.token_id(LANGUAGE_TOKEN[self._language(source, to)]), *self.tokenizer.encode(prefix)]
         limit = self._limit(src_ids, begin, max_new_tokens)
-        with torch.inference_mode(), self._session(frozenset(), edits):
+        with torch.inference_mode(), self._decoding_session(edits):
             next_token = NextToken(self.module, torch.tensor([src_ids]), cached=not edits)
             start = torch.tensor([begin])
             if beam_size > 1:
@@ -178,6 +178,7 @@ class Translator:
                 "target": self.tokenizer.decode(ids),
                 "to": language,
                 "forced": target is not None,
+                "ids": sides,
             },
         )
 
@@ -270,7 +271,7 @@ class Translator:
     def _greedy_ids(self, src_ids: list[int], language: str, edits: Sequence[Edit]) -> list[int]:
         """What :meth:`translate` finds, without the candidates of each step, which cost as much as a layer."""
         begin = [self.tokenizer.token_id(LANGUAGE_TOKEN[language])]
-        with torch.inference_mode(), self._session(frozenset(), edits):
+        with torch.inference_mode(), self._decoding_session(edits):
             (ids,) = decode(
                 NextToken(self.module, torch.tensor([src_ids]), cached=not edits),
                 torch.tensor([begin]),
@@ -312,10 +313,10 @@ class Translator:
         return to
 
     @staticmethod
-    def _session(wanted: frozenset[str], edits: Sequence[Edit]) -> AbstractContextManager[None]:
+    def _decoding_session(edits: Sequence[Edit]) -> AbstractContextManager[None]:
         if not edits:
             return nullcontext()
-        recorder = Recorder(wanted, edits)
+        recorder = Recorder(frozenset(), edits, growing=True)
         return taps.session(recorder, wanted=recorder.wants)
 
     def _sizes(self, n_src: int, n_tgt: int) -> dict[tuple[str, str | None], int]:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from visformer.edits import Edit, _Edit
+from visformer.edits import Edit, _Edit, _MaskEdit
 from visformer.errors import N_, BudgetError, EditError, TraceError
 from visformer.names import axes_of
 from visformer.trace import TracedTensor
@@ -70,9 +70,11 @@ def check_budget(names: Iterable[str], sizes: Mapping[tuple[str, str | None], in
 class Recorder:
     """A session's visitor: applies the edits, then keeps what is wanted."""
 
-    def __init__(self, wanted: frozenset[str], edits: Sequence[Edit]) -> None:
+    def __init__(self, wanted: frozenset[str], edits: Sequence[Edit], *, growing: bool = False) -> None:
+        """``growing``: while a target is decoded, a mask edit waits until its place has been reached."""
         self._wanted = wanted
         self._edits = edits
+        self._growing = growing
         self.tensors: dict[str, TracedTensor] = {}
 
     def wants(self, name: str) -> bool:
@@ -82,6 +84,8 @@ class Recorder:
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
         """Edit ``tensor``, keep it if it is wanted, and hand it on."""
         for edit in self._edits:
+            if self._growing and isinstance(edit, _MaskEdit) and edit.applies(name) and edit.beyond(tensor.shape):
+                continue
             if not isinstance(edit, _Edit) or edit.applies(name):
                 tensor = edit(name, tensor)  # type: ignore[operator]
         if name in self._wanted:

@@ -9,14 +9,28 @@ from typing import TYPE_CHECKING, Any
 _PUBLIC = {
     "attention_head": "visformer.figures.attention",
     "attention_heads": "visformer.figures.attention",
-    "matrix": "visformer.figures.matrix",
+    "beam_tree": "visformer.figures.decoding",
+    "candidate_bars": "visformer.figures.decoding",
+    "matrix": "visformer.figures.panels",
+    "position_waves": "visformer.figures.positions",
+    "rotation_circle": "visformer.figures.positions",
 }
 
-__all__ = ["attention_head", "attention_heads", "matrix"]
+__all__ = [
+    "attention_head",
+    "attention_heads",
+    "beam_tree",
+    "candidate_bars",
+    "matrix",
+    "position_waves",
+    "rotation_circle",
+]
 
 if TYPE_CHECKING:
     from visformer.figures.attention import attention_head, attention_heads
-    from visformer.figures.matrix import matrix
+    from visformer.figures.decoding import beam_tree, candidate_bars
+    from visformer.figures.panels import matrix
+    from visformer.figures.positions import position_waves, rotation_circle
 
 
 def __getattr__(name: str) -> Any:

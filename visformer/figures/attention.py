@@ -6,7 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from visformer.errors import N_, TraceError
-from visformer.figures.matrix import Theme, heatmap, look, matrix, title
+from visformer.figures.panels import heatmap, look, matrix, title
+from visformer.figures.theme import Theme
 from visformer.panel import Panel, numbered, traced
 from visformer.trace import Trace, TracedTensor
 

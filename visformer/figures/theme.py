@@ -1,6 +1,9 @@
 """The colours and fonts of every picture, and how a token is written in one. Neither plotly nor streamlit here."""
 
 import unicodedata
+from typing import Literal
+
+Theme = Literal["light", "dark"]
 
 SEQUENTIAL = {
     "light": ("#f4f6f9", "#c3d7ee", "#7fabdc", "#3a76bf", "#164a8f", "#0a2a5c"),
@@ -15,6 +18,12 @@ DIVERGING = {
 }
 """Two hues from -limit to limit, blue above 0 as in the sequential one and orange below: told apart by everyone, since
 no kind of colour blindness confuses blue with orange."""
+
+CURVES = {
+    "light": ("#1d63d1", "#c2570c", "#0f7a4f", "#7a3fb0", "#a61e4d", "#0b7285", "#7a6a00", "#5f6b7a"),
+    "dark": ("#6ea8fe", "#f2955c", "#4fc99a", "#c394f0", "#f783ac", "#4cc3d9", "#d9c24a", "#98a3b3"),
+}
+"""Colours of curves, in this order."""
 
 SYMBOLS = {
     "q": {"light": "#1d63d1", "dark": "#6ea8fe"},

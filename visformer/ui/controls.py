@@ -1,15 +1,23 @@
 """The head that all pages share: the sentence, its target, the examples, and what could not be shown."""
 
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from visformer import i18n
+from visformer.canvas.component import panels
+from visformer.canvas.panels import Click
 from visformer.errors import VisformerError
+from visformer.panel import Panel, traced
 from visformer.trace import Trace
 from visformer.ui import state
 from visformer.ui.examples import EXAMPLES
-from visformer.ui.resources import workbench
+from visformer.ui.resources import PATTERNS, workbench
+
+if TYPE_CHECKING:  # visformer.edits imports torch
+    from visformer.edits import Edit
 
 
 def language_switch() -> None:
@@ -31,33 +39,30 @@ def reading_guide() -> None:
     st.caption(_("Our own Transformer translates between English and Chinese. Every number here was computed by it."))
 
 
-def current_trace() -> tuple[Trace | None, str]:
-    """The Trace of what stands in the boxes.
+def current_trace(record: Sequence[str] = PATTERNS) -> Trace | None:
+    """The Trace of what stands in the boxes; None where it cannot be made, which the head of the page then explains.
 
-    Boxes keep their text in the session state, so a page can ask before it draws them, and draw its picture first.
-
-    Returns:
-        The Trace; or None, and what is wrong in the visitor's language.
+    Boxes keep their text in the session state, so a page can ask before they are drawn, and draw its picture first.
     """
     _ = state.gettext()
     bench = workbench()
+    trace, problem = None, ""
     try:
-        if bench.holds(state.source(), state.target()):
-            return bench.trace(state.source(), state.target()), ""
-        with st.spinner(_("Loading the model …")) if not bench.is_loaded else nullcontext():
-            return bench.trace(state.source(), state.target()), ""
+        waits = not bench.is_loaded and not bench.holds(state.source(), state.target(), record)
+        with st.spinner(_("Loading the model …")) if waits else nullcontext():
+            trace = bench.trace(state.source(), state.target(), record=record)
     except VisformerError as error:
-        return None, error.localized(_)
+        problem = error.localized(_)
+    state.remember(trace, problem)
+    return trace
 
 
-def sentence_head(trace: Trace | None, problem: str) -> None:
-    """The sentence and its controls.
-
-    Args:
-        trace: of what stands in the boxes, if it could be made.
-        problem: else why not.
-    """
+def sentence_head() -> None:
+    """The sentence and its controls, and what the page has found for it."""
     _ = state.gettext()
+    if state.found() is None:  # a page that shows no sentence
+        current_trace()
+    trace, problem = state.found() or (None, "")
     left, middle, right = st.columns([5, 4, 3])
     left.text_input(_("Sentence"), key=state.SOURCE, on_change=state.forget_target)
     middle.text_input(
@@ -76,7 +81,7 @@ def sentence_head(trace: Trace | None, problem: str) -> None:
     )
     if trace is not None:
         st.text(_translation(trace))
-    else:
+    elif problem:
         st.badge(_("This cannot be shown"), color="red")
         st.text(problem)  # never markdown: a message may quote what was typed
 
@@ -89,3 +94,55 @@ def _translation(trace: Trace) -> str:
 
 def _own_translation(trace: Trace | None) -> str:
     return str(trace.meta.get("target", "")) if trace and not trace.meta.get("forced") else ""
+
+
+def view(label: str, options: Mapping[str, str], *, key: str) -> str:
+    """One of several views of a page.
+
+    Args:
+        label: for screen readers.
+        options: name to message id, the first is shown at the beginning.
+        key: in the session state.
+    """
+    _ = state.gettext()
+    chosen = st.segmented_control(
+        label,
+        list(options),
+        format_func=lambda name: _(options[name]),
+        key=key,
+        default=None if key in st.session_state else next(iter(options)),
+        required=True,
+        label_visibility="collapsed",
+    )
+    return str(chosen)
+
+
+def draw(
+    shown: Sequence[Panel], *, key: str, on_click: Callable[[Click], None] | None = None, stacked: bool = False
+) -> None:
+    """Panels in the visitor's language."""
+    panels(shown, key=key, gettext=state.gettext(), lang=state.language(), stacked=stacked, on_click=on_click)
+
+
+def compare(trace: Trace, edits: "Sequence[Edit]", path: str, head: int) -> None:
+    """The translation and one head's pattern, as they were and under the edits.
+
+    Args:
+        trace: without them.
+        edits: what was changed.
+        path: of the attention whose pattern is shown.
+        head: of the pattern, from 0.
+    """
+    _ = state.gettext()
+    try:
+        after = workbench().trace(state.source(), state.target(), edits=edits)
+    except VisformerError as error:
+        st.text(error.localized(_))
+        return
+    st.text(_("Before: {text}").format(text=trace.meta["target"]))
+    st.text(_("After: {text}").format(text=after.meta["target"]))
+    shown = [
+        traced(t, f"{path}.pattern", head, title=title, scale="weight", name=name)
+        for t, title, name in ((trace, _("pattern before"), "pattern"), (after, _("pattern after"), "out"))
+    ]
+    draw(shown, key="compare")

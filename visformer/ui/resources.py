@@ -7,10 +7,10 @@ import gc
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 
@@ -19,11 +19,17 @@ from visformer.errors import VisformerError
 from visformer.trace import Trace
 from visformer.ui import limits
 
+if TYPE_CHECKING:  # visformer.edits imports torch
+    from visformer.edits import Edit
+
 MODEL = os.environ.get("VISFORMER_MODEL", "en-zh")
 """The operator's choice: the bundled translator, or a local folder."""
 
 TRACE_BYTES = 256 * 2**20
 """Traces kept for all visitors together: a short sentence's takes 50 kB, the longest's 20 MB."""
+
+PATTERNS = ("*.pattern",)
+"""What the attention page records, and the shipped Trace holds."""
 
 HEAD_START = 2.0
 """Seconds that the first picture gets before torch is imported: both want the same cores. Nobody types faster, and a
@@ -77,7 +83,7 @@ class Workbench:
             trace = Trace.load(path)
         except VisformerError:
             return  # a model of the operator's own may ship none: the first picture then waits for the model
-        self._traces.put((trace.meta.get("source"), None), trace)
+        self._traces.put((trace.meta.get("source"), None, PATTERNS, ()), trace)
 
     @property
     def is_loaded(self) -> bool:
@@ -112,12 +118,25 @@ class Workbench:
         gc.freeze()
         model.set_result(loaded)
 
-    def holds(self, source: str, target: str | None) -> bool:
+    def holds(self, source: str, target: str | None, record: Sequence[str] = PATTERNS) -> bool:
         """Whether this Trace is at hand, without running or waiting for the model."""
-        return self._traces.get((source, target)) is not None
+        return self._traces.get((source, target, tuple(record), ())) is not None
 
-    def trace(self, source: str, target: str | None) -> Trace:
+    def trace(
+        self,
+        source: str,
+        target: str | None,
+        *,
+        record: Sequence[str] = PATTERNS,
+        edits: "Sequence[Edit]" = (),
+    ) -> Trace:
         """The Trace of a sentence and its translation, or of the pair where a target is given.
+
+        Args:
+            source: the sentence.
+            target: to be forced; None: the model's own translation, made under the edits.
+            record: what the page shows.
+            edits: change the model for this Trace alone.
 
         Raises:
             VisformerError: text that cannot be shown, or no model.
@@ -125,14 +144,39 @@ class Workbench:
         limits.check_text(source)
         if target is not None:
             limits.check_text(target)
-        found = self._traces.get((source, target))
+        key = (source, target, tuple(record), tuple(edits))
+        found = self._traces.get(key)
         if found is None:
-            model = self._start().result()
-            for text in (source, target):
-                if text is not None:
-                    limits.check_tokens(len(model.tokenize(text)), model.info.max_tokens)
-            found = model.trace(source, target)
-            self._traces.put((source, target), found)
+            model = self.loaded(source, target)
+            found = model.trace(source, target, record=tuple(record), edits=tuple(edits))
+            self._traces.put(key, found)
+        return found
+
+    def loaded(self, *texts: str | None) -> Any:
+        """The model, once it is loaded; texts that it is to run are held against the limits first.
+
+        Raises:
+            VisformerError: text that is too long, or no model.
+        """
+        model = self._start().result()
+        for text in texts:
+            if text is not None:
+                limits.check_tokens(len(model.tokenize(text)), model.info.max_tokens)
+        return model
+
+    def untrained(self, source: str, target: str, *, norm: Literal["pre", "post"], record: Sequence[str]) -> Trace:
+        """The Trace of the pair through a model of the same sizes that has learned nothing.
+
+        Raises:
+            VisformerError: text that cannot be shown, or no model.
+        """
+        key = (source, target, tuple(record), f"untrained {norm}")
+        found = self._traces.get(key)
+        if found is None:
+            from visformer.loading import untrained
+
+            found = untrained(self.loaded(source, target), norm=norm).trace(source, target, record=tuple(record))
+            self._traces.put(key, found)
         return found
 
 

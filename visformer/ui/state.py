@@ -3,6 +3,7 @@
 import streamlit as st
 
 from visformer import i18n
+from visformer.trace import Trace
 from visformer.ui.examples import EXAMPLES
 
 LANGUAGE = "lang"  # also the name in the address: ?lang=zh
@@ -10,10 +11,12 @@ SOURCE = "source"
 TARGET = "target"
 EXAMPLE = "example"
 CANVAS = "attention"
+_FOUND = "found"  # what the page found for the sentence in this run: the Trace, and why there is none
 
 
 def set_defaults() -> None:
     """At the start of a session: a real sentence in the box, and the language of the address, else of the browser."""
+    st.session_state.pop(_FOUND, None)
     st.session_state.setdefault(SOURCE, EXAMPLES[0])
     asked = st.query_params.get(LANGUAGE) or st.context.locale
     st.session_state.setdefault(LANGUAGE, i18n.closest(asked))
@@ -57,3 +60,24 @@ def take_example() -> None:
         st.session_state[SOURCE] = example
         forget_target()
     st.session_state[EXAMPLE] = None
+
+
+def remember(trace: Trace | None, problem: str) -> None:
+    """What the page found for the sentence, for the head that is drawn after it."""
+    st.session_state[_FOUND] = (trace, problem)
+
+
+def found() -> tuple[Trace | None, str] | None:
+    """What the page found in this run; None where it did not look."""
+    result: tuple[Trace | None, str] | None = st.session_state.get(_FOUND)
+    return result
+
+
+def version(name: str) -> int:
+    """Part of the key of widgets that :func:`renew` sets back."""
+    return int(st.session_state.get(f"{name}_version", 0))
+
+
+def renew(name: str) -> None:
+    """Set the widgets of this name back to what they show first."""
+    st.session_state[f"{name}_version"] = version(name) + 1

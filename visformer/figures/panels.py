@@ -1,15 +1,13 @@
 """A panel as a plotly heatmap, or several beside each other. What the pages draw on their canvas, for a notebook."""
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from visformer.figures.theme import BACKGROUND, DIVERGING, FAINT, FONTS, SEQUENTIAL, TEXT, visible
+from visformer.figures.theme import BACKGROUND, DIVERGING, FAINT, FONTS, SEQUENTIAL, TEXT, Theme, visible
 from visformer.panel import Labels, Panel
-
-Theme = Literal["light", "dark"]
 
 _TICKS = (0.0, 0.05, 0.25, 0.5, 1.0)
 _NAMED = 10_000
@@ -25,7 +23,7 @@ def matrix(*panels: Panel, theme: Theme = "light") -> go.Figure:
         panels: at least one.
         theme: "light" or "dark".
     """
-    titles = [_literal(f"{panel.before} {panel.title}".strip()) for panel in panels]
+    titles = [literal(f"{panel.before} {panel.title}".strip()) for panel in panels]
     figure = make_subplots(cols=len(panels), subplot_titles=titles if len(panels) > 1 else None)
     for i, panel in enumerate(panels, start=1):
         figure.add_trace(heatmap(panel, theme=theme, scale_shown=i == len(panels)), row=1, col=i)
@@ -90,7 +88,7 @@ def _names(labels: Labels) -> list[str]:
     if labels.after:
         texts = [f"{text} → {visible(after)}" for text, after in zip(texts, labels.after, strict=True)]
     # plotly reads a little HTML in labels: what was typed must not be taken for it
-    return [f"{_literal(text)} {i + 1}" if labels.places else _literal(text) for i, text in enumerate(texts)]
+    return [f"{literal(text)} {i + 1}" if labels.places else literal(text) for i, text in enumerate(texts)]
 
 
 def _axis(labels: Labels) -> dict[str, Any]:
@@ -103,5 +101,6 @@ def _angle(labels: Labels) -> int:
     return 0 if labels.numeric else -45
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """Text that plotly does not take for its little HTML."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

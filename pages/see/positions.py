@@ -1,0 +1,64 @@
+"""Positional encoding: waves, the matrix, where it comes from, and what it does."""
+
+import streamlit as st
+
+from visformer.errors import N_
+from visformer.figures import position_waves, rotation_circle
+from visformer.pictures import positions
+from visformer.ui import controls, lesson, state
+
+VIEWS = {
+    "waves": N_("Waves"),
+    "matrix": N_("Matrix"),
+    "angles": N_("Position × frequency"),
+    "similarity": N_("Similarity"),
+    "rotation": N_("Rotation"),
+    "learned": N_("Learned"),
+}
+CODE = (("formulas.py", "sinusoidal_encoding"), ("formulas.py", "frequencies"))
+LOOK_FOR = {
+    "waves": N_("Each pair of dimensions is a sine and a cosine of one wavelength. Which pairs change fast?"),
+    "matrix": N_("Each row is what one position adds to its word. No two rows are equal: where do they differ most?"),
+    "angles": N_("One column times one row: every angle is a position times a frequency. Sine and cosine come after."),
+    "similarity": N_("The bands run along the diagonal: what counts is how far apart two positions are, not where."),
+    "rotation": N_("From one position to another is a turn by a fixed angle, the same wherever it starts."),
+    "learned": N_("A learned encoding is a table: beyond its last row it has nothing to say. The sinusoid goes on."),
+}
+FORMULA = r"""\sym{position}{PE}_{(pos,2i)} = \sin\left(\frac{\sym{k}{pos}}{10000^{2i/d}}\right) \\
+\sym{position}{PE}_{(pos,2i+1)} = \cos\left(\frac{\sym{k}{pos}}{10000^{2i/d}}\right)"""
+
+_ = state.gettext()
+view = controls.view(_("View"), VIEWS, key="positions_view")
+st.caption(_(LOOK_FOR[view]))
+picture, side = st.columns([7, 3], gap="large")
+with side:
+    n = st.slider(_("Positions"), 2, 1024, 48, key="positions_n")
+    d_model = st.slider("d_model", 1, 512, 32, key="positions_d")
+    base = st.number_input(_("Base"), 1.1, 1e6, 10_000.0, step=100.0, key="positions_base")
+    pairs = (d_model + 1) // 2
+    if view == "waves":
+        some = [i for i in (0, 1, 8, 9, 16, 17) if i < d_model]
+        dimensions = st.multiselect(_("Dimensions"), range(d_model), some, key=f"positions_dimensions_{d_model}")
+    if view == "rotation":
+        position = st.slider(_("From position"), 0, n - 1, 3, key="positions_from")
+        offset = st.slider(_("Positions further (k)"), -n, n, 5, key="positions_offset")
+        pair = st.slider(_("Pair i"), 0, max(1, d_model // 2 - 1), 1, key="positions_pair") if d_model > 3 else 0
+    if view == "learned":
+        max_len = st.slider("max_len", 1, n, min(n, 32), key="positions_max_len")
+    lesson.formula(FORMULA, section="3.5", code=CODE)
+with picture:
+    if view == "waves":
+        st.plotly_chart(position_waves(n, d_model, dimensions, base=base, theme=lesson.theme()), theme=None)
+    elif view == "rotation" and d_model < 2:
+        st.info(_("A rotation needs two dimensions: d_model is 1."))
+    elif view == "rotation":
+        setting = {"pair": pair, "d_model": d_model, "base": base}
+        st.plotly_chart(rotation_circle(position, offset, **setting, theme=lesson.theme()), theme=None, width="content")
+        controls.draw(positions.rotation(position, offset, **setting), key="positions_rotation")
+    elif view == "learned":
+        shown = [positions.encoding(n, d_model, base), positions.learned(n, d_model, max_len=max_len)]
+        controls.draw(shown, key="positions_learned", stacked=d_model > 16)
+    else:
+        make = {"matrix": positions.encoding, "angles": positions.outer_product, "similarity": positions.similarity}
+        shown = make[view](n, d_model, base)
+        controls.draw(shown if isinstance(shown, list) else [shown], key=f"positions_{view}")

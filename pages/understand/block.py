@@ -1,0 +1,86 @@
+"""Through the block: the residual stream, what each sublayer adds, and where tokens talk to each other."""
+
+import pandas as pd
+import streamlit as st
+
+from visformer.errors import N_
+from visformer.pictures import block
+from visformer.ui import controls, lesson, pick, state
+from visformer.ui.resources import workbench
+
+VIEWS = {
+    "stream": N_("Residual stream"),
+    "added": N_("One sublayer"),
+    "zeros": N_("Feed-forward"),
+    "similar": N_("Similarity"),
+    "norms": N_("Pre- and post-norm"),
+    "parts": N_("Who talks to whom"),
+}
+LOOK_FOR = {
+    "stream": N_("How long each token's vector is on its way. Which sublayer adds most, and to which token?"),
+    "added": N_(
+        "What goes by, what is added, and what LayerNorm makes of the sum. Few dimensions do most of the work."
+    ),
+    "zeros": N_(
+        "ReLU leaves most activations at zero: each token uses its own few. In which layer are the fewest in use?"
+    ),
+    "similar": N_("The cosine of every two tokens, layer by layer: do they grow alike, or apart?"),
+    "norms": N_("With post-norm every sum is normed, so lengths stay level; with pre-norm the stream only grows."),
+    "parts": N_("Measured, not claimed: one token's input is changed, and every other token's output is watched."),
+}
+FORMULA = r"\sym{scores}{y} = \mathrm{LayerNorm}(\sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\sym{input}{x}))"
+CODE = (("model/layers.py", "_Block._add"), ("model/layers.py", "EncoderLayer.forward"))
+STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
+PARTS = {"self": N_("self-attention"), "cross": N_("cross-attention"), "ffn": N_("feed-forward")}
+
+_ = state.gettext()
+trace = controls.current_trace(block.RECORD)
+
+
+def stream(stack):
+    controls.draw([block.stream(trace, stack)], key="block_stream")
+
+
+def added(stack):
+    left, right = st.columns(2)
+    with left:
+        layer = pick.number(_("Layer"), block.depth(trace, stack), key="block_layer")
+    with right:
+        parts = {name: label for name, label in PARTS.items() if stack == "decoder" or name != "cross"}
+        part = controls.view(_("Sublayer"), parts, key=f"block_part_{stack}")
+    controls.draw(block.added(trace, stack, layer, part), key="block_added", stacked=True)
+
+
+def zeros(stack):
+    controls.draw([block.silent_share(trace, stack)], key="block_zeros")
+
+
+def similar(stack):
+    controls.draw(block.similarities(trace, stack), key="block_similar")
+
+
+def norms(stack):
+    for norm, title in (("post", N_("untrained, post-norm")), ("pre", N_("untrained, pre-norm"))):
+        other = workbench().untrained(state.source(), trace.meta["target"], norm=norm, record=block.RECORD)
+        controls.draw([block.stream(other, stack, title=title)], key=f"block_norm_{norm}")
+    controls.draw([block.stream(trace, stack, title=N_("trained, post-norm"))], key="block_norm_trained")
+
+
+def parts(stack):
+    with_weights = controls.current_trace((*block.RECORD, f"{stack}.0.*"))
+    rows = [(_(p.name), _("yes") if p.talks else _("no"), p.parameters) for p in block.who_talks(with_weights, stack)]
+    names = [_("part"), _("tokens talk to each other"), _("parameters in one layer")]
+    st.dataframe(pd.DataFrame(rows, columns=names), hide_index=True)
+
+
+if trace is not None:
+    view = controls.view(_("View"), VIEWS, key="block_view")
+    st.caption(_(LOOK_FOR[view]))
+    picture, side = st.columns([7, 3], gap="large")
+    with side:
+        stack = controls.view(_("Stack"), STACKS, key="block_stack")
+        lesson.formula(FORMULA, section="3.1", code=CODE)
+    with picture:
+        {"stream": stream, "added": added, "zeros": zeros, "similar": similar, "norms": norms, "parts": parts}[view](
+            stack
+        )

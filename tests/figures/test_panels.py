@@ -1,0 +1,70 @@
+"""The plotly side of panels, curves, bars and trees."""
+
+import math
+import types
+
+import numpy as np
+import pytest
+
+import visformer as vf
+from visformer.errors import ConfigError
+from visformer.pictures import positions
+
+
+def test_a_panel_as_a_heatmap():
+    panel = positions.encoding(5, 6)
+    figure = vf.figures.matrix(panel)
+    heat = figure.data[0]
+    assert np.array_equal(np.asarray(heat.z), panel.values)
+    assert (heat.zmin, heat.zmax) == (-1, 1)
+    assert figure.layout.xaxis.ticktext == ("0", "1", "2", "3", "4", "5")
+    assert figure.layout.yaxis.title.text == "position"
+
+
+def test_several_panels_are_one_figure():
+    figure = vf.figures.matrix(*positions.outer_product(4, 6), theme="dark")
+    assert len(figure.data) == 3
+    assert [a.text for a in figure.layout.annotations] == ["position", "× frequency", "= angle in radians"]
+
+
+def test_waves_name_their_wavelengths():
+    figure = vf.figures.position_waves(20, 8, [0, 1, 6])
+    named = [trace for trace in figure.data if trace.showlegend is not False]
+    assert [trace.name.split(":")[0] for trace in named] == ["0", "1", "6"]
+    assert f"{2 * math.pi:,.1f}" in named[0].name
+    points = [trace for trace in figure.data if trace.mode == "markers"]
+    table = positions.encoding(20, 8).values
+    for trace, dimension in zip(points, (0, 1, 6), strict=True):
+        assert np.allclose(trace.y, table[:, dimension])
+    with pytest.raises(ConfigError, match="dimension 8"):
+        vf.figures.position_waves(20, 8, [8])
+
+
+def test_the_circle_holds_both_positions():
+    figure = vf.figures.rotation_circle(3, 5, pair=1, d_model=8)
+    rate = 10000 ** (-2 / 8)
+    ends = [(trace.x[1], trace.y[1]) for trace in figure.data[2:]]
+    assert ends == [pytest.approx((math.cos(p * rate), math.sin(p * rate))) for p in (3, 8)]
+
+
+def candidate(token, probability, drawn):
+    return types.SimpleNamespace(token=token, probability=probability, drawn_probability=drawn)
+
+
+def test_bars_stand_for_candidates():
+    figure = vf.figures.candidate_bars([candidate("<b>", 0.7, 0.9), candidate("去", 0.2, 0.1)], 1)
+    assert [list(bar.x) for bar in figure.data] == [[0.7, 0.2], [0.9, 0.1]]
+    assert figure.layout.yaxis.ticktext == ("&lt;b&gt;", "去 ◂")
+
+
+def beam(parent, token, log_probability, *, finished=False):
+    return types.SimpleNamespace(parent=parent, token=token, log_probability=log_probability, finished=finished)
+
+
+def test_the_tree_draws_the_best_hypothesis_strong():
+    steps = [[beam(0, "我", -0.1), beam(0, "他", -2.0)], [beam(0, "去", -1.9), beam(1, "</s>", -2.1, finished=True)]]
+    figure = vf.figures.beam_tree(steps)
+    weak, strong, spots = figure.data
+    assert [x for x in strong.x if x is not None] == [-1, 0, 0, 1]
+    assert spots.text == ("我", "他", "去", "&lt;/s&gt;")
+    assert len([x for x in weak.x if x is not None]) == 4

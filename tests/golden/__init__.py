@@ -1,0 +1,1 @@
+"""Numbers worked out elsewhere, held against what the lab computes."""

@@ -1,0 +1,13 @@
+"""A session state without a server."""
+
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import streamlit as st
+
+
+@contextmanager
+def in_a_session(values):
+    """``st.session_state`` is this dict."""
+    with patch.object(st, "session_state", dict(values)):
+        yield

@@ -1,0 +1,161 @@
+"""Every page behind the first: each control is driven to its ends, in both languages, and none ends in an exception."""
+
+import pytest
+
+from visformer import i18n
+from visformer.canvas.panels import Click
+from visformer.examples.worked import WORKED
+from visformer.ui import resources, state
+
+VIEWS = {
+    "see/positions": ("positions_view", ["waves", "matrix", "angles", "similarity", "rotation", "learned"]),
+    "see/embedding": ("embedding_side", ["src", "tgt"]),
+    "see/masks": ("masks_view", ["batch", "scores", "steps", "edit"]),
+    "understand/head": ("head_stack", ["encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"]),
+    "understand/block": ("block_view", ["stream", "added", "zeros", "similar", "norms", "parts"]),
+    "understand/decoding": ("decoding_view", ["steps", "beams"]),
+}
+PAGES = [*VIEWS, "understand/lab"]
+
+
+def open_page(app, page):
+    app.switch_page(f"pages/{page}.py")
+    app.run()
+    assert not app.exception
+    return app
+
+
+def choose(app, key, value):
+    next(group for group in app.get("button_group") if group.key == key).set_value(value)
+    app.run()
+    assert not app.exception
+
+
+def drive(app):
+    """Each control to each of its ends, one at a time."""
+    for kind in ("slider", "number_input"):
+        for key in [widget.key for widget in app.get(kind)]:
+            for end in ("min", "max"):
+                widget = next((w for w in app.get(kind) if w.key == key), None)
+                if widget is None:  # the view no longer has it
+                    continue
+                widget.set_value(getattr(widget, end))
+                app.run()
+                assert not app.exception, (key, end)
+    for key in [w.key for w in app.toggle]:
+        app.toggle(key=key).set_value(not app.toggle(key=key).value).run()
+        assert not app.exception, key
+    for key in [w.key for w in app.selectbox if w.key != state.EXAMPLE]:
+        app.selectbox(key=key).select_index(len(app.selectbox(key=key).options) - 1).run()
+        assert not app.exception, key
+    for radio in app.radio:
+        radio.set_value(radio.options and True).run()
+        assert not app.exception
+
+
+def shown(app):
+    return len(app.get("bidi_component")) + len(app.get("plotly_chart")) + len(app.dataframe)
+
+
+@pytest.mark.parametrize(("page", "view"), [(page, view) for page, (_, views) in VIEWS.items() for view in views])
+def test_every_control_of_every_view(new_app, page, view):
+    app = open_page(new_app(), page)
+    choose(app, VIEWS[page][0], view)
+    assert shown(app), "no view is empty"
+    drive(app)
+    assert shown(app)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_pages_speak_chinese_and_carry_the_sentence(new_app, page):
+    app = new_app(lang="zh")
+    app.text_input(key=state.SOURCE).set_value("我喜欢学校。").run()
+    open_page(app, page)
+    assert app.text_input(key=state.SOURCE).value == "我喜欢学校。"
+    gettext = i18n.translations("zh").gettext
+    assert app.text_input(key=state.SOURCE).label == gettext("Sentence")
+    assert app.text[0].value.startswith(gettext("Translation: {text}").split("{")[0])
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("text", ["", "a" * 2000, "😀", "<script>"])
+def test_bad_input_gets_a_sentence_and_no_exception(new_app, page, text):
+    app = open_page(new_app(), page)
+    app.text_input(key=state.SOURCE).set_value(text).run()
+    assert not app.exception
+    assert app.text[-1].value
+
+
+@pytest.mark.parametrize("example", WORKED, ids=lambda example: example.name)
+def test_every_worked_example(new_app, example):
+    app = open_page(new_app(), "understand/lab")
+    box = app.selectbox(key="lab_example")
+    box.select_index([e.name for e in WORKED].index(example.name)).run()
+    assert not app.exception
+    drive_only = [toggle.key for toggle in app.toggle]
+    for key in drive_only:
+        app.toggle(key=key).set_value(False).run()
+        assert not app.exception
+    if example.instead:
+        assert "3 is not 2" in " ".join(text.value for text in app.text)
+        next(button for button in app.button if button.label == "Show the nearest one that does").click().run()
+        assert app.selectbox(key="lab_example").value == example.instead
+
+
+def test_switched_cells_change_the_mask_and_reset_brings_it_back(new_app, monkeypatch):
+    app = open_page(new_app(), "see/masks")
+    choose(app, "masks_view", "edit")
+    choose(app, "masks_edit_stack", "decoder.self_attn")
+    next(button for button in app.button if button.label == "Remove the causal mask").click().run()
+    assert not app.exception
+    said = [text.value for text in app.text]
+    assert any(text.startswith("Before: ") for text in said)
+    assert any(text.startswith("Read from the future: ") for text in said)
+    next(button for button in app.button if button.label == "Reset").click().run()
+    assert not any(text.value.startswith("Before: ") for text in app.text)
+
+
+def test_a_silenced_head_is_an_edit_of_the_trace(new_app):
+    """A click comes from the browser only, so its handler is called here."""
+    app = open_page(new_app(), "understand/head")
+    sentence = (app.text_input(key=state.SOURCE).value, None)
+    app.session_state["edited_heads"] = (("encoder.self_attn", *sentence), {(0, 0): 0.0, (1, 3): 0.0})
+    app.run()
+    assert not app.exception
+    assert any(text.value.startswith("After: ") for text in app.text)
+    bench = resources.workbench()
+    from visformer.edits import Silence
+
+    edits = (Silence("encoder.0.self_attn", head=0), Silence("encoder.1.self_attn", head=3))
+    after = bench.trace(*sentence, edits=edits)
+    assert f"After: {after.meta['target']}" in [text.value for text in app.text]
+
+
+def test_another_candidate_is_taken_and_decoding_goes_on_from_it(new_app):
+    app = open_page(new_app(), "understand/decoding")
+    before = app.text[-1].value
+    next(box for box in app.selectbox if box.key.startswith("decoding_other")).select_index(0).run()
+    assert not app.exception
+    assert app.text[-1].value != before
+    next(button for button in app.button if button.label == "Back to its own beginning").click().run()
+    assert app.text[-1].value == before
+
+
+def test_clicks_switch_cells_rows_and_columns():
+    from tests.pages.support import in_a_session
+    from visformer.ui import editing
+
+    with in_a_session({state.SOURCE: "a"}):
+        editing.switch("decoder.*.self_attn", Click("mask", 0, 1), (2, 3))
+        assert editing.cells("decoder.*.self_attn") == {(0, 1)}
+        editing.switch("decoder.*.self_attn", Click("mask", 0, None), (2, 3))
+        assert editing.cells("decoder.*.self_attn") == {(0, 0), (0, 1), (0, 2)}
+        editing.switch("decoder.*.self_attn", Click("mask", None, 1), (2, 3))
+        assert editing.cells("decoder.*.self_attn") == {(0, 0), (0, 1), (0, 2), (1, 1)}
+        editing.switch("decoder.*.self_attn", Click("mask", 0, None), (2, 3))
+        assert editing.cells("decoder.*.self_attn") == {(1, 1)}
+        assert not editing.cells("encoder.*.self_attn"), "another attention has cells of its own"
+        editing.scale_all("decoder.cross_attn", Click("heads", 1, None), (3, 2), 0.5)
+        assert editing.scales("decoder.cross_attn", 3, 2).tolist() == [[1, 1], [0.5, 0.5], [1, 1]]
+        editing.scale_all("decoder.cross_attn", Click("heads", 1, 0), (3, 2), 0.5)
+        assert editing.scales("decoder.cross_attn", 3, 2).tolist() == [[1, 1], [1, 0.5], [1, 1]]

@@ -1,0 +1,15 @@
+"""One trace of everything, from a model small enough for every test."""
+
+import pytest
+
+from tests.support import tiny_translator
+
+
+@pytest.fixture(scope="session")
+def model():
+    return tiny_translator(tie_embeddings=True)
+
+
+@pytest.fixture(scope="session")
+def trace(model):
+    return model.trace("She likes the school, the school.", "我喜欢学校。", record=("*",))

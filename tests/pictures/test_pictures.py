@@ -1,0 +1,224 @@
+"""The panels of each page: values, labels and scales."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from visformer import formulas
+from visformer.pictures import block, decoding, embedding, head, lab, masks, positions
+
+sizes = st.tuples(st.integers(1, 40), st.integers(1, 33), st.sampled_from([10.0, 100.0, 10000.0]))
+
+
+@given(sizes)
+def test_the_outer_product_is_the_angle_of_the_encoding(size):
+    n, d_model, base = size
+    place, rate, angle = positions.outer_product(n, d_model, base)
+    table = positions.encoding(n, d_model, base).values
+    assert np.array_equal(angle.values, place.values * rate.values)
+    assert np.allclose(np.sin(angle.values), table[:, 0::2], atol=1e-12)
+    assert np.allclose(np.cos(angle.values[:, : d_model // 2]), table[:, 1::2], atol=1e-12)
+
+
+@given(st.integers(0, 50), st.integers(-50, 50), st.integers(0, 7))
+def test_the_rotation_takes_a_position_to_the_one_further_on(position, offset, pair):
+    turn, start, found, wanted = positions.rotation(position, offset, pair=pair, d_model=16)
+    assert np.allclose(turn.values @ start.values, found.values)
+    assert np.allclose(found.values, wanted.values, atol=1e-9)
+    table = formulas.sinusoidal_encoding(position + 1, 16)
+    assert np.allclose(start.values[:, 0], table[position, 2 * pair : 2 * pair + 2])
+
+
+def test_similarity_depends_on_the_distance_alone():
+    table = positions.similarity(20, 16).values
+    for offset in range(20):
+        assert np.ptp(np.diagonal(table, offset)) < 1e-9
+    assert np.allclose(np.diagonal(table), 8), "each pair adds sin² + cos²"
+
+
+def test_a_learned_table_ends_where_the_sinusoid_goes_on():
+    table = positions.learned(10, 4, max_len=6).values
+    assert np.isfinite(table[:6]).all()
+    assert np.isnan(table[6:]).all()
+    assert np.isfinite(positions.encoding(10, 4).values).all()
+
+
+@pytest.mark.parametrize("side", ["src", "tgt"])
+def test_the_sum_is_what_the_first_layer_receives(trace, side):
+    embed, position, total = embedding.sums(trace, side)
+    assert np.allclose(total.values, trace[f"{side}.input"].value, atol=1e-6)
+    assert embed.end == position.end == total.end == max(np.abs(p.values).max() for p in (embed, position, total))
+    raw = embedding.sums(trace, side, scaled=False)[0]
+    assert np.allclose(raw.values * math.sqrt(raw.values.shape[1]), embed.values, atol=1e-5)
+    assert all(panel.rows.texts == trace.tokens[side] for panel in (embed, position, total))
+
+
+def test_the_table_gives_norms_and_angles(trace):
+    table = embedding.table(trace, "src")
+    row = trace["src.embed"].value[2], trace["src.input"].value[2]
+    assert table["|embedding · √d|"][2] == pytest.approx(np.linalg.norm(row[0]), rel=1e-5)
+    cosine = row[0] @ row[1] / np.linalg.norm(row[0]) / np.linalg.norm(row[1])
+    assert table["angle °"][2] == pytest.approx(math.degrees(math.acos(cosine)), rel=1e-4)
+    assert (table["angle °"] < table["angle without √d °"]).all(), "that is what the factor is for"
+
+
+def test_one_word_in_two_places_has_two_inputs(trace):
+    first, second = embedding.repeated(trace, "src")
+    assert trace.tokens["src"][first] == trace.tokens["src"][second]
+    compared = embedding.compare(trace, "src", first, second)
+    assert compared["embedding"] == pytest.approx((0.0, 1.0), abs=1e-6)
+    assert compared["sum"][0] == pytest.approx(compared["PE"][0], rel=1e-5)
+    assert compared["sum"][0] > 0.1
+
+
+def test_the_masks_of_a_batch():
+    sources, targets = [["a", "b", "c", "</s>"], ["d", "</s>"]], [["<zh>", "e", "f"], ["<zh>", "g"]]
+    padding, causal, both, cross = masks.batch(sources, targets, hidden_is_one=False)
+    assert padding.values.tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
+    assert causal.values.tolist() == np.tri(3).tolist()
+    assert both.values.tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 0]]
+    assert cross.values.tolist() == [[1, 1, 0, 0]] * 3
+    assert cross.columns.texts == ("d", "</s>", "<pad>", "<pad>")
+    other = masks.batch(sources, targets, hidden_is_one=True)
+    assert all(
+        np.array_equal(1 - a.values, b.values) for a, b in zip((padding, causal, both, cross), other, strict=True)
+    )
+
+
+def test_masking_leaves_what_softmax_sees(trace):
+    scores, mask, left, pattern = masks.before_and_after(trace, "decoder.1.self_attn", 1)
+    assert np.array_equal(np.isnan(left.values), mask.values == 0)
+    assert np.allclose(formulas.softmax(np.nan_to_num(left.values, nan=-np.inf)), pattern.values, atol=1e-6)
+    assert left.end == scores.end
+
+
+def test_the_causal_mask_grows_character_by_character():
+    mask = masks.revealed("我去东北大", 3).values
+    assert np.array_equal(mask[:3], np.tri(5)[:3])
+    assert np.isnan(mask[3:]).all()
+
+
+def test_only_an_open_future_is_read(trace, model):
+    from visformer.edits import Open
+
+    assert masks.future_mass(trace, "decoder.0.self_attn").max() == 0
+    opened = model.trace(
+        "She likes the school.", "我喜欢学校。", record=("*.pattern", "logits"), edits=[Open("decoder.*.self_attn")]
+    )
+    assert masks.future_mass(opened, "decoder.0.self_attn").min() > 0
+    told = masks.told_next([("opened", opened)])
+    chances = formulas.softmax(opened["logits"].value)
+    assert told.values[0, 1] == pytest.approx(chances[1, opened.meta["ids"]["next"][1]])
+
+
+PLACES = [
+    head.Place("encoder.1.self_attn", 1, 2),
+    head.Place("decoder.2.self_attn", 0, 3),
+    head.Place("decoder.0.cross_attn", 1, 1),
+]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.path)
+def test_one_query_from_left_to_right(trace, place):
+    shown = {panel.name: panel for panel in head.steps(trace, place)}
+    q, k, v = (shown[name].values.astype(np.float64) for name in "qkv")
+    assert np.allclose(q @ k.T, shown["products"].values, atol=1e-4)
+    assert np.allclose(shown["products"].values / math.sqrt(q.shape[1]), shown["scores"].values, atol=1e-6)
+    seen = shown["mask"].values > 0
+    assert np.allclose(formulas.softmax(shown["scores"].values, seen), shown["pattern"].values, atol=1e-6)
+    assert np.allclose(shown["pattern"].values @ v, shown["heads"].values, atol=1e-4)
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.path)
+@pytest.mark.parametrize("name", ["q", "k", "v", "products", "scores", "pattern", "heads"])
+def test_the_sum_written_out_gives_the_cell(trace, place, name):
+    panel = next(panel for panel in head.steps(trace, place) if panel.name == name)
+    row, column = panel.values.shape[0] - 1, 0
+    text = head.written_out(trace, place, name, column, row)
+    *terms, result = text.rsplit("=", 1)
+    assert float(result) == pytest.approx(float(panel.values[row, column]), abs=1e-5)
+    if name in ("q", "k", "v", "products", "heads"):
+        products = [float(a) * float(b) for a, b in re.findall(r"([+-][\d.]+) · ([+-][\d.]+)", terms[0])]
+        bias = sum(map(float, re.findall(r"([+-][\d.]+) \(b\)", terms[0])))
+        assert sum(products) + bias == pytest.approx(float(result), abs=2e-2)
+
+
+def test_all_heads_end_to_end_are_what_w_o_multiplies(trace):
+    place = PLACES[2]
+    heads, out = head.joined(trace, place)
+    weight, bias = (trace.params[f"{place.path}.{name}"].value for name in ("w_o", "b_o"))
+    assert np.allclose(heads.values.ravel() @ weight + bias, out.values.ravel(), atol=1e-4)
+
+
+def test_the_stream_is_made_of_lengths(trace):
+    panel = block.stream(trace, "decoder")
+    assert panel.columns.texts[:4] == ("in", "+self 1", "=", "+cross 1")
+    assert len(panel.columns) == 1 + 3 * 6
+    assert np.allclose(panel.values[:, 0], np.linalg.norm(trace["tgt.input"].value, axis=1), rtol=1e-5)
+    assert np.allclose(panel.values[:, -1], np.linalg.norm(trace["decoder.out"].value, axis=1), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("stack", "part"), [("encoder", "self"), ("encoder", "ffn"), ("decoder", "cross"), ("decoder", "ffn")]
+)
+def test_a_sublayer_adds(trace, stack, part):
+    by, out, total, norm = block.added(trace, stack, 1, part)
+    assert np.allclose(by.values + out.values, total.values, atol=1e-4)
+    weights = {name: trace.params[f"{stack}.1.norm_{part}.{name}"].value for name in ("gamma", "beta")}
+    normed = formulas.layer_norm(total.values, gain=weights["gamma"], bias=weights["beta"])
+    assert np.allclose(normed, norm.values, atol=1e-4)
+    assert by.end == out.end == total.end
+
+
+def test_zeros_and_cosines(trace):
+    zeros = block.silent_share(trace, "encoder")
+    assert zeros.values[1, 0] == (trace["encoder.1.ffn.hidden"].value[0] == 0).mean()
+    first = block.similarities(trace, "encoder")[0]
+    assert np.allclose(np.diagonal(first.values), 1, atol=1e-6)
+    assert len(block.similarities(trace, "decoder")) == 1 + 3
+
+
+def test_who_talks_to_whom_is_measured(trace):
+    parts = {str(part.name): part for part in block.who_talks(trace, "encoder")}
+    assert {name: part.talks for name, part in parts.items()} == {
+        "attention": True,
+        "feed-forward": False,
+        "layer norm": False,
+        "residual sum": False,
+    }
+    assert parts["attention"].parameters == 4 * (16 * 16 + 16)
+    assert parts["feed-forward"].parameters == 16 * 24 + 24 + 24 * 16 + 16
+    assert parts["layer norm"].parameters == 2 * 16, "gamma and beta, which one table denies"
+    assert parts["residual sum"].parameters == 0
+
+
+@pytest.mark.parametrize(
+    "shape", [{}, {"temperature": 0.5}, {"temperature": 2.0, "top_k": 3}, {"top_p": 0.4}, {"top_k": 1}]
+)
+def test_candidates_reshaped_are_what_sampling_draws_from(model, shape):
+    settings = {"temperature": 1.0, "top_k": None, "top_p": 1.0} | shape
+    found = model.translate("She likes the school.", max_new_tokens=3, **settings)
+    for step in found.steps:
+        ours = [c.drawn_probability for c in decoding.reshaped(step, **settings)]
+        theirs = [c.drawn_probability for c in step.candidates]
+        if shape.get("top_k"):
+            assert ours == pytest.approx(theirs, abs=1e-5)
+        assert sum(ours) <= 1 + 1e-9
+
+
+def test_cross_attention_grows(trace):
+    panel = decoding.growing(trace, 1, 2)
+    assert np.isnan(panel.values[3:]).all()
+    assert np.allclose(panel.values[:3], trace["decoder.1.cross_attn.pattern"].value.mean(axis=0)[:3])
+
+
+def test_printed_stands_beside_computed():
+    computed, printed = np.array([[1.0, 2.0]]), np.array([[1.0, 2.5]])
+    ours, theirs = lab.beside("Q", computed, printed, printed != computed)
+    assert ours.end == theirs.end == 2.5
+    assert theirs.outlined.tolist() == [[False, True]]
+    assert len(lab.beside("Q", computed, printed, None)) == 1, "a matrix of another shape is not compared"

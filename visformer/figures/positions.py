@@ -1,0 +1,98 @@
+"""Positional encodings as curves and as points on circles (section 3.5)."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from visformer import formulas
+from visformer.errors import N_, ConfigError
+from visformer.figures.panels import look
+from visformer.figures.theme import CURVES, FAINT, Theme
+
+POINTS = 2000
+"""A curve has at least this many points: sampled at the positions alone, fast waves would look slow."""
+
+
+def position_waves(
+    n: int, d_model: int, dimensions: Sequence[int], *, base: float = 10000.0, theme: Theme = "light"
+) -> go.Figure:
+    """Dimensions of the encoding as curves over positions; sines drawn full, cosines dashed, a pair in one colour.
+
+    Args:
+        n: positions 0 to n - 1.
+        d_model: number of dimensions.
+        dimensions: which of them.
+        base: of the wavelengths.
+        theme: "light" or "dark".
+
+    Raises:
+        ConfigError: a dimension that d_model does not have.
+    """
+    figure = go.Figure()
+    rates = formulas.frequencies(d_model, base)
+    fine = np.linspace(0, max(n - 1, 1), max(POINTS, n))
+    pairs = sorted({dimension // 2 for dimension in dimensions})
+    for dimension in dimensions:
+        if not 0 <= dimension < d_model:
+            raise ConfigError(
+                N_("There is no dimension {given}: with d_model={d} they go from 0 to {last}."),
+                given=dimension,
+                d=d_model,
+                last=d_model - 1,
+            )
+        rate, wave = rates[dimension // 2], np.cos if dimension % 2 else np.sin
+        colour = CURVES[theme][pairs.index(dimension // 2) % len(CURVES[theme])]
+        name = f"{dimension}: {'cos' if dimension % 2 else 'sin'}, λ = {2 * math.pi / rate:,.1f}"
+        line = {"color": colour, "width": 2, "dash": "dot" if dimension % 2 else "solid"}
+        figure.add_scatter(x=fine, y=wave(rate * fine), mode="lines", name=name, line=line, hoverinfo="skip")
+        if n <= 128:
+            places = np.arange(n)
+            figure.add_scatter(
+                x=places,
+                y=wave(rate * places),
+                mode="markers",
+                marker={"color": colour, "size": 6},
+                name=name,
+                showlegend=False,
+                hovertemplate="PE(%{x}, " + str(dimension) + ") = %{y:.6f}<extra></extra>",
+            )
+    figure.update_layout(**look(theme))
+    figure.update_layout(
+        margin={"l": 50, "r": 10, "t": 20, "b": 40}, legend={"orientation": "h", "y": -0.15}, height=460
+    )
+    figure.update_xaxes(gridcolor="rgba(128,128,128,0.18)", zeroline=False)
+    figure.update_yaxes(gridcolor="rgba(128,128,128,0.18)", range=[-1.08, 1.08], zerolinecolor=FAINT[theme])
+    return figure
+
+
+def rotation_circle(
+    position: int, offset: int, *, pair: int, d_model: int, base: float = 10000.0, theme: Theme = "light"
+) -> go.Figure:
+    """One pair of dimensions as a point on the unit circle, at ``position`` and ``offset`` positions further."""
+    rate = float(formulas.frequencies(d_model, base)[pair])
+    around = np.linspace(0, 2 * math.pi, 361)
+    way = np.linspace(position * rate, (position + offset) * rate, 181)
+    figure = go.Figure()
+    figure.add_scatter(x=np.cos(around), y=np.sin(around), mode="lines", line={"color": FAINT[theme], "width": 1})
+    figure.add_scatter(x=0.75 * np.cos(way), y=0.75 * np.sin(way), mode="lines", line={"color": CURVES[theme][0]})
+    for place, colour in ((position, CURVES[theme][1]), (position + offset, CURVES[theme][2])):
+        x, y = math.cos(place * rate), math.sin(place * rate)
+        figure.add_scatter(
+            x=[0, x],
+            y=[0, y],
+            mode="lines+markers+text",
+            text=["", f"pos {place}"],
+            textposition="top center",
+            marker={"size": [0, 11], "color": colour},
+            line={"color": colour, "width": 2},
+            hovertemplate="cos %{x:.4f}, sin %{y:.4f}<extra></extra>",
+        )
+    figure.update_layout(**look(theme))
+    figure.update_layout(showlegend=False, margin={"l": 40, "r": 10, "t": 20, "b": 40}, height=400, width=420)
+    figure.update_xaxes(range=[-1.3, 1.3], title=f"cos (2i+1 = {2 * pair + 1})", zeroline=False, showgrid=False)
+    figure.update_yaxes(
+        range=[-1.3, 1.3], title=f"sin (2i = {2 * pair})", scaleanchor="x", zeroline=False, showgrid=False
+    )
+    return figure

@@ -1,0 +1,153 @@
+"""Through the block: the residual stream, what each sublayer adds to it, and who talks to whom (section 3.1)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visformer import formulas
+from visformer.errors import N_, Message
+from visformer.panel import Labels, Panel, common_limit, numbered, tokens_of, traced
+from visformer.trace import Trace
+
+Stack = Literal["encoder", "decoder"]
+RECORD = ("*.resid_*", "*_sum", "*.norm_*", "*.self_attn.out", "*.cross_attn.out", "*.ffn.*")
+"""What these pictures need of a trace."""
+
+_SIDE = {"encoder": "src", "decoder": "tgt"}
+_SUBLAYERS = {"encoder": ("self", "ffn"), "decoder": ("self", "cross", "ffn")}
+_OUT = {"self": "self_attn.out", "cross": "cross_attn.out", "ffn": "ffn.out"}
+_SUM = {"self": "attn_sum", "cross": "cross_sum", "ffn": "ffn_sum"}
+_AFTER = {"self": "resid_self", "cross": "resid_cross", "ffn": "resid_post"}
+
+
+def depth(trace: Trace, stack: Stack) -> int:
+    """How many layers of the stack were recorded."""
+    return sum(f"{stack}.{layer}.resid_post" in trace for layer in range(len(trace.tensors)))
+
+
+def stream(trace: Trace, stack: Stack, *, title: str = "") -> Panel:
+    """The length of each token's vector on its way: what came in, what each sublayer added, what went on.
+
+    Columns: "in" of the first layer, then for each layer the length of every sublayer's output and of what follows.
+    """
+    names, texts = [f"{stack}.0.resid_pre"], ["in"]
+    for layer in range(depth(trace, stack)):
+        for part in _SUBLAYERS[stack]:
+            names += [f"{stack}.{layer}.{_OUT[part]}", f"{stack}.{layer}.{_AFTER[part]}"]
+            texts += [f"+{part} {layer + 1}", "="]
+    lengths = np.stack([np.linalg.norm(trace[name].value, axis=-1) for name in names], axis=1)
+    return Panel(
+        name="embed",
+        title=title or N_("length of each token's vector"),
+        values=lengths,
+        rows=tokens_of(trace, _SIDE[stack]),
+        columns=Labels(tuple(texts)),
+    )
+
+
+def added(trace: Trace, stack: Stack, layer: int, part: str) -> list[Panel]:
+    """One sublayer: what goes by, what is added, the sum, and what LayerNorm makes of it.
+
+    The first three have one scale. With pre-norm the norm comes before the sublayer instead.
+    """
+    path = f"{stack}.{layer}"
+    before = {"self": "resid_pre", "cross": "resid_self", "ffn": "resid_cross" if stack == "decoder" else "resid_self"}
+    by = traced(trace, f"{path}.{before[part]}", title="x", name="input")
+    out = traced(trace, f"{path}.{_OUT[part]}", title=N_("what the sublayer adds"), name="out", before="+")
+    out = replace(out, rows=by.rows)
+    total = traced(trace, f"{path}.{_SUM[part]}", title=N_("their sum"), name="scores", before="=")
+    norm = traced(trace, f"{path}.norm_{part}", title=N_("LayerNorm's output"), name="heads", before="→")
+    limit = common_limit(by.values, out.values, total.values)
+    return [*(replace(panel, limit=limit) for panel in (by, out, total)), norm]
+
+
+def silent_share(trace: Trace, stack: Stack) -> Panel:
+    """The share of feed-forward activations that ReLU leaves at zero: a row for each layer, a column for each token."""
+    shares = [(trace[f"{stack}.{layer}.ffn.hidden"].value == 0).mean(axis=-1) for layer in range(depth(trace, stack))]
+    return Panel(
+        name="pattern",
+        title=N_("share of zeros"),
+        values=np.stack(shares),
+        rows=numbered(len(shares), N_("layer"), first=1),
+        columns=tokens_of(trace, _SIDE[stack]),
+        scale="weight",
+    )
+
+
+def similarities(trace: Trace, stack: Stack) -> list[Panel]:
+    """The cosine of every two tokens' vectors: as they enter, and behind each layer."""
+    names = [f"{stack}.0.resid_pre", *(f"{stack}.{layer}.resid_post" for layer in range(depth(trace, stack)))]
+    labels = tokens_of(trace, _SIDE[stack])
+    panels = []
+    for layer, name in enumerate(names):
+        rows = trace[name].value
+        unit = rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+        title = N_("input") if layer == 0 else f"resid_post, {layer}"
+        panels.append(
+            Panel(name=f"cosine{layer}", title=title, values=unit @ unit.T, rows=labels, columns=labels, limit=1.0)
+        )
+    return panels
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the block, as measured on the model.
+
+    Args:
+        name: a message id.
+        talks: whether changing one token's input changes another token's output.
+        parameters: how many numbers are trained in it, in one layer.
+    """
+
+    name: Message
+    talks: bool
+    parameters: int
+
+
+def who_talks(trace: Trace, stack: Stack, layer: int = 0) -> list[Part]:
+    """Each part of one layer: changes one token's input, and looks whether any other token's output moves.
+
+    Args:
+        trace: with :data:`RECORD` and the weights of the layer.
+        stack: "encoder" or "decoder".
+        layer: counted from 0.
+    """
+    path = f"{stack}.{layer}"
+    weights = {
+        name.removeprefix(f"{path}."): p.value for name, p in trace.params.items() if name.startswith(f"{path}.")
+    }
+    x = np.asarray(trace[f"{path}.resid_pre"].value, dtype=np.float64)  # (token, d_model)
+
+    def count(prefix: str) -> int:
+        return sum(value.size for name, value in weights.items() if name.startswith(prefix))
+
+    def attend(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        q, k, v = (rows @ weights[f"self_attn.w_{n}"] + weights[f"self_attn.b_{n}"] for n in "qkv")
+        return formulas.attention(q, k, v)[0]
+
+    def feed(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        w = {name: weights[f"ffn.{name}"] for name in ("w_1", "b_1", "w_2", "b_2")}
+        return formulas.feed_forward(rows, w["w_1"], b_1=w["b_1"], w_2=w["w_2"], b_2=w["b_2"])
+
+    def norm(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        return formulas.layer_norm(rows, gain=weights["norm_self.gamma"], bias=weights["norm_self.beta"])
+
+    def residual(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        return rows + x
+
+    parts: list[tuple[Message, Callable[[NDArray[np.float64]], NDArray[np.float64]], str]] = [
+        (N_("attention"), attend, "self_attn."),
+        (N_("feed-forward"), feed, "ffn."),
+        (N_("layer norm"), norm, "norm_self."),
+        (N_("residual sum"), residual, "-"),
+    ]
+    return [Part(name, _moves_others(part, x), count(prefix)) for name, part, prefix in parts]
+
+
+def _moves_others(part: Callable[[NDArray[np.float64]], NDArray[np.float64]], x: NDArray[np.float64]) -> bool:
+    changed = x.copy()
+    changed[0] += 1.0
+    return bool(np.abs(part(changed) - part(x))[1:].max(initial=0.0) > 1e-9)

@@ -1,0 +1,149 @@
+"""One head, number by number (section 3.2): from the block's input to the output projection, for one query."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visformer.errors import N_
+from visformer.panel import Labels, Panel, axis_labels, numbered, traced
+from visformer.trace import Trace
+
+_ONE = Labels(("",))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which numbers are looked at, all counted from 0."""
+
+    path: str
+    head: int
+    query: int
+
+    @property
+    def record(self) -> tuple[str, ...]:
+        """What these pictures need of a trace."""
+        stack, layer, _ = self.path.split(".")
+        ends = {"encoder.out", "encoder.*.pattern", "decoder.*.pattern"}
+        return (*sorted(ends), f"{stack}.{layer}.resid_*", f"{self.path}.*")
+
+
+def steps(trace: Trace, place: Place) -> list[Panel]:
+    """q, K, scores before and after scaling, mask, pattern, V, and the weighted sum, for one query of one head."""
+    path, head, query = place.path, place.head, place.query
+    row = _row_of(trace, path, query)
+    d_k = trace[f"{path}.q"].shape[-1]
+    keys = traced(trace, f"{path}.k", head, title="K", before="×")
+    scores, mask, pattern = (trace[f"{path}.{name}"].value[head, query][None] for name in ("scores", "mask", "pattern"))
+    along = replace(keys.rows, title=N_("is read (key)"))
+    dims = numbered(d_k, N_("dimension (d_k)"))
+
+    def one(name: str, title: str, values: NDArray[np.float32], columns: Labels, **settings: object) -> Panel:
+        return Panel(name=name, title=title, values=values, rows=row, columns=columns, **settings)  # type: ignore[arg-type]
+
+    masked = np.where(mask, scores, np.nan)
+    return [
+        one("q", "q", trace[f"{path}.q"].value[head, query][None], dims, note=f"(1, {d_k})"),
+        replace(keys, name="k", note=f"({len(along)}, {d_k})"),
+        one("products", "q · Kᵀ", scores * math.sqrt(d_k), along, before="="),
+        one("scores", f"÷ √{d_k} = scores", scores, along, before="→"),
+        one("mask", N_("mask"), mask.astype(np.float32), along, scale="weight", before="→"),
+        one("masked", N_("masked scores (empty: −∞)"), masked, along, before="→"),
+        one("pattern", "softmax", pattern, along, scale="weight", before="→"),
+        traced(trace, f"{path}.v", head, title="V", name="v", before="×", note=f"({len(along)}, {d_k})"),
+        one("heads", N_("weighted sum of V"), trace[f"{path}.heads"].value[head, query][None], dims, before="="),
+    ]
+
+
+def joined(trace: Trace, place: Place) -> list[Panel]:
+    """The sums of all heads of one query, one head a row; beside it what W_O makes of them, end to end."""
+    heads = trace[f"{place.path}.heads"].value[:, place.query]  # (head, d_k)
+    out = trace[f"{place.path}.out"].value[place.query]  # (d_model,)
+    n_heads, d_k = heads.shape
+    width = numbered(d_k, N_("dimension (d_k)"))
+    return [
+        Panel(
+            name="heads",
+            title=N_("all heads, to be put end to end"),
+            values=heads,
+            rows=numbered(n_heads, N_("head"), first=1),
+            columns=width,
+            note=f"({n_heads}, {d_k}) → ({n_heads * d_k},)",
+        ),
+        Panel(
+            name="out",
+            title=N_("output = all heads · W_O + b"),
+            values=out.reshape(n_heads, -1),
+            rows=Labels(tuple(str(i * d_k) for i in range(n_heads)), N_("dimension (d_model)")),
+            columns=numbered(d_k),
+            note=f"({out.size},), {d_k} in each line",
+            before="→",
+        ),
+    ]
+
+
+def written_out(trace: Trace, place: Place, panel: str, column: int, row: int = 0) -> str:
+    """The arithmetic of one cell of :func:`steps` or :func:`joined`, every number as the model had it.
+
+    Args:
+        trace: with the weights of the attention.
+        place: what the pictures show.
+        panel: name of the panel.
+        column: of the cell.
+        row: of the cell, where the panel has several.
+    """
+    path, head, query = place.path, place.head, place.query
+    t = {name: trace[f"{path}.{name}"].value[head] for name in ("q", "k", "v", "scores", "mask", "pattern", "heads")}
+    d_k = t["q"].shape[-1]
+    if panel in ("q", "k", "v"):
+        at = query if panel == "q" else row
+        return _projected(trace, place, panel, at, column, float(t[panel][at, column]))
+    if panel == "products":
+        return _sum(t["q"][query], t["k"][column], float(t["scores"][query, column]) * math.sqrt(d_k))
+    if panel in ("scores", "masked"):
+        product = float(t["scores"][query, column]) * math.sqrt(d_k)
+        return f"{product:.6f} / sqrt({d_k}) = {product:.6f} / {math.sqrt(d_k):.6f} = {t['scores'][query, column]:.6f}"
+    if panel == "pattern":
+        return _softmax(t["scores"][query], t["mask"][query], column, float(t["pattern"][query, column]))
+    if panel == "heads" and row == 0:
+        return _sum(t["pattern"][query], t["v"][:, column], float(t["heads"][query, column]))
+    return ""
+
+
+def _row_of(trace: Trace, path: str, query: int) -> Labels:
+    labels = axis_labels(trace, trace[f"{path}.pattern"].axes[1], 0)
+    after = f" → {labels.after[query]}" if labels.after else ""
+    return Labels((f"{labels.texts[query]}{after}",), N_("reads (query)"))
+
+
+def source_of(path: str, what: str) -> str:
+    """The tensor that q, k or v is projected from."""
+    stack, layer, kind = path.split(".")
+    if kind == "self_attn":
+        return f"{stack}.{layer}.resid_pre"
+    return f"{stack}.{layer}.resid_self" if what == "q" else "encoder.out"
+
+
+def _projected(trace: Trace, place: Place, what: str, token: int, column: int, result: float) -> str:
+    x = trace[source_of(place.path, what)].value[token]  # (d_model,)
+    d_k = trace[f"{place.path}.q"].shape[-1]
+    weight = trace.params[f"{place.path}.w_{what}"].value[:, place.head * d_k + column]  # (d_model,)
+    bias = float(trace.params[f"{place.path}.b_{what}"].value[place.head * d_k + column])
+    return _sum(x, weight, result, bias=bias)
+
+
+def _sum(a: NDArray[np.float32], b: NDArray[np.float32], result: float, *, bias: float | None = None) -> str:
+    terms = [f"{x:+.4f} · {y:+.4f}" for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    lines = [" + ".join(terms[i : i + 4]) for i in range(0, len(terms), 4)]
+    tail = "" if bias is None else f"\n+ {bias:+.4f} (b)"
+    return "  " + "\n+ ".join(lines) + tail + f"\n= {result:+.6f}"
+
+
+def _softmax(scores: NDArray[np.float32], mask: NDArray[np.bool_], column: int, result: float) -> str:
+    if not mask[column]:
+        return "masked: exp(-inf) = 0"
+    visible = [float(score) for score, seen in zip(scores, mask, strict=True) if seen]
+    terms = " + ".join(f"exp({score:.4f})" for score in visible)
+    top, total = math.exp(scores[column]), sum(map(math.exp, visible))
+    return f"exp({scores[column]:.4f}) / ({terms})\n= {top:.6f} / {total:.6f}\n= {result:.6f}"

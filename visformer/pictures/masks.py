@@ -1,0 +1,144 @@
+"""Masks and what they do to scores (sections 3.1 and 3.2.3). True = may attend."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visformer import formulas
+from visformer.errors import N_
+from visformer.panel import Labels, Panel, axis_labels, traced
+from visformer.trace import Trace
+
+PAD = "<pad>"
+_READS, _READ = N_("reads (query)"), N_("is read (key)")
+
+
+def batch(sources: Sequence[Sequence[str]], targets: Sequence[Sequence[str]], *, hidden_is_one: bool) -> list[Panel]:
+    """The masks of a small batch: padding, causal, both together for its last target, and cross for the same.
+
+    Args:
+        sources: tokens of each source sentence.
+        targets: tokens of each decoder input.
+        hidden_is_one: the other notation, 1 = hidden; else 1 = may attend.
+    """
+    src, tgt = _padded(sources), _padded(targets)
+    reads_src, reads_tgt = _real(src), _real(tgt)  # (sentence, token)
+    n = len(tgt[-1])
+    causal = formulas.causal_mask(n)
+    both = causal & reads_tgt[-1][None, :]
+    cross = np.broadcast_to(reads_src[-1][None, :], (n, len(src[-1])))
+    sentences = Labels(tuple(f"{i + 1}" for i in range(len(src))), N_("sentence"))
+    last_src, last_tgt = _tokens(src[-1], _READ), _tokens(tgt[-1], _READ)
+    reading = replace(last_tgt, title=_READS)
+    blank = Labels(tuple(str(i + 1) for i in range(len(src[-1]))), _READ)
+    panels = [
+        _mask("padding", N_("padding mask of the batch"), reads_src, sentences, blank),
+        _mask("causal", N_("causal mask"), causal, reading, last_tgt),
+        _mask("combined", N_("causal and padding, last sentence"), both, reading, last_tgt),
+        _mask("cross", N_("cross mask, last sentence"), cross, reading, last_src),
+    ]
+    return [replace(panel, values=1 - panel.values) for panel in panels] if hidden_is_one else panels
+
+
+def revealed(characters: Sequence[str], step: int) -> Panel:
+    """The causal mask as it grows: the first ``step`` characters have been written, each sees those before it."""
+    n = len(characters)
+    mask = formulas.causal_mask(n).astype(np.float32)
+    mask[step:] = np.nan
+    labels = Labels(tuple(characters), places=True)
+    return Panel(
+        name="mask",
+        title=N_("causal mask, step by step"),
+        values=mask,
+        rows=replace(labels, title=_READS),
+        columns=replace(labels, title=_READ),
+        scale="weight",
+    )
+
+
+def before_and_after(trace: Trace, path: str, head: int) -> list[Panel]:
+    """Scores, the mask, the scores that are left, and the pattern that softmax makes of them.
+
+    Args:
+        trace: with scores, mask and pattern of ``path``.
+        path: of an attention, such as "decoder.0.self_attn".
+        head: counted from 0.
+    """
+    scores = traced(trace, f"{path}.scores", head, title=N_("scores"))
+    mask = traced(trace, f"{path}.mask", head, title=N_("mask"), scale="weight", before="→")
+    mask = replace(mask, values=mask.values.astype(np.float32))
+    left = replace(
+        scores,
+        title=N_("masked scores (empty: −∞)"),
+        values=np.where(mask.values > 0, scores.values, np.nan),
+        limit=scores.end,
+        before="→",
+    )
+    pattern = traced(trace, f"{path}.pattern", head, title=N_("pattern = softmax"), scale="weight", before="→")
+    return [scores, mask, left, pattern]
+
+
+def editable(trace: Trace, path: str, edited: NDArray[np.bool_], mask: NDArray[np.bool_]) -> Panel:
+    """The mask of an attention as the visitor has changed it; changed cells are outlined."""
+    rows, columns = (axis_labels(trace, axis, 0) for axis in trace[f"{path}.pattern"].axes[1:])
+    return Panel(
+        name="mask",
+        title=N_("mask: click a cell, a row's or a column's label"),
+        values=mask.astype(np.float32),
+        rows=rows,
+        columns=columns,
+        scale="weight",
+        outlined=edited,
+        acts=True,
+    )
+
+
+def future_mass(trace: Trace, path: str) -> NDArray[np.float64]:
+    """How much of each head's attention goes to later places, mean over queries: (head,), 0 under a causal mask."""
+    pattern = np.asarray(trace[f"{path}.pattern"].value, dtype=np.float64)  # (head, query, key)
+    ahead = ~formulas.causal_mask(pattern.shape[-1])
+    mass: NDArray[np.float64] = (pattern * ahead).sum(axis=-1).mean(axis=-1)
+    return mass
+
+
+def told_next(traces: Sequence[tuple[str, Trace]]) -> Panel:
+    """The probability that each trace gives to every token of the target, in turn.
+
+    Args:
+        traces: (name of the row, a trace with logits), all of one target.
+    """
+    rows = []
+    for _, trace in traces:
+        chances = formulas.softmax(trace["logits"].value)  # (tgt, vocab)
+        rows.append(chances[np.arange(len(chances)), trace.meta["ids"]["next"]])
+    first = traces[0][1]
+    return Panel(
+        name="out",
+        title=N_("probability of the right next token"),
+        values=np.stack(rows),
+        rows=Labels(tuple(name for name, _ in traces)),
+        columns=Labels(first.tokens["next"], N_("next token"), places=True, special=first.special["next"]),
+        scale="weight",
+    )
+
+
+def _padded(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    longest = max(map(len, rows))
+    return [[*row, *[PAD] * (longest - len(row))] for row in rows]
+
+
+def _real(rows: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
+    ids = np.array([[token != PAD for token in row] for row in rows], dtype=np.int64)
+    mask: NDArray[np.bool_] = formulas.padding_mask(ids)[:, 0, 0]  # (sentence, token)
+    return mask
+
+
+def _tokens(row: Sequence[str], title: str) -> Labels:
+    return Labels(tuple(row), title, places=True, special=tuple(token == PAD for token in row))
+
+
+def _mask(name: str, title: str, values: NDArray[Any], rows: Labels, columns: Labels) -> Panel:
+    return Panel(name=name, title=title, values=values.astype(np.float32), rows=rows, columns=columns, scale="weight")

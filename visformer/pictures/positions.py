@@ -1,0 +1,110 @@
+"""Positional encodings as panels (section 3.5)."""
+
+import numpy as np
+
+from visformer import formulas
+from visformer.errors import N_
+from visformer.panel import Labels, Panel, numbered
+
+_POSITION, _DIMENSION, _PAIR = N_("position"), N_("dimension"), N_("pair i")
+
+
+def encoding(n: int, d_model: int, base: float = 10000.0) -> Panel:
+    """PE: a row for each position, a column for each dimension."""
+    return Panel(
+        name="position",
+        title="PE",
+        values=formulas.sinusoidal_encoding(n, d_model, base),
+        rows=numbered(n, _POSITION),
+        columns=numbered(d_model, _DIMENSION),
+        limit=1.0,
+        note=f"({n}, {d_model})",
+    )
+
+
+def outer_product(n: int, d_model: int, base: float = 10000.0) -> list[Panel]:
+    """Position times frequency gives the angle: a column (n, 1) by a row (1, d/2), broadcast to (n, d/2)."""
+    places, rates = np.arange(n, dtype=np.float64), formulas.frequencies(d_model, base)
+    rows, columns = numbered(n, _POSITION), numbered(len(rates), _PAIR)
+    one = Labels(("",))
+    shapes = (f"({n}, 1)", f"(1, {len(rates)})", f"({n}, {len(rates)})")
+    return [
+        Panel(name="k", title=N_("position"), values=places[:, None], rows=rows, columns=one, note=shapes[0]),
+        Panel(
+            name="q",
+            title=N_("frequency"),
+            values=rates[None],
+            rows=one,
+            columns=columns,
+            limit=1.0,
+            note=shapes[1],
+            before="×",
+        ),
+        Panel(
+            name="scores",
+            title=N_("angle in radians"),
+            values=np.outer(places, rates),
+            rows=rows,
+            columns=columns,
+            note=shapes[2],
+            before="=",
+        ),
+    ]
+
+
+def similarity(n: int, d_model: int, base: float = 10000.0) -> Panel:
+    """PE PE^T: depends on the distance of two positions only, hence the bands."""
+    table = formulas.sinusoidal_encoding(n, d_model, base)
+    return Panel(
+        name="scores",
+        title="PE · PEᵀ",
+        values=table @ table.T,
+        rows=numbered(n, _POSITION),
+        columns=numbered(n, _POSITION),
+        note=f"({n}, {n})",
+    )
+
+
+def rotation(position: int, offset: int, *, pair: int, d_model: int, base: float = 10000.0) -> list[Panel]:
+    """The rotation by ``offset`` times a pair's frequency takes PE(position) to PE(position + offset).
+
+    Args:
+        position: where it starts.
+        offset: how many positions further; may be negative.
+        pair: i, the dimensions 2i and 2i + 1.
+        d_model: even, or the last dimension has no partner.
+        base: of the frequencies.
+    """
+    rate = formulas.frequencies(d_model, base)[pair]
+    angle = rate * offset
+    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    start, end = (np.array([[np.sin(p * rate)], [np.cos(p * rate)]]) for p in (position, position + offset))
+    both = Labels((f"2i = {2 * pair}", f"2i+1 = {2 * pair + 1}"))
+    blank = Labels(("", " "))
+
+    def column(name: str, place: int, values: formulas.Floats, before: str) -> Panel:
+        one = Labels((f"pos {place}",))
+        return Panel(name=name, title=f"PE({place})", values=values, rows=both, columns=one, limit=1.0, before=before)
+
+    return [
+        Panel(name="q", title=f"R({offset})", values=turn, rows=blank, columns=blank, limit=1.0),
+        column("position", position, start, "×"),
+        column("out", position + offset, turn @ start, "="),
+        column("mask", position + offset, end, "≈"),
+    ]
+
+
+def learned(n: int, d_model: int, *, max_len: int, seed: int = 0) -> Panel:
+    """A lookup table as it stands before training: max_len rows of random numbers, and nothing beyond them."""
+    table = np.full((n, d_model), np.nan)
+    known = min(n, max_len)
+    table[:known] = np.random.default_rng(seed).normal(size=(known, d_model))
+    return Panel(
+        name="embed",
+        title=N_("learned (untrained)"),
+        values=table,
+        rows=numbered(n, _POSITION),
+        columns=numbered(d_model, _DIMENSION),
+        limit=3.0,
+        note=f"({max_len}, {d_model})",
+    )
