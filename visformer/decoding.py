@@ -81,9 +81,12 @@ class Decoding:
 class NextToken:
     """The model as a machine that says what comes next, row by row."""
 
-    def __init__(self, model: Transformer, src_ids: Tensor, *, cached: bool = True) -> None:
+    def __init__(
+        self, model: Transformer, src_ids: Tensor, *, cached: bool = True, memory: Tensor | None = None
+    ) -> None:
+        """``memory``: of these sources, where the encoder has run already."""
         self._model, self._src_ids = model, src_ids
-        self._memory = model.encode(src_ids)  # (row, src, d_model)
+        self._memory = model.encode(src_ids) if memory is None else memory  # (row, src, d_model)
         self._cache = model.new_cache() if cached else None
 
     def log_probabilities(self, prefix: Tensor) -> Tensor:

@@ -25,7 +25,7 @@ from visformer.model import taps
 from visformer.model.transformer import PAD_ID, Transformer
 from visformer.names import all_names
 from visformer.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer, detect_language
-from visformer.trace import Trace
+from visformer.trace import Trace, TracedTensor
 
 MAX_TOKENS = 512
 """Of one side. Patterns grow with its square: at 512 tokens those of 24 heads fill 76 MB."""
@@ -153,33 +153,39 @@ class Translator:
         check_edits(edits, self._names)
         language = self._language(source, to)
         src_ids = self._source_ids(source)
-        ids = self._target_ids(source, target, language, edits)
-        tgt_ids = [self.tokenizer.token_id(LANGUAGE_TOKEN[language]), *ids[:-1]]
-        params = {}
-        if not wanted.isdisjoint(self._params):  # looking at a hundred names costs as much as a layer
-            params = read_params(self.module, wanted, src_ids=src_ids, tgt_ids=tgt_ids)
+        ids = None if target is None else self._target_ids(target)
         tensors = wanted.intersection(self._names)
-        check_budget(
-            tensors, self._sizes(len(src_ids), len(tgt_ids)), more=sum(p.value.nbytes for p in params.values())
-        )
         recorder = Recorder(tensors, edits)
-        with torch.inference_mode(), taps.session(recorder, wanted=recorder.wants):
-            self.module(torch.tensor([src_ids]), torch.tensor([tgt_ids]))
-        sides = {"src": src_ids, "tgt": tgt_ids, "next": ids}
+        check_budget(tensors, self._sizes(len(src_ids), 0 if ids is None else len(ids)))
+        with torch.inference_mode():
+            with taps.session(recorder, wanted=recorder.wants):
+                memory = self.module.encode(torch.tensor([src_ids]))  # (1, src, d_model)
+            if ids is None:
+                ids = self._greedy_ids(src_ids, memory, language, edits)
+            tgt_ids = [self.tokenizer.token_id(LANGUAGE_TOKEN[language]), *ids[:-1]]
+            params = self._read_params(wanted, src_ids, tgt_ids)
+            check_budget(
+                tensors, self._sizes(len(src_ids), len(tgt_ids)), more=sum(p.value.nbytes for p in params.values())
+            )
+            with taps.session(recorder, wanted=recorder.wants):
+                self.module.decode(torch.tensor([tgt_ids]), memory, torch.tensor([src_ids]))
+        meta = {"source": source, "target": self.tokenizer.decode(ids), "to": language, "forced": target is not None}
+        return self._labelled({"src": src_ids, "tgt": tgt_ids, "next": ids}, recorder.tensors, params, meta)
+
+    def _labelled(
+        self,
+        sides: dict[str, list[int]],
+        tensors: dict[str, TracedTensor],
+        params: dict[str, TracedTensor],
+        meta: dict[str, object],
+    ) -> Trace:
         return Trace(
             tokens={side: self.tokenizer.shown(row) for side, row in sides.items()},
             special={side: self.tokenizer.is_special(row) for side, row in sides.items()},
             words={side: self.tokenizer.words(row) for side, row in sides.items()},
-            tensors=recorder.tensors,
+            tensors=tensors,
             params=params,
-            meta={
-                "model": self.info.name,
-                "source": source,
-                "target": self.tokenizer.decode(ids),
-                "to": language,
-                "forced": target is not None,
-                "ids": sides,
-            },
+            meta={"model": self.info.name, **meta, "ids": sides},
         )
 
     def translate_batch(self, sources: Sequence[str], *, to: str) -> list[str]:
@@ -259,27 +265,33 @@ class Translator:
             finished=finished,
         )
 
-    def _target_ids(self, source: str, target: str | None, language: str, edits: Sequence[Edit]) -> list[int]:
-        """Ids that the decoder's rows predict: the target, </s> last (unless the translation was cut off)."""
-        if target is None:
-            return self._greedy_ids(self._source_ids(source), language, edits)
+    def _target_ids(self, target: str) -> list[int]:
+        """Ids that the decoder's rows predict: the target, </s> last."""
         self._require_text(target)
         ids = [*self.tokenizer.encode(target), self._end]
         self._require_room(len(ids))
         return ids
 
-    def _greedy_ids(self, src_ids: list[int], language: str, edits: Sequence[Edit]) -> list[int]:
-        """What :meth:`translate` finds, without the candidates of each step, which cost as much as a layer."""
+    def _greedy_ids(self, src_ids: list[int], memory: Tensor, language: str, edits: Sequence[Edit]) -> list[int]:
+        """What :meth:`translate` finds, </s> last unless it was cut off.
+
+        Without the candidates of each step, which cost as much as a layer.
+        """
         begin = [self.tokenizer.token_id(LANGUAGE_TOKEN[language])]
-        with torch.inference_mode(), self._decoding_session(edits):
+        with self._decoding_session(edits):
             (ids,) = decode(
-                NextToken(self.module, torch.tensor([src_ids]), cached=not edits),
+                NextToken(self.module, torch.tensor([src_ids]), cached=not edits, memory=memory),
                 torch.tensor([begin]),
                 choose=self._greedy,
                 end_id=self._end,
                 max_new_tokens=self._limit(src_ids, begin, None),
             )
         return ids
+
+    def _read_params(self, wanted: frozenset[str], src_ids: list[int], tgt_ids: list[int]) -> dict[str, TracedTensor]:
+        if wanted.isdisjoint(self._params):  # looking at a hundred names costs as much as a layer
+            return {}
+        return read_params(self.module, wanted, src_ids=src_ids, tgt_ids=tgt_ids)
 
     def _limit(self, src_ids: list[int], begin: list[int], asked: int | None) -> int:
         """How many tokens a translation may add."""
