@@ -40,6 +40,7 @@ class Labels:
         places: whether each label also shows its place, from 1, which tells equal tokens apart.
         special: which labels stand for no text; empty: none.
         after: what each token's row predicts; empty: nothing.
+        written: False where the labels of the panel above stand for these too; pointing at a cell still names them.
     """
 
     texts: tuple[str, ...]
@@ -47,6 +48,7 @@ class Labels:
     places: bool = False
     special: tuple[bool, ...] = ()
     after: tuple[str, ...] = ()
+    written: bool = True
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -93,7 +95,9 @@ class Panel:
         note: below it, such as the shape.
         before: an operator between the panel before and this one, such as "×" or "=".
         outlined: bool (row, column), cells to point out: edited ones, or misprints; None: none.
-        acts: whether a click means something to the page; else it only locks the cell.
+        digits: behind the point, in the cells.
+        click: what a click does: it locks the cell ("locks"), also tells the page which it was ("tells"), or tells the
+            page to change it ("changes").
 
     Raises:
         TraceError: values and labels differ in number.
@@ -109,7 +113,8 @@ class Panel:
     note: str = ""
     before: str = ""
     outlined: NDArray[np.bool_] | None = field(default=None)
-    acts: bool = False
+    digits: int = 2
+    click: Literal["locks", "tells", "changes"] = "locks"
 
     def __post_init__(self) -> None:
         wanted = (len(self.rows), len(self.columns))

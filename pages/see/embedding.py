@@ -7,7 +7,10 @@ from visformer.errors import N_
 from visformer.pictures import embedding
 from visformer.ui import controls, lesson, pick, state
 
-FORMULA = r"\sym{input}{x} = \sqrt{d_{model}} \cdot \sym{embed}{E}_{token} + \sym{position}{PE}_{pos}"
+FORMULA = (
+    r"""&\sym{input}{x} = \sqrt{d_{model}} \cdot \sym{embed}{E}_{token} \\[4pt]
+&\quad + \sym{position}{PE}_{pos}"""
+)
 CODE = (("model/embedding.py", "Embedding.forward"),)
 SIDES = {"src": N_("Source"), "tgt": N_("Target")}
 
@@ -20,7 +23,7 @@ if trace is not None:
             "which of the two is then louder?"
         )
     )
-    picture, side_controls = st.columns([7, 3], gap="large")
+    picture, side_controls = st.columns([68, 32], gap="large")
     with side_controls:
         side = controls.view(_("Side"), SIDES, key="embedding_side")
         scaled = st.toggle(_("With the factor √d_model"), value=True, key="embedding_scaled")

@@ -5,7 +5,7 @@ import streamlit as st
 
 from visformer.errors import N_, VisformerError
 from visformer.pictures import masks
-from visformer.ui import controls, editing, lesson, pick, state
+from visformer.ui import comparison, controls, editing, lesson, pick, state
 from visformer.ui.resources import PATTERNS, workbench
 
 VIEWS = {"batch": N_("In a batch"), "scores": N_("On the scores"), "steps": N_("Step by step"), "edit": N_("Change it")}
@@ -19,8 +19,8 @@ LOOK_FOR = {
         "Click cells to block or open them. Then open the decoder's future: how sure does it become, and of what?"
     ),
 }
-FORMULA = r"""\sym{pattern}{A} = \mathrm{softmax}\left(\sym{scores}{S} + \log \sym{mask}{M}\right), \quad
-\sym{mask}{M} \in \{0, 1\}"""
+FORMULA = r"""&\sym{pattern}{A} = \mathrm{softmax}\left(\sym{scores}{S} + \log \sym{mask}{M}\right) \\[4pt]
+&\sym{mask}{M} \in \{0, 1\}"""
 CODE = (("model/masks.py", "causal_mask"), ("model/masks.py", "padding_mask"), ("model/attention.py", "attention"))
 SHORT = "Thanks."  # fills the batch up, with padding
 
@@ -60,31 +60,17 @@ def edit(_trace):
     edited = np.array([[(q, k) in cells for k in range(mask.shape[1])] for q in range(mask.shape[0])])
     panel = masks.editable(_trace, path, edited, mask ^ edited)
     controls.draw([panel], key="masks_edit", on_click=lambda click: editing.switch(where, click, mask.shape))
-    if stack.kind == "self_attn" and stack.part == "decoder" and st.button(_("Remove the causal mask")):
-        editing.switch_all(where, ~mask)
-        st.rerun()
+    if stack.name == "decoder.self_attn":
+        st.button(_("Remove the causal mask"), on_click=editing.switch_all, args=(where, ~mask))
     st.button(_("Reset"), on_click=editing.reset, disabled=not cells)
     if cells:
-        changed(_trace, path, editing.mask_edits(where, mask))
-
-
-def changed(before, path, edits):
-    after = bench.trace(state.source(), state.target(), record=PATTERNS, edits=edits)
-    st.text(_("Before: {text}").format(text=before.meta["target"]))
-    st.text(_("After: {text}").format(text=after.meta["target"]))
-    record, target = ("*.pattern", "logits"), before.meta["target"]
-    plain, forced = (bench.trace(state.source(), target, record=record, edits=e) for e in ((), edits))
-    told = masks.told_next([(_("as trained"), plain), (_("changed"), forced)])
-    controls.draw([told], key="masks_told")
-    if path.startswith("decoder") and "self" in path:
-        shares = [masks.future_mass(forced, path.replace(".0.", f".{i}.")) for i in range(len(forced.stack("decoder")))]
-        st.text(_("Read from the future: {share:.1%} of the decoder's attention.").format(share=np.mean(shares)))
+        comparison.compare(_trace, editing.mask_edits(where, mask), path, 0)
 
 
 if trace is not None:
     view = controls.view(_("View"), VIEWS, key="masks_view")
     st.caption(_(LOOK_FOR[view]))
-    picture, side = st.columns([7, 3], gap="large")
+    picture, side = st.columns([68, 32], gap="large")
     with side:
         lesson.formula(FORMULA, section="3.1, 3.2.3", code=CODE)
     with picture:

@@ -24,13 +24,13 @@ LOOK_FOR = {
     "rotation": N_("From one position to another is a turn by a fixed angle, the same wherever it starts."),
     "learned": N_("A learned encoding is a table: beyond its last row it has nothing to say. The sinusoid goes on."),
 }
-FORMULA = r"""\sym{position}{PE}_{(pos,2i)} = \sin\left(\frac{\sym{k}{pos}}{10000^{2i/d}}\right) \\
-\sym{position}{PE}_{(pos,2i+1)} = \cos\left(\frac{\sym{k}{pos}}{10000^{2i/d}}\right)"""
+FORMULA = r"""&\sym{position}{PE}_{(pos,2i)} = \sin\left(\sym{k}{pos} / 10000^{2i/d}\right) \\[4pt]
+&\sym{position}{PE}_{(pos,2i+1)} = \cos\left(\sym{k}{pos} / 10000^{2i/d}\right)"""
 
 _ = state.gettext()
 view = controls.view(_("View"), VIEWS, key="positions_view")
 st.caption(_(LOOK_FOR[view]))
-picture, side = st.columns([7, 3], gap="large")
+picture, side = st.columns([68, 32], gap="large")
 with side:
     n = st.slider(_("Positions"), 2, 1024, 48, key="positions_n")
     d_model = st.slider("d_model", 1, 512, 32, key="positions_d")

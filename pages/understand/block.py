@@ -28,17 +28,18 @@ LOOK_FOR = {
     "norms": N_("With post-norm every sum is normed, so lengths stay level; with pre-norm the stream only grows."),
     "parts": N_("Measured, not claimed: one token's input is changed, and every other token's output is watched."),
 }
-FORMULA = r"\sym{scores}{y} = \mathrm{LayerNorm}(\sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\sym{input}{x}))"
+FORMULA = r"&\sym{scores}{y} = \mathrm{LN}(\sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\sym{input}{x}))"
 CODE = (("model/layers.py", "_Block._add"), ("model/layers.py", "EncoderLayer.forward"))
 STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
 PARTS = {"self": N_("self-attention"), "cross": N_("cross-attention"), "ffn": N_("feed-forward")}
+SHOWN = {
+    "stream": lambda trace, stack: [block.stream(trace, stack)],
+    "zeros": lambda trace, stack: [block.silent_share(trace, stack)],
+    "similar": block.similarities,
+}
 
 _ = state.gettext()
 trace = controls.current_trace(block.RECORD)
-
-
-def stream(stack):
-    controls.draw([block.stream(trace, stack)], key="block_stream")
 
 
 def added(stack):
@@ -49,14 +50,6 @@ def added(stack):
         parts = {name: label for name, label in PARTS.items() if stack == "decoder" or name != "cross"}
         part = controls.view(_("Sublayer"), parts, key=f"block_part_{stack}")
     controls.draw(block.added(trace, stack, layer, part), key="block_added", stacked=True)
-
-
-def zeros(stack):
-    controls.draw([block.silent_share(trace, stack)], key="block_zeros")
-
-
-def similar(stack):
-    controls.draw(block.similarities(trace, stack), key="block_similar")
 
 
 def norms(stack):
@@ -76,11 +69,12 @@ def parts(stack):
 if trace is not None:
     view = controls.view(_("View"), VIEWS, key="block_view")
     st.caption(_(LOOK_FOR[view]))
-    picture, side = st.columns([7, 3], gap="large")
+    picture, side = st.columns([68, 32], gap="large")
     with side:
         stack = controls.view(_("Stack"), STACKS, key="block_stack")
         lesson.formula(FORMULA, section="3.1", code=CODE)
     with picture:
-        {"stream": stream, "added": added, "zeros": zeros, "similar": similar, "norms": norms, "parts": parts}[view](
-            stack
-        )
+        if view in SHOWN:
+            controls.draw(SHOWN[view](trace, stack), key=f"block_{view}")
+        else:
+            {"added": added, "norms": norms, "parts": parts}[view](stack)

@@ -5,29 +5,23 @@ import streamlit as st
 from visformer.errors import N_, VisformerError
 from visformer.figures import beam_tree, candidate_bars
 from visformer.pictures import decoding
-from visformer.ui import controls, lesson, pick, state
+from visformer.ui import controls, going_on, lesson, pick, state
 from visformer.ui.resources import workbench
 
 VIEWS = {"steps": N_("Step by step"), "beams": N_("Beam search")}
 LOOK_FOR = {
-    "steps": N_(
-        "Each step is a choice among 8,000 tokens. Where was the model least sure? Take another there, and go on."
-    ),
+    "steps": N_("Each step is one choice among all tokens. Where was the model least sure? Take another there."),
     "beams": N_("Beam search keeps several beginnings alive. Which one that looked worse at first wins in the end?"),
 }
-FORMULA = r"""P(y_t \mid y_{<t}, x) = \sym{pattern}{\mathrm{softmax}}\left(\frac{\sym{scores}{z_t}}{\sym{k}{T}}\right),
-\quad \sym{scores}{z_t} = \sym{out}{h_t} \sym{embed}{E}^T"""
+FORMULA = r"""&P(y_t \mid y_{<t}, x) = \sym{pattern}{\mathrm{softmax}}(\sym{scores}{z_t} / \sym{k}{T}) \\[4pt]
+&\sym{scores}{z_t} = \sym{out}{h_t} \sym{embed}{E}^T"""
 CODE = (("decoding.py", "decode"), ("decoding.py", "reshape"), ("decoding.py", "beam_search"))
-PREFIX = "decoding_prefix"
 
 _ = state.gettext()
 trace = controls.current_trace()
 
 
 def steps(model):
-    place = (state.source(), str(state.target()))
-    kept, prefix = st.session_state.get(PREFIX, (place, ""))
-    prefix = prefix if kept == place else ""
     with side:
         temperature = st.slider(_("Temperature"), 0.1, 3.0, 1.0, 0.1, key="decoding_temperature")
         top_k = st.slider(_("top-k (0: all)"), 0, 50, 0, key="decoding_top_k")
@@ -35,49 +29,33 @@ def steps(model):
         draws = st.toggle(_("Draw instead of taking the likeliest"), key="decoding_draws")
         seed = st.number_input(_("Seed"), 0, 10_000, 0, key="decoding_seed") if draws else 0
     shape = {"temperature": temperature, "top_k": top_k or None, "top_p": top_p}
-    found = model.translate(state.source(), prefix=prefix, seed=seed, **(shape if draws else {}))
-    st.text(_("Translation: {text}").format(text=found.text))
-    count = len(found.steps)
-    first = len(found.ids) - count + found.finished  # tokens that were given
-    step = st.slider(_("Step"), 1, count, min(2, count), key=f"decoding_step_{count}") - 1 if count > 1 else 0
-    chosen, candidates = found.steps[step].chosen, decoding.reshaped(found.steps[step], **shape)
+    found = model.translate(state.source(), prefix=going_on.prefix(), seed=seed, **(shape if draws else {}))
+    step = pick.number(_("Step"), len(found.steps), key="decoding_step")
+    st.text(_("Decoded here: {text}").format(text=found.text))
+    candidates = decoding.reshaped(found.steps[step], **shape)
     ids = [candidate.id for candidate in candidates]
-    names = (_("model"), _("drawn from"))
-    at = ids.index(chosen.id) if chosen.id in ids else -1
+    chosen = found.steps[step].chosen.id
+    at, names = (ids.index(chosen) if chosen in ids else -1), (_("model"), _("drawn from"))
     st.plotly_chart(candidate_bars(candidates, at, names=names, theme=lesson.theme()), theme=None, key="decoding_bars")
-    others = [c for c in candidates if c.id != chosen.id and c.id >= decoding.FIRST_TEXT_ID]
-    taken = st.selectbox(
-        _("Take another, and go on from it"),
-        range(len(others)),
-        index=None,
-        format_func=lambda i: f"{others[i].token}  {others[i].probability:.3f}",
-        key=f"decoding_other_{prefix}_{step}",
-    )
-    if taken is not None:
-        text = model.tokenizer.decode([*found.ids[: first + step], others[taken].id])
-        st.session_state[PREFIX] = (place, text)
-        st.rerun()
-    if prefix and st.button(_("Back to its own beginning")):
-        del st.session_state[PREFIX]
-        st.rerun()
+    going_on.choose_another(model, found, step, candidates)
     if found.text.strip():
         forced = workbench().trace(state.source(), found.text)
         layer = pick.number(_("Layer"), len(forced.stack("decoder", "cross_attn")), key="decoding_layer")
-        controls.draw([decoding.growing(forced, layer, first + step)], key="decoding_cross")
+        controls.draw([decoding.growing(forced, layer, going_on.given(found) + step)], key="decoding_cross")
 
 
 def beams(model):
     with side:
         size = st.slider(_("Hypotheses kept"), 2, 8, 4, key="decoding_beams")
     found = model.translate(state.source(), beam_size=size)
-    st.text(_("Translation: {text}").format(text=found.text))
+    st.text(_("Decoded here: {text}").format(text=found.text))
     st.plotly_chart(beam_tree(found.beams, theme=lesson.theme()), theme=None, key="decoding_tree")
 
 
 if trace is not None:
     view = controls.view(_("View"), VIEWS, key="decoding_view")
     st.caption(_(LOOK_FOR[view]))
-    picture, side = st.columns([7, 3], gap="large")
+    picture, side = st.columns([68, 32], gap="large")
     with side:
         lesson.formula(FORMULA, section="3.4, 6.1", code=CODE)
     with picture:

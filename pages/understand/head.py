@@ -6,16 +6,19 @@ import streamlit as st
 from visformer.errors import N_
 from visformer.panel import Panel, numbered
 from visformer.pictures import head as pictures
-from visformer.ui import controls, editing, lesson, pick, state
-from visformer.ui.resources import workbench
+from visformer.ui import comparison, controls, editing, lesson, pick, state
 
-FORMULA = r"""\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V}) =
-\sym{pattern}{\mathrm{softmax}}\left(\sym{scores}{\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}}\right) \sym{v}{V}"""
+FORMULA = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V}) \\[4pt]
+&= \sym{pattern}{\mathrm{softmax}}\left(\sym{scores}{\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}}\right) \sym{v}{V}"""
 CODE = (("model/attention.py", "attention"), ("model/attention.py", "MultiHeadAttention.forward"))
 SHOWN = "head_cell"
 
+
+def show(click):
+    st.session_state[SHOWN] = click
+
+
 _ = state.gettext()
-bench = workbench()
 trace = controls.current_trace()
 if trace is not None:
     st.caption(
@@ -38,11 +41,11 @@ if trace is not None:
     place = pictures.Place(path, number, query)
     full = controls.current_trace((*place.record, f"{path}.w_*", f"{path}.b_*"))
 
-    picture, side = st.columns([7, 3], gap="large")
+    picture, side = st.columns([68, 32], gap="large")
     with picture:
-        steps = pictures.steps(full, place)
-        controls.draw(steps, key="head_steps", on_click=lambda click: st.session_state.update({SHOWN: click}))
-        controls.draw(pictures.joined(full, place), key="head_joined")
+        steps, joined = pictures.steps(full, place), pictures.joined(full, place)
+        controls.draw(steps, key="head_steps", on_click=show, stacked=True)
+        controls.draw(joined, key="head_joined", stacked=True)
     with side:
         lesson.formula(FORMULA, section="3.2", code=CODE)
         click = st.session_state.get(SHOWN)
@@ -61,16 +64,16 @@ if trace is not None:
     factor = st.slider(_("Factor"), 0.0, 2.0, 0.0, 0.25, key="head_factor")
     scales = editing.scales(stack.name, n_layers, n_heads)
     heads = Panel(
-        name="heads",
+        name="factors",
         title=N_("factor of each head"),
         values=scales,
         rows=numbered(n_layers, N_("layer"), first=1),
         columns=numbered(n_heads, N_("head"), first=1),
         limit=2.0,
         outlined=scales != 1,
-        acts=True,
+        click="changes",
     )
     controls.draw([heads], key="head_scales", on_click=lambda c: editing.scale_all(stack.name, c, scales.shape, factor))
     st.button(_("Reset"), on_click=editing.reset, disabled=bool(np.all(scales == 1)), key="head_reset")
     if not np.all(scales == 1):
-        controls.compare(trace, editing.head_edits(stack.name), path, number)
+        comparison.compare(trace, editing.head_edits(stack.name), path, number)

@@ -8,8 +8,8 @@ from visformer.examples.worked import WORKED, compute, differs
 from visformer.pictures import lab
 from visformer.ui import controls, lesson, state
 
-FORMULA = r"""\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V}) =
-\mathrm{softmax}\left(\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}\right)\sym{v}{V}"""
+FORMULA = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V}) \\[4pt]
+&= \sym{pattern}{\mathrm{softmax}}\left(\sym{scores}{\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}}\right) \sym{v}{V}"""
 CODE = (("formulas.py", "attention"), ("formulas.py", "softmax"), ("formulas.py", "layer_norm"))
 CHOSEN = "lab_example"
 
@@ -20,7 +20,7 @@ name = st.selectbox(
     _("Worked example"), list(by_name), format_func=lambda name: _(by_name[name].title), key=CHOSEN, width=520
 )
 example = by_name[name]
-given, side = st.columns([7, 3], gap="large")
+given, side = st.columns([68, 32], gap="large")
 with side:
     lesson.formula(FORMULA, section=example.section, code=CODE)
     scaled = st.toggle(_("Scale by √d_k"), value=True, key=f"lab_scale_{name}") if example.scalable else True
@@ -51,9 +51,12 @@ except VisformerError as error:
             _("Show the nearest one that does"), on_click=lambda: st.session_state.update({CHOSEN: example.instead})
         )
 else:
+    shown, remarks = [], []
     for title, values in results.items():
         printed = example.printed.get(title)
         marks = None if printed is None else differs(values, printed)
-        controls.draw(lab.beside(title, values, printed, marks, example.rows.get(title)), key=f"lab_{name}_{title}")
+        shown += lab.beside(title, values, printed, marks, example.rows.get(title))
         if title in example.remarks and (marks is None or marks.any()):
-            st.text(_(example.remarks[title]))
+            remarks.append(f"{title}: {_(example.remarks[title])}")
+    controls.draw(shown, key=f"lab_{name}")
+    st.text("\n".join(remarks))

@@ -57,3 +57,28 @@ def pixels(page, canvas):
           return [sum, colours.size]
         }"""
     )
+
+
+def wait_for_panels(page):
+    """Until panels are painted."""
+    page.locator(".vf-root[data-painted] canvas.vf-matrix").first.wait_for()
+
+
+def click_cell(page, panel, row, column):
+    """Click a cell of a panel."""
+    canvas, position = _cell(page, panel, row, column)
+    canvas.click(position=position)
+
+
+def hover_cell(page, panel, row, column):
+    """Point at a cell of a panel."""
+    canvas, position = _cell(page, panel, row, column)
+    canvas.hover(position={"x": 1, "y": 1})
+    canvas.hover(position=position)
+
+
+def _cell(page, panel, row, column):
+    canvas = page.locator(f"canvas[data-panel='{panel}']").first
+    place = {name: float(v) for name, v in canvas.evaluate("e => ({...e.dataset})").items() if name != "panel"}
+    x, y = place["left"] + (column + 0.5) * place["cellWidth"], place["top"] + (row + 0.5) * place["cellHeight"]
+    return canvas, {"x": x, "y": y}

@@ -32,7 +32,7 @@ def test_values_travel_exactly_with_their_labels():
 def test_the_revision_changes_with_what_is_shown():
     revisions = {
         read_payload(pack_panels([p]))[0]["revision"]
-        for p in (panel([[1.0]]), panel([[2.0]]), panel([[1.0]], title="K"), panel([[1.0]], acts=True))
+        for p in (panel([[1.0]]), panel([[2.0]]), panel([[1.0]], title="K"), panel([[1.0]], click="changes"))
     }
     assert len(revisions) == 4
 

@@ -52,7 +52,7 @@ def panels(
         gettext: translates the words on the picture.
         lang: the language that gettext speaks.
         stacked: see :func:`visformer.canvas.panels.pack_panels`.
-        on_click: called before the page runs again, with what was clicked in a panel that acts.
+        on_click: called before the page runs again, with what was clicked in a panel that does not only lock.
     """
 
     def clicked() -> None:

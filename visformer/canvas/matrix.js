@@ -39,11 +39,12 @@ export function matrixLayout(canvas, rows, columns, { font, width, tallest, larg
   const rowLabels = measure(context, rows.labels, paired ? longest * 1.3 : longest)
   const columnLabels = measure(context, columns.labels, longest)
   const [nRows, nColumns] = [rowLabels.length, columnLabels.length]
+  const bare = columns.written === false
   const axis = context.measureText(rows.title).width
   const left = Math.max(indent, Math.ceil(Math.max(widest(rowLabels), Math.min(axis, width * 0.3))) + 10)
   const flat = columns.numeric || widest(columnLabels) + 8 <= Math.min(largest, (width - left) / nColumns)
   const rise = flat ? LINE : widest(columnLabels) * Math.sin(SLANT) + 8
-  const top = Math.ceil(rise + (columns.title ? LINE : 0) + 12)
+  const top = bare ? 2 : Math.ceil(rise + (columns.title ? LINE : 0) + 12)
   const right = flat ? 8 : Math.min(Math.ceil(columnLabels.at(-1).width * Math.cos(SLANT)), 90)
   let cellWidth = Math.min(largest, (width - left - right) / nColumns)
   let cellHeight = Math.min(largest, Math.max(120, tallest - top) / nRows)
@@ -51,7 +52,7 @@ export function matrixLayout(canvas, rows, columns, { font, width, tallest, larg
   cellHeight = Math.min(cellHeight, aspect * cellWidth)
   const [matrixWidth, matrixHeight] = [cellWidth * nColumns, cellHeight * nRows]
   return {
-    ...{ left, top, flat, cellWidth, cellHeight, matrixWidth, matrixHeight, rowLabels, columnLabels },
+    ...{ left, top, flat, bare, cellWidth, cellHeight, matrixWidth, matrixHeight, rowLabels, columnLabels },
     titles: { rows: rows.title, columns: columns.title },
     every: {
       rows: stride(cellHeight, rows.numeric, LINE),
@@ -141,7 +142,8 @@ function paintOutlines(context, { columns, outlined }, { left, top, cellWidth, c
 }
 
 /** Which axis is which, on every picture. */
-function paintTitles(context, { left, top, width, titles }, look) {
+function paintTitles(context, { left, top, width, titles, bare }, look) {
+  if (bare) return
   context.font = `12px ${look.font}`
   context.fillStyle = look.faint
   context.textBaseline = "middle"
@@ -183,7 +185,8 @@ function paintRowLabels(context, { left, top, cellHeight, rowLabels, every }, lo
   if (cell) write(rowLabels[cell.row], cell.row, true)
 }
 
-function paintColumnLabels(context, { left, top, cellWidth, flat, columnLabels, every }, look, cell) {
+function paintColumnLabels(context, { left, top, cellWidth, flat, bare, columnLabels, every }, look, cell) {
+  if (bare) return
   const write = (label, i, strong) => {
     context.save()
     const centre = left + (i + 0.5) * cellWidth

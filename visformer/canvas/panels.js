@@ -16,6 +16,7 @@ const TALLEST_CELL = 24 // of a wide one
 const FEW = 16 // columns that are drawn with their numbers
 const SOME = 72
 const SMALL_CELL = 13
+const OPERATOR = 34 // what an operator before a panel takes, with its gap
 
 /**
  * @param {HTMLElement} element is filled
@@ -29,12 +30,14 @@ export function mountPanels(element, bytes, host = {}) {
   return view
 }
 
-/** Digits that fit a cell. */
-function spellShort(number) {
+/** Digits that fit a cell: fewer behind the point, the more stand before it. */
+function spellShort(number, digits) {
   if (Number.isNaN(number)) return ""
   const size = Math.abs(number)
-  if (Number.isInteger(number) && size < 1e5) return String(number)
-  return number.toFixed(size < 9.995 ? 2 : size < 99.95 ? 1 : 0).replace(/^(-?)0\./, "$1.")
+  if (size >= 1e6) return number.toExponential(2)
+  if (Number.isInteger(number)) return String(number)
+  const before = Math.max(0, Math.floor(Math.log10(Math.max(size, 1))))
+  return number.toFixed(Math.max(0, digits - before)).replace(/^(-?)0\./, "$1.")
 }
 
 /** Digits that count: four behind the point, or as many as it takes. */
@@ -112,7 +115,7 @@ class PanelsView {
   write(panel, { title, canvas, note }) {
     title.textContent = panel.title
     note.textContent = panel.note
-    canvas.classList.toggle("vf-acts", panel.acts)
+    canvas.classList.toggle("vf-acts", panel.click !== "locks")
     const sizes = { title: panel.title, rows: panel.nRows, columns: panel.nColumns }
     canvas.setAttribute("aria-label", fill(this.data.text.matrix, sizes))
   }
@@ -137,11 +140,13 @@ class PanelsView {
     const layout = this.layouts[i]
     const cell = layout.at(event.offsetX, event.offsetY)
     focusQuietly(this.boxes[i].canvas)
-    if (this.panels[i].acts) this.act(i, cell ?? layout.labelAt(event.offsetX, event.offsetY))
-    else this.lock(cell && { panel: i, ...cell })
+    const { click } = this.panels[i]
+    if (click !== "changes") this.lock(cell && { panel: i, ...cell })
+    if (click === "tells" && this.locked) this.tell(i, cell)
+    if (click === "changes") this.tell(i, cell ?? layout.labelAt(event.offsetX, event.offsetY))
   }
 
-  act(i, place) {
+  tell(i, place) {
     if (place) this.host.onClick?.({ panel: this.panels[i].name, row: place.row, column: place.column })
   }
 
@@ -168,7 +173,7 @@ class PanelsView {
       this.locked = false
       this.show(null)
     } else if (event.key === "Enter" && this.focus?.panel === i) {
-      if (this.panels[i].acts) this.act(i, this.focus)
+      if (this.panels[i].click !== "locks") this.tell(i, this.focus)
       else this.lock(this.focus)
     } else if (event.key in MOVES) {
       const [down, right] = MOVES[event.key]
@@ -176,7 +181,7 @@ class PanelsView {
       const { nRows, nColumns } = this.panels[i]
       this.locked = false
       this.show({ panel: i, row: clamp(from.row + down, nRows), column: clamp(from.column + right, nColumns) })
-      this.locked = !this.panels[i].acts
+      this.locked = this.panels[i].click !== "changes"
     } else return
     event.preventDefault()
     event.stopPropagation()
@@ -192,7 +197,7 @@ class PanelsView {
     root.dataset.value = panel ? panel.values[focus.row * panel.nColumns + focus.column] : ""
     value.textContent = panel ? spellLong(panel.values[focus.row * panel.nColumns + focus.column]) : ""
     if (!panel) {
-      place.textContent = this.panels.some(({ acts }) => acts) ? text.act : text.hover
+      place.textContent = text[this.panels[0].click]
       return
     }
     const [row, column] = [nameOf(panel.rows, focus.row), nameOf(panel.columns, focus.column)]
@@ -233,8 +238,10 @@ class PanelsView {
 
   layout(panel, canvas, indent) {
     const { nRows, nColumns } = panel
-    const wide = this.root.clientWidth - (panel.before ? 34 : 0)
-    const largest = nColumns <= FEW ? CELL : nColumns <= SOME ? SMALL_CELL : wide
+    const operator = this.data.stacked ? this.panels.some(({ before }) => before) : panel.before
+    const wide = this.root.clientWidth - (operator ? OPERATOR : 0)
+    const few = panel.digits > 2 ? CELL + 16 : CELL
+    const largest = nColumns <= FEW ? few : nColumns <= SOME ? SMALL_CELL : wide
     const [rows, columns] = [panel.rows, panel.columns]
     const aspect = nColumns > FEW ? 1000 : 1.6
     const height = nColumns > FEW ? nRows * (nRows > 64 ? 6 : TALLEST_CELL) + 90 : 900
@@ -267,20 +274,20 @@ function readPanel(panel, numbers) {
     numbers: values,
     steps: Uint8Array.from(values, (value) => (Number.isNaN(value) ? step(0) : step(value))),
     outlined: panel.outlined === null ? null : new Uint8Array(numbers, panel.outlined, nRows * nColumns),
-    spell: spellShort,
+    spell: (number) => spellShort(number, panel.digits),
     nRows,
     nColumns,
   }
 }
 
-function sideOf({ title, texts, places, special, after, numeric }) {
+function sideOf({ title, texts, places, special, after, numeric, written }) {
   const labels = texts.map((text, i) => ({
     text,
     after: after[i] ?? "",
     place: places ? String(i + 1) : "",
     special: Boolean(special[i]),
   }))
-  return { labels, title, numeric }
+  return { labels, title, numeric, written }
 }
 
 /** A label with its place; isolated, so that no token turns the sentence around. */

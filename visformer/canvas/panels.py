@@ -13,8 +13,9 @@ from visformer.panel import Labels, Panel
 
 _TEXT = {
     "cell": N_("{row} · {column}"),
-    "hover": N_("Point at a cell to read its exact value; a click locks it, Escape frees it."),
-    "act": N_("Point at a cell to read its exact value; click it to change it."),
+    "locks": N_("Point at a cell to read its exact value; a click locks it, Escape frees it."),
+    "changes": N_("Point at a cell to read its exact value; click it to change it."),
+    "tells": N_("Point at a cell to read its exact value; click it to see where it comes from."),
     "locked": N_("locked, Escape frees it"),
     "matrix": N_("{title}, {rows} rows and {columns} columns. Arrow keys go through the cells, Enter clicks."),
 }
@@ -68,7 +69,8 @@ def _panel(panel: Panel, numbers: Numbers, said: Callable[[str], str]) -> dict[s
         "limit": panel.end,
         "values": numbers.add(np.asarray(panel.values, dtype="<f4")),
         "outlined": None if outlined is None or not outlined.any() else numbers.add(outlined.astype(np.uint8)),
-        "acts": panel.acts,
+        "digits": panel.digits,
+        "click": panel.click,
     }
 
 
@@ -80,6 +82,7 @@ def _side(labels: Labels, said: Callable[[str], str]) -> dict[str, Any]:
         "special": [int(special) for special in labels.special],
         "after": [visible(text) for text in labels.after],
         "numeric": labels.numeric,
+        "written": labels.written,
     }
 
 

@@ -61,7 +61,9 @@ def added(trace: Trace, stack: Stack, layer: int, part: str) -> list[Panel]:
     total = traced(trace, f"{path}.{_SUM[part]}", title=N_("their sum"), name="scores", before="=")
     norm = traced(trace, f"{path}.norm_{part}", title=N_("LayerNorm's output"), name="heads", before="→")
     limit = common_limit(by.values, out.values, total.values)
-    return [*(replace(panel, limit=limit) for panel in (by, out, total)), norm]
+    below = replace(by.columns, written=False)
+    rest = [replace(panel, limit=limit, columns=below) for panel in (out, total)]
+    return [replace(by, limit=limit), *rest, replace(norm, columns=below)]
 
 
 def silent_share(trace: Trace, stack: Stack) -> Panel:

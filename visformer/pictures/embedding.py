@@ -41,7 +41,8 @@ def sums(trace: Trace, side: Side, *, scaled: bool = True) -> list[Panel]:
     )
     panels = [embed, position, total]
     limit = common_limit(*(panel.values for panel in panels))
-    return [replace(panel, limit=limit) for panel in panels]
+    below = replace(embed.columns, written=False)
+    return [replace(embed, limit=limit), *(replace(panel, limit=limit, columns=below) for panel in panels[1:])]
 
 
 def table(trace: Trace, side: Side) -> "DataFrame":

@@ -35,6 +35,7 @@ def steps(trace: Trace, place: Place) -> list[Panel]:
     row = _row_of(trace, path, query)
     d_k = trace[f"{path}.q"].shape[-1]
     keys = traced(trace, f"{path}.k", head, title="K", before="×")
+    keys = replace(keys, columns=replace(keys.columns, written=False))
     scores, mask, pattern = (trace[f"{path}.{name}"].value[head, query][None] for name in ("scores", "mask", "pattern"))
     along = replace(keys.rows, title=N_("is read (key)"))
     dims = numbered(d_k, N_("dimension (d_k)"))
@@ -42,18 +43,25 @@ def steps(trace: Trace, place: Place) -> list[Panel]:
     def one(name: str, title: str, values: NDArray[np.float32], columns: Labels, **settings: object) -> Panel:
         return Panel(name=name, title=title, values=values, rows=row, columns=columns, **settings)  # type: ignore[arg-type]
 
-    masked = np.where(mask, scores, np.nan)
-    return [
+    masked, below = np.where(mask, scores, np.nan), replace(along, written=False)
+    panels = [
         one("q", "q", trace[f"{path}.q"].value[head, query][None], dims, note=f"(1, {d_k})"),
         replace(keys, name="k", note=f"({len(along)}, {d_k})"),
         one("products", "q · Kᵀ", scores * math.sqrt(d_k), along, before="="),
-        one("scores", f"÷ √{d_k} = scores", scores, along, before="→"),
-        one("mask", N_("mask"), mask.astype(np.float32), along, scale="weight", before="→"),
-        one("masked", N_("masked scores (empty: −∞)"), masked, along, before="→"),
-        one("pattern", "softmax", pattern, along, scale="weight", before="→"),
+        one("scores", f"÷ √{d_k} = scores", scores, below, before="→"),
+        one("mask", N_("mask"), mask.astype(np.float32), below, scale="weight", before="→"),
+        one("masked", N_("masked scores (empty: −∞)"), masked, below, before="→"),
+        one("pattern", "softmax", pattern, below, scale="weight", before="→"),
         traced(trace, f"{path}.v", head, title="V", name="v", before="×", note=f"({len(along)}, {d_k})"),
-        one("heads", N_("weighted sum of V"), trace[f"{path}.heads"].value[head, query][None], dims, before="="),
+        one(
+            "heads",
+            N_("weighted sum of V"),
+            trace[f"{path}.heads"].value[head, query][None],
+            replace(dims, written=False),
+            before="=",
+        ),
     ]
+    return [replace(panel, click="tells") for panel in panels]
 
 
 def joined(trace: Trace, place: Place) -> list[Panel]:

@@ -28,13 +28,23 @@ def beside(
     columns = numbered(computed.shape[1])
     limit = common_limit(computed, *([] if printed is None else [printed]))
     panels = [
-        Panel(name=title, title=title, values=computed, rows=named, columns=columns, limit=limit, note=N_("computed"))
+        Panel(
+            name=title,
+            title=title,
+            values=computed,
+            rows=named,
+            columns=columns,
+            limit=limit,
+            digits=4,
+            note=N_("computed"),
+        )
     ]
     if printed is not None and marks is not None:
         panels.append(
             Panel(
                 name=f"{title} printed",
-                title="",
+                title=title,
+                digits=4,
                 values=printed,
                 rows=named,
                 columns=columns,

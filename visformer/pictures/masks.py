@@ -92,15 +92,20 @@ def editable(trace: Trace, path: str, edited: NDArray[np.bool_], mask: NDArray[n
         columns=columns,
         scale="weight",
         outlined=edited,
-        acts=True,
+        click="changes",
     )
 
 
-def future_mass(trace: Trace, path: str) -> NDArray[np.float64]:
-    """How much of each head's attention goes to later places, mean over queries: (head,), 0 under a causal mask."""
-    pattern = np.asarray(trace[f"{path}.pattern"].value, dtype=np.float64)  # (head, query, key)
-    ahead = ~formulas.causal_mask(pattern.shape[-1])
-    mass: NDArray[np.float64] = (pattern * ahead).sum(axis=-1).mean(axis=-1)
+def future_mass(trace: Trace, pattern: str) -> NDArray[np.float64]:
+    """How much of each head's attention goes to later places, mean over queries: (head,), 0 under a causal mask.
+
+    Args:
+        trace: holds the pattern.
+        pattern: its name; of an attention of a sentence to itself.
+    """
+    weights = np.asarray(trace[pattern].value, dtype=np.float64)  # (head, query, key)
+    ahead = np.triu(np.ones(weights.shape[1:], dtype=np.bool_), k=1)
+    mass: NDArray[np.float64] = (weights * ahead).sum(axis=-1).mean(axis=-1)
     return mass
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -10,14 +9,11 @@ from visformer import i18n
 from visformer.canvas.component import panels
 from visformer.canvas.panels import Click
 from visformer.errors import VisformerError
-from visformer.panel import Panel, traced
+from visformer.panel import Panel
 from visformer.trace import Trace
 from visformer.ui import state
 from visformer.ui.examples import EXAMPLES
 from visformer.ui.resources import PATTERNS, workbench
-
-if TYPE_CHECKING:  # visformer.edits imports torch
-    from visformer.edits import Edit
 
 
 def language_switch() -> None:
@@ -122,27 +118,3 @@ def draw(
 ) -> None:
     """Panels in the visitor's language."""
     panels(shown, key=key, gettext=state.gettext(), lang=state.language(), stacked=stacked, on_click=on_click)
-
-
-def compare(trace: Trace, edits: "Sequence[Edit]", path: str, head: int) -> None:
-    """The translation and one head's pattern, as they were and under the edits.
-
-    Args:
-        trace: without them.
-        edits: what was changed.
-        path: of the attention whose pattern is shown.
-        head: of the pattern, from 0.
-    """
-    _ = state.gettext()
-    try:
-        after = workbench().trace(state.source(), state.target(), edits=edits)
-    except VisformerError as error:
-        st.text(error.localized(_))
-        return
-    st.text(_("Before: {text}").format(text=trace.meta["target"]))
-    st.text(_("After: {text}").format(text=after.meta["target"]))
-    shown = [
-        traced(t, f"{path}.pattern", head, title=title, scale="weight", name=name)
-        for t, title, name in ((trace, _("pattern before"), "pattern"), (after, _("pattern after"), "out"))
-    ]
-    draw(shown, key="compare")

@@ -25,12 +25,12 @@ def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...] = ()) -
     r"""A formula, where it stands in the paper, and what computes it here.
 
     Args:
-        tex: with symbols as ``\sym{name}{tex}``.
+        tex: lines of LaTeX's ``aligned``, with symbols as ``\sym{name}{tex}``.
         section: of "Attention Is All You Need".
         code: (file, name) of what computes it, see :func:`visformer.source.excerpt`.
     """
     _ = state.gettext()
-    st.latex(coloured(tex, theme()))
+    st.latex(rf"\small\begin{{aligned}} {coloured(tex, theme())} \end{{aligned}}")
     st.caption(_("Attention Is All You Need, section {section}").format(section=section))
     if code:
         with st.popover(_("Our own lines"), icon=":material/code:"):

@@ -1,0 +1,81 @@
+"""All pages in one go, as a visitor clicks through them, in both languages; clicks that change the model."""
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+import visformer as vf
+from tests.browser.support import click_cell, hover_cell, type_sentence, wait_for_panels
+from visformer import i18n
+from visformer.edits import Silence
+
+pytestmark = pytest.mark.browser
+
+PAGES = [
+    "Positions",
+    "Embedding + position",
+    "Masks",
+    "Inside a head",
+    "Through the block",
+    "Decoding",
+    "The lab",
+]
+
+
+@pytest.mark.parametrize(("lang", "sentence"), [("en", "I like cats."), ("zh", "我喜欢猫。")])
+def test_every_page_opens_and_carries_the_sentence(open_app, lang, sentence):
+    gettext = i18n.translations(lang).gettext
+    page = open_app(query=f"?lang={lang}", width=1280, height=720)
+    type_sentence(page, sentence, box=gettext("Sentence"))
+    for title in PAGES:
+        page.get_by_test_id("stSidebarNavLink").filter(has_text=gettext(title)).click()
+        page.locator(".vf-root[data-painted] canvas.vf-matrix, .js-plotly-plot .main-svg").first.wait_for()
+        assert page.get_by_label(gettext("Sentence"), exact=True).input_value() == sentence
+        assert not page.get_by_test_id("stException").count()
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), title
+
+
+def test_a_cell_is_read_exactly_and_its_sum_written_out(open_app, model_name):
+    trace = vf.load(model_name).trace("I like cats.", record=("*.scores", "*.q", "*.k"))
+    page = open_app()
+    type_sentence(page, "I like cats.")
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Inside a head").click()
+    wait_for_panels(page)
+    click_cell(page, "scores", 0, 2)
+    weight = trace["encoder.0.self_attn.scores"].value[0, 1, 2]
+    code = page.get_by_test_id("stCode").first
+    code.wait_for()
+    assert float(code.inner_text().rsplit("=", 1)[1]) == pytest.approx(float(weight), abs=1e-6)
+    root = page.locator(".vf-root:has(canvas[data-panel=scores])")
+    assert np.float32(root.get_attribute("data-value")) == weight
+
+
+def test_a_click_silences_a_head_and_the_model_translates_again(open_app, model_name):
+    page = open_app()
+    type_sentence(page, "I like cats.")
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Inside a head").click()
+    wait_for_panels(page)
+    click_cell(page, "factors", 2, 5)
+    after = vf.load(model_name).trace("I like cats.", edits=[Silence("encoder.2.self_attn", head=5)])
+    page.get_by_text(f"After: {after.meta['target']}", exact=True).wait_for()
+    page.get_by_role("button", name="Reset").click()
+    page.get_by_text("After: ").wait_for(state="detached")
+
+
+def test_a_click_changes_the_mask_and_a_label_its_whole_row(open_app):
+    page = open_app()
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Masks").click()
+    page.get_by_role("radio", name="Change it").or_(page.get_by_role("button", name="Change it")).first.click()
+    wait_for_panels(page)
+    click_cell(page, "mask", 1, 0)
+    page.get_by_text("Before: ").wait_for()
+    mask = page.locator("canvas[data-panel=mask]")
+    place = {name: float(v) for name, v in mask.evaluate("e => ({...e.dataset})").items() if name != "panel"}
+    mask.click(position={"x": place["left"] - 12, "y": place["top"] + 2.5 * place["cellHeight"]})
+    root = page.locator(".vf-root:has(canvas[data-panel=mask])")
+    for column in range(3):
+        hover_cell(page, "mask", 2, column)
+        expect(root).to_have_attribute("data-value", "0")
+    page.get_by_role("button", name="Reset").click()
+    hover_cell(page, "mask", 2, 1)
+    expect(root).to_have_attribute("data-value", "1")
