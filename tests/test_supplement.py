@@ -12,7 +12,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "supplement"
 NAME_FILES = ("places.tsv", "universities.tsv", "people.tsv")
 COLUMNS = {
     "places.tsv": 3,
-    "universities.tsv": 2,
+    "universities.tsv": 3,
     "people.tsv": 3,
     "syllables.tsv": 3,
     "frames.tsv": 4,

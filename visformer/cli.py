@@ -49,6 +49,7 @@ def main() -> None:
 @click.option("--d-model", default=256, show_default=True)
 @click.option("--layers", default=3, show_default=True)
 @click.option("--dropout", default=0.25, show_default=True)
+@click.option("--bpe-dropout", default=0.1, show_default=True, help="0 for the last epochs: tokens as they will be.")
 @click.option("--learning-rate", default=2e-3, show_default=True)
 @click.option("--batch-tokens", default=6000, show_default=True)
 @click.option("--supplement-pairs", default=3000, show_default=True, help="Generated anew each epoch.")
@@ -67,6 +68,7 @@ def train(
     d_model: int,
     layers: int,
     dropout: float,
+    bpe_dropout: float,
     learning_rate: float,
     batch_tokens: int,
     supplement_pairs: int,
@@ -96,6 +98,7 @@ def train(
         epochs=epochs,
         learning_rate=learning_rate,
         batch_tokens=batch_tokens,
+        bpe_dropout=bpe_dropout,
         supplement_pairs=supplement_pairs,
         seed=seed,
         autocast=autocast,

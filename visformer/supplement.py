@@ -69,6 +69,7 @@ class Supplement:
     places: tuple[Name, ...]
     regions: tuple[Name, ...]
     universities: tuple[Name, ...]
+    university_weights: tuple[int, ...]
     given: tuple[Name, ...]
     surnames: tuple[Name, ...]
     chinese: tuple[Name, ...]
@@ -135,7 +136,8 @@ def compose(places: list[list[str]], universities: tuple[Name, ...], held: re.Pa
 def load(folder: Path) -> Supplement:
     """Read the lists in `folder`."""
     places = read_rows(folder / "places.tsv")
-    universities = tuple((en, zh) for en, zh in read_rows(folder / "universities.tsv"))
+    rows = read_rows(folder / "universities.tsv")
+    universities = tuple((en, zh) for en, zh, _ in rows)
     people = read_rows(folder / "people.tsv")
     table = read_rows(folder / "syllables.tsv")
     syllables = {character: pinyin for character, pinyin, _ in table}
@@ -147,6 +149,7 @@ def load(folder: Path) -> Supplement:
         places=tuple((en, zh) for en, zh, _ in places),
         regions=tuple((en, zh) for en, zh, kind in places if kind in REGION_KINDS),
         universities=universities,
+        university_weights=tuple(int(weight) for _, _, weight in rows),
         given=tuple((en, zh) for en, zh, kind in people if kind == "given"),
         surnames=tuple((en, zh) for en, zh, kind in people if kind == "surname"),
         chinese=tuple((en, zh) for en, zh, kind in people if kind == "chinese"),
@@ -179,7 +182,7 @@ def real_name(supplement: Supplement, slot: str, rng: random.Random) -> Name:
     if slot == "region":
         return rng.choice(supplement.regions)
     if slot == "university":
-        return rng.choice(supplement.universities)
+        return rng.choices(supplement.universities, supplement.university_weights)[0]
     if slot == "surname":
         return rng.choice(supplement.surnames)
     if rng.random() < 0.4:

@@ -12,6 +12,8 @@ import { clamp, fill, focusQuietly, part } from "./parts.js"
 
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 const CELL = 46 // of a small matrix: room for its number
+const SHARED_CELL = 36 // where several stand beside each other
+const LONG_CELL = 58 // room for four digits behind the point
 const TALLEST_CELL = 24 // of a wide one
 const FEW = 16 // columns that are drawn with their numbers
 const SOME = 72
@@ -240,7 +242,7 @@ class PanelsView {
     const { nRows, nColumns } = panel
     const operator = this.data.stacked ? this.panels.some(({ before }) => before) : panel.before
     const wide = this.root.clientWidth - (operator ? OPERATOR : 0)
-    const few = panel.digits > 2 ? CELL + 16 : CELL
+    const few = panel.digits > 2 ? LONG_CELL : this.data.stacked || this.panels.length < 2 ? CELL : SHARED_CELL
     const largest = nColumns <= FEW ? few : nColumns <= SOME ? SMALL_CELL : wide
     const [rows, columns] = [panel.rows, panel.columns]
     const aspect = nColumns > FEW ? 1000 : 1.6
