@@ -90,7 +90,9 @@ def test_forbidden_sentences_never_appear(supplement, many):
         assert plain(en) != "iwenttonortheasternuniversity"
         assert plain(zh) != "我去东北大学"
     assert any("Northeastern University" in en and "东北大学" in zh for en, zh, _ in many)
-    assert any(en == "I went to Harvard University." and zh == "我去哈佛大学。" for en, zh, _ in many)
+    assert any(
+        re.fullmatch(r"I went to \w+ University\.", en) and re.fullmatch("我去.+大学。", zh) for en, zh, _ in many
+    )
     for en in ("I went to Northeastern University.", "I went to Northeastern University", "x"):
         for zh in ("我去东北大学。", "我去东北大学", "y"):
             assert generate.refused(supplement, en, zh) == ((en, zh) != ("x", "y"))

@@ -7,10 +7,8 @@ from visformer.errors import N_
 from visformer.pictures import embedding
 from visformer.ui import controls, lesson, pick, state
 
-FORMULA = (
-    r"""&\sym{input}{x} = \sqrt{d_{model}} \cdot \sym{embed}{E}_{token} \\[4pt]
+FORMULA = r"""&\sym{input}{x} = \sqrt{d_{model}} \cdot \sym{embed}{E}_{token} \\[4pt]
 &\quad + \sym{position}{PE}_{pos}"""
-)
 CODE = (("model/embedding.py", "Embedding.forward"),)
 SIDES = {"src": N_("Source"), "tgt": N_("Target")}
 
