@@ -9,7 +9,7 @@ from visformer.pictures import head as pictures
 from visformer.ui import comparison, controls, editing, lesson, pick, state
 
 FORMULA = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V}) \\[4pt]
-&= \sym{pattern}{\mathrm{softmax}}\left(\sym{scores}{\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}}\right) \sym{v}{V}"""
+&= \sym{pattern}{\mathrm{softmax}}\left(\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}\right) \sym{v}{V}"""
 CODE = (("model/attention.py", "attention"), ("model/attention.py", "MultiHeadAttention.forward"))
 SHOWN = "head_cell"
 

@@ -9,7 +9,7 @@ from visformer.pictures import lab
 from visformer.ui import controls, lesson, state
 
 FORMULA = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V}) \\[4pt]
-&= \sym{pattern}{\mathrm{softmax}}\left(\sym{scores}{\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}}\right) \sym{v}{V}"""
+&= \sym{pattern}{\mathrm{softmax}}\left(\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}\right) \sym{v}{V}"""
 CODE = (("formulas.py", "attention"), ("formulas.py", "softmax"), ("formulas.py", "layer_norm"))
 CHOSEN = "lab_example"
 

@@ -85,7 +85,7 @@ def joined(trace: Trace, place: Place) -> list[Panel]:
             values=out.reshape(n_heads, -1),
             rows=Labels(tuple(str(i * d_k) for i in range(n_heads)), N_("dimension (d_model)")),
             columns=numbered(d_k),
-            note=f"({out.size},), {d_k} in each line",
+            note=f"({out.size},)",
             before="→",
         ),
     ]

@@ -23,12 +23,14 @@ def stack(*, key: str) -> Stack:
 
 def layer(trace: Trace, stack: Stack, *, key: str) -> int:
     """A layer of the stack, from 0."""
-    return number(state.gettext()("Layer"), len(trace.stack(stack.part, stack.kind)), key=key)
+    _ = state.gettext()
+    return number(_("Layer"), len(trace.stack(stack.part, stack.kind)), key=key)
 
 
 def head(trace: Trace, stack: Stack, *, key: str) -> int:
     """A head, from 0."""
-    return number(state.gettext()("Head"), trace.stack(stack.part, stack.kind).shape[1], key=key)
+    _ = state.gettext()
+    return number(_("Head"), trace.stack(stack.part, stack.kind).shape[1], key=key)
 
 
 def token(trace: Trace, side: str, label: str, *, key: str, default: int = 0) -> int:
