@@ -3,7 +3,6 @@
 The canvas of the pages and the figures of a notebook draw the same panels.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -164,8 +163,3 @@ def traced(trace: Trace, tensor: str, *index: int, title: str, **settings: Any) 
 def tokens_of(trace: Trace, side: str, title: str = "") -> Labels:
     """A side's tokens as labels."""
     return Labels(trace.tokens[side], title, places=True, special=trace.special[side])
-
-
-def limit_of(panels: Sequence[Panel]) -> float:
-    """One limit for all of them."""
-    return common_limit(*(panel.values for panel in panels))
