@@ -5,28 +5,44 @@ from functools import cache
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent
-_IMPORT = re.compile(r"^import .* from \"\./([\w.]+)\"\n", re.MULTILINE)
-_COMMENT = re.compile(r"^ *(?:/\*\*.*?\*/| *// [^\n]*)\n", re.MULTILINE | re.DOTALL)
-_EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
+_IMPORT = re.compile(r"^import (\{[^}]*\}) from \"\./([\w.]+)\"\n", re.MULTILINE)
+_COMMENT = re.compile(r"^ *(?:/\*\*.*?\*/|// [^\n]*)\n", re.MULTILINE | re.DOTALL)
+_EXPORT = re.compile(r"^export (?!default)(?=(?:async )?(?:function|class|const|let) (\w+))", re.MULTILINE)
 
 
 @cache
 def script(host: str) -> str:
     """One module: the files that the host's own imports, each behind those that it needs, and the host's last.
 
+    Each file keeps a scope of its own, as modules do: names in two of them may be the same.
+
     Args:
         host: file name of the host's side, such as ``streamlit_attention.js``.
     """
     *needed, last = _in_order(host, [])
-    parts = [_EXPORT.sub("", _IMPORT.sub("", _read(name))) for name in needed]
-    whole = "\n".join([*parts, _IMPORT.sub("", _read(last))])
-    # It travels with every picture, so without what only a reader of the files needs.
-    return re.sub(r"\n\s+", "\n", _COMMENT.sub("", whole))
+    whole = "\n".join([*map(_scoped, needed), _linked(_read(last))])
+    return re.sub(r"\n\s+", "\n", _COMMENT.sub("", whole))  # without what only a reader of the files needs
+
+
+def _scoped(name: str) -> str:
+    """A file as an object of what it exports."""
+    text = _read(name)
+    exported = ", ".join(_EXPORT.findall(text))
+    return f"const {_variable(name)} = (() => {{\n{_linked(_EXPORT.sub('', text))}\nreturn {{ {exported} }}\n}})()"
+
+
+def _linked(text: str) -> str:
+    """With each import taken from the object of that file."""
+    return _IMPORT.sub(lambda found: f"const {found[1]} = {_variable(found[2])}\n", text)
+
+
+def _variable(name: str) -> str:
+    return f"file_{name.removesuffix('.js')}"
 
 
 def _in_order(name: str, before: list[str]) -> list[str]:
     """``before``, then what ``name`` imports and is not there yet, then ``name``."""
-    for needed in _IMPORT.findall(_read(name)):
+    for _, needed in _IMPORT.findall(_read(name)):
         if needed not in before:
             before = _in_order(needed, before)
     return [*before, name]

@@ -1,26 +1,41 @@
 /**
- * Every head's attention on one drawing surface: an overview of thumbnails, and one head large.
+ * Every head's attention: an overview of thumbnails, and what is chosen of it as a heatmap, arcs, shaded tokens or a layer.
  *
  * mountAttention(element, bytes) knows no host: Streamlit, a notebook cell and a saved HTML file give it an element and the
- * bytes of payload.py. Text is data here: it goes to canvases and to textContent, never into HTML.
+ * bytes of payload.py. Text is data here: it goes to canvases and to textContent, never into HTML. All switches happen
+ * here; the host is asked only for weights of heads that are too large to be sent all at once.
  */
 
-import { makeRamp, stepOf } from "./colours.js"
+import { Arcs } from "./arcs.js"
+import { Chosen, sameHead, VIEWS } from "./chosen.js"
+import { rounded } from "./codes.js"
+import { makeRamp } from "./colours.js"
+import { HeadGrid } from "./grid.js"
+import { Heatmap } from "./heatmap.js"
+import { Help } from "./help.js"
 import { lookOf } from "./look.js"
-import { matrixLayout, paintMatrix } from "./matrix.js"
-import { overviewLayout, paintLegend, paintOverview } from "./overview.js"
-import { clamp, fill, focusQuietly, part } from "./parts.js"
+import { ordered } from "./order.js"
+import { gridLayout, layerLayout, paintLegend } from "./overview.js"
+import { fill, part } from "./parts.js"
 import { readPayload } from "./payload.js"
+import { Readout } from "./readout.js"
+import { Said, spell } from "./said.js"
+import { Shown } from "./shown.js"
+import { Thumbs } from "./thumbs.js"
+import { Tokens } from "./tokens.js"
+import { Toolbar } from "./toolbar.js"
 
-const LARGEST_CELL = 78
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
+const SETTLED = 250 // milliseconds without another choice until the host hears of it
+const IN_ONE_ROW = 6 // thumbnails of an order of their own
 
 /**
  * @param {HTMLElement} element is filled
  * @param {Uint8Array} bytes what payload.py packed
- * @param {{onNeed?: (focus: {stack: string, layer: number, head: number}) => void}} host onNeed is called when the
- *   head in focus has no exact weights in these bytes; the host answers with update(bytes)
- * @returns {{update: (bytes: Uint8Array) => void, destroy: () => void}}
+ * @param {{onNeed?: (names: string[]) => void, onSelect?: (selection: object) => void}} host onNeed is called when
+ *   heads in focus have no exact weights here and none are on their way: update(bytes) brings them; onSelect when the
+ *   visitor has chosen something else
+ * @returns {{update: (bytes: Uint8Array) => void, destroy: () => void, lang: string}}
  */
 export function mountAttention(element, bytes, host = {}) {
   const view = new AttentionView(element, host)
@@ -28,26 +43,16 @@ export function mountAttention(element, bytes, host = {}) {
   return view
 }
 
-/** Four digits that count, however small the weight; 0 is exactly 0, as behind a mask. */
-function spell(weight) {
-  if (weight === 0) return "0"
-  return weight < 0.001 ? weight.toExponential(3) : weight.toFixed(4)
-}
-
-/** Inside a cell there is room for two digits; a weight that would read .00 is left out. */
-function spellShort(weight) {
-  return weight < 0.005 ? "" : weight.toFixed(2).replace(/^0/, "")
-}
-
 class AttentionView {
   constructor(element, host) {
     this.host = host
     this.data = null
-    this.stack = null
-    this.head = { layer: 0, head: 0 } // the head in focus
+    this.state = new Chosen()
+    this.shown = new Shown(this.state)
+    this.said = new Said(this.state, this.shown)
+    this.thumbs = new Thumbs()
     this.hoveredHead = null
-    this.cell = null // the cell under the pointer, or the locked one
-    this.locked = false
+    this.hoveredCell = null // while a token is locked: the cell that it and the one under the pointer make
     this.build(element)
     this.listen()
   }
@@ -55,35 +60,46 @@ class AttentionView {
   build(element) {
     const root = part(element, "div", "root")
     const body = part(root, "div", "body")
-    this.parts = { root, bar: part(body, "div", "bar", { role: "group" }) }
-    this.parts.overview = part(part(body, "div", "overview"), "canvas", "thumbs", { tabindex: "0", role: "application" })
-    const readout = part(body, "div", "readout", { role: "status", "aria-live": "polite" })
-    this.parts.weight = part(readout, "div", "weight")
-    this.parts.place = part(readout, "div", "place")
-    this.parts.sentence = part(readout, "div", "sentence")
-    this.parts.headBox = part(body, "div", "head")
-    this.parts.head = part(this.parts.headBox, "canvas", "large", { tabindex: "0", role: "application" })
-    this.parts.tokens = part(body, "div", "tokens")
-    const foot = part(body, "div", "foot")
+    const places = { stacks: part(body, "div", "bar"), views: part(body, "div", "viewbar") }
+    const left = part(body, "div", "left")
+    places.order = part(left, "div", "orderbar")
+    const hover = (place) => this.hoverHead(place)
+    this.overview = new HeadGrid(left, "thumbs", { hover, choose: (place, add) => this.chooseHead(place, add) })
+    this.readout = new Readout(left)
+    const tokens = part(left, "div", "tokens")
+    const foot = part(left, "div", "foot")
+    const right = part(body, "div", "right")
+    places.tools = part(right, "div", "tools")
+    const stage = part(right, "div", "stage")
+    this.parts = { root, tokens, stage }
     this.parts.legend = part(foot, "canvas", "legend", { role: "img" })
     this.parts.hint = part(foot, "div", "hint")
+    this.buildViews(stage, hover)
+    this.help = new Help(root, () => this.help.show(false))
+    this.toolbar = new Toolbar(places, {
+      set: (change) => this.set(change),
+      stack: (name) => this.chooseStack(name),
+      zoom: (direction) => this.views.heatmap.zoom(direction),
+      help: () => this.help.show(!this.help.open),
+    })
+  }
+
+  buildViews(stage, hover) {
+    const cells = { hover: (cell) => this.hoverCell(cell), lock: (cell, add) => this.lock(cell, add) }
+    const choose = (place, add) => {
+      if (!add) this.state.view = "heatmap"
+      this.chooseHead(place, add)
+    }
+    this.views = {
+      heatmap: new Heatmap(stage, { ...cells, zoomed: () => this.mark() }),
+      arcs: new Arcs(stage, cells),
+      tokens: new Tokens(stage, cells),
+      layer: new HeadGrid(stage, "layer", { hover, choose }),
+    }
   }
 
   listen() {
-    const { root, overview, head } = this.parts
-    overview.onpointermove = (event) => this.hoverHead(this.overviewLayout.at(event.offsetX, event.offsetY))
-    overview.onpointerleave = () => this.hoverHead(null)
-    overview.onclick = (event) => {
-      const place = this.overviewLayout.at(event.offsetX, event.offsetY)
-      focusQuietly(overview)
-      if (place) this.show(place)
-    }
-    head.onpointermove = (event) => this.hoverCell(this.cellUnder(event))
-    head.onpointerleave = () => this.hoverCell(null)
-    head.onclick = (event) => {
-      focusQuietly(head)
-      this.lock(this.cellUnder(event))
-    }
+    const { root } = this.parts
     root.onkeydown = (event) => this.key(event)
     this.resizes = new ResizeObserver(() => this.resized())
     this.resizes.observe(root)
@@ -93,6 +109,7 @@ class AttentionView {
   }
 
   destroy() {
+    clearTimeout(this.telling)
     this.resizes.disconnect()
     window.removeEventListener("resize", this.onWindow)
     this.parts.root.remove()
@@ -100,140 +117,174 @@ class AttentionView {
 
   /** The language of the words on the picture. */
   get lang() {
-    return this.data.text.lang
+    return this.data?.text.lang
   }
 
-  // What is shown
+  // What is here
 
   update(bytes) {
     const data = readPayload(bytes)
-    if (this.data?.revision !== data.revision) this.take(data)
-    this.paint()
-    this.askIfMissing()
+    if (!data.stacks) this.early = data
+    else if (this.data?.revision !== data.revision) this.take(data)
+    if (this.early && this.early.trace === this.data?.trace) this.receive(this.early)
+    if (this.data) this.refresh()
   }
 
   take(data) {
+    const { state } = this
+    const first = !this.data
     const sameTrace = this.data?.trace === data.trace
+    if (sameTrace) for (const [name, codes] of this.data.weights.codes) data.weights.codes.set(name, codes)
     this.data = data
-    this.stack = data.stacks.find((stack) => stack.name === this.stack?.name) ?? data.stacks[0]
-    this.keepHeadInRange()
-    if (!sameTrace) this.free()
-    this.parts.root.lang = data.text.lang
-    this.writeBar()
-    this.writeTokens()
-    this.parts.hint.textContent = data.text.hint
-    this.parts.legend.setAttribute("aria-label", data.text.legend)
-    this.parts.overview.setAttribute("aria-label", data.text.overview)
+    this.shown.take(data)
+    this.thumbs.clear()
+    if (!sameTrace) state.free()
+    if (first) state.restore(data.start ?? {}, data.stacks)
+    if (!this.shown.stack) state.stack = data.stacks[0].name
+    state.keepInRange(this.shown.stack.shape)
+    this.write()
   }
 
-  keepHeadInRange() {
-    const [nLayers, nHeads] = this.stack.shape
-    this.head = { layer: clamp(this.head.layer, nLayers), head: clamp(this.head.head, nHeads) }
+  /** Exact weights that came in a message of their own, perhaps earlier than their picture. */
+  receive({ chunks, values, numbers }) {
+    this.early = null
+    this.data.weights.add(chunks, numbers)
+    for (const stack of this.data.stacks) stack.values ??= values?.[stack.name] ?? null
   }
 
-  choose(stack) {
-    this.stack = stack
-    this.keepHeadInRange()
-    this.free()
-    this.writeBar()
-    this.paint()
-    this.askIfMissing()
+  /** Ask the host for weights that are not here and not on their way. */
+  need() {
+    const missing = this.shown.names().filter((name) => !this.data.weights.has(name))
+    if (missing.length && !this.data.resident) this.host.onNeed?.(missing)
   }
 
-  show(place) {
-    this.head = place
-    this.paint()
-    this.askIfMissing()
+  // What is chosen
+
+  set(change) {
+    if (change.order) this.state.anchor = this.state.focus
+    if ("merging" in change || "hiding" in change) this.state.free() // rows and columns are others now
+    Object.assign(this.state, change)
+    this.refresh()
+    this.tell()
   }
 
-  askIfMissing() {
-    const { layer, head } = this.head
-    if (this.stack.weightsOf(layer, head)) return
-    this.host.onNeed?.({ stack: this.stack.name, layer, head })
+  chooseStack(name) {
+    this.state.chooseStack(this.data.stacks.find((stack) => stack.name === name))
+    this.set(this.shown.orders().includes(this.state.order) ? {} : { order: "place" })
+  }
+
+  chooseHead(place, add = false) {
+    this.state.chooseHead(place, add)
+    this.set({})
   }
 
   hoverHead(place) {
-    const { hoveredHead } = this
-    if (hoveredHead?.layer === place?.layer && hoveredHead?.head === place?.head) return
+    if (sameHead(this.hoveredHead, place)) return
     this.hoveredHead = place
     this.paintOverview()
-    this.write()
-  }
-
-  cellUnder(event) {
-    const cell = this.headLayout.at(event.offsetX, event.offsetY)
-    return cell && { query: cell.row, key: cell.column }
+    if (this.state.view === "layer") this.paintStage()
+    this.say()
   }
 
   hoverCell(cell) {
-    if (this.locked || (this.cell?.query === cell?.query && this.cell?.key === cell?.key)) return
-    this.cell = cell
-    this.paintHead()
-    this.write()
+    if (this.state.half) {
+      this.hoveredCell = cell?.row !== null && cell?.column !== null ? cell : null
+      this.say()
+    } else if (this.state.hover(cell)) this.point()
   }
 
-  /** A click on the locked cell, or beside all cells, frees it again. */
-  lock(cell) {
-    const again = this.locked && cell && cell.query === this.cell.query && cell.key === this.cell.key
-    if (again || !cell) this.free()
-    else {
-      this.cell = cell
-      this.locked = true
-    }
-    this.paintHead()
-    this.write()
-  }
-
-  free() {
-    this.locked = false
-    this.cell = null
+  lock(cell, add = false) {
+    this.hoveredCell = null
+    this.state.lock(cell, add)
+    this.point()
+    this.tell()
   }
 
   key(event) {
-    const { layer, head } = this.head
-    if (event.key === "Escape" && this.cell) {
-      this.free()
-      this.paintHead()
-      this.write()
-    } else if (event.key in MOVES && event.target instanceof HTMLCanvasElement) {
-      const [down, right] = MOVES[event.key]
-      if (event.shiftKey) this.moveCell(down, right)
-      else {
-        const [nLayers, nHeads] = this.stack.shape
-        this.show({ layer: clamp(layer + down, nLayers), head: clamp(head + right, nHeads) })
-      }
-    } else return
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("select, input")) return
+    const act = event.key in MOVES ? this.arrow(event) : this.actions()[event.key]
+    if (!act) return
+    act()
     event.preventDefault()
     event.stopPropagation()
   }
 
-  /** By keyboard a cell is locked at once: there is no pointer to hold it. */
+  arrow(event) {
+    if (!(event.target instanceof HTMLCanvasElement) && this.state.view !== "tokens") return null
+    const [down, right] = MOVES[event.key]
+    if (event.shiftKey) return () => this.moveCell(down, right)
+    return () => {
+      const place = this.overview.neighbour(this.state.focus, down, right)
+      if (place) this.chooseHead(place)
+    }
+  }
+
   moveCell(down, right) {
-    const [, , nQueries, nKeys] = this.stack.shape
-    const { query, key } = this.cell ?? { query: -down, key: -right }
-    this.locked = true
-    this.cell = { query: clamp(query + down, nQueries), key: clamp(key + right, nKeys) }
-    this.paintHead()
-    this.write()
+    const { rows, columns } = this.shown.labels()
+    const cell = this.state.moveCell(down, right, rows.length, columns.length)
+    if (this.state.view === "heatmap") this.views.heatmap.reveal(cell)
+    this.point()
+    this.tell()
+  }
+
+  actions() {
+    const { state, views, shown } = this
+    const next = (all, now) => all[(all.indexOf(now) + 1) % all.length]
+    const zoom = (direction) => (state.view === "heatmap" ? () => views.heatmap.zoom(direction) : null)
+    return {
+      Escape: this.help.open || state.cells.length || state.heads.length > 1 ? () => this.escape() : null,
+      "?": () => this.help.show(!this.help.open),
+      v: () => this.set({ view: next(VIEWS, state.view) }),
+      s: () => this.chooseStack(next(this.data.stacks.map(({ name }) => name), state.stack)),
+      l: () => {
+        state.chooseLayer(shown.stack.shape[1])
+        this.set({})
+      },
+      m: () => this.set({ combine: next(["one", "mean", "max"], state.combine) }),
+      w: () => this.set({ merging: !state.merging }),
+      x: () => this.set({ hiding: !state.hiding }),
+      o: () => this.set({ order: next(shown.orders(), state.order) }),
+      ...{ "+": zoom(1), "=": zoom(1), "-": zoom(-1), 0: zoom(0) },
+    }
+  }
+
+  escape() {
+    if (this.help.open) this.help.show(false)
+    else if (this.state.cells.length) this.lock(null)
+    else this.chooseHead(this.state.focus)
+  }
+
+  /** Tell the host, once the visitor has settled. */
+  tell() {
+    clearTimeout(this.telling)
+    this.telling = setTimeout(() => {
+      const selection = this.selection()
+      const name = JSON.stringify(selection)
+      if (name !== this.told) this.host.onSelect?.(selection)
+      this.told = name
+    }, SETTLED)
+  }
+
+  /** In tokens, not in words or rows that happen to be shown. */
+  selection() {
+    const { stack, focus, view, cells, locked } = this.state
+    const { rows, columns } = this.shown.groups()
+    const { row, column } = (locked && cells.at(-1)) || {}
+    return { stack, ...focus, view, query: rows[row]?.[0] ?? null, key: columns[column]?.[0] ?? null }
   }
 
   // What is written
 
-  writeBar() {
-    const { bar } = this.parts
-    bar.setAttribute("aria-label", this.data.text.stacks)
-    bar.replaceChildren()
-    for (const stack of this.data.stacks) {
-      const chosen = stack === this.stack
-      const button = part(bar, "button", "stack", { type: "button", "aria-pressed": String(chosen) })
-      button.dataset.stack = stack.name
-      button.textContent = stack.label
-      button.title = stack.about
-      button.onclick = () => {
-        this.choose(stack)
-        focusQuietly(bar.children[this.data.stacks.indexOf(stack)])
-      }
-    }
+  write() {
+    const { data, parts } = this
+    parts.root.lang = data.text.lang
+    this.toolbar.write(data)
+    this.help.write(data.text.help, data.keys)
+    this.writeTokens()
+    parts.hint.textContent = data.text.hint
+    parts.legend.setAttribute("aria-label", data.text.legend)
+    this.overview.canvas.setAttribute("aria-label", data.text.overview)
+    this.views.layer.canvas.setAttribute("aria-label", data.text.view_layer_about)
   }
 
   writeTokens() {
@@ -245,57 +296,58 @@ class AttentionView {
       this.data.tokens[side].forEach((token, i) => {
         const chip = part(line, "bdi", this.data.special[side][i] ? "token vf-special" : "token")
         chip.textContent = token
-        chip.dataset.side = side
-        chip.dataset.place = i
+        Object.assign(chip.dataset, { side, place: i })
       })
     }
   }
 
-  write() {
-    const { text } = this.data
-    const { root, place, weight, sentence } = this.parts
-    const [layer, head] = [this.head.layer + 1, this.head.head + 1]
-    const spot = fill(text.place, { layer, head })
-    const other = ({ layer, head }) => layer !== this.head.layer || head !== this.head.head
-    const hovered = this.hoveredHead && other(this.hoveredHead) ? this.hoveredHead : null
-    place.textContent = hovered ? fill(text.place, { layer: hovered.layer + 1, head: hovered.head + 1 }) : spot
-    Object.assign(root.dataset, { stack: this.stack.name, layer: this.head.layer, head: this.head.head })
-    root.dataset.locked = String(this.locked)
-    this.parts.head.setAttribute("aria-label", fill(text.head, { layer, head, stack: this.stack.label }))
-    this.markTokens()
-    if (!this.cell) {
-      for (const name of ["query", "key", "weight"]) delete root.dataset[name]
-      weight.textContent = ""
-      sentence.textContent = hovered ? text.click : text.hover
-      return
-    }
-    const { query, key } = this.cell
-    const value = this.weightAt(query, key)
-    Object.assign(root.dataset, { query, key, weight: value ?? "" })
-    weight.textContent = value === null ? "…" : spell(value)
-    sentence.textContent = fill(text.reads, { query: this.name("rows", query), key: this.name("columns", key) })
-    if (this.locked) sentence.textContent += ` · ${text.locked}`
+  /** The controls, and what stands on the root for whoever looks at the page from outside. */
+  mark() {
+    const { state, shown, data } = this
+    const mass = shown.hidden()
+    const hidden = mass === null ? "" : fill(data.text.hidden, { mass: mass.toFixed(2) })
+    const zoomed = state.view === "heatmap" && this.views.heatmap.zoomed
+    this.toolbar.mark(state, { orders: shown.orders(), hidden, zoomed })
+    const exact = shown.names().every((name) => data.weights.has(name))
+    const { view, order, combine } = state
+    Object.assign(this.parts.root.dataset, { view, order, combine, exact, hidden: mass ?? 0 })
   }
 
-  weightAt(query, key) {
-    const weights = this.stack.weightsOf(this.head.layer, this.head.head)
-    return weights ? weights[query * this.stack.shape[3] + key] : null
+  say() {
+    const { state, said, data } = this
+    const { root } = this.parts
+    const { stack, focus, locked } = state
+    const other = this.hoveredHead && !sameHead(this.hoveredHead, focus) ? this.hoveredHead : null
+    Object.assign(root.dataset, { stack, layer: focus.layer, head: focus.head, locked })
+    const names = { layer: focus.layer + 1, head: focus.head + 1, stack: this.shown.stack.label }
+    for (const name of ["heatmap", "arcs"]) this.views[name].canvas.setAttribute("aria-label", fill(data.text.head, names))
+    this.readout.mark(said.badges(other ?? focus))
+    const cell = this.hoveredCell ?? state.cells.at(-1)
+    const lines = cell ? said.lines(cell) : [other ? data.text.click : data.text.hover]
+    this.readout.say(other ? said.place(other) : said.spot(), this.sayWeight(cell), lines)
+    this.markTokens(cell)
   }
 
-  /** A token with its place, the one predicted there too; isolated, so that no token turns the sentence around. */
-  name(axis, i) {
-    const { tokens } = this.data
-    const token = `\u2068${tokens[this.stack[axis]][i]}\u2069 (${i + 1})`
-    return axis === "rows" && this.stack.predicts ? `${token} → \u2068${tokens[this.stack.predicts][i]}\u2069` : token
+  /** The exact weight, where a cell is meant. */
+  sayWeight(cell) {
+    const { dataset } = this.parts.root
+    for (const name of ["query", "key", "weight"]) delete dataset[name]
+    if (!cell || cell.row === null || cell.column === null) return ""
+    const { rows, columns } = this.shown.groups()
+    const weight = this.shown.weight(cell)
+    Object.assign(dataset, { query: rows[cell.row][0], key: columns[cell.column][0] })
+    dataset.weight = weight === null ? "" : rounded(weight)
+    return spell(weight)
   }
 
-  markTokens() {
+  markTokens(cell) {
+    const { rows, columns } = this.shown.groups()
+    const [reads, read] = [rows[cell?.row] ?? [], columns[cell?.column] ?? []]
+    const { stack } = this.shown
     for (const chip of this.parts.tokens.querySelectorAll(".vf-token")) {
       const { side, place } = chip.dataset
-      const read = this.cell && side === this.stack.columns && Number(place) === this.cell.key
-      const reads = this.cell && side === this.stack.rows && Number(place) === this.cell.query
-      chip.classList.toggle("vf-read", Boolean(read))
-      chip.classList.toggle("vf-reads", Boolean(reads))
+      chip.classList.toggle("vf-read", side === stack.columns && read.includes(Number(place)))
+      chip.classList.toggle("vf-reads", side === stack.rows && reads.includes(Number(place)))
     }
   }
 
@@ -303,67 +355,90 @@ class AttentionView {
 
   resized() {
     const { clientWidth } = this.parts.root
-    const seen = `${clientWidth} ${window.innerHeight} ${window.devicePixelRatio}`
-    if (!this.data || !clientWidth || seen === this.seen) return
+    if (!this.data || !clientWidth || this.windowSeen() === this.seen) return
     this.paint()
   }
 
+  windowSeen() {
+    return `${this.parts.root.clientWidth} ${window.innerHeight} ${window.devicePixelRatio}`
+  }
+
+  refresh() {
+    this.paint()
+    this.need()
+  }
+
   paint() {
-    const { root } = this.parts
-    this.seen = `${root.clientWidth} ${window.innerHeight} ${window.devicePixelRatio}`
+    this.seen = this.windowSeen()
     this.readLook()
     this.paintOverview()
-    this.paintHead()
-    paintLegend(this.parts.legend, this.look)
-    this.write()
-    root.dataset.painted = this.data.revision
+    this.paintStage()
+    this.mark()
+    this.say()
+    this.parts.root.dataset.painted = this.data.revision
   }
 
   readLook() {
     const look = lookOf(this.parts.root)
-    if (this.look?.dark !== look.dark) this.ramp = makeRamp(this.data.ramp[look.dark ? "dark" : "light"])
-    this.look = { ...look, ramp: this.ramp }
+    const theme = look.dark ? "dark" : "light"
+    const turned = this.look?.dark !== look.dark
+    if (turned) this.ramp = makeRamp(this.data.ramp[theme])
+    this.look = { ...look, ramp: this.ramp, colours: this.data.colours[theme] }
+    if (turned) paintLegend(this.parts.legend, this.look)
   }
 
   paintOverview() {
-    const { overview } = this.parts
-    const layout = overviewLayout(this.stack, overview.parentElement.clientWidth)
-    this.overviewLayout = layout
-    paintOverview(overview, this.stack, layout, this.look, this.head, this.hoveredHead)
-    Object.assign(overview.dataset, { left: layout.left, top: layout.top, step: layout.step, size: layout.size })
+    const { order, anchor } = this.state
+    const cells = ordered(this.shown.stack, order, anchor)
+    const captions = order !== "place"
+    const columns = captions ? Math.max(IN_ONE_ROW, Math.ceil(Math.sqrt(cells.length))) : this.shown.stack.shape[1]
+    const width = this.overview.element.clientWidth
+    this.overview.show(gridLayout(cells, { width, columns, captions }), this.gridScene())
   }
 
-  paintHead() {
-    const { head, headBox } = this.parts
-    const tallest = Math.max(340, Math.min(860, window.innerHeight * 0.66))
-    const room = { font: this.look.font, width: headBox.clientWidth, tallest, largest: LARGEST_CELL, aspect: 1.5 }
-    const layout = matrixLayout(head, this.side("rows"), this.side("columns"), room)
-    this.headLayout = layout
-    const cell = this.cell && { row: this.cell.query, column: this.cell.key }
-    paintMatrix(head, this.matrix(), layout, this.look, { cell, locked: this.locked })
-    const { left, top, cellWidth, cellHeight } = layout
-    Object.assign(head.dataset, { left, top, cellWidth, cellHeight })
+  gridScene() {
+    const { focus, heads } = this.state
+    const thumb = (place) => {
+      const { name, make } = this.shown.thumb(place)
+      return this.thumbs.of(name, this.ramp, make)
+    }
+    return { look: this.look, thumb, focus, heads, hovered: this.hoveredHead }
   }
 
-  /** What the head in focus shows: its exact weights, else its (coarser) thumbnail. */
-  matrix() {
-    const { layer, head } = this.head
-    const [, , rows, columns] = this.stack.shape
-    const numbers = this.stack.weightsOf(layer, head)
-    const same = { ramp: this.ramp, numbers, spell: spellShort }
-    if (numbers) return { ...same, steps: Uint8Array.from(numbers, stepOf), rows, columns }
-    return { ...same, steps: this.stack.thumbOf(layer, head), rows: this.stack.thumb[0], columns: this.stack.thumb[1] }
+  paintStage() {
+    const { view, focus } = this.state
+    for (const [name, { element }] of Object.entries(this.views)) element.hidden = name !== view
+    const room = { width: this.parts.stage.clientWidth, tallest: Math.max(340, Math.min(860, window.innerHeight * 0.66)) }
+    if (view === "layer") {
+      const cells = ordered(this.shown.stack, "place").filter(({ layer }) => layer === focus.layer)
+      this.views.layer.show(layerLayout(cells, room), this.gridScene())
+    } else this.views[view].show(this.scene(room))
   }
 
-  side(axis) {
-    const side = this.stack[axis]
-    const next = axis === "rows" && this.stack.predicts ? this.data.tokens[this.stack.predicts] : null
-    const labels = this.data.tokens[side].map((text, i) => ({
-      text,
-      after: next ? next[i] : "",
-      place: String(i + 1),
-      special: Boolean(this.data.special[side][i]),
-    }))
-    return { labels, title: this.data.text[axis], numeric: false }
+  /** What a view of cells is given: the matrix (null while its weights are not here), its labels, the cells in focus. */
+  scene(room) {
+    const { shown, look, data } = this
+    const { focus, view, cells, locked } = this.state
+    const [rows, columns] = shown.stack.thumb
+    const colour = (place) => (place === null ? look.accent : look.colours[place % look.colours.length])
+    return {
+      matrix: view === "arcs" ? null : shown.matrix(),
+      thumb: { steps: shown.stack.thumbOf(focus.layer, focus.head), rows, columns },
+      series: view === "arcs" ? shown.series().map((one) => ({ ...one, colour: colour(one.place) })) : [],
+      labels: shown.labels(),
+      titles: { rows: data.text.rows, columns: data.text.columns },
+      ...{ look, cells, locked, room, hint: data.text.hover },
+    }
+  }
+
+  /** Only what the pointer is on has changed. */
+  point() {
+    const { view, cells, locked } = this.state
+    const shown = this.views[view]
+    if (view === "heatmap" && shown.scene) {
+      Object.assign(shown.scene, { cells, locked })
+      shown.point()
+    } else if (view !== "layer") this.paintStage()
+    this.say()
   }
 }

@@ -1,13 +1,15 @@
 """The canvas in a Streamlit page."""
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
 from visformer.canvas.assets import script, stylesheet
+from visformer.canvas.frame import addressed
 from visformer.canvas.panels import Click, click_from, pack_panels
-from visformer.canvas.payload import focus_from, pack
+from visformer.canvas.payload import pack, pack_rest, wanted_from
 from visformer.panel import Panel
 from visformer.trace import Trace
 
@@ -16,23 +18,49 @@ _ATTENTION = st.components.v2.component(
     "visformer_attention", html=_HTML, css=stylesheet(), js=script("streamlit_attention.js")
 )
 _PANELS = st.components.v2.component("visformer_panels", html=_HTML, css=stylesheet(), js=script("streamlit_panels.js"))
+_FEED = st.components.v2.component("visformer_feed", js=script("streamlit_feed.js"))
+"""Brings a view its bytes. The view's own message stays the same, so that the browser gets its script only once."""
+
+_BREATH = 0.001
+"""Seconds in which Streamlit's own thread sends the picture, before this one goes on with what can wait."""
 
 
 @st.fragment
-def attention(trace: Trace, *, key: str, gettext: Callable[[str], str] = str, lang: str = "en") -> None:
+def attention(
+    trace: Trace,
+    *,
+    key: str,
+    gettext: Callable[[str], str] = str,
+    lang: str = "en",
+    start: Mapping[str, Any] | None = None,
+    on_select: Callable[[Any], None] | None = None,
+) -> None:
     """Every head of the Trace's attention.
 
-    Hovering, clicks and switches happen in the browser. Only where a sentence is so long that not all heads' exact
-    weights were sent does a head in focus come back here, and this fragment alone runs again.
+    Hovering, clicks and switches happen in the browser. Exact weights that do not fit into the first message follow in
+    one of their own; where a sentence is so long that not all are sent, those of a head in focus are asked for, and
+    this fragment alone runs again.
 
     Args:
         trace: what to draw.
         key: the component's key in the session state.
         gettext: translates the words on the picture.
         lang: the language that gettext speaks.
+        start: what is chosen at first, as :func:`visformer.canvas.selection.from_link` reads it.
+        on_select: called with what the visitor has chosen, as the browser sent it.
     """
-    focus = focus_from(st.session_state.get(key) or {})
-    _ATTENTION(data=pack(trace, gettext=gettext, lang=lang, focus=focus), key=key)
+
+    def selected() -> None:
+        if on_select is not None:
+            on_select((st.session_state.get(key) or {}).get("selection"))
+
+    _ATTENTION(data=key, key=key, on_selection_change=selected, on_wanted_change=lambda: None)
+    picture = pack(trace, gettext=gettext, lang=lang, start=start)
+    _FEED(data=addressed(key, picture), key=f"{key}_picture")
+    time.sleep(_BREATH)
+    rest = pack_rest(trace, wanted=wanted_from(st.session_state.get(key) or {}))
+    if rest is not None:
+        _FEED(data=addressed(key, rest), key=f"{key}_weights")
 
 
 def panels(
@@ -61,5 +89,6 @@ def panels(
         if click is not None and on_click is not None:
             on_click(click)
 
-    data = pack_panels(shown, gettext=gettext, lang=lang, stacked=stacked)
-    _PANELS(data=data, key=key, on_click_change=clicked)
+    _PANELS(data=key, key=key, on_click_change=clicked)
+    picture = pack_panels(shown, gettext=gettext, lang=lang, stacked=stacked)
+    _FEED(data=addressed(key, picture), key=f"{key}_picture")

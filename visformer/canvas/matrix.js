@@ -98,10 +98,7 @@ export function paintMatrix(canvas, matrix, layout, look, { cell, locked }) {
   paintTitles(context, layout, look)
   paintRowLabels(context, layout, look, cell)
   paintColumnLabels(context, layout, look, cell)
-  if (!cell) return
-  context.strokeStyle = locked ? look.accent : look.text
-  context.lineWidth = locked ? 3 : 2
-  context.strokeRect(left + cell.column * cellWidth, top + cell.row * cellHeight, cellWidth, cellHeight)
+  if (cell) paintCellFrame(context, layout, look, cell, locked)
 }
 
 function paintGrid(context, { left, top, cellWidth, cellHeight, matrixWidth, matrixHeight }, look) {
@@ -174,30 +171,49 @@ function paintLabel(context, look, { token, place, special }, strong, alignRight
   context.fillText(token, start, 0)
 }
 
-function paintRowLabels(context, { left, top, cellHeight, rowLabels, every }, look, cell) {
-  const write = (label, i, strong) => {
-    context.save()
-    context.translate(left - 8, top + (i + 0.5) * cellHeight)
-    paintLabel(context, look, label, strong, true)
-    context.restore()
-  }
-  rowLabels.forEach((label, i) => i % every.rows === 0 && write(label, i, false))
-  if (cell) write(rowLabels[cell.row], cell.row, true)
+function paintRowLabels(context, layout, look, cell) {
+  layout.rowLabels.forEach((_, i) => i % layout.every.rows === 0 && paintRowLabel(context, layout, look, i, false))
+  if (cell) paintRowLabel(context, layout, look, cell.row, true)
 }
 
-function paintColumnLabels(context, { left, top, cellWidth, flat, bare, columnLabels, every }, look, cell) {
-  if (bare) return
-  const write = (label, i, strong) => {
-    context.save()
-    const centre = left + (i + 0.5) * cellWidth
-    if (flat) context.translate(centre - label.width / 2, top - 10)
-    else {
-      context.translate(centre - 2, top - 6)
-      context.rotate(-SLANT)
-    }
-    paintLabel(context, look, label, strong, false)
-    context.restore()
+function paintRowLabel(context, { left, top, cellHeight, rowLabels }, look, i, strong) {
+  context.save()
+  context.translate(left - 8, top + (i + 0.5) * cellHeight)
+  paintLabel(context, look, rowLabels[i], strong, true)
+  context.restore()
+}
+
+function paintColumnLabels(context, layout, look, cell) {
+  if (layout.bare) return
+  const { columnLabels, every } = layout
+  columnLabels.forEach((_, i) => i % every.columns === 0 && paintColumnLabel(context, layout, look, i, false))
+  if (cell) paintColumnLabel(context, layout, look, cell.column, true)
+}
+
+function paintColumnLabel(context, { left, top, cellWidth, flat, columnLabels }, look, i, strong) {
+  const centre = left + (i + 0.5) * cellWidth
+  context.save()
+  if (flat) context.translate(centre - columnLabels[i].width / 2, top - 10)
+  else {
+    context.translate(centre - 2, top - 6)
+    context.rotate(-SLANT)
   }
-  columnLabels.forEach((label, i) => i % every.columns === 0 && write(label, i, false))
-  if (cell) write(columnLabels[cell.column], cell.column, true)
+  paintLabel(context, look, columnLabels[i], strong, false)
+  context.restore()
+}
+
+/** A cell in focus and its labels, on a matrix that is painted already (or a sheet above it). */
+export function paintCursor(context, layout, look, cell, locked) {
+  const { left, top, cellWidth, cellHeight } = layout
+  paintRowLabel(context, layout, look, cell.row, true)
+  if (!layout.bare) paintColumnLabel(context, layout, look, cell.column, true)
+  paintCellFrame(context, { left, top, cellWidth, cellHeight }, look, cell, locked)
+}
+
+function paintCellFrame(context, { left, top, cellWidth, cellHeight }, look, cell, locked) {
+  context.strokeStyle = locked ? look.accent : look.text
+  context.lineWidth = locked ? 3 : 2
+  const [x, y] = [left + cell.column * cellWidth, top + cell.row * cellHeight]
+  if (Math.min(cellWidth, cellHeight) >= 4) context.strokeRect(x, y, cellWidth, cellHeight)
+  else context.strokeRect(x + cellWidth / 2 - 3, y + cellHeight / 2 - 3, 6, 6) // a tiny cell stays to be seen
 }

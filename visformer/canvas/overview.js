@@ -1,69 +1,99 @@
 /** The overview of heads: where the thumbnails lie, and how they are drawn, with the scale. Nothing listens here. */
 
+import { sameHead } from "./chosen.js"
 import { cssColour } from "./colours.js"
-import { image, sizeCanvas } from "./surface.js"
+import { sizeCanvas } from "./surface.js"
 
 const GAP = 4 // between thumbnails
 const ROW_LABEL = 26 // left of the overview: the layer's number
 const COLUMN_LABEL = 18 // above it: the head's
+const CAPTION = 15 // under a thumbnail that has left its place: whose it is
 const LARGEST_THUMB = 72
+const LARGEST_LAYER = 260 // a layer's heads, where they have the whole stage
+const SMALLEST_SCORED = 46 // narrower captions have no room for a score
 
-/** A head's thumbnail as an image, made once per ramp: the pointer's way over the overview repaints it often. */
-function thumbImage(stack, layer, head, ramp) {
-  if (stack.images?.ramp !== ramp) stack.images = { ramp, made: new Map() }
-  const place = layer * stack.shape[1] + head
-  if (!stack.images.made.has(place)) {
-    stack.images.made.set(place, image(stack.thumbOf(layer, head), stack.thumb[0], stack.thumb[1], ramp))
-  }
-  return stack.images.made.get(place)
-}
-
-/** Where the thumbnails lie: a row for each layer, a column for each head. */
-export function overviewLayout(stack, width) {
-  const [nLayers, nHeads] = stack.shape
-  const size = Math.max(8, Math.min(LARGEST_THUMB, Math.floor((width - ROW_LABEL) / nHeads) - GAP))
+/**
+ * Where thumbnails lie: a row for each layer and a column for each head, or in another order with a caption each.
+ * @param {{layer: number, head: number, score: ?number}[]} cells in their order
+ * @param {{width: number, columns: number, captions: boolean, largest?: number}} room
+ */
+export function gridLayout(cells, { width, columns, captions, largest = LARGEST_THUMB }) {
+  const [left, top] = captions ? [0, 0] : [ROW_LABEL, COLUMN_LABEL]
+  const size = Math.max(8, Math.min(largest, Math.floor((width - left) / columns) - GAP))
   const step = size + GAP
+  const rise = step + (captions ? CAPTION : 0)
+  const rows = Math.ceil(cells.length / columns)
   return {
-    size,
-    step,
-    left: ROW_LABEL,
-    top: COLUMN_LABEL,
-    width: ROW_LABEL + nHeads * step,
-    height: COLUMN_LABEL + nLayers * step,
+    ...{ cells, columns, captions, size, step, rise, left, top },
+    width: left + columns * step,
+    height: top + rows * rise,
     /** The head under a point, or null. */
     at(x, y) {
-      const [head, layer] = [Math.floor((x - ROW_LABEL) / step), Math.floor((y - COLUMN_LABEL) / step)]
-      return head >= 0 && layer >= 0 && head < nHeads && layer < nLayers ? { layer, head } : null
+      const [column, row] = [Math.floor((x - left) / step), Math.floor((y - top) / rise)]
+      return column >= 0 && row >= 0 && column < columns ? (cells[row * columns + column] ?? null) : null
     },
   }
 }
 
-export function paintOverview(canvas, stack, layout, look, focus, hovered) {
+/** A layer's heads, as large as the stage lets them be. */
+export function layerLayout(cells, { width, height }) {
+  let best = null
+  for (let columns = 1; columns <= cells.length; columns++) {
+    const rows = Math.ceil(cells.length / columns)
+    const largest = Math.min(LARGEST_LAYER, Math.floor(height / rows) - GAP - CAPTION)
+    const layout = gridLayout(cells, { width, columns, captions: true, largest })
+    if (!best || layout.size > best.size) best = layout
+  }
+  return best
+}
+
+/**
+ * @param {{thumb: (place: object) => HTMLCanvasElement, focus: object, hovered: ?object, heads: object[],
+ *   }} scene heads: those shown together, in the colours of their arcs
+ */
+export function paintGrid(canvas, layout, look, { thumb, focus, hovered, heads }) {
   const context = sizeCanvas(canvas, layout.width, layout.height)
-  const [nLayers, nHeads] = stack.shape
-  context.font = `12px ${look.font}`
+  const { cells, columns, captions, size, left, top, step, rise } = layout
   context.textBaseline = "middle"
+  if (!captions) paintNumbers(context, layout, look, focus)
+  cells.forEach((place, i) => {
+    const [x, y] = [left + (i % columns) * step, top + Math.floor(i / columns) * rise]
+    const picture = thumb(place)
+    context.imageSmoothingEnabled = Math.max(picture.width, picture.height) > size
+    context.drawImage(picture, x, y, size, size)
+    const at = heads.findIndex((head) => sameHead(head, place))
+    const marked = sameHead(place, focus) || at >= 0
+    context.strokeStyle = heads.length > 1 && at >= 0 ? look.colours[at % look.colours.length] : look.accent
+    if (!marked) context.strokeStyle = sameHead(place, hovered) ? look.text : look.line
+    context.lineWidth = marked ? 2.5 : 1
+    const out = marked ? 1.25 : 0.5
+    context.strokeRect(x - out, y - out, size + 2 * out, size + 2 * out)
+    if (captions) paintCaption(context, place, x, y + size + CAPTION / 2 + 1, size, look, marked)
+  })
+}
+
+function paintNumbers(context, { cells, columns, size, left, top, step, rise }, look, focus) {
+  context.font = `12px ${look.font}`
   context.textAlign = "center"
-  for (let head = 0; head < nHeads; head++) {
+  for (let head = 0; head < columns; head++) {
     context.fillStyle = head === focus.head ? look.text : look.faint
-    context.fillText(String(head + 1), layout.left + head * layout.step + layout.size / 2, layout.top / 2)
+    context.fillText(String(head + 1), left + head * step + size / 2, top / 2)
   }
-  for (let layer = 0; layer < nLayers; layer++) {
-    const y = layout.top + layer * layout.step
+  for (let layer = 0; layer * columns < cells.length; layer++) {
     context.fillStyle = layer === focus.layer ? look.text : look.faint
-    context.fillText(String(layer + 1), layout.left / 2 - 2, y + layout.size / 2)
-    for (let head = 0; head < nHeads; head++) {
-      const x = layout.left + head * layout.step
-      context.imageSmoothingEnabled = Math.max(...stack.thumb) > layout.size
-      context.drawImage(thumbImage(stack, layer, head, look.ramp), x, y, layout.size, layout.size)
-      const chosen = layer === focus.layer && head === focus.head
-      const under = hovered && layer === hovered.layer && head === hovered.head
-      context.strokeStyle = chosen ? look.accent : under ? look.text : look.line
-      context.lineWidth = chosen ? 2.5 : 1
-      const out = chosen ? 1.25 : 0.5
-      context.strokeRect(x - out, y - out, layout.size + 2 * out, layout.size + 2 * out)
-    }
+    context.fillText(String(layer + 1), left / 2 - 2, top + layer * rise + size / 2)
   }
+}
+
+/** Layer · head, and the score that put it here. */
+function paintCaption(context, { layer, head, score }, x, y, size, look, strong) {
+  context.font = `11px ${look.font}`
+  context.fillStyle = strong ? look.text : look.faint
+  context.textAlign = "left"
+  context.fillText(`${layer + 1}·${head + 1}`, x, y)
+  if (score === null || score === undefined || size < SMALLEST_SCORED) return
+  context.textAlign = "right"
+  context.fillText(score.toFixed(2), x + size, y)
 }
 
 /** The scale: colours from weight 0 to weight 1, with ticks where the square root puts them. */

@@ -1,28 +1,38 @@
-/** Streamlit's side of a view: bytes come on every rerun; what the visitor asks for goes back as a value. */
+/** Streamlit's side of a view: bytes come through the post; what the visitor asks for goes back as a value. */
 
 import { guardText } from "./guard.js"
+import { close, open } from "./post.js"
 
 const views = new WeakMap()
 
 /**
- * The function that Streamlit calls on every rerun.
+ * The function that Streamlit calls when the component appears, and on reruns.
  * @param {(element: HTMLElement, bytes: Uint8Array, host: object) => object} mount
  * @param {(host: object, values: {setStateValue: Function, setTriggerValue: Function}) => void} connect gives the
  *   view's host its callbacks, anew each time
  */
 export function streamlitView(mount, connect) {
-  return ({ data, parentElement, setStateValue, setTriggerValue }) => {
+  return ({ data: name, parentElement, setStateValue, setTriggerValue }) => {
     guardText()
     const element = parentElement.querySelector(".vf-host")
-    if (!element || !data) return undefined
-    const host = views.get(element)?.host ?? {}
-    connect(host, { setStateValue, setTriggerValue })
-    if (views.has(element)) views.get(element).view.update(data)
-    else views.set(element, { host, view: mount(element, data, host) })
-    document.documentElement.lang = views.get(element).view.lang // for screen readers, and for the right Han glyphs
+    if (!element || !name) return undefined
+    const shown = views.get(element) ?? { host: {}, view: null }
+    connect(shown.host, { setStateValue, setTriggerValue })
+    if (!views.has(element)) {
+      views.set(element, shown)
+      open(name, element, (bytes) => take(shown, element, bytes, mount))
+    }
     return () => {
-      views.get(element)?.view.destroy()
+      close(name, element)
+      shown.view?.destroy()
       views.delete(element)
     }
   }
+}
+
+function take(shown, element, bytes, mount) {
+  if (shown.view) shown.view.update(bytes)
+  else shown.view = mount(element, bytes, shown.host)
+  const { lang } = shown.view
+  if (lang) document.documentElement.lang = lang // for screen readers, and for the right Han glyphs
 }

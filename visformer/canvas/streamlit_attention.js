@@ -1,8 +1,9 @@
-/** Attention in Streamlit: a head whose exact weights are not here is asked for by setting state. */
+/** Attention in Streamlit: weights that are not here are asked for, and what is chosen is told, by setting state. */
 
 import { mountAttention } from "./attention.js"
 import { streamlitView } from "./streamlit.js"
 
 export default streamlitView(mountAttention, (host, { setStateValue }) => {
-  host.onNeed = (focus) => setStateValue("focus", focus)
+  host.onNeed = (names) => setStateValue("wanted", names)
+  host.onSelect = (selection) => setStateValue("selection", selection)
 })

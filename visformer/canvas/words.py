@@ -41,22 +41,77 @@ _TEXT = {
     "rows": N_("reads (query)"),
     "columns": N_("is read (key)"),
     "reads": N_("{query} reads {key}"),
-    "hover": N_("Point at a cell to read its exact weight."),
-    "click": N_("Click to see this head large."),
+    "reads_most": N_("{token} reads most: {most}"),
+    "read_most": N_("{token} is read most by: {most}"),
+    "strong": N_("{token} {weight}"),
+    "hover": N_("Point at a cell or a token to read its exact weight."),
+    "click": N_("Click to see this head large, with Shift beside the others."),
     "locked": N_("locked, Escape frees it"),
-    "hint": N_(
-        "Each row sums to 1. Click a cell to lock it, Escape frees it. Arrow keys change head and layer, with Shift "
-        "the cell."
-    ),
+    "hint": N_("Each row sums to 1. Click to lock, Shift and click to add. Press ? for the keys."),
     "legend": N_("Colour scale from weight 0 to weight 1, on a square-root scale."),
+    "views": N_("How it is drawn"),
+    "view_heatmap": N_("Heatmap"),
+    "view_heatmap_about": N_("One head as a matrix: a row for each token that reads."),
+    "view_arcs": N_("Arcs"),
+    "view_arcs_about": N_("Lines from each token that reads to those it reads; Shift and click adds heads."),
+    "view_tokens": N_("Tokens"),
+    "view_tokens_about": N_("Choose a token: the others are shaded by how much it reads them, or they it."),
+    "view_layer": N_("One layer"),
+    "view_layer_about": N_("All heads of this layer, larger."),
+    "combine": N_("Heads"),
+    "combine_one": N_("this one"),
+    "combine_mean": N_("average"),
+    "combine_max": N_("maximum"),
+    "mean_of_layer": N_("Layer {layer} · average of its heads"),
+    "max_of_layer": N_("Layer {layer} · maximum of its heads"),
+    "mean_of_chosen": N_("Average of {n} chosen heads"),
+    "max_of_chosen": N_("Maximum of {n} chosen heads"),
+    "order": N_("Order"),
+    "order_place": N_("by layer and head"),
+    "order_similarity": N_("by similarity"),
+    "order_similarity_about": N_(
+        "Most like the head in focus first: the Bhattacharyya coefficient of the patterns as drawn in the thumbnails."
+    ),
+    "limit": N_("Show"),
+    "limit_none": N_("all weights"),
+    "limit_weight": N_("weights from"),
+    "limit_mass": N_("the strongest, up to"),
+    "merging": N_("whole words"),
+    "merging_about": N_("Sub-words as one word: the sum over what is read, the mean over what reads."),
+    "hiding": N_("hide special tokens"),
+    "hiding_about": N_("Leave out tokens that stand for no text; the mass that goes with them is named."),
+    "renormalising": N_("rows to 1 again"),
+    "renormalising_about": N_("Divide each row by what is left of it."),
+    "hidden": N_("mass hidden: {mass}"),
+    "hidden_row": N_("mass hidden in this row: {mass}"),
+    "zoom_in": N_("Nearer (Ctrl and wheel, or double-click)"),
+    "zoom_out": N_("Further"),
+    "zoom_whole": N_("The whole matrix"),
+    "help": N_("Keys"),
 }
+
+_KEYS = (
+    ("← → ↑ ↓", N_("another head or layer")),
+    ("Shift + ← → ↑ ↓", N_("another cell")),
+    ("s", N_("another attention: encoder, decoder, cross")),
+    ("v", N_("another view: heatmap, arcs, tokens, layer")),
+    ("m", N_("this head, the average, the maximum")),
+    ("l", N_("all heads of the layer together")),
+    ("o", N_("another order of the heads")),
+    ("w", N_("whole words or their parts")),
+    ("x", N_("with or without special tokens")),
+    ("+ − 0", N_("nearer, further, the whole matrix")),
+    ("Esc", N_("free what is locked")),
+    ("?", N_("show or hide this list")),
+)
 
 _SIDES = (("src", N_("Source")), ("tgt", N_("Target")))
 
 
 def words(trace: Trace, gettext: Callable[[str], str], lang: str) -> dict[str, Any]:
-    """The header's words: fixed texts, and a title for each token line."""
+    """The header's words: fixed texts, the keys, and a title for each token line."""
     return {
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
+        "keys": [(key, gettext(about)) for key, about in _KEYS],
         "sides": [{"side": side, "title": gettext(title)} for side, title in _SIDES if trace.tokens.get(side)],
     }

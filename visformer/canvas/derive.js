@@ -1,0 +1,119 @@
+/**
+ * From the weights of heads to the matrix that is shown: combined, merged, hidden, cut off. Pure functions of numbers;
+ * canvas/derive in the tests holds them against NumPy.
+ *
+ * A matrix is {values: Float32Array, rows: number[][], columns: number[][]}: row i shows the tokens rows[i].
+ */
+
+/** Elementwise mean or maximum of heads of one shape. */
+export function combine(heads, how) {
+  if (heads.length === 1) return heads[0]
+  const values = new Float32Array(heads[0].length)
+  for (const head of heads) {
+    if (how === "max") for (let i = 0; i < values.length; i++) values[i] = Math.max(values[i], head[i])
+    else for (let i = 0; i < values.length; i++) values[i] += head[i] / heads.length
+  }
+  return values
+}
+
+/** Tokens next to each other that belong to one word, as one group; without words each token is its own. */
+export function groupsOf(words, merge) {
+  const groups = []
+  words.forEach((word, i) => {
+    if (merge && i > 0 && word === words[i - 1]) groups.at(-1).push(i)
+    else groups.push([i])
+  })
+  return groups
+}
+
+/** Sub-words to words: the sum over keys, since a row stays a distribution, and the mean over queries. */
+export function merge(values, rows, columns, nColumns) {
+  const merged = new Float32Array(rows.length * columns.length)
+  rows.forEach((queries, r) => {
+    columns.forEach((keys, c) => {
+      let sum = 0
+      for (const query of queries) for (const key of keys) sum += values[query * nColumns + key]
+      merged[r * columns.length + c] = sum / queries.length
+    })
+  })
+  return merged
+}
+
+/**
+ * Leave special tokens out, on both sides.
+ * @returns {{matrix: object, hidden: Float32Array}} hidden: the mass of each row that went with the columns
+ */
+export function hide({ values, rows, columns }, hideRow, hideColumn, renormalise) {
+  const keptRows = rows.flatMap((group, i) => (hideRow(group) ? [] : [i]))
+  const keptColumns = columns.flatMap((group, i) => (hideColumn(group) ? [] : [i]))
+  const shown = new Float32Array(keptRows.length * keptColumns.length)
+  const hidden = new Float32Array(keptRows.length)
+  keptRows.forEach((row, r) => {
+    const at = row * columns.length
+    let all = 0
+    for (let c = 0; c < columns.length; c++) all += values[at + c]
+    let kept = 0
+    for (const column of keptColumns) kept += values[at + column]
+    const scale = renormalise && kept > 0 ? 1 / kept : 1
+    keptColumns.forEach((column, c) => {
+      shown[r * keptColumns.length + c] = values[at + column] * scale
+    })
+    hidden[r] = Math.max(0, all - kept)
+  })
+  const matrix = { values: shown, rows: keptRows.map((i) => rows[i]), columns: keptColumns.map((i) => columns[i]) }
+  return { matrix, hidden }
+}
+
+/**
+ * Which cells stay, and how much mass of each row goes.
+ * @param {{kind: "none" | "weight" | "mass", value: number}} limit weight: cells of at least this weight stay;
+ *   mass: of each row the fewest cells that hold this share of it
+ */
+export function threshold(values, nRows, nColumns, { kind, value }) {
+  const hidden = new Float32Array(nRows)
+  if (kind === "none") return { kept: null, hidden }
+  const kept = new Uint8Array(values.length)
+  for (let r = 0; r < nRows; r++) {
+    const row = values.subarray(r * nColumns, (r + 1) * nColumns)
+    const least = kind === "weight" ? value : leastOfTheFewest(row, value)
+    for (let c = 0; c < nColumns; c++) {
+      if (row[c] >= least && row[c] > 0) kept[r * nColumns + c] = 1
+      else hidden[r] += row[c]
+    }
+  }
+  return { kept, hidden }
+}
+
+/** The smallest weight among the fewest cells that together hold a share of the row; ties with it stay too. */
+function leastOfTheFewest(row, share) {
+  const sorted = Float32Array.from(row).sort() // ascending
+  let total = 0
+  for (const weight of sorted) total += weight
+  let sum = 0
+  let i = sorted.length
+  while (i > 0 && sum < share * total * (1 - 1e-6)) sum += sorted[--i]
+  return sorted[Math.min(i, sorted.length - 1)]
+}
+
+/** All of it, in the order in which the tools are named: combined heads, words, specials, threshold. */
+export function derive(heads, { nColumns, words, special }, { how, merging, hiding, renormalising, limit }) {
+  const [rows, columns] = [groupsOf(words.rows, merging), groupsOf(words.columns, merging)]
+  const combined = combine(heads, how)
+  let matrix = { values: merging ? merge(combined, rows, columns, nColumns) : combined, rows, columns }
+  let gone = new Float32Array(rows.length)
+  if (hiding) {
+    const all = (flags) => (group) => group.every((i) => flags[i])
+    const result = hide(matrix, all(special.rows), all(special.columns), renormalising)
+    matrix = result.matrix
+    gone = result.hidden
+  }
+  const { kept, hidden } = threshold(matrix.values, matrix.rows.length, matrix.columns.length, limit)
+  const scale = (r) => (hiding && renormalising ? 1 - gone[r] : 1) // back to the mass of the whole row
+  return { ...matrix, kept, hidden: hidden.map((mass, r) => gone[r] + mass * scale(r)) }
+}
+
+export function mean(numbers) {
+  let sum = 0
+  for (const number of numbers) sum += number
+  return numbers.length ? sum / numbers.length : 0
+}

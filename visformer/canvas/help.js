@@ -1,0 +1,32 @@
+/** The keys, listed over the picture. */
+
+import { part } from "./parts.js"
+
+export class Help {
+  constructor(parent, close) {
+    this.element = part(parent, "div", "help", { role: "dialog", tabindex: "-1" })
+    this.element.hidden = true
+    this.element.onclick = close
+  }
+
+  /** @param {[string, string][]} keys key and what it does */
+  write(title, keys) {
+    this.element.setAttribute("aria-label", title)
+    this.element.replaceChildren()
+    part(this.element, "div", "name").textContent = title
+    const list = part(this.element, "dl", "keys")
+    for (const [key, about] of keys) {
+      part(list, "dt", "key").textContent = key
+      part(list, "dd", "does").textContent = about
+    }
+  }
+
+  get open() {
+    return !this.element.hidden
+  }
+
+  show(open) {
+    this.element.hidden = !open
+    if (open) this.element.focus({ preventScroll: true })
+  }
+}

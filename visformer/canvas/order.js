@@ -1,0 +1,34 @@
+/** The order of the heads in the overview: by place, by a score, or by similarity to one of them. */
+
+/** @returns {{layer: number, head: number, score: ?number}[]} of all heads of a stack */
+export function ordered(stack, by, anchor) {
+  const [nLayers, nHeads] = stack.shape
+  const heads = []
+  for (let layer = 0; layer < nLayers; layer++) {
+    for (let head = 0; head < nHeads; head++) heads.push({ layer, head, score: scoreOf(stack, by, { layer, head }, anchor) })
+  }
+  if (by === "place") return heads
+  const direction = by === "entropy" ? 1 : -1 // the sharpest first, else the highest
+  return heads.sort((a, b) => direction * (a.score - b.score)) // a stable sort: equals stay in their places
+}
+
+function scoreOf(stack, by, place, anchor) {
+  if (by === "place") return null
+  if (by === "similarity") return similarity(thumb(stack, place), thumb(stack, anchor))
+  return stack.values?.[by]?.[place.layer][place.head] ?? 0
+}
+
+function thumb(stack, { layer, head }) {
+  return stack.thumbOf(layer, head)
+}
+
+/** The cosine of two thumbnails. They hold square roots of weights: the Bhattacharyya coefficient of the patterns. */
+export function similarity(a, b) {
+  let [ab, aa, bb] = [0, 0, 0]
+  for (let i = 0; i < a.length; i++) {
+    ab += a[i] * b[i]
+    aa += a[i] * a[i]
+    bb += b[i] * b[i]
+  }
+  return aa && bb ? ab / Math.sqrt(aa * bb) : 0
+}

@@ -1,0 +1,26 @@
+/**
+ * Where messages meet the views that they are for. In Streamlit a view is a component whose own message never changes,
+ * so that its script is sent once; what it shows comes with other components, earlier or later than itself.
+ */
+
+const POST = (globalThis[Symbol.for("visformer.post")] ??= { sent: new Map(), boxes: new Map() })
+
+/** The latest message of a sender, for the view of this name; null bytes: the sender is gone. */
+export function send(sender, to, bytes) {
+  if (!bytes) {
+    POST.sent.delete(sender)
+    return
+  }
+  POST.sent.set(sender, { to, bytes })
+  POST.boxes.get(to)?.take(bytes)
+}
+
+/** From now on this view takes the messages of its name, those that are there already first. */
+export function open(to, owner, take) {
+  POST.boxes.set(to, { owner, take })
+  for (const message of POST.sent.values()) if (message.to === to) take(message.bytes)
+}
+
+export function close(to, owner) {
+  if (POST.boxes.get(to)?.owner === owner) POST.boxes.delete(to)
+}

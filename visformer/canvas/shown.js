@@ -1,0 +1,142 @@
+/** What is shown of the data: the matrix of the chosen heads, its labels, and who is who. Nothing is drawn here. */
+
+import { derive, mean } from "./derive.js"
+import { stepsOf } from "./thumbs.js"
+
+const REMEMBERED = 200
+
+/** Reads the data and the view's state, and changes neither. */
+export class Shown {
+  constructor(state) {
+    this.state = state
+    this.memory = new Map()
+  }
+
+  /** Another Trace, or another language. */
+  take(data) {
+    this.data = data
+    this.memory.clear()
+  }
+
+  get stack() {
+    return this.data.stacks.find(({ name }) => name === this.state.stack)
+  }
+
+  /** Something that is the same until what its name says changes. */
+  remember(name, make) {
+    if (!this.memory.has(name)) {
+      if (this.memory.size > REMEMBERED) this.memory.delete(this.memory.keys().next().value)
+      this.memory.set(name, make())
+    }
+    return this.memory.get(name)
+  }
+
+  /** The weights that the picture needs, by name. */
+  names() {
+    const { stack, focus, heads, combine, view } = this.state
+    const name = ({ layer, head }) => `${stack}/${layer}/${head}`
+    if (combine === "one") return view === "arcs" ? heads.map(name) : [name(focus)]
+    if (heads.length > 1) return heads.map(name)
+    const [, nHeads] = this.stack.shape
+    const layer = Array.from({ length: nHeads }, (_, head) => name({ layer: focus.layer, head }))
+    return layer.every((one) => this.data.weights.has(one)) ? layer : [name({ layer: focus.layer, head: combine })]
+  }
+
+  options() {
+    const { combine, merging, hiding, renormalising, limit } = this.state
+    return { how: combine, merging, hiding, renormalising, limit }
+  }
+
+  sides() {
+    const { rows, columns } = this.stack
+    const of = (all) => ({ rows: all[rows], columns: all[columns] })
+    return { nColumns: this.stack.shape[3], words: of(this.data.words), special: of(this.data.special) }
+  }
+
+  /** The matrix of these heads; null while their weights are not here. */
+  derived(names) {
+    const name = `shown ${names.join(" ")} ${JSON.stringify(this.options())}`
+    const heads = names.map((one) => this.data.weights.of(one))
+    if (heads.some((head) => !head)) return null
+    return this.remember(name, () => derive(heads, this.sides(), this.options()))
+  }
+
+  /** Which tokens each row and each column stands for. */
+  groups() {
+    const { stack, merging, hiding } = this.state
+    return this.remember(`groups ${stack} ${merging} ${hiding}`, () => {
+      const [, , nQueries, nKeys] = this.stack.shape
+      const none = new Float32Array(nQueries * nKeys)
+      return derive([none], this.sides(), { ...this.options(), how: "one", limit: { kind: "none" } })
+    })
+  }
+
+  labels() {
+    const { stack, merging, hiding } = this.state
+    return this.remember(`labels ${stack} ${merging} ${hiding}`, () => {
+      const { rows, columns } = this.groups()
+      const side = (axis, groups) => groups.map((group) => this.label(axis, group))
+      return { rows: side("rows", rows), columns: side("columns", columns) }
+    })
+  }
+
+  label(axis, group) {
+    const side = this.stack[axis]
+    const text = (from) => group.map((i) => this.data.tokens[from][i]).join("")
+    return {
+      text: text(side),
+      after: axis === "rows" && this.stack.predicts ? text(this.stack.predicts) : "",
+      place: String(group[0] + 1),
+      special: group.every((i) => Boolean(this.data.special[side][i])),
+    }
+  }
+
+  /** For arcs: each chosen head by itself, or what they are combined to; place: among several. */
+  series() {
+    const { combine, heads } = this.state
+    const each = combine === "one" ? this.names().map((name) => [name]) : [this.names()]
+    const several = combine === "one" && heads.length > 1
+    return each.flatMap((names, i) => {
+      const shown = this.derived(names)
+      return shown ? [{ ...shown, place: several ? i : null }] : []
+    })
+  }
+
+  /** The matrix that words are about: the one drawn, or the first of several. */
+  matrix() {
+    return this.state.view === "arcs" ? (this.series()[0] ?? null) : this.derived(this.names())
+  }
+
+  /** The weight of a cell as shown; null where it is not here. */
+  weight({ row, column }) {
+    const matrix = this.matrix()
+    return matrix ? matrix.values[row * matrix.columns.length + column] : null
+  }
+
+  /** Mass that is not to be seen, mean over the rows; null where nothing is left out. */
+  hidden() {
+    const { hiding, limit } = this.state
+    const matrix = hiding || limit.kind !== "none" ? this.matrix() : null
+    return matrix && mean(matrix.hidden)
+  }
+
+  orders() {
+    const values = this.stack.values ?? {}
+    return ["place", "similarity", ...this.data.scores.map(({ name }) => name).filter((name) => name in values)]
+  }
+
+  /** Of a head alone, as it was sent; merged or without specials where its exact weights are here. */
+  thumb({ layer, head }) {
+    const { stack, merging, hiding, renormalising } = this.state
+    const name = `${stack}/${layer}/${head}`
+    const [rows, columns] = this.stack.thumb
+    const asSent = () => ({ steps: this.stack.thumbOf(layer, head), rows, columns })
+    if (!(merging || hiding) || !this.data.weights.has(name)) return { name, make: asSent }
+    const options = { ...this.options(), how: "one", limit: { kind: "none" } }
+    const make = () => {
+      const shown = derive([this.data.weights.of(name)], this.sides(), options)
+      return stepsOf(shown.values, shown.rows.length, shown.columns.length)
+    }
+    return { name: `${name} ${merging} ${hiding} ${renormalising}`, make }
+  }
+}
