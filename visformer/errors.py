@@ -68,7 +68,7 @@ class MissingTensor(VisformerError, KeyError):
 
 
 class BudgetError(VisformerError):
-    """A recording that would hold more bytes than allowed."""
+    """A recording or a picture that would hold more than allowed."""
 
 
 class EditError(VisformerError):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.adapters.own import Translator
+from visformer.analysis.heads import row_entropy, same_place
 from visformer.data import SPLIT_SEED, Pair, read_pairs, split_pairs
 from visformer.errors import N_, DataError
 from visformer.loading import load
@@ -191,7 +192,7 @@ def align(model: Translator, gold: Sequence[Aligned], *, to: str) -> AlignmentRe
     for layer, head in np.ndindex(layers, heads):
         tables = [_pool(p[layer, head], *span) for p, span in zip(patterns, spans, strict=True)]
         aer = alignment_error_rate([_argmax_links(table, to) for table in tables], gold)
-        entropy = float(np.mean(np.concatenate([_entropy(p[layer, head]) for p in patterns])))
+        entropy = float(np.mean(np.concatenate([row_entropy(p[layer, head]) for p in patterns])))
         found.append(HeadAlignment(layer, head, aer, entropy))
     return AlignmentReport(
         heads=tuple(sorted(found, key=lambda h: h.aer)),
@@ -227,14 +228,9 @@ def _argmax_links(table: NDArray[np.float64], to: str) -> Links:
     return frozenset((int(s), t) if to == "zh" else (t, int(s)) for t, s in enumerate(best))
 
 
-def _entropy(pattern: NDArray[np.float32]) -> NDArray[np.float64]:
-    p = np.maximum(pattern.astype(np.float64), 1e-30)
-    return np.asarray(-(p * np.log(p)).sum(axis=-1))
-
-
 def _diagonal(pair: Aligned, to: str) -> Links:
     n_tgt, n_src = (len(pair.zh), len(pair.en)) if to == "zh" else (len(pair.en), len(pair.zh))
-    links = [(t, min(n_src - 1, round(t * (n_src - 1) / max(1, n_tgt - 1)))) for t in range(n_tgt)]
+    links = enumerate(same_place(n_tgt, n_src).tolist())
     return frozenset((s, t) if to == "zh" else (t, s) for t, s in links)
 
 

@@ -148,10 +148,10 @@ class Trace:
             names=", ".join(self.tensors) or "-",
         )
 
-    def stack(
+    def layers(
         self, stack: Literal["encoder", "decoder"], attention: Literal["self_attn", "cross_attn"] = "self_attn"
-    ) -> TracedTensor:
-        """The patterns of all layers of one kind of attention, as one array (layer, head, query, key).
+    ) -> tuple[TracedTensor, ...]:
+        """The patterns of one kind of attention, (head, query, key) each, from the first layer on.
 
         Raises:
             MissingTensor: no layer's pattern of this kind was recorded.
@@ -159,10 +159,19 @@ class Trace:
         found: list[TracedTensor] = []
         while (name := f"{stack}.{len(found)}.{attention}.pattern") in self.tensors:
             found.append(self.tensors[name])
-        if not found:
-            return self[f"{stack}.0.{attention}.pattern"]  # raises, and says why
-        value = np.stack([tensor.value for tensor in found])
-        return TracedTensor(f"{stack}.{attention}.pattern", value, (Axis("layer"), *found[0].axes))
+        return tuple(found) or (self[name],)  # raises, and says why
+
+    def stack(
+        self, stack: Literal["encoder", "decoder"], attention: Literal["self_attn", "cross_attn"] = "self_attn"
+    ) -> TracedTensor:
+        """The patterns of :meth:`layers` as one array (layer, head, query, key), copied.
+
+        Raises:
+            MissingTensor: no layer's pattern of this kind was recorded.
+        """
+        layers = self.layers(stack, attention)
+        value = np.stack([tensor.value for tensor in layers])
+        return TracedTensor(f"{stack}.{attention}.pattern", value, (Axis("layer"), *layers[0].axes))
 
     @property
     def nbytes(self) -> int:

@@ -5,19 +5,20 @@ import struct
 
 import numpy as np
 
+from visformer.canvas.codes import decode
 from visformer.names import axes_of
 from visformer.trace import Trace, TracedTensor
 
 
-def made_up_trace(n_src=5, n_tgt=4, n_layers=2, n_heads=3, seed=0, tokens=None):
+def made_up_trace(n_src=5, n_tgt=4, n_layers=2, n_heads=3, seed=0, tokens=None, n_decoder_layers=None):
     """Patterns whose rows sum to 1, the decoder's own masked; "a0 a1 ... </s>" reads like a sentence."""
     rng = np.random.default_rng(seed)
     src = (*(tokens or [f"a{i}" for i in range(n_src - 1)]), "</s>")
     following = (*(f"b{i}" for i in range(n_tgt - 1)), "</s>")
     sides = {"src": src, "tgt": ("<zh>", *following[:-1]), "next": following}
     tensors = {}
-    for layer in range(n_layers):
-        for stack, kind in (("encoder", "self_attn"), ("decoder", "self_attn"), ("decoder", "cross_attn")):
+    for stack, kind in (("encoder", "self_attn"), ("decoder", "self_attn"), ("decoder", "cross_attn")):
+        for layer in range(n_layers if stack == "encoder" else n_decoder_layers or n_layers):
             name = f"{stack}.{layer}.{kind}.pattern"
             axes = axes_of(name)
             rows, columns = len(sides[axes[1].side]), len(sides[axes[2].side])
@@ -42,8 +43,34 @@ def read_payload(data):
     return json.loads(data[4 : 4 + length]), data[start:]
 
 
-def exact(header, numbers, stack_name):
-    """All exact weights of a stack: (layer, head, query, key)."""
-    (stack,) = [stack for stack in header["stacks"] if stack["name"] == stack_name]
-    count = int(np.prod(stack["shape"]))
-    return np.frombuffer(numbers, "<f4", count, stack["exact"]).reshape(stack["shape"])
+def heads_of(header, numbers, shapes):
+    """The decoded weights of every head that a message holds, (stack, layer, head) to (query, key).
+
+    Args:
+        header: of either message.
+        numbers: of the same.
+        shapes: stack to (layer, head, query, key), from the first message's header.
+    """
+    found = {}
+    for chunk in header["chunks"]:
+        rows, columns = shapes[chunk["stack"]][2:]
+        codes = np.frombuffer(numbers, "<u2", chunk["n"] * rows * columns, chunk["at"])
+        for i, weights in enumerate(decode(codes).reshape(chunk["n"], rows, columns)):
+            head = chunk["head"] if isinstance(chunk["head"], str) else chunk["head"] + i
+            key = (chunk["stack"], chunk["layer"], head)
+            assert key not in found, "a head is sent once"
+            found[key] = weights
+    return found
+
+
+def shapes_of(header):
+    """Stack to (layer, head, query, key), of a first message."""
+    return {stack["name"]: tuple(stack["shape"]) for stack in header["stacks"]}
+
+
+def digits(weights):
+    """As they are read out: four significant digits, two below 1e-7."""
+    return [
+        f"{weight:.3e}" if weight >= 1e-7 else f"{float(f'{weight:.1e}'):.3e}"
+        for weight in np.asarray(weights, dtype=float).ravel().tolist()
+    ]

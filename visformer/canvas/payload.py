@@ -1,133 +1,230 @@
-"""A Trace's attention as the bytes that the canvas draws.
+"""A Trace's attention as the bytes that the canvas draws, in two messages.
 
-Thumbnails are 8-bit weights on a square-root scale and of bounded size, so that an overview costs the same for a
-sentence of 60 tokens as for one of 250. Exact float32 weights come for every head while they are small, else for
-the head in focus only.
+The first is small at any length, so that the picture is there at once: every head's thumbnail, and the weights (16-bit
+codes, :mod:`visformer.canvas.codes`) of what is in focus. The second follows with the other weights; where those are
+too many, with the ones that the browser asks for (:mod:`visformer.canvas.chunks`).
 """
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from math import isnan, prod
+from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from visformer.canvas.frame import Numbers, digest, frame
+from visformer.analysis.heads import SCORES, head_scores
+from visformer.canvas.chunks import Chunk, Focus, Plan, Shape, focus_from, wanted_from
+from visformer.canvas.codes import encode
+from visformer.canvas.frame import Numbers, frame
+from visformer.canvas.thumbnails import thumbnail_side, thumbnails
 from visformer.canvas.words import STACKS, Stack, words
+from visformer.errors import N_, BudgetError
 from visformer.figures.theme import SEQUENTIAL, visible
 from visformer.trace import Trace, TracedTensor
 
-EXACT_BYTES = 1_000_000
-"""All heads travel exactly up to here: about 50 tokens with the bundled model, 10 ms on a slow line."""
+__all__ = ["Focus", "focus_from", "pack", "pack_rest", "wanted_from"]
 
-THUMB_SIDE = 64
-"""Thumbnails are at most this wide and high: more could not be seen at the size they are drawn."""
+SCORED_WEIGHTS = 2_000_000
+"""The scores of up to so many weights come with the first message; of more they would hold it up."""
 
+MAX_WEIGHTS = 72 * 1024**2 * 11 // 10
+"""Somewhat more than the bundled model makes of 1,024 tokens; what is larger is refused."""
 
-@dataclass(frozen=True)
-class Focus:
-    """A head of a stack, counted from 0."""
-
-    stack: str
-    layer: int
-    head: int
+KEPT_BYTES = 8_000_000
+"""Messages kept for the reruns of a page, for each Trace."""
 
 
-def pack(trace: Trace, *, gettext: Callable[[str], str] = str, lang: str = "en", focus: Focus | None = None) -> bytes:
-    """The bytes for ``mountAttention(element, bytes)``.
+def pack(
+    trace: Trace,
+    *,
+    gettext: Callable[[str], str] = str,
+    lang: str = "en",
+    focus: Focus | None = None,
+    start: Mapping[str, Any] | None = None,
+) -> bytes:
+    """The first message.
 
     Args:
         trace: holds attention patterns; stacks without any are left out.
         gettext: translates the words on the picture.
-        lang: the language that gettext speaks, for fonts and screen readers.
-        focus: the head whose exact weights are wanted where not all fit; by default each stack's first.
+        lang: the language that gettext speaks: one language, one wording.
+        focus: the head to send first where not all fit; by default the first of the first stack.
+        start: JSON values for the browser, passed through.
+
+    Raises:
+        BudgetError: more than MAX_WEIGHTS weights.
+        TraceError: a weight that is not between 0 and 1.
     """
-    patterns = [(stack, trace.stack(stack.part, stack.kind)) for stack in STACKS if stack.in_trace(trace)]
-    all_exact = sum(pattern.value.nbytes for _, pattern in patterns) <= EXACT_BYTES
-    numbers = Numbers()
-    stacks = [_stack(stack, pattern, numbers, gettext, all_exact, focus) for stack, pattern in patterns]
-    header: dict[str, Any] = {
-        "stacks": stacks,
-        "tokens": {side: [visible(token) for token in tokens] for side, tokens in trace.tokens.items()},
-        "special": {side: [int(special) for special in flags] for side, flags in trace.special.items()},
-        "ramp": SEQUENTIAL,
-        **words(trace, gettext, lang),
-    }
-    header["trace"] = digest(
-        json.dumps(header["tokens"]).encode(), *(pattern.value.tobytes() for _, pattern in patterns)
-    )
-    return frame(header, numbers)
+    feed = _feed(trace)
+    plan = Plan(feed.shapes, focus)
+
+    def make() -> bytes:
+        numbers = Numbers()
+        header = {
+            "trace": feed.name,
+            "tokens": {side: [visible(token) for token in tokens] for side, tokens in trace.tokens.items()},
+            "special": {side: [int(special) for special in flags] for side, flags in trace.special.items()},
+            "words": dict(trace.words),
+            "ramp": SEQUENTIAL,
+            "start": start,
+            "scores": [{"name": s.name, "label": gettext(s.label), "about": gettext(s.about)} for s in SCORES],
+            "resident": plan.resident,
+            "stacks": [feed.describe(stack, numbers, gettext) for stack in STACKS if stack.name in feed.layers],
+            "chunks": [feed.add(chunk, numbers) for chunk in plan.first],
+            **words(trace, gettext, lang),
+        }
+        return frame(header, numbers)
+
+    return feed.kept((lang, json.dumps(start, sort_keys=True), plan.first), make)
 
 
-def _stack(
-    stack: Stack,
-    pattern: TracedTensor,
-    numbers: Numbers,
-    gettext: Callable[[str], str],
-    all_exact: bool,
-    focus: Focus | None,
-) -> dict[str, Any]:
-    weights = pattern.value.astype("<f4", copy=False)  # (layer, head, query, key)
-    thumbs = thumbnails(weights)
-    rows, columns = (axis.side for axis in pattern.axes[2:])
-    packed: dict[str, Any] = {
-        "name": stack.name,
-        "label": gettext(stack.label),
-        "about": gettext(stack.about),
-        "rows": rows,
-        "columns": columns,
-        "predicts": "next" if rows == "tgt" else None,
-        "shape": weights.shape,
-        "thumb": thumbs.shape[2:],
-        "thumbs": numbers.add(thumbs),
-        "exact": numbers.add(weights) if all_exact else None,
-    }
-    if not all_exact:
-        layer, head = _in_range(focus, stack, weights)
-        packed["focus"] = {"layer": layer, "head": head, "at": numbers.add(weights[layer, head])}
-    return packed
-
-
-def _in_range(focus: Focus | None, stack: Stack, pattern: npt.NDArray[np.float32]) -> tuple[int, int]:
-    """The head in focus; the first, where the focus is on another stack or, sent by a browser, on no head at all."""
-    if focus is None or focus.stack != stack.name:
-        return 0, 0
-    n_layers, n_heads = pattern.shape[:2]
-    return min(max(focus.layer, 0), n_layers - 1), min(max(focus.head, 0), n_heads - 1)
-
-
-def thumbnails(pattern: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
-    """8-bit weights, 255 * sqrt(weight), at most THUMB_SIDE high and wide.
-
-    Where cells are merged the largest counts: a mean would wash a single strong weight out.
+def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str] = ()) -> bytes | None:
+    """The second message; None where the first holds everything.
 
     Args:
-        pattern: (layer, head, query, key), probabilities.
+        trace: as in :func:`pack`.
+        focus: as in :func:`pack`: what was sent for it is left out.
+        wanted: what to send where not all fit, as "stack/layer/head"; instead of a head "mean" or "max" over the
+            layer's heads. What the Trace does not have is left out.
 
-    Returns:
-        (layer, head, rows, columns) uint8.
+    Raises:
+        BudgetError: more than MAX_WEIGHTS weights.
+        TraceError: a weight that is not between 0 and 1.
     """
-    small = _merge(_merge(pattern, axis=2), axis=3)  # (layer, head, rows, columns)
-    steps: npt.NDArray[np.uint8] = np.rint(255 * np.sqrt(np.clip(small, 0.0, 1.0))).astype(np.uint8)
-    return steps
-
-
-def _merge(pattern: npt.NDArray[np.float32], axis: int) -> npt.NDArray[np.float32]:
-    size = pattern.shape[axis]
-    if size <= THUMB_SIDE:
-        return pattern
-    starts = np.arange(THUMB_SIDE) * size // THUMB_SIDE
-    merged: npt.NDArray[np.float32] = np.maximum.reduceat(pattern, starts, axis=axis)
-    return merged
-
-
-def focus_from(state: Mapping[str, Any]) -> Focus | None:
-    """The head that the browser asked for; None for anything that is not such a request."""
-    asked = state.get("focus")
-    if not isinstance(asked, Mapping):
+    feed = _feed(trace)
+    plan = Plan(feed.shapes, focus)
+    if not plan.missing and feed.scored_at_once:
         return None
-    stack, layer, head = asked.get("stack"), asked.get("layer"), asked.get("head")
-    if isinstance(stack, str) and isinstance(layer, int) and isinstance(head, int):
-        return Focus(stack, layer, head)
-    return None
+    chunks = plan.rest(wanted)
+
+    def make() -> bytes:
+        numbers = Numbers()
+        header: dict[str, Any] = {"trace": feed.name, "chunks": [feed.add(chunk, numbers) for chunk in chunks]}
+        if not feed.scored_at_once:
+            header["values"] = feed.values
+        return frame(header, numbers)
+
+    return feed.kept(chunks, make)
+
+
+class _Feed:
+    """What the messages of one Trace share. It holds the Trace's arrays, never the Trace, and goes with it."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.name = secrets.token_hex(8)
+        self.layers: dict[str, tuple[TracedTensor, ...]] = {
+            stack.name: trace.layers(stack.part, stack.kind) for stack in STACKS if stack.in_trace(trace)
+        }
+        self.shapes: dict[str, Shape] = {
+            name: (len(layers), *layers[0].value.shape) for name, layers in self.layers.items()
+        }
+        self._weights = sum(prod(shape) for shape in self.shapes.values())
+        self._tokens, self._special = trace.tokens, trace.special
+        self._messages: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
+        self._lock = Lock()
+        if self._weights > MAX_WEIGHTS:
+            raise BudgetError(
+                N_(
+                    "The attention of all heads has {weights:,} weights; up to {limit:,} can be shown. "
+                    "Take a shorter sentence, or fewer layers."
+                ),
+                weights=self._weights,
+                limit=MAX_WEIGHTS,
+            )
+
+    def describe(self, stack: Stack, numbers: Numbers, gettext: Callable[[str], str]) -> dict[str, Any]:
+        """What the header says of a stack; its thumbnails go among the numbers."""
+        rows, columns = self._sides(stack.name)
+        thumbs = self._thumbs[stack.name]
+        return {
+            "name": stack.name,
+            "label": gettext(stack.label),
+            "about": gettext(stack.about),
+            "rows": rows,
+            "columns": columns,
+            "predicts": "next" if rows == "tgt" else None,
+            "shape": self.shapes[stack.name],
+            "thumb": thumbs.shape[2:],
+            "thumbs": numbers.add(thumbs),
+            "values": self.values[stack.name] if self.scored_at_once else None,
+        }
+
+    def add(self, chunk: Chunk, numbers: Numbers) -> dict[str, Any]:
+        """What the header says of a chunk; its codes go among the numbers."""
+        layer = self.layers[chunk.stack][chunk.layer].value  # (head, query, key)
+        if chunk.over == "mean":
+            weights = layer.mean(axis=0)  # (query, key)
+        elif chunk.over == "max":
+            weights = layer.max(axis=0)
+        else:
+            weights = layer[chunk.head : chunk.head + chunk.n]
+        at = numbers.add(encode(weights))
+        return {"stack": chunk.stack, "layer": chunk.layer, "head": chunk.over or chunk.head, "n": chunk.n, "at": at}
+
+    @property
+    def scored_at_once(self) -> bool:
+        """Whether the scores come with the first message."""
+        return self._weights <= SCORED_WEIGHTS
+
+    @cached_property
+    def values(self) -> dict[str, dict[str, list[list[float | None]]]]:
+        """Stack to score to a row for each layer, of a value for each head."""
+        return {name: self._scores(name) for name in self.layers}
+
+    def _scores(self, name: str) -> dict[str, list[list[float | None]]]:
+        rows, columns = self._sides(name)
+        scores = head_scores(
+            [layer.value for layer in self.layers[name]],
+            queries=self._tokens[rows],
+            keys=self._tokens[columns],
+            special=self._special[columns],
+            cross=rows != columns,
+        )
+        return {score: [[_rounded(value) for value in row] for row in table] for score, table in scores.items()}
+
+    @cached_property
+    def _thumbs(self) -> dict[str, npt.NDArray[np.uint8]]:
+        """Of each stack (layer, head, rows, columns)."""
+        side = thumbnail_side(list(self.shapes.values()))
+        return {name: thumbnails([layer.value for layer in layers], side=side) for name, layers in self.layers.items()}
+
+    def _sides(self, name: str) -> tuple[str, str]:
+        """Whose tokens stand along rows and columns."""
+        rows, columns = (axis.side for axis in self.layers[name][0].axes[1:])
+        assert rows is not None and columns is not None
+        return rows, columns
+
+    def kept(self, key: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
+        """The message of this key, from the last time if it is still here."""
+        with self._lock:
+            if key in self._messages:
+                self._messages.move_to_end(key)
+                return self._messages[key]
+        message = make()
+        with self._lock:
+            self._messages[key] = message
+            while sum(map(len, self._messages.values())) > KEPT_BYTES:
+                self._messages.popitem(last=False)
+        return message
+
+
+_FEEDS: WeakKeyDictionary[Trace, _Feed] = WeakKeyDictionary()
+_FEEDS_LOCK = Lock()
+
+
+def _feed(trace: Trace) -> _Feed:
+    with _FEEDS_LOCK:
+        if trace not in _FEEDS:
+            _FEEDS[trace] = _Feed(trace)
+        return _FEEDS[trace]
+
+
+def _rounded(value: float) -> float | None:
+    """To four significant digits; None for nan, which JSON does not have."""
+    return None if isnan(value) else float(f"{value:.4g}")

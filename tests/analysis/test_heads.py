@@ -1,0 +1,111 @@
+"""Head scores against sums written out cell by cell."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from visformer.analysis import heads
+from visformer.analysis.heads import SCORES, head_scores, row_entropy, same_place, separators
+
+WORDS = ("the", "cat", ",", "。", "...", "</s>", " ", "a-b", "S")
+
+
+def by_hand(pattern, queries, keys, special, cross):
+    """The definitions, one cell after another, for one head."""
+    found = {score.name: [] for score in SCORES if score.cross or not cross}
+    for q, row in enumerate(pattern.astype(float).tolist()):
+        if sum(row) == 0:
+            continue
+        cells = list(enumerate(row))
+        # The key at the same fraction; a tie goes to the even one.
+        place = min(range(len(keys)), key=lambda k: (abs(q * (len(keys) - 1) - k * (len(queries) - 1)), k % 2, k))
+        one = {
+            "entropy": sum(-w * math.log(w) for w in row if w > 0),
+            "first": row[0],
+            "diagonal": row[place if len(queries) > 1 else 0],
+            "separator": sum(w for k, w in cells if special[k] or keys[k] in (",", "。", "...")),
+            "distance": sum(w * (q - k) for k, w in cells),
+            "previous": sum(w for k, w in cells if k == q - 1),
+            "next": sum(w for k, w in cells if k == q + 1),
+            "same_token": sum(w for k, w in cells if k != q and keys[k] == queries[q]),
+        }
+        for name, values in found.items():
+            values.append(one[name])
+    return {name: sum(values) / len(values) if values else math.nan for name, values in found.items()}
+
+
+@st.composite
+def patterns(draw):
+    n_layers, n_heads = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    cross = draw(st.booleans())
+    queries = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=7))
+    keys = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=7)) if cross else queries
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    weights = rng.random((n_layers, n_heads, len(queries), len(keys))) ** 3 + 1e-9
+    weights *= rng.random(weights.shape) < draw(st.sampled_from([0.4, 1.0]))  # zeros, and rows of zeros
+    sums = weights.sum(-1, keepdims=True)
+    pattern = np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0).astype(np.float32)
+    return pattern, queries, keys, [key == "</s>" for key in keys], cross
+
+
+@settings(deadline=None)
+@given(patterns(), st.sampled_from([1, 60, heads._BLOCK]))
+def test_scores_are_the_sums_of_their_definitions(given_, block):
+    pattern, queries, keys, special, cross = given_
+    whole, heads._BLOCK = heads._BLOCK, block  # one head at a time, a few, or all
+    try:
+        scores = head_scores(list(pattern), queries=queries, keys=keys, special=special, cross=cross)
+    finally:
+        heads._BLOCK = whole
+    for layer, head in np.ndindex(pattern.shape[:2]):
+        expected = by_hand(pattern[layer, head], queries, keys, special, cross)
+        assert scores.keys() == expected.keys()
+        for name, value in expected.items():
+            assert scores[name].shape == pattern.shape[:2]
+            assert scores[name][layer, head] == pytest.approx(value, rel=1e-5, abs=1e-6, nan_ok=True), name
+
+
+def scores_of(pattern, tokens, special=None):
+    special = special or [False] * len(tokens)
+    scores = head_scores(
+        [np.array([pattern], dtype=np.float32)], queries=tokens, keys=tokens, special=special, cross=False
+    )
+    return {name: values.item() for name, values in scores.items()}
+
+
+def test_heads_of_a_kind():
+    tokens = ["a", "b", "a", "."]
+    previous = scores_of(np.eye(4, k=-1) + np.diag([1, 0, 0, 0]), tokens)
+    assert (previous["previous"], previous["distance"], previous["diagonal"]) == (0.75, 0.75, 0.25)
+    assert scores_of(np.eye(4)[[2, 1, 0, 3]], tokens)["same_token"] == 0.5
+    uniform = scores_of(np.full((4, 4), 0.25), tokens, [True, False, False, False])
+    assert uniform["entropy"] == pytest.approx(math.log(4))
+    assert (uniform["first"], uniform["separator"], uniform["distance"]) == (0.25, 0.5, 0)
+
+
+def test_a_sharp_row_has_no_entropy_whatever_its_rounding():
+    pattern = np.array([[1.0000001, 0, 0], [0, 0, 0], [1e-45, 1, 0]], dtype=np.float32)
+    assert row_entropy(pattern).tolist() == pytest.approx([0, 0, 0], abs=1e-6)
+    assert not np.signbit(row_entropy(pattern)).any()
+
+
+@given(st.integers(1, 50), st.integers(1, 50))
+def test_first_meets_first_and_last_meets_last(n_queries, n_keys):
+    places = same_place(n_queries, n_keys)
+    assert places[0] == 0
+    assert n_queries == 1 or places[-1] == n_keys - 1
+    assert (np.diff(places) >= 0).all()
+    if n_queries == n_keys:
+        assert places.tolist() == list(range(n_keys))
+
+
+def test_separators_are_special_or_punctuation_only():
+    tokens = ("</s>", ",", "。", "“", "a,", "+", " ", "", "—", "Univ.")
+    assert separators(tokens, [True] + [False] * 9).tolist() == [True, True, True, True] + [False] * 4 + [True, False]
+
+
+def test_the_table_has_no_name_twice():
+    assert len({score.name for score in SCORES}) == len(SCORES) == len({score.label for score in SCORES})

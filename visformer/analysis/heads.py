@@ -1,0 +1,199 @@
+"""One number for what a head does: how sharply it looks, how far, and at what.
+
+Heads that read the place before or after, the first token, themselves, or separators are what Clark et al. 2019
+("What Does BERT Look At?", sections 3.1 to 3.3: positions, separators, entropy) found in BERT, and Voita et al. 2019
+("Analyzing Multi-Head Self-Attention", section 5.1: positional heads) in a translator's encoder.
+"""
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from visformer.errors import N_
+
+Floats = npt.NDArray[np.float32] | npt.NDArray[np.float64]
+
+_BLOCK = 1 << 16
+"""Weights at a time: few enough for the cache, enough for NumPy's calls to be cheap."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A number for each head.
+
+    Args:
+        name: in code.
+        label: message id, as shown.
+        about: message id, one sentence: its definition.
+        cross: whether it means anything for cross-attention, whose rows and columns are different sentences.
+    """
+
+    name: str
+    label: str
+    about: str
+    cross: bool
+
+
+SCORES = (
+    Score(
+        "entropy",
+        N_("Entropy"),
+        N_("Entropy of a row in nats: 0 where all weight lies on one key, ln n where it is spread evenly over n."),
+        cross=True,
+    ),
+    Score(
+        "distance",
+        N_("Distance"),
+        N_("How many places a row looks back, averaged by weight; negative where it looks ahead."),
+        cross=False,
+    ),
+    Score("previous", N_("Previous token"), N_("Weight on the place just before the row's own."), cross=False),
+    Score("next", N_("Next token"), N_("Weight on the place just after the row's own."), cross=False),
+    Score("first", N_("First token"), N_("Weight on the first of all keys."), cross=True),
+    Score(
+        "diagonal",
+        N_("Diagonal"),
+        N_("Weight on the row's own place; in cross-attention on the key at the same fraction of its sentence."),
+        cross=True,
+    ),
+    Score(
+        "same_token", N_("Same token"), N_("Weight on other places that hold the same token as the row."), cross=False
+    ),
+    Score(
+        "separator",
+        N_("Separator"),
+        N_("Weight on special tokens and on tokens that are only punctuation."),
+        cross=True,
+    ),
+)
+"""All of them, in the order of menus. Each is a mean over the rows that are not fully masked."""
+
+
+def head_scores(
+    layers: Sequence[Floats] | Floats,
+    *,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    special: Sequence[bool],
+    cross: bool,
+) -> Mapping[str, npt.NDArray[np.float64]]:
+    """Every score of every head.
+
+    Args:
+        layers: for each layer its pattern, (head, query, key), probabilities.
+        queries: the tokens of the rows.
+        keys: the tokens of the columns.
+        special: which of ``keys`` stand for no text.
+        cross: rows and columns are different sentences; scores that mean nothing then are left out.
+
+    Returns:
+        Score name to (layer, head) float64; nan for a head all of whose rows are masked.
+    """
+    marks = _Marks.of(queries, keys, special, cross)
+    blocks = [_block_scores(block, marks) for block in _blocks(layers)]
+    names = [score.name for score in SCORES if score.cross or not cross]
+    shape = (len(layers), len(layers[0]))
+    return {name: np.concatenate([block[name] for block in blocks]).reshape(shape) for name in names}
+
+
+def row_entropy(pattern: Floats) -> npt.NDArray[np.floating]:
+    """H = -sum_k p_k ln p_k of each row, in nats.
+
+    Args:
+        pattern: (..., query, key), probabilities.
+
+    Returns:
+        (..., query), of the same dtype; 0 for a row that is fully masked.
+    """
+    terms = np.maximum(pattern, np.finfo(pattern.dtype).tiny)  # 0 ln 0 = 0
+    np.log(terms, out=terms)
+    terms *= pattern
+    entropy: npt.NDArray[np.floating] = np.maximum(-terms.sum(axis=-1), 0.0)
+    return entropy
+
+
+def same_place(n_queries: int, n_keys: int) -> npt.NDArray[np.intp]:
+    """For each query the key at the same fraction of its sentence: round(q (n_keys - 1) / (n_queries - 1)).
+
+    First meets first and last meets last; halves go to the even key. The diagonal, where both are of one length.
+    """
+    return np.rint(np.arange(n_queries) * (n_keys - 1) / max(1, n_queries - 1)).astype(np.intp)
+
+
+def separators(tokens: Sequence[str], special: Sequence[bool]) -> npt.NDArray[np.bool_]:
+    """Which tokens separate: the special ones, and those of punctuation only (Unicode category P)."""
+    return np.array([flag or _is_punctuation(token) for token, flag in zip(tokens, special, strict=True)], dtype=bool)
+
+
+def _is_punctuation(token: str) -> bool:
+    text = token.strip()
+    return bool(text) and all(unicodedata.category(character).startswith("P") for character in text)
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """What is known of a pattern's cells without its weights.
+
+    Args:
+        columns: (key, 4): 1, the key's place, whether it is the first, whether it separates.
+        on_diagonal: (query,) the key at the same place.
+        same: (query, key) 1 where another place holds the same token, or None where none does.
+    """
+
+    columns: npt.NDArray[np.float64]
+    on_diagonal: npt.NDArray[np.intp]
+    same: npt.NDArray[np.float64] | None
+    cross: bool
+
+    @classmethod
+    def of(cls, queries: Sequence[str], keys: Sequence[str], special: Sequence[bool], cross: bool) -> "_Marks":
+        place = np.arange(len(keys))
+        columns = np.stack([np.ones(len(keys)), place, place == 0, separators(keys, special)], axis=1)
+        same = None
+        if not cross and len(set(keys)) < len(keys):
+            number = {token: i for i, token in enumerate(keys)}
+            kind = np.array([number[token] for token in keys])
+            same = (kind[:, None] == kind).astype(np.float64)  # (query, key), once for all heads
+            np.fill_diagonal(same, 0.0)
+        return cls(columns, same_place(len(queries), len(keys)), same, cross)
+
+
+def _blocks(layers: Sequence[Floats] | Floats) -> Iterator[Floats]:
+    """All heads in turn, as many as fit: (head, query, key)."""
+    whole = len(layers) * layers[0].size
+    if whole <= _BLOCK:
+        yield np.concatenate(list(layers))
+        return
+    for layer in layers:
+        n_heads, n_queries, n_keys = layer.shape
+        step = max(1, _BLOCK // max(1, n_queries * n_keys))
+        for head in range(0, n_heads, step):
+            yield layer[head : head + step]
+
+
+def _block_scores(block: Floats, marks: _Marks) -> dict[str, npt.NDArray[np.float64]]:
+    """Each score of these heads, (head,)."""
+    weights = block.astype(np.float64)
+    n_heads, n_queries, n_keys = weights.shape
+    sums = (weights.reshape(-1, n_keys) @ marks.columns).reshape(n_heads, n_queries, 4)
+    mass, place, first, separator = np.moveaxis(sums, -1, 0)  # each (head, query)
+    alive = mass > 0
+    count = alive.sum(axis=1)
+    mean = np.divide(1.0, count, out=np.full(n_heads, np.nan), where=count > 0)
+    diagonal = weights[:, np.arange(n_queries), marks.on_diagonal].sum(axis=1)
+    # A row that is fully masked adds nothing to any of these sums.
+    totals = {
+        "entropy": row_entropy(block).sum(axis=1, dtype=np.float64),
+        "first": first.sum(axis=1),
+        "diagonal": diagonal,
+        "separator": separator.sum(axis=1),
+    }
+    if not marks.cross:
+        totals["distance"] = (np.arange(n_queries) * mass - place).sum(axis=1)
+        totals["previous"] = np.trace(weights, offset=-1, axis1=1, axis2=2)
+        totals["next"] = np.trace(weights, offset=1, axis1=1, axis2=2)
+        totals["same_token"] = np.zeros(n_heads) if marks.same is None else np.einsum("hqk,qk->h", weights, marks.same)
+    return {name: total * mean for name, total in totals.items()}
