@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from visformer.canvas.component import attention
 from visformer.ui import controls, state
+from visformer.ui.explorer import explorer
 
 _ = state.gettext()
 trace = controls.current_trace()
@@ -14,4 +14,4 @@ if trace is not None:
             "Try: which head of the cross-attention finds the name?"
         )
     )
-    attention(trace, key=state.CANVAS, gettext=_, lang=state.language())
+    explorer(trace)

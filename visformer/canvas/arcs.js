@@ -3,7 +3,7 @@
 import { focusQuietly, part } from "./parts.js"
 import { shorten, sizeCanvas } from "./surface.js"
 
-const LINE = 20 // pixels from token to token
+const LARGEST = 44 // pixels from token to token
 const TIGHTEST = 12
 const LABEL = 150
 const HEAD = 24 // above: which column is which
@@ -33,7 +33,7 @@ export class Arcs {
     const { rows, columns } = scene.labels
     const n = Math.max(rows.length, columns.length)
     const { width, tallest } = scene.room
-    this.line = Math.max(TIGHTEST, Math.min(LINE * 1.6, (tallest - HEAD - 4) / n))
+    this.line = Math.max(TIGHTEST, Math.min(LARGEST, (tallest - HEAD - 4) / n))
     this.height = HEAD + n * this.line + 4
     this.seen = Math.min(this.height, tallest) // only what is in sight is drawn: 1,024 tokens are too high for a canvas
     const label = Math.min(LABEL, width * 0.28)
@@ -138,14 +138,14 @@ export class Arcs {
     const size = this.line < 14 ? 10 : 13
     const write = (all, side, x, width, align) => {
       context.textAlign = align
-      all.forEach(({ text, special }, i) => {
+      all.forEach(({ text, after, special }, i) => {
         const y = this.y(i)
         if (y < 0 || y > this.seen) return
         const strong = cells.some((cell) => cell[side] === i)
         context.font = `${strong ? "600 " : ""}${size}px ${look.font}`
         context.fillStyle = strong ? look.text : special ? look.faint : look.text
         context.globalAlpha = special && !strong ? 0.7 : 1
-        context.fillText(shorten(context, text, width), x, y)
+        context.fillText(shorten(context, after ? `${text} → ${after}` : text, width), x, y)
       })
       context.globalAlpha = 1
     }

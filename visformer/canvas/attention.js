@@ -27,14 +27,15 @@ import { Toolbar } from "./toolbar.js"
 
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 const SETTLED = 250 // milliseconds without another choice until the host hears of it
+const [LOWEST, TALLEST, BELOW] = [300, 860, 20] // pixels: of what is on the stage, and under it to the window's edge
 const IN_ONE_ROW = 6 // thumbnails of an order of their own
 
 /**
  * @param {HTMLElement} element is filled
  * @param {Uint8Array} bytes what payload.py packed
- * @param {{onNeed?: (names: string[]) => void, onSelect?: (selection: object) => void}} host onNeed is called when
+ * @param {{onNeed?: (names: string[]) => void, onSelect?: (selection: object) => void, above?: number}} host onNeed is called when
  *   heads in focus have no exact weights here and none are on their way: update(bytes) brings them; onSelect when the
- *   visitor has chosen something else
+ *   visitor has chosen something else; above: pixels that the host has over the view in a window
  * @returns {{update: (bytes: Uint8Array) => void, destroy: () => void, lang: string}}
  */
 export function mountAttention(element, bytes, host = {}) {
@@ -408,7 +409,9 @@ class AttentionView {
   paintStage() {
     const { view, focus } = this.state
     for (const [name, { element }] of Object.entries(this.views)) element.hidden = name !== view
-    const room = { width: this.parts.stage.clientWidth, tallest: Math.max(340, Math.min(860, window.innerHeight * 0.66)) }
+    const { stage, root } = this.parts
+    const above = (this.host.above ?? 0) + stage.getBoundingClientRect().top - root.getBoundingClientRect().top
+    const room = { width: stage.clientWidth, tallest: Math.max(LOWEST, Math.min(TALLEST, window.innerHeight - above - BELOW)) }
     if (view === "layer") {
       const cells = ordered(this.shown.stack, "place").filter(({ layer }) => layer === focus.layer)
       this.views.layer.show(layerLayout(cells, room), this.gridScene())

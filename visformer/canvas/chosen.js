@@ -37,7 +37,9 @@ export class Chosen {
     if (Number.isInteger(layer) && Number.isInteger(head)) this.focus = { layer, head }
     if (VIEWS.includes(view)) this.view = view
     const [, , nQueries, nKeys] = found.shape
-    if (query >= 0 && query < nQueries && key >= 0 && key < nKeys) this.lock({ row: query, column: key })
+    const place = (i, size) => (Number.isInteger(i) && i >= 0 && i < size ? i : null)
+    const cell = { row: place(query, nQueries), column: place(key, nKeys) }
+    if (cell.row !== null || cell.column !== null) this.lock(cell)
   }
 
   /** Only heads that this stack has. */

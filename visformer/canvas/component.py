@@ -25,7 +25,6 @@ _BREATH = 0.001
 """Seconds in which Streamlit's own thread sends the picture, before this one goes on with what can wait."""
 
 
-@st.fragment
 def attention(
     trace: Trace,
     *,
@@ -39,14 +38,14 @@ def attention(
 
     Hovering, clicks and switches happen in the browser. Exact weights that do not fit into the first message follow in
     one of their own; where a sentence is so long that not all are sent, those of a head in focus are asked for, and
-    this fragment alone runs again.
+    the fragment that this is called in runs again.
 
     Args:
         trace: what to draw.
         key: the component's key in the session state.
         gettext: translates the words on the picture.
         lang: the language that gettext speaks.
-        start: what is chosen at first, as :func:`visformer.canvas.selection.from_link` reads it.
+        start: what is chosen at first, see :meth:`visformer.canvas.selection.Selection.start`.
         on_select: called with what the visitor has chosen, as the browser sent it.
     """
 

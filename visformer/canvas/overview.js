@@ -4,9 +4,10 @@ import { sameHead } from "./chosen.js"
 import { cssColour } from "./colours.js"
 import { sizeCanvas } from "./surface.js"
 
-const GAP = 4 // between thumbnails
+const GAP = 5 // between thumbnails
 const ROW_LABEL = 26 // left of the overview: the layer's number
 const COLUMN_LABEL = 18 // above it: the head's
+const FRAME = 3 // around thumbnails without labels: the frame of a chosen one
 const CAPTION = 15 // under a thumbnail that has left its place: whose it is
 const LARGEST_THUMB = 72
 const LARGEST_LAYER = 260 // a layer's heads, where they have the whole stage
@@ -18,8 +19,8 @@ const SMALLEST_SCORED = 46 // narrower captions have no room for a score
  * @param {{width: number, columns: number, captions: boolean, largest?: number}} room
  */
 export function gridLayout(cells, { width, columns, captions, largest = LARGEST_THUMB }) {
-  const [left, top] = captions ? [0, 0] : [ROW_LABEL, COLUMN_LABEL]
-  const size = Math.max(8, Math.min(largest, Math.floor((width - left) / columns) - GAP))
+  const [left, top] = captions ? [FRAME, FRAME] : [ROW_LABEL, COLUMN_LABEL]
+  const size = Math.max(8, Math.min(largest, Math.floor((width - left - FRAME) / columns) - GAP))
   const step = size + GAP
   const rise = step + (captions ? CAPTION : 0)
   const rows = Math.ceil(cells.length / columns)
@@ -40,7 +41,7 @@ export function layerLayout(cells, { width, height }) {
   let best = null
   for (let columns = 1; columns <= cells.length; columns++) {
     const rows = Math.ceil(cells.length / columns)
-    const largest = Math.min(LARGEST_LAYER, Math.floor(height / rows) - GAP - CAPTION)
+    const largest = Math.min(LARGEST_LAYER, Math.floor((height - FRAME) / rows) - GAP - CAPTION)
     const layout = gridLayout(cells, { width, columns, captions: true, largest })
     if (!best || layout.size > best.size) best = layout
   }

@@ -25,7 +25,7 @@ from visformer.canvas.frame import Numbers, frame
 from visformer.canvas.thumbnails import thumbnail_side, thumbnails
 from visformer.canvas.words import STACKS, Stack, words
 from visformer.errors import N_, BudgetError
-from visformer.figures.theme import SEQUENTIAL, visible
+from visformer.figures.theme import CURVES, SEQUENTIAL, visible
 from visformer.trace import Trace, TracedTensor
 
 __all__ = ["Focus", "focus_from", "pack", "pack_rest", "wanted_from"]
@@ -72,6 +72,7 @@ def pack(
             "special": {side: [int(special) for special in flags] for side, flags in trace.special.items()},
             "words": dict(trace.words),
             "ramp": SEQUENTIAL,
+            "colours": CURVES,
             "start": start,
             "scores": [{"name": s.name, "label": gettext(s.label), "about": gettext(s.about)} for s in SCORES],
             "resident": plan.resident,

@@ -49,8 +49,14 @@ export class Shown {
 
   sides() {
     const { rows, columns } = this.stack
-    const of = (all) => ({ rows: all[rows], columns: all[columns] })
-    return { nColumns: this.stack.shape[3], words: of(this.data.words), special: of(this.data.special) }
+    const { words, special } = this.data
+    // The row of the language token predicts the first word: it stays as long as either of the two is text.
+    const next = this.stack.predicts ? special[this.stack.predicts] : special[rows]
+    return {
+      nColumns: this.stack.shape[3],
+      words: { rows: words[rows], columns: words[columns] },
+      special: { rows: special[rows].map((flag, i) => flag && next[i]), columns: special[columns] },
+    }
   }
 
   /** The matrix of these heads; null while their weights are not here. */

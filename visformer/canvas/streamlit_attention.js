@@ -3,7 +3,10 @@
 import { mountAttention } from "./attention.js"
 import { streamlitView } from "./streamlit.js"
 
+const ABOVE = 205 // the sentence, its translation and what to look for
+
 export default streamlitView(mountAttention, (host, { setStateValue }) => {
+  host.above = ABOVE
   host.onNeed = (names) => setStateValue("wanted", names)
   host.onSelect = (selection) => setStateValue("selection", selection)
 })

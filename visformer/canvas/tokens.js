@@ -8,6 +8,7 @@ export class Tokens {
   constructor(parent, host) {
     this.host = host
     this.element = part(parent, "div", "strips")
+    this.ask = part(this.element, "div", "ask")
     this.lines = {}
     for (const side of ["row", "column"]) {
       const line = part(this.element, "div", "line-of-tokens")
@@ -39,9 +40,9 @@ export class Tokens {
     for (const [side, labels] of [["row", "rows"], ["column", "columns"]]) {
       const { chips } = this.lines[side]
       chips.replaceChildren()
-      this.scene.labels[labels].forEach(({ text, special }, place) => {
+      this.scene.labels[labels].forEach(({ text, after, special }, place) => {
         const chip = part(chips, "bdi", special ? "chip vf-special" : "chip")
-        chip.textContent = text
+        chip.textContent = after ? `${text} → ${after}` : text
         Object.assign(chip.dataset, { side, place })
       })
     }
@@ -51,6 +52,7 @@ export class Tokens {
   shade() {
     const { scene } = this
     const cell = scene.cells.at(-1)
+    this.ask.textContent = cell ? "" : scene.hint
     this.lines.row.title.textContent = scene.titles.rows
     this.lines.column.title.textContent = scene.titles.columns
     const nColumns = scene.labels.columns.length

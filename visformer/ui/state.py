@@ -3,6 +3,7 @@
 import streamlit as st
 
 from visformer import i18n
+from visformer.canvas.selection import Selection
 from visformer.trace import Trace
 from visformer.ui.examples import EXAMPLES
 
@@ -11,6 +12,8 @@ SOURCE = "source"
 TARGET = "target"
 EXAMPLE = "example"
 CANVAS = "attention"
+_START = "start"  # what the address asked for when the session began
+_SELECTION = "selection"
 _FOUND = "found"  # what the page found for the sentence in this run: the Trace, and why there is none
 
 
@@ -20,6 +23,8 @@ def set_defaults() -> None:
     st.session_state.setdefault(SOURCE, EXAMPLES[0])
     asked = st.query_params.get(LANGUAGE) or st.context.locale
     st.session_state.setdefault(LANGUAGE, i18n.closest(asked))
+    if _START not in st.session_state:
+        st.session_state[_START] = Selection.from_link(st.query_params.to_dict())
 
 
 def keep_language() -> None:
@@ -60,6 +65,36 @@ def take_example() -> None:
         st.session_state[SOURCE] = example
         forget_target()
     st.session_state[EXAMPLE] = None
+
+
+def start() -> Selection:
+    """What the address asked for when the session began; it stays, so that the picture need not be sent again."""
+    first: Selection = st.session_state[_START]
+    return first
+
+
+def selection() -> Selection:
+    """What is chosen in the explorer."""
+    chosen: Selection = st.session_state.get(_SELECTION, start())
+    return chosen
+
+
+def keep_selection(chosen: Selection, trace: Trace) -> None:
+    """The chosen head and cell: in the address, and where the page that looks inside a head begins."""
+    st.session_state[_SELECTION] = chosen
+    link = chosen.link()
+    for name in set(Selection().start()) - set(link):
+        st.query_params.pop(name, None)
+    st.query_params.update(link)
+    part, kind = chosen.stack.split(".")
+    n_layers, n_heads = trace.stack(part, kind).shape[:2]  # type: ignore[arg-type]
+    side = "src" if part == "encoder" else "tgt"
+    st.session_state["head_stack"] = chosen.stack
+    st.session_state[f"head_layer_{n_layers}"] = min(chosen.layer, n_layers - 1) + 1
+    st.session_state[f"head_head_{n_heads}"] = min(chosen.head, n_heads - 1) + 1
+    n_tokens = len(trace.tokens[side])
+    if chosen.query is not None and chosen.query < n_tokens:
+        st.session_state[f"head_query_{n_tokens}"] = chosen.query
 
 
 def remember(trace: Trace | None, problem: str) -> None:
