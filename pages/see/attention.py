@@ -6,12 +6,13 @@ from visformer.ui import controls, state
 from visformer.ui.explorer import explorer
 
 _ = state.gettext()
+look_for = st.empty()
 trace = controls.current_trace()
 if trace is not None:
-    st.caption(
+    explorer(trace)
+    look_for.caption(  # after the picture, which is what everybody waits for
         _(
             "Each row is a word that reads, each column a word that is read: the stronger the colour, the more. "
             "Try: which head of the cross-attention finds the name?"
         )
     )
-    explorer(trace)

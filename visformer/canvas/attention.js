@@ -13,7 +13,7 @@ import { makeRamp } from "./colours.js"
 import { HeadGrid } from "./grid.js"
 import { Heatmap } from "./heatmap.js"
 import { Help } from "./help.js"
-import { lookOf } from "./look.js"
+import { lookOf, onThemeChange } from "./look.js"
 import { ordered } from "./order.js"
 import { gridLayout, layerLayout, paintLegend } from "./overview.js"
 import { fill, part } from "./parts.js"
@@ -107,6 +107,10 @@ class AttentionView {
     this.onWindow = () => this.resized()
     window.addEventListener("resize", this.onWindow)
     document.fonts?.ready.then(() => this.data && this.paint())
+    onThemeChange(root, () => {
+      this.readLook(this.data)
+      this.paint()
+    })
   }
 
   destroy() {
@@ -125,6 +129,8 @@ class AttentionView {
 
   update(bytes) {
     const data = readPayload(bytes)
+    if (data.stacks) this.readLook(data) // before anything is written, so that nothing is laid out twice
+    if (!this.seen) this.measure()
     if (!data.stacks) this.early = data
     else if (this.data?.revision !== data.revision) this.take(data)
     if (this.early && this.early.trace === this.data?.trace) this.receive(this.early)
@@ -166,6 +172,7 @@ class AttentionView {
     if ("merging" in change || "hiding" in change) this.state.free() // rows and columns are others now
     Object.assign(this.state, change)
     this.refresh()
+    if (this.measure()) this.paint() // the controls may have taken another line
     this.tell()
   }
 
@@ -278,10 +285,13 @@ class AttentionView {
 
   write() {
     const { data, parts } = this
+    this.writeTokens()
+    const words = JSON.stringify([data.text, data.stacks.map(({ name }) => name)])
+    if (words === this.words) return // another sentence
+    this.words = words
     parts.root.lang = data.text.lang
     this.toolbar.write(data)
     this.help.write(data.text.help, data.keys)
-    this.writeTokens()
     parts.hint.textContent = data.text.hint
     parts.legend.setAttribute("aria-label", data.text.legend)
     this.overview.canvas.setAttribute("aria-label", data.text.overview)
@@ -355,13 +365,20 @@ class AttentionView {
   // What is drawn
 
   resized() {
-    const { clientWidth } = this.parts.root
-    if (!this.data || !clientWidth || this.windowSeen() === this.seen) return
+    if (!this.data || !this.parts.root.clientWidth || !this.measure()) return
     this.paint()
   }
 
-  windowSeen() {
-    return `${this.parts.root.clientWidth} ${window.innerHeight} ${window.devicePixelRatio}`
+  /** The room that there is. @returns {boolean} whether it is another than before */
+  measure() {
+    const { root, stage } = this.parts
+    const above = (this.host.above ?? 0) + stage.getBoundingClientRect().top - root.getBoundingClientRect().top
+    const tallest = Math.max(LOWEST, Math.min(TALLEST, window.innerHeight - above - BELOW))
+    const seen = `${root.clientWidth} ${tallest} ${window.devicePixelRatio}`
+    if (seen === this.seen) return false
+    this.seen = seen
+    this.room = { width: stage.clientWidth, tallest, overview: this.overview.element.clientWidth }
+    return true
   }
 
   refresh() {
@@ -370,8 +387,6 @@ class AttentionView {
   }
 
   paint() {
-    this.seen = this.windowSeen()
-    this.readLook()
     this.paintOverview()
     this.paintStage()
     this.mark()
@@ -379,12 +394,12 @@ class AttentionView {
     this.parts.root.dataset.painted = this.data.revision
   }
 
-  readLook() {
+  readLook(data) {
     const look = lookOf(this.parts.root)
     const theme = look.dark ? "dark" : "light"
     const turned = this.look?.dark !== look.dark
-    if (turned) this.ramp = makeRamp(this.data.ramp[theme])
-    this.look = { ...look, ramp: this.ramp, colours: this.data.colours[theme] }
+    if (turned) this.ramp = makeRamp(data.ramp[theme])
+    this.look = { ...look, ramp: this.ramp, colours: data.colours[theme] }
     if (turned) paintLegend(this.parts.legend, this.look)
   }
 
@@ -393,33 +408,27 @@ class AttentionView {
     const cells = ordered(this.shown.stack, order, anchor)
     const captions = order !== "place"
     const columns = captions ? Math.max(IN_ONE_ROW, Math.ceil(Math.sqrt(cells.length))) : this.shown.stack.shape[1]
-    const width = this.overview.element.clientWidth
-    this.overview.show(gridLayout(cells, { width, columns, captions }), this.gridScene())
+    this.overview.show(gridLayout(cells, { width: this.room.overview, columns, captions }), this.gridScene())
   }
 
   gridScene() {
     const { focus, heads } = this.state
-    const thumb = (place) => {
-      const { name, make } = this.shown.thumb(place)
-      return this.thumbs.of(name, this.ramp, make)
-    }
-    return { look: this.look, thumb, focus, heads, hovered: this.hoveredHead }
+    const { name, make } = this.shown.thumbs()
+    const thumbs = { ...this.thumbs.of(name, this.ramp, make), nHeads: this.shown.stack.shape[1] }
+    return { look: this.look, thumbs, focus, heads, hovered: this.hoveredHead }
   }
 
   paintStage() {
     const { view, focus } = this.state
     for (const [name, { element }] of Object.entries(this.views)) element.hidden = name !== view
-    const { stage, root } = this.parts
-    const above = (this.host.above ?? 0) + stage.getBoundingClientRect().top - root.getBoundingClientRect().top
-    const room = { width: stage.clientWidth, tallest: Math.max(LOWEST, Math.min(TALLEST, window.innerHeight - above - BELOW)) }
     if (view === "layer") {
       const cells = ordered(this.shown.stack, "place").filter(({ layer }) => layer === focus.layer)
-      this.views.layer.show(layerLayout(cells, room), this.gridScene())
-    } else this.views[view].show(this.scene(room))
+      this.views.layer.show(layerLayout(cells, this.room), this.gridScene())
+    } else this.views[view].show(this.scene())
   }
 
   /** What a view of cells is given: the matrix (null while its weights are not here), its labels, the cells in focus. */
-  scene(room) {
+  scene() {
     const { shown, look, data } = this
     const { focus, view, cells, locked } = this.state
     const [rows, columns] = shown.stack.thumb
@@ -430,7 +439,7 @@ class AttentionView {
       series: view === "arcs" ? shown.series().map((one) => ({ ...one, colour: colour(one.place) })) : [],
       labels: shown.labels(),
       titles: { rows: data.text.rows, columns: data.text.columns },
-      ...{ look, cells, locked, room, hint: data.text.hover },
+      ...{ look, cells, locked, room: this.room, hint: data.text.hover },
     }
   }
 

@@ -53,9 +53,10 @@ def attention(
         if on_select is not None:
             on_select((st.session_state.get(key) or {}).get("selection"))
 
+    # Packed first: Streamlit waits 5 ms between two sendings, so both messages should be there for the same one.
+    picture = addressed(key, pack(trace, gettext=gettext, lang=lang, start=start))
     _ATTENTION(data=key, key=key, on_selection_change=selected, on_wanted_change=lambda: None)
-    picture = pack(trace, gettext=gettext, lang=lang, start=start)
-    _FEED(data=addressed(key, picture), key=f"{key}_picture")
+    _FEED(data=picture, key=f"{key}_picture")
     time.sleep(_BREATH)
     rest = pack_rest(trace, wanted=wanted_from(st.session_state.get(key) or {}))
     if rest is not None:
@@ -88,6 +89,6 @@ def panels(
         if click is not None and on_click is not None:
             on_click(click)
 
+    picture = addressed(key, pack_panels(shown, gettext=gettext, lang=lang, stacked=stacked))
     _PANELS(data=key, key=key, on_click_change=clicked)
-    picture = pack_panels(shown, gettext=gettext, lang=lang, stacked=stacked)
-    _FEED(data=addressed(key, picture), key=f"{key}_picture")
+    _FEED(data=picture, key=f"{key}_picture")

@@ -15,3 +15,10 @@ export function lookOf(root) {
     line: style.borderColor,
   }
 }
+
+/** Call when the host turns light or dark: the stylesheet lets the background change in a transition, which ends. */
+export function onThemeChange(root, turned) {
+  root.addEventListener("transitionend", (event) => {
+    if (event.target === root && event.propertyName === "background-color") turned()
+  })
+}

@@ -37,11 +37,11 @@ export function gridLayout(cells, { width, columns, captions, largest = LARGEST_
 }
 
 /** A layer's heads, as large as the stage lets them be. */
-export function layerLayout(cells, { width, height }) {
+export function layerLayout(cells, { width, tallest }) {
   let best = null
   for (let columns = 1; columns <= cells.length; columns++) {
     const rows = Math.ceil(cells.length / columns)
-    const largest = Math.min(LARGEST_LAYER, Math.floor((height - FRAME) / rows) - GAP - CAPTION)
+    const largest = Math.min(LARGEST_LAYER, Math.floor((tallest - FRAME) / rows) - GAP - CAPTION)
     const layout = gridLayout(cells, { width, columns, captions: true, largest })
     if (!best || layout.size > best.size) best = layout
   }
@@ -49,19 +49,20 @@ export function layerLayout(cells, { width, height }) {
 }
 
 /**
- * @param {{thumb: (place: object) => HTMLCanvasElement, focus: object, hovered: ?object, heads: object[],
+ * @param {{thumbs: {sheet: HTMLCanvasElement, rows: number, columns: number, nHeads: number}, focus: object,
+ *   hovered: ?object, heads: object[]
  *   }} scene heads: those shown together, in the colours of their arcs
  */
-export function paintGrid(canvas, layout, look, { thumb, focus, hovered, heads }) {
+export function paintGrid(canvas, layout, look, { thumbs, focus, hovered, heads }) {
   const context = sizeCanvas(canvas, layout.width, layout.height)
   const { cells, columns, captions, size, left, top, step, rise } = layout
   context.textBaseline = "middle"
   if (!captions) paintNumbers(context, layout, look, focus)
   cells.forEach((place, i) => {
     const [x, y] = [left + (i % columns) * step, top + Math.floor(i / columns) * rise]
-    const picture = thumb(place)
-    context.imageSmoothingEnabled = Math.max(picture.width, picture.height) > size
-    context.drawImage(picture, x, y, size, size)
+    const from = place.layer * thumbs.nHeads + place.head
+    context.imageSmoothingEnabled = Math.max(thumbs.rows, thumbs.columns) > size
+    context.drawImage(thumbs.sheet, 0, from * thumbs.rows, thumbs.columns, thumbs.rows, x, y, size, size)
     const at = heads.findIndex((head) => sameHead(head, place))
     const marked = sameHead(place, focus) || at >= 0
     context.strokeStyle = heads.length > 1 && at >= 0 ? look.colours[at % look.colours.length] : look.accent

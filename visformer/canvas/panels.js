@@ -6,7 +6,7 @@
 
 import { makeRamp, stepOf } from "./colours.js"
 import { readFrame } from "./frame.js"
-import { lookOf } from "./look.js"
+import { lookOf, onThemeChange } from "./look.js"
 import { matrixLayout, paintMatrix } from "./matrix.js"
 import { clamp, fill, focusQuietly, part } from "./parts.js"
 
@@ -63,6 +63,7 @@ class PanelsView {
     this.resizes = new ResizeObserver(() => this.resized())
     this.resizes.observe(this.root)
     document.fonts?.ready.then(() => this.data && this.paint())
+    onThemeChange(this.root, () => this.data && this.paint())
   }
 
   destroy() {

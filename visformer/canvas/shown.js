@@ -131,18 +131,23 @@ export class Shown {
     return ["place", "similarity", ...this.data.scores.map(({ name }) => name).filter((name) => name in values)]
   }
 
-  /** Of a head alone, as it was sent; merged or without specials where its exact weights are here. */
-  thumb({ layer, head }) {
+  /** Every head alone, as it was sent; merged or without specials where all exact weights are here. */
+  thumbs() {
     const { stack, merging, hiding, renormalising } = this.state
-    const name = `${stack}/${layer}/${head}`
-    const [rows, columns] = this.stack.thumb
-    const asSent = () => ({ steps: this.stack.thumbOf(layer, head), rows, columns })
-    if (!(merging || hiding) || !this.data.weights.has(name)) return { name, make: asSent }
+    const [nLayers, nHeads] = this.stack.shape
+    const heads = Array.from({ length: nLayers * nHeads }, (_, i) => [Math.floor(i / nHeads), i % nHeads])
+    const names = heads.map(([layer, head]) => `${stack}/${layer}/${head}`)
+    const changed = (merging || hiding) && names.every((name) => this.data.weights.has(name))
+    if (!changed) {
+      const [rows, columns] = this.stack.thumb
+      return { name: stack, make: () => ({ thumbs: heads.map((head) => this.stack.thumbOf(...head)), rows, columns }) }
+    }
     const options = { ...this.options(), how: "one", limit: { kind: "none" } }
     const make = () => {
-      const shown = derive([this.data.weights.of(name)], this.sides(), options)
-      return stepsOf(shown.values, shown.rows.length, shown.columns.length)
+      const shown = names.map((name) => derive([this.data.weights.of(name)], this.sides(), options))
+      const made = shown.map(({ values, rows, columns }) => stepsOf(values, rows.length, columns.length))
+      return { thumbs: made.map(({ steps }) => steps), rows: made[0].rows, columns: made[0].columns }
     }
-    return { name: `${name} ${merging} ${hiding} ${renormalising}`, make }
+    return { name: `${stack} ${merging} ${hiding} ${renormalising}`, make }
   }
 }

@@ -1,4 +1,4 @@
-/** Thumbnails as images, made once: the pointer's way over the overview repaints it often. */
+/** The thumbnails of a stack as one image, made once: the pointer's way over the overview repaints it often. */
 
 import { stepOf } from "./colours.js"
 import { image } from "./surface.js"
@@ -6,26 +6,25 @@ import { image } from "./surface.js"
 const LARGEST = 64 // a side; more could not be seen at the size they are drawn
 
 export class Thumbs {
-  constructor() {
-    this.images = new Map()
-  }
-
   /**
-   * @param {string} name of the picture: whatever it depends on
-   * @param {() => {steps: Uint8Array, rows: number, columns: number}} make
+   * @param {string} name of what is shown: whatever it depends on
+   * @param {object} ramp
+   * @param {() => {thumbs: Uint8Array[], rows: number, columns: number}} make one after another, all of one size
+   * @returns {{sheet: HTMLCanvasElement, rows: number, columns: number}} one below the other
    */
   of(name, ramp, make) {
-    if (this.ramp !== ramp) this.clear()
-    this.ramp = ramp
-    if (!this.images.has(name)) {
-      const { steps, rows, columns } = make()
-      this.images.set(name, image(steps, rows, columns, ramp))
+    if (this.name !== name || this.ramp !== ramp) {
+      const { thumbs, rows, columns } = make()
+      const steps = new Uint8Array(thumbs.length * rows * columns)
+      thumbs.forEach((thumb, i) => steps.set(thumb, i * rows * columns))
+      this.made = { sheet: image(steps, thumbs.length * rows, columns, ramp), rows, columns }
+      Object.assign(this, { name, ramp })
     }
-    return this.images.get(name)
+    return this.made
   }
 
   clear() {
-    this.images.clear()
+    this.name = null
   }
 }
 

@@ -117,6 +117,7 @@ export class Toolbar {
     const orders = [["place", text.order_place], ["similarity", text.order_similarity, text.order_similarity_about]]
     this.orders = [...orders, ...scores.map(({ name, label, about }) => [name, label, about])]
     this.order.write(text.order, this.orders)
+    this.ordersShown = null
     this.kind.write(text.limit, Object.keys(LIMITS).map((name) => [name, text[`limit_${name}`]]))
     this.slider.setAttribute("aria-label", text.limit)
     this.merging.write(text.merging, text.merging_about)
@@ -140,7 +141,10 @@ export class Toolbar {
     this.views.mark(state.view)
     this.combine.mark(state.combine)
     this.order.mark(state.order, this.orders.find(([name]) => name === state.order)?.[2])
-    for (const option of this.order.box.querySelectorAll("option")) option.hidden = !orders.includes(option.value)
+    if (orders.join() !== this.ordersShown) {
+      this.ordersShown = orders.join()
+      for (const option of this.order.box.querySelectorAll("option")) option.hidden = !orders.includes(option.value)
+    }
     this.kind.mark(state.limit.kind)
     const range = LIMITS[state.limit.kind]
     this.slider.hidden = this.amount.hidden = !range
