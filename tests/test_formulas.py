@@ -84,6 +84,12 @@ def test_positions_of_the_worked_example():
     close(table[[1, 3], 3], [0.99995, 0.99955], 5)
 
 
+def test_rows_of_chosen_positions_are_those_of_the_table():
+    np.testing.assert_array_equal(
+        formulas.encoding_at([9, 0, 4], 5, 100), formulas.sinusoidal_encoding(10, 5, 100)[[9, 0, 4]]
+    )
+
+
 def test_the_printed_positions_are_those_of_base_100():
     table = formulas.sinusoidal_encoding(10, 4, base=100)
     close(table[1, 2:], [0.0998, 0.9950], 4)

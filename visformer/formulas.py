@@ -113,8 +113,22 @@ def sinusoidal_encoding(n_positions: int, d_model: int, base: float = 10000.0) -
             d=d_model,
             base=base,
         )
-    table = np.empty((n_positions, d_model), dtype=np.float64)
-    angles = np.outer(np.arange(n_positions), frequencies(d_model, base))  # (position, pair)
+    return encoding_at(np.arange(n_positions), d_model, base)
+
+
+def encoding_at(positions: ArrayLike, d_model: int, base: float = 10000.0) -> Floats:
+    """The rows of :func:`sinusoidal_encoding` for these positions, in this order.
+
+    Args:
+        positions: (position,), any real number.
+        d_model: number of columns.
+        base: above 0.
+
+    Returns:
+        (position, d_model), in [-1, 1].
+    """
+    angles = np.outer(np.asarray(positions, dtype=np.float64), frequencies(d_model, base))  # (position, pair)
+    table = np.empty((len(angles), d_model), dtype=np.float64)
     table[:, 0::2] = np.sin(angles)
     table[:, 1::2] = np.cos(angles[:, : d_model // 2])
     return table

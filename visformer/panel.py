@@ -83,8 +83,8 @@ class Panel:
     """One matrix to be drawn.
 
     Args:
-        name: says in a click which panel it was; also a symbol of :data:`visformer.figures.theme.SYMBOLS`, whose
-            colour the title then has.
+        name: says in a click which panel it was.
+        symbol: of :data:`visformer.figures.theme.SYMBOLS`, whose colour the title then has; by default the name.
         title: above it.
         values: (row, column), any real unit; NaN where there is no number.
         rows: along the left.
@@ -114,6 +114,7 @@ class Panel:
     outlined: NDArray[np.bool_] | None = field(default=None)
     digits: int = 2
     click: Literal["locks", "tells", "changes"] = "locks"
+    symbol: str = ""
 
     def __post_init__(self) -> None:
         wanted = (len(self.rows), len(self.columns))

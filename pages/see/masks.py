@@ -72,7 +72,7 @@ if trace is not None:
     st.caption(_(LOOK_FOR[view]))
     picture, side = st.columns([68, 32], gap="large")
     with side:
-        lesson.formula(FORMULA, section="3.1, 3.2.3", code=CODE)
+        lesson.formula(FORMULA, section="3.1, 3.2.3", code=CODE, page="masks")
     with picture:
         try:
             {"batch": batch, "scores": scores, "steps": steps, "edit": edit}[view](trace)

@@ -1,5 +1,6 @@
 """Positional encoding: waves, the matrix, where it comes from, and what it does."""
 
+import pandas as pd
 import streamlit as st
 
 from visformer.errors import N_
@@ -15,7 +16,7 @@ VIEWS = {
     "rotation": N_("Rotation"),
     "learned": N_("Learned"),
 }
-CODE = (("formulas.py", "sinusoidal_encoding"), ("formulas.py", "frequencies"))
+CODE = (("formulas.py", "encoding_at"), ("formulas.py", "frequencies"))
 LOOK_FOR = {
     "waves": N_("Each pair of dimensions is a sine and a cosine of one wavelength. Which pairs change fast?"),
     "matrix": N_("Each row is what one position adds to its word. No two rows are equal: where do they differ most?"),
@@ -45,7 +46,7 @@ with side:
         pair = st.slider(_("Pair i"), 0, max(1, d_model // 2 - 1), 1, key="positions_pair") if d_model > 3 else 0
     if view == "learned":
         max_len = st.slider("max_len", 1, n, min(n, 32), key="positions_max_len")
-    lesson.formula(FORMULA, section="3.5", code=CODE)
+    lesson.formula(FORMULA, section="3.5", code=CODE, page="positions")
 with picture:
     if view == "waves":
         st.plotly_chart(position_waves(n, d_model, dimensions, base=base, theme=lesson.theme()), theme=None)
@@ -56,6 +57,10 @@ with picture:
         st.plotly_chart(rotation_circle(position, offset, **setting, theme=lesson.theme()), theme=None, width="content")
         controls.draw(positions.rotation(position, offset, **setting), key="positions_rotation")
     elif view == "learned":
+        kinds = positions.two_kinds(n, d_model, max_len=max_len)
+        rows = [(_(k.name), _(k.how), k.parameters, _(k.reach), k.missing) for k in kinds]
+        names = [_("encoding"), _("a row is"), _("parameters"), _("has a row for"), _("positions left without one")]
+        st.dataframe(pd.DataFrame(rows, columns=names), hide_index=True)
         shown = [positions.encoding(n, d_model, base), positions.learned(n, d_model, max_len=max_len)]
         controls.draw(shown, key="positions_learned", stacked=d_model > 16)
     else:

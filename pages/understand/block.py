@@ -1,6 +1,5 @@
 """Through the block: the residual stream, what each sublayer adds, and where tokens talk to each other."""
 
-import pandas as pd
 import streamlit as st
 
 from visformer.errors import N_
@@ -43,11 +42,9 @@ trace = controls.current_trace(block.RECORD)
 
 
 def added(stack):
-    left, right = st.columns(2)
-    with left:
+    parts = {name: label for name, label in PARTS.items() if stack == "decoder" or name != "cross"}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         layer = pick.number(_("Layer"), block.depth(trace, stack), key="block_layer")
-    with right:
-        parts = {name: label for name, label in PARTS.items() if stack == "decoder" or name != "cross"}
         part = controls.view(_("Sublayer"), parts, key=f"block_part_{stack}")
     controls.draw(block.added(trace, stack, layer, part), key="block_added", stacked=True)
 
@@ -60,10 +57,13 @@ def norms(stack):
 
 
 def parts(stack):
-    with_weights = controls.current_trace((*block.RECORD, f"{stack}.0.*"))
-    rows = [(_(p.name), _("yes") if p.talks else _("no"), p.parameters) for p in block.who_talks(with_weights, stack)]
-    names = [_("part"), _("tokens talk to each other"), _("parameters in one layer")]
-    st.dataframe(pd.DataFrame(rows, columns=names), hide_index=True)
+    found = block.who_talks(controls.current_trace((*block.RECORD, f"{stack}.0.*", "encoder.out")), stack)
+    say = {True: _("yes"), False: _("no")}
+    rows = [
+        (_(p.name), say[p.talks], say[p.trained], say[p.printed] + " ≠" * p.misprinted, p.parameters) for p in found
+    ]
+    names = [_("part"), _("tokens talk to each other"), _("has parameters"), _("printed"), _("parameters in one layer")]
+    st.dataframe([dict(zip(names, row, strict=True)) for row in rows])
 
 
 if trace is not None:
@@ -72,7 +72,7 @@ if trace is not None:
     picture, side = st.columns([68, 32], gap="large")
     with side:
         stack = controls.view(_("Stack"), STACKS, key="block_stack")
-        lesson.formula(FORMULA, section="3.1", code=CODE)
+        lesson.formula(FORMULA, section="3.1", code=CODE, page="block")
     with picture:
         if view in SHOWN:
             controls.draw(SHOWN[view](trace, stack), key=f"block_{view}")

@@ -47,7 +47,7 @@ if trace is not None:
         controls.draw(steps, key="head_steps", on_click=show, stacked=True)
         controls.draw(joined, key="head_joined", stacked=True)
     with side:
-        lesson.formula(FORMULA, section="3.2", code=CODE)
+        lesson.formula(FORMULA, section="3.2", code=CODE, page="head")
         click = st.session_state.get(SHOWN)
         if click is not None and click.row is not None and click.column is not None:
             st.code(pictures.written_out(full, place, click.panel, click.column, click.row), language=None)

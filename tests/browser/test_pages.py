@@ -79,3 +79,20 @@ def test_a_click_changes_the_mask_and_a_label_its_whole_row(open_app):
     page.get_by_role("button", name="Reset").click()
     hover_cell(page, "mask", 2, 1)
     expect(root).to_have_attribute("data-value", "1")
+
+
+def test_a_column_that_is_cleared_in_the_lab_is_taken_away(open_app):
+    page = open_app()
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="The lab").click()
+    page.get_by_label("Worked example", exact=True).click()
+    page.get_by_role("option", name="A product that does not exist", exact=True).click()
+    page.get_by_text("3 is not 2").wait_for()
+    q = page.get_by_test_id("stDataFrame").first
+    for row, said in ((0, "Q has an empty cell"), (1, None)):
+        q.click(position={"x": 2.5 * 48, "y": 36 + (row + 0.5) * 30})
+        page.keyboard.press("Delete")
+        if said:
+            page.get_by_text(said).wait_for()
+    wait_for_panels(page)
+    hover_cell(page, "Q·Kᵀ", 1, 2)
+    expect(page.locator(".vf-root")).to_have_attribute("data-value", "104")

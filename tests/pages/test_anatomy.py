@@ -1,10 +1,13 @@
 """Every page behind the first: each control is driven to its ends, in both languages, and none ends in an exception."""
 
+import numpy as np
 import pytest
+import streamlit
 
 from visformer import i18n
 from visformer.canvas.panels import Click
-from visformer.examples.worked import WORKED
+from visformer.examples import WORKED
+from visformer.examples.claims import claims_of
 from visformer.ui import resources, state
 
 VIEWS = {
@@ -86,20 +89,104 @@ def test_bad_input_gets_a_sentence_and_no_exception(new_app, page, text):
     assert app.text[-1].value
 
 
-@pytest.mark.parametrize("example", WORKED, ids=lambda example: example.name)
-def test_every_worked_example(new_app, example):
-    app = open_page(new_app(), "understand/lab")
-    box = app.selectbox(key="lab_example")
-    box.select_index([e.name for e in WORKED].index(example.name)).run()
+def open_example(app, name):
+    open_page(app, "understand/lab")
+    app.selectbox(key="lab_example").select_index([example.name for example in WORKED].index(name)).run()
     assert not app.exception
-    drive_only = [toggle.key for toggle in app.toggle]
-    for key in drive_only:
-        app.toggle(key=key).set_value(False).run()
-        assert not app.exception
+    return app
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("example", WORKED, ids=lambda example: example.name)
+def test_every_worked_example(new_app, example, lang):
+    app = open_example(new_app(lang=lang), example.name)
+    gettext = i18n.translations(lang).gettext
+    assert len(app.dataframe) == sum(values.size > 1 for values in example.inputs.values())
     if example.instead:
-        assert "3 is not 2" in " ".join(text.value for text in app.text)
-        next(button for button in app.button if button.label == "Show the nearest one that does").click().run()
+        assert "3" in app.text[-1].value
+        next(button for button in app.button if button.label == gettext("Show the nearest one that does")).click().run()
         assert app.selectbox(key="lab_example").value == example.instead
+        return
+    assert app.get("bidi_component")
+    for name, remark in example.remarks.items():
+        assert gettext(name) in app.text[-1].value
+        assert gettext(remark) in app.text[-1].value
+    drive_to_the_last_slice(app)
+
+
+def drive_to_the_last_slice(app):
+    for slider in [slider.key for slider in app.slider]:
+        widget = app.slider(key=slider)
+        widget.set_value(widget.max).run()
+        assert not app.exception
+        assert app.get("bidi_component")
+
+
+TYPED = {
+    "empty cells": lambda table: table.map(lambda _: None),
+    "one empty cell": lambda table: table.mask(np.add.outer(range(len(table)), range(table.shape[1])) == 0),
+    "text": lambda table: table.map(lambda _: "abc"),
+    "too large": lambda table: table * 0 + 1e308,
+    "not a number": lambda table: table * np.inf,
+}
+RESHAPED = {
+    "no row": lambda table: table.iloc[:0],
+    "one row": lambda table: table.iloc[:1],
+    "one column": lambda table: table.iloc[:, :1],
+}
+
+
+@pytest.mark.parametrize("typed", [*TYPED, *RESHAPED])
+def test_whatever_is_typed_into_the_lab_gets_a_sentence_or_a_picture(new_app, monkeypatch, typed):
+    """AppTest cannot type into a table, so the table itself gives back what would have been typed."""
+
+    def editor(table, num_rows, **_):
+        change = TYPED.get(typed) or (RESHAPED[typed] if num_rows != "fixed" else lambda table: table)
+        return change(table)
+
+    app = open_page(new_app(), "understand/lab")
+    monkeypatch.setattr(streamlit, "data_editor", editor)
+    told = 0
+    for example in WORKED:
+        app.selectbox(key="lab_example").select(example.name).run()
+        assert not app.exception, example.name
+        told += "This does not fit" in [badge.value for badge in app.get("badge")] or not app.get("bidi_component")
+        assert app.get("bidi_component") or app.text[-1].value.endswith("."), example.name
+    assert told, "some example cannot be computed from this"
+
+
+@pytest.mark.parametrize(
+    ("example", "box", "typed", "says"),
+    [
+        ("sinusoid", "d", -4, "d is -4"),
+        ("sinusoid", "base", 0, "base is 0"),
+        ("shapes", "n_heads", 7, "cannot be divided among 7 heads"),
+        ("shapes", "d_model", 4096, "d_model is 4096"),
+    ],
+)
+def test_a_number_that_cannot_be_gets_a_sentence(new_app, example, box, typed, says):
+    app = open_example(new_app(), example)
+    next(number for number in app.number_input if number.label == box).set_value(typed).run()
+    assert not app.exception
+    assert says in app.text[-1].value
+    next(button for button in app.button if button.label == "Reset").click().run()
+    assert app.get("bidi_component"), "reset brings the example back"
+
+
+@pytest.mark.parametrize("page", ["see/positions", "see/masks", "understand/head", "understand/block"])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_what_notes_print_stands_beside_what_is_right(new_app, page, lang):
+    app = open_page(new_app(lang=lang), page)
+    gettext = i18n.translations(lang).gettext
+    found = claims_of(page.split("/")[1])
+    assert found
+    shown = [markdown.value for markdown in app.expander[0].markdown]
+    assert len(shown) == len(found)
+    assert [caption.value for caption in app.expander[0].caption] == [gettext(claim.why) for claim in found]
+    for claim, text in zip(found, shown, strict=True):
+        plain = text.replace("$\\small ", "$")
+        assert gettext(claim.printed) in plain
+        assert gettext(claim.right) in plain
 
 
 def test_switched_cells_change_the_mask_and_reset_brings_it_back(new_app, monkeypatch):

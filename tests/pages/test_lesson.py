@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from visformer.examples import WORKED
+from visformer.examples.worked import compute
+from visformer.figures.theme import SYMBOLS
+from visformer.pictures.lab import SYMBOL
 from visformer.source import excerpt
 from visformer.ui.lesson import coloured
 
@@ -14,7 +18,7 @@ PAGES = sorted((Path(__file__).parent.parent.parent / "pages").glob("*/*.py"))
 def constant(page, name):
     """What the page assigns to ``name``; None where it does not."""
     for node in ast.parse(page.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and node.targets[0].id == name:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == name:
             return ast.literal_eval(node.value)
     return None
 
@@ -23,12 +27,16 @@ def constant(page, name):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_symbol_gets_its_colour(page, theme):
     tex = constant(page, "FORMULA")
-    if page.stem == "attention":
+    if page.stem in ("attention", "lab"):  # the lab's stand with its examples
         assert tex is None
         return
+    assert_coloured(tex, theme)
+
+
+def assert_coloured(tex, theme):
     drawn = coloured(tex, theme)
     assert r"\sym" not in drawn
-    assert drawn.count(r"\textcolor") == tex.count(r"\sym")
+    assert drawn.count(r"\textcolor") == tex.count(r"\sym") > 0
     assert drawn.count("{") == drawn.count("}")
 
 
@@ -36,3 +44,20 @@ def test_every_symbol_gets_its_colour(page, theme):
 def test_the_lines_that_a_page_shows_exist(page):
     for file, name in constant(page, "CODE") or ():
         assert "return" in excerpt(file, name)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("example", WORKED, ids=lambda example: example.name)
+def test_every_example_has_its_formula_section_and_lines(example, theme):
+    assert_coloured(example.formula, theme)
+    assert example.section.startswith("3.")
+    assert example.code
+    for file, name in example.code:
+        assert "return" in excerpt(file, name)
+
+
+def test_the_lab_colours_what_its_formulas_colour():
+    """A result whose symbol stands in its example's formula has the symbol's colour."""
+    results = {name for example in WORKED if not example.instead for name in compute(example, example.inputs)}
+    assert set(SYMBOL) <= results | {name for example in WORKED for name in example.inputs}
+    assert set(SYMBOL.values()) <= set(SYMBOLS)

@@ -5,10 +5,13 @@ import re
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from visformer import formulas
+from visformer.examples import WORKED
+from visformer.examples.worked import compute
 from visformer.pictures import block, decoding, embedding, head, lab, masks, positions
 
 sizes = st.tuples(st.integers(1, 40), st.integers(1, 33), st.sampled_from([10.0, 100.0, 10000.0]))
@@ -182,18 +185,24 @@ def test_zeros_and_cosines(trace):
     assert len(block.similarities(trace, "decoder")) == 1 + 3
 
 
-def test_who_talks_to_whom_is_measured(trace):
-    parts = {str(part.name): part for part in block.who_talks(trace, "encoder")}
-    assert {name: part.talks for name, part in parts.items()} == {
-        "attention": True,
-        "feed-forward": False,
-        "layer norm": False,
-        "residual sum": False,
-    }
-    assert parts["attention"].parameters == 4 * (16 * 16 + 16)
+@pytest.mark.parametrize(("stack", "n_norms"), [("encoder", 2), ("decoder", 3)])
+def test_who_talks_to_whom_is_measured(trace, stack, n_norms):
+    parts = {str(part.name): part for part in block.who_talks(trace, stack)}
+    quiet = {"feed-forward": False, "layer norm": False, "residual sum": False}
+    cross = {"cross-attention": True} if stack == "decoder" else {}
+    assert {name: part.talks for name, part in parts.items()} == {"self-attention": True, **cross, **quiet}
+    for name in ("self-attention", *cross):
+        assert parts[name].parameters == 4 * (16 * 16 + 16)
     assert parts["feed-forward"].parameters == 16 * 24 + 24 + 24 * 16 + 16
-    assert parts["layer norm"].parameters == 2 * 16, "gamma and beta, which one table denies"
+    assert parts["layer norm"].parameters == n_norms * 2 * 16, "gamma and beta, which one table denies"
     assert parts["residual sum"].parameters == 0
+    assert [name for name, part in parts.items() if part.misprinted] == ["layer norm"]
+
+
+def test_the_two_kinds_of_encoding_side_by_side():
+    sinusoidal, learned = positions.two_kinds(10, 4, max_len=6)
+    assert (sinusoidal.parameters, sinusoidal.missing) == (0, 0)
+    assert (learned.parameters, learned.missing) == (torch.nn.Embedding(6, 4).weight.numel(), 4)
 
 
 @pytest.mark.parametrize(
@@ -216,9 +225,40 @@ def test_cross_attention_grows(trace):
     assert np.allclose(panel.values[:3], trace["decoder.1.cross_attn.pattern"].value.mean(axis=0)[:3])
 
 
+def looked_at(name, **changes):
+    example = next(example for example in WORKED if example.name == name)
+    inputs = {**example.inputs, **changes}
+    results = compute(example, inputs)
+    return lab.View(example, inputs, dict.fromkeys(example.choices({**inputs, **results}), 1)), results
+
+
 def test_printed_stands_beside_computed():
-    computed, printed = np.array([[1.0, 2.0]]), np.array([[1.0, 2.5]])
-    ours, theirs = lab.beside("Q", computed, printed, printed != computed)
-    assert ours.end == theirs.end == 2.5
-    assert theirs.outlined.tolist() == [[False, True]]
-    assert len(lab.beside("Q", computed, printed, None)) == 1, "a matrix of another shape is not compared"
+    view, results = looked_at("mended")
+    ours, theirs = lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"], titles=("a", "b"))
+    assert (ours.title, theirs.title) == ("a", "b")
+    assert (ours.note, theirs.note) == ("computed", "as course notes print it")
+    assert ours.end == theirs.end == 104
+    assert theirs.outlined.tolist() == [[False] * 3, [True] * 3]
+    assert theirs.before == "≠"
+    view, results = looked_at("sum")
+    assert lab.beside(view, "E + P", results["E + P"], titles=("a", "b"))[1].before == "="
+
+
+def test_a_matrix_of_another_shape_is_not_compared():
+    view, results = looked_at("mended", Q=np.array([[1.0, 2.0]]))
+    assert len(lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"], titles=("a", "b"))) == 1
+
+
+def test_a_slice_of_a_tensor_is_labelled_by_its_tokens():
+    view, results = looked_at("shapes")
+    panels = {name: lab.beside(view, name, values, titles=(name, ""))[0] for name, values in results.items()}
+    pattern = panels["softmax(Q·Kᵀ / √d_k)"]
+    assert pattern.rows.texts == pattern.columns.texts == ("欢迎", "来", "到", "上海")
+    assert np.array_equal(pattern.values, results["softmax(Q·Kᵀ / √d_k)"][1, 1])
+    assert np.array_equal(panels["cut into heads"].values, panels["head before token: Q"].values)
+    assert np.array_equal(panels["cut into heads"].values, panels["X · W_Q"].values[:, 64:128])
+
+
+def test_rows_are_labelled_by_the_positions_that_were_typed():
+    view, results = looked_at("sinusoid", pos=np.array([[2.0], [0.5]]))
+    assert lab.beside(view, "PE", results["PE"], titles=("", ""))[0].rows.texts == ("2", "0.5")

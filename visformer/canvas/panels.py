@@ -60,7 +60,7 @@ def _panel(panel: Panel, numbers: Numbers, said: Callable[[str], str]) -> dict[s
     return {
         "name": panel.name,
         "title": said(panel.title),
-        "colour": SYMBOLS.get(panel.name),
+        "colour": SYMBOLS.get(panel.symbol or panel.name),
         "note": said(panel.note),
         "before": panel.before,
         "rows": _side(panel.rows, said),

@@ -1,1 +1,12 @@
-"""Worked examples as data: matrices to be edited, what course notes print for them, and what the arithmetic gives."""
+"""Worked examples as data: what may be changed, what course notes print, and what the arithmetic gives."""
+
+from visformer.examples import attention, heads, masks, norms, positions
+
+WORKED = (
+    *positions.EXAMPLES,
+    *attention.EXAMPLES,
+    *heads.EXAMPLES,
+    *norms.EXAMPLES,
+    *masks.EXAMPLES,
+)
+"""Every worked example of the lab, in the order of its list."""

@@ -1,18 +1,20 @@
 """Through the block: the residual stream, what each sublayer adds to it, and who talks to whom (section 3.1)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from visformer import formulas
 from visformer.errors import N_, Message
+from visformer.examples.claims import PARAMETERS_PRINTED
 from visformer.panel import Labels, Panel, common_limit, numbered, tokens_of, traced
 from visformer.trace import Trace
 
 Stack = Literal["encoder", "decoder"]
+Rows = NDArray[np.float64]
 RECORD = ("*.resid_*", "*_sum", "*.norm_*", "*.self_attn.out", "*.cross_attn.out", "*.ffn.*")
 """What these pictures need of a trace."""
 
@@ -100,56 +102,70 @@ class Part:
 
     Args:
         name: a message id.
-        talks: whether changing one token's input changes another token's output.
+        talks: whether changing one token that it reads changes another token's output.
         parameters: how many numbers are trained in it, in one layer.
+        printed: whether course notes say that it has parameters.
     """
 
     name: Message
     talks: bool
     parameters: int
+    printed: bool
+
+    @property
+    def trained(self) -> bool:
+        """Whether it has parameters."""
+        return self.parameters > 0
+
+    @property
+    def misprinted(self) -> bool:
+        """Whether course notes say the contrary."""
+        return self.printed != self.trained
 
 
 def who_talks(trace: Trace, stack: Stack, layer: int = 0) -> list[Part]:
-    """Each part of one layer: changes one token's input, and looks whether any other token's output moves.
+    """Each part of one layer: changes one token that it reads, and looks whether any other token's output moves.
 
     Args:
-        trace: with :data:`RECORD` and the weights of the layer.
+        trace: with :data:`RECORD` and the weights of the layer; for the decoder also with "encoder.out".
         stack: "encoder" or "decoder".
         layer: counted from 0.
     """
     path = f"{stack}.{layer}"
-    weights = {
-        name.removeprefix(f"{path}."): p.value for name, p in trace.params.items() if name.startswith(f"{path}.")
-    }
     x = np.asarray(trace[f"{path}.resid_pre"].value, dtype=np.float64)  # (token, d_model)
-
-    def count(prefix: str) -> int:
-        return sum(value.size for name, value in weights.items() if name.startswith(prefix))
-
-    def attend(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        q, k, v = (rows @ weights[f"self_attn.w_{n}"] + weights[f"self_attn.b_{n}"] for n in "qkv")
-        return formulas.attention(q, k, v)[0]
-
-    def feed(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        w = {name: weights[f"ffn.{name}"] for name in ("w_1", "b_1", "w_2", "b_2")}
-        return formulas.feed_forward(rows, w["w_1"], b_1=w["b_1"], w_2=w["w_2"], b_2=w["b_2"])
-
-    def norm(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        return formulas.layer_norm(rows, gain=weights["norm_self.gamma"], bias=weights["norm_self.beta"])
-
-    def residual(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        return rows + x
-
-    parts: list[tuple[Message, Callable[[NDArray[np.float64]], NDArray[np.float64]], str]] = [
-        (N_("attention"), attend, "self_attn."),
-        (N_("feed-forward"), feed, "ffn."),
-        (N_("layer norm"), norm, "norm_self."),
-        (N_("residual sum"), residual, "-"),
+    w = {name.removeprefix(f"{path}."): p.value for name, p in trace.params.items() if name.startswith(f"{path}.")}
+    w_1, b_1, w_2, b_2 = (w[f"ffn.{name}"] for name in ("w_1", "b_1", "w_2", "b_2"))
+    causal = formulas.causal_mask(len(x)) if stack == "decoder" else None
+    parts: list[tuple[Message, Callable[[Rows], Rows], Rows, str]] = [
+        (N_("self-attention"), lambda rows: _attend(w, "self_attn", rows, rows, causal), x, "self_attn."),
+        (N_("feed-forward"), lambda rows: formulas.feed_forward(rows, w_1, b_1=b_1, w_2=w_2, b_2=b_2), x, "ffn."),
+        (
+            N_("layer norm"),
+            lambda rows: formulas.layer_norm(rows, gain=w["norm_self.gamma"], bias=w["norm_self.beta"]),
+            x,
+            "norm_",
+        ),
+        (N_("residual sum"), lambda rows: rows + x, x, "-"),
     ]
-    return [Part(name, _moves_others(part, x), count(prefix)) for name, part, prefix in parts]
+    if stack == "decoder":
+        memory = np.asarray(trace["encoder.out"].value, dtype=np.float64)  # (source token, d_model)
+        cross = (N_("cross-attention"), lambda rows: _attend(w, "cross_attn", x, rows, None), memory, "cross_attn.")
+        parts.insert(1, cross)
+    return [
+        Part(name, _moves_others(part, read), sum(v.size for n, v in w.items() if n.startswith(prefix)), printed)
+        for (name, part, read, prefix), printed in ((part, PARAMETERS_PRINTED[part[0]]) for part in parts)
+    ]
 
 
-def _moves_others(part: Callable[[NDArray[np.float64]], NDArray[np.float64]], x: NDArray[np.float64]) -> bool:
-    changed = x.copy()
+def _attend(weights: Mapping[str, NDArray[Any]], kind: str, x: Rows, source: Rows, mask: formulas.Bools | None) -> Rows:
+    q, k, v = (
+        rows @ weights[f"{kind}.w_{name}"] + weights[f"{kind}.b_{name}"]
+        for name, rows in (("q", x), ("k", source), ("v", source))
+    )
+    return formulas.attention(q, k, v, mask=mask)[0]
+
+
+def _moves_others(part: Callable[[Rows], Rows], read: Rows) -> bool:
+    changed = read.copy()
     changed[0] += 1.0
-    return bool(np.abs(part(changed) - part(x))[1:].max(initial=0.0) > 1e-9)
+    return bool(np.abs(part(changed) - part(read))[1:].max(initial=0.0) > 1e-9)

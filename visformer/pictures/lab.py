@@ -1,61 +1,101 @@
 """A result of the lab: computed, and beside it what the notes print."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
-from numpy.typing import NDArray
 
 from visformer.errors import N_
+from visformer.examples.worked import SLICED, Arrays, Worked, differs
 from visformer.formulas import Floats
 from visformer.panel import Labels, Panel, common_limit, numbered
 
+SYMBOL = {
+    **dict.fromkeys(("Q", "X · W_Q", "cut into heads", "head before token: Q"), "q"),
+    **dict.fromkeys(("W_Q · x", "xᵀ · W_Qᵀ", "xᵀ · W_Q", "1 / base^(2i/d)", "σ, divided by d"), "q"),
+    **dict.fromkeys(("K", "pos", "s, divided by d − 1"), "k"),
+    "V": "v",
+    **dict.fromkeys(("scores", "Q·Kᵀ", "Q·Kᵀ / √d_k", "pos × frequency"), "scores"),
+    "mask": "mask",
+    **dict.fromkeys(("pattern", "softmax", "without √d_k: softmax", "softmax(Q·Kᵀ / √d_k)"), "pattern"),
+    **dict.fromkeys(("softmax of that", "visformer's rule"), "pattern"),
+    **dict.fromkeys(("softmax · V", "without √d_k: softmax · V", "pattern · V", "heads end to end"), "heads"),
+    "scores where the mask is 1, else −1e9": "heads",
+    "times W_O": "out",
+    **dict.fromkeys(("E", "embedding"), "embed"),
+    **dict.fromkeys(("P", "PE"), "position"),
+    **dict.fromkeys(("x", "X", "E + P", "embedding + PE"), "input"),
+}
+"""Name of an input or a result to the symbol that stands for it in the example's formula."""
 
-def beside(
-    title: str,
-    computed: Floats,
-    printed: Floats | None,
-    marks: NDArray[np.bool_] | None,
-    rows: tuple[str, ...] | None = None,
-) -> list[Panel]:
-    """The computed matrix, and the printed one if there is one, on one colour scale.
+_AXES = {
+    "token": N_("token"),
+    "d_model": N_("dimension (d_model)"),
+    "d_k": N_("dimension (d_k)"),
+    "query": N_("reads (query)"),
+    "key": N_("is read (key)"),
+}
+
+
+@dataclass(frozen=True)
+class View:
+    """What is looked at.
 
     Args:
-        title: of the result.
-        computed: what the arithmetic gives.
-        printed: what the notes print, NaN where nothing.
-        marks: which printed numbers differ; None: not to be compared, since the visitor changed the shape.
-        rows: labels of the rows; None: numbers.
+        example: the worked example.
+        inputs: as the visitor has them.
+        at: the place on each axis of :data:`~visformer.examples.worked.SLICED`.
     """
-    named = Labels(rows) if rows is not None and len(rows) == len(computed) else numbered(len(computed))
-    columns = numbered(computed.shape[1])
-    limit = common_limit(computed, *([] if printed is None else [printed]))
-    panels = [
-        Panel(
-            name=title,
-            title=title,
-            values=computed,
-            rows=named,
-            columns=columns,
-            limit=limit,
-            digits=4,
-            note=N_("computed"),
-        )
-    ]
-    if printed is not None and marks is not None:
+
+    example: Worked
+    inputs: Arrays
+    at: Mapping[str, int]
+
+
+def beside(view: View, name: str, computed: Floats, *, titles: tuple[str, str]) -> list[Panel]:
+    """The computed matrix, and the printed one if there is one for this shape, on one colour scale.
+
+    Args:
+        view: whose result it is.
+        name: of the result.
+        computed: what the arithmetic gives.
+        titles: of what is computed and of what the notes print.
+    """
+    example = view.example
+    printed = example.printed.get(name)
+    marks = None if printed is None else differs(computed, printed)
+    place = example.place(name, view.at)
+    values = computed[place]
+    rows, columns = _labels(view, name, values.shape)
+    symbol = SYMBOL.get(name, "")
+    limit = common_limit(values, *([] if marks is None or printed is None else [printed[place]]))
+    look = {"rows": rows, "columns": columns, "limit": limit, "digits": 4, "symbol": symbol}
+    look |= {"scale": "weight" if symbol == "pattern" else "signed"}
+    panels = [Panel(name=name, title=titles[0], values=values, note=N_("computed"), **look)]  # type: ignore[arg-type]
+    if printed is not None and marks is not None and np.isfinite(printed[place]).any():
+        wrong = marks[place]
         panels.append(
             Panel(
-                name=f"{title} printed",
-                title=title,
-                digits=4,
-                values=printed,
-                rows=named,
-                columns=columns,
-                limit=limit,
-                note=N_("printed"),
-                outlined=marks,
+                name=f"{name} printed",
+                title=titles[1],
+                values=printed[place],
+                note=N_("as course notes print it"),
+                before="≠" if wrong.any() else "=",
+                outlined=wrong,
+                **look,  # type: ignore[arg-type]
             )
         )
     return panels
 
 
-def scale(on: bool) -> dict[str, Floats]:
-    """The input that switches the scaling of scores."""
-    return {"scale": np.array([[1.0 if on else 0.0]])}
+def _labels(view: View, name: str, shape: tuple[int, ...]) -> tuple[Labels, Labels]:
+    axes = [axis for axis in view.example.axes.get(name, ()) if axis not in SLICED] or ["", ""]
+    texts = [view.example.labels(name, view.inputs), ()]
+    if view.example.tokens:
+        words = view.example.tokens[view.at["sample"]]
+        texts = [words if axis in ("token", "query", "key") else () for axis in axes]
+    rows, columns = (
+        Labels(text, _AXES.get(axis, "")) if len(text) == size else numbered(size, _AXES.get(axis, ""))
+        for axis, text, size in zip(axes, texts, shape, strict=True)
+    )
+    return rows, columns

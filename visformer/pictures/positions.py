@@ -1,9 +1,11 @@
 """Positional encodings as panels (section 3.5)."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from visformer import formulas
-from visformer.errors import N_
+from visformer.errors import N_, Message
 from visformer.panel import Labels, Panel, numbered
 
 _POSITION, _DIMENSION, _PAIR = N_("position"), N_("dimension"), N_("pair i")
@@ -108,3 +110,32 @@ def learned(n: int, d_model: int, *, max_len: int, seed: int = 0) -> Panel:
         limit=3.0,
         note=f"({max_len}, {d_model})",
     )
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One of the two kinds of encoding, side by side with the other.
+
+    Args:
+        name: a message id.
+        how: where a row comes from; a message id.
+        parameters: how many numbers are trained.
+        reach: for which positions there is a row; a message id.
+        missing: of the positions asked for, how many have none.
+    """
+
+    name: Message
+    how: Message
+    parameters: int
+    reach: Message
+    missing: int
+
+
+def two_kinds(n: int, d_model: int, *, max_len: int) -> list[Kind]:
+    """The sinusoidal and the learned encoding of n positions; what is missing is counted in their tables."""
+    tables = encoding(n, d_model).values, learned(n, d_model, max_len=max_len).values
+    lacks = [int((~np.isfinite(values)).any(axis=1).sum()) for values in tables]
+    return [
+        Kind(N_("sinusoidal"), N_("computed"), 0, N_("any position"), lacks[0]),
+        Kind(N_("learned"), N_("looked up"), max_len * d_model, N_("those below max_len"), lacks[1]),
+    ]

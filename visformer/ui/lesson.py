@@ -4,11 +4,13 @@ import re
 
 import streamlit as st
 
+from visformer.examples.claims import claims_of
 from visformer.figures.theme import SYMBOLS, Theme
 from visformer.source import excerpt
 from visformer.ui import state
 
 _SYMBOL = re.compile(r"\\sym\{(\w+)\}\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
+_MATH = re.compile(r"\$([^$]+)\$")
 
 
 def theme() -> Theme:
@@ -21,13 +23,19 @@ def coloured(tex: str, theme: Theme) -> str:
     return _SYMBOL.sub(lambda match: rf"\textcolor{{{SYMBOLS[match[1]][theme]}}}{{{match[2]}}}", tex)
 
 
-def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...] = ()) -> None:
+def coloured_text(text: str, symbol: str) -> str:
+    """Markdown for a name in the colour that its symbol has in the pictures."""
+    return f':color[{text}]{{foreground="{SYMBOLS[symbol][theme()]}"}}'
+
+
+def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...] = (), page: str = "") -> None:
     r"""A formula, where it stands in the paper, and what computes it here.
 
     Args:
         tex: lines of LaTeX's ``aligned``, with symbols as ``\sym{name}{tex}``.
         section: of "Attention Is All You Need".
         code: (file, name) of what computes it, see :func:`visformer.source.excerpt`.
+        page: whose claims of course notes are set right below; empty: none.
     """
     _ = state.gettext()
     st.latex(rf"\small\begin{{aligned}} {coloured(tex, theme())} \end{{aligned}}")
@@ -37,3 +45,22 @@ def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...] = ()) -
             for file, name in code:
                 st.caption(f"visformer/{file}")
                 st.code(excerpt(file, name), language="python")
+    claims(page)
+
+
+def claims(page: str) -> None:
+    """What course notes print about this page's subject, and what is right; nothing where there is nothing."""
+    _ = state.gettext()
+    found = claims_of(page)
+    if not found:
+        return
+    printed, right = _("printed"), _("right")
+    with st.expander(_("What course notes print")):
+        for claim in found:
+            st.markdown(f":gray[{printed}] {_small(_(claim.printed))}  \n:gray[{right}] {_small(_(claim.right))}")
+            st.caption(_(claim.why))
+
+
+def _small(text: str) -> str:
+    """Formulas in the size of the words around them; KaTeX makes them larger."""
+    return _MATH.sub(r"$\\small \1$", text)

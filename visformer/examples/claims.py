@@ -1,0 +1,114 @@
+"""What course notes print and what is right, for the pages where it comes up. Formulas stand between dollar signs."""
+
+from dataclasses import dataclass
+
+from visformer.errors import N_
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence or formula of course notes that does not hold as it stands.
+
+    Args:
+        page: name of the page where it comes up.
+        printed: as the notes have it, in short.
+        right: what holds.
+        why: one line.
+    """
+
+    page: str
+    printed: str
+    right: str
+    why: str
+
+
+CLAIMS = (
+    Claim(
+        "positions",
+        "$2 / 10000^{2/4} = 0.0002$",
+        "$2 / 10000^{2/4} = 0.02$",
+        N_("The power is 2/4 = 1/2: 10000^(1/2) is 100, and 2/100 is 0.02."),
+    ),
+    Claim(
+        "positions",
+        N_("odd dimensions: sine, even ones: cosine"),
+        N_("even dimensions (2i): sine, odd ones (2i + 1): cosine"),
+        N_("The formula beside that sentence says the reverse of it, and is right: dimensions count from 0."),
+    ),
+    Claim(
+        "positions",
+        r"$i \cdot 10000^{-j/d}$",
+        r"$i \cdot 10000^{-2j/d}$",
+        N_("Column j of the d/2 frequencies serves the dimensions 2j and 2j + 1, so the power holds 2j."),
+    ),
+    Claim(
+        "masks",
+        N_("0 = visible, 1 = hidden; in the code beside it `masked_fill(mask == 0, -1e9)`"),
+        N_("1 = may attend, 0 = hidden, as in that code"),
+        N_("Sentence and code contradict each other. Here True always means “may attend”; “In a batch” shows both."),
+    ),
+    Claim(
+        "masks",
+        N_("a decoder that is shown at work with a mask of zeros"),
+        N_("every score becomes −1e9, and the pattern is uniform"),
+        N_("Equal scores give equal weights, however low they are. Here a row that may see nothing gives zeros."),
+    ),
+    Claim(
+        "head",
+        "Q == K == V",
+        "$Q = X W_Q, \\ K = X W_K, \\ V = X W_V$",
+        N_("One sequence, three projections: the three are equal only if the three weights are."),
+    ),
+    Claim(
+        "head",
+        N_("V in the line for Q, in a vectorised formula"),
+        "$Q = X W_Q$",
+        N_("Without Q there is nothing that K could be compared with."),
+    ),
+    Claim(
+        "head",
+        r"$\mathrm{softmax}(Q K^T)\, V$",
+        r"$\mathrm{softmax}(Q K^T / \sqrt{d_k})\, V$",
+        N_("Products of d_k terms spread like √d_k; unscaled, softmax saturates and learns no more. The lab has both."),
+    ),
+    Claim(
+        "head",
+        r"$q = W_Q\, x$",
+        r"$q^T = x^T\, W_Q^T$",
+        N_(
+            "Both hold: columns in the notes, rows in the paper's X W and here. The weights are each other's transpose."
+        ),
+    ),
+    Claim(
+        "block",
+        N_("LayerNorm has no parameters"),
+        N_("γ and β: 2 × d_model numbers"),
+        N_("What is normed is multiplied by γ and moved by β, and both are learned."),
+    ),
+    Claim(
+        "block",
+        N_("the width d may change freely across the block"),
+        N_("one width d_model through the whole block"),
+        N_("x + Sublayer(x) adds number to number. Only inside a sublayer, as in the feed-forward, may it differ."),
+    ),
+    Claim(
+        "block",
+        N_("ChatGPT's GPT has an encoder and a decoder"),
+        N_("GPT has a decoder alone"),
+        N_("It is the decoder's stack without cross-attention: there is no memory to read from."),
+    ),
+)
+
+PARAMETERS_PRINTED = {
+    N_("self-attention"): True,
+    N_("cross-attention"): True,
+    N_("feed-forward"): True,
+    N_("layer norm"): False,
+    N_("residual sum"): False,
+}
+"""Part of a block to whether the notes' table says that it has parameters."""
+
+
+def claims_of(page: str) -> tuple[Claim, ...]:
+    """What there is to set right on a page."""
+    return tuple(claim for claim in CLAIMS if claim.page == page)

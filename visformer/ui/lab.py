@@ -1,0 +1,81 @@
+"""The lab's inputs: numbers to be changed, and the place that is looked at in a tensor of more than two axes."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from visformer.errors import N_
+from visformer.examples.worked import SLICED, Arrays, Worked, trimmed
+from visformer.formulas import Floats
+from visformer.pictures.lab import SYMBOL
+from visformer.ui import lesson, pick, state
+
+_NARROWEST, _DIGIT, _ROW = 48, 8, 30  # pixels: five tables fit beside each other in two rows
+_LABELS = {"sample": N_("Sample"), "head": N_("Head")}
+
+
+def places(example: Worked, arrays: Arrays, at: Mapping[str, int]) -> dict[str, int]:
+    """A picker for each axis of these arrays of which one place is looked at, unless ``at`` has it; all places."""
+    _ = state.gettext()
+    choices = {axis: size for axis, size in example.choices(arrays).items() if axis not in at}
+    return {**at} | {
+        axis: pick.number(_(_LABELS[axis]), choices[axis], key=f"lab_{example.name}_{axis}")
+        for axis in SLICED
+        if axis in choices
+    }
+
+
+def inputs(example: Worked, at: Mapping[str, int]) -> dict[str, Floats]:
+    """The example's inputs as the visitor has them, one box or table for each."""
+    found = {}
+    for name, values in example.inputs.items():
+        place = example.place(name, at)
+        key = "_".join(map(str, ("lab", example.name, name, *at.values(), state.version("lab"))))
+        with st.container(width="content"):
+            if values.size == 1:
+                found[name] = np.full((1, 1), st.number_input(name, value=int(values.item()), key=key, width=130))
+                continue
+            st.caption(_title(name))
+            found[name] = values.copy()
+            edited = _table(values[place], example.labels(name, example.inputs), key, fixed=bool(place))
+            if place:
+                found[name][place] = edited
+            else:
+                found[name] = edited
+    return found
+
+
+def titles(example: Worked, name: str, values: Floats) -> tuple[str, str]:
+    """Of a result, and of what notes print for it; with its shape where it has more than two axes."""
+    _ = state.gettext()
+    said = _(name)
+    shape = f"  ({', '.join(map(str, values.shape))})" if name in example.axes else ""
+    return f"{said}{shape}", _("{title}, as printed").format(title=said)
+
+
+def _title(name: str) -> str:
+    symbol, said = SYMBOL.get(name), state.gettext()(name)
+    return lesson.coloured_text(said, symbol) if symbol else said
+
+
+def _table(values: Floats, rows: tuple[str, ...], key: str, *, fixed: bool) -> Floats:
+    """A table to type into. Unless it is fixed, it has an empty column to be filled; what is empty does not count."""
+    table = pd.DataFrame(values, index=rows or None, columns=[str(i) for i in range(values.shape[1])])
+    if values.shape[1] > 1 and not fixed:
+        table["+"] = np.nan
+    longest = max(len(f"{value:g}") for value in values.flat)
+    width = max(_NARROWEST, (longest + 3) * _DIGIT)
+    edited = st.data_editor(
+        table,
+        num_rows="fixed" if rows or fixed else "add",
+        hide_index=not rows,
+        column_config={name: st.column_config.NumberColumn(width=width) for name in table},
+        width="content",
+        row_height=_ROW,
+        placeholder="",
+        key=key,
+    )
+    numbers = edited.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
+    return numbers if fixed else trimmed(numbers)
