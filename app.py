@@ -11,30 +11,27 @@ st.set_page_config(page_title="Visformer", layout="wide", initial_sidebar_state=
 state.set_defaults()
 
 _ = state.gettext()
-page = st.navigation(
-    {
-        _("See"): [
-            st.Page("pages/see/attention.py", title=_("Attention"), default=True),
-            st.Page("pages/see/positions.py", title=_("Positions")),
-            st.Page("pages/see/embedding.py", title=_("Embedding + position")),
-            st.Page("pages/see/masks.py", title=_("Masks")),
-        ],
-        _("Understand"): [
-            st.Page("pages/understand/head.py", title=_("Inside a head")),
-            st.Page("pages/understand/block.py", title=_("Through the block")),
-            st.Page("pages/understand/decoding.py", title=_("Decoding")),
-            st.Page("pages/understand/lab.py", title=_("The lab")),
-        ],
-    }
-)
+sections = {
+    _("See"): [
+        st.Page("pages/see/attention.py", title=_("Attention"), default=True),
+        st.Page("pages/see/positions.py", title=_("Positions")),
+        st.Page("pages/see/embedding.py", title=_("Embedding + position")),
+        st.Page("pages/see/masks.py", title=_("Masks")),
+    ],
+    _("Understand"): [
+        st.Page("pages/understand/head.py", title=_("Inside a head")),
+        st.Page("pages/understand/block.py", title=_("Through the block")),
+        st.Page("pages/understand/decoding.py", title=_("Decoding")),
+        st.Page("pages/understand/lab.py", title=_("The lab")),
+    ],
+}
+page = st.navigation(sections, position="hidden")  # Streamlit's own list writes to the browser's disk on every rerun
 head, body = st.container(), st.container()
 with body:  # drawn first: what the browser fetches for the boxes then does not hold the picture up
     page.run()
 with head:
     controls.sentence_head()
 with st.sidebar:
-    st.header("Visformer", anchor=False)
-    controls.language_switch()
-    controls.reading_guide()
+    controls.side_bar(sections)
 
 workbench().load_soon()  # last, so that the picture is on its way before torch is imported

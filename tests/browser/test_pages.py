@@ -28,7 +28,7 @@ def test_every_page_opens_and_carries_the_sentence(open_app, lang, sentence):
     page = open_app(query=f"?lang={lang}", width=1280, height=720)
     type_sentence(page, sentence, box=gettext("Sentence"))
     for title in PAGES:
-        page.get_by_test_id("stSidebarNavLink").filter(has_text=gettext(title)).click()
+        page.get_by_test_id("stPageLink-NavLink").filter(has_text=gettext(title)).click()
         page.locator(".vf-root[data-painted] canvas.vf-matrix, .js-plotly-plot .main-svg").first.wait_for()
         assert page.get_by_label(gettext("Sentence"), exact=True).input_value() == sentence
         assert not page.get_by_test_id("stException").count()
@@ -39,7 +39,7 @@ def test_a_cell_is_read_exactly_and_its_sum_written_out(open_app, model_name):
     trace = vf.load(model_name).trace("I like cats.", record=("*.scores", "*.q", "*.k"))
     page = open_app()
     type_sentence(page, "I like cats.")
-    page.get_by_test_id("stSidebarNavLink").filter(has_text="Inside a head").click()
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Inside a head").click()
     wait_for_panels(page)
     click_cell(page, "scores", 0, 2)
     weight = trace["encoder.0.self_attn.scores"].value[0, 1, 2]
@@ -53,7 +53,7 @@ def test_a_cell_is_read_exactly_and_its_sum_written_out(open_app, model_name):
 def test_a_click_silences_a_head_and_the_model_translates_again(open_app, model_name):
     page = open_app()
     type_sentence(page, "I like cats.")
-    page.get_by_test_id("stSidebarNavLink").filter(has_text="Inside a head").click()
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Inside a head").click()
     wait_for_panels(page)
     click_cell(page, "factors", 2, 5)
     after = vf.load(model_name).trace("I like cats.", edits=[Silence("encoder.2.self_attn", head=5)])
@@ -64,7 +64,7 @@ def test_a_click_silences_a_head_and_the_model_translates_again(open_app, model_
 
 def test_a_click_changes_the_mask_and_a_label_its_whole_row(open_app):
     page = open_app()
-    page.get_by_test_id("stSidebarNavLink").filter(has_text="Masks").click()
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks").click()
     page.get_by_role("radio", name="Change it").or_(page.get_by_role("button", name="Change it")).first.click()
     wait_for_panels(page)
     click_cell(page, "mask", 1, 0)
@@ -83,7 +83,7 @@ def test_a_click_changes_the_mask_and_a_label_its_whole_row(open_app):
 
 def test_a_column_that_is_cleared_in_the_lab_is_taken_away(open_app):
     page = open_app()
-    page.get_by_test_id("stSidebarNavLink").filter(has_text="The lab").click()
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text="The lab").click()
     page.get_by_label("Worked example", exact=True).click()
     page.get_by_role("option", name="A product that does not exist", exact=True).click()
     page.get_by_text("3 is not 2").wait_for()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from visformer import i18n
 from visformer.canvas.component import panels
@@ -14,6 +15,19 @@ from visformer.trace import Trace
 from visformer.ui import state
 from visformer.ui.examples import EXAMPLES
 from visformer.ui.resources import PATTERNS, workbench
+
+
+def side_bar(sections: Mapping[str, Sequence[StreamlitPage]]) -> None:
+    """Beside every page: the language, the pages, and where the numbers come from."""
+    _ = state.gettext()
+    st.header("Visformer", anchor=False)
+    language_switch()
+    for title, pages in sections.items():
+        with st.container(gap="xxsmall"):
+            st.caption(title)
+            for page in pages:
+                st.page_link(page)
+    st.caption(_("Our own Transformer translates between English and Chinese. Every number here was computed by it."))
 
 
 def language_switch() -> None:
@@ -27,12 +41,6 @@ def language_switch() -> None:
         on_change=state.keep_language,
         label_visibility="collapsed",
     )
-
-
-def reading_guide() -> None:
-    """How to read the pictures and how to move in them, beside every page."""
-    _ = state.gettext()
-    st.caption(_("Our own Transformer translates between English and Chinese. Every number here was computed by it."))
 
 
 def current_trace(record: Sequence[str] = PATTERNS) -> Trace | None:
