@@ -6,7 +6,7 @@ from visformer.ui import controls, state
 from visformer.ui.explorer import explorer
 
 _ = state.gettext()
-look_for = st.empty()
+look_for = st.container()
 trace = controls.current_trace()
 if trace is not None:
     explorer(trace)
