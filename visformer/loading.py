@@ -1,5 +1,6 @@
 """From a name or a module to a model that translates and traces."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -50,6 +51,17 @@ def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = N
             source="bundled; trained on CC-BY 2.0 FR sentences from Tatoeba",
         )
     return Translator(module, tokenizer, name=folder.name, source=str(folder))
+
+
+def load_to_serve(name: str | Path) -> Translator:
+    """As :func:`load`, in a process that serves visitors: torch gets half of the cores (OMP_NUM_THREADS overrides it).
+
+    A sentence is too short to gain from more, and the others decode for other visitors, or draw where the browser runs
+    on the same machine. Threads that wait for each other on a busy core take several times as long as one alone.
+    """
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))
+    return load(name)
 
 
 def wrap(module: nn.Module, tokenizer: Tokenizer) -> Translator:

@@ -183,7 +183,13 @@ class Workbench:
 @st.cache_resource(show_spinner=False)
 def workbench() -> Workbench:
     """The one workbench of this process."""
-    return Workbench(lambda: visformer.load(MODEL), _folder(MODEL) / "example.safetensors")
+    return Workbench(_load, _folder(MODEL) / "example.safetensors")
+
+
+def _load() -> Any:
+    from visformer.loading import load_to_serve
+
+    return load_to_serve(MODEL)
 
 
 def _folder(model: str) -> Path:
