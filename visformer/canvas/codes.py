@@ -56,6 +56,7 @@ def _lines() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], npt.NDAr
 
 _CHANGE, _SLOPE, _FIRST = _lines()
 
+
 @cache
 def _decoded() -> npt.NDArray[np.float64]:
     """The weight of each code; only a reader needs it, and the first picture should not wait for it."""

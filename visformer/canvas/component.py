@@ -21,8 +21,9 @@ _PANELS = st.components.v2.component("visformer_panels", html=_HTML, css=stylesh
 _FEED = st.components.v2.component("visformer_feed", js=script("streamlit_feed.js"))
 """Brings a view its bytes. The view's own message stays the same, so that the browser gets its script only once."""
 
-_BREATH = 0.001
-"""Seconds in which Streamlit's own thread sends the picture, before this one goes on with what can wait."""
+_BREATH = 0.015
+"""Seconds in which the picture is sent and drawn alone: the browser draws what arrives within 10 ms together, and the
+rest of the page takes it several times as long."""
 
 
 def attention(
@@ -53,10 +54,9 @@ def attention(
         if on_select is not None:
             on_select((st.session_state.get(key) or {}).get("selection"))
 
-    # Packed first: Streamlit waits 5 ms between two sendings, so both messages should be there for the same one.
-    picture = addressed(key, pack(trace, gettext=gettext, lang=lang, start=start))
+    # First of all: Streamlit waits 5 ms after each sending, and what is sent before would be one.
+    _FEED(data=addressed(key, pack(trace, gettext=gettext, lang=lang, start=start)), key=f"{key}_picture")
     _ATTENTION(data=key, key=key, on_selection_change=selected, on_wanted_change=lambda: None)
-    _FEED(data=picture, key=f"{key}_picture")
     time.sleep(_BREATH)
     rest = pack_rest(trace, wanted=wanted_from(st.session_state.get(key) or {}))
     if rest is not None:
@@ -89,6 +89,8 @@ def panels(
         if click is not None and on_click is not None:
             on_click(click)
 
-    picture = addressed(key, pack_panels(shown, gettext=gettext, lang=lang, stacked=stacked))
-    _PANELS(data=key, key=key, on_click_change=clicked)
-    _FEED(data=picture, key=f"{key}_picture")
+    with st.container(gap=None):  # what feeds takes no room
+        _FEED(
+            data=addressed(key, pack_panels(shown, gettext=gettext, lang=lang, stacked=stacked)), key=f"{key}_picture"
+        )
+        _PANELS(data=key, key=key, on_click_change=clicked)
