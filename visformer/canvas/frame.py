@@ -42,13 +42,6 @@ def frame(header: dict[str, Any], numbers: Numbers) -> bytes:
     return struct.pack("<I", len(text)) + text + b"\0" * padding + body
 
 
-def addressed(to: str, message: bytes) -> bytes:
-    """A message for the view of this name: hosts carry messages to a page, and a page may have several views."""
-    numbers = Numbers()
-    numbers.add(np.frombuffer(message, dtype=np.uint8))
-    return frame({"to": to}, numbers)
-
-
 def digest(*parts: bytes) -> str:
     """A short name for these bytes."""
     hashed = hashlib.blake2b(digest_size=8)

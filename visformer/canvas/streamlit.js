@@ -12,10 +12,11 @@ const views = new WeakMap()
  *   view's host its callbacks, anew each time
  */
 export function streamlitView(mount, connect) {
-  return ({ data: name, parentElement, setStateValue, setTriggerValue }) => {
+  return ({ data, parentElement, setStateValue, setTriggerValue }) => {
     guardText()
     const element = parentElement.querySelector(".vf-host")
-    if (!element || !name) return undefined
+    if (!element || !data) return undefined
+    const name = new TextDecoder().decode(data) // bytes: for anything else Streamlit imports pandas first
     const shown = views.get(element) ?? { host: {}, view: null }
     connect(shown.host, { setStateValue, setTriggerValue })
     if (!views.has(element)) {
@@ -31,6 +32,11 @@ export function streamlitView(mount, connect) {
 }
 
 function take(shown, element, bytes, mount) {
+  if (!bytes.length) {
+    shown.view?.destroy() // nothing to be shown of what was typed
+    shown.view = null
+    return
+  }
   if (shown.view) shown.view.update(bytes)
   else shown.view = mount(element, bytes, shown.host)
   const { lang } = shown.view

@@ -2,19 +2,22 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from visformer import i18n
 from visformer.canvas.component import panels
-from visformer.canvas.panels import Click
 from visformer.errors import VisformerError
-from visformer.panel import Panel
-from visformer.trace import Trace
 from visformer.ui import state
 from visformer.ui.examples import EXAMPLES
 from visformer.ui.resources import PATTERNS, workbench
+
+if TYPE_CHECKING:  # numpy
+    from visformer.canvas.panels import Click
+    from visformer.panel import Panel
+    from visformer.trace import Trace
 
 
 def side_bar(sections: Mapping[str, Sequence[StreamlitPage]]) -> None:
@@ -43,7 +46,7 @@ def language_switch() -> None:
     )
 
 
-def current_trace(record: Sequence[str] = PATTERNS) -> Trace | None:
+def current_trace(record: Sequence[str] = PATTERNS) -> "Trace | None":
     """The Trace of what stands in the boxes; None where it cannot be made, which the head of the page then explains.
 
     Boxes keep their text in the session state, so a page can ask before they are drawn, and draw its picture first.
@@ -90,13 +93,13 @@ def sentence_head() -> None:
         st.text(problem)  # never markdown: a message may quote what was typed
 
 
-def _translation(trace: Trace) -> str:
+def _translation(trace: "Trace") -> str:
     _ = state.gettext()
     sentence = _("Target as typed: {text}") if trace.meta.get("forced") else _("Translation: {text}")
     return sentence.format(text=trace.meta.get("target", ""))
 
 
-def _own_translation(trace: Trace | None) -> str:
+def _own_translation(trace: "Trace | None") -> str:
     return str(trace.meta.get("target", "")) if trace and not trace.meta.get("forced") else ""
 
 
@@ -122,7 +125,7 @@ def view(label: str, options: Mapping[str, str], *, key: str) -> str:
 
 
 def draw(
-    shown: Sequence[Panel], *, key: str, on_click: Callable[[Click], None] | None = None, stacked: bool = False
+    shown: "Sequence[Panel]", *, key: str, on_click: "Callable[[Click], None] | None" = None, stacked: bool = False
 ) -> None:
     """Panels in the visitor's language."""
     panels(shown, key=key, gettext=state.gettext(), lang=state.language(), stacked=stacked, on_click=on_click)

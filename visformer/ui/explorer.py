@@ -4,8 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from visformer.canvas.component import attention
-from visformer.canvas.selection import Selection
+from visformer.canvas.component import attention_view, show_attention
 from visformer.ui import controls, state
 
 
@@ -17,20 +16,21 @@ def explorer(look_for: str) -> None:
         look_for: stands above the picture.
     """
     _ = state.gettext()
-    above, picture = st.container(), st.container(gap=None)  # there before the Trace is, so that nothing comes between
-    trace = controls.current_trace()
-    if trace is None:
-        return
+    above, picture = st.container(), st.container(gap=None)  # what feeds the picture takes no room
 
     def keep(value: Any) -> None:
-        chosen = Selection.from_browser(value)
-        if chosen is not None:
-            state.keep_selection(chosen, trace)
+        trace = controls.current_trace()
+        if trace is not None:
+            state.keep_selection(value, trace)
 
     with picture:
-        attention(
-            trace, key=state.CANVAS, gettext=_, lang=state.language(), start=state.start().start(), on_select=keep
-        )
+        attention_view(key=state.CANVAS, on_select=keep)
+        # Nothing is sent between the Trace and its picture: Streamlit waits 5 ms after each sending.
+        trace = controls.current_trace()
+        start = state.start().start()
+        show_attention(trace, key=state.CANVAS, gettext=_, lang=state.language(), start=start)
+    if trace is None:
+        return
     above.caption(look_for)
     chosen = state.selection()
     st.page_link(

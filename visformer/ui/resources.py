@@ -16,11 +16,11 @@ import streamlit as st
 
 import visformer
 from visformer.errors import VisformerError
-from visformer.trace import Trace
 from visformer.ui import limits
 
-if TYPE_CHECKING:  # visformer.edits imports torch
+if TYPE_CHECKING:  # torch, and numpy
     from visformer.edits import Edit
+    from visformer.trace import Trace
 
 MODEL = os.environ.get("VISFORMER_MODEL", "en-zh")
 """The operator's choice: the bundled translator, or a local folder."""
@@ -44,14 +44,14 @@ class TraceCache:
         self._lock = threading.Lock()
         self._traces: OrderedDict[Hashable, Trace] = OrderedDict()
 
-    def get(self, key: Hashable) -> Trace | None:
+    def get(self, key: Hashable) -> "Trace | None":
         """The Trace, now the most recently used, or None."""
         with self._lock:
             if key in self._traces:
                 self._traces.move_to_end(key)
             return self._traces.get(key)
 
-    def put(self, key: Hashable, trace: Trace) -> None:
+    def put(self, key: Hashable, trace: "Trace") -> None:
         """Keep a Trace; one larger than the whole budget is not kept."""
         with self._lock:
             self._traces[key] = trace
@@ -79,6 +79,8 @@ class Workbench:
         self._take_example(example)
 
     def _take_example(self, path: Path) -> None:
+        from visformer.trace import Trace
+
         try:
             trace = Trace.load(path)
         except VisformerError:
@@ -129,7 +131,7 @@ class Workbench:
         *,
         record: Sequence[str] = PATTERNS,
         edits: "Sequence[Edit]" = (),
-    ) -> Trace:
+    ) -> "Trace":
         """The Trace of a sentence and its translation, or of the pair where a target is given.
 
         Args:
@@ -164,7 +166,7 @@ class Workbench:
                 limits.check_tokens(len(model.tokenize(text)), model.info.max_tokens)
         return model
 
-    def untrained(self, source: str, target: str, *, norm: Literal["pre", "post"], record: Sequence[str]) -> Trace:
+    def untrained(self, source: str, target: str, *, norm: Literal["pre", "post"], record: Sequence[str]) -> "Trace":
         """The Trace of the pair through a model of the same sizes that has learned nothing.
 
         Raises:

@@ -1,11 +1,15 @@
 """Every key of the session state, in one place, and the callbacks that change more than one."""
 
+from typing import TYPE_CHECKING, Any
+
 import streamlit as st
 
 from visformer import i18n
 from visformer.canvas.selection import Selection
-from visformer.trace import Trace
 from visformer.ui.examples import EXAMPLES
+
+if TYPE_CHECKING:  # numpy
+    from visformer.trace import Trace
 
 LANGUAGE = "lang"  # also the name in the address: ?lang=zh
 SOURCE = "source"
@@ -79,8 +83,11 @@ def selection() -> Selection:
     return chosen
 
 
-def keep_selection(chosen: Selection, trace: Trace) -> None:
-    """The chosen head and cell: in the address, and where the page that looks inside a head begins."""
+def keep_selection(value: Any, trace: "Trace") -> None:
+    """The chosen head and cell, as a browser sent them: in the address, and where "Inside a head" begins."""
+    chosen = Selection.from_browser(value)
+    if chosen is None:
+        return
     st.session_state[_SELECTION] = chosen
     link = chosen.link()
     for name in set(Selection().start()) - set(link):
@@ -97,12 +104,12 @@ def keep_selection(chosen: Selection, trace: Trace) -> None:
         st.session_state[f"head_query_{n_tokens}"] = chosen.query
 
 
-def remember(trace: Trace | None, problem: str) -> None:
+def remember(trace: "Trace | None", problem: str) -> None:
     """What the page found for the sentence, for the head that is drawn after it."""
     st.session_state[_FOUND] = (trace, problem)
 
 
-def found() -> tuple[Trace | None, str] | None:
+def found() -> "tuple[Trace | None, str] | None":
     """What the page found in this run; None where it did not look."""
     result: tuple[Trace | None, str] | None = st.session_state.get(_FOUND)
     return result
