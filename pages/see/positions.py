@@ -57,7 +57,7 @@ with picture:
         controls.draw(positions.rotation(position, offset, **setting), key="positions_rotation")
     elif view == "learned":
         shown = [positions.encoding(n, d_model, base), positions.learned(n, d_model, max_len=max_len)]
-        controls.draw(shown, key="positions_learned", stacked=d_model > 16)
+        controls.draw(shown, key="positions_learned")
     else:
         make = {"matrix": positions.encoding, "angles": positions.outer_product, "similarity": positions.similarity}
         shown = make[view](n, d_model, base)

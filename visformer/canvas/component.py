@@ -36,22 +36,22 @@ def attention(trace: Trace, *, key: str, gettext: Callable[[str], str] = str, la
 
 
 def panels(
-    shown: Sequence[Panel],
+    shown: Sequence[Panel | Sequence[Panel]],
     *,
     key: str,
     gettext: Callable[[str], str] = str,
     lang: str = "en",
-    stacked: bool = False,
+    share: float = 1.0,
     on_click: Callable[[Click], None] | None = None,
 ) -> None:
     """Matrices, side by side or one under the other.
 
     Args:
-        shown: in the order of reading.
+        shown: see :func:`visformer.canvas.panels.pack_panels`.
         key: the component's key in the session state.
         gettext: translates the words on the picture.
         lang: the language that gettext speaks.
-        stacked: see :func:`visformer.canvas.panels.pack_panels`.
+        share: see :func:`visformer.canvas.panels.pack_panels`.
         on_click: called before the page runs again, with what was clicked in a panel that does not only lock.
     """
 
@@ -61,5 +61,5 @@ def panels(
         if click is not None and on_click is not None:
             on_click(click)
 
-    data = pack_panels(shown, gettext=gettext, lang=lang, stacked=stacked)
+    data = pack_panels(shown, gettext=gettext, lang=lang, share=share)
     _PANELS(data=data, key=key, on_click_change=clicked)

@@ -30,10 +30,12 @@ def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...] = ()) -
         code: (file, name) of what computes it, see :func:`visformer.source.excerpt`.
     """
     _ = state.gettext()
-    st.latex(rf"\small\begin{{aligned}} {coloured(tex, theme())} \end{{aligned}}")
-    st.caption(_("Attention Is All You Need, section {section}").format(section=section))
-    if code:
-        with st.popover(_("Our own lines"), icon=":material/code:"):
-            for file, name in code:
-                st.caption(f"visformer/{file}")
-                st.code(excerpt(file, name), language="python")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.latex(rf"\small\begin{{aligned}} {coloured(tex, theme())} \end{{aligned}}", width="content")
+        with st.container(width="content", gap="xsmall"):
+            if code:
+                with st.popover(_("Our own lines"), type="tertiary"):
+                    for file, name in code:
+                        st.caption(f"visformer/{file}")
+                        st.code(excerpt(file, name), language="python")
+            st.caption(_("Paper, § {section}").format(section=section), width="content")
