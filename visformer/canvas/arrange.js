@@ -7,7 +7,7 @@ const BETWEEN = 16 // between lines of columns
 const TITLE = 24
 const NOTE = 19
 const NUMBERS = 1.8 // how much more an arrangement counts where every small matrix has its numbers
-const NARROW = 20 // cells of tokens that are narrower count less
+const NARROW = 14 // cells of tokens that are narrower count less
 const CELL_HEIGHTS = [46, 38, 32, 28, 25, 22, 20, 18, 17, 16, 15, 12, 9, 6, 4]
 
 /**
@@ -53,7 +53,8 @@ function flow(columns, cells, layoutOf, wrapped = false) {
     lines.at(-1).push(column)
     x += column.width + BESIDE
   }
-  if (lines.length > 1 && !wrapped && columns.some(([panel]) => panel.before)) return flow(columns, cells, layoutOf, true)
+  const operators = columns.some(([panel]) => panel.before)
+  if (lines.length > 1 && !wrapped && operators) return flow(columns, cells, layoutOf, true)
   const highest = (line) => Math.max(...line.map(({ height }) => height))
   const height = lines.reduce((sum, line) => sum + highest(line) + BETWEEN, 0)
   const area = lines.flat().reduce((sum, column) => sum + column.area, 0)
@@ -70,7 +71,8 @@ function setColumn(panels, { width, highest, wrapped, x }, lines, layoutOf) {
   let layouts = panels.map((panel) => layoutOf(panel, cells))
   if (panels.length === 1) {
     const line = lines.at(-1)
-    layouts = [alone(panels[0], layouts[0], { cells, x, beside: line.at(-1), above: lines.at(-2)?.[line.length] }, layoutOf)]
+    const near = { x, beside: line.at(-1), above: lines.at(-2)?.[line.length] }
+    layouts = [alone(panels[0], layouts[0], { cells, ...near }, layoutOf)]
   }
   const heights = panels.map((panel, i) => TITLE + layouts[i].height + (panel.note ? NOTE : 0))
   return {
@@ -95,7 +97,8 @@ function alone(panel, layout, { cells, x, beside, above }, layoutOf) {
   }
   if (above?.panels.length === 1 && above.x === x && sameSide(above.panels[0].columns, panel.columns)) {
     const [one] = above.layouts
-    if (one.left === found.left && one.cellWidth === found.cellWidth) found = layoutOf(panel, { ...cells, columns: false })
+    const same = one.left === found.left && one.cellWidth === found.cellWidth
+    if (same) found = layoutOf(panel, { ...cells, columns: false })
   }
   return found
 }

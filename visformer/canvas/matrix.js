@@ -69,7 +69,8 @@ export function matrixLayout(canvas, rows, columns, room) {
       rows: stride(cellHeight, rows.numeric, LINE),
       columns: stride(cellWidth, columns.numeric, columns.numeric ? NUMBER : flat ? 0 : LINE),
     },
-    width: Math.ceil(Math.max(left + matrixWidth + right, Math.min(width, left + heading))),
+    // A sum that is a whole number but for rounding stays that number.
+    width: Math.ceil(Math.max(left + matrixWidth + right, Math.min(width, left + heading)) - 1e-6),
     height: Math.ceil(top + matrixHeight + 3),
     /** The cell under a point, or null. */
     at(x, y) {

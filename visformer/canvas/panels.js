@@ -148,7 +148,8 @@ class PanelsView {
   spellLabel(i, place) {
     const { rows, columns } = this.panels[i]
     const { rowLabels, columnLabels } = this.layouts[i]
-    const [side, labels, at] = place?.row == null ? [columns, columnLabels, place?.column] : [rows, rowLabels, place.row]
+    const byRow = place && place.row !== null
+    const [side, labels, at] = byRow ? [rows, rowLabels, place.row] : [columns, columnLabels, place?.column]
     this.boxes[i].canvas.title = labels[at]?.cut ? nameOf(side, at) : ""
   }
 
@@ -287,14 +288,17 @@ class PanelsView {
         highest: like ? like.cellHeight : Math.max(least, Math.min(most, highest)),
       },
     )
-    const numbered = nColumns > FEW || (layout.cellWidth >= this.numberWidth(panel) && layout.cellHeight >= NUMBERED)
-    return { ...layout, free: free || nRows === 1, numbered, boxWidth: Math.max(layout.width, Math.min(wide, this.wordsWidth(panel))) }
+    const roomy = layout.cellHeight >= NUMBERED
+    const numbered = nColumns > FEW || (roomy && layout.cellWidth >= this.numberWidth(panel))
+    const boxWidth = Math.max(layout.width, Math.min(wide, this.wordsWidth(panel)))
+    return { ...layout, free: free || nRows === 1, numbered, boxWidth }
   }
 
   /** How wide the longest number of a small matrix is, as it is written into its cell. */
   numberWidth(panel) {
     const context = this.fontOf("11px")
-    panel.numberWidth ??= Array.from(panel.values, panel.spell).reduce((most, text) => Math.max(most, context.measureText(text).width), 12)
+    const wider = (most, number) => Math.max(most, context.measureText(panel.spell(number)).width)
+    panel.numberWidth ??= panel.values.reduce(wider, 12)
     return panel.numberWidth
   }
 
