@@ -87,7 +87,7 @@ function setColumn(panels, { width, highest, wrapped, x }, lines, layoutOf) {
 
 function alone(panel, layout, { cells, x, beside, above }, layoutOf) {
   let found = layout
-  if (beside?.panels.length === 1 && sameSide(beside.panels[0].rows, panel.rows)) {
+  if (beside?.panels.length === 1 && beside.panels[0].rows.key === panel.rows.key) {
     const like = beside.layouts[0]
     const without = layoutOf(panel, { ...cells, like })
     if (without.top === like.top && without.cellHeight === like.cellHeight) {
@@ -95,15 +95,10 @@ function alone(panel, layout, { cells, x, beside, above }, layoutOf) {
       found = without
     }
   }
-  if (above?.panels.length === 1 && above.x === x && sameSide(above.panels[0].columns, panel.columns)) {
+  if (above?.panels.length === 1 && above.x === x && above.panels[0].columns.key === panel.columns.key) {
     const [one] = above.layouts
     const same = one.left === found.left && one.cellWidth === found.cellWidth
     if (same) found = layoutOf(panel, { ...cells, columns: false })
   }
   return found
-}
-
-function sameSide(one, other) {
-  const text = ({ labels, title }) => JSON.stringify([title, labels])
-  return one.labels.length === other.labels.length && text(one) === text(other)
 }

@@ -7,27 +7,28 @@ const LONGEST_LABEL = 118
 const LINE = 15 // labels nearer than this are thinned out
 const NUMBER = 30 // numbers along a side nearer than this are thinned out
 const SLANT = Math.PI / 4
-const measured = new WeakMap() // labels to their last measures: a layout is sought among many
+const measured = new WeakMap() // labels to their last measures
 
 /**
- * Measured labels: the text, and its place number, which tells two equal tokens apart.
- * @param {{text: string, after?: string, place?: string, special?: boolean}[]} labels
+ * A side measured: its labels, each a text and its place number, which tells two equal tokens apart; the widest of
+ * them; the title's width. Kept, since a layout is sought among many.
+ * @param {{labels: {text: string, after?: string, place?: string, special?: boolean}[], title: string}} side
  */
-function measure(context, labels, longest) {
-  const key = `${longest} ${context.font} ${document.fonts?.status}`
-  if (measured.get(labels)?.key === key) return measured.get(labels).result
+function measure(canvas, { labels, title }, longest, font) {
+  const key = `${longest} ${font} ${document.fonts?.status}`
+  if (measured.get(labels)?.key === key) return measured.get(labels)
+  const context = canvas.getContext("2d")
+  context.font = `13px ${font}`
   const result = labels.map(({ text, after, place = "", special = false }) => {
     const whole = after ? `${text} → ${after}` : text
     const token = shorten(context, whole, longest)
     const width = context.measureText(token).width + (place ? 5 + context.measureText(place).width : 0)
     return { token, place, special, width, cut: token !== whole }
   })
-  measured.set(labels, { key, result })
-  return result
-}
-
-function widest(labels) {
-  return labels.reduce((most, label) => Math.max(most, label.width), 0)
+  const widest = result.reduce((most, label) => Math.max(most, label.width), 0)
+  const found = { key, labels: result, widest, title: context.measureText(title).width }
+  measured.set(labels, found)
+  return found
 }
 
 /**
@@ -42,19 +43,17 @@ function widest(labels) {
  */
 export function matrixLayout(canvas, rows, columns, room) {
   const { font, width, tallest, largest, aspect, highest = largest, slender = aspect, indent = 0 } = room
-  const context = canvas.getContext("2d")
-  context.font = `13px ${font}`
   const longest = Math.min(LONGEST_LABEL, width * 0.3)
   const paired = rows.labels.some((label) => label.after)
-  const rowLabels = measure(context, rows.labels, paired ? longest * 1.3 : longest)
-  const columnLabels = measure(context, columns.labels, longest)
+  const beside = measure(canvas, rows, paired ? longest * 1.3 : longest, font)
+  const above = measure(canvas, columns, longest, font)
+  const [rowLabels, columnLabels] = [beside.labels, above.labels]
   const [nRows, nColumns] = [rowLabels.length, columnLabels.length]
   const bare = { rows: rows.written === false, columns: columns.written === false }
-  const [axis, heading] = [rows.title, columns.title].map((title) => context.measureText(title).width)
-  const margin = Math.ceil(Math.max(widest(rowLabels), Math.min(axis, width * 0.3))) + 10
+  const margin = Math.ceil(Math.max(beside.widest, Math.min(beside.title, width * 0.3))) + 10
   const left = Math.max(indent, bare.rows ? 2 : margin)
-  const flat = columns.numeric || widest(columnLabels) + 8 <= Math.min(largest, (width - left) / nColumns)
-  const rise = flat ? LINE : widest(columnLabels) * Math.sin(SLANT) + 8
+  const flat = columns.numeric || above.widest + 8 <= Math.min(largest, (width - left) / nColumns)
+  const rise = flat ? LINE : above.widest * Math.sin(SLANT) + 8
   const top = bare.columns ? 2 : Math.ceil(rise + (columns.title ? LINE : 0) + 12)
   const right = flat ? 8 : Math.min(Math.ceil(columnLabels.at(-1).width * Math.cos(SLANT)), 90)
   let cellWidth = Math.min(largest, (width - left - right) / nColumns)
@@ -70,7 +69,7 @@ export function matrixLayout(canvas, rows, columns, room) {
       columns: stride(cellWidth, columns.numeric, columns.numeric ? NUMBER : flat ? 0 : LINE),
     },
     // A sum that is a whole number but for rounding stays that number.
-    width: Math.ceil(Math.max(left + matrixWidth + right, Math.min(width, left + heading)) - 1e-6),
+    width: Math.ceil(Math.max(left + matrixWidth + right, Math.min(width, left + above.title)) - 1e-6),
     height: Math.ceil(top + matrixHeight + 3),
     /** The cell under a point, or null. */
     at(x, y) {

@@ -296,9 +296,10 @@ class PanelsView {
 
   /** How wide the longest number of a small matrix is, as it is written into its cell. */
   numberWidth(panel) {
+    if (panel.numberWidth) return panel.numberWidth
     const context = this.fontOf("11px")
     const wider = (most, number) => Math.max(most, context.measureText(panel.spell(number)).width)
-    panel.numberWidth ??= panel.values.reduce(wider, 12)
+    panel.numberWidth = panel.values.reduce(wider, 12)
     return panel.numberWidth
   }
 
@@ -309,9 +310,10 @@ class PanelsView {
   }
 
   /** How wide a panel's title and note are. */
-  wordsWidth({ title, note }) {
-    const context = this.fontOf("600 14px")
-    return Math.ceil(Math.max(context.measureText(title).width, context.measureText(note).width)) + 2
+  wordsWidth(panel) {
+    const wide = (text) => Math.ceil(this.fontOf("600 14px").measureText(text).width) + 2
+    panel.wordsWidth ??= Math.max(wide(panel.title), wide(panel.note))
+    return panel.wordsWidth
   }
 
   paintPanel(i) {
@@ -353,7 +355,7 @@ function sideOf({ title, texts, places, special, after, numeric, written }) {
     place: places ? String(i + 1) : "",
     special: Boolean(special[i]),
   }))
-  return { labels, title, numeric, written }
+  return { labels, title, numeric, written, key: JSON.stringify([title, texts, after, places]) }
 }
 
 /** A label with its place; isolated, so that no token turns the sentence around. */
