@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -109,6 +110,59 @@ def test_reshaping_keeps_a_distribution_and_cuts_what_it_says(log_probabilities,
     assert log_probabilities.exp()[nucleus > 0].sum().item() >= top_p - 1e-5
     smaller = log_probabilities.exp()[nucleus > 0].sum() - log_probabilities.exp()[nucleus > 0].min()
     assert smaller.item() < top_p + 1e-5
+
+
+LOGITS = (2.0, 1.5, 1.5, 0.3, -0.4, -1.0, -2.5, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("temperature", "top_k", "top_p", "wanted"),
+    [
+        (1.0, None, 1.0, [0.347194, 0.210584, 0.210584, 0.063427, 0.031497, 0.017286, 0.003857, 0.115571]),
+        (0.5, None, 1.0, [0.528886, 0.194566, 0.194566, 0.017651, 0.004353, 0.001311, 0.000065, 0.058602]),
+        (2.0, None, 1.0, [0.238567, 0.185796, 0.185796, 0.101967, 0.071855, 0.053232, 0.025145, 0.137641]),
+        (1.0, 2, 1.0, [0.451863, 0.274069, 0.274069, 0, 0, 0, 0, 0]),
+        (1.0, None, 0.6, [0.451863, 0.274069, 0.274069, 0, 0, 0, 0, 0]),
+        (1.7, 5, 0.8, [0.331789, 0.247246, 0.247246, 0, 0, 0, 0, 0.173719]),
+        (0.7, None, 0.9, [0.457283, 0.223859, 0.223859, 0, 0, 0, 0, 0.095]),
+        (0.1, None, 0.95, [1, 0, 0, 0, 0, 0, 0, 0]),
+    ],
+)
+def test_reshaping_does_what_transformers_does(temperature, top_k, top_p, wanted):
+    """Numbers from transformers 5.23: TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper, then softmax."""
+    row = torch.tensor([LOGITS]).log_softmax(-1)
+    found = reshape(row, temperature=temperature, top_k=top_k, top_p=top_p)
+    assert found[0].tolist() == pytest.approx(wanted, abs=1e-6)
+
+
+SETTINGS = [{}, {"temperature": 0.5}, {"temperature": 2.0, "top_k": 3}, {"top_p": 0.4}, {"top_k": 1}]
+
+
+@pytest.mark.parametrize("shape", SETTINGS)
+def test_a_step_knows_what_any_setting_would_draw_from(shape):
+    """Against the logits of one full pass over the finished pair, in float64, with NumPy's own sorting."""
+    model = tiny_translator()
+    found = model.translate("She likes the school.", max_new_tokens=3)
+    trace = model.trace("She likes the school.", found.ids, record=("logits",))
+    blocked = [i for i in range(len(model.tokenizer)) if model.tokenizer.is_special([i])[0] and i != model._end]
+    for step, logits in zip(found.steps, trace["logits"].value.astype(np.float64), strict=False):
+        logits[blocked] = -np.inf
+        scaled = np.exp((logits - logits.max()) / shape.get("temperature", 1.0))
+        order = np.argsort(-scaled)
+        scaled[order[shape.get("top_k", len(scaled)) :]] = 0.0
+        chances = scaled / scaled.sum()
+        before = np.cumsum(chances[order]) - chances[order]
+        chances[order[before >= shape.get("top_p", 1.0)]] = 0.0
+        chances /= chances.sum()
+        reshaped = step.reshaped(**shape)
+        assert [c.drawn_probability for c in reshaped] == pytest.approx([chances[c.id] for c in reshaped], abs=1e-5)
+        assert [c.probability for c in reshaped] == [c.probability for c in step.candidates]
+
+
+@pytest.mark.parametrize("shape", SETTINGS[1:])
+def test_what_was_drawn_from_is_what_the_step_says(shape):
+    for step in tiny_translator().translate("She likes the school.", max_new_tokens=3, **shape).steps:
+        assert step.reshaped(**shape) == step.candidates
 
 
 def test_temperature_one_is_the_model_itself():

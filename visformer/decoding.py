@@ -1,7 +1,7 @@
 """From a source sentence to target ids: greedy, sampling and beam search, with a key-value cache."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -32,10 +32,25 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of decoding: the likeliest candidates, best first, and the one that was taken."""
+    """One step of decoding.
+
+    Args:
+        candidates: the likeliest, best first.
+        chosen: the one that was taken.
+        log_probabilities: (vocab,), nats; -inf for what is never generated. What the draw was made from, in full, so
+            that it can be asked what another temperature would have drawn from.
+    """
 
     candidates: tuple[Candidate, ...]
     chosen: Candidate
+    log_probabilities: Tensor = field(compare=False, repr=False)
+
+    def reshaped(
+        self, *, temperature: float | None = None, top_k: int | None = None, top_p: float | None = None
+    ) -> tuple[Candidate, ...]:
+        """The candidates as these settings would draw from them; see :func:`reshape`."""
+        (drawn,) = reshape(self.log_probabilities[None], temperature=temperature, top_k=top_k, top_p=top_p)
+        return tuple(replace(c, drawn_probability=float(drawn[c.id])) for c in self.candidates)
 
 
 @dataclass(frozen=True)
@@ -260,16 +275,18 @@ def _trace_back(
 
 def top_candidates(
     log_probabilities: Tensor,
+    allowed: Tensor,
+    *,
     drawn: Tensor,
     chosen: int,
     shown: Callable[[Sequence[int]], tuple[str, ...]],
-    *,
     n: int = 10,
 ) -> Step:
     """Keep what a reader can look at: the n likeliest tokens, and the one taken.
 
     Args:
         log_probabilities: (vocab,), nats.
+        allowed: bool (vocab,), ids that may be generated.
         drawn: (vocab,), the distribution drawn from.
         chosen: id taken.
         shown: ids to tokens as shown.
@@ -281,4 +298,4 @@ def top_candidates(
         Candidate(shown([i])[0], i, float(log_probabilities[i].exp()), float(drawn[i]))  # alone: they are no text
         for i in ids
     ]
-    return Step(tuple(candidates[:-1]), candidates[-1])
+    return Step(tuple(candidates[:-1]), candidates[-1], log_probabilities.masked_fill(~allowed, -torch.inf))

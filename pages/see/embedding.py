@@ -15,19 +15,20 @@ SIDES = {"src": N_("Source"), "tgt": N_("Target")}
 _ = state.gettext()
 trace = controls.current_trace(embedding.RECORD)
 if trace is not None:
-    st.caption(
-        _(
-            "The same columns under each other: embedding, position, sum, in one colour scale. Take the factor away: "
-            "which of the two is then louder?"
+    words, maths = st.columns([58, 42], gap="medium", vertical_alignment="center")
+    with words:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            side = controls.view(_("Side"), SIDES, key="embedding_side")
+            scaled = st.toggle(_("With the factor √d_model"), value=True, key="embedding_scaled")
+        st.caption(
+            _(
+                "The same columns under each other: embedding, position, sum, in one colour scale. Take the factor "
+                "away: which of the two is then louder?"
+            )
         )
-    )
-    picture, side_controls = st.columns([68, 32], gap="large")
-    with side_controls:
-        side = controls.view(_("Side"), SIDES, key="embedding_side")
-        scaled = st.toggle(_("With the factor √d_model"), value=True, key="embedding_scaled")
+    with maths:
         lesson.formula(FORMULA, section="3.4, 3.5", code=CODE)
-    with picture:
-        controls.draw(embedding.sums(trace, side, scaled=scaled), key="embedding_sums", stacked=True)
+    controls.draw([embedding.sums(trace, side, scaled=scaled)], key="embedding_sums")
 
     st.subheader(_("Two tokens"), anchor=False)
     twice = embedding.repeated(trace, side) or (0, 1)

@@ -1,6 +1,5 @@
 """Masks: what they are in a batch, what they do to scores, and what happens when a visitor changes one."""
 
-import numpy as np
 import streamlit as st
 
 from visformer.errors import N_, VisformerError
@@ -10,9 +9,7 @@ from visformer.ui.resources import PATTERNS, workbench
 
 VIEWS = {"batch": N_("In a batch"), "scores": N_("On the scores"), "steps": N_("Step by step"), "edit": N_("Change it")}
 LOOK_FOR = {
-    "batch": N_(
-        "Padding fills the shorter sentence up; the mask keeps everyone from reading it. Which rows lose most?"
-    ),
+    "batch": N_("Padding fills the shorter sentence up; the mask hides it from everyone. Which rows lose most?"),
     "scores": N_("A masked score counts as −∞, so softmax gives it exactly 0. What becomes of its share?"),
     "steps": N_("One more character at each step: each may read those before it and itself, none that comes after."),
     "edit": N_(
@@ -30,51 +27,53 @@ trace = controls.current_trace(("*.pattern", "*.mask", "*.scores", "logits"))
 
 
 def batch(_trace):
-    hidden = st.radio(_("Notation"), [False, True], format_func=lambda h: _("1 = hidden") if h else _("1 = may attend"))
+    names = {False: _("1 = may attend"), True: _("1 = hidden")}
+    hidden = bar.radio(_("Notation"), list(names), format_func=names.get, horizontal=True, label_visibility="collapsed")
     other = bench.trace(SHORT, None, record=PATTERNS)
     both = [[t.tokens[side] for t in (_trace, other)] for side in ("src", "tgt")]
     controls.draw(masks.batch(*both, hidden_is_one=hidden), key="masks_batch")
 
 
 def scores(_trace):
-    stack = pick.stack(key="masks_stack")
-    left, right = st.columns(2)
-    with left:
-        layer = pick.layer(_trace, stack, key="masks_layer")
-    with right:
-        head = pick.head(_trace, stack, key="masks_head")
+    with bar:
+        stack, layer, head = pick.place(_trace, key="masks")
     controls.draw(masks.before_and_after(_trace, f"{stack.part}.{layer}.{stack.kind}", head), key="masks_scores")
 
 
 def steps(_trace):
     characters = [c for c in str(_trace.meta["target"]) if not c.isspace()][:40]
-    step = st.slider(_("Characters written"), 1, max(2, len(characters)), min(3, len(characters)), key="masks_step")
+    step = bar.slider(_("Characters written"), 1, max(2, len(characters)), min(3, len(characters)), key="masks_step")
     controls.draw([masks.revealed(characters, min(step, len(characters)))], key="masks_steps")
 
 
 def edit(_trace):
-    stack = pick.stack(key="masks_edit_stack")
-    where, path = f"{stack.part}.*.{stack.kind}", f"{stack.part}.0.{stack.kind}"
-    mask = _trace[f"{path}.mask"].value[0]
-    cells = editing.cells(where)
-    edited = np.array([[(q, k) in cells for k in range(mask.shape[1])] for q in range(mask.shape[0])])
-    panel = masks.editable(_trace, path, edited, mask ^ edited)
-    controls.draw([panel], key="masks_edit", on_click=lambda click: editing.switch(where, click, mask.shape))
-    if stack.name == "decoder.self_attn":
-        st.button(_("Remove the causal mask"), on_click=editing.switch_all, args=(where, ~mask))
-    st.button(_("Reset"), on_click=editing.reset, disabled=not cells)
-    if cells:
-        comparison.compare(_trace, editing.mask_edits(where, mask), path, 0)
+    with bar:
+        stack, layer, head = pick.scope(_trace, key="masks_edit")
+    mask = _trace[f"{stack.part}.0.{stack.kind}.mask"].value[0]
+    scope = editing.Scope(stack.name, layer, head)
+    flips = editing.flips(stack.name, (*_trace.stack(stack.part, stack.kind).shape[:2], *mask.shape))
+    left, right = st.columns([42, 58], gap="medium")
+    with left:
+        panel = masks.editable(_trace, f"{stack.part}.0.{stack.kind}", scope.of(flips), mask)
+        controls.draw([panel], key="masks_edit", on_click=lambda click: editing.switch(scope, click, flips))
+    with right:
+        with st.container(horizontal=True):
+            if stack.name == "decoder.self_attn":
+                st.button(_("Remove the causal mask"), on_click=editing.switch_all, args=(scope, ~mask, flips))
+            st.button(_("Reset"), on_click=editing.reset, disabled=not flips.any())
+        edits = editing.mask_edits(stack.name, flips, mask)
+        comparison.compare(_trace, edits, (f"{stack.part}.{layer or 0}.{stack.kind}", head or 0))
 
 
 if trace is not None:
-    view = controls.view(_("View"), VIEWS, key="masks_view")
-    st.caption(_(LOOK_FOR[view]))
-    picture, side = st.columns([68, 32], gap="large")
-    with side:
+    words, maths = st.columns([58, 42], gap="medium", vertical_alignment="center")
+    with words:
+        view = controls.view(_("View"), VIEWS, key="masks_view")
+        bar = st.container()
+    with maths:
         lesson.formula(FORMULA, section="3.1, 3.2.3", code=CODE, page="masks")
-    with picture:
-        try:
-            {"batch": batch, "scores": scores, "steps": steps, "edit": edit}[view](trace)
-        except VisformerError as error:
-            st.text(error.localized(_))
+    st.caption(_(LOOK_FOR[view]))
+    try:
+        {"batch": batch, "scores": scores, "steps": steps, "edit": edit}[view](trace)
+    except VisformerError as error:
+        st.text(error.localized(_))

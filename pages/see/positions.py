@@ -62,7 +62,7 @@ with picture:
         names = [_("encoding"), _("a row is"), _("parameters"), _("has a row for"), _("positions left without one")]
         st.dataframe(pd.DataFrame(rows, columns=names), hide_index=True)
         shown = [positions.encoding(n, d_model, base), positions.learned(n, d_model, max_len=max_len)]
-        controls.draw(shown, key="positions_learned", stacked=d_model > 16)
+        controls.draw(shown, key="positions_learned")
     else:
         make = {"matrix": positions.encoding, "angles": positions.outer_product, "similarity": positions.similarity}
         shown = make[view](n, d_model, base)

@@ -17,12 +17,8 @@ VIEWS = {
 }
 LOOK_FOR = {
     "stream": N_("How long each token's vector is on its way. Which sublayer adds most, and to which token?"),
-    "added": N_(
-        "What goes by, what is added, and what LayerNorm makes of the sum. Few dimensions do most of the work."
-    ),
-    "zeros": N_(
-        "ReLU leaves most activations at zero: each token uses its own few. In which layer are the fewest in use?"
-    ),
+    "added": N_("What goes by, what is added, what LayerNorm makes of the sum. Few dimensions do most of the work."),
+    "zeros": N_("ReLU leaves most activations at zero, others for each token. In which layer are the fewest in use?"),
     "similar": N_("The cosine of every two tokens, layer by layer: do they grow alike, or apart?"),
     "norms": N_("With post-norm every sum is normed, so lengths stay level; with pre-norm the stream only grows."),
     "parts": N_("Measured, not claimed: one token's input is changed, and every other token's output is watched."),
@@ -42,18 +38,22 @@ trace = controls.current_trace(block.RECORD)
 
 
 def added(stack):
+    left, right, _rest = st.columns([2, 3, 4], vertical_alignment="bottom")
     parts = {name: label for name, label in PARTS.items() if stack == "decoder" or name != "cross"}
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with left:
         layer = pick.number(_("Layer"), block.depth(trace, stack), key="block_layer")
+    with right:
         part = controls.view(_("Sublayer"), parts, key=f"block_part_{stack}")
-    controls.draw(block.added(trace, stack, layer, part), key="block_added", stacked=True)
+    controls.draw([block.added(trace, stack, layer, part)], key="block_added")
 
 
 def norms(stack):
-    for norm, title in (("post", N_("untrained, post-norm")), ("pre", N_("untrained, pre-norm"))):
-        other = workbench().untrained(state.source(), trace.meta["target"], norm=norm, record=block.RECORD)
-        controls.draw([block.stream(other, stack, title=title)], key=f"block_norm_{norm}")
-    controls.draw([block.stream(trace, stack, title=N_("trained, post-norm"))], key="block_norm_trained")
+    traces = [
+        (title, workbench().untrained(state.source(), trace.meta["target"], norm=norm, record=block.RECORD))
+        for norm, title in (("post", N_("untrained, post-norm")), ("pre", N_("untrained, pre-norm")))
+    ]
+    traces.append((N_("trained, post-norm"), trace))
+    controls.draw(block.noted(block.norms(traces, stack), _("strongest colour: {limit:.1f}")), key="block_norms")
 
 
 def parts(stack):
@@ -68,13 +68,13 @@ def parts(stack):
 
 if trace is not None:
     view = controls.view(_("View"), VIEWS, key="block_view")
-    st.caption(_(LOOK_FOR[view]))
-    picture, side = st.columns([68, 32], gap="large")
-    with side:
+    words, choice, maths = st.columns([36, 22, 42], gap="medium", vertical_alignment="center")
+    words.caption(_(LOOK_FOR[view]))
+    with choice:
         stack = controls.view(_("Stack"), STACKS, key="block_stack")
+    with maths:
         lesson.formula(FORMULA, section="3.1", code=CODE, page="block")
-    with picture:
-        if view in SHOWN:
-            controls.draw(SHOWN[view](trace, stack), key=f"block_{view}")
-        else:
-            {"added": added, "norms": norms, "parts": parts}[view](stack)
+    if view in SHOWN:
+        controls.draw(SHOWN[view](trace, stack), key=f"block_{view}")
+    else:
+        {"added": added, "norms": norms, "parts": parts}[view](stack)

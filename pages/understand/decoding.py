@@ -22,44 +22,55 @@ trace = controls.current_trace()
 
 
 def steps(model):
-    with side:
+    boxes = st.columns([3, 3, 3, 2, 3], vertical_alignment="bottom")
+    with boxes[0]:
         temperature = st.slider(_("Temperature"), 0.1, 3.0, 1.0, 0.1, key="decoding_temperature")
+    with boxes[1]:
         top_k = st.slider(_("top-k (0: all)"), 0, 50, 0, key="decoding_top_k")
+    with boxes[2]:
         top_p = st.slider("top-p", 0.05, 1.0, 1.0, 0.05, key="decoding_top_p")
-        draws = st.toggle(_("Draw instead of taking the likeliest"), key="decoding_draws")
+    with boxes[3]:
+        draws = st.toggle(_("Draw"), key="decoding_draws", help=_("Draw instead of taking the likeliest"))
         seed = st.number_input(_("Seed"), 0, 10_000, 0, key="decoding_seed") if draws else 0
     shape = {"temperature": temperature, "top_k": top_k or None, "top_p": top_p}
     found = model.translate(state.source(), prefix=going_on.prefix(), seed=seed, **(shape if draws else {}))
-    step = pick.number(_("Step"), len(found.steps), key="decoding_step")
-    st.text(_("Decoded here: {text}").format(text=found.text))
-    candidates = decoding.reshaped(found.steps[step], **shape)
-    ids = [candidate.id for candidate in candidates]
-    chosen = found.steps[step].chosen.id
-    at, names = (ids.index(chosen) if chosen in ids else -1), (_("model"), _("drawn from"))
-    st.plotly_chart(candidate_bars(candidates, at, names=names, theme=lesson.theme()), theme=None, key="decoding_bars")
-    going_on.choose_another(model, found, step, candidates)
+    with bar:
+        first, second = st.columns(2, vertical_alignment="bottom")
+    with first:
+        at = pick.number(_("Step"), len(found.steps), key="decoding_step")
+    step = found.steps[at]
+    candidates, names = step.reshaped(**shape), (_("model"), _("drawn from"), _("all others"))
+    with second:
+        going_on.choose_another(model, found, at, candidates)
+    left, right = st.columns([52, 48], gap="medium")
+    with left:
+        st.text(_("Decoded here: {text}").format(text=found.text))
+        figure = candidate_bars(candidates, step.chosen.id, names=names, theme=lesson.theme())
+        st.plotly_chart(figure, theme=None, key="decoding_bars")
     if found.text.strip():
-        forced = workbench().trace(state.source(), found.text)
-        layer = pick.number(_("Layer"), len(forced.stack("decoder", "cross_attn")), key="decoding_layer")
-        controls.draw([decoding.growing(forced, layer, going_on.given(found) + step)], key="decoding_cross")
+        forced = workbench().trace(state.source(), found.ids)
+        with boxes[4]:
+            layer = pick.number(_("Layer"), len(forced.stack("decoder", "cross_attn")), key="decoding_layer")
+        with right:
+            controls.draw([decoding.growing(forced, layer, going_on.given(found) + at)], key="decoding_cross")
 
 
 def beams(model):
-    with side:
-        size = st.slider(_("Hypotheses kept"), 2, 8, 4, key="decoding_beams")
+    size = bar.slider(_("Hypotheses kept"), 2, 8, 4, key="decoding_beams", width=300)
     found = model.translate(state.source(), beam_size=size)
     st.text(_("Decoded here: {text}").format(text=found.text))
     st.plotly_chart(beam_tree(found.beams, theme=lesson.theme()), theme=None, key="decoding_tree")
 
 
 if trace is not None:
-    view = controls.view(_("View"), VIEWS, key="decoding_view")
-    st.caption(_(LOOK_FOR[view]))
-    picture, side = st.columns([68, 32], gap="large")
-    with side:
+    words, maths = st.columns([58, 42], gap="medium", vertical_alignment="center")
+    with words:
+        view = controls.view(_("View"), VIEWS, key="decoding_view")
+        bar = st.container()
+    with maths:
         lesson.formula(FORMULA, section="3.4, 6.1", code=CODE)
-    with picture:
-        try:
-            {"steps": steps, "beams": beams}[view](workbench().loaded(state.source()))
-        except VisformerError as error:
-            st.text(error.localized(_))
+    st.caption(_(LOOK_FOR[view]))
+    try:
+        {"steps": steps, "beams": beams}[view](workbench().loaded(state.source()))
+    except VisformerError as error:
+        st.text(error.localized(_))

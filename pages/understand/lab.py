@@ -47,6 +47,6 @@ else:
     shown = []
     for title, values in results.items():
         shown += pictures.beside(view, title, values, titles=lab.titles(example, title, values))
-    controls.draw(shown, key=f"lab_{name}", stacked=bool(example.tokens))
+    controls.draw([shown] if example.tokens else shown, key=f"lab_{name}")
     line = _("{title}: {remark}")
     st.text("\n".join(line.format(title=_(title), remark=_(remark)) for title, remark in example.remarks.items()))

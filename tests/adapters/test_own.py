@@ -304,6 +304,17 @@ def test_info_tells_what_it_is():
     assert tiny_translator(position="learned", max_len=40).info.max_tokens == 40
 
 
+def test_a_target_may_be_the_ids_of_a_decoding():
+    """A text that was decoded token by token may be cut into other tokens when it is read again."""
+    model = tiny_translator()
+    ids = [model.tokenizer.encode(character)[0] for character in TARGET[:3]]
+    trace = model.trace(SENTENCE, ids)
+    assert trace.meta["ids"]["next"] == [*ids, model._end]
+    assert trace.meta["target"] == model.tokenizer.decode(ids)
+    with pytest.raises(TextError):
+        model.trace(SENTENCE, ())
+
+
 def test_a_pair_is_for_encoders():
     with pytest.raises(VisformerError, match="pair='x'"):
         tiny_translator().trace("I", pair="x")

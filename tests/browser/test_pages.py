@@ -45,7 +45,7 @@ def test_a_cell_is_read_exactly_and_its_sum_written_out(open_app, model_name):
     weight = trace["encoder.0.self_attn.scores"].value[0, 1, 2]
     code = page.get_by_test_id("stCode").first
     code.wait_for()
-    assert float(code.inner_text().rsplit("=", 1)[1]) == pytest.approx(float(weight), abs=1e-6)
+    assert float(code.inner_text().split("=", 1)[0]) == pytest.approx(float(weight), abs=1e-6)
     root = page.locator(".vf-root:has(canvas[data-panel=scores])")
     assert np.float32(root.get_attribute("data-value")) == weight
 
@@ -54,7 +54,10 @@ def test_a_click_silences_a_head_and_the_model_translates_again(open_app, model_
     page = open_app()
     type_sentence(page, "I like cats.")
     page.get_by_test_id("stPageLink-NavLink").filter(has_text="Inside a head").click()
-    wait_for_panels(page)
+    page.get_by_role("radio", name="Silence a head").or_(
+        page.get_by_role("button", name="Silence a head")
+    ).first.click()
+    page.locator("canvas[data-panel=factors]").wait_for()
     click_cell(page, "factors", 2, 5)
     after = vf.load(model_name).trace("I like cats.", edits=[Silence("encoder.2.self_attn", head=5)])
     page.get_by_text(f"After: {after.meta['target']}", exact=True).wait_for()

@@ -29,6 +29,14 @@ def test_values_travel_exactly_with_their_labels():
     )
 
 
+def test_a_list_of_panels_is_a_column():
+    first, second, third = (panel([[1.0, 2.0]], name=name) for name in "qkv")
+    header, _ = read_payload(pack_panels([first, [second, third]]))
+    assert [shown["name"] for shown in header["panels"]] == ["q", "k", "v"]
+    assert header["columns"] == [1, 2]
+    assert click_from({"panel": "v", "row": 0, "column": 1}, [first, [second, third]]) == Click("v", 0, 1)
+
+
 def test_the_revision_changes_with_what_is_shown():
     revisions = {
         read_payload(pack_panels([p]))[0]["revision"]

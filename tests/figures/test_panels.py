@@ -47,14 +47,17 @@ def test_the_circle_holds_both_positions():
     assert ends == [pytest.approx((math.cos(p * rate), math.sin(p * rate))) for p in (3, 8)]
 
 
-def candidate(token, probability, drawn):
-    return types.SimpleNamespace(token=token, probability=probability, drawn_probability=drawn)
+def candidate(token, probability, drawn, place):
+    return types.SimpleNamespace(token=token, id=place, probability=probability, drawn_probability=drawn)
 
 
 def test_bars_stand_for_candidates():
-    figure = vf.figures.candidate_bars([candidate("<b>", 0.7, 0.9), candidate("去", 0.2, 0.1)], 1)
-    assert [list(bar.x) for bar in figure.data] == [[0.7, 0.2], [0.9, 0.1]]
-    assert figure.layout.yaxis.ticktext == ("&lt;b&gt;", "去 ◂")
+    figure = vf.figures.candidate_bars([candidate("<b>", 0.7, 0.9, 5), candidate("去", 0.2, 0.1, 7)], 7)
+    model, drawn, texts = figure.data
+    assert list(model.x) == pytest.approx([0.7, 0.2, 0.1]), "the last bar is all other tokens"
+    assert list(drawn.x) == pytest.approx([0.9, 0.1, 0.0])
+    assert figure.layout.yaxis.ticktext == ("&lt;b&gt;", "去 ◂", "<i>all others</i>")
+    assert texts.text == (" 0.700 → 0.900", " 0.200 → 0.100", " 0.100 → 0")
 
 
 def beam(parent, token, log_probability, *, finished=False):
@@ -68,3 +71,6 @@ def test_the_tree_draws_the_best_hypothesis_strong():
     assert [x for x in strong.x if x is not None] == [-1, 0, 0, 1]
     assert spots.text == ("我", "他", "去", "&lt;/s&gt;")
     assert len([x for x in weak.x if x is not None]) == 4
+    spots = vf.figures.beam_tree([*[[beam(0, "去", -1.0), beam(0, "他", -2.0)]] * 30]).data[2]
+    assert spots.text == ("去", "") * 30, "of many steps the best path alone is written"
+    assert spots.hovertext == ("去", "他") * 30

@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 import streamlit
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from visformer import i18n
 from visformer.canvas.panels import Click
@@ -14,7 +17,7 @@ VIEWS = {
     "see/positions": ("positions_view", ["waves", "matrix", "angles", "similarity", "rotation", "learned"]),
     "see/embedding": ("embedding_side", ["src", "tgt"]),
     "see/masks": ("masks_view", ["batch", "scores", "steps", "edit"]),
-    "understand/head": ("head_stack", ["encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"]),
+    "understand/head": ("head_view", ["steps", "joined", "silence"]),
     "understand/block": ("block_view", ["stream", "added", "zeros", "similar", "norms", "parts"]),
     "understand/decoding": ("decoding_view", ["steps", "beams"]),
 }
@@ -205,6 +208,7 @@ def test_switched_cells_change_the_mask_and_reset_brings_it_back(new_app, monkey
 def test_a_silenced_head_is_an_edit_of_the_trace(new_app):
     """A click comes from the browser only, so its handler is called here."""
     app = open_page(new_app(), "understand/head")
+    choose(app, "head_view", "silence")
     sentence = (app.text_input(key=state.SOURCE).value, None)
     app.session_state["edited_heads"] = (("encoder.self_attn", *sentence), {(0, 0): 0.0, (1, 3): 0.0})
     app.run()
@@ -228,21 +232,57 @@ def test_another_candidate_is_taken_and_decoding_goes_on_from_it(new_app):
     assert app.text[-1].value == before
 
 
-def test_clicks_switch_cells_rows_and_columns():
+def test_clicks_switch_cells_rows_and_columns_of_the_heads_in_question():
     from tests.pages.support import in_a_session
     from visformer.ui import editing
 
+    where, shape = "decoder.self_attn", (2, 2, 2, 3)
+
+    def click(scope, row, column):
+        editing.switch(scope, Click("mask", row, column), editing.flips(where, shape))
+        return editing.flips(where, shape)
+
     with in_a_session({state.SOURCE: "a"}):
-        editing.switch("decoder.*.self_attn", Click("mask", 0, 1), (2, 3))
-        assert editing.cells("decoder.*.self_attn") == {(0, 1)}
-        editing.switch("decoder.*.self_attn", Click("mask", 0, None), (2, 3))
-        assert editing.cells("decoder.*.self_attn") == {(0, 0), (0, 1), (0, 2)}
-        editing.switch("decoder.*.self_attn", Click("mask", None, 1), (2, 3))
-        assert editing.cells("decoder.*.self_attn") == {(0, 0), (0, 1), (0, 2), (1, 1)}
-        editing.switch("decoder.*.self_attn", Click("mask", 0, None), (2, 3))
-        assert editing.cells("decoder.*.self_attn") == {(1, 1)}
-        assert not editing.cells("encoder.*.self_attn"), "another attention has cells of its own"
-        editing.scale_all("decoder.cross_attn", Click("heads", 1, None), (3, 2), 0.5)
+        every, one = editing.Scope(where), editing.Scope(where, layer=1, head=0)
+        assert np.argwhere(click(one, 0, 1)).tolist() == [[1, 0, 0, 1]]
+        assert click(every, 0, 1)[:, :, 0, 1].all(), "not all had it: all get it"
+        assert click(every, 0, None)[:, :, 0].all()
+        assert click(every, None, 1).sum() == 4 * 4
+        assert click(one, 0, None)[1, 0].tolist() == [[False] * 3, [False, True, False]]
+        assert not editing.flips("encoder.self_attn", shape).any(), "another attention has cells of its own"
+        assert not editing.flips(where, (2, 2, 4, 4)).any(), "and so has another sentence"
+        before = np.ones((3, 2))
+        editing.scale_all("decoder.cross_attn", Click("heads", 1, None), before, 0.5)
         assert editing.scales("decoder.cross_attn", 3, 2).tolist() == [[1, 1], [0.5, 0.5], [1, 1]]
-        editing.scale_all("decoder.cross_attn", Click("heads", 1, 0), (3, 2), 0.5)
+        editing.scale_all("decoder.cross_attn", Click("heads", 1, 0), before, 0.5)
         assert editing.scales("decoder.cross_attn", 3, 2).tolist() == [[1, 1], [1, 0.5], [1, 1]]
+
+
+@given(st.integers(0, 2**31), st.integers(0, 3), st.booleans())
+def test_the_edits_make_the_mask_that_is_shown(seed, kind, causal):
+    """Each head's mask under the edits is what torch computes from the switched cells."""
+    from visformer.ui import editing
+
+    random = np.random.default_rng(seed)
+    mask = np.tri(3, 4, dtype=bool) if causal else np.ones((3, 4), dtype=bool)
+    switched = random.random((2, 2, 3, 4)) < (0.0, 0.2, 0.8, 1.0)[kind]
+    if seed % 3 == 0:
+        switched[:] = switched[0, 0]
+    if seed % 5 == 0:
+        switched[:, :, 1] = ~mask[1]
+    edits = editing.mask_edits("decoder.self_attn", switched, mask)
+    assert bool(edits) == bool(switched.any())
+    for layer in range(2):
+        name, tensor = f"decoder.{layer}.self_attn.mask", torch.from_numpy(mask).expand(1, 2, 3, 4)
+        for edit in edits:
+            tensor = edit(name, tensor) if edit.applies(name) else tensor
+        assert np.array_equal(tensor[0].numpy(), switched[layer] ^ mask)
+
+
+def test_a_mask_without_its_cause_is_one_edit():
+    from visformer.edits import Open
+    from visformer.ui import editing
+
+    mask = np.tri(40, dtype=bool)
+    switched = np.broadcast_to(~mask, (3, 8, 40, 40))
+    assert editing.mask_edits("decoder.self_attn", switched, mask) == [Open("decoder.*.self_attn")]

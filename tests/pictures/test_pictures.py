@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from visformer import formulas
 from visformer.examples import WORKED
 from visformer.examples.worked import compute
 from visformer.pictures import block, decoding, embedding, head, lab, masks, positions
+from visformer.trace import Trace
 
 sizes = st.tuples(st.integers(1, 40), st.integers(1, 33), st.sampled_from([10.0, 100.0, 10000.0]))
 
@@ -127,7 +129,7 @@ PLACES = [
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.path)
 def test_one_query_from_left_to_right(trace, place):
-    shown = {panel.name: panel for panel in head.steps(trace, place)}
+    shown = {panel.name: panel for column in head.steps(trace, place) for panel in column}
     q, k, v = (shown[name].values.astype(np.float64) for name in "qkv")
     assert np.allclose(q @ k.T, shown["products"].values, atol=1e-4)
     assert np.allclose(shown["products"].values / math.sqrt(q.shape[1]), shown["scores"].values, atol=1e-6)
@@ -139,10 +141,10 @@ def test_one_query_from_left_to_right(trace, place):
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.path)
 @pytest.mark.parametrize("name", ["q", "k", "v", "products", "scores", "pattern", "heads"])
 def test_the_sum_written_out_gives_the_cell(trace, place, name):
-    panel = next(panel for panel in head.steps(trace, place) if panel.name == name)
+    panel = next(panel for column in head.steps(trace, place) for panel in column if panel.name == name)
     row, column = panel.values.shape[0] - 1, 0
     text = head.written_out(trace, place, name, column, row)
-    *terms, result = text.rsplit("=", 1)
+    result, *terms = text.split("=", 1)
     assert float(result) == pytest.approx(float(panel.values[row, column]), abs=1e-5)
     if name in ("q", "k", "v", "products", "heads"):
         products = [float(a) * float(b) for a, b in re.findall(r"([+-][\d.]+) · ([+-][\d.]+)", terms[0])]
@@ -205,18 +207,49 @@ def test_the_two_kinds_of_encoding_side_by_side():
     assert (learned.parameters, learned.missing) == (torch.nn.Embedding(6, 4).weight.numel(), 4)
 
 
-@pytest.mark.parametrize(
-    "shape", [{}, {"temperature": 0.5}, {"temperature": 2.0, "top_k": 3}, {"top_p": 0.4}, {"top_k": 1}]
-)
-def test_candidates_reshaped_are_what_sampling_draws_from(model, shape):
-    settings = {"temperature": 1.0, "top_k": None, "top_p": 1.0} | shape
-    found = model.translate("She likes the school.", max_new_tokens=3, **settings)
-    for step in found.steps:
-        ours = [c.drawn_probability for c in decoding.reshaped(step, **settings)]
-        theirs = [c.drawn_probability for c in step.candidates]
-        if shape.get("top_k"):
-            assert ours == pytest.approx(theirs, abs=1e-5)
-        assert sum(ours) <= 1 + 1e-9
+def test_norms_share_a_scale_where_they_are_compared(trace):
+    loud = Trace(
+        tokens=trace.tokens,
+        special=trace.special,
+        words=trace.words,
+        tensors={
+            name: replace(tensor, value=tensor.value * 3) if name.startswith("encoder") else tensor
+            for name, tensor in trace.tensors.items()
+        },
+        params=trace.params,
+        meta=trace.meta,
+    )
+    first, second, last = block.norms([("post", trace), ("pre", loud), ("trained", trace)], "encoder")
+    assert first.end == second.end == max(first.values.max(), second.values.max())
+    assert last.end == last.values.max() < first.end
+    assert [panel.note for panel in block.noted([first], "{limit:.1f}")] == [f"{first.end:.1f}"]
+
+
+def test_the_head_that_changes_most_is_behind_the_silenced_one(trace, model):
+    from visformer.edits import Silence
+
+    target = trace.meta["target"]
+    silenced = model.trace(
+        trace.meta["source"], target, record=("*.pattern",), edits=[Silence("decoder.1.self_attn", 0)]
+    )
+    path, found = masks.changed_most(trace, silenced)
+    size = np.abs(trace[f"{path}.pattern"].value[found] - silenced[f"{path}.pattern"].value[found]).mean()
+    assert path in ("decoder.1.cross_attn", "decoder.2.self_attn", "decoder.2.cross_attn"), (
+        "nothing before it can change"
+    )
+    for name in (name for name in silenced if name.endswith(".pattern")):
+        assert np.abs(trace[name].value - silenced[name].value).mean(axis=(1, 2)).max() <= size
+
+
+def test_a_mask_of_several_heads_shows_their_share(trace):
+    n = len(trace.tokens["tgt"])
+    switched = np.zeros((3, 2, n, n), dtype=np.bool_)
+    switched[0, :, 0, 0] = True
+    panel = masks.editable(trace, "decoder.0.self_attn", switched, np.tri(n, dtype=np.bool_))
+    assert panel.values[0, 0] == pytest.approx(2 / 3)
+    assert panel.note
+    assert np.argwhere(panel.outlined).tolist() == [[0, 0]]
+    assert np.array_equal(np.delete(panel.values.ravel(), 0), np.delete(np.tri(n).ravel(), 0))
 
 
 def test_cross_attention_grows(trace):

@@ -47,7 +47,7 @@ class TracedModel(Protocol):
     def trace(
         self,
         source: str,
-        target: str | None = None,
+        target: str | Sequence[int] | None = None,
         *,
         pair: str | None = None,
         to: str | None = None,

@@ -121,7 +121,7 @@ class Translator:
     def trace(
         self,
         source: str,
-        target: str | None = None,
+        target: str | Sequence[int] | None = None,
         *,
         pair: str | None = None,
         to: str | None = None,
@@ -132,7 +132,8 @@ class Translator:
 
         Args:
             source: the sentence.
-            target: to be forced; None: the model's own greedy translation.
+            target: to be forced, as text or as the ids of a :class:`visformer.decoding.Decoding`, whose tokens may
+                be cut otherwise than its text alone would be; None: the model's own greedy translation.
             pair: second sentence of an encoder-only model; has no meaning here and must be None.
             to: "en" or "zh"; None: the language that the source is not written in.
             record: glob patterns over tensor and weight names.
@@ -233,8 +234,7 @@ class Translator:
             return self._greedy(log_probabilities)
 
         def watch(log_probabilities: Tensor, chosen: Tensor) -> None:
-            given = drawn(log_probabilities)[0]
-            steps.append(top_candidates(log_probabilities[0], given, int(chosen), self.tokenizer.shown))
+            steps.append(self._step(log_probabilities[0], drawn(log_probabilities)[0], int(chosen)))
 
         (ids,) = decode(next_token, start, choose=choose, end_id=self._end, max_new_tokens=limit, watch=watch)
         return self._decoding([*start[0, 1:].tolist(), *ids], steps)
@@ -244,14 +244,16 @@ class Translator:
             next_token, start, beam_size=beam_size, allowed=self._allowed, end_id=self._end, max_new_tokens=limit
         )
         shown = self.tokenizer.shown
-        steps = [
-            top_candidates(row, row.exp(), token, shown) for row, token in zip(found.along, found.ids, strict=True)
-        ]
+        steps = [self._step(row, row.exp(), token) for row, token in zip(found.along, found.ids, strict=True)]
         beams = tuple(
             tuple(Beam(parent, shown([i])[0], i, score, i == self._end) for parent, i, score in step)
             for step in found.steps
         )
         return self._decoding([*start[0, 1:].tolist(), *found.ids], steps, beams)
+
+    def _step(self, log_probabilities: Tensor, drawn: Tensor, chosen: int) -> Step:
+        shown = self.tokenizer.shown
+        return top_candidates(log_probabilities, self._allowed, drawn=drawn, chosen=chosen, shown=shown)
 
     def _decoding(self, ids: list[int], steps: Sequence[Step], beams: tuple[tuple[Beam, ...], ...] = ()) -> Decoding:
         finished = bool(ids) and ids[-1] == self._end
@@ -265,10 +267,10 @@ class Translator:
             finished=finished,
         )
 
-    def _target_ids(self, target: str) -> list[int]:
+    def _target_ids(self, target: str | Sequence[int]) -> list[int]:
         """Ids that the decoder's rows predict: the target, </s> last."""
-        self._require_text(target)
-        ids = [*self.tokenizer.encode(target), self._end]
+        self._require_text(target if isinstance(target, str) else self.tokenizer.decode(target))
+        ids = [*(self.tokenizer.encode(target) if isinstance(target, str) else target), self._end]
         self._require_room(len(ids))
         return ids
 

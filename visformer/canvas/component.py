@@ -79,22 +79,22 @@ def show_attention(
 
 
 def panels(
-    shown: "Sequence[Panel]",
+    shown: "Sequence[Panel | Sequence[Panel]]",
     *,
     key: str,
     gettext: Callable[[str], str] = str,
     lang: str = "en",
-    stacked: bool = False,
+    share: float = 1.0,
     on_click: "Callable[[Click], None] | None" = None,
 ) -> None:
     """Matrices, side by side or one under the other.
 
     Args:
-        shown: in the order of reading.
+        shown: see :func:`visformer.canvas.panels.pack_panels`.
         key: the component's key in the session state.
         gettext: translates the words on the picture.
         lang: the language that gettext speaks.
-        stacked: see :func:`visformer.canvas.panels.pack_panels`.
+        share: see :func:`visformer.canvas.panels.pack_panels`.
         on_click: called before the page runs again, with what was clicked in a panel that does not only lock.
     """
     from visformer.canvas.panels import click_from, pack_panels
@@ -106,6 +106,6 @@ def panels(
             on_click(click)
 
     with st.container(gap=None):  # what feeds takes no room
-        picture = pack_panels(shown, gettext=gettext, lang=lang, stacked=stacked)
+        picture = pack_panels(shown, gettext=gettext, lang=lang, share=share)
         _FEED(data=addressed(key, picture), key=f"{key}_picture")
         _PANELS(data=key.encode(), key=key, on_click_change=clicked)

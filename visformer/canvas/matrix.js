@@ -7,49 +7,59 @@ const LONGEST_LABEL = 118
 const LINE = 15 // labels nearer than this are thinned out
 const NUMBER = 30 // numbers along a side nearer than this are thinned out
 const SLANT = Math.PI / 4
+const measured = new WeakMap() // labels to their last measures
 
 /**
- * Measured labels: the text, and its place number, which tells two equal tokens apart.
- * @param {{text: string, after?: string, place?: string, special?: boolean}[]} labels
+ * A side measured: its labels, each a text and its place number, which tells two equal tokens apart; the widest of
+ * them; the title's width. Kept, since a layout is sought among many.
+ * @param {{labels: {text: string, after?: string, place?: string, special?: boolean}[], title: string}} side
  */
-function measure(context, labels, longest) {
-  return labels.map(({ text, after, place = "", special = false }) => {
-    const token = shorten(context, after ? `${text} → ${after}` : text, longest)
+function measure(canvas, { labels, title }, longest, font) {
+  const key = `${longest} ${font} ${document.fonts?.status}`
+  if (measured.get(labels)?.key === key) return measured.get(labels)
+  const context = canvas.getContext("2d")
+  context.font = `13px ${font}`
+  const result = labels.map(({ text, after, place = "", special = false }) => {
+    const whole = after ? `${text} → ${after}` : text
+    const token = shorten(context, whole, longest)
     const width = context.measureText(token).width + (place ? 5 + context.measureText(place).width : 0)
-    return { token, place, special, width }
+    return { token, place, special, width, cut: token !== whole }
   })
-}
-
-function widest(labels) {
-  return labels.reduce((most, label) => Math.max(most, label.width), 0)
+  const widest = result.reduce((most, label) => Math.max(most, label.width), 0)
+  const found = { key, labels: result, widest, title: context.measureText(title).width }
+  measured.set(labels, found)
+  return found
 }
 
 /**
  * Where a matrix lies inside its canvas: margins for the labels, then cells of at most the given size.
- * @param {{labels: object[], title: string, numeric: boolean}} rows what stands on the left
- * @param {{labels: object[], title: string, numeric: boolean}} columns what stands above
- * @param {{font: string, width: number, tallest: number, largest: number, aspect: number, indent?: number}} room
- *   aspect: how far a cell may be from a square; indent: least width of the margin on the left
+ * @param {{labels: object[], title: string, numeric: boolean, written?: boolean}} rows what stands on the left
+ * @param {{labels: object[], title: string, numeric: boolean, written?: boolean}} columns what stands above; labels
+ *   that are not written stand on a neighbour
+ * @param {{font: string, width: number, tallest: number, largest: number, aspect: number, highest?: number,
+ *   slender?: number, indent?: number}} room
+ *   aspect: how many times wider than high a cell may be; slender: how many times higher than wide; highest: of a cell;
+ *   indent: least width of the margin on the left
  */
-export function matrixLayout(canvas, rows, columns, { font, width, tallest, largest, aspect, indent = 0 }) {
-  const context = canvas.getContext("2d")
-  context.font = `13px ${font}`
+export function matrixLayout(canvas, rows, columns, room) {
+  const { font, width, tallest, largest, aspect, highest = largest, slender = aspect, indent = 0 } = room
   const longest = Math.min(LONGEST_LABEL, width * 0.3)
   const paired = rows.labels.some((label) => label.after)
-  const rowLabels = measure(context, rows.labels, paired ? longest * 1.3 : longest)
-  const columnLabels = measure(context, columns.labels, longest)
+  const beside = measure(canvas, rows, paired ? longest * 1.3 : longest, font)
+  const above = measure(canvas, columns, longest, font)
+  const [rowLabels, columnLabels] = [beside.labels, above.labels]
   const [nRows, nColumns] = [rowLabels.length, columnLabels.length]
-  const bare = columns.written === false
-  const axis = context.measureText(rows.title).width
-  const left = Math.max(indent, Math.ceil(Math.max(widest(rowLabels), Math.min(axis, width * 0.3))) + 10)
-  const flat = columns.numeric || widest(columnLabels) + 8 <= Math.min(largest, (width - left) / nColumns)
-  const rise = flat ? LINE : widest(columnLabels) * Math.sin(SLANT) + 8
-  const top = bare ? 2 : Math.ceil(rise + (columns.title ? LINE : 0) + 12)
+  const bare = { rows: rows.written === false, columns: columns.written === false }
+  const margin = Math.ceil(Math.max(beside.widest, Math.min(beside.title, width * 0.3))) + 10
+  const left = Math.max(indent, bare.rows ? 2 : margin)
+  const flat = columns.numeric || above.widest + 8 <= Math.min(largest, (width - left) / nColumns)
+  const rise = flat ? LINE : above.widest * Math.sin(SLANT) + 8
+  const top = bare.columns ? 2 : Math.ceil(rise + (columns.title ? LINE : 0) + 12)
   const right = flat ? 8 : Math.min(Math.ceil(columnLabels.at(-1).width * Math.cos(SLANT)), 90)
   let cellWidth = Math.min(largest, (width - left - right) / nColumns)
-  let cellHeight = Math.min(largest, Math.max(120, tallest - top) / nRows)
+  let cellHeight = Math.min(highest, Math.max(120, tallest - top) / nRows)
   cellWidth = Math.min(cellWidth, aspect * cellHeight)
-  cellHeight = Math.min(cellHeight, aspect * cellWidth)
+  cellHeight = Math.min(cellHeight, slender * cellWidth)
   const [matrixWidth, matrixHeight] = [cellWidth * nColumns, cellHeight * nRows]
   return {
     ...{ left, top, flat, bare, cellWidth, cellHeight, matrixWidth, matrixHeight, rowLabels, columnLabels },
@@ -58,7 +68,8 @@ export function matrixLayout(canvas, rows, columns, { font, width, tallest, larg
       rows: stride(cellHeight, rows.numeric, LINE),
       columns: stride(cellWidth, columns.numeric, columns.numeric ? NUMBER : flat ? 0 : LINE),
     },
-    width: Math.ceil(Math.max(left + matrixWidth + right, Math.min(width, left + axis, left + 160))),
+    // A sum that is a whole number but for rounding stays that number.
+    width: Math.ceil(Math.max(left + matrixWidth + right, Math.min(width, left + above.title)) - 1e-6),
     height: Math.ceil(top + matrixHeight + 3),
     /** The cell under a point, or null. */
     at(x, y) {
@@ -68,8 +79,8 @@ export function matrixLayout(canvas, rows, columns, { font, width, tallest, larg
     /** The row or column whose label is under a point, or null. */
     labelAt(x, y) {
       const [column, row] = [Math.floor((x - left) / cellWidth), Math.floor((y - top) / cellHeight)]
-      if (x < left && row >= 0 && row < nRows) return { row, column: null }
-      if (y < top && column >= 0 && column < nColumns) return { row: null, column }
+      if (!bare.rows && x < left && row >= 0 && row < nRows) return { row, column: null }
+      if (!bare.columns && y < top && column >= 0 && column < nColumns) return { row: null, column }
       return null
     },
   }
@@ -83,7 +94,8 @@ function stride(cell, numeric, room) {
 
 /**
  * @param {{steps: Uint8Array, rows: number, columns: number, ramp: object, numbers: ?Float32Array,
- *   spell: (number: number) => string, outlined: ?Uint8Array}} matrix steps may be coarser than the labels
+ *   spell: (number: number) => string, outlined: ?Uint8Array, dense?: boolean}} matrix steps may be coarser than the
+ *   labels; dense: its numbers are written although the cells are small
  * @param {{cell: ?{row: number, column: number}, locked: boolean}} focus
  */
 export function paintMatrix(canvas, matrix, layout, look, { cell, locked }) {
@@ -93,7 +105,7 @@ export function paintMatrix(canvas, matrix, layout, look, { cell, locked }) {
   context.imageSmoothingEnabled = rows > matrixHeight || columns > matrixWidth
   context.drawImage(image(steps, rows, columns, ramp), left, top, matrixWidth, matrixHeight)
   if (Math.min(cellWidth, cellHeight) >= 9) paintGrid(context, layout, look)
-  if (matrix.numbers && cellWidth >= 34 && cellHeight >= 20) paintNumbers(context, matrix, layout, look)
+  if (matrix.numbers && (matrix.dense || (cellWidth >= 34 && cellHeight >= 20))) paintNumbers(context, matrix, layout, look)
   if (matrix.outlined) paintOutlines(context, matrix, layout, look)
   paintTitles(context, layout, look)
   paintRowLabels(context, layout, look, cell)
@@ -140,12 +152,13 @@ function paintOutlines(context, { columns, outlined }, { left, top, cellWidth, c
 
 /** Which axis is which, on every picture. */
 function paintTitles(context, { left, top, width, titles, bare }, look) {
-  if (bare) return
+  if (bare.columns) return
   context.font = `12px ${look.font}`
   context.fillStyle = look.faint
   context.textBaseline = "middle"
   context.textAlign = "left"
   context.fillText(shorten(context, titles.columns, width - left), left, 9)
+  if (bare.rows) return
   context.textBaseline = "bottom"
   context.textAlign = "right"
   context.fillText(shorten(context, titles.rows, left - 8), left - 8, top - 4)
@@ -172,6 +185,7 @@ function paintLabel(context, look, { token, place, special }, strong, alignRight
 }
 
 function paintRowLabels(context, layout, look, cell) {
+  if (layout.bare.rows) return
   layout.rowLabels.forEach((_, i) => i % layout.every.rows === 0 && paintRowLabel(context, layout, look, i, false))
   if (cell) paintRowLabel(context, layout, look, cell.row, true)
 }
@@ -184,7 +198,7 @@ function paintRowLabel(context, { left, top, cellHeight, rowLabels }, look, i, s
 }
 
 function paintColumnLabels(context, layout, look, cell) {
-  if (layout.bare) return
+  if (layout.bare.columns) return
   const { columnLabels, every } = layout
   columnLabels.forEach((_, i) => i % every.columns === 0 && paintColumnLabel(context, layout, look, i, false))
   if (cell) paintColumnLabel(context, layout, look, cell.column, true)
@@ -205,8 +219,8 @@ function paintColumnLabel(context, { left, top, cellWidth, flat, columnLabels },
 /** A cell in focus and its labels, on a matrix that is painted already (or a sheet above it). */
 export function paintCursor(context, layout, look, cell, locked) {
   const { left, top, cellWidth, cellHeight } = layout
-  paintRowLabel(context, layout, look, cell.row, true)
-  if (!layout.bare) paintColumnLabel(context, layout, look, cell.column, true)
+  if (!layout.bare.rows) paintRowLabel(context, layout, look, cell.row, true)
+  if (!layout.bare.columns) paintColumnLabel(context, layout, look, cell.column, true)
   paintCellFrame(context, { left, top, cellWidth, cellHeight }, look, cell, locked)
 }
 

@@ -1,9 +1,10 @@
 /**
- * Panels: labelled matrices beside each other, as a formula reads, or one under the other, aligned.
+ * Panels: labelled matrices beside each other, as a formula reads; some one under the other, aligned.
  *
  * mountPanels(element, bytes) knows no host. Text is data: it goes to canvases and to textContent, never into HTML.
  */
 
+import { OPERATOR, arrange } from "./arrange.js"
 import { makeRamp, stepOf } from "./colours.js"
 import { readFrame } from "./frame.js"
 import { lookOf, onThemeChange } from "./look.js"
@@ -12,13 +13,16 @@ import { clamp, fill, focusQuietly, part } from "./parts.js"
 
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 const CELL = 46 // of a small matrix: room for its number
-const SHARED_CELL = 36 // where several stand beside each other
 const LONG_CELL = 58 // room for four digits behind the point
 const TALLEST_CELL = 24 // of a wide one
 const FEW = 16 // columns that are drawn with their numbers
 const SOME = 72
-const SMALL_CELL = 13
-const OPERATOR = 34 // what an operator before a panel takes, with its gap
+const SMALL_CELL = 16
+const NUMBERED = 14 // a row that has room for its numbers
+const LABELLED = 15 // a row that has room for its label
+const TALLEST = 640 // of a matrix, whatever the window
+const LEAST = 340 // height that is used in any window
+const HEAD = 385 // what stands above the panels, and the line below them
 
 /**
  * @param {HTMLElement} element is filled
@@ -62,12 +66,15 @@ class PanelsView {
     this.root.onkeydown = (event) => this.key(event)
     this.resizes = new ResizeObserver(() => this.resized())
     this.resizes.observe(this.root)
+    this.onWindow = () => this.resized()
+    window.addEventListener("resize", this.onWindow)
     document.fonts?.ready.then(() => this.data && this.paint())
     onThemeChange(this.root, () => this.data && this.paint())
   }
 
   destroy() {
     this.resizes.disconnect()
+    window.removeEventListener("resize", this.onWindow)
     this.root.remove()
   }
 
@@ -82,13 +89,14 @@ class PanelsView {
   }
 
   take(header, numbers) {
-    const before = this.data?.panels ?? []
+    const shape = ({ panels, columns }) => panels.map(({ name, before }) => `${name} ${before}`) + columns
+    const same = this.data && shape(this.data) === shape(header)
     this.data = header
     this.root.lang = header.text.lang
-    this.strip.classList.toggle("vf-stacked", header.stacked)
-    this.panels = header.panels.map((panel) => readPanel(panel, numbers))
-    const names = (panels) => panels.map((panel) => `${panel.name} ${panel.before}`).join()
-    if (names(before) !== names(header.panels)) this.build()
+    this.panels = header.panels.map((panel, place) => ({ ...readPanel(panel, numbers), place }))
+    let next = 0
+    this.columns = header.columns.map((count) => this.panels.slice(next, (next += count)))
+    if (!same) this.build()
     this.panels.forEach((panel, i) => this.write(panel, this.boxes[i]))
     if (this.focus && !this.inside(this.focus)) this.free()
   }
@@ -101,18 +109,23 @@ class PanelsView {
   build() {
     this.strip.replaceChildren()
     this.free()
-    this.boxes = this.panels.map((panel, i) => {
-      const group = part(this.strip, "div", "group")
-      part(group, "div", "operator").textContent = panel.before
-      const box = part(group, "div", "panel")
-      const title = part(box, "div", "name")
-      const canvas = part(box, "canvas", "matrix", { tabindex: "0", role: "application" })
-      canvas.dataset.panel = panel.name
-      canvas.onpointermove = (event) => this.hover(i, event)
-      canvas.onpointerleave = () => this.hover(i, null)
-      canvas.onclick = (event) => this.click(i, event)
-      return { group, title, canvas, note: part(box, "div", "note") }
+    this.boxes = this.columns.flatMap((panels) => {
+      const column = part(this.strip, "div", panels.some(({ before }) => before) ? "column vf-operated" : "column")
+      return panels.map((panel) => this.buildOne(part(column, "div", "group"), panel))
     })
+  }
+
+  buildOne(group, panel) {
+    const i = panel.place
+    part(group, "div", "operator").textContent = panel.before
+    const box = part(group, "div", "panel")
+    const title = part(box, "div", "name")
+    const canvas = part(box, "canvas", "matrix", { tabindex: "0", role: "application" })
+    canvas.dataset.panel = panel.name
+    canvas.onpointermove = (event) => this.hover(i, event)
+    canvas.onpointerleave = () => this.hover(i, null)
+    canvas.onclick = (event) => this.click(i, event)
+    return { box, title, canvas, note: part(box, "div", "note") }
   }
 
   write(panel, { title, canvas, note }) {
@@ -126,9 +139,19 @@ class PanelsView {
   // What the visitor does
 
   hover(i, event) {
+    if (event) this.spellLabel(i, this.layouts[i].labelAt(event.offsetX, event.offsetY))
     if (this.locked) return
     const cell = event && this.layouts[i].at(event.offsetX, event.offsetY)
     this.show(cell ? { panel: i, ...cell } : null)
+  }
+
+  /** A label that was cut says its whole text when it is pointed at. */
+  spellLabel(i, place) {
+    const { rows, columns } = this.panels[i]
+    const { rowLabels, columnLabels } = this.layouts[i]
+    const byRow = place && place.row !== null
+    const [side, labels, at] = byRow ? [rows, rowLabels, place.row] : [columns, columnLabels, place?.column]
+    this.boxes[i].canvas.title = labels[at]?.cut ? nameOf(side, at) : ""
   }
 
   show(focus) {
@@ -211,12 +234,16 @@ class PanelsView {
   // What is drawn
 
   resized() {
-    const seen = `${this.root.clientWidth} ${window.devicePixelRatio}`
-    if (this.data && this.root.clientWidth && seen !== this.seen) this.paint()
+    if (this.data && this.root.clientWidth && this.room() !== this.seen) this.paint()
+  }
+
+  /** What a layout depends on. */
+  room() {
+    return `${this.root.clientWidth} ${window.innerHeight} ${window.devicePixelRatio}`
   }
 
   paint() {
-    this.seen = `${this.root.clientWidth} ${window.devicePixelRatio}`
+    this.seen = this.room()
     const look = lookOf(this.root)
     if (this.look?.dark !== look.dark) {
       const theme = look.dark ? "dark" : "light"
@@ -224,32 +251,70 @@ class PanelsView {
       this.ramps = { weight: makeRamp(weight[theme]), signed: makeRamp(signed[theme]) }
     }
     this.look = look
-    const together = this.data.stacked ? this.indent() : 0
-    this.layouts = this.panels.map((panel, i) => this.layout(panel, this.boxes[i].canvas, together))
+    this.arrange()
     this.panels.forEach((panel, i) => {
       this.boxes[i].title.style.color = panel.colour?.[look.dark ? "dark" : "light"] ?? ""
+      this.boxes[i].box.style.width = `${this.layouts[i].boxWidth}px`
       this.paintPanel(i)
     })
     this.read()
     this.root.dataset.painted = this.data.revision
   }
 
-  /** The left margin that stacked panels share, so that their columns stand under each other. */
-  indent() {
-    return Math.max(...this.panels.map((panel, i) => this.layout(panel, this.boxes[i].canvas, 0).left))
+  arrange() {
+    const width = Math.floor(this.strip.getBoundingClientRect().width) // a fraction more, and the last one wraps
+    const room = { width, height: this.data.share * Math.max(LEAST, window.innerHeight - HEAD) }
+    const { lines, wrapped } = arrange(this.columns, room, (panel, cells) => this.layout(panel, cells))
+    this.strip.classList.toggle("vf-wrapped", wrapped)
+    this.layouts = lines.flat().flatMap(({ layouts }) => layouts)
   }
 
-  layout(panel, canvas, indent) {
+  layout(panel, { width, highest, indent, operator, columns, like }) {
     const { nRows, nColumns } = panel
-    const operator = this.data.stacked ? this.panels.some(({ before }) => before) : panel.before
-    const wide = this.root.clientWidth - (operator ? OPERATOR : 0)
-    const few = panel.digits > 2 ? LONG_CELL : this.data.stacked || this.panels.length < 2 ? CELL : SHARED_CELL
-    const largest = nColumns <= FEW ? few : nColumns <= SOME ? SMALL_CELL : wide
-    const [rows, columns] = [panel.rows, panel.columns]
-    const aspect = nColumns > FEW ? 1000 : 1.6
-    const height = nColumns > FEW ? nRows * (nRows > 64 ? 6 : TALLEST_CELL) + 90 : 900
-    const room = { font: this.look.font, width: wide, tallest: Math.min(height, 620), largest, aspect }
-    return matrixLayout(canvas, rows, columns, { ...room, indent })
+    const wide = width - (operator ? OPERATOR : 0)
+    const few = panel.digits > 2 ? LONG_CELL : CELL
+    const free = nColumns > FEW && panel.columns.numeric // dimensions: cells of any shape
+    const own = nColumns <= FEW ? few : nColumns <= SOME ? SMALL_CELL : wide
+    const least = Math.min(LABELLED, (free || panel.rows.numeric ? TALLEST / 2 : TALLEST) / nRows)
+    const most = Math.min(free ? TALLEST_CELL : CELL, TALLEST / nRows)
+    const layout = matrixLayout(
+      this.boxes[panel.place].canvas,
+      like ? { ...panel.rows, written: false } : panel.rows,
+      columns ? panel.columns : { ...panel.columns, written: false },
+      {
+        ...{ font: this.look.font, width: wide, tallest: Infinity, indent },
+        aspect: free ? Infinity : 1.8,
+        slender: free ? Infinity : 1.1,
+        largest: like ? Math.min(own, like.cellWidth) : own,
+        highest: like ? like.cellHeight : Math.max(least, Math.min(most, highest)),
+      },
+    )
+    const roomy = layout.cellHeight >= NUMBERED
+    const numbered = nColumns > FEW || (roomy && layout.cellWidth >= this.numberWidth(panel))
+    const boxWidth = Math.max(layout.width, Math.min(wide, this.wordsWidth(panel)))
+    return { ...layout, free: free || nRows === 1, numbered, boxWidth }
+  }
+
+  /** How wide the longest number of a small matrix is, as it is written into its cell. */
+  numberWidth(panel) {
+    if (panel.numberWidth) return panel.numberWidth
+    const context = this.fontOf("11px")
+    const wider = (most, number) => Math.max(most, context.measureText(panel.spell(number)).width)
+    panel.numberWidth = panel.values.reduce(wider, 12)
+    return panel.numberWidth
+  }
+
+  fontOf(size) {
+    const context = (this.ruler ??= document.createElement("canvas").getContext("2d"))
+    context.font = `${size} ${this.look.font}`
+    return context
+  }
+
+  /** How wide a panel's title and note are. */
+  wordsWidth(panel) {
+    const wide = (text) => Math.ceil(this.fontOf("600 14px").measureText(text).width) + 2
+    panel.wordsWidth ??= Math.max(wide(panel.title), wide(panel.note))
+    return panel.wordsWidth
   }
 
   paintPanel(i) {
@@ -257,6 +322,7 @@ class PanelsView {
     const cell = this.focus?.panel === i ? this.focus : null
     const { canvas } = this.boxes[i]
     const matrix = { ...panel, rows: panel.nRows, columns: panel.nColumns, ramp: this.ramps[panel.scale] }
+    matrix.dense = layout.numbered && panel.nColumns <= FEW
     paintMatrix(canvas, matrix, layout, this.look, { cell, locked: this.locked })
     const { left, top, cellWidth, cellHeight } = layout
     Object.assign(canvas.dataset, { left, top, cellWidth, cellHeight })
@@ -290,7 +356,7 @@ function sideOf({ title, texts, places, special, after, numeric, written }) {
     place: places ? String(i + 1) : "",
     special: Boolean(special[i]),
   }))
-  return { labels, title, numeric, written }
+  return { labels, title, numeric, written, key: JSON.stringify([title, texts, after, places]) }
 }
 
 /** A label with its place; isolated, so that no token turns the sentence around. */

@@ -31,28 +31,38 @@ class Click:
 
 
 def pack_panels(
-    panels: Sequence[Panel], *, gettext: Callable[[str], str] = str, lang: str = "en", stacked: bool = False
+    shown: Sequence[Panel | Sequence[Panel]],
+    *,
+    gettext: Callable[[str], str] = str,
+    lang: str = "en",
+    share: float = 1.0,
 ) -> bytes:
     """The bytes for ``mountPanels(element, bytes)``.
 
     Args:
-        panels: in the order of reading.
+        shown: in the order of reading, side by side as far as they fit; those in a list of their own stand one under
+            the other, aligned.
         gettext: translates titles, notes and axes that are message ids, and the words of the canvas.
         lang: the language that gettext speaks.
-        stacked: one under the other, aligned; else side by side as far as they fit.
+        share: of the window's height that the panels may take.
     """
 
     def said(text: str) -> str:
         return gettext(text) if isinstance(text, Message) else text
 
-    numbers = Numbers()
+    numbers, columns = Numbers(), _columns(shown)
     header = {
-        "panels": [_panel(panel, numbers, said) for panel in panels],
-        "stacked": stacked,
+        "panels": [_panel(panel, numbers, said) for column in columns for panel in column],
+        "columns": [len(column) for column in columns],
+        "share": share,
         "ramp": {"weight": SEQUENTIAL, "signed": DIVERGING},
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
     }
     return frame(header, numbers)
+
+
+def _columns(shown: Sequence[Panel | Sequence[Panel]]) -> list[Sequence[Panel]]:
+    return [[one] if isinstance(one, Panel) else one for one in shown]
 
 
 def _panel(panel: Panel, numbers: Numbers, said: Callable[[str], str]) -> dict[str, Any]:
@@ -86,11 +96,11 @@ def _side(labels: Labels, said: Callable[[str], str]) -> dict[str, Any]:
     }
 
 
-def click_from(value: Any, panels: Sequence[Panel]) -> Click | None:
+def click_from(value: Any, shown: Sequence[Panel | Sequence[Panel]]) -> Click | None:
     """The click that the browser sent; None for anything that is no place in one of these panels."""
     if not isinstance(value, Mapping):
         return None
-    panel = next((panel for panel in panels if panel.name == value.get("panel")), None)
+    panel = next((panel for column in _columns(shown) for panel in column if panel.name == value.get("panel")), None)
     if panel is None:
         return None
     place = [value.get("row"), value.get("column")]

@@ -1,6 +1,6 @@
 """Through the block: the residual stream, what each sublayer adds to it, and who talks to whom (section 3.1)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -28,6 +28,23 @@ _AFTER = {"self": "resid_self", "cross": "resid_cross", "ffn": "resid_post"}
 def depth(trace: Trace, stack: Stack) -> int:
     """How many layers of the stack were recorded."""
     return sum(f"{stack}.{layer}.resid_post" in trace for layer in range(len(trace.tensors)))
+
+
+def norms(traces: Sequence[tuple[str, Trace]], stack: Stack) -> list[Panel]:
+    """The stream of several models. The first ones share a colour scale; the last, which is trained, has its own.
+
+    Args:
+        traces: (title, trace with :data:`RECORD`), all of one pair of sentences.
+        stack: "encoder" or "decoder".
+    """
+    panels = [stream(trace, stack, title=title) for title, trace in traces]
+    shared = common_limit(*(panel.values for panel in panels[:-1]))
+    return [replace(panel, limit=shared) for panel in panels[:-1]] + panels[-1:]
+
+
+def noted(panels: Sequence[Panel], note: str) -> list[Panel]:
+    """The panels with a note below each: ``{limit}`` in it is the end of that panel's colour scale."""
+    return [replace(panel, note=note.format(limit=panel.end)) for panel in panels]
 
 
 def stream(trace: Trace, stack: Stack, *, title: str = "") -> Panel:

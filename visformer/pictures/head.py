@@ -29,8 +29,11 @@ class Place:
         return (*sorted(ends), f"{stack}.{layer}.resid_*", f"{self.path}.*")
 
 
-def steps(trace: Trace, place: Place) -> list[Panel]:
-    """q, K, scores before and after scaling, mask, pattern, V, and the weighted sum, for one query of one head."""
+def steps(trace: Trace, place: Place) -> list[list[Panel]]:
+    """q, K, scores before and after scaling, mask, pattern, V, and the weighted sum, for one query of one head.
+
+    In three columns: what is multiplied, what becomes of the products, and the sum that they weight.
+    """
     path, head, query = place.path, place.head, place.query
     row = _row_of(trace, path, query)
     d_k = trace[f"{path}.q"].shape[-1]
@@ -41,7 +44,8 @@ def steps(trace: Trace, place: Place) -> list[Panel]:
     dims = numbered(d_k, N_("dimension (d_k)"))
 
     def one(name: str, title: str, values: NDArray[np.float32], columns: Labels, **settings: object) -> Panel:
-        return Panel(name=name, title=title, values=values, rows=row, columns=columns, **settings)  # type: ignore[arg-type]
+        rows = row if name == "q" else replace(row, title="")  # once says it
+        return Panel(name=name, title=title, values=values, rows=rows, columns=columns, **settings)  # type: ignore[arg-type]
 
     masked, below = np.where(mask, scores, np.nan), replace(along, written=False)
     panels = [
@@ -61,7 +65,8 @@ def steps(trace: Trace, place: Place) -> list[Panel]:
             before="=",
         ),
     ]
-    return [replace(panel, click="tells") for panel in panels]
+    told = [replace(panel, click="tells") for panel in panels]
+    return [told[:2], told[2:7], told[7:]]
 
 
 def joined(trace: Trace, place: Place) -> list[Panel]:
@@ -91,8 +96,34 @@ def joined(trace: Trace, place: Place) -> list[Panel]:
     ]
 
 
+def shapes(trace: Trace, place: Place) -> str:
+    """The shape of everything on the way, with the batch of one sentence."""
+    n_heads, n, m = trace[f"{place.path}.pattern"].shape
+    d_model = trace[f"{place.path}.out"].shape[-1]
+    d_k = d_model // n_heads
+    return (
+        f"x (1, {n}, {d_model}) → q (1, {n}, {d_model}) → (1, {n_heads}, {n}, {d_k}); k, v (1, {n_heads}, {m}, {d_k}); "
+        f"pattern (1, {n_heads}, {n}, {m}) → heads (1, {n_heads}, {n}, {d_k}) → (1, {n}, {d_model}) → "
+        f"out (1, {n}, {d_model})"
+    )
+
+
+def factors(scales: NDArray[np.float64]) -> Panel:
+    """What each head's output is multiplied by, (layer, head), to be clicked; changed ones are outlined."""
+    return Panel(
+        name="factors",
+        title=N_("factor of each head: click one"),
+        values=scales,
+        rows=numbered(scales.shape[0], N_("layer"), first=1),
+        columns=numbered(scales.shape[1], N_("head"), first=1),
+        limit=2.0,
+        outlined=scales != 1,
+        click="changes",
+    )
+
+
 def written_out(trace: Trace, place: Place, panel: str, column: int, row: int = 0) -> str:
-    """The arithmetic of one cell of :func:`steps` or :func:`joined`, every number as the model had it.
+    """The arithmetic of one cell of :func:`steps`, every number as the model had it: what comes out = what goes in.
 
     Args:
         trace: with the weights of the attention.
@@ -111,7 +142,9 @@ def written_out(trace: Trace, place: Place, panel: str, column: int, row: int = 
         return _sum(t["q"][query], t["k"][column], float(t["scores"][query, column]) * math.sqrt(d_k))
     if panel in ("scores", "masked"):
         product = float(t["scores"][query, column]) * math.sqrt(d_k)
-        return f"{product:.6f} / sqrt({d_k}) = {product:.6f} / {math.sqrt(d_k):.6f} = {t['scores'][query, column]:.6f}"
+        return (
+            f"{t['scores'][query, column]:.6f}\n= {product:.6f} / sqrt({d_k})\n= {product:.6f} / {math.sqrt(d_k):.6f}"
+        )
     if panel == "pattern":
         return _softmax(t["scores"][query], t["mask"][query], column, float(t["pattern"][query, column]))
     if panel == "heads" and row == 0:
@@ -143,15 +176,15 @@ def _projected(trace: Trace, place: Place, what: str, token: int, column: int, r
 
 def _sum(a: NDArray[np.float32], b: NDArray[np.float32], result: float, *, bias: float | None = None) -> str:
     terms = [f"{x:+.4f} · {y:+.4f}" for x, y in zip(a.tolist(), b.tolist(), strict=True)]
-    lines = [" + ".join(terms[i : i + 4]) for i in range(0, len(terms), 4)]
-    tail = "" if bias is None else f"\n+ {bias:+.4f} (b)"
-    return "  " + "\n+ ".join(lines) + tail + f"\n= {result:+.6f}"
+    if bias is not None:
+        terms.append(f"{bias:+.4f} (b)")
+    return f"{result:+.6f}\n= " + "\n+ ".join(terms)
 
 
 def _softmax(scores: NDArray[np.float32], mask: NDArray[np.bool_], column: int, result: float) -> str:
     if not mask[column]:
-        return "masked: exp(-inf) = 0"
+        return "0\n= exp(-inf), masked"
     visible = [float(score) for score, seen in zip(scores, mask, strict=True) if seen]
     terms = " + ".join(f"exp({score:.4f})" for score in visible)
     top, total = math.exp(scores[column]), sum(map(math.exp, visible))
-    return f"exp({scores[column]:.4f}) / ({terms})\n= {top:.6f} / {total:.6f}\n= {result:.6f}"
+    return f"{result:.6f}\n= {top:.6f} / {total:.6f}\n= exp({scores[column]:.4f}) / ({terms})"

@@ -37,9 +37,10 @@ def batch(sources: Sequence[Sequence[str]], targets: Sequence[Sequence[str]], *,
     panels = [
         _mask("padding", N_("padding mask of the batch"), reads_src, sentences, blank),
         _mask("causal", N_("causal mask"), causal, reading, last_tgt),
-        _mask("combined", N_("causal and padding, last sentence"), both, reading, last_tgt),
-        _mask("cross", N_("cross mask, last sentence"), cross, reading, last_src),
+        _mask("combined", N_("causal and padding"), both, reading, last_tgt),
+        _mask("cross", N_("cross mask"), cross, reading, last_src),
     ]
+    panels[1:] = [replace(panel, note=N_("last sentence")) for panel in panels[1:]]
     return [replace(panel, values=1 - panel.values) for panel in panels] if hidden_is_one else panels
 
 
@@ -81,17 +82,26 @@ def before_and_after(trace: Trace, path: str, head: int) -> list[Panel]:
     return [scores, mask, left, pattern]
 
 
-def editable(trace: Trace, path: str, edited: NDArray[np.bool_], mask: NDArray[np.bool_]) -> Panel:
-    """The mask of an attention as the visitor has changed it; changed cells are outlined."""
+def editable(trace: Trace, path: str, switched: NDArray[np.bool_], mask: NDArray[np.bool_]) -> Panel:
+    """The mask of an attention as the visitor has changed it; changed cells are outlined.
+
+    Args:
+        trace: labels the mask.
+        path: of the attention.
+        switched: (layer, head, query, key), which cells were changed in the heads that are looked at.
+        mask: (query, key), as the model has it.
+    """
+    allowed = (switched ^ mask).mean(axis=(0, 1))  # (query, key), share of the heads
     rows, columns = (axis_labels(trace, axis, 0) for axis in trace[f"{path}.pattern"].axes[1:])
     return Panel(
         name="mask",
         title=N_("mask: click a cell, a row's or a column's label"),
-        values=mask.astype(np.float32),
+        note=N_("Between 0 and 1: the share of these heads that may attend.") if (allowed % 1).any() else "",
+        values=allowed.astype(np.float32),
         rows=rows,
         columns=columns,
         scale="weight",
-        outlined=edited,
+        outlined=np.asarray(switched.any(axis=(0, 1))),
         click="changes",
     )
 
@@ -109,6 +119,17 @@ def future_mass(trace: Trace, pattern: str) -> NDArray[np.float64]:
     return mass
 
 
+def changed_most(before: Trace, after: Trace) -> tuple[str, int]:
+    """Path and head of the attention whose pattern differs most between two traces of one pair, mean over its cells."""
+    sizes = {
+        (name.removesuffix(".pattern"), head): float(size)
+        for name in before
+        if name.endswith(".pattern")
+        for head, size in enumerate(np.abs(after[name].value - before[name].value).mean(axis=(1, 2)))
+    }
+    return max(sizes, key=sizes.__getitem__)
+
+
 def told_next(traces: Sequence[tuple[str, Trace]]) -> Panel:
     """The probability that each trace gives to every token of the target, in turn.
 
@@ -122,7 +143,7 @@ def told_next(traces: Sequence[tuple[str, Trace]]) -> Panel:
     first = traces[0][1]
     return Panel(
         name="out",
-        title=N_("probability of the right next token"),
+        title=N_("probability of the target's next token"),
         values=np.stack(rows),
         rows=Labels(tuple(name for name, _ in traces)),
         columns=Labels(first.tokens["next"], N_("next token"), places=True, special=first.special["next"]),

@@ -125,7 +125,11 @@ def view(label: str, options: Mapping[str, str], *, key: str) -> str:
 
 
 def draw(
-    shown: "Sequence[Panel]", *, key: str, on_click: "Callable[[Click], None] | None" = None, stacked: bool = False
+    shown: "Sequence[Panel | Sequence[Panel]]",
+    *,
+    key: str,
+    on_click: "Callable[[Click], None] | None" = None,
+    share: float = 1.0,
 ) -> None:
-    """Panels in the visitor's language."""
-    panels(shown, key=key, gettext=state.gettext(), lang=state.language(), stacked=stacked, on_click=on_click)
+    """Panels in the visitor's language; see :func:`visformer.canvas.panels.pack_panels`."""
+    panels(shown, key=key, gettext=state.gettext(), lang=state.language(), share=share, on_click=on_click)

@@ -1,6 +1,7 @@
 """What the visitor has changed in the model: cells of a mask, heads. Kept for one sentence; another starts afresh."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,39 +14,89 @@ from visformer.ui import state
 if TYPE_CHECKING:  # visformer.edits imports torch
     from visformer.edits import Edit
 
-_CELLS, _SCALES = "edited_cells", "edited_heads"
-Cell = tuple[int, int]
+_FLIPS, _SCALES = "edited_cells", "edited_heads"
+Flips = NDArray[np.bool_]
+"""(layer, head, query, key): which cells of an attention's masks were switched."""
 
 
-def cells(where: str) -> frozenset[Cell]:
-    """The (query, key) cells of the mask that were switched, at this place for this sentence."""
-    kept: frozenset[Cell] = _kept(_CELLS, where, frozenset())
-    return kept
+@dataclass(frozen=True)
+class Scope:
+    """The heads that an edit goes to.
+
+    Args:
+        attention: as in tensor names without the layer, such as "decoder.self_attn".
+        layer: from 0; None: every layer.
+        head: from 0; None: every head.
+    """
+
+    attention: str
+    layer: int | None = None
+    head: int | None = None
+
+    def of(self, flips: Flips) -> Flips:
+        """The part of the table that these heads have, as a view: (layer, head, query, key)."""
+        layers, heads = (slice(None) if i is None else slice(i, i + 1) for i in (self.layer, self.head))
+        return flips[layers, heads]
 
 
-def switch(where: str, click: Click, shape: tuple[int, ...]) -> None:
+def flips(attention: str, shape: tuple[int, ...]) -> Flips:
+    """What was switched in this attention, for this sentence; shape as of :data:`Flips`."""
+    kept: Flips | None = _kept(_FLIPS, attention, None)
+    return kept if kept is not None and kept.shape == shape else np.zeros(shape, dtype=np.bool_)
+
+
+def switch(scope: Scope, click: Click, before: Flips) -> None:
     """Switch the clicked cell; by a label, its whole row or column: all to the other state, or all back."""
-    rows = range(shape[0]) if click.row is None else (click.row,)
-    columns = range(shape[1]) if click.column is None else (click.column,)
-    chosen = frozenset((q, k) for q in rows for k in columns)
-    before = cells(where)
-    _keep(_CELLS, where, before - chosen if chosen <= before else before | chosen)
+    rows, columns = (slice(None) if i is None else i for i in (click.row, click.column))
+    after = before.copy()
+    cells = scope.of(after)
+    cells[:, :, rows, columns] = not cells[:, :, rows, columns].all()
+    _keep(_FLIPS, scope.attention, after)
 
 
-def switch_all(where: str, chosen: NDArray[np.bool_]) -> None:
-    """Switch these cells and no others."""
-    _keep(_CELLS, where, frozenset((int(q), int(k)) for q, k in np.argwhere(chosen)))
+def switch_all(scope: Scope, chosen: NDArray[np.bool_], before: Flips) -> None:
+    """Switch these cells (query, key) of the scope's heads and no others of theirs."""
+    after = before.copy()
+    scope.of(after)[:] = chosen
+    _keep(_FLIPS, scope.attention, after)
 
 
-def mask_edits(where: str, mask: NDArray[np.bool_]) -> "Sequence[Edit]":
-    """The edits that switch the cells: open what was masked, block what was not."""
+def mask_edits(attention: str, switched: Flips, mask: NDArray[np.bool_]) -> "Sequence[Edit]":
+    """The edits that switch the cells: open what was masked, block what was not.
+
+    Args:
+        attention: see :class:`Scope`.
+        switched: from :func:`flips`.
+        mask: (query, key), as the model has it, True = may attend; the same in all layers and heads.
+    """
+    part, kind = attention.split(".")
+    everywhere = bool((switched == switched[0, 0]).all())
+    edits: list[Edit] = []
+    for layer, heads in enumerate(switched[:1] if everywhere else switched):
+        where = f"{part}.{'*' if everywhere else layer}.{kind}"
+        alike = bool((heads == heads[0]).all())
+        for head, cells in enumerate(heads[:1] if alike else heads):
+            edits += _edits_of(where, None if alike else head, cells, mask)
+    return edits
+
+
+def _edits_of(where: str, head: int | None, cells: NDArray[np.bool_], mask: NDArray[np.bool_]) -> "list[Edit]":
+    """One edit for the whole mask or a row where they end up alike; that holds for what is decoded beyond, too."""
     from visformer.edits import Block, Open
 
+    after = mask ^ cells
+
+    def kind(value: np.bool_) -> type[Open] | type[Block]:
+        return Open if value else Block
+
+    if cells.any() and (after == after[0, 0]).all():
+        return [kind(after[0, 0])(where, head=head)]
     edits: list[Edit] = []
-    for q, k in sorted(cells(where)):
-        if q < mask.shape[0] and k < mask.shape[1]:
-            kind = Block if mask[q, k] else Open
-            edits.append(kind(where, query=q, key=k))
+    for q in np.flatnonzero(cells.any(axis=1)).tolist():
+        if (after[q] == after[q, 0]).all() and cells[q].sum() > 1:
+            edits.append(kind(after[q, 0])(where, head=head, query=q))
+        else:
+            edits += [kind(after[q, k])(where, head=head, query=q, key=k) for k in np.flatnonzero(cells[q]).tolist()]
     return edits
 
 
@@ -58,11 +109,11 @@ def scales(where: str, n_layers: int, n_heads: int) -> NDArray[np.float64]:
     return table
 
 
-def scale_all(where: str, click: Click, shape: tuple[int, ...], value: float) -> None:
+def scale_all(where: str, click: Click, before: NDArray[np.float64], value: float) -> None:
     """Multiply the clicked head's output by ``value``, or a whole layer's; heads that have it already go back to 1."""
     kept: dict[tuple[int, int], float] = dict(_kept(_SCALES, where, {}))
-    layers = range(shape[0]) if click.row is None else (click.row,)
-    heads = range(shape[1]) if click.column is None else (click.column,)
+    layers = range(before.shape[0]) if click.row is None else (click.row,)
+    heads = range(before.shape[1]) if click.column is None else (click.column,)
     chosen = [(layer, head) for layer in layers for head in heads]
     again = all(kept.get(place) == value for place in chosen)
     for place in chosen:
@@ -83,7 +134,7 @@ def head_edits(where: str) -> "Sequence[Edit]":
 
 def reset() -> None:
     """Undo everything."""
-    for name in (_CELLS, _SCALES):
+    for name in (_FLIPS, _SCALES):
         st.session_state.pop(name, None)
 
 

@@ -1,14 +1,15 @@
 """A translation that the visitor has turned off its own way: another token was taken, and decoding goes on from it."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from visformer.pictures.decoding import FIRST_TEXT_ID, Reshaped
+from visformer.pictures.decoding import FIRST_TEXT_ID
 from visformer.ui import state
 
 if TYPE_CHECKING:  # visformer.decoding imports torch
-    from visformer.decoding import Decoding
+    from visformer.decoding import Candidate, Decoding
 
 _PREFIX = "decoding_prefix"
 
@@ -19,7 +20,7 @@ def prefix() -> str:
     return str(text) if place == state.source() else ""
 
 
-def choose_another(model: Any, found: "Decoding", step: int, candidates: list[Reshaped]) -> None:
+def choose_another(model: Any, found: "Decoding", step: int, candidates: "Sequence[Candidate]") -> None:
     """Offer the other candidates of a step; one that is taken is put behind what stands before it.
 
     Args:

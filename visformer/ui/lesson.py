@@ -38,14 +38,16 @@ def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...] = (), p
         page: whose claims of course notes are set right below; empty: none.
     """
     _ = state.gettext()
-    st.latex(rf"\small\begin{{aligned}} {coloured(tex, theme())} \end{{aligned}}")
-    st.caption(_("Attention Is All You Need, section {section}").format(section=section))
-    if code:
-        with st.popover(_("Our own lines"), icon=":material/code:"):
-            for file, name in code:
-                st.caption(f"visformer/{file}")
-                st.code(excerpt(file, name), language="python")
-    claims(page)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.latex(rf"\small\begin{{aligned}} {coloured(tex, theme())} \end{{aligned}}", width="content")
+        with st.container(width="content", gap="xsmall"):
+            if code:
+                with st.popover(_("Our own lines"), type="tertiary"):
+                    for file, name in code:
+                        st.caption(f"visformer/{file}")
+                        st.code(excerpt(file, name), language="python")
+            claims(page)
+            st.caption(_("Paper, § {section}").format(section=section), width="content")
 
 
 def claims(page: str) -> None:
@@ -55,7 +57,7 @@ def claims(page: str) -> None:
     if not found:
         return
     printed, right = _("printed"), _("right")
-    with st.expander(_("What course notes print")):
+    with st.popover(_("What course notes print"), type="tertiary"):
         for claim in found:
             st.markdown(f":gray[{printed}] {_small(_(claim.printed))}  \n:gray[{right}] {_small(_(claim.right))}")
             st.caption(_(claim.why))

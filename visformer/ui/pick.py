@@ -1,10 +1,51 @@
 """Which attention, layer, head and query a page looks at. On screen they count from 1, in code from 0."""
 
+from typing import Any
+
 import streamlit as st
 
 from visformer.canvas.words import STACKS, Stack
 from visformer.trace import Trace
 from visformer.ui import state
+
+
+def place(trace: Trace, *, key: str, query: bool = False) -> tuple[Any, ...]:
+    """Attention, layer and head in one row, and a query with them where one is wanted."""
+    _ = state.gettext()
+    first, *rest = st.columns([13, 4, 4, 6] if query else [6, 3, 3], vertical_alignment="bottom")
+    with first:
+        found = stack(key=f"{key}_stack")
+    with rest[0]:
+        at_layer = layer(trace, found, key=f"{key}_layer")
+    with rest[1]:
+        at_head = head(trace, found, key=f"{key}_head")
+    if not query:
+        return found, at_layer, at_head
+    with rest[2]:
+        read_by = "src" if found.part == "encoder" else "tgt"
+        return found, at_layer, at_head, token(trace, read_by, _("Query"), key=f"{key}_query", default=1)
+
+
+def scope(trace: Trace, *, key: str) -> tuple[Stack, int | None, int | None]:
+    """Attention, layer and head, of which an edit may go to all: None."""
+    _ = state.gettext()
+    first, second, third = st.columns([6, 3, 3], vertical_alignment="bottom")
+    with first:
+        found = stack(key=f"{key}_stack")
+    n_layers, n_heads = trace.stack(found.part, found.kind).shape[:2]
+    with second:
+        at_layer = _one_or_all(_("Layer"), n_layers, key=f"{key}_layer")
+    with third:
+        at_head = _one_or_all(_("Head"), n_heads, key=f"{key}_head")
+    return found, at_layer, at_head
+
+
+def _one_or_all(label: str, count: int, *, key: str) -> int | None:
+    _ = state.gettext()
+    chosen = st.selectbox(
+        label, range(-1, count), format_func=lambda i: _("all") if i < 0 else str(i + 1), key=f"{key}_{count}"
+    )
+    return None if chosen < 0 else chosen
 
 
 def stack(*, key: str) -> Stack:

@@ -127,7 +127,7 @@ class Workbench:
     def trace(
         self,
         source: str,
-        target: str | None,
+        target: str | tuple[int, ...] | None,
         *,
         record: Sequence[str] = PATTERNS,
         edits: "Sequence[Edit]" = (),
@@ -136,7 +136,7 @@ class Workbench:
 
         Args:
             source: the sentence.
-            target: to be forced; None: the model's own translation, made under the edits.
+            target: to be forced, as text or as ids; None: the model's own translation, made under the edits.
             record: what the page shows.
             edits: change the model for this Trace alone.
 
@@ -144,12 +144,15 @@ class Workbench:
             VisformerError: text that cannot be shown, or no model.
         """
         limits.check_text(source)
-        if target is not None:
-            limits.check_text(target)
+        text = target if isinstance(target, str) else None
+        if text is not None:
+            limits.check_text(text)
+        elif target is not None:
+            limits.check_tokens(len(target))
         key = (source, target, tuple(record), tuple(edits))
         found = self._traces.get(key)
         if found is None:
-            model = self.loaded(source, target)
+            model = self.loaded(source, text)
             found = model.trace(source, target, record=tuple(record), edits=tuple(edits))
             self._traces.put(key, found)
         return found
