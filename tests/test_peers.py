@@ -142,6 +142,12 @@ def test_a_readout_has_to_change_with_every_move():
     assert verdicts(run_of(hover_moves=200, hover_changes=199, hover_p95_ms=16.8))[name] == "MISSED"
 
 
+def test_what_was_not_measured_is_said_to_be_so():
+    result = report.Result(run_of().costs, Enters(128, failed="failed: no server"))
+    assert verdicts(result)["ours / the forward pass alone, Enter to painted, 128 tokens"] == ""
+    assert re.search(r"visformer, first after a start +- *\n", report.tables(result))
+
+
 def test_everything_can_be_saved_as_json():
     saved = json.loads(json.dumps(run_of().as_json()))
     assert saved["costs"][2]["paint_s"] == [14.0, 16.0, 90.0]

@@ -103,17 +103,19 @@ class Enters:
         n: tokens.
         first_ms: ours, the first sentence after a start of the server.
         ms: page to what each further sentence took.
+        failed: why something is missing; empty where nothing is.
     """
 
     n: int
     first_ms: list[float] = field(default_factory=list)
     ms: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in ENTER_PAGES})
+    failed: str = ""
 
     @property
-    def first(self) -> float:
+    def first(self) -> float | None:
         """Median, in milliseconds."""
-        return statistics.median(self.first_ms)
+        return statistics.median(self.first_ms) if self.first_ms else None
 
-    def median(self, page: str) -> float:
+    def median(self, page: str) -> float | None:
         """In milliseconds."""
-        return statistics.median(self.ms[page])
+        return statistics.median(self.ms[page]) if self.ms[page] else None

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
-from playwright.sync_api import Browser, Page, Playwright
+from playwright.sync_api import Browser, Error, Page, Playwright
 
 from benchmarks.browser import Site, server
 from benchmarks.peers import visformer_side
@@ -62,6 +62,15 @@ bench.enter = async (name) => {
 def measure(playwright: Playwright, n: int, *, starts: int, rounds: int) -> Enters:
     """First sentences after so many starts; then so many on each page, taking turns."""
     found = Enters(n)
+    try:
+        _measure(playwright, found, starts=starts, rounds=rounds)
+    except (Failed, Error) as error:  # what was measured until then is kept
+        found.failed = f"failed: {str(error).splitlines()[0][:200]}"
+    return found
+
+
+def _measure(playwright: Playwright, found: Enters, *, starts: int, rounds: int) -> None:
+    n = found.n
     for i in range(starts):
         with launched(playwright) as browser, _opened(browser, "visformer") as page:
             found.first_ms.append(_enter(page, "visformer", _subject(n, i)))
@@ -74,7 +83,6 @@ def measure(playwright: Playwright, n: int, *, starts: int, rounds: int) -> Ente
                 ms = _enter(pages[name], name, _subject(n, i + 1))
                 if i >= 0:
                     found.ms[name].append(ms)
-    return found
 
 
 def _subject(n: int, start: int) -> tuple[str, Subject]:

@@ -121,13 +121,22 @@ def number(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
+def ratio(value: float | None, base: float | None) -> float | None:
+    """None where either is not there."""
+    return value / base if value is not None and base else None
+
+
 def _enter_lines(result: Result) -> Iterator[tuple[str, ...]]:
     enters = result.enters
     ours = enters.median("visformer")
-    yield "visformer", number(ours), ""
-    yield "visformer, first after a start", number(enters.first), f"x{number(enters.first / ours)}"
-    for page, name in (("plotly", "one Plotly figure per head"), ("forward", "the forward pass alone")):
-        yield name, number(enters.median(page)), f"x{number(enters.median(page) / ours)}"
+    for name, ms in (
+        ("visformer", ours),
+        ("visformer, first after a start", enters.first),
+        ("one Plotly figure per head", enters.median("plotly")),
+        ("the forward pass alone", enters.median("forward")),
+    ):
+        times = ratio(ms, ours)
+        yield name, "-" if ms is None else number(ms), "" if times is None else f"x{number(times)}"
 
 
 _HEAD = ("", "measured", "goal", "")
@@ -151,21 +160,21 @@ def goals(result: Result) -> list[Goal]:
 def _enter_goals(result: Result) -> Iterator[Goal]:
     enters = result.enters
     ours, size = enters.median("visformer"), f"{enters.n} tokens"
-    yield Goal(f"one Plotly figure per head / ours, Enter to painted, {size}", enters.median("plotly") / ours, 15, True)
-    yield Goal(f"ours / the forward pass alone, Enter to painted, {size}", ours / enters.median("forward"), 1.6)
+    to_plotly, to_forward = ratio(enters.median("plotly"), ours), ratio(ours, enters.median("forward"))
+    yield Goal(f"one Plotly figure per head / ours, Enter to painted, {size}", to_plotly, 15, True)
+    yield Goal(f"ours / the forward pass alone, Enter to painted, {size}", to_forward, 1.6)
     for tool, least in (("bertviz-model", 40), ("inspectus", 2.5)):
         theirs = result.of(tool, enters.n)
         name = f"{NAMES[tool]}, built and painted / our first Enter after a start, {size}"
-        seconds = (theirs.painted_s or TIMEOUT) if theirs else None  # one that failed took at least as long as it may
-        yield Goal(name, 1000 * seconds / enters.first if seconds else None, least, True)
+        ms = 1000 * (theirs.painted_s or TIMEOUT) if theirs else None  # what failed took at least as long as it may
+        yield Goal(name, ratio(ms, enters.first), least, True)
 
 
 def _switch_goals(result: Result) -> Iterator[Goal]:
     ours, theirs = result.of(OURS, GOAL_N), result.of("bertviz-head", GOAL_N)
     if ours is None:
         return
-    ms, their_ms = ours.switched_ms, theirs.switched_ms if theirs else None
-    value = their_ms / ms if ms and their_ms else None
+    value = ratio(theirs.switched_ms if theirs else None, ours.switched_ms)
     yield Goal(f"BertViz, head view / ours, layer switch, {GOAL_N} tokens", value, 100, True, failed=ours.failed)
     name = f"our script for a layer switch, {GOAL_N} tokens"
     yield Goal(name, ours.scripted_ms, 16, unit="ms", failed=ours.failed)

@@ -26,5 +26,5 @@ def measured(*, quick: bool = False) -> Result:
                 print(f"{tool}, {n} tokens: {found[-1].failed or 'measured'}", flush=True)
                 failed_at = 0 if found[-1].paint_s else n
         enters = enter.measure(playwright, plan.enter, starts=plan.starts, rounds=plan.rounds)
-        print("Enter to painted: measured", flush=True)
+        print(f"Enter to painted: {enters.failed or 'measured'}", flush=True)
     return Result(found, enters)

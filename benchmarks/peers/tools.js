@@ -14,11 +14,11 @@ function middles(elements) {
   return found
 }
 
-/** Whether a canvas has anything on it at a few places. */
+/** Whether a canvas has anything on it in the middle row: a weight near 0 leaves no colour, a whole row of them none. */
 function isDrawn(canvas) {
-  if (!canvas?.width) return false
-  const context = canvas.getContext("2d")
-  return [0.3, 0.5, 0.7].some((part) => context.getImageData(canvas.width * part, canvas.height * part, 1, 1).data[3])
+  if (!canvas.width || !canvas.height) return false
+  const { data } = canvas.getContext("2d").getImageData(0, Math.floor(canvas.height / 2), canvas.width, 2)
+  return data.some((value, i) => i % 4 === 3 && value > 0)
 }
 
 window.tools["bertviz-head"] = {
@@ -80,8 +80,8 @@ window.tools.inspectus = {
 window.tools.circuitsvis = {
   canvases: () => document.getElementsByTagName("canvas"),
   ready() {
-    const canvases = this.canvases()
-    return canvases.length === LAYERS * HEADS + 1 && isDrawn(canvases[LAYERS * HEADS - 1]) && isDrawn(this.large())
+    const canvases = [...this.canvases()]
+    return canvases.length === LAYERS * HEADS + 1 && canvases.every(isDrawn)
   },
   large() {
     return this.canvases()[LAYERS * HEADS]
