@@ -44,7 +44,7 @@ format: $(DEV) ## put the code into shape
 	$(BIN)/ruff format .
 
 bench: $(DEV) ## measure, and print ratios
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --json .benchmarks/bench.json
 
 train: $(DEV) ## train a translator: make train PAIRS=train.tsv VALID=valid.tsv [OUT=runs/en-zh]
 	@[ -n "$(PAIRS)" ] && [ -n "$(VALID)" ] || \

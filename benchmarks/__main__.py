@@ -1,4 +1,4 @@
-"""Run the benchmarks and print ratios: ``python -m benchmarks [model|browser|all] [--quick] [--json FILE]``."""
+"""Run the benchmarks and print ratios: ``python -m benchmarks [model|browser|peers|all] [--quick] [--json FILE]``."""
 
 import argparse
 import json
@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks.measure import FULL, QUICK, Effort, Row, table
 
@@ -21,17 +22,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for row in _rows(options.what, QUICK if options.quick else FULL):
         rows.append(row)
         print(".", end="", flush=True)
-    print("\n\n" + table(rows))
+    found: dict[str, Any] = {"machine": machine, "quick": options.quick, "rows": [row.as_json() for row in rows]}
+    if rows:
+        print("\n\n" + table(rows))
+    if options.what in ("peers", "all"):
+        found["peers"] = _peers(quick=options.quick)
     if options.json:
-        text = json.dumps(
-            {"machine": machine, "quick": options.quick, "rows": [row.as_json() for row in rows]}, indent=2
-        )
-        options.json.write_text(text + "\n", encoding="utf-8")
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+def _peers(*, quick: bool) -> dict[str, Any]:
+    from benchmarks.peers.report import tables
+    from benchmarks.peers.run import measured
+
+    result = measured(quick=quick)
+    print("\n" + tables(result))
+    return result.as_json()
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What visformer costs, as ratios.")
-    parser.add_argument("what", nargs="?", choices=("model", "browser", "all"), default="all")
+    parser.add_argument("what", nargs="?", choices=("model", "browser", "peers", "all"), default="all")
     parser.add_argument("--quick", action="store_true", help="hardly any repetitions: does everything run?")
     parser.add_argument("--json", type=Path, metavar="FILE", help="save the rows there too")
     parser.add_argument("--threads", type=int, help="torch's threads; by default torch decides")

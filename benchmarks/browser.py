@@ -104,13 +104,19 @@ class Cost:
     http: float
 
 
-def rows(effort: Effort) -> Iterator[Row]:
-    """All rows of the app."""
+def chromium() -> str:
+    """Where the browser lies."""
     path = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if path is None:
         raise SystemExit(
             f"The browser's rows need one of {', '.join(CHROMIUM)}: install Chromium, or ask for `model` only."
         )
+    return path
+
+
+def rows(effort: Effort) -> Iterator[Row]:
+    """All rows of the app."""
+    path = chromium()
     if not (FOLDER / MODEL / "example.safetensors").exists():  # joining an absolute path gives that path
         print(f"{MODEL} ships no example.safetensors: its first picture waits for the model", flush=True)
     with sync_playwright() as playwright:
@@ -207,15 +213,20 @@ def _page(browser: Browser) -> Iterator[tuple[Page, Traffic]]:
 
 
 @contextmanager
-def server(site: Site) -> Iterator[str]:
-    """The page's address, as soon as its server accepts a connection; ends the server."""
+def server(site: Site, python: str = sys.executable) -> Iterator[str]:
+    """The page's address, as soon as its server accepts a connection; ends the server.
+
+    Args:
+        site: what is run.
+        python: which environment's.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     options = ("--server.headless=true", "--server.address=127.0.0.1", f"--server.port={port}")
     with tempfile.TemporaryFile("w+") as log:
         running = subprocess.Popen(
-            [sys.executable, "-m", "streamlit", "run", site.script, *options],
+            [python, "-m", "streamlit", "run", site.script, *options],
             cwd=ROOT,  # both sides under the app's .streamlit/config.toml
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=log,

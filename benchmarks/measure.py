@@ -151,7 +151,11 @@ _HEAD = ("", "tokens", "ratio", "95 %", "goal", "", "ours", "other", "rounds")
 
 def table(rows: Sequence[Row]) -> str:
     """All rows as aligned text."""
-    cells = [_HEAD, *(_cells(row) for row in rows)]
+    return aligned([_HEAD, *(_cells(row) for row in rows)])
+
+
+def aligned(cells: Sequence[Sequence[str]]) -> str:
+    """Lines of cells in columns, the first to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = []
     for line in cells:

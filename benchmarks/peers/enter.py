@@ -1,0 +1,137 @@
+"""From Enter to painted in Streamlit: visformer's canvas, one Plotly figure per head, and the forward pass alone.
+
+The same model in all three; tokenising and the forward pass are in the time, and no sentence comes twice.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+from playwright.sync_api import Browser, Error, Page, Playwright
+
+from benchmarks.browser import Site, server
+from benchmarks.peers import visformer_side
+from benchmarks.peers.costs import ENTER_PAGES, TIMEOUT, Enters
+from benchmarks.peers.environment import PYTHON, Failed
+from benchmarks.peers.stage import launched, prepare
+from benchmarks.peers.subjects import Subject, sentence, subject
+
+PAGES = {name: Site(f"benchmarks/peers/pages/{name}_page.py", "") for name in ENTER_PAGES}
+
+# ready: whether what a sentence brings is there, given what was there before it. shown: what is there.
+_TOOLS = """
+window.enter = {
+  visformer: {
+    shown: () => tools.visformer.root()?.dataset.painted,
+    ready: (before) => enter.visformer.shown() !== before && tools.visformer.ready(),
+  },
+  plotly: {
+    plots: () => [...document.querySelectorAll(".js-plotly-plot")],
+    /** Of each figure that is drawn, a few of its weights: two sentences may give the same picture of a head. */
+    shown: () => enter.plotly.plots().map((plot) => {
+      const z = plot.querySelector(".hm image")?.href.baseVal && plot.calcdata?.[0]?.[0]?.z
+      return z && [z[2][1], z[3][5], z[5][3]].join()
+    }),
+    ready(before) {
+      const now = enter.plotly.shown()
+      return now.length === 72 && now.every((weights, i) => weights && weights !== before[i])
+    },
+    weight: (head, query, key) => enter.plotly.plots()[head].calcdata[0][0].z[query][key],
+  },
+  forward: {
+    shown: () => document.querySelector("[data-testid=stText]")?.textContent,
+    ready: (before) => enter.forward.shown() && enter.forward.shown() !== before,
+  },
+}
+
+/** From the key to the second animation frame after everything is there, by the browser's own clock. */
+bench.enter = async (name) => {
+  const before = enter[name].shown()
+  const pressed = new Promise((resolve) =>
+    addEventListener("keydown", () => resolve(performance.now()), { capture: true, once: true }),
+  )
+  bench.waiting = true
+  const begin = await pressed
+  return (await bench.painted(() => enter[name].ready(before))) - begin
+}
+"""
+
+
+def measure(playwright: Playwright, n: int, *, starts: int, rounds: int) -> Enters:
+    """First sentences after so many starts; then so many on each page, taking turns."""
+    found = Enters(n)
+    try:
+        _measure(playwright, found, starts=starts, rounds=rounds)
+    except (Failed, Error) as error:  # what was measured until then is kept
+        found.failed = f"failed: {str(error).splitlines()[0][:200]}"
+    return found
+
+
+def _measure(playwright: Playwright, found: Enters, *, starts: int, rounds: int) -> None:
+    n = found.n
+    for i in range(starts):
+        with launched(playwright) as browser, _opened(browser, "visformer") as page:
+            found.first_ms.append(_enter(page, "visformer", _subject(n, i)))
+    with ExitStack() as stack:  # a browser for each: one that is not in front gets no animation frames
+        browsers = {name: stack.enter_context(launched(playwright)) for name in PAGES}
+        pages = {name: stack.enter_context(_opened(browsers[name], name)) for name in PAGES}
+        for i in range(-1, rounds):  # the first round after a start is not counted
+            names = list(PAGES) if i % 2 else list(PAGES)[::-1]
+            for name in names:
+                ms = _enter(pages[name], name, _subject(n, i + 1))
+                if i >= 0:
+                    found.ms[name].append(ms)
+
+
+def _subject(n: int, start: int) -> tuple[str, Subject]:
+    return sentence(n, start), subject(n, start)
+
+
+@contextmanager
+def _opened(browser: Browser, name: str) -> Iterator[Page]:
+    """A page whose server has just started, with the model loaded and no sentence yet."""
+    with server(PAGES[name], str(PYTHON)) as address:
+        context = browser.new_context(locale="en-US", viewport={"width": 1440, "height": 900}, color_scheme="light")
+        try:
+            prepare(context)
+            context.add_init_script(_TOOLS)
+            page = context.new_page()
+            page.set_default_timeout(1000 * TIMEOUT)
+            page.goto(address)
+            page.get_by_label("Sentence", exact=True).wait_for()
+            page.wait_for_timeout(1000)
+            yield page
+        finally:
+            context.close()
+
+
+def _enter(page: Page, name: str, asked: tuple[str, Subject]) -> float:
+    text, true = asked
+    page.evaluate("(colours) => { window.expected = colours }", visformer_side.expected(true.patterns))
+    box = page.get_by_label("Sentence", exact=True)
+    box.fill(text)
+    page.wait_for_timeout(500)
+    page.evaluate(f"() => {{ bench.waiting = false; bench.ask(() => bench.enter('{name}')) }}")
+    page.wait_for_function("bench.waiting")
+    box.press("Enter")
+    page.wait_for_function("bench.answer", polling=50)
+    answer = page.evaluate("bench.answer")
+    if "error" in answer:
+        raise Failed(answer["error"])
+    _check(page, name, true)
+    return float(answer["value"])
+
+
+def _check(page: Page, name: str, true: Subject) -> None:
+    """Plotly holds the same weights; ours was compared pixel by pixel before it counted as painted."""
+    if name != "plotly":
+        return
+    random = np.random.default_rng(0)
+    heads = true.patterns.reshape(-1, *true.patterns.shape[2:])
+    for _ in range(5):
+        place = [int(random.integers(size)) for size in heads.shape]
+        shown: Any = page.evaluate("(place) => enter.plotly.weight(...place)", place)
+        if not np.isclose(shown, heads[tuple(place)], atol=1e-4):
+            raise Failed(f"Plotly shows {shown} at {json.dumps(place)}, not {heads[tuple(place)]}")

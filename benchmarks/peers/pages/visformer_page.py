@@ -1,0 +1,13 @@
+"""Visformer's canvas with every head, labels and hover included."""
+
+import streamlit as st
+
+from benchmarks.peers.pages.resources import encoder
+from benchmarks.peers.visformer_side import trace_of
+from visformer.canvas.component import attention
+
+st.set_page_config(layout="wide")
+model = encoder()
+text = st.text_input("Sentence")
+if text:
+    attention(trace_of(*model.attend(text)), key="attention")

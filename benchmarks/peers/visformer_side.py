@@ -1,0 +1,192 @@
+"""Everything that the comparison knows of visformer's own canvas: its bytes, its page, and where its pixels lie."""
+
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.peers.subjects import Subject
+from visformer.canvas.assets import script, stylesheet
+from visformer.canvas.payload import focus_from, pack, thumbnails
+from visformer.figures.theme import SEQUENTIAL
+from visformer.names import axes_of
+from visformer.trace import Trace, TracedTensor
+
+PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><style>{css}</style></head>
+<body><div class="vf-host"></div><script type="module">
+import {{ mountAttention }} from "./canvas.js"
+const bytes = async (address) => new Uint8Array(await (await fetch(address)).arrayBuffer())
+window.pending = 0
+const onNeed = async (focus) => {{
+  window.pending++
+  view.update(await bytes("./need?" + encodeURIComponent(JSON.stringify(focus))))
+  window.pending--
+}}
+const view = mountAttention(document.querySelector(".vf-host"), await bytes("./trace"), {{ onNeed }})
+</script></body></html>"""
+
+# window.expected: {layer: [[query, key, [red, green, blue]], ...]} of the first head of each layer.
+TOOL = """
+window.tools.visformer = {
+  root: () => bench.find(".vf-root"),
+  head: () => bench.find("canvas.vf-large"),
+  thumbs: () => bench.find("canvas.vf-thumbs"),
+
+  ready() {
+    return Boolean(this.root()?.dataset.painted) && this.isAsTraced(0)
+  },
+
+  /** Where the cells lie in the large head, in CSS pixels. */
+  cells({ dataset }) {
+    const [left, top, width, height] = [dataset.left, dataset.top, dataset.cellWidth, dataset.cellHeight].map(Number)
+    return { left, top, width, height }
+  },
+
+  /** Whether the large head's pixels are those of the Trace; labels end where the cells begin. */
+  isAsTraced(layer) {
+    const head = this.head()
+    const { left, top, width, height } = this.cells(head)
+    if (width < 3 || height < 3) return true // a pixel is no longer one cell's: the readouts say whether it is right
+    const ratio = head.width / head.getBoundingClientRect().width
+    const image = head.getContext("2d").getImageData(0, 0, head.width, head.height)
+    const within = width > 20 ? 0.12 : 0.5 // beside the number that is written in large cells
+    return window.expected[layer].every(([query, key, colour]) => {
+      const x = Math.floor((left + (key + within) * width) * ratio)
+      const y = Math.floor((top + (query + within) * height) * ratio)
+      const at = 4 * (y * image.width + x)
+      return colour.every((value, i) => Math.abs(image.data[at + i] - value) <= 6)
+    })
+  },
+
+  switchTo(layer) {
+    const steps = layer - Number(this.root().dataset.layer)
+    const key = steps > 0 ? "ArrowDown" : "ArrowUp"
+    for (let i = 0; i < Math.abs(steps); i++) {
+      this.thumbs().dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, composed: true }))
+    }
+  },
+  switched(layer) {
+    return !window.pending && this.root().dataset.layer === String(layer) && this.isAsTraced(layer)
+  },
+
+  hover(n) {
+    const head = this.head()
+    const box = head.getBoundingClientRect()
+    const { left, top, width, height } = this.cells(head)
+    const spots = Array.from({ length: 400 }, (_, i) => [
+      box.left + left + (((i * 37) % n) + 0.5) * width,
+      box.top + top + (((i * 53) % n) + 0.5) * height,
+    ])
+    return spots.filter(([x, y]) => x < innerWidth && y < innerHeight)
+  },
+  /** Where the pointer is, and the weight there. */
+  readout() {
+    const { layer, head, query, key, weight } = this.root().dataset
+    return [layer, head, query, key, weight].join(" ")
+  },
+}
+"""
+
+
+def trace_of(tokens: Sequence[str], patterns: npt.NDArray[np.float32]) -> Trace:
+    """Anybody's encoder attention (layer, head, query, key) as a Trace."""
+    names = [f"encoder.{layer}.self_attn.pattern" for layer in range(len(patterns))]
+    return Trace(
+        tokens={"src": tuple(tokens)},
+        special={"src": tuple(token in ("[CLS]", "[SEP]") for token in tokens)},
+        words={"src": tuple(range(len(tokens)))},
+        tensors={
+            name: TracedTensor(name, pattern, axes_of(name) or ())
+            for name, pattern in zip(names, patterns, strict=True)
+        },
+        meta={"model": "MiniLM", "kind": "encoder"},
+    )
+
+
+@dataclass
+class Side:
+    """Our page for one subject, as the addresses that a server answers.
+
+    Args:
+        subject: what is shown.
+        asked: how often the page asked for weights that it did not have.
+        sent: bytes of the Trace that the page got, labels included.
+    """
+
+    subject: Subject
+    asked: int = field(default=0, init=False)
+    sent: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.build()
+
+    def build(self) -> None:
+        """From tokens and patterns to the first bytes: what is timed as building."""
+        self.trace = trace_of(self.subject.tokens, self.subject.patterns)
+        self.payload = pack(self.trace)
+
+    @property
+    def labels(self) -> int:
+        """Bytes of the header: tokens, words, places."""
+        size: int = struct.unpack_from("<I", self.payload)[0]
+        return size
+
+    @property
+    def overview(self) -> int:
+        """Bytes of the thumbnails of all heads, labels apart."""
+        n_layers, n_heads, rows, columns = thumbnails(self.subject.patterns).shape
+        return n_layers * n_heads * rows * columns
+
+    def answer(self, path: str, query: str) -> tuple[str, bytes] | None:
+        """(content type, body) of an address, or None where there is nothing."""
+        if path == "page":
+            return "text/html", PAGE.format(css=stylesheet()).encode()
+        if path == "canvas.js":
+            return "text/javascript", script("attention.js").encode()
+        if path == "trace":
+            return self._send(self.payload)
+        if path == "need":
+            self.asked += 1
+            return self._send(pack(self.trace, focus=focus_from({"focus": json.loads(query)})))
+        return None
+
+    def _send(self, payload: bytes) -> tuple[str, bytes]:
+        self.sent += len(payload)
+        return "application/octet-stream", payload
+
+
+def readout_is_true(said: str, subject: Subject) -> bool:
+    """Whether what TOOL's readout says is the Trace's weight, rounded to 16 bits at most."""
+    layer, head, query, key, weight = said.split(" ")
+    if "" in (query, key, weight):
+        return False
+    true = float(subject.patterns[int(layer), int(head), int(query), int(key)])
+    return abs(float(weight) - true) <= 1 / 65535
+
+
+def expected(patterns: npt.NDArray[np.float32], n_samples: int = 40) -> dict[int, list[Any]]:
+    """Colours that the first head of each layer must show: the strongest cells, and others at random."""
+    ramp = _ramp(SEQUENTIAL["light"])
+    found: dict[int, list[Any]] = {}
+    for layer, weights in enumerate(patterns[:, 0]):
+        n = len(weights)
+        strongest = np.argsort(weights, axis=None)[-n_samples // 2 :]
+        others = np.random.default_rng(layer).integers(n * n, size=n_samples // 2)
+        cells = np.unique([*strongest, *others])
+        found[layer] = [
+            [int(cell // n), int(cell % n), ramp[round(255 * float(weights.flat[cell]) ** 0.5)]] for cell in cells
+        ]
+    return found
+
+
+def _ramp(stops: Sequence[str]) -> list[list[int]]:
+    """256 colours between evenly spaced "#rrggbb"."""
+    marks = np.array([[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops])
+    places = np.linspace(0, len(stops) - 1, 256)
+    channels = [np.interp(places, np.arange(len(stops)), marks[:, channel]) for channel in range(3)]
+    ramp: list[list[int]] = np.rint(np.stack(channels, axis=1)).astype(int).tolist()
+    return ramp
