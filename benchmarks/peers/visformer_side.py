@@ -1,6 +1,7 @@
 """Everything that the comparison knows of visformer's own canvas: its bytes, its page, and where its pixels lie."""
 
 import json
+import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from benchmarks.peers.subjects import Subject
 from visformer.canvas.assets import script, stylesheet
-from visformer.canvas.payload import focus_from, pack, thumbnails
+from visformer.canvas.payload import pack, pack_rest, wanted_from
 from visformer.figures.theme import SEQUENTIAL
 from visformer.names import axes_of
 from visformer.trace import Trace, TracedTensor
@@ -21,12 +22,14 @@ PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><style>{css
 import {{ mountAttention }} from "./canvas.js"
 const bytes = async (address) => new Uint8Array(await (await fetch(address)).arrayBuffer())
 window.pending = 0
-const onNeed = async (focus) => {{
+const onNeed = async (names) => {{
   window.pending++
-  view.update(await bytes("./need?" + encodeURIComponent(JSON.stringify(focus))))
+  view.update(await bytes("./need?" + encodeURIComponent(JSON.stringify(names))))
   window.pending--
 }}
 const view = mountAttention(document.querySelector(".vf-host"), await bytes("./trace"), {{ onNeed }})
+const rest = await bytes("./rest")
+if (rest.length) view.update(rest)
 </script></body></html>"""
 
 # window.expected: {layer: [[query, key, [red, green, blue]], ...]} of the first head of each layer.
@@ -138,8 +141,9 @@ class Side:
     @property
     def overview(self) -> int:
         """Bytes of the thumbnails of all heads, labels apart."""
-        n_layers, n_heads, rows, columns = thumbnails(self.subject.patterns).shape
-        return n_layers * n_heads * rows * columns
+        header = json.loads(self.payload[4 : 4 + self.labels])
+        sizes = [(*stack["shape"][:2], *stack["thumb"]) for stack in header["stacks"]]
+        return sum(math.prod(size) for size in sizes)
 
     def answer(self, path: str, query: str) -> tuple[str, bytes] | None:
         """(content type, body) of an address, or None where there is nothing."""
@@ -149,9 +153,11 @@ class Side:
             return "text/javascript", script("attention.js").encode()
         if path == "trace":
             return self._send(self.payload)
+        if path == "rest":
+            return self._send(pack_rest(self.trace) or b"")
         if path == "need":
             self.asked += 1
-            return self._send(pack(self.trace, focus=focus_from({"focus": json.loads(query)})))
+            return self._send(pack_rest(self.trace, wanted=wanted_from({"wanted": json.loads(query)})) or b"")
         return None
 
     def _send(self, payload: bytes) -> tuple[str, bytes]:
@@ -160,12 +166,12 @@ class Side:
 
 
 def readout_is_true(said: str, subject: Subject) -> bool:
-    """Whether what TOOL's readout says is the Trace's weight, rounded to 16 bits at most."""
+    """Whether what TOOL's readout says is the Trace's weight, to four digits."""
     layer, head, query, key, weight = said.split(" ")
     if "" in (query, key, weight):
         return False
     true = float(subject.patterns[int(layer), int(head), int(query), int(key)])
-    return abs(float(weight) - true) <= 1 / 65535
+    return float(weight) == float(f"{true:.3e}") or abs(float(weight) - true) < 1e-8  # two digits below 1e-7
 
 
 def expected(patterns: npt.NDArray[np.float32], n_samples: int = 40) -> dict[int, list[Any]]:

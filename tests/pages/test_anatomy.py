@@ -183,9 +183,10 @@ def test_what_notes_print_stands_beside_what_is_right(new_app, page, lang):
     gettext = i18n.translations(lang).gettext
     found = claims_of(page.split("/")[1])
     assert found
-    shown = [markdown.value for markdown in app.expander[0].markdown]
+    claims = app.get("popover")[-1]
+    shown = [markdown.value for markdown in claims.markdown]
     assert len(shown) == len(found)
-    assert [caption.value for caption in app.expander[0].caption] == [gettext(claim.why) for claim in found]
+    assert [caption.value for caption in claims.caption] == [gettext(claim.why) for claim in found]
     for claim, text in zip(found, shown, strict=True):
         plain = text.replace("$\\small ", "$")
         assert gettext(claim.printed) in plain
