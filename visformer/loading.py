@@ -94,11 +94,9 @@ def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
     if isinstance(module, Transformer):
         return Translator(module.eval(), tokenizer)
     if "transformers" in sys.modules:
-        from transformers import PreTrainedModel
+        from visformer.adapters.hf import HubModel, is_pretrained
 
-        from visformer.adapters.hf import HubModel
-
-        if isinstance(module, PreTrainedModel):
+        if is_pretrained(module):
             return HubModel(module, tokenizer)
     raise VisformerError(
         N_("wrap takes a visformer.Transformer or a model of transformers, not {kind}."), kind=type(module).__name__

@@ -45,7 +45,7 @@ _TWO = {
     "decoder_start_token_id": 2,
     "forced_eos_token_id": None,
 }
-_T5 = {"d_model": 16, "d_kv": 4, "d_ff": 24, "num_layers": 2, "num_decoder_layers": 3, "num_heads": 4,
+_T5 = {"d_model": 16, "d_kv": 4, "d_ff": 24, "num_layers": 3, "num_heads": 4,
        "decoder_start_token_id": 0}  # fmt: skip
 _SIZES: dict[str, dict[str, Any]] = {
     "distilbert": {"dim": 16, "n_layers": 3, "n_heads": 4, "hidden_dim": 24, "max_position_embeddings": 64},

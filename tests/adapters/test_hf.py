@@ -1,4 +1,4 @@
-"""Models of transformers, held against what transformers itself computes: output_attentions, hidden states, generate."""
+"""Models of transformers, held against transformers itself: output_attentions, hidden states, generate."""
 
 import json
 import threading
@@ -58,56 +58,49 @@ def stacks(family, output):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_patterns_and_outputs_are_those_of_transformers(family):
+def test_a_family_is_shown_as_transformers_computes_it(family):
     model = model_of(family)
     assert model.patterns_only == FAMILIES[family].patterns_only
     trace = model.trace(TEXT, record=("*",))
     theirs = expected(family, trace)
+    check_patterns(family, trace, theirs)
+    check_residual_stream(family, trace, theirs)
+    check_attention(trace)
+    check_sums(family, trace)
+
+
+def check_patterns(family, trace, theirs):
     for path, patterns in stacks(family, theirs).items():
         assert path.format(len(patterns)) + ".pattern" not in trace
         for layer, pattern in enumerate(patterns):
             close(trace[f"{path.format(layer)}.pattern"], pattern[0])
-    if "logits" in trace:
+    if FAMILIES[family].decoder:
         close(trace["logits"], theirs.logits[0], atol=1e-4)
-    if FAMILIES[family].kind == "encoder":
-        close(trace["encoder.out"], theirs.last_hidden_state[0])
-    if FAMILIES[family].kind == "encoder-decoder":
-        close(trace["encoder.out"], theirs.encoder_last_hidden_state[0])
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_residual_stream_is_that_of_transformers(family):
-    trace = model_of(family).trace(TEXT, record=("*",))
-    output = expected(family, trace)
+def check_residual_stream(family, trace, theirs):
     two = FAMILIES[family].kind == "encoder-decoder"
     for part in FAMILIES[family].stacks:
-        hidden = output[f"{part}_hidden_states"] if two else output.hidden_states
-        final = "final" if FAMILIES[family].stacks[part].out else "none"
+        hidden = theirs[f"{part}_hidden_states"] if two else theirs.hidden_states
         close(trace[f"{'src' if part == 'encoder' else 'tgt'}.input"], hidden[0][0])
         close(trace[f"{part}.out"], hidden[-1][0])
         for layer, after in enumerate(hidden[1:-1]):
             close(trace[f"{part}.{layer}.resid_post"], after[0])
-            assert np.array_equal(trace[f"{part}.{layer}.resid_post"], trace[f"{part}.{layer + 1}.resid_pre"]), final
+            assert np.array_equal(trace[f"{part}.{layer}.resid_post"], trace[f"{part}.{layer + 1}.resid_pre"])
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_sums_and_heads_follow_from_their_parts(family):
-    """What the table calls by these names is what they mean: held to arithmetic, for every family."""
-    if FAMILIES[family].patterns_only:
-        return check_sums(family, model_of(family).trace(TEXT, record=("*",)))
-    trace = model_of(family).trace(TEXT, record=("*",))
+def check_attention(trace):
+    """Scores, mask, values and heads are what the pattern follows from, and what follows from it."""
     for path in [name.removesuffix(".heads") for name in trace if name.endswith(".heads")]:
         values = trace[f"{path}.v"].value
         values = np.repeat(values, len(trace[f"{path}.pattern"]) // len(values), axis=0)
         np.testing.assert_allclose(trace[f"{path}.pattern"].value @ values, trace[f"{path}.heads"], atol=2e-5)
         masked = np.where(trace[f"{path}.mask"], trace[f"{path}.scores"], -np.inf).astype(np.float64)
-        top = masked.max(axis=-1, keepdims=True)
-        weights = np.exp(masked - top)
+        weights = np.exp(masked - masked.max(axis=-1, keepdims=True))
         total = weights.sum(axis=-1, keepdims=True)
         if f"{path}.sink" in trace:
             total = total / (1 - trace[f"{path}.sink"].value[..., None].astype(np.float64))
         np.testing.assert_allclose(weights / total, trace[f"{path}.pattern"], atol=2e-5)
-    check_sums(family, trace)
 
 
 def check_sums(family, trace):
@@ -127,15 +120,27 @@ def check_sums(family, trace):
             np.testing.assert_allclose(trace[f"{part}.ffn_sum"], total, atol=2e-4)
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta", "distilbert", "marian", "bart", "m2m_100", "gpt2"])
-def test_the_input_is_embedding_and_position(family):
-    trace = model_of(family).trace(TEXT, record=("*",))
+@pytest.mark.parametrize(
+    ("family", "norm"),
+    [
+        ("bert", "embeddings.LayerNorm"),
+        ("roberta", "embeddings.LayerNorm"),
+        ("distilbert", "embeddings.LayerNorm"),
+        ("bart", "model.encoder.layernorm_embedding"),
+        ("marian", None),
+        ("m2m_100", None),
+        ("gpt2", None),
+    ],
+)
+def test_the_input_is_the_sum_of_embedding_and_position(family, norm):
+    model = model_of(family)
+    trace = model.trace(TEXT, record=("*",))
     side = "tgt" if family == "gpt2" else "src"
     parts = [trace[f"{side}.{part}"].value for part in ("embed", "segment", "position") if f"{side}.{part}" in trace]
     total = torch.tensor(sum(parts))
-    if family != "marian" and side == "src" and family != "m2m_100":
-        total = torch.nn.functional.layer_norm(total, total.shape[-1:], eps=1e-12)
-    np.testing.assert_allclose(trace[f"{side}.input"], total, atol=1e-4)
+    with torch.no_grad():
+        total = model.module.get_submodule(norm)(total) if norm else total
+    np.testing.assert_allclose(trace[f"{side}.input"], total, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -151,10 +156,6 @@ def test_greedy_generation_is_that_of_transformers(family):
     assert list(said.ids) == [i for i in new if i != 2]
     assert len(said.steps) == len(new)
     for step in said.steps:
-        assert (
-            step.chosen.probability == pytest.approx(max(c.probability for c in step.candidates if c.id < 32), rel=0.5)
-            or True
-        )
         assert sum(float(p) for p in step.log_probabilities.exp()) <= 1 + 1e-4
 
 
@@ -163,14 +164,12 @@ def test_steps_of_generation_are_rows_of_the_trace(family):
     model = model_of(family)
     said = model.generate(TEXT, max_new_tokens=6)
     trace = model.trace(TEXT, said.ids, record=("logits",))
-    rows = torch.tensor(trace["logits"].value).log_softmax(dim=-1)
-    first = trace.tokens["next"].index(trace.tokens["next"][-1])  # any row: found by what it predicts, below
-    assert first >= 0
-    begin = len(trace.tokens["tgt"]) - len(said.ids) - (FAMILIES[family].kind == "decoder")
-    begin = begin if FAMILIES[family].kind == "decoder" else 0
-    for at, step in enumerate(said.steps[: len(said.ids)]):
-        assert step.chosen.id == trace.meta["ids"]["next"][begin + at]
-        assert float(rows[begin + at, step.chosen.id].exp()) == pytest.approx(step.chosen.probability, abs=1e-4)
+    rows = torch.tensor(trace["logits"].value).softmax(dim=-1)
+    first = len(tokenizer()(TEXT)["input_ids"]) - 1 if FAMILIES[family].kind == "decoder" else 0
+    for row, step in enumerate(said.steps[: len(said.ids)], start=first):
+        assert trace.meta["ids"]["next"][row] == step.chosen.id
+        for candidate in step.candidates:
+            assert float(rows[row, candidate.id]) == pytest.approx(candidate.probability, abs=1e-5)
 
 
 @pytest.mark.parametrize("family", ["gpt2", "gemma2", "bart", "t5"])
@@ -204,8 +203,9 @@ def test_a_family_outside_the_table_shows_patterns_and_says_why_no_more(family):
         trace[f"{part}.0.self_attn.q"]
     with pytest.raises(EditError, match=r"reaches nothing"):
         model.trace(TEXT, edits=[Silence(f"{part}.0.self_attn", head=0)])
-    with pytest.raises(EditError, match=r"cannot be honoured|cannot be changed"):
-        uniform = tuple(tuple([1 / len(pattern[0][0])] * len(pattern[0][0])) for _ in pattern[0][0])
+    n = pattern.shape[-1]
+    uniform = tuple(tuple([1 / n] * n) for _ in range(n))
+    with pytest.raises(EditError, match="cannot be honoured"):
         model.trace(TEXT, edits=[SetPattern(f"{part}.0.self_attn", head=0, pattern=uniform)])
 
 
@@ -236,7 +236,7 @@ def test_a_sink_takes_what_the_rows_lack():
     model = model_of("gpt_oss")
     trace = model.trace(TEXT)
     sink = trace["decoder.0.self_attn.sink"].value
-    assert sink.min() > 0.01
+    assert sink.max() > 0.3
     np.testing.assert_allclose(trace["decoder.0.self_attn.pattern"].value.sum(axis=-1), 1 - sink, atol=1e-5)
     scores = model.trace(TEXT, record=("*.scores", "*.mask"))
     learned = model.module.model.layers[0].self_attn.sinks.detach().numpy()
@@ -377,10 +377,10 @@ def test_generation_under_edits_agrees_with_the_trace_under_edits():
     model = model_of("bart")
     edits = [Silence("decoder.0.cross_attn", head=1), Block("decoder.1.self_attn", query=3, key=1)]
     said = model.generate(TEXT, edits=edits, max_new_tokens=6)
-    trace = model.trace(TEXT, said.ids, edits=edits, record=("logits",))
-    rows = torch.tensor(trace["logits"].value)
-    for at, step in enumerate(said.steps[: len(said.ids)]):
-        assert int(rows[at, :32].argmax()) == step.chosen.id or float(rows[at].softmax(-1)[step.chosen.id]) > 0
+    rows = torch.tensor(model.trace(TEXT, said.ids, edits=edits, record=("logits",))["logits"].value).softmax(dim=-1)
+    for row, step in enumerate(said.steps[: len(said.ids)]):
+        assert float(rows[row, step.chosen.id]) == pytest.approx(step.chosen.probability, abs=1e-5)
+    assert said.steps[0].chosen.probability != model.generate(TEXT, max_new_tokens=1).steps[0].chosen.probability
 
 
 # Limits and messages --------------------------------------------------------------------------------------------------
@@ -470,14 +470,14 @@ def test_the_canvas_packs_any_kind_of_model(family, tmp_path):
     wanted = parts.get(FAMILIES[family].kind, ["encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"])
     assert [stack["name"] for stack in header["stacks"]] == wanted
     for stack in header["stacks"]:
-        layers, heads, rows, columns = stack["shape"]
+        _, _, rows, columns = stack["shape"]
         assert rows == len(header["tokens"][stack["rows"]])
         assert columns == len(header["tokens"][stack["columns"]]) == len(header["special"][stack["columns"]])
     trace.save(tmp_path / "trace.safetensors")
     assert vf.Trace.load(tmp_path / "trace.safetensors").meta == trace.meta
 
 
-def test_bool_of_wrapping_twice_keeps_one_hook():
+def test_wrapping_twice_installs_hooks_once():
     module = tiny_module("gpt2")
     first = vf.wrap(module, tokenizer())
     hooks = sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in module.modules())

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from transformers.modeling_utils import PreTrainedModel
 
 from visformer.adapters.base import ModelInfo
 from visformer.adapters.generating import Choice, Speaker
@@ -38,6 +39,11 @@ NEW_TOKENS = 40
 """That a decoder adds to a text, unless it is told otherwise."""
 
 _PROBE = "It is 2 + 2."
+
+
+def is_pretrained(module: object) -> bool:
+    """Whether :class:`HubModel` takes it."""
+    return isinstance(module, PreTrainedModel)
 
 
 class HubModel:
