@@ -473,6 +473,7 @@ def test_the_canvas_packs_any_kind_of_model(family, tmp_path):
         _, _, rows, columns = stack["shape"]
         assert rows == len(header["tokens"][stack["rows"]])
         assert columns == len(header["tokens"][stack["columns"]]) == len(header["special"][stack["columns"]])
+        assert (header["tokens"][stack["columns"]][-1] == "sink") == (family == "gpt_oss")
     trace.save(tmp_path / "trace.safetensors")
     assert vf.Trace.load(tmp_path / "trace.safetensors").meta == trace.meta
 

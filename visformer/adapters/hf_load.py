@@ -49,9 +49,10 @@ def load_hub(name: str, *, device: str, dtype: torch.dtype | None) -> HubModel:
         CheckpointError: it is not there, or not what visformer loads.
     """
     folder = Path(name)
-    licence, here = _licence(folder), folder.is_dir() or try_to_load_from_cache(name, "config.json") is not None
-    safe: dict[str, Any] = {"trust_remote_code": False, "local_files_only": here}
+    licence = _licence(folder)
     with _helpful(name), _quiet():
+        here = folder.is_dir() or try_to_load_from_cache(name, "config.json") is not None
+        safe: dict[str, Any] = {"trust_remote_code": False, "local_files_only": here}
         if not here:  # one question with one answer, where the library would ask for each file and try again and again
             card = HfApi().model_info(name, timeout=TIMEOUT).card_data
             licence = str(getattr(card, "license", None) or "-")
