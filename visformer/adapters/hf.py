@@ -191,7 +191,8 @@ class HubModel:
                 sides = self._run_encoder(recorder, wanted, src_ids, segments, target, language)
         if not edits:
             self._check_rows(recorder.tensors)
-        words = self.text.decode(sides["next"]) if "next" in sides else None
+        forced = target if target is None or isinstance(target, str) else self.text.decode(target)
+        words = self.text.decode(sides["next"]) if self._engine.kind == "encoder-decoder" else forced
         ids = {side: list(row) for side, row in sides.items()}
         meta: dict[str, Any] = {
             "source": source,
@@ -367,8 +368,14 @@ class HubModel:
             licence=licence,
             source=source,
             n_kv_heads=groups[0] if groups else None,
-            position=self._family.position if self._family else "unknown",
+            position=self._position(),
         )
+
+    def _position(self) -> str:
+        """How the model knows the order of tokens, a key of POSITIONS."""
+        if self._family is None:
+            return "unknown"
+        return "alibi" if getattr(self._config, "alibi", False) else self._family.position
 
     def _about(self) -> dict[str, Any]:
         """What a picture has to say of the model: kv heads, windows, positions, and why a tensor is missing."""
@@ -396,7 +403,7 @@ class HubModel:
         if self._family is None:
             return NOT_IN_TABLE
         if name.endswith(".position"):
-            return POSITIONS[self._family.position]
+            return POSITIONS[self._position()]
         if self.patterns_only and name.endswith(("q", "k", "v", "scores", "mask", "heads")):
             return PATTERNS_ONLY
         layouts = {layout_of(stack, self._config) for stack in self._family.stacks.values()}

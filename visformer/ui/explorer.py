@@ -6,6 +6,7 @@ import streamlit as st
 
 from visformer.canvas.component import attention_view, show_attention
 from visformer.ui import controls, state
+from visformer.ui.models import MODEL
 
 
 @st.fragment
@@ -19,19 +20,21 @@ def explorer(look_for: str) -> None:
     above, picture = st.container(), st.container(gap=None)  # what feeds the picture takes no room
 
     def keep(value: Any) -> None:
-        trace = controls.current_trace()
+        trace = controls.current_trace(of_chosen=True)
         if trace is not None:
             state.keep_selection(value, trace)
 
     with picture:
         attention_view(key=state.CANVAS, on_select=keep)
         # Nothing is sent between the Trace and its picture: Streamlit waits 5 ms after each sending.
-        trace = controls.current_trace()
+        trace = controls.current_trace(of_chosen=True)
         start = state.start().start()
         show_attention(trace, key=state.CANVAS, gettext=_, lang=state.language(), start=start)
     if trace is None:
         return
     above.caption(look_for)
+    if state.model() != MODEL:
+        return  # the page behind the link looks inside our own
     chosen = state.selection()
     st.page_link(
         "pages/understand/head.py",

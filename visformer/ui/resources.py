@@ -4,7 +4,6 @@ The first picture is the shipped Trace of the first example. It is painted befor
 """
 
 import gc
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -17,13 +16,11 @@ import streamlit as st
 import visformer
 from visformer.errors import VisformerError
 from visformer.ui import limits
+from visformer.ui.models import MODEL, require_allowed
 
 if TYPE_CHECKING:  # torch, and numpy
     from visformer.edits import Edit
     from visformer.trace import Trace
-
-MODEL = os.environ.get("VISFORMER_MODEL", "en-zh")
-"""The operator's choice: the bundled translator, or a local folder."""
 
 TRACE_BYTES = 256 * 2**20
 """Traces kept for all visitors together: a short sentence's takes 50 kB, the longest's 20 MB."""
@@ -185,16 +182,38 @@ class Workbench:
         return found
 
 
+BENCHES = 3
+"""Models besides the first that are kept loaded; the one that was used longest ago goes."""
+
+
 @st.cache_resource(show_spinner=False)
 def workbench() -> Workbench:
-    """The one workbench of this process."""
-    return Workbench(_load, _folder(MODEL) / "example.safetensors")
+    """The one workbench of this process for the model that every page shows."""
+    return _bench_of(MODEL)
 
 
-def _load() -> Any:
-    from visformer.loading import load_to_serve
+@st.cache_resource(show_spinner=False, max_entries=BENCHES)
+def _other_workbench(name: str) -> Workbench:
+    return _bench_of(name)
 
-    return load_to_serve(MODEL)
+
+def workbench_of(name: str) -> Workbench:
+    """The workbench of a model that the visitor chose.
+
+    Raises:
+        VisformerError: the operator does not offer it.
+    """
+    require_allowed(name)
+    return workbench() if name == MODEL else _other_workbench(name)
+
+
+def _bench_of(name: str) -> Workbench:
+    def load() -> Any:
+        from visformer.loading import load_to_serve
+
+        return load_to_serve(name)
+
+    return Workbench(load, _folder(name) / "example.safetensors")
 
 
 def _folder(model: str) -> Path:

@@ -7,6 +7,7 @@ import streamlit as st
 from visformer import i18n
 from visformer.canvas.selection import Selection
 from visformer.ui.examples import EXAMPLES
+from visformer.ui.models import MODEL as DEFAULT_MODEL
 
 if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
@@ -15,6 +16,7 @@ LANGUAGE = "lang"  # also the name in the address: ?lang=zh
 SOURCE = "source"
 TARGET = "target"
 EXAMPLE = "example"
+MODEL = "model"
 CANVAS = "attention"
 _START = "start"  # what the address asked for when the session began
 _SELECTION = "selection"
@@ -49,6 +51,11 @@ def gettext() -> i18n.Gettext:
 def source() -> str:
     """The sentence in the box."""
     return str(st.session_state.get(SOURCE) or "")
+
+
+def model() -> str:
+    """The model that the visitor chose among those that the operator offers."""
+    return str(st.session_state.get(MODEL) or DEFAULT_MODEL)
 
 
 def target() -> str | None:
