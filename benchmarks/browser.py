@@ -57,7 +57,7 @@ _WATCH = """(element, {selector, attribute}) => {
 }"""
 
 
-# The first animation frame in which the element can be seen, by the browser's own clock: whoever asks for it from outside
+# The first animation frame in which the element is seen, by the browser's own clock: whoever asks for it from outside
 # asks twice a second. Given to the page before anything of it runs; shadow roots are looked into.
 _SEE = """selector => {
   const find = (root) => {
