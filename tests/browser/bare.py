@@ -49,7 +49,7 @@ class Bare:
         )
         self.context.route("**/*", self._answer)
         self.page = self.context.new_page()
-        self.page.set_default_timeout(10_000)
+        self.page.set_default_timeout(40_000)
         self.page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.goto(ORIGIN)
