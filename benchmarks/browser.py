@@ -4,7 +4,6 @@ import base64
 import json
 import os
 import random
-import shutil
 import socket
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from benchmarks import chromium
 from benchmarks.measure import Effort, Row, alternating
 from visformer.checkpoints import FOLDER
 
@@ -26,15 +26,6 @@ ROOT = Path(__file__).parent.parent
 MODEL = os.environ.get("VISFORMER_MODEL", "en-zh")
 """The app's and the translating page's."""
 
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 TIMEOUT = 120
 """Seconds until a start or a repaint counts as failed."""
 
@@ -128,23 +119,13 @@ class Cost:
     http: float
 
 
-def chromium() -> str:
-    """Where the browser lies."""
-    path = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if path is None:
-        raise SystemExit(
-            f"The browser's rows need one of {', '.join(CHROMIUM)}: install Chromium, or ask for `model` only."
-        )
-    return path
-
-
 def rows(effort: Effort) -> Iterator[Row]:
     """All rows of the app."""
-    path = chromium()
+    path = chromium.path()
     if not (FOLDER / MODEL / "example.safetensors").exists():  # joining an absolute path gives that path
         print(f"{MODEL} ships no example.safetensors: its first picture waits for the model", flush=True)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        browser = playwright.chromium.launch(executable_path=path, args=list(chromium.FLAGS))
         try:
             yield from _cost_rows("server start to first heatmap / to hello world", _starts(browser, effort), goal=1.3)
             costs = _sentences(browser, effort)

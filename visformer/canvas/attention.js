@@ -16,7 +16,7 @@ import { Help } from "./help.js"
 import { lookOf, onThemeChange } from "./look.js"
 import { ordered } from "./order.js"
 import { gridLayout, layerLayout, paintLegend } from "./overview.js"
-import { fill, part } from "./parts.js"
+import { fill, focusQuietly, part } from "./parts.js"
 import { readPayload } from "./payload.js"
 import { Readout } from "./readout.js"
 import { Said, spell } from "./said.js"
@@ -108,6 +108,7 @@ class AttentionView {
     window.addEventListener("resize", this.onWindow)
     document.fonts?.ready.then(() => this.data && this.paint())
     onThemeChange(root, () => {
+      if (!this.data) return
       this.readLook(this.data)
       this.paint()
     })
@@ -118,6 +119,7 @@ class AttentionView {
     this.resizes.disconnect()
     window.removeEventListener("resize", this.onWindow)
     this.parts.root.remove()
+    this.data = null // whatever was waited for, such as fonts, finds nothing to paint
   }
 
   /** The language of the words on the picture. */
@@ -218,7 +220,7 @@ class AttentionView {
   }
 
   arrow(event) {
-    if (!(event.target instanceof HTMLCanvasElement) && this.state.view !== "tokens") return null
+    if (event.target.getAttribute("role") !== "application") return null
     const [down, right] = MOVES[event.key]
     if (event.shiftKey) return () => this.moveCell(down, right)
     return () => {
@@ -296,6 +298,7 @@ class AttentionView {
     parts.legend.setAttribute("aria-label", data.text.legend)
     this.overview.canvas.setAttribute("aria-label", data.text.overview)
     this.views.layer.canvas.setAttribute("aria-label", data.text.view_layer_about)
+    this.views.tokens.element.setAttribute("aria-label", data.text.view_tokens_about)
   }
 
   writeTokens() {
@@ -336,6 +339,7 @@ class AttentionView {
     const cell = this.hoveredCell ?? state.cells.at(-1)
     const lines = cell ? said.lines(cell) : [other ? data.text.click : data.text.hover]
     this.readout.say(other ? said.place(other) : said.spot(), this.sayWeight(cell), lines)
+    this.readout.speak(cell ? said.row(cell) : "")
     this.markTokens(cell)
   }
 
@@ -418,9 +422,18 @@ class AttentionView {
     return { look: this.look, thumbs, focus, heads, hovered: this.hoveredHead }
   }
 
+  /** This view alone; the keyboard stays on the stage, where keys are heard. */
+  showView(view) {
+    const { stage, root } = this.parts
+    const held = stage.contains(root.getRootNode().activeElement)
+    for (const [name, { element }] of Object.entries(this.views)) element.hidden = name !== view
+    const { canvas, element } = this.views[view]
+    if (held && !element.contains(root.getRootNode().activeElement)) focusQuietly(canvas ?? element)
+  }
+
   paintStage() {
     const { view, focus } = this.state
-    for (const [name, { element }] of Object.entries(this.views)) element.hidden = name !== view
+    this.showView(view)
     if (view === "layer") {
       const cells = ordered(this.shown.stack, "place").filter(({ layer }) => layer === focus.layer)
       this.views.layer.show(layerLayout(cells, this.room), this.gridScene())

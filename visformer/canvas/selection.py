@@ -4,8 +4,11 @@ Numbers count from 0 here and from 1 in a link, as on screen.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from visformer.trace import Trace
 
 VIEWS = ("heatmap", "arcs", "tokens", "layer")
 _STACKS = {"encoder": "encoder.self_attn", "decoder": "decoder.self_attn", "cross": "decoder.cross_attn"}
@@ -45,6 +48,16 @@ class Selection:
         if link.get("view") in VIEWS:
             found["view"] = link["view"]
         return cls(**found)
+
+    def within(self, trace: "Trace") -> "Selection":
+        """The same of a stack, layer and head that the Trace has: the nearest, or its first stack."""
+        from visformer.canvas.words import STACKS  # not needed for the first picture's script, and brings numpy
+
+        stacks = [stack for stack in STACKS if stack.in_trace(trace)]
+        stack = next((stack for stack in stacks if stack.name == self.stack), stacks[0])
+        layers = trace.layers(stack.part, stack.kind)
+        n_heads = layers[0].value.shape[0]
+        return replace(self, stack=stack.name, layer=min(self.layer, len(layers) - 1), head=min(self.head, n_heads - 1))
 
     def link(self) -> dict[str, str]:
         """For the address; what is as at first is left out."""

@@ -32,7 +32,7 @@ def explorer(look_for: str) -> None:
     if trace is None:
         return
     above.caption(look_for)
-    chosen = state.selection()
+    chosen = state.selection(trace)
     st.page_link(
         "pages/understand/head.py",
         label=_("Inside this head: layer {layer}, head {head}").format(layer=chosen.layer + 1, head=chosen.head + 1),

@@ -77,10 +77,12 @@ def start() -> Selection:
     return first
 
 
-def selection() -> Selection:
-    """What is chosen in the explorer."""
-    chosen: Selection = st.session_state.get(_SELECTION, start())
-    return chosen
+def selection(trace: "Trace") -> Selection:
+    """What is chosen in the explorer: at first what the address asked for, as far as the Trace has it."""
+    if _SELECTION not in st.session_state:
+        keep_selection(start().start(), trace)
+    chosen: Selection = st.session_state[_SELECTION]
+    return chosen.within(trace)
 
 
 def keep_selection(value: Any, trace: "Trace") -> None:
@@ -88,17 +90,18 @@ def keep_selection(value: Any, trace: "Trace") -> None:
     chosen = Selection.from_browser(value)
     if chosen is None:
         return
-    st.session_state[_SELECTION] = chosen
+    st.session_state[_SELECTION] = chosen = chosen.within(trace)
     link = chosen.link()
     for name in set(Selection().start()) - set(link):
         st.query_params.pop(name, None)
-    st.query_params.update(link)
+    if any(st.query_params.get(name) != value for name, value in link.items()):  # each update is sent
+        st.query_params.update(link)
     part, kind = chosen.stack.split(".")
-    n_layers, n_heads = trace.stack(part, kind).shape[:2]  # type: ignore[arg-type]
+    layers = trace.layers(part, kind)  # type: ignore[arg-type]
     side = "src" if part == "encoder" else "tgt"
     st.session_state["head_stack"] = chosen.stack
-    st.session_state[f"head_layer_{n_layers}"] = min(chosen.layer, n_layers - 1) + 1
-    st.session_state[f"head_head_{n_heads}"] = min(chosen.head, n_heads - 1) + 1
+    st.session_state[f"head_layer_{len(layers)}"] = chosen.layer + 1
+    st.session_state[f"head_head_{layers[0].value.shape[0]}"] = chosen.head + 1
     n_tokens = len(trace.tokens[side])
     if chosen.query is not None and chosen.query < n_tokens:
         st.session_state[f"head_query_{n_tokens}"] = chosen.query
