@@ -26,6 +26,7 @@ sections = {
     ],
 }
 page = st.navigation(sections, position="hidden")  # Streamlit's own list writes to the browser's disk on every rerun
+state.enter(page.url_path)
 head, body = st.container(), st.container()
 with body:  # drawn first: what the browser fetches for the boxes then does not hold the picture up
     page.run()
@@ -34,4 +35,5 @@ with head:
 with st.sidebar:
     controls.side_bar(sections)
 
+state.keep_address()
 workbench().load_soon()  # last, so that the picture is on its way before torch is imported

@@ -7,10 +7,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.canvas.support import made_up_trace
-from visformer.canvas.selection import VIEWS, Selection
+from visformer.canvas.selection import COMBINED, VIEWS, Selection
 from visformer.canvas.words import STACKS
 
 places = st.integers(0, 99_998)
+heads = st.builds("{}-{}".format, st.integers(0, 998), st.integers(0, 998))
 selections = st.builds(
     Selection,
     stack=st.sampled_from([stack.name for stack in STACKS]),
@@ -19,6 +20,13 @@ selections = st.builds(
     view=st.sampled_from(VIEWS),
     query=st.none() | places,
     key=st.none() | places,
+    combine=st.sampled_from(COMBINED),
+    order=st.sampled_from(["place", "similarity", "entropy", "same_token"]),
+    limit=st.sampled_from(["", "weight-0.05", "mass-0.9", "mass-1"]),
+    merging=st.booleans(),
+    hiding=st.booleans(),
+    renormalising=st.booleans(),
+    heads=st.lists(heads, max_size=12).map(".".join),
 )
 
 
@@ -26,7 +34,7 @@ selections = st.builds(
 @example(Selection())
 def test_a_link_brings_back_what_was_chosen(chosen):
     link = chosen.link()
-    assert all(set(value) <= set(string.ascii_lowercase + string.digits) for value in link.values())
+    assert all(set(value) <= set(string.ascii_lowercase + string.digits + "_-.") for value in link.values())
     assert Selection.from_link(link) == chosen
 
 
@@ -51,6 +59,8 @@ def test_a_link_counts_from_one_and_leaves_out_what_is_as_at_first():
         {"layer": "0", "head": "-1", "query": "1.5", "key": ""},
         {"layer": "٣", "head": "²", "query": " 2", "key": "999999"},
         {"layer": "<script>", "head": "1e3", "query": "None", "key": "0x10"},
+        {"combine": "sum", "order": "<b>", "limit": "mass-2", "merging": "yes", "hiding": "0", "heads": "1-2.x"},
+        {"heads": "0-1", "limit": "none-0", "order": ""},
     ],
 )
 def test_what_makes_no_sense_in_a_link_is_ignored(link):

@@ -16,5 +16,16 @@ def in_a_session(values):
 @contextmanager
 def address():
     """``st.query_params`` is this dict."""
-    with patch.object(st, "query_params", {}) as link:
+    with patch.object(st, "query_params", _Address()) as link:
         yield link
+
+
+class _Address(dict):
+    """As much of Streamlit's as is used."""
+
+    def to_dict(self):
+        return dict(self)
+
+    def from_dict(self, wanted):
+        self.clear()
+        self.update(wanted)

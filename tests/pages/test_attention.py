@@ -220,8 +220,8 @@ def inside(app):
 def test_a_link_opens_on_what_it_asks_for(new_app):
     app = new_app(stack="cross", layer="2", head="3", view="arcs", query="2")
     assert not app.exception
-    expected = {"stack": "decoder.cross_attn", "layer": 1, "head": 2, "view": "arcs", "query": 1, "key": None}
-    assert payload(app)[0]["start"] == expected
+    expected = Selection(stack="decoder.cross_attn", layer=1, head=2, view="arcs", query=1)
+    assert payload(app)[0]["start"] == expected.start()
     assert inside(app) == "Inside this head: layer 2, head 3"
     n_tokens = len(payload(app)[0]["tokens"]["tgt"])
     app.switch_page("pages/understand/head.py").run()
@@ -249,8 +249,8 @@ def test_a_link_that_asks_for_what_is_not_there(new_app, link, place):
 def test_what_is_chosen_reaches_the_address_and_the_head(new_app):
     """The component's own callback, since AppTest has no browser that could call it."""
     trace = resources.workbench().trace("How are you?", None)
-    with in_a_session({state._START: Selection()}) as session, address() as link:
-        link["lang"] = "zh"
+    began = {state._START: Selection(), state.LANGUAGE: "zh", state._LANGUAGE_IS_CHOSEN: True}
+    with in_a_session(began) as session, address() as link:
         state.keep_selection(Selection("decoder.self_attn", 7, 5, "tokens", 1, 2).start(), trace)
         assert link == {
             "lang": "zh",
@@ -274,3 +274,26 @@ def test_what_is_chosen_reaches_the_address_and_the_head(new_app):
         assert link == {"lang": "zh"}
         state.keep_selection({"stack": "<script>"}, trace)
         assert state.selection(trace) == Selection(), "a browser may send anything"
+
+
+def address_of(app):
+    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+
+
+def test_a_link_brings_the_sentence_and_its_target_to_any_page(new_app):
+    app = new_app(text="I like cats.", target="我喜欢狗。", lang="zh")
+    assert app.text_input(key=state.SOURCE).value == "I like cats."
+    assert app.text_input(key=state.TARGET).value == "我喜欢狗。"
+    assert address_of(app) == {"lang": "zh", "text": "I like cats.", "target": "我喜欢狗。"}
+    app.switch_page("pages/understand/head.py").run()
+    assert app.text_input(key=state.SOURCE).value == "I like cats."
+    assert address_of(app) == {"lang": "zh", "text": "I like cats.", "target": "我喜欢狗。"}
+
+
+def test_a_typed_sentence_is_in_the_address(new_app):
+    app = new_app()
+    assert "text" not in address_of(app), "the first example needs no link"
+    type_into(app, state.SOURCE, "How are you?")
+    assert address_of(app)["text"] == "How are you?"
+    type_into(app, state.SOURCE, "好" * 900)
+    assert "text" not in address_of(app), "9 characters each: too long for an address"

@@ -9,7 +9,7 @@ const LABEL = 150
 const HEAD = 24 // above: which column is which
 const LEVELS = 24 // of opacity: lines of one level are drawn in one stroke
 const FAINTEST = 0.004 // fainter lines could not be seen
-const FADED = 0.2 // of the lines that are not meant
+const FADED = 0.3 // of the lines that are not meant
 const NEAR = 7 // pixels from a line that still point at it
 
 export class Arcs {

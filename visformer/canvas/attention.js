@@ -151,6 +151,7 @@ class AttentionView {
     if (first) state.restore(data.start ?? {}, data.stacks)
     if (!this.shown.stack) state.stack = data.stacks[0].name
     state.keepInRange(this.shown.stack.shape)
+    if (!this.shown.orders().includes(state.order)) state.order = "place"
     this.write()
   }
 
@@ -171,8 +172,11 @@ class AttentionView {
 
   set(change) {
     if (change.order) this.state.anchor = this.state.focus
-    if ("merging" in change || "hiding" in change) this.state.free() // rows and columns are others now
-    Object.assign(this.state, change)
+    const { state } = this
+    const places = this.inTokens(state.cells)
+    Object.assign(state, change)
+    state.cells = this.fromTokens(places) // rows and columns may be others now
+    state.locked = state.locked && state.cells.length > 0
     this.refresh()
     if (this.measure()) this.paint() // the controls may have taken another line
     this.tell()
@@ -277,10 +281,23 @@ class AttentionView {
 
   /** In tokens, not in words or rows that happen to be shown. */
   selection() {
-    const { stack, focus, view, cells, locked } = this.state
+    const { state } = this
+    const [cell] = state.locked ? this.inTokens(state.cells.slice(-1)) : []
+    return { ...state.told(), query: cell?.query ?? null, key: cell?.key ?? null }
+  }
+
+  /** Cells by the first tokens of their rows and columns, which stay the same when words are merged. */
+  inTokens(cells) {
     const { rows, columns } = this.shown.groups()
-    const { row, column } = (locked && cells.at(-1)) || {}
-    return { stack, ...focus, view, query: rows[row]?.[0] ?? null, key: columns[column]?.[0] ?? null }
+    return cells.map(({ row, column }) => ({ query: rows[row]?.[0] ?? null, key: columns[column]?.[0] ?? null }))
+  }
+
+  /** Cells by their tokens, as far as these are still shown. */
+  fromTokens(places) {
+    const { rows, columns } = this.shown.groups()
+    const find = (groups, token) => (token === null ? null : groups.findIndex((group) => group.includes(token)))
+    const cells = places.map(({ query, key }) => ({ row: find(rows, query), column: find(columns, key) }))
+    return cells.filter(({ row, column }) => row !== -1 && column !== -1)
   }
 
   // What is written
@@ -293,8 +310,7 @@ class AttentionView {
     this.words = words
     parts.root.lang = data.text.lang
     this.toolbar.write(data)
-    this.help.write(data.text.help, data.keys)
-    parts.hint.textContent = data.text.hint
+    this.help.write(data.text.help, data.keys, data.scores)
     parts.legend.setAttribute("aria-label", data.text.legend)
     this.overview.canvas.setAttribute("aria-label", data.text.overview)
     this.views.layer.canvas.setAttribute("aria-label", data.text.view_layer_about)
@@ -320,6 +336,8 @@ class AttentionView {
     const { state, shown, data } = this
     const mass = shown.hidden()
     const hidden = mass === null ? "" : fill(data.text.hidden, { mass: mass.toFixed(2) })
+    const sums = mass === null && state.combine !== "max" ? data.text.sums : ""
+    this.parts.hint.textContent = `${sums} ${data.text.hint}`.trim()
     const zoomed = state.view === "heatmap" && this.views.heatmap.zoomed
     this.toolbar.mark(state, { orders: shown.orders(), hidden, zoomed })
     const exact = shown.names().every((name) => data.weights.has(name))
@@ -335,7 +353,7 @@ class AttentionView {
     Object.assign(root.dataset, { stack, layer: focus.layer, head: focus.head, locked })
     const names = { layer: focus.layer + 1, head: focus.head + 1, stack: this.shown.stack.label }
     for (const name of ["heatmap", "arcs"]) this.views[name].canvas.setAttribute("aria-label", fill(data.text.head, names))
-    this.readout.mark(said.badges(other ?? focus))
+    this.readout.mark(other || state.combine === "one" ? said.badges(other ?? focus) : [])
     const cell = this.hoveredCell ?? state.cells.at(-1)
     const lines = cell ? said.lines(cell) : [other ? data.text.click : data.text.hover]
     this.readout.say(other ? said.place(other) : said.spot(), this.sayWeight(cell), lines)
@@ -416,7 +434,8 @@ class AttentionView {
   }
 
   gridScene() {
-    const { focus, heads } = this.state
+    const { focus, view, combine } = this.state
+    const heads = view === "arcs" || combine !== "one" ? this.state.heads : [focus] // those that are on the stage
     const { name, make } = this.shown.thumbs()
     const thumbs = { ...this.thumbs.of(name, this.ramp, make), nHeads: this.shown.stack.shape[1] }
     return { look: this.look, thumbs, focus, heads, hovered: this.hoveredHead }

@@ -92,7 +92,7 @@ export class Shown {
 
   label(axis, group) {
     const side = this.stack[axis]
-    const text = (from) => group.map((i) => this.data.tokens[from][i]).join("")
+    const text = (from) => joined(group.map((i) => this.data.tokens[from][i]))
     return {
       text: text(side),
       after: axis === "rows" && this.stack.predicts ? text(this.stack.predicts) : "",
@@ -155,4 +155,9 @@ export class Shown {
     }
     return { name: `${stack} ${merging} ${hiding} ${renormalising}`, make }
   }
+}
+
+/** Tokens as one text. A character that was cut into bytes, written "亦₁" "亦₂" "亦₃", stands there once. */
+function joined(tokens) {
+  return tokens.length > 1 ? tokens.join("").replace(/(.)₁(?:\1[₂-₄])+/gu, "$1") : tokens[0]
 }
