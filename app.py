@@ -14,6 +14,7 @@ _ = state.gettext()
 sections = {
     _("See"): [
         st.Page("pages/see/attention.py", title=_("Attention"), default=True),
+        st.Page("pages/see/tokens.py", title=_("Tokens")),
         st.Page("pages/see/positions.py", title=_("Positions")),
         st.Page("pages/see/embedding.py", title=_("Embedding + position")),
         st.Page("pages/see/masks.py", title=_("Masks")),

@@ -14,6 +14,7 @@ from visformer.examples.claims import claims_of
 from visformer.ui import resources, state
 
 VIEWS = {
+    "see/tokens": ("tokens_side", ["src", "tgt"]),
     "see/positions": ("positions_view", ["waves", "matrix", "angles", "similarity", "rotation", "learned"]),
     "see/embedding": ("embedding_side", ["src", "tgt"]),
     "see/masks": ("masks_view", ["batch", "scores", "steps", "edit"]),
