@@ -233,6 +233,12 @@ class Trace:
             flags["next"] = special_tokens(sides["next"])
         return cls(tokens=sides, special=flags, words=numbers, tensors=tensors, meta={"model": ""})
 
+    def _repr_html_(self) -> str:
+        """The explorer, where a notebook shows the Trace."""
+        from visformer.canvas.page import frame
+
+        return frame(self)
+
     @property
     def nbytes(self) -> int:
         """Bytes that the arrays hold."""
