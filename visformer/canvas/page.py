@@ -1,7 +1,7 @@
 """The explorer as one HTML page: script, styles and numbers in it, so that it opens from disk and in a notebook.
 
-Numbers and tokens travel as the same bytes as in the app, in base64: no text of a sentence is ever part of the markup but
-the title, which is escaped. The page may load nothing: its own policy (Content-Security-Policy) forbids it.
+Numbers and tokens travel as the same bytes as in the app, in base64: no text of a sentence is ever part of the markup
+but the title, which is escaped. The page may load nothing: its own policy (Content-Security-Policy) forbids it.
 """
 
 import base64
