@@ -245,7 +245,11 @@ class Trace:
         return sum(tensor.value.nbytes for tensor in (*self.tensors.values(), *self.params.values()))
 
     def save(self, path: str | Path) -> None:
-        """Write everything to one safetensors file; the labels are JSON in its metadata."""
+        """Write everything to one safetensors file; the labels are JSON in its metadata.
+
+        Raises:
+            TraceError: the file cannot be written.
+        """
         arrays = {name: np.ascontiguousarray(tensor.value) for name, tensor in self.tensors.items()}
         arrays |= {f"params.{name}": np.ascontiguousarray(tensor.value) for name, tensor in self.params.items()}
         labels = {
@@ -256,7 +260,10 @@ class Trace:
             "words": dict(self.words),
             "meta": dict(self.meta),
         }
-        save_file(arrays, path, metadata={"visformer_trace": json.dumps(labels, ensure_ascii=False)})
+        try:
+            save_file(arrays, path, metadata={"visformer_trace": json.dumps(labels, ensure_ascii=False)})
+        except (OSError, SafetensorError) as error:
+            raise TraceError(N_("{path} cannot be written: {reason}"), path=path, reason=error) from error
 
     @classmethod
     def load(cls, path: str | Path) -> "Trace":

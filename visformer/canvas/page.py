@@ -42,8 +42,8 @@ def page(
         gettext: translates the words on the page.
         lang: the language that gettext speaks.
         start: what is chosen at first, see :meth:`visformer.canvas.selection.Selection.start`.
-        limit: bytes of exact weights (2 for each). Of more, the heads nearest to the one chosen come exactly, and the
-            page says so; thumbnails show them all.
+        limit: bytes of exact weights (2 for each), at least RESIDENT_BYTES. Of more, the heads nearest to the one chosen
+            come exactly, and the page says so; thumbnails show them all.
         heading: whether the sentence and its target stand above.
 
     Raises:
@@ -54,6 +54,7 @@ def page(
         raise TraceError(N_("This trace holds no attention patterns; record them with record=('*.pattern',)."))
     focus = focus_from({"focus": start})
     names = list(_nearest(trace, focus))
+    limit = max(limit, RESIDENT_BYTES)
     held = _fitting(trace, names, limit)
     messages = {
         "picture": pack(trace, gettext=gettext, lang=lang, focus=focus, start=start),
@@ -62,7 +63,7 @@ def page(
     note = ""
     if held < len(names):
         sentence = gettext(
-            N_("{held} of {all} heads are here with their exact weights, up to {limit:.0f} MB; the others coarsely.")
+            N_("{held} of {all} heads are here with their exact weights, up to {limit:.1f} MB; the others coarsely.")
         )
         note = f"<p>{escape(sentence.format(held=held, all=len(names), limit=limit / 1e6))}</p>\n"
     above = _heading(trace) if heading else ""
