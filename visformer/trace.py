@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save as safetensors
 
 from visformer.errors import N_, MissingTensor, TraceError
 from visformer.names import Axis, axes_of
@@ -245,11 +245,11 @@ class Trace:
         return sum(tensor.value.nbytes for tensor in (*self.tensors.values(), *self.params.values()))
 
     def save(self, path: str | Path) -> None:
-        """Write everything to one safetensors file; the labels are JSON in its metadata.
+        """Write everything to one safetensors file; the labels are JSON in its metadata."""
+        Path(path).write_bytes(self.to_bytes())
 
-        Raises:
-            TraceError: the file cannot be written.
-        """
+    def to_bytes(self) -> bytes:
+        """What :meth:`save` writes."""
         arrays = {name: np.ascontiguousarray(tensor.value) for name, tensor in self.tensors.items()}
         arrays |= {f"params.{name}": np.ascontiguousarray(tensor.value) for name, tensor in self.params.items()}
         labels = {
@@ -260,10 +260,7 @@ class Trace:
             "words": dict(self.words),
             "meta": dict(self.meta),
         }
-        try:
-            save_file(arrays, path, metadata={"visformer_trace": json.dumps(labels, ensure_ascii=False)})
-        except (OSError, SafetensorError) as error:
-            raise TraceError(N_("{path} cannot be written: {reason}"), path=path, reason=error) from error
+        return safetensors(arrays, metadata={"visformer_trace": json.dumps(labels, ensure_ascii=False)})
 
     @classmethod
     def load(cls, path: str | Path) -> "Trace":

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.canvas.support import heads_of, made_up_trace, read_payload, shapes_of
-from visformer.canvas.page import frame, page
 from visformer.canvas.chunks import RESIDENT_BYTES
+from visformer.canvas.page import frame, page
 from visformer.errors import TraceError
 from visformer.i18n import translations
 from visformer.trace import Trace

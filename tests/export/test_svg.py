@@ -1,4 +1,4 @@
-"""Pictures without a browser: labels, colours and numbers of a panel, in SVG and in the pixels that resvg makes of it."""
+"""Pictures without a browser: labels, colours and numbers of a panel, in SVG and in pixels that resvg makes of it."""
 
 import io
 import xml.etree.ElementTree as ET

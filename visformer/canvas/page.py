@@ -42,8 +42,8 @@ def page(
         gettext: translates the words on the page.
         lang: the language that gettext speaks.
         start: what is chosen at first, see :meth:`visformer.canvas.selection.Selection.start`.
-        limit: bytes of exact weights (2 for each), at least RESIDENT_BYTES. Of more, the heads nearest to the one chosen
-            come exactly, and the page says so; thumbnails show them all.
+        limit: bytes of exact weights (2 for each), at least RESIDENT_BYTES. Of more, the heads nearest to the one
+            chosen come exactly, and the page says so; thumbnails show them all.
         heading: whether the sentence and its target stand above.
 
     Raises:

@@ -13,8 +13,8 @@ from visformer.errors import N_, BudgetError, TraceError
 from visformer.names import Axis
 from visformer.trace import Trace, TracedTensor
 
-MAX_NUMBERS = 5_000_000
-"""So many numbers are written as text: about 300 MB of CSV. More belong into a safetensors file."""
+MAX_NUMBERS = 2_000_000
+"""Written as text at most: 166 tokens with the bundled model, 100 MB of CSV. More belong into safetensors."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -80,6 +80,11 @@ def to_json(trace: Trace, *names: str) -> str:
     if params:
         whole["params"] = {param.name: _described(param) for param in params}
     return json.dumps(whole, ensure_ascii=False)
+
+
+def fits(trace: Trace) -> bool:
+    """Whether the trace can be written as text."""
+    return sum(tensor.value.size for tensor in (*trace.tensors.values(), *trace.params.values())) <= MAX_NUMBERS
 
 
 def _patterns(trace: Trace) -> list[TracedTensor]:
