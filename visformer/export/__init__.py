@@ -14,12 +14,12 @@ from visformer.canvas.words import STACKS, Stack
 from visformer.errors import N_, TraceError, VisformerError
 from visformer.export.png import to_png
 from visformer.export.svg import heads_svg, panels_svg
-from visformer.export.tables import to_csv, to_json
+from visformer.export.tables import panels_csv, to_csv, to_json
 from visformer.figures.theme import Theme
 from visformer.panel import Panel, traced
 from visformer.trace import Trace
 
-__all__ = ["attention_svg", "heads_svg", "page", "panels_svg", "save", "to_csv", "to_json", "to_png"]
+__all__ = ["attention_svg", "heads_svg", "page", "panels_csv", "panels_svg", "save", "to_csv", "to_json", "to_png"]
 
 PICTURES, NUMBERS = (".html", ".svg", ".png"), (".csv", ".json", ".safetensors")
 

@@ -3,14 +3,15 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.errors import N_, BudgetError, TraceError
+from visformer.errors import N_, BudgetError, Message, TraceError
 from visformer.names import Axis
+from visformer.panel import Panel
 from visformer.trace import Trace, TracedTensor
 
 MAX_NUMBERS = 2_000_000
@@ -53,6 +54,24 @@ def to_csv(trace: Trace, *names: str) -> str:
     table.writerow(["tensor", *(name for pair in labelled for name in pair), "value"])
     for tensor in tensors:
         table.writerows(_rows(trace, tensor))
+    return "\ufeff" + out.getvalue()
+
+
+def panels_csv(*panels: Panel, gettext: Callable[[str], str] = str) -> str:
+    """Panels as they are drawn, one under the other: the labels along both sides, and every number.
+
+    Args:
+        panels: at least one.
+        gettext: translates titles that are message ids.
+    """
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\r\n")
+    for panel in panels:
+        title = gettext(panel.title) if isinstance(panel.title, Message) else panel.title
+        table.writerow([harmless(title), *map(harmless, panel.columns.texts)])
+        for label, values in zip(panel.rows.texts, panel.values, strict=True):
+            table.writerow([harmless(label), *_digits(values)])
+        table.writerow([])
     return "\ufeff" + out.getvalue()
 
 

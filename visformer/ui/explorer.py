@@ -40,4 +40,4 @@ def explorer(look_for: str) -> None:
                 layer=chosen.layer + 1, head=chosen.head + 1
             ),
         )
-        keep.export(trace)
+        keep.attention(trace)

@@ -16,7 +16,6 @@ SOURCE = "source"
 TARGET = "target"
 EXAMPLE = "example"
 CANVAS = "attention"
-EXPORT = "export"  # whether it is open
 _START = "start"  # what the address asked for when the session began
 _SELECTION = "selection"
 _FOUND = "found"  # what the page found for the sentence in this run: the Trace, and why there is none
