@@ -13,6 +13,7 @@ import { makeRamp } from "./colours.js"
 import { HeadGrid } from "./grid.js"
 import { Heatmap } from "./heatmap.js"
 import { Help } from "./help.js"
+import { Keep } from "./keep.js"
 import { lookOf, onThemeChange } from "./look.js"
 import { ordered } from "./order.js"
 import { gridLayout, layerLayout, paintLegend } from "./overview.js"
@@ -83,6 +84,8 @@ class AttentionView {
       zoom: (direction) => this.views.heatmap.zoom(direction),
       help: () => this.help.show(!this.help.open),
     })
+    this.keep = new Keep(places.views, () => this.picture())
+    this.toolbar.help.before(this.keep.button)
   }
 
   buildViews(stage, hover) {
@@ -310,6 +313,7 @@ class AttentionView {
     this.words = words
     parts.root.lang = data.text.lang
     this.toolbar.write(data)
+    this.keep.write(data.text)
     this.help.write(data.text.help, data.keys, data.scores)
     parts.legend.setAttribute("aria-label", data.text.legend)
     this.overview.canvas.setAttribute("aria-label", data.text.overview)
@@ -473,6 +477,15 @@ class AttentionView {
       titles: { rows: data.text.rows, columns: data.text.columns },
       ...{ look, cells, locked, room: this.room, hint: data.text.hover },
     }
+  }
+
+  /** What is on the stage, for a file. */
+  picture() {
+    const { state, shown, look } = this
+    const { layer, head } = state.focus
+    const title = `${shown.stack.label} · ${this.said.spot()}`
+    const name = `${state.stack}-layer${layer + 1}-head${head + 1}-${state.view}`
+    return { element: this.parts.stage, repaint: () => this.paintStage(), look, title, name }
   }
 
   /** Only what the pointer is on has changed. */

@@ -89,6 +89,8 @@ _TEXT = {
     "zoom_out": N_("Further"),
     "zoom_whole": N_("The whole matrix"),
     "help": N_("Keys and scores"),
+    "keep": N_("PNG"),
+    "keep_about": N_("Keep this picture as a PNG file, at twice the size of the screen"),
 }
 
 _KEYS = (
