@@ -34,7 +34,7 @@ def attention(trace: "Trace") -> None:
         from visformer.export.tables import fits, to_csv, to_json
 
         words: Mapping[str, Any] = {"gettext": _, "lang": state.language()}
-        start, theme = state.selection().start(), _theme()
+        start, theme = state.selection(trace).start(), _theme()
         place = {name: start[name] for name in ("stack", "layer", "head")}
         picture = {**place, "theme": theme, "gettext": _}
         _download(
