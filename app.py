@@ -14,6 +14,7 @@ _ = state.gettext()
 sections = {
     _("See"): [
         st.Page("pages/see/attention.py", title=_("Attention"), default=True),
+        st.Page("pages/see/tokens.py", title=_("Tokens")),
         st.Page("pages/see/positions.py", title=_("Positions")),
         st.Page("pages/see/embedding.py", title=_("Embedding + position")),
         st.Page("pages/see/masks.py", title=_("Masks")),
@@ -26,6 +27,7 @@ sections = {
     ],
 }
 page = st.navigation(sections, position="hidden")  # Streamlit's own list writes to the browser's disk on every rerun
+state.enter(page.url_path)
 head, body = st.container(), st.container()
 with body:  # drawn first: what the browser fetches for the boxes then does not hold the picture up
     page.run()
@@ -34,4 +36,5 @@ with head:
 with st.sidebar:
     controls.side_bar(sections)
 
+state.keep_address()
 workbench().load_soon()  # last, so that the picture is on its way before torch is imported

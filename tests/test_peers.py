@@ -75,10 +75,10 @@ def test_colours_run_from_the_first_stop_to_the_last():
     assert colours[0, 0] == colours[1, 1] == ends[1]
 
 
-def test_a_readout_is_true_up_to_16_bits(tmp_path):
-    subject = subjects.Subject(("a", "b"), np.full((2, 3, 2, 2), 0.5, np.float32), tmp_path)
-    assert visformer_side.readout_is_true("1 2 0 1 0.50001", subject)
-    assert not visformer_side.readout_is_true("1 2 0 1 0.5001", subject)
+def test_a_readout_is_true_to_four_digits(tmp_path):
+    subject = subjects.Subject(("a", "b"), np.full((2, 3, 2, 2), 0.123449, np.float32), tmp_path)
+    assert visformer_side.readout_is_true("1 2 0 1 0.1234", subject)
+    assert not visformer_side.readout_is_true("1 2 0 1 0.1235", subject)
     assert not visformer_side.readout_is_true("1 2 0 1 ", subject)
 
 

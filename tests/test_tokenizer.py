@@ -136,3 +136,21 @@ def test_a_damaged_file_is_named(tmp_path, content):
         path.write_text(content)
     with pytest.raises(CheckpointError, match=r"tokenizer\.json.*restore it"):
         Tokenizer.load(path)
+
+
+@given(mixed | any_text)
+@example("unbelievably Northeastern 东北大学 龘😀")
+def test_merging_ends_with_the_tokens_that_the_library_gives(text):
+    tokenizer = tiny_tokenizer()
+    merged = [part for piece in tokenizer.pieces(text) for part in tokenizer.merging(piece)[-1]]
+    assert [tokenizer.token_id(part) for part in merged] == tokenizer.encode(text)
+
+
+@given(st.text("North easrnuivy", min_size=1))
+def test_each_merge_joins_two_neighbours(text):
+    tokenizer = tiny_tokenizer()
+    for piece in tokenizer.pieces(text):
+        steps = tokenizer.merging(piece)
+        assert "".join(steps[0]) == piece
+        assert [len(parts) for parts in steps] == list(range(len(steps[0]), len(steps[-1]) - 1, -1))
+        assert {"".join(parts) for parts in steps} == {piece}

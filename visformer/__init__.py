@@ -20,7 +20,7 @@ _PUBLIC = {
     "Trace": "visformer.trace",
     "TracedTensor": "visformer.trace",
 }
-_MODULES = ("edits", "errors", "figures", "formulas")
+_MODULES = ("edits", "errors", "export", "figures", "formulas")
 
 __all__ = [
     "Trace",
@@ -31,6 +31,7 @@ __all__ = [
     "causal_mask",
     "edits",
     "errors",
+    "export",
     "figures",
     "formulas",
     "load",
@@ -40,7 +41,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from visformer import edits, errors, figures, formulas
+    from visformer import edits, errors, export, figures, formulas
     from visformer.config import TransformerConfig
     from visformer.loading import load, wrap
     from visformer.model.attention import attention

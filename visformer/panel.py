@@ -74,7 +74,7 @@ def axis_labels(trace: Trace, axis: Axis, size: int) -> Labels:
         title,
         places=True,
         special=trace.special[axis.side],
-        after=trace.tokens["next"] if predicts and axis.name == "query" else (),
+        after=trace.tokens["next"] if predicts and axis.name == "query" and any(trace.tokens["next"]) else (),
     )
 
 

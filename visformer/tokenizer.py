@@ -11,6 +11,8 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 from tokenizers import Regex, pre_tokenizers
@@ -152,6 +154,38 @@ class Tokenizer:
         ids: list[int] = self._library.encode(_space_out(text), add_special_tokens=False).ids
         return ids
 
+    def pieces(self, text: str) -> tuple[str, ...]:
+        """The pieces of a text inside which letters are merged: words with their leading space, runs of Chinese."""
+        return tuple(piece for piece, _ in self._library.pre_tokenizer.pre_tokenize_str(_space_out(text)))
+
+    def merging(self, piece: str) -> list[tuple[str, ...]]:
+        """How a piece becomes tokens (Sennrich et al. 2016, section 3.2): letters first, then one merge at a time.
+
+        Of all neighbours that the vocabulary knows as a pair, those whose merge was learned first go together. A
+        character that is no token stands as its bytes, ``<0xE4>``.
+
+        Args:
+            piece: of :meth:`pieces`.
+
+        Returns:
+            After 0, 1, 2 ... merges, the parts; the last ones are the tokens that :meth:`encode` gives.
+        """
+        known = self._library.token_to_id
+        parts = [part for letter in piece for part in ([letter] if known(letter) is not None else _as_bytes(letter))]
+        steps = [tuple(parts)]
+        while True:
+            ranks = [self._ranks.get(pair, len(self._ranks)) for pair in pairwise(parts)]
+            if not ranks or min(ranks) == len(self._ranks):
+                return steps
+            at = ranks.index(min(ranks))
+            parts[at : at + 2] = [parts[at] + parts[at + 1]]
+            steps.append(tuple(parts))
+
+    @cached_property
+    def _ranks(self) -> dict[tuple[str, str], int]:
+        merges = json.loads(self._library.to_str())["model"]["merges"]
+        return {(left, right): rank for rank, (left, right) in enumerate(merges)}
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids; specials are left out, bytes that form no character become U+FFFD."""
         raw = b"".join(self._bytes(i) for i in ids if i >= len(SPECIALS))
@@ -230,6 +264,10 @@ class Tokenizer:
         if self._is_byte(i):
             return bytes([i - len(SPECIALS)])
         return self._tokens[i].encode()
+
+
+def _as_bytes(character: str) -> list[str]:
+    return [_BYTES[byte] for byte in character.encode()]
 
 
 def training_words(text: str, cut_chinese: Callable[[str], Iterable[str]]) -> list[str]:

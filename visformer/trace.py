@@ -5,7 +5,7 @@ the Trace is made: a picture cannot be labelled with the wrong sentence.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,10 +15,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save as safetensors
 
 from visformer.errors import N_, Message, MissingTensor, TraceError
 from visformer.names import Axis, axes_of
+from visformer.raw import layers_of, special_tokens, token_texts
 
 SIDES = ("src", "tgt", "next")
 """The encoder's input; the decoder's input (begins with the language token, no end); what each of its rows predicts."""
@@ -179,6 +180,71 @@ class Trace:
         value = np.stack([tensor.value for tensor in layers])
         return TracedTensor(f"{stack}.{attention}.pattern", value, (Axis("layer"), *layers[0].axes))
 
+    @classmethod
+    def from_attention(
+        cls,
+        tokens: Sequence[str] | None = None,
+        patterns: Any = None,
+        *,
+        target: Sequence[str] | None = None,
+        decoder: Any = None,
+        cross: Any = None,
+        following: Sequence[str] | None = None,
+        special: Mapping[str, Sequence[bool]] | None = None,
+        words: Mapping[str, Sequence[int]] | None = None,
+    ) -> "Trace":
+        """A Trace of attention that was computed elsewhere, by any framework.
+
+        An encoder gives ``tokens`` and ``patterns``, a decoder-only model ``target`` and ``decoder``, an
+        encoder-decoder all of them and ``cross``. Patterns are arrays (layer, head, query, key), or a sequence of
+        (head, query, key) for each layer, either with a batch of one before the heads; each row a probability.
+
+        Args:
+            tokens: what the encoder reads.
+            patterns: of the encoder's self-attention.
+            target: what the decoder reads.
+            decoder: patterns of the decoder's self-attention.
+            cross: patterns of the cross-attention: queries are ``target``, keys ``tokens``.
+            following: what each token of ``target`` predicts; None: not known.
+            special: "src" and "tgt" to which tokens stand for no text; by default by their names, such as ``</s>``.
+            words: "src" and "tgt" to the number of the word of each token; by default each is one.
+
+        Raises:
+            TraceError: an array that does not fit its tokens, or is no probability; the message says where.
+        """
+        sides = {
+            side: token_texts(given, name=name)
+            for side, name, given in (("src", "tokens", tokens), ("tgt", "target", target))
+            if given is not None
+        }
+        given = {"encoder.self_attn": patterns, "decoder.self_attn": decoder, "decoder.cross_attn": cross}
+        arguments = dict(zip(given, ("patterns", "decoder", "cross"), strict=True))
+        tensors = {
+            tensor.name: tensor
+            for kind, arrays in given.items()
+            if arrays is not None
+            for tensor in _patterns(kind, arrays, sides, arguments[kind])
+        }
+        if not tensors:
+            raise TraceError(N_("No attention was given: from_attention(tokens, patterns), or target= and decoder=."))
+        flags = {side: tuple(map(bool, (special or {}).get(side, special_tokens(sides[side])))) for side in sides}
+        numbers = {side: tuple(map(int, (words or {}).get(side, range(len(sides[side]))))) for side in sides}
+        if "tgt" in sides:
+            sides["next"] = ("",) * len(sides["tgt"])
+            flags["next"], numbers["next"] = flags["tgt"], numbers["tgt"]
+        if following is not None:
+            sides["next"] = token_texts(following, name="following")
+            if len(sides["next"]) != len(sides.get("tgt", ())):
+                raise TraceError(N_("following must have one entry for each of target."))
+            flags["next"] = special_tokens(sides["next"])
+        return cls(tokens=sides, special=flags, words=numbers, tensors=tensors, meta={"model": ""})
+
+    def _repr_html_(self) -> str:
+        """The explorer, where a notebook shows the Trace."""
+        from visformer.canvas.page import frame
+
+        return frame(self)
+
     @property
     def nbytes(self) -> int:
         """Bytes that the arrays hold."""
@@ -186,6 +252,10 @@ class Trace:
 
     def save(self, path: str | Path) -> None:
         """Write everything to one safetensors file; the labels are JSON in its metadata."""
+        Path(path).write_bytes(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """What :meth:`save` writes."""
         arrays = {name: np.ascontiguousarray(tensor.value) for name, tensor in self.tensors.items()}
         arrays |= {f"params.{name}": np.ascontiguousarray(tensor.value) for name, tensor in self.params.items()}
         labels = {
@@ -197,7 +267,7 @@ class Trace:
             "words": dict(self.words),
             "meta": dict(self.meta),
         }
-        save_file(arrays, path, metadata={"visformer_trace": json.dumps(labels, ensure_ascii=False)})
+        return safetensors(arrays, metadata={"visformer_trace": json.dumps(labels, ensure_ascii=False)})
 
     @classmethod
     def load(cls, path: str | Path) -> "Trace":
@@ -226,6 +296,24 @@ class Trace:
 
 def _plain(axes: tuple[Axis, ...]) -> list[list[str | None]]:
     return [[axis.name, axis.side] for axis in axes]
+
+
+def _patterns(kind: str, arrays: Any, sides: Mapping[str, tuple[str, ...]], argument: str) -> Iterator[TracedTensor]:
+    """Each layer's pattern of one kind of attention, such as "decoder.cross_attn"."""
+    stack, attention = kind.split(".")
+    axes = axes_of(f"{stack}.0.{attention}.pattern")
+    assert axes is not None
+    for axis in axes[1:]:
+        if axis.side not in sides:
+            raise TraceError(
+                N_("{argument} needs the tokens along its {axis} axis: give {missing}."),
+                argument=argument,
+                axis=axis.name,
+                missing="tokens" if axis.side == "src" else "target",
+            )
+    queries, keys = (len(sides[str(axis.side)]) for axis in axes[1:])
+    for i, layer in enumerate(layers_of(arrays, name=argument, queries=queries, keys=keys)):
+        yield TracedTensor(f"{stack}.{i}.{attention}.pattern", layer, axes)
 
 
 def _labelled(name: str, value: NDArray[Any], special: Mapping[str, list[list[str | None]]]) -> TracedTensor:

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import sync_playwright
 
-from benchmarks.browser import chromium
+from benchmarks import chromium
 from benchmarks.peers import enter, environment, stage
 from benchmarks.peers.costs import FULL, OURS, PEERS, QUICK, Costs
 from benchmarks.peers.report import Result
@@ -12,7 +12,7 @@ from benchmarks.peers.subjects import subject
 def measured(*, quick: bool = False) -> Result:
     """All tools at all lengths, and Enter; a line for each on the way."""
     plan = QUICK if quick else FULL
-    chromium()  # says what to install where there is none, before anything else takes its time
+    chromium.path()  # says what to install where there is none, before anything else takes its time
     environment.install()
     found: list[Costs] = []
     with sync_playwright() as playwright:

@@ -15,7 +15,8 @@ import numpy as np
 from playwright.sync_api import Browser, Error, Page, Playwright
 from playwright.sync_api import TimeoutError as Late
 
-from benchmarks.browser import FLAGS, Traffic, chromium
+from benchmarks import chromium
+from benchmarks.browser import Traffic
 from benchmarks.peers import visformer_side
 from benchmarks.peers.costs import OURS, RESIDENT, TIMEOUT, Costs, Plan
 from benchmarks.peers.environment import HOME, Failed, TookTooLong, run_worker
@@ -72,7 +73,7 @@ def _peer_files(page: Path) -> Callable[[str, str], tuple[str, bytes] | None]:
 @contextmanager
 def launched(playwright: Playwright) -> Iterator[Browser]:
     """A Chromium that reaches this machine only; a new one for each tool, as one that hangs has to be ended."""
-    browser = playwright.chromium.launch(executable_path=chromium(), args=[*FLAGS, _NO_NETWORK])
+    browser = playwright.chromium.launch(executable_path=chromium.path(), args=[*chromium.FLAGS, _NO_NETWORK])
     try:
         yield browser
     finally:

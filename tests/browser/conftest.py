@@ -1,7 +1,6 @@
 """A real server and a real Chromium, one of each for all tests; a fresh page for each."""
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -12,16 +11,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
+from benchmarks.chromium import FLAGS, path
+from tests.browser.bare import Bare
+
 ROOT = Path(__file__).parent.parent.parent
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @pytest.fixture(scope="session")
@@ -69,7 +62,7 @@ def _wait_until_up(address, running, log):
 @pytest.fixture(scope="session")
 def chromium():
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=path(), args=list(FLAGS))
         yield browser
         browser.close()
 
@@ -88,7 +81,9 @@ class Visitors:
         self.contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(40_000)
-        page.on("console", lambda message: message.type == "error" and self.complaints.append(message.text))
+        page.on(
+            "console", lambda message: message.type in ("error", "warning") and self.complaints.append(message.text)
+        )
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", self.check_request)
         page.goto(self.server + "/" + query)
@@ -131,3 +126,17 @@ def open_app(server, chromium):
     yield opened.open
     opened.close()
     assert not opened.complaints
+
+
+@pytest.fixture(scope="session")
+def bare_page(chromium):
+    opened = Bare(chromium)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def bare(bare_page):
+    """The explorer without a server, for all tests of a module; nothing may be said on its console."""
+    yield bare_page
+    assert not bare_page.complaints

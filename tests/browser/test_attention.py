@@ -7,7 +7,17 @@ import pytest
 from playwright.sync_api import expect
 
 import visformer as vf
-from tests.browser.support import pixels, point_of_cell, point_of_head, show, shown, submit, tokens, type_sentence
+from tests.browser.support import (
+    pixels,
+    point_of_cell,
+    point_of_head,
+    show,
+    shown,
+    submit,
+    tokens,
+    type_sentence,
+    wait_for_panels,
+)
 from visformer.ui.examples import EXAMPLES
 
 pytestmark = pytest.mark.browser
@@ -22,15 +32,14 @@ def model(model_name):
 
 
 def check_cell(page, trace, stack, *, layer, head, query, key):
-    """The weight that is read out is the Trace's, to the last bit of its float."""
+    """The weight that is read out is the Trace's, to four significant digits."""
     data = shown(page)
     assert data["stack"] == stack
     assert [int(data[name]) for name in ("layer", "head", "query", "key")] == [layer, head, query, key]
     part, kind = stack.split(".")
     weight = trace[f"{part}.{layer}.{kind}.pattern"].value[head, query, key]
-    assert float(data["weight"]) == float(weight)
-    if weight >= 0.001:
-        assert page.locator(".vf-weight").inner_text() == f"{weight:.4f}"
+    assert float(data["weight"]) == float(f"{weight:.3e}")
+    assert float(page.locator(".vf-weight").inner_text()) == float(f"{weight:.3e}")
 
 
 def test_opens_on_the_example(open_app):
@@ -145,6 +154,32 @@ def test_half_a_surrogate_pair_does_not_lose_the_connection(page):
     page.keyboard.press("Enter")
     page.locator(f".vf-root[data-painted]:not([data-painted='{before}'])").wait_for()
     assert "\ufffd" in box.input_value()
+
+
+def test_what_is_chosen_reaches_the_address_and_a_link_brings_it_back(open_app, model):
+    trace = model.trace(EXAMPLES[0])
+    page = open_app(query="?lang=en&stack=cross&layer=2&head=3&query=2&key=5")
+    check_cell(page, trace, "decoder.cross_attn", layer=1, head=2, query=1, key=4)
+    page.get_by_role("link", name="Inside this head: layer 2, head 3").wait_for()
+    painted = shown(page)["painted"]
+    page.locator(".vf-thumbs").click(position=point_of_head(page, 2, 4))
+    page.get_by_role("button", name="Arcs", exact=True).click()
+    inside = page.get_by_role("link", name="Inside this head: layer 3, head 5")
+    inside.wait_for()
+    page.wait_for_url("**/?*view=arcs*")
+    address = dict(pair.split("=") for pair in page.url.split("?")[1].split("&"))
+    expected = {"stack": "cross", "layer": "3", "head": "5", "view": "arcs", "query": "2", "key": "5"}
+    assert address == {"lang": "en", **expected}
+    assert shown(page)["painted"] == painted, "the picture is not sent again"
+    inside.click()
+    wait_for_panels(page)
+    for name, value in (("Layer", "3"), ("Head", "5")):
+        expect(page.get_by_role("slider", name=name)).to_have_value(value)
+    page.go_back()
+    page.wait_for_selector(".vf-root[data-view]")
+    again = open_app(query="?" + "&".join(f"{name}={value}" for name, value in address.items()))
+    check_cell(again, trace, "decoder.cross_attn", layer=2, head=4, query=1, key=4)
+    assert shown(again)["view"] == "arcs"
 
 
 def test_language_switch(open_app):

@@ -12,6 +12,7 @@ from visformer.edits import Silence
 pytestmark = pytest.mark.browser
 
 PAGES = [
+    "Tokens",
     "Positions",
     "Embedding + position",
     "Masks",

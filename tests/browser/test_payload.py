@@ -1,34 +1,67 @@
-"""The two sides of the payload agree: Python packs, the browser's own JavaScript reads."""
-
-import base64
+"""The two sides of the bytes agree: Python packs, the browser's own JavaScript reads, for Traces of any shape."""
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from tests.canvas.support import made_up_trace
-from visformer.canvas.assets import script
-from visformer.canvas.payload import pack
+from tests.browser.bare import text_of
+from tests.canvas.support import digits, made_up_trace
+from visformer.canvas.payload import pack, pack_rest
+from visformer.canvas.thumbnails import thumbnail_side, thumbnails
 
 pytestmark = pytest.mark.browser
 
 READ = """
-async ({ code, file }) => {
-  const { readPayload } = await import("data:text/javascript;base64," + code)
-  const payload = Uint8Array.from(atob(file), (c) => c.charCodeAt(0))
-  return [0, 1, 2, 3].map((shift) => {
-    const bytes = new Uint8Array(payload.length + shift)
-    bytes.set(payload, shift)
-    return Array.from(readPayload(bytes.subarray(shift)).stacks[2].weightsOf(1, 2))
+  const bytes = (text) => {
+    const payload = Uint8Array.from(atob(text), (c) => c.charCodeAt(0))
+    const all = new Uint8Array(payload.length + given.shift)
+    all.set(payload, given.shift)
+    return all.subarray(given.shift)
+  }
+  const { stacks, weights } = m.readPayload(bytes(given.first))
+  if (given.rest) {
+    const { chunks, numbers } = m.readPayload(bytes(given.rest))
+    weights.add(chunks, numbers)
+  }
+  return stacks.map(({ name, shape: [nLayers, nHeads], thumbOf }) => {
+    const places = Array.from({ length: nLayers * nHeads }, (_, i) => [Math.floor(i / nHeads), i % nHeads])
+    return [name, places.map(([l, h]) => [[...weights.of(`${name}/${l}/${h}`)], [...thumbOf(l, h)]])]
   })
-}
 """
 
+shapes = st.fixed_dictionaries(
+    {
+        "n_src": st.integers(1, 12) | st.integers(60, 70),
+        "n_tgt": st.integers(1, 12) | st.integers(60, 70),
+        "n_layers": st.integers(1, 3),
+        "n_decoder_layers": st.integers(1, 3),
+        "n_heads": st.integers(1, 3),
+        "seed": st.integers(0, 9),
+    }
+)
 
-def test_javascript_reads_what_python_packs(chromium):
-    """At every alignment: a host may hand over a view into a larger buffer."""
-    trace = made_up_trace()
-    code = script("streamlit_attention.js") + "\nexport { readPayload }\n"
-    given = {"code": base64.b64encode(code.encode()).decode(), "file": base64.b64encode(pack(trace)).decode()}
-    page = chromium.new_page()
-    read = page.evaluate(READ, given)
-    page.close()
-    assert read == [trace["decoder.1.cross_attn.pattern"].value[2].ravel().tolist()] * 4
+
+IN_TWO_MESSAGES = {"n_src": 120, "n_tgt": 115, "n_layers": 2, "n_decoder_layers": 2, "n_heads": 3, "seed": 0}
+
+
+@settings(max_examples=15)
+@given(shapes, st.integers(0, 3))
+@example(IN_TWO_MESSAGES, 0)
+def test_javascript_reads_what_python_packs(bare, shape, shift):
+    """Every head's weights and thumbnail, at every alignment: a host may hand over a view into a larger buffer."""
+    trace = made_up_trace(**shape)
+    first, rest = pack(trace), pack_rest(trace)
+    assert (rest is not None) == (shape == IN_TWO_MESSAGES)
+    sent = {"first": text_of(first), "rest": rest and text_of(rest), "shift": shift}
+    stacks = bare.run("payload.js", READ, sent)
+    patterns = {name: trace.stack(*name.split(".")).value for name, _ in stacks}
+    assert len(patterns) == 3
+    side = thumbnail_side([pattern.shape for pattern in patterns.values()])
+    for name, heads in stacks:
+        pattern = patterns[name]
+        thumbs = thumbnails(list(pattern), side=side)
+        flat = pattern.reshape(-1, *pattern.shape[2:])
+        assert len(heads) == len(flat)
+        for (weights, thumb), expected, small in zip(heads, flat, thumbs.reshape(-1, *thumbs.shape[2:]), strict=True):
+            assert digits(weights) == digits(expected)
+            assert thumb == small.ravel().tolist()

@@ -10,8 +10,13 @@ from visformer.names import axes_of
 from visformer.trace import Trace, TracedTensor
 
 
-def made_up_trace(n_src=5, n_tgt=4, n_layers=2, n_heads=3, seed=0, tokens=None, n_decoder_layers=None):
-    """Patterns whose rows sum to 1, the decoder's own masked; "a0 a1 ... </s>" reads like a sentence."""
+def made_up_trace(n_src=5, n_tgt=4, n_layers=2, n_heads=3, seed=0, tokens=None, n_decoder_layers=None, words=None):
+    """Patterns whose rows sum to 1, the decoder's own masked; "a0 a1 ... </s>" reads like a sentence.
+
+    Args:
+        tokens: the source's, in place of those.
+        words: side to the word of each token; by default each is its own.
+    """
     rng = np.random.default_rng(seed)
     src = (*(tokens or [f"a{i}" for i in range(n_src - 1)]), "</s>")
     following = (*(f"b{i}" for i in range(n_tgt - 1)), "</s>")
@@ -30,7 +35,7 @@ def made_up_trace(n_src=5, n_tgt=4, n_layers=2, n_heads=3, seed=0, tokens=None, 
     return Trace(
         tokens=sides,
         special={side: tuple(token in ("</s>", "<zh>") for token in row) for side, row in sides.items()},
-        words={side: tuple(range(len(row))) for side, row in sides.items()},
+        words={side: tuple((words or {}).get(side, range(len(row)))) for side, row in sides.items()},
         tensors=tensors,
         meta={"source": " ".join(src[:-1]), "target": " ".join(following[:-1]), "to": "zh", "forced": False},
     )

@@ -13,14 +13,15 @@ def model_name():
 
 @pytest.fixture
 def new_app(model_name, monkeypatch):
-    """Starts sessions: ``new_app(lang="zh", locale="en-US")``. They share the model, as visitors do."""
+    """Starts sessions: ``new_app(lang="zh", locale="en-US", layer="2")``. They share the model, as visitors do."""
     monkeypatch.setattr(resources, "MODEL", model_name)
 
-    def start(*, lang=None, locale="en-US"):
+    def start(*, locale="en-US", **link):
         app = AppTest.from_file("../../app.py", default_timeout=60)
         app.context = {"locale": locale}
-        if lang:
-            app.query_params["lang"] = lang
+        for name, value in link.items():
+            if value:
+                app.query_params[name] = value
         return app.run()
 
     return start

@@ -14,6 +14,7 @@ from visformer.examples.claims import claims_of
 from visformer.ui import resources, state
 
 VIEWS = {
+    "see/tokens": ("tokens_side", ["src", "tgt"]),
     "see/positions": ("positions_view", ["waves", "matrix", "angles", "similarity", "rotation", "learned"]),
     "see/embedding": ("embedding_side", ["src", "tgt"]),
     "see/masks": ("masks_view", ["batch", "scores", "steps", "edit"]),
@@ -183,7 +184,7 @@ def test_what_notes_print_stands_beside_what_is_right(new_app, page, lang):
     gettext = i18n.translations(lang).gettext
     found = claims_of(page.split("/")[1])
     assert found
-    claims = app.get("popover")[-1]
+    claims = next(block for block in app.get("popover") if block.proto.popover.label == gettext("Misprints"))
     shown = [markdown.value for markdown in claims.markdown]
     assert len(shown) == len(found)
     assert [caption.value for caption in claims.caption] == [gettext(claim.why) for claim in found]

@@ -6,7 +6,9 @@ import sys
 import pytest
 
 from tests.canvas.support import digits, heads_of, read_payload, shapes_of
+from tests.pages.support import address, in_a_session
 from visformer import i18n
+from visformer.canvas.selection import Selection
 from visformer.ui import resources, state
 from visformer.ui.examples import EXAMPLES
 from visformer.ui.limits import MAX_CHARACTERS
@@ -27,10 +29,21 @@ PICTURES = {
 }
 
 
+def messages(app):
+    """What the view was sent, the picture first; empty where nothing is to be shown."""
+    view, *feeds = app.get("bidi_component")
+    letters = [read_payload(feed.proto.bytes) for feed in feeds]
+    assert {header["to"] for header, _ in letters} == {view.proto.bytes.decode()}
+    return [message for _, message in letters]
+
+
 def payload(app):
-    """What the canvas was given: header and numbers."""
-    (component,) = app.get("bidi_component")
-    return read_payload(component.proto.bytes)
+    """Header and numbers of the picture."""
+    return read_payload(messages(app)[0])
+
+
+def draws_nothing(app):
+    return messages(app) == [b""]
 
 
 def type_into(app, key, text):
@@ -97,7 +110,7 @@ def test_an_empty_target_means_its_own_translation(new_app, target):
 def test_a_target_that_is_too_long_is_refused(new_app):
     app = type_into(new_app(), state.TARGET, "我" * 5000)
     assert "5000" in app.text[0].value
-    assert not app.get("bidi_component")
+    assert draws_nothing(app)
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -138,7 +151,7 @@ def test_no_sentence(new_app, lang, text):
     app = type_into(new_app(lang=lang), state.SOURCE, text)
     assert not app.exception
     assert [line.value for line in app.text] == [i18n.translations(lang).gettext(EMPTY)]
-    assert not app.get("bidi_component")
+    assert draws_nothing(app)
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -148,14 +161,14 @@ def test_ten_thousand_characters(new_app, lang):
     (line,) = app.text
     assert "10000" in line.value
     assert str(MAX_CHARACTERS) in line.value
-    assert not app.get("bidi_component")
+    assert draws_nothing(app)
 
 
 def test_one_word_of_500_letters(new_app):
     """A picture, or the limit: it depends on how the tokenizer cuts it."""
     app = type_into(new_app(), state.SOURCE, "qxzjkv" * 83 + "qx")
     assert not app.exception
-    assert app.get("bidi_component") or ("tokens" in app.text[0].value and "256" in app.text[0].value)
+    assert not draws_nothing(app) or ("tokens" in app.text[0].value and "256" in app.text[0].value)
 
 
 def test_a_lone_surrogate_is_refused_in_one_sentence(new_app):
@@ -194,3 +207,93 @@ def new_app_on(tmp_path):
 
     assert not list(tmp_path.iterdir())
     return AppTest.from_file("../../app.py", default_timeout=60).run()
+
+
+# What is chosen
+
+
+def inside(app):
+    """The way into the head in focus, as it is written."""
+    return next(link.proto.label for link in app.get("page_link") if "Inside this head" in link.proto.label)
+
+
+def test_a_link_opens_on_what_it_asks_for(new_app):
+    app = new_app(stack="cross", layer="2", head="3", view="arcs", query="2")
+    assert not app.exception
+    expected = Selection(stack="decoder.cross_attn", layer=1, head=2, view="arcs", query=1)
+    assert payload(app)[0]["start"] == expected.start()
+    assert inside(app) == "Inside this head: layer 2, head 3"
+    n_tokens = len(payload(app)[0]["tokens"]["tgt"])
+    app.switch_page("pages/understand/head.py").run()
+    assert not app.exception
+    assert [slider.value for slider in app.slider][:2] == [2, 3]
+    assert "decoder.cross_attn" in [control.value for control in app.get("segmented_control")]
+    assert app.selectbox(key=f"head_query_{n_tokens}").value == 1
+    assert not app.warning, "a widget may have a default or a value, not both"
+
+
+@pytest.mark.parametrize(
+    ("link", "place"),
+    [
+        ({"layer": "99", "head": "99999"}, (3, 8)),
+        ({"layer": "0", "head": "-1", "stack": "x", "view": "<b>", "query": "1e9"}, (1, 1)),
+        ({"stack": "encoder.self_attn", "key": "²", "head": "٣"}, (1, 1)),
+    ],
+)
+def test_a_link_that_asks_for_what_is_not_there(new_app, link, place):
+    app = new_app(**link)
+    assert not app.exception
+    assert inside(app) == "Inside this head: layer {}, head {}".format(*place)
+
+
+def test_what_is_chosen_reaches_the_address_and_the_head(new_app):
+    """The component's own callback, since AppTest has no browser that could call it."""
+    trace = resources.workbench().trace("How are you?", None)
+    began = {state._START: Selection(), state.LANGUAGE: "zh", state._LANGUAGE_IS_CHOSEN: True}
+    with in_a_session(began) as session, address() as link:
+        state.keep_selection(Selection("decoder.self_attn", 7, 5, "tokens", 1, 2).start(), trace)
+        assert link == {
+            "lang": "zh",
+            "stack": "decoder",
+            "layer": "3",
+            "head": "6",
+            "view": "tokens",
+            "query": "2",
+            "key": "3",
+        }
+        n_tokens = len(trace.tokens["tgt"])
+        kept = {name: value for name, value in session.items() if name.startswith("head_")}
+        assert kept == {
+            "head_stack": "decoder.self_attn",
+            "head_layer_3": 3,
+            "head_head_8": 6,
+            f"head_query_{n_tokens}": 1,
+        }
+        assert state.selection(trace) == Selection("decoder.self_attn", 2, 5, "tokens", 1, 2)
+        state.keep_selection(Selection().start(), trace)
+        assert link == {"lang": "zh"}
+        state.keep_selection({"stack": "<script>"}, trace)
+        assert state.selection(trace) == Selection(), "a browser may send anything"
+
+
+def address_of(app):
+    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+
+
+def test_a_link_brings_the_sentence_and_its_target_to_any_page(new_app):
+    app = new_app(text="I like cats.", target="我喜欢狗。", lang="zh")
+    assert app.text_input(key=state.SOURCE).value == "I like cats."
+    assert app.text_input(key=state.TARGET).value == "我喜欢狗。"
+    assert address_of(app) == {"lang": "zh", "text": "I like cats.", "target": "我喜欢狗。"}
+    app.switch_page("pages/understand/head.py").run()
+    assert app.text_input(key=state.SOURCE).value == "I like cats."
+    assert address_of(app) == {"lang": "zh", "text": "I like cats.", "target": "我喜欢狗。"}
+
+
+def test_a_typed_sentence_is_in_the_address(new_app):
+    app = new_app()
+    assert "text" not in address_of(app), "the first example needs no link"
+    type_into(app, state.SOURCE, "How are you?")
+    assert address_of(app)["text"] == "How are you?"
+    type_into(app, state.SOURCE, "好" * 900)
+    assert "text" not in address_of(app), "9 characters each: too long for an address"

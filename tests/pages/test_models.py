@@ -35,7 +35,7 @@ def test_a_name_that_is_not_offered_is_refused_before_it_is_looked_up(monkeypatc
 
 def test_a_visitor_chooses_a_model_of_the_list(monkeypatch, folder):
     monkeypatch.setenv("VISFORMER_MODELS", folder)
-    page = AppTest.from_file("app.py", default_timeout=120).run()
+    page = AppTest.from_file("../../app.py", default_timeout=120).run()
     (chooser,) = [box for box in page.selectbox if box.label == "Model of the attention page"]
     assert chooser.options == [models.MODEL, folder]
     chooser.select(folder).run()
@@ -44,5 +44,5 @@ def test_a_visitor_chooses_a_model_of_the_list(monkeypatch, folder):
 
 
 def test_one_model_offers_no_choice():
-    page = AppTest.from_file("app.py", default_timeout=120).run()
+    page = AppTest.from_file("../../app.py", default_timeout=120).run()
     assert not [box for box in page.selectbox if box.label == "Model of the attention page"]

@@ -9,6 +9,7 @@ const LABEL = 150
 const HEAD = 24 // above: which column is which
 const LEVELS = 24 // of opacity: lines of one level are drawn in one stroke
 const FAINTEST = 0.004 // fainter lines could not be seen
+const FADED = 0.3 // of the lines that are not meant
 const NEAR = 7 // pixels from a line that still point at it
 
 export class Arcs {
@@ -115,7 +116,7 @@ export class Arcs {
     const meant = (line) => cells.some(({ row, column }) => (row ?? line.row) === line.row && (column ?? line.column) === line.column)
     const paths = new Map()
     for (const line of this.lines()) {
-      const fade = cells.length && !meant(line) ? 0.12 : 1
+      const fade = cells.length && !meant(line) ? FADED : 1
       const level = Math.ceil(LEVELS * fade * line.weight ** 0.7)
       const name = `${line.colour} ${level}`
       if (!paths.has(name)) paths.set(name, { colour: line.colour, level, path: new Path2D() })

@@ -13,10 +13,11 @@ import { makeRamp } from "./colours.js"
 import { HeadGrid } from "./grid.js"
 import { Heatmap } from "./heatmap.js"
 import { Help } from "./help.js"
+import { Keep } from "./keep.js"
 import { lookOf, onThemeChange } from "./look.js"
 import { ordered } from "./order.js"
 import { gridLayout, layerLayout, paintLegend } from "./overview.js"
-import { fill, part } from "./parts.js"
+import { fill, focusQuietly, part } from "./parts.js"
 import { readPayload } from "./payload.js"
 import { Readout } from "./readout.js"
 import { Said, spell } from "./said.js"
@@ -83,6 +84,8 @@ class AttentionView {
       zoom: (direction) => this.views.heatmap.zoom(direction),
       help: () => this.help.show(!this.help.open),
     })
+    this.keep = new Keep(places.views, () => this.picture())
+    this.toolbar.help.before(this.keep.button)
   }
 
   buildViews(stage, hover) {
@@ -108,6 +111,7 @@ class AttentionView {
     window.addEventListener("resize", this.onWindow)
     document.fonts?.ready.then(() => this.data && this.paint())
     onThemeChange(root, () => {
+      if (!this.data) return
       this.readLook(this.data)
       this.paint()
     })
@@ -118,6 +122,7 @@ class AttentionView {
     this.resizes.disconnect()
     window.removeEventListener("resize", this.onWindow)
     this.parts.root.remove()
+    this.data = null // whatever was waited for, such as fonts, finds nothing to paint
   }
 
   /** The language of the words on the picture. */
@@ -149,6 +154,7 @@ class AttentionView {
     if (first) state.restore(data.start ?? {}, data.stacks)
     if (!this.shown.stack) state.stack = data.stacks[0].name
     state.keepInRange(this.shown.stack.shape)
+    if (!this.shown.orders().includes(state.order)) state.order = "place"
     this.write()
   }
 
@@ -169,8 +175,11 @@ class AttentionView {
 
   set(change) {
     if (change.order) this.state.anchor = this.state.focus
-    if ("merging" in change || "hiding" in change) this.state.free() // rows and columns are others now
-    Object.assign(this.state, change)
+    const { state } = this
+    const places = this.inTokens(state.cells)
+    Object.assign(state, change)
+    state.cells = this.fromTokens(places) // rows and columns may be others now
+    state.locked = state.locked && state.cells.length > 0
     this.refresh()
     if (this.measure()) this.paint() // the controls may have taken another line
     this.tell()
@@ -218,7 +227,7 @@ class AttentionView {
   }
 
   arrow(event) {
-    if (!(event.target instanceof HTMLCanvasElement) && this.state.view !== "tokens") return null
+    if (event.target.getAttribute("role") !== "application") return null
     const [down, right] = MOVES[event.key]
     if (event.shiftKey) return () => this.moveCell(down, right)
     return () => {
@@ -275,10 +284,23 @@ class AttentionView {
 
   /** In tokens, not in words or rows that happen to be shown. */
   selection() {
-    const { stack, focus, view, cells, locked } = this.state
+    const { state } = this
+    const [cell] = state.locked ? this.inTokens(state.cells.slice(-1)) : []
+    return { ...state.told(), query: cell?.query ?? null, key: cell?.key ?? null }
+  }
+
+  /** Cells by the first tokens of their rows and columns, which stay the same when words are merged. */
+  inTokens(cells) {
     const { rows, columns } = this.shown.groups()
-    const { row, column } = (locked && cells.at(-1)) || {}
-    return { stack, ...focus, view, query: rows[row]?.[0] ?? null, key: columns[column]?.[0] ?? null }
+    return cells.map(({ row, column }) => ({ query: rows[row]?.[0] ?? null, key: columns[column]?.[0] ?? null }))
+  }
+
+  /** Cells by their tokens, as far as these are still shown. */
+  fromTokens(places) {
+    const { rows, columns } = this.shown.groups()
+    const find = (groups, token) => (token === null ? null : groups.findIndex((group) => group.includes(token)))
+    const cells = places.map(({ query, key }) => ({ row: find(rows, query), column: find(columns, key) }))
+    return cells.filter(({ row, column }) => row !== -1 && column !== -1)
   }
 
   // What is written
@@ -291,11 +313,12 @@ class AttentionView {
     this.words = words
     parts.root.lang = data.text.lang
     this.toolbar.write(data)
-    this.help.write(data.text.help, data.keys)
-    parts.hint.textContent = data.text.hint
+    this.keep.write(data.text)
+    this.help.write(data.text.help, data.keys, data.scores)
     parts.legend.setAttribute("aria-label", data.text.legend)
     this.overview.canvas.setAttribute("aria-label", data.text.overview)
     this.views.layer.canvas.setAttribute("aria-label", data.text.view_layer_about)
+    this.views.tokens.element.setAttribute("aria-label", data.text.view_tokens_about)
   }
 
   writeTokens() {
@@ -317,6 +340,8 @@ class AttentionView {
     const { state, shown, data } = this
     const mass = shown.hidden()
     const hidden = mass === null ? "" : fill(data.text.hidden, { mass: mass.toFixed(2) })
+    const sums = mass === null && state.combine !== "max" ? data.text.sums : ""
+    this.parts.hint.textContent = `${sums} ${data.text.hint}`.trim()
     const zoomed = state.view === "heatmap" && this.views.heatmap.zoomed
     this.toolbar.mark(state, { orders: shown.orders(), hidden, zoomed })
     const exact = shown.names().every((name) => data.weights.has(name))
@@ -332,10 +357,11 @@ class AttentionView {
     Object.assign(root.dataset, { stack, layer: focus.layer, head: focus.head, locked })
     const names = { layer: focus.layer + 1, head: focus.head + 1, stack: this.shown.stack.label }
     for (const name of ["heatmap", "arcs"]) this.views[name].canvas.setAttribute("aria-label", fill(data.text.head, names))
-    this.readout.mark(said.badges(other ?? focus))
+    this.readout.mark(other || state.combine === "one" ? said.badges(other ?? focus) : [])
     const cell = this.hoveredCell ?? state.cells.at(-1)
     const lines = cell ? said.lines(cell) : [other ? data.text.click : data.text.hover]
     this.readout.say(other ? said.place(other) : said.spot(), this.sayWeight(cell), lines)
+    this.readout.speak(cell ? said.row(cell) : "")
     this.markTokens(cell)
   }
 
@@ -413,15 +439,25 @@ class AttentionView {
   }
 
   gridScene() {
-    const { focus, heads } = this.state
+    const { focus, view, combine } = this.state
+    const heads = view === "arcs" || combine !== "one" ? this.state.heads : [focus] // those that are on the stage
     const { name, make } = this.shown.thumbs()
     const thumbs = { ...this.thumbs.of(name, this.ramp, make), nHeads: this.shown.stack.shape[1] }
     return { look: this.look, thumbs, focus, heads, hovered: this.hoveredHead }
   }
 
+  /** This view alone; the keyboard stays on the stage, where keys are heard. */
+  showView(view) {
+    const { stage, root } = this.parts
+    const held = stage.contains(root.getRootNode().activeElement)
+    for (const [name, { element }] of Object.entries(this.views)) element.hidden = name !== view
+    const { canvas, element } = this.views[view]
+    if (held && !element.contains(root.getRootNode().activeElement)) focusQuietly(canvas ?? element)
+  }
+
   paintStage() {
     const { view, focus } = this.state
-    for (const [name, { element }] of Object.entries(this.views)) element.hidden = name !== view
+    this.showView(view)
     if (view === "layer") {
       const cells = ordered(this.shown.stack, "place").filter(({ layer }) => layer === focus.layer)
       this.views.layer.show(layerLayout(cells, this.room), this.gridScene())
@@ -442,6 +478,15 @@ class AttentionView {
       titles: { rows: data.text.rows, columns: data.text.columns },
       ...{ look, cells, locked, room: this.room, hint: data.text.hover },
     }
+  }
+
+  /** What is on the stage, for a file. */
+  picture() {
+    const { state, shown, look } = this
+    const { layer, head } = state.focus
+    const title = `${shown.stack.label} · ${this.said.spot()}`
+    const name = `${state.stack}-layer${layer + 1}-head${head + 1}-${state.view}`
+    return { element: this.parts.stage, repaint: () => this.paintStage(), look, title, name }
   }
 
   /** Only what the pointer is on has changed. */

@@ -31,15 +31,33 @@ export class Chosen {
   }
 
   /** What a link asks for, as far as there is such a thing. */
-  restore({ stack, layer, head, view, query, key }, stacks) {
+  restore({ stack, layer, head, view, query, key, ...how }, stacks) {
     const found = stacks.find(({ name }) => name === stack) ?? stacks[0]
     this.stack = found.name
     if (Number.isInteger(layer) && Number.isInteger(head)) this.focus = { layer, head }
     if (VIEWS.includes(view)) this.view = view
+    this.restoreHow(how)
     const [, , nQueries, nKeys] = found.shape
     const place = (i, size) => (Number.isInteger(i) && i >= 0 && i < size ? i : null)
     const cell = { row: place(query, nQueries), column: place(key, nKeys) }
     if (cell.row !== null || cell.column !== null) this.lock(cell)
+  }
+
+  restoreHow({ combine, order, limit, merging, hiding, renormalising, heads }) {
+    Object.assign(this, { combine: combine || "one", order: order || "place", anchor: this.focus })
+    Object.assign(this, { merging: Boolean(merging), hiding: Boolean(hiding), renormalising: Boolean(renormalising) })
+    const [kind, value] = (limit || "none-0").split("-")
+    this.limit = { kind, value: Number(value) }
+    const others = (heads || "").split(".").filter(Boolean).map((pair) => pair.split("-").map(Number))
+    this.heads = [...others.map(([layer, head]) => ({ layer, head })), this.focus]
+  }
+
+  /** What a link holds; the cell is told in tokens, by whoever knows which they are. */
+  told() {
+    const { stack, focus, view, combine, order, limit, merging, hiding, renormalising, heads } = this
+    const others = heads.length > 1 ? heads.map(({ layer, head }) => `${layer}-${head}`).join(".") : ""
+    const cut = limit.kind === "none" ? "" : `${limit.kind}-${limit.value}`
+    return { stack, ...focus, view, combine, order, limit: cut, merging, hiding, renormalising, heads: others }
   }
 
   /** Only heads that this stack has. */

@@ -39,13 +39,19 @@ export function merge(values, rows, columns, nColumns) {
   return merged
 }
 
+/** The places of the groups that stay; of a side that would be empty all do: an empty sentence is its end token alone. */
+function staying(groups, gone) {
+  const kept = groups.flatMap((group, i) => (gone(group) ? [] : [i]))
+  return kept.length ? kept : [...groups.keys()]
+}
+
 /**
  * Leave special tokens out, on both sides.
- * @returns {{matrix: object, hidden: Float32Array}} hidden: the mass of each row that went with the columns
+ * @returns {{matrix: object, hidden: Float32Array}} hidden: the share of each row's mass that went with the columns
  */
 export function hide({ values, rows, columns }, hideRow, hideColumn, renormalise) {
-  const keptRows = rows.flatMap((group, i) => (hideRow(group) ? [] : [i]))
-  const keptColumns = columns.flatMap((group, i) => (hideColumn(group) ? [] : [i]))
+  const keptRows = staying(rows, hideRow)
+  const keptColumns = staying(columns, hideColumn)
   const shown = new Float32Array(keptRows.length * keptColumns.length)
   const hidden = new Float32Array(keptRows.length)
   keptRows.forEach((row, r) => {
@@ -58,14 +64,14 @@ export function hide({ values, rows, columns }, hideRow, hideColumn, renormalise
     keptColumns.forEach((column, c) => {
       shown[r * keptColumns.length + c] = values[at + column] * scale
     })
-    hidden[r] = Math.max(0, all - kept)
+    hidden[r] = all > 0 ? Math.max(0, 1 - kept / all) : 0
   })
   const matrix = { values: shown, rows: keptRows.map((i) => rows[i]), columns: keptColumns.map((i) => columns[i]) }
   return { matrix, hidden }
 }
 
 /**
- * Which cells stay, and how much mass of each row goes.
+ * Which cells stay, and what share of each row's mass goes.
  * @param {{kind: "none" | "weight" | "mass", value: number}} limit weight: cells of at least this weight stay;
  *   mass: of each row the fewest cells that hold this share of it
  */
@@ -76,10 +82,13 @@ export function threshold(values, nRows, nColumns, { kind, value }) {
   for (let r = 0; r < nRows; r++) {
     const row = values.subarray(r * nColumns, (r + 1) * nColumns)
     const least = kind === "weight" ? value : leastOfTheFewest(row, value)
+    let [all, gone] = [0, 0]
     for (let c = 0; c < nColumns; c++) {
+      all += row[c]
       if (row[c] >= least && row[c] > 0) kept[r * nColumns + c] = 1
-      else hidden[r] += row[c]
+      else gone += row[c]
     }
+    hidden[r] = all > 0 ? gone / all : 0
   }
   return { kept, hidden }
 }
@@ -108,8 +117,7 @@ export function derive(heads, { nColumns, words, special }, { how, merging, hidi
     gone = result.hidden
   }
   const { kept, hidden } = threshold(matrix.values, matrix.rows.length, matrix.columns.length, limit)
-  const scale = (r) => (hiding && renormalising ? 1 - gone[r] : 1) // back to the mass of the whole row
-  return { ...matrix, kept, hidden: hidden.map((mass, r) => gone[r] + mass * scale(r)) }
+  return { ...matrix, kept, hidden: hidden.map((share, r) => gone[r] + share * (1 - gone[r])) }
 }
 
 export function mean(numbers) {

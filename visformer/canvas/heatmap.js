@@ -86,7 +86,7 @@ export class Heatmap {
     const columns = direction ? size(lens.columns, whole.columns) : whole.columns
     const centre = around ?? this.scene.cells.at(-1) ?? {}
     const keep = (at, from, now, next) => {
-      const share = at === undefined ? 0.5 : (at - from + 0.5) / now
+      const share = (at ?? null) === null ? 0.5 : (at - from + 0.5) / now
       return Math.round(from + share * (now - next))
     }
     this.look({
@@ -153,10 +153,12 @@ export class Heatmap {
   point() {
     const { scene, lens, layout } = this
     const context = sizeCanvas(this.cursor, layout.width, layout.height)
-    for (const cell of scene.cells) {
-      const [row, column] = [cell.row - lens.row, cell.column - lens.column]
-      if (row < 0 || column < 0 || row >= lens.rows || column >= lens.columns) continue
-      paintCursor(context, layout, scene.look, { row, column }, scene.locked)
+    const inSight = (at, from, size) => at === null || (at >= from && at < from + size)
+    const seen = (at, from) => (at === null ? null : at - from)
+    for (const { row, column } of scene.cells) {
+      if (!inSight(row, lens.row, lens.rows) || !inSight(column, lens.column, lens.columns)) continue
+      const cell = { row: seen(row, lens.row), column: seen(column, lens.column) }
+      paintCursor(context, layout, scene.look, cell, scene.locked)
     }
   }
 

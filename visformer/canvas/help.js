@@ -9,8 +9,11 @@ export class Help {
     this.element.onclick = close
   }
 
-  /** @param {[string, string][]} keys key and what it does */
-  write(title, keys) {
+  /**
+   * @param {[string, string][]} keys key and what it does
+   * @param {{label: string, about: string}[]} scores what the numbers under a head mean
+   */
+  write(title, keys, scores) {
     this.element.setAttribute("aria-label", title)
     this.element.replaceChildren()
     part(this.element, "div", "name").textContent = title
@@ -18,6 +21,11 @@ export class Help {
     for (const [key, about] of keys) {
       part(list, "dt", "key").textContent = key
       part(list, "dd", "does").textContent = about
+    }
+    const meanings = part(this.element, "dl", "keys vf-meanings")
+    for (const { label, about } of scores) {
+      part(meanings, "dt", "key").textContent = label
+      part(meanings, "dd", "does").textContent = about
     }
   }
 

@@ -164,7 +164,9 @@ function paintTitles(context, { left, top, width, titles, bare }, look) {
   context.fillText(shorten(context, titles.rows, left - 8), left - 8, top - 4)
 }
 
-function paintLabel(context, look, { token, place, special }, strong, alignRight) {
+/** @param {"plain" | "strong" | "covered"} way strong: the one in focus; covered: one that would touch it */
+function paintLabel(context, look, { token, place, special }, way, alignRight) {
+  const strong = way === "strong"
   const gap = place ? 5 : 0
   context.textBaseline = "middle"
   context.textAlign = "left"
@@ -173,10 +175,11 @@ function paintLabel(context, look, { token, place, special }, strong, alignRight
   context.font = `10px ${look.font}`
   const placeWidth = context.measureText(place).width
   const start = alignRight ? -(tokenWidth + gap + placeWidth) : 0
-  if (strong) {
+  if (way !== "plain") {
     context.fillStyle = look.background
     context.fillRect(start - 2, -LINE / 2 - 1, tokenWidth + gap + placeWidth + 4, LINE + 2)
   }
+  if (way === "covered") return
   context.fillStyle = look.faint
   context.fillText(place, start + tokenWidth + gap, 1)
   context.font = `${strong ? "600 " : ""}13px ${look.font}`
@@ -186,48 +189,69 @@ function paintLabel(context, look, { token, place, special }, strong, alignRight
 
 function paintRowLabels(context, layout, look, cell) {
   if (layout.bare.rows) return
-  layout.rowLabels.forEach((_, i) => i % layout.every.rows === 0 && paintRowLabel(context, layout, look, i, false))
-  if (cell) paintRowLabel(context, layout, look, cell.row, true)
+  layout.rowLabels.forEach((_, i) => i % layout.every.rows === 0 && paintRowLabel(context, layout, look, i, "plain"))
+  if (cell) paintRowLabel(context, layout, look, cell.row, "strong")
 }
 
-function paintRowLabel(context, { left, top, cellHeight, rowLabels }, look, i, strong) {
+function paintRowLabel(context, { left, top, height, cellHeight, rowLabels }, look, i, way) {
   context.save()
+  context.beginPath()
+  context.rect(0, top - 4, left, height) // a background must not reach into the axis' name
+  context.clip()
   context.translate(left - 8, top + (i + 0.5) * cellHeight)
-  paintLabel(context, look, rowLabels[i], strong, true)
+  paintLabel(context, look, rowLabels[i], way, true)
   context.restore()
 }
 
 function paintColumnLabels(context, layout, look, cell) {
   if (layout.bare.columns) return
   const { columnLabels, every } = layout
-  columnLabels.forEach((_, i) => i % every.columns === 0 && paintColumnLabel(context, layout, look, i, false))
-  if (cell) paintColumnLabel(context, layout, look, cell.column, true)
+  columnLabels.forEach((_, i) => i % every.columns === 0 && paintColumnLabel(context, layout, look, i, "plain"))
+  if (cell) paintColumnLabel(context, layout, look, cell.column, "strong")
 }
 
-function paintColumnLabel(context, { left, top, cellWidth, flat, columnLabels }, look, i, strong) {
+function paintColumnLabel(context, { left, top, width, cellWidth, flat, columnLabels }, look, i, way) {
   const centre = left + (i + 0.5) * cellWidth
   context.save()
+  context.beginPath()
+  context.rect(0, 0, width, top) // nor a slanted one into the cells
+  context.clip()
   if (flat) context.translate(centre - columnLabels[i].width / 2, top - 10)
   else {
     context.translate(centre - 2, top - 6)
     context.rotate(-SLANT)
   }
-  paintLabel(context, look, columnLabels[i], strong, false)
+  paintLabel(context, look, columnLabels[i], way, false)
   context.restore()
 }
 
-/** A cell in focus and its labels, on a matrix that is painted already (or a sheet above it). */
+/** A cell in focus and its labels, on a sheet above the matrix; a whole row or column where the other place is null. */
 export function paintCursor(context, layout, look, cell, locked) {
-  const { left, top, cellWidth, cellHeight } = layout
-  if (!layout.bare.rows) paintRowLabel(context, layout, look, cell.row, true)
-  if (!layout.bare.columns) paintColumnLabel(context, layout, look, cell.column, true)
-  paintCellFrame(context, { left, top, cellWidth, cellHeight }, look, cell, locked)
+  const { bare, every, flat, cellWidth, cellHeight, rowLabels, columnLabels } = layout
+  if (cell.row !== null && !bare.rows) {
+    for (const i of touched(cell.row, every.rows, cellHeight, rowLabels)) paintRowLabel(context, layout, look, i, "covered")
+    paintRowLabel(context, layout, look, cell.row, "strong")
+  }
+  if (cell.column !== null && !bare.columns) {
+    const apart = flat ? LINE : cellWidth * Math.cos(SLANT)
+    for (const i of touched(cell.column, every.columns, apart, columnLabels)) paintColumnLabel(context, layout, look, i, "covered")
+    paintColumnLabel(context, layout, look, cell.column, "strong")
+  }
+  paintCellFrame(context, layout, look, cell, locked)
 }
 
-function paintCellFrame(context, { left, top, cellWidth, cellHeight }, look, cell, locked) {
+/** The labels near one, of those that are written: at so many pixels from label to label they would touch it. */
+function touched(i, every, apart, labels) {
+  const near = Math.ceil(LINE / apart) - 1
+  return [...labels.keys()].slice(Math.max(0, i - near), i + near + 1).filter((other) => other !== i && other % every === 0)
+}
+
+function paintCellFrame(context, { left, top, cellWidth, cellHeight, matrixWidth, matrixHeight }, look, { row, column }, locked) {
   context.strokeStyle = locked ? look.accent : look.text
   context.lineWidth = locked ? 3 : 2
-  const [x, y] = [left + cell.column * cellWidth, top + cell.row * cellHeight]
-  if (Math.min(cellWidth, cellHeight) >= 4) context.strokeRect(x, y, cellWidth, cellHeight)
+  const [x, y] = [left + column * cellWidth, top + row * cellHeight]
+  if (row === null) context.strokeRect(x, top, cellWidth, matrixHeight)
+  else if (column === null) context.strokeRect(left, y, matrixWidth, cellHeight)
+  else if (Math.min(cellWidth, cellHeight) >= 4) context.strokeRect(x, y, cellWidth, cellHeight)
   else context.strokeRect(x + cellWidth / 2 - 3, y + cellHeight / 2 - 3, 6, 6) // a tiny cell stays to be seen
 }

@@ -11,7 +11,7 @@ const FRAME = 3 // around thumbnails without labels: the frame of a chosen one
 const CAPTION = 15 // under a thumbnail that has left its place: whose it is
 const LARGEST_THUMB = 72
 const LARGEST_LAYER = 260 // a layer's heads, where they have the whole stage
-const SMALLEST_SCORED = 46 // narrower captions have no room for a score
+const SMALLEST_SCORED = 38 // narrower captions have no room for a score
 
 /**
  * Where thumbnails lie: a row for each layer and a column for each head, or in another order with a caption each.

@@ -7,6 +7,7 @@
 import { OPERATOR, arrange } from "./arrange.js"
 import { makeRamp, stepOf } from "./colours.js"
 import { readFrame } from "./frame.js"
+import { Keep } from "./keep.js"
 import { lookOf, onThemeChange } from "./look.js"
 import { matrixLayout, paintMatrix } from "./matrix.js"
 import { clamp, fill, focusQuietly, part } from "./parts.js"
@@ -63,6 +64,7 @@ class PanelsView {
     const readout = part(this.root, "div", "line", { role: "status", "aria-live": "polite" })
     this.value = part(readout, "span", "value")
     this.place = part(readout, "span", "where")
+    this.keep = new Keep(readout, () => this.picture())
     this.root.onkeydown = (event) => this.key(event)
     this.resizes = new ResizeObserver(() => this.resized())
     this.resizes.observe(this.root)
@@ -93,6 +95,7 @@ class PanelsView {
     const same = this.data && shape(this.data) === shape(header)
     this.data = header
     this.root.lang = header.text.lang
+    this.keep.write(header.text)
     this.panels = header.panels.map((panel, place) => ({ ...readPanel(panel, numbers), place }))
     let next = 0
     this.columns = header.columns.map((count) => this.panels.slice(next, (next += count)))
@@ -259,6 +262,12 @@ class PanelsView {
     })
     this.read()
     this.root.dataset.painted = this.data.revision
+  }
+
+  /** All panels, for a file. */
+  picture() {
+    const repaint = () => this.panels.forEach((_, i) => this.paintPanel(i))
+    return { element: this.strip, repaint, look: this.look, title: "", name: this.panels[0].name }
   }
 
   arrange() {

@@ -17,6 +17,8 @@ _TEXT = {
     "changes": N_("Point at a cell to read its exact value; click it to change it."),
     "tells": N_("Point at a cell to read its exact value; click it to see where it comes from."),
     "locked": N_("locked, Escape frees it"),
+    "keep": N_("PNG"),
+    "keep_about": N_("Keep this picture as a PNG file, at twice the size of the screen"),
     "matrix": N_("{title}, {rows} rows and {columns} columns. Arrow keys go through the cells, Enter clicks."),
 }
 

@@ -8,6 +8,7 @@ export class Readout {
     this.weight = part(box, "div", "weight")
     this.place = part(box, "div", "place")
     this.sentence = part(box, "div", "sentence")
+    this.spoken = part(box, "div", "spoken")
     this.badges = part(parent, "div", "badges")
   }
 
@@ -16,6 +17,11 @@ export class Readout {
     this.place.textContent = place
     this.weight.textContent = weight
     this.sentence.textContent = lines.filter(Boolean).join("\n")
+  }
+
+  /** What a picture shows at a glance, for whoever hears it. */
+  speak(text) {
+    this.spoken.textContent = text
   }
 
   /** @param {{label: string, about: string, value: number}[]} badges */

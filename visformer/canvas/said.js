@@ -60,6 +60,11 @@ export class Said {
     return [fill(reads ? this.text.reads_most : this.text.read_most, { token, most: most.join(" · ") })]
   }
 
+  /** What the row of a cell reads most. */
+  row({ row, column }) {
+    return row === null || column === null || !this.shown.matrix() ? "" : this.token({ row, column: null })[0]
+  }
+
   hidden(row) {
     const mass = row === null ? 0 : (this.shown.matrix()?.hidden[row] ?? 0)
     return mass > 0 ? fill(this.text.hidden_row, { mass: mass.toFixed(2) }) : ""

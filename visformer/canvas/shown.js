@@ -4,18 +4,21 @@ import { derive, mean } from "./derive.js"
 import { stepsOf } from "./thumbs.js"
 
 const REMEMBERED = 200
+const REMEMBERED_WEIGHTS = 16_000_000 // in matrices: 16 of them for 1,024 tokens
 
 /** Reads the data and the view's state, and changes neither. */
 export class Shown {
   constructor(state) {
     this.state = state
     this.memory = new Map()
+    this.matrices = new Map()
   }
 
   /** Another Trace, or another language. */
   take(data) {
     this.data = data
     this.memory.clear()
+    this.matrices.clear()
   }
 
   get stack() {
@@ -23,12 +26,12 @@ export class Shown {
   }
 
   /** Something that is the same until what its name says changes. */
-  remember(name, make) {
-    if (!this.memory.has(name)) {
-      if (this.memory.size > REMEMBERED) this.memory.delete(this.memory.keys().next().value)
-      this.memory.set(name, make())
+  remember(name, make, memory = this.memory, most = REMEMBERED) {
+    if (!memory.has(name)) {
+      if (memory.size >= most) memory.delete(memory.keys().next().value)
+      memory.set(name, make())
     }
-    return this.memory.get(name)
+    return memory.get(name)
   }
 
   /** The weights that the picture needs, by name. */
@@ -64,7 +67,8 @@ export class Shown {
     const name = `shown ${names.join(" ")} ${JSON.stringify(this.options())}`
     const heads = names.map((one) => this.data.weights.of(one))
     if (heads.some((head) => !head)) return null
-    return this.remember(name, () => derive(heads, this.sides(), this.options()))
+    const most = Math.min(REMEMBERED, Math.ceil(REMEMBERED_WEIGHTS / heads[0].length))
+    return this.remember(name, () => derive(heads, this.sides(), this.options()), this.matrices, most)
   }
 
   /** Which tokens each row and each column stands for. */
@@ -88,7 +92,7 @@ export class Shown {
 
   label(axis, group) {
     const side = this.stack[axis]
-    const text = (from) => group.map((i) => this.data.tokens[from][i]).join("")
+    const text = (from) => joined(group.map((i) => this.data.tokens[from][i]))
     return {
       text: text(side),
       after: axis === "rows" && this.stack.predicts ? text(this.stack.predicts) : "",
@@ -108,9 +112,10 @@ export class Shown {
     })
   }
 
-  /** The matrix that words are about: the one drawn, or the first of several. */
+  /** The matrix that words are about: the one drawn, or of several that of the head in focus. */
   matrix() {
-    return this.state.view === "arcs" ? (this.series()[0] ?? null) : this.derived(this.names())
+    const { stack, focus, combine } = this.state
+    return this.derived(combine === "one" ? [`${stack}/${focus.layer}/${focus.head}`] : this.names())
   }
 
   /** The weight of a cell as shown; null where it is not here. */
@@ -150,4 +155,9 @@ export class Shown {
     }
     return { name: `${stack} ${merging} ${hiding} ${renormalising}`, make }
   }
+}
+
+/** Tokens as one text. A character that was cut into bytes, written "亦₁" "亦₂" "亦₃", stands there once. */
+function joined(tokens) {
+  return tokens.length > 1 ? tokens.join("").replace(/(.)₁(?:\1[₂-₄])+/gu, "$1") : tokens[0]
 }

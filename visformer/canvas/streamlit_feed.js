@@ -11,5 +11,8 @@ export default ({ data, parentElement }) => {
     const { header, numbers } = readFrame(data)
     send(parentElement, header.to, new Uint8Array(numbers))
   }
-  return () => send(parentElement, null, null)
+  return () => {
+    sent.delete(parentElement)
+    send(parentElement, null, null)
+  }
 }

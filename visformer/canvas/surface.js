@@ -1,8 +1,20 @@
 /** A canvas as a drawing surface: its size, an image of cells, a text that fits. */
 
+let forced = null // pixels behind each of the screen's, while a picture is painted for a file
+
+/** Paint with so many pixels behind each CSS pixel, whatever the screen has. */
+export function atScale(scale, paint) {
+  forced = scale
+  try {
+    paint()
+  } finally {
+    forced = null
+  }
+}
+
 /** Give a canvas its size in CSS pixels and the device's pixels behind them, so that it is sharp everywhere. */
 export function sizeCanvas(canvas, width, height) {
-  const ratio = window.devicePixelRatio || 1
+  const ratio = forced ?? (window.devicePixelRatio || 1)
   const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)]
   if (canvas.width !== w || canvas.height !== h) {
     canvas.width = w

@@ -1,13 +1,13 @@
 /** The tokens as running text: choose one, and each other is shaded by how much it is read, or reads. */
 
 import { cssColour, lightness, stepOf } from "./colours.js"
-import { part } from "./parts.js"
+import { focusQuietly, part } from "./parts.js"
 
 export class Tokens {
   /** @param {{hover: Function, lock: Function}} host told of {row, column}, one of them null until both are meant */
   constructor(parent, host) {
     this.host = host
-    this.element = part(parent, "div", "strips")
+    this.element = part(parent, "div", "strips", { tabindex: "0", role: "application" })
     this.ask = part(this.element, "div", "ask")
     this.lines = {}
     for (const side of ["row", "column"]) {
@@ -16,7 +16,10 @@ export class Tokens {
     }
     this.element.onpointermove = (event) => this.host.hover(this.under(event))
     this.element.onpointerleave = () => this.host.hover(null)
-    this.element.onclick = (event) => this.host.lock(this.under(event), event.shiftKey)
+    this.element.onclick = (event) => {
+      focusQuietly(this.element)
+      this.host.lock(this.under(event), event.shiftKey)
+    }
   }
 
   /** The token under the pointer; with one of the other side locked, the cell of both. */

@@ -115,7 +115,7 @@ export class Toolbar {
     const combined = ["one", "mean", "max"].map((name) => [name, text[`combine_${name}`]])
     this.combine.write(text.combine, combined)
     const orders = [["place", text.order_place], ["similarity", text.order_similarity, text.order_similarity_about]]
-    this.orders = [...orders, ...scores.map(({ name, label, about }) => [name, label, about])]
+    this.orders = [...orders, ...scores.map(({ name, label, about }) => [name, `${label} ${name === "entropy" ? "↑" : "↓"}`, about])]
     this.order.write(text.order, this.orders)
     this.ordersShown = null
     this.kind.write(text.limit, Object.keys(LIMITS).map((name) => [name, text[`limit_${name}`]]))

@@ -2,7 +2,7 @@
 
 import { decode } from "./codes.js"
 
-const DECODED = 96 // heads kept as numbers
+const DECODED = 16_000_000 // weights kept as numbers: of 16 heads for 1,024 tokens
 
 /** Codes by head; decoded when they are first asked for. */
 export class Weights {
@@ -31,8 +31,9 @@ export class Weights {
   of(name) {
     if (!this.decoded.has(name)) {
       if (!this.codes.has(name)) return null
-      if (this.decoded.size >= DECODED) this.decoded.delete(this.decoded.keys().next().value)
-      this.decoded.set(name, decode(this.codes.get(name)))
+      const codes = this.codes.get(name)
+      if (this.decoded.size * codes.length >= DECODED) this.decoded.delete(this.decoded.keys().next().value)
+      this.decoded.set(name, decode(codes))
     }
     return this.decoded.get(name)
   }

@@ -47,7 +47,8 @@ _TEXT = {
     "hover": N_("Point at a cell or a token to read its exact weight."),
     "click": N_("Click to see this head large, with Shift beside the others."),
     "locked": N_("locked, Escape frees it"),
-    "hint": N_("Each row sums to 1. Click to lock, Shift and click to add. Press ? for the keys."),
+    "sums": N_("Each row sums to 1."),
+    "hint": N_("Click to lock, Shift and click to add. Press ? for the keys and what the scores mean."),
     "legend": N_("Colour scale from weight 0 to weight 1, on a square-root scale."),
     "views": N_("How it is drawn"),
     "view_heatmap": N_("Heatmap"),
@@ -82,12 +83,14 @@ _TEXT = {
     "hiding_about": N_("Leave out tokens that stand for no text; the mass that goes with them is named."),
     "renormalising": N_("rows to 1 again"),
     "renormalising_about": N_("Divide each row by what is left of it."),
-    "hidden": N_("mass hidden: {mass}"),
+    "hidden": N_("mass hidden, mean of the rows: {mass}"),
     "hidden_row": N_("mass hidden in this row: {mass}"),
     "zoom_in": N_("Nearer (Ctrl and wheel, or double-click)"),
     "zoom_out": N_("Further"),
     "zoom_whole": N_("The whole matrix"),
-    "help": N_("Keys"),
+    "help": N_("Keys and scores"),
+    "keep": N_("PNG"),
+    "keep_about": N_("Keep this picture as a PNG file, at twice the size of the screen"),
 }
 
 _KEYS = (

@@ -46,6 +46,10 @@ FONTS = "'Source Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Hiragino Sans GB', '
 TEXT = {"light": "#1b2430", "dark": "#e6ebf2"}
 FAINT = {"light": "#5f6b7a", "dark": "#98a3b3"}
 BACKGROUND = {"light": "#ffffff", "dark": "#11161d"}
+SURFACE = {"light": "#f3f5f8", "dark": "#1b222c"}
+LINE = {"light": "#d9dee6", "dark": "#2e3845"}
+PRIMARY = {"light": "#1d63d1", "dark": "#6ea8f0"}
+"""With TEXT and BACKGROUND the colours of the app's theme, for pages that are no app's."""
 
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

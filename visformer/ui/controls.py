@@ -10,7 +10,7 @@ from streamlit.navigation.page import StreamlitPage
 from visformer import i18n
 from visformer.canvas.component import panels
 from visformer.errors import VisformerError
-from visformer.ui import state
+from visformer.ui import keep, state
 from visformer.ui.examples import EXAMPLES
 from visformer.ui.models import any_allowed, offered
 from visformer.ui.resources import PATTERNS, workbench, workbench_of
@@ -155,5 +155,6 @@ def draw(
     on_click: "Callable[[Click], None] | None" = None,
     share: float = 1.0,
 ) -> None:
-    """Panels in the visitor's language; see :func:`visformer.canvas.panels.pack_panels`."""
+    """Panels in the visitor's language, and a way to keep them; see :func:`visformer.canvas.panels.pack_panels`."""
     panels(shown, key=key, gettext=state.gettext(), lang=state.language(), share=share, on_click=on_click)
+    keep.panels(shown, key=key)

@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from visformer.canvas.component import attention_view, show_attention
-from visformer.ui import controls, state
+from visformer.ui import controls, keep, state
 from visformer.ui.models import MODEL
 
 
@@ -19,13 +19,13 @@ def explorer(look_for: str) -> None:
     _ = state.gettext()
     above, picture = st.container(), st.container(gap=None)  # what feeds the picture takes no room
 
-    def keep(value: Any) -> None:
+    def kept(value: Any) -> None:
         trace = controls.current_trace(of_chosen=True)
         if trace is not None:
             state.keep_selection(value, trace)
 
     with picture:
-        attention_view(key=state.CANVAS, on_select=keep)
+        attention_view(key=state.CANVAS, on_select=kept)
         # Nothing is sent between the Trace and its picture: Streamlit waits 5 ms after each sending.
         trace = controls.current_trace(of_chosen=True)
         start = state.start().start()
@@ -33,10 +33,13 @@ def explorer(look_for: str) -> None:
     if trace is None:
         return
     above.caption(look_for)
-    if state.model() != MODEL:
-        return  # the page behind the link looks inside our own
-    chosen = state.selection()
-    st.page_link(
-        "pages/understand/head.py",
-        label=_("Inside this head: layer {layer}, head {head}").format(layer=chosen.layer + 1, head=chosen.head + 1),
-    )
+    chosen = state.selection(trace)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if state.model() in (None, MODEL):  # the page behind the link looks inside our own
+            st.page_link(
+                "pages/understand/head.py",
+                label=_("Inside this head: layer {layer}, head {head}").format(
+                    layer=chosen.layer + 1, head=chosen.head + 1
+                ),
+            )
+        keep.attention(trace)

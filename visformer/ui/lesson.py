@@ -38,9 +38,9 @@ def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...] = (), p
         page: whose claims of course notes are set right below; empty: none.
     """
     _ = state.gettext()
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(gap="xsmall"):
         st.latex(rf"\small\begin{{aligned}} {coloured(tex, theme())} \end{{aligned}}", width="content")
-        with st.container(width="content", gap="xsmall"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             if code:
                 with st.popover(_("Our own lines"), type="tertiary"):
                     for file, name in code:
@@ -57,7 +57,7 @@ def claims(page: str) -> None:
     if not found:
         return
     printed, right = _("printed"), _("right")
-    with st.popover(_("What course notes print"), type="tertiary"):
+    with st.popover(_("Misprints"), type="tertiary", help=_("What course notes print, and what is right.")):
         for claim in found:
             st.markdown(f":gray[{printed}] {_small(_(claim.printed))}  \n:gray[{right}] {_small(_(claim.right))}")
             st.caption(_(claim.why))

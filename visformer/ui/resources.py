@@ -197,14 +197,16 @@ def _other_workbench(name: str) -> Workbench:
     return _bench_of(name)
 
 
-def workbench_of(name: str) -> Workbench:
-    """The workbench of a model that the visitor chose.
+def workbench_of(name: str | None) -> Workbench:
+    """The workbench of a model that the visitor chose; None: no choice was made.
 
     Raises:
         VisformerError: the operator does not offer it.
     """
+    if name is None or name == MODEL:
+        return workbench()
     require_allowed(name)
-    return workbench() if name == MODEL else _other_workbench(name)
+    return _other_workbench(name)
 
 
 def _bench_of(name: str) -> Workbench:

@@ -1,41 +1,70 @@
 """Every key of the session state, in one place, and the callbacks that change more than one."""
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from visformer import i18n
 from visformer.canvas.selection import Selection
 from visformer.ui.examples import EXAMPLES
-from visformer.ui.models import MODEL as DEFAULT_MODEL
 
 if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
 
 LANGUAGE = "lang"  # also the name in the address: ?lang=zh
 SOURCE = "source"
-TARGET = "target"
+TARGET = "target"  # in the address too
+TEXT = "text"  # the sentence, in the address
+LONGEST_LINK = 4000
+"""Characters of an address, without the server's own: a sentence that makes it longer is left out."""
+
 EXAMPLE = "example"
 MODEL = "model"
 CANVAS = "attention"
-_START = "start"  # what the address asked for when the session began
+_START = "start"  # what the explorer begins with on the page that is open
+_PAGE = "page"
+_LANGUAGE_IS_CHOSEN = "language_is_chosen"  # by the visitor or the link, not by the browser
 _SELECTION = "selection"
 _FOUND = "found"  # what the page found for the sentence in this run: the Trace, and why there is none
 
 
 def set_defaults() -> None:
-    """At the start of a session: a real sentence in the box, and the language of the address, else of the browser."""
+    """At the start of a session: what the address asks for, else a real sentence and the browser's language."""
     st.session_state.pop(_FOUND, None)
-    st.session_state.setdefault(SOURCE, EXAMPLES[0])
-    asked = st.query_params.get(LANGUAGE) or st.context.locale
-    st.session_state.setdefault(LANGUAGE, i18n.closest(asked))
-    if _START not in st.session_state:
-        st.session_state[_START] = Selection.from_link(st.query_params.to_dict())
+    if _START in st.session_state:
+        return
+    link = st.query_params.to_dict()
+    st.session_state[_START] = Selection.from_link(link)
+    st.session_state[SOURCE] = link.get(TEXT) or EXAMPLES[0]
+    st.session_state[TARGET] = link.get(TARGET, "")
+    st.session_state[LANGUAGE] = i18n.closest(link.get(LANGUAGE) or st.context.locale)
+    st.session_state[_LANGUAGE_IS_CHOSEN] = LANGUAGE in link
+
+
+def enter(page: str) -> None:
+    """A page that is opened begins with what was chosen last."""
+    if st.session_state.get(_PAGE) != page:
+        st.session_state[_PAGE] = page
+        st.session_state[_START] = st.session_state.get(_SELECTION, start())
+
+
+def keep_address() -> None:
+    """Everything that a link needs to bring back, in the address of every page."""
+    chosen: Selection = st.session_state.get(_SELECTION, start())
+    said = {LANGUAGE: language()} if st.session_state.get(_LANGUAGE_IS_CHOSEN) else {}
+    typed = {TEXT: source(), TARGET: target() or ""}
+    typed = {name: text for name, text in typed.items() if text and text != EXAMPLES[0]}
+    wanted = {**said, **typed, **chosen.link()}
+    if len(urlencode(wanted)) > LONGEST_LINK:  # browsers and proxies cut longer ones
+        wanted = {**said, **chosen.link()}
+    if wanted != st.query_params.to_dict():  # each change is sent
+        st.query_params.from_dict(wanted)
 
 
 def keep_language() -> None:
-    """A chosen language stays in the address: a widget bound to it would put its label there, not its code."""
-    st.query_params[LANGUAGE] = language()
+    """A chosen language stays in the address."""
+    st.session_state[_LANGUAGE_IS_CHOSEN] = True
 
 
 def language() -> str:
@@ -53,9 +82,10 @@ def source() -> str:
     return str(st.session_state.get(SOURCE) or "")
 
 
-def model() -> str:
-    """The model that the visitor chose among those that the operator offers."""
-    return str(st.session_state.get(MODEL) or DEFAULT_MODEL)
+def model() -> str | None:
+    """The model that the visitor chose among those that the operator offers; None: no choice was made."""
+    chosen: str | None = st.session_state.get(MODEL)
+    return chosen
 
 
 def target() -> str | None:
@@ -79,15 +109,17 @@ def take_example() -> None:
 
 
 def start() -> Selection:
-    """What the address asked for when the session began; it stays, so that the picture need not be sent again."""
+    """What the explorer begins with; it stays while its page is open, so that the picture need not be sent again."""
     first: Selection = st.session_state[_START]
     return first
 
 
-def selection() -> Selection:
-    """What is chosen in the explorer."""
-    chosen: Selection = st.session_state.get(_SELECTION, start())
-    return chosen
+def selection(trace: "Trace") -> Selection:
+    """What is chosen in the explorer: at first what the address asked for, as far as the Trace has it."""
+    if _SELECTION not in st.session_state:
+        keep_selection(start().start(), trace)
+    chosen: Selection = st.session_state[_SELECTION]
+    return chosen.within(trace)
 
 
 def keep_selection(value: Any, trace: "Trace") -> None:
@@ -95,17 +127,14 @@ def keep_selection(value: Any, trace: "Trace") -> None:
     chosen = Selection.from_browser(value)
     if chosen is None:
         return
-    st.session_state[_SELECTION] = chosen
-    link = chosen.link()
-    for name in set(Selection().start()) - set(link):
-        st.query_params.pop(name, None)
-    st.query_params.update(link)
+    st.session_state[_SELECTION] = chosen = chosen.within(trace)
+    keep_address()
     part, kind = chosen.stack.split(".")
-    n_layers, n_heads = trace.stack(part, kind).shape[:2]  # type: ignore[arg-type]
+    layers = trace.layers(part, kind)  # type: ignore[arg-type]
     side = "src" if part == "encoder" else "tgt"
     st.session_state["head_stack"] = chosen.stack
-    st.session_state[f"head_layer_{n_layers}"] = min(chosen.layer, n_layers - 1) + 1
-    st.session_state[f"head_head_{n_heads}"] = min(chosen.head, n_heads - 1) + 1
+    st.session_state[f"head_layer_{len(layers)}"] = chosen.layer + 1
+    st.session_state[f"head_head_{layers[0].value.shape[0]}"] = chosen.head + 1
     n_tokens = len(trace.tokens[side])
     if chosen.query is not None and chosen.query < n_tokens:
         st.session_state[f"head_query_{n_tokens}"] = chosen.query

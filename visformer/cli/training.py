@@ -1,31 +1,13 @@
-"""The command line: ``visformer --help``."""
+"""``visformer train`` and ``visformer evaluate``."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
-from visformer.errors import VisformerError
 
-
-class _Group(click.Group):
-    """Shows our own errors as one line, not as a stack trace."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except VisformerError as error:
-            raise click.ClickException(str(error)) from error
-
-
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
-def main() -> None:
-    """See what a Transformer does with a sentence."""
-
-
-@main.command()
+@click.command()
 @click.option("--pairs", "pairs_file", type=click.Path(path_type=Path), required=True, help="TSV: English, Chinese.")
 @click.option(
     "--valid", "valid_file", type=click.Path(path_type=Path), required=True, help="TSV; one half stops the training."
@@ -78,7 +60,8 @@ def train(
     """Train a translator between English and Chinese, both ways in one model.
 
     \b
-    visformer train --pairs train.tsv --valid valid.tsv --out runs/en-zh
+    Example:
+      visformer train --pairs train.tsv --valid valid.tsv --out runs/en-zh
     """
     import jieba
 
@@ -146,7 +129,7 @@ def train(
     click.echo(f"Written to {folder / 'checkpoint'}")
 
 
-@main.command()
+@click.command()
 @click.option("--model", "name", default="en-zh", show_default=True, help="A bundled model or a checkpoint folder.")
 @click.option("--pairs", "pairs_file", type=click.Path(path_type=Path), help="TSV: English, Chinese. Prints BLEU.")
 @click.option("--half/--all", default=False, help="Only the half of the pairs that never stopped a training.")
@@ -160,8 +143,9 @@ def evaluate(
     """Measure a translator, greedily decoded.
 
     \b
-    visformer evaluate --pairs test.tsv
-    visformer evaluate --names --alignment
+    Examples:
+      visformer evaluate --pairs test.tsv
+      visformer evaluate --names --alignment --json
     """
     import json
 

@@ -1,0 +1,102 @@
+"""A bare page that mounts the explorer on the bytes of a Trace: no server, and all that it asks for is here."""
+
+import base64
+
+from visformer.canvas.assets import script, stylesheet
+from visformer.canvas.payload import pack, pack_rest
+
+ORIGIN = "http://explorer.test/"
+PAGE = f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<style>:root {{ color-scheme: light dark }} body {{ margin: 12px }} {stylesheet()}</style>
+<div id="host"></div>
+<script type="module">
+import {{ mountAttention }} from "./attention.js"
+const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0))
+window.explorer = {{
+  mount(text) {{
+    this.view?.destroy()
+    Object.assign(this, {{ needed: [], selections: [] }})
+    const host = {{ onNeed: (names) => this.needed.push(names), onSelect: (chosen) => this.selections.push(chosen) }}
+    this.view = mountAttention(document.querySelector("#host"), bytes(text), host)
+  }},
+  update(text) {{
+    this.view.update(bytes(text))
+  }},
+  mountOften(text, times) {{
+    const all = bytes(text)
+    for (let i = 0; i < times; i++) mountAttention(document.querySelector("#host"), all).destroy()
+  }},
+}}
+</script>
+"""
+
+
+def text_of(message):
+    return base64.b64encode(message).decode()
+
+
+class Bare:
+    """A page of its own."""
+
+    def __init__(self, browser, *, width=1280, height=720, scheme="light", scale=1, touch=False):
+        self.complaints = []
+        self.context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme, device_scale_factor=scale, has_touch=touch
+        )
+        self.context.route("**/*", self._answer)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(40_000)
+        self.page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.goto(ORIGIN)
+        self.page.wait_for_function("window.explorer")
+
+    def _answer(self, route):
+        """Each file of the canvas as a module of its own."""
+        url = route.request.url
+        if url == ORIGIN:
+            route.fulfill(body=PAGE, content_type="text/html")
+        elif url.startswith(ORIGIN) and url.endswith(".js"):
+            route.fulfill(body=script(url.removeprefix(ORIGIN)), content_type="text/javascript")
+        else:
+            self.complaints.append(f"a request to elsewhere: {url}")
+            route.abort()
+
+    def run(self, file, body, given):
+        """What a function body makes of ``given``, with the file's exports in ``m``."""
+        return self.page.evaluate(f"async (given) => {{ const m = await import('{ORIGIN}{file}'); {body} }}", given)
+
+    def mount(self, trace, *, all_of_it=True, **options):
+        """The explorer on this Trace; with all that a host sends by itself, or its first message alone."""
+        self.trace = trace
+        self.page.evaluate("text => explorer.mount(text)", text_of(pack(trace, **options)))
+        if all_of_it:
+            self.bring(())
+        return self.page
+
+    def bring(self, wanted):
+        """The second message."""
+        rest = pack_rest(self.trace, wanted=wanted)
+        if rest is not None:
+            self.page.evaluate("text => explorer.update(text)", text_of(rest))
+
+    def answer(self):
+        """What the explorer asked for last, as a host would."""
+        self.bring(tuple(self.needed[-1]))
+
+    @property
+    def needed(self):
+        return self.page.evaluate("explorer.needed")
+
+    def selection(self):
+        """What the host was told last, once the explorer has settled."""
+        self.page.wait_for_function("explorer.selections.length")
+        self.page.wait_for_timeout(300)
+        return self.page.evaluate("explorer.selections.at(-1)")
+
+    def close(self):
+        self.context.close()

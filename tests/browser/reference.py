@@ -1,0 +1,93 @@
+"""What the explorer shows, worked out with NumPy in float64: the reference of derive.js."""
+
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Options:
+    """As in the browser: how heads are combined, and what is left out."""
+
+    how: str = "one"
+    merging: bool = False
+    hiding: bool = False
+    renormalising: bool = False
+    kind: str = "none"
+    value: float = 0.0
+
+    def as_json(self):
+        limit = {"kind": self.kind, "value": self.value}
+        names = ("how", "merging", "hiding", "renormalising")
+        return {**{name: getattr(self, name) for name in names}, "limit": limit}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """values (row, column) float64; kept of the same shape; hidden (row,); rows, columns: the tokens of each."""
+
+    values: np.ndarray
+    kept: np.ndarray
+    hidden: np.ndarray
+    rows: list[list[int]]
+    columns: list[list[int]]
+
+
+def groups(words, merging):
+    """Neighbours of one word together."""
+    if not merging:
+        return [[i] for i in range(len(words))]
+    return [[i for i, _ in group] for _, group in groupby(enumerate(words), key=lambda pair: pair[1])]
+
+
+def combined(heads, how):
+    heads = np.asarray(heads, dtype=float)
+    return {"one": heads[0], "mean": heads.mean(0), "max": heads.max(0)}[how]
+
+
+def merged(values, rows, columns):
+    """The sum over keys, the mean over queries."""
+    return np.array([[values[np.ix_(row, column)].sum(axis=1).mean() for column in columns] for row in rows])
+
+
+def kept_by_mass(row, share):
+    """The fewest cells that hold this share of the row, and those that weigh the same as the least of them."""
+    total = row.sum()
+    descending = np.sort(row)[::-1]
+    enough = np.flatnonzero(np.cumsum(descending) >= share * total * (1 - 1e-6))
+    least = descending[enough[0]] if enough.size else descending[-1]
+    return (row >= least) & (row > 0)
+
+
+def derived(heads, words, special, options):
+    """All steps in their order.
+
+    Args:
+        heads: (head, query, key).
+        words: (of the rows, of the columns), the word of each token.
+        special: likewise, which tokens are special.
+    """
+    rows, columns = groups(words[0], options.merging), groups(words[1], options.merging)
+    values = merged(combined(heads, options.how), rows, columns)
+    mass = values.sum(axis=1)
+    if options.hiding:
+        sides = [[all(flags[i] for i in g) for g in gs] for flags, gs in zip(special, (rows, columns), strict=True)]
+        stays = [[not gone for gone in side] if not all(side) else [True] * len(side) for side in sides]
+        values, mass = values[np.ix_(*stays)], mass[stays[0]]
+        rows, columns = (
+            [g for g, on in zip(gs, s, strict=True) if on] for gs, s in zip((rows, columns), stays, strict=True)
+        )
+        if options.renormalising:
+            left = values.sum(axis=1, keepdims=True)
+            mass = np.where(left[:, 0] > 0, mass / np.where(left[:, 0] > 0, left[:, 0], 1), mass)
+            values = np.divide(values, left, out=values.copy(), where=left > 0)
+    if options.kind == "none":
+        kept = np.ones(values.shape, dtype=bool)
+    elif options.kind == "weight":
+        kept = (values >= options.value) & (values > 0)
+    else:
+        kept = np.array([kept_by_mass(row, options.value) for row in values])
+    seen = (values * kept).sum(axis=1)
+    hidden = 1 - np.divide(seen, mass, out=np.ones_like(seen), where=mass > 0)
+    return Shown(values, kept, hidden, rows, columns)

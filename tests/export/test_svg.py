@@ -1,0 +1,140 @@
+"""Pictures without a browser: labels, colours and numbers of a panel, in SVG and in pixels that resvg makes of it."""
+
+import io
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.canvas.support import made_up_trace
+from visformer.errors import TraceError, VisformerError
+from visformer.export import attention_svg, panels_svg, to_png
+from visformer.export.marks import DRAWN_CELLS, ramp, steps_of, width_of
+from visformer.export.svg import spelled
+from visformer.figures.theme import SEQUENTIAL
+from visformer.panel import Labels, Panel, numbered, traced
+
+HOSTILE = ["</text><script>alert(1)</script>", '"&<', "我", "\u202eabc", "\ud83d", "\x07", "مرحبا"]
+
+
+def texts(svg):
+    """Every line of text in it, its parts joined."""
+    return ["".join(element.itertext()) for element in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def pixels(svg, scale=1.0):
+    return np.asarray(Image.open(io.BytesIO(to_png(svg, scale=scale))).convert("RGB")).astype(int)
+
+
+def matrix(values, **settings):
+    rows, columns = (numbered(n) for n in values.shape)
+    return Panel(name="x", title="x", values=values, rows=rows, columns=columns, **settings)
+
+
+def test_a_head_has_its_labels_and_numbers():
+    trace = made_up_trace()
+    found = texts(attention_svg(trace, stack="decoder.cross_attn", layer=1, head=2))
+    assert found[0] == "Cross · Layer 2 · Head 3"
+    assert [line for line in found if "→" in line] == ["<zh> → b0", "b0 → b1", "b1 → b2", "b2 → </s>"]
+    assert {"a01", "a12", "</s>5", "is read (key)", "reads (query)"} <= set(found)
+    pattern = trace["decoder.1.cross_attn.pattern"].value[2]
+    numbers = [spelled(float(weight), 2) for weight in pattern.ravel()]
+    at = found.index(numbers[0])
+    assert found[at : at + len(numbers)] == numbers
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_cells_have_the_colours_of_the_canvas(theme):
+    """Each cell's middle, as drawn by resvg, is the colour between the stops that the weight's square root names."""
+    values = np.array([[0.0, 0.01, 0.3], [0.5, 0.9, 1.0]])
+    picture = pixels(panels_svg(matrix(values, scale="weight", digits=0), theme=theme))
+    there = {tuple(colour) for colour in picture.reshape(-1, 3).tolist()}
+    stops = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in SEQUENTIAL[theme]]
+    for weight in values.ravel():
+        place = round(255 * weight**0.5) / 255 * 5
+        wanted = [np.interp(place, range(6), [stop[c] for stop in stops]) for c in range(3)]
+        assert any(np.abs(np.array(colour) - wanted).max() <= 1 for colour in there), weight
+
+
+def test_signed_values_meet_in_the_middle():
+    assert steps_of(np.array([-2.0, 0.0, 2.0, np.nan, 9.0]), "signed", 2.0).tolist() == [0, 128, 255, 128, 255]
+    assert ramp("signed", "light")[0] == (0x8A, 0x3B, 0x12)
+
+
+def test_many_cells_become_an_image_of_the_same_pixels():
+    values = np.random.default_rng(0).random((160, 160))
+    assert values.size > DRAWN_CELLS
+    svg = panels_svg(matrix(values, scale="weight"))
+    assert "<image" in svg
+    assert len(svg) < 80_000
+    there = {tuple(colour) for colour in pixels(svg).reshape(-1, 3).tolist()}
+    colours = ramp("weight", "light")
+    assert {colours[step] for step in np.unique(steps_of(values, "weight", 1.0))} <= there
+
+
+def test_text_stays_text():
+    trace = made_up_trace(tokens=HOSTILE)
+    svg = attention_svg(trace, layer=0, head=0)
+    assert "<script" not in svg
+    found = texts(svg)  # parses: what XML cannot hold is not in it
+    assert any(line.startswith("</text><script>") for line in found)
+    assert any(line.startswith("U+202Eabc") for line in found)
+    assert "我" in {line.rstrip("0123456789") for line in found}
+    svg.encode()
+
+
+def test_chinese_reaches_the_pixels():
+    """As many inked columns as characters are wide: a box for a missing one would be the same for all."""
+    drawn = []
+    for token in ("我", "去", "一"):
+        labels = Labels((token,))
+        panel = Panel(name="x", title="", values=np.zeros((1, 1)), rows=labels, columns=Labels(("",)))
+        drawn.append(to_png(panels_svg(panel), scale=2))
+    assert len(set(drawn)) == 3
+
+
+def test_all_heads_are_a_grid():
+    svg = attention_svg(made_up_trace(n_layers=2, n_heads=3), stack="encoder.self_attn", theme="dark")
+    assert texts(svg)[:6] == ["Encoder", "1", "2", "3", "1", "2"]
+    assert svg.count("crispEdges") == 2 * 3 + 1
+
+
+def test_panels_stand_beside_and_below_each_other():
+    one, two = matrix(np.ones((2, 3)), note="(2, 3)"), matrix(-np.ones((2, 3)), before="=")
+    side, column = panels_svg(one, two), panels_svg([one, two])
+    sizes = [[float(ET.fromstring(svg).get(name)) for name in ("width", "height")] for svg in (side, column)]
+    assert sizes[0][0] > sizes[1][0]
+    assert sizes[0][1] < sizes[1][1]
+    assert "=" in texts(side)
+    assert "(2, 3)" in texts(side)
+    many = ET.fromstring(panels_svg(*[one] * 30))
+    assert float(many.get("width")) < 1400, "they wrap"
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "words"),
+    [(0.0, 2, "0"), (0.456, 2, ".46"), (-0.456, 2, "-.46"), (12.345, 2, "12.3"), (3.0, 2, "3"), (2e6, 2, "2.00e+06")],
+)
+def test_numbers_have_room(value, digits, words):
+    assert spelled(value, digits) == words
+    assert spelled(float("nan"), digits) == ""
+
+
+def test_what_cannot_be_drawn_says_why():
+    trace = made_up_trace()
+    with pytest.raises(TraceError, match=r"encoder.self_attn has no head 7: there are 3, counted from 0"):
+        attention_svg(trace, layer=0, head=7)
+    with pytest.raises(TraceError, match="no attention named nonsense; there is encoder"):
+        attention_svg(trace, stack="nonsense")
+    svg = panels_svg(traced(trace, "encoder.0.self_attn.pattern", 0, title="x", scale="weight"))
+    for scale in (0, -1, 1000, float("nan")):
+        with pytest.raises(VisformerError, match="cannot be made"):
+            to_png(svg, scale=scale)
+
+
+def test_a_picture_at_three_times_the_size():
+    svg = panels_svg(matrix(np.eye(3)))
+    small, large = pixels(svg), pixels(svg, 3.0)
+    assert large.shape[:2] == tuple(3 * side for side in small.shape[:2])
+    assert width_of("我们", 10) == 20

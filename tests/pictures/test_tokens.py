@@ -1,0 +1,28 @@
+"""What each token is, and how letters were merged into it."""
+
+import visformer as vf
+from visformer.pictures import tokens
+
+
+def test_every_token_has_its_place_its_number_and_a_meaning():
+    model = vf.load("en-zh")
+    trace = model.trace("She was unbelievably 亦.", "她")
+    rows = tokens.rows(trace, "src")
+    assert [row.position for row in rows] == list(range(len(trace.tokens["src"])))
+    assert [row.id for row in rows[:-1]] == model.tokenizer.encode("She was unbelievably 亦.")
+    meanings = {row.token: row.meaning for row in rows}
+    assert meanings["She"] == "a word, a character or a mark"
+    assert meanings["ly"] == "part of a word"
+    assert meanings["亦₁"] == "one byte of a character that the vocabulary does not hold"
+    assert meanings["</s>"] == "the sentence ends here"
+    assert tokens.rows(trace, "tgt")[0].meaning == "begins a target in Chinese"
+
+
+def test_a_merge_names_the_pair_that_went_together():
+    steps = [(" ", "a", "b", "a", "b"), (" ", "ab", "a", "b"), (" ", "ab", "ab"), (" ab", "ab")]
+    assert tokens.merges(steps) == [
+        ("␣ · a · b · a · b", ""),
+        ("␣ · ab · a · b", "a + b"),
+        ("␣ · ab · ab", "a + b"),
+        (" ab · ab", "␣ + ab"),
+    ]

@@ -1,0 +1,56 @@
+"""The command line: ``visformer --help``. Exit codes: 0 done, 1 not possible (one line says why), 2 wrong usage."""
+
+from typing import Any
+
+import click
+
+from visformer import __version__
+from visformer.cli.keeping import export, trace
+from visformer.cli.running import bench, models, run
+from visformer.cli.training import evaluate, train
+from visformer.errors import VisformerError
+
+
+class _Group(click.Group):
+    """Shows what went wrong as one line, not as a stack trace."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except VisformerError as error:
+            raise click.ClickException(str(error)) from error
+        except ModuleNotFoundError as error:
+            needed = "pip install -r requirements.txt -r requirements-train.txt"
+            raise click.ClickException(f"The package {error.name} is not installed: {needed}") from error
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            raise click.ClickException(f"{where}{error.strerror or error}") from error
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def main() -> None:
+    """See what a Transformer does with a sentence.
+
+    \b
+    Examples:
+      visformer run
+      visformer trace "I went to Northeastern University."
+      visformer export "I went to Northeastern University." -o attention.html
+
+    \b
+    Exit codes:
+      0  done
+      1  it could not be done; one line says why
+      2  wrong usage
+
+    \b
+    Completion of commands and options with the Tab key:
+      bash: eval "$(_VISFORMER_COMPLETE=bash_source visformer)"
+      zsh:  eval "$(_VISFORMER_COMPLETE=zsh_source visformer)"
+      fish: _VISFORMER_COMPLETE=fish_source visformer | source
+    """
+
+
+for _command in (run, trace, export, train, evaluate, bench, models):
+    main.add_command(_command)

@@ -1,0 +1,194 @@
+"""The marks that an SVG picture is made of: coloured cells, lines, and text whose width is estimated without a font."""
+
+import base64
+import re
+import struct
+import unicodedata
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visformer.figures.theme import BACKGROUND, DIVERGING, SEQUENTIAL, Theme
+from visformer.panel import Scale
+
+DRAWN_CELLS = 20_000
+"""Cells up to which each is drawn by itself and stays sharp at any size; more become an image with a pixel for each."""
+
+GRID = 9
+"""Smaller cells have no lines between them."""
+
+_STEPS = 256
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # in XML 1.0, and in UTF-8
+_NARROW, _WIDE = frozenset("ijl.,:;'|!()[]{}tfrI` "), frozenset("mwMW@%—…")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of a picture: markup that fills the box from (0, 0) to (width, height), in CSS pixels.
+
+    ``left`` is where its cells begin, so that matrices under each other can be aligned.
+    """
+
+    width: float
+    height: float
+    markup: str
+    left: float = 0.0
+
+    def at(self, x: float, y: float) -> str:
+        """The markup with its corner there."""
+        return f'<g transform="translate({x:g} {y:g})">{self.markup}</g>'
+
+
+def text(
+    words: str,
+    x: float,
+    y: float,
+    *,
+    size: float,
+    fill: str,
+    anchor: str = "start",
+    strong: bool = False,
+) -> str:
+    """A line of text, its middle at y. What was typed stays text, whatever it holds."""
+    weight = ' font-weight="600"' if strong else ""
+    return (
+        f'<text x="{x:g}" y="{y + 0.35 * size:g}" font-size="{size:g}" fill="{fill}" text-anchor="{anchor}"{weight}>'
+        f"{literal(words)}</text>"
+    )
+
+
+def literal(words: str) -> str:
+    """Text as XML can hold it."""
+    return escape(_ILLEGAL.sub("\ufffd", words))
+
+
+def width_of(words: str, size: float) -> float:
+    """About how wide a text is, in CSS pixels: a Chinese character is a square, a Latin letter about half of one."""
+    return size * sum(map(_advance, words))
+
+
+def _advance(character: str) -> float:
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Cf", "Mn"):
+        return 0.0
+    if unicodedata.east_asian_width(character) in "WF":
+        return 1.0
+    if character in _NARROW:
+        return 0.33
+    return 0.88 if character in _WIDE else 0.66 if character.isupper() else 0.56
+
+
+def shorten(words: str, size: float, longest: float) -> str:
+    """Cut a text that is too wide, with an ellipsis."""
+    if width_of(words, size) <= longest:
+        return words
+    while words and width_of(f"{words}…", size) > longest:
+        words = words[:-1]
+    return f"{words}…"
+
+
+@cache
+def ramp(scale: Scale, theme: Theme) -> tuple[tuple[int, int, int], ...]:
+    """256 colours between the evenly spaced stops of a scale, as the canvas makes them."""
+    stops = (SEQUENTIAL if scale == "weight" else DIVERGING)[theme]
+    marks = np.array([[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops])
+    place = np.arange(_STEPS) / (_STEPS - 1) * (len(marks) - 1)
+    left = np.minimum(place.astype(int), len(marks) - 2)
+    share = (place - left)[:, None]
+    colours = np.floor(marks[left] + (marks[left + 1] - marks[left]) * share + 0.5).astype(int)
+    return tuple((red, green, blue) for red, green, blue in colours.tolist())
+
+
+def steps_of(values: NDArray[Any], scale: Scale, end: float) -> NDArray[np.uint8]:
+    """Each value's place on its ramp; no number is as 0."""
+    numbers = np.nan_to_num(np.asarray(values, dtype=np.float64))
+    if scale == "weight":
+        places = (_STEPS - 1) * np.sqrt(np.clip(numbers, 0.0, 1.0))
+    else:
+        places = (_STEPS - 1) / 2 * (1 + np.clip(numbers / end, -1.0, 1.0))
+    return np.floor(places + 0.5).astype(np.uint8)
+
+
+def hexadecimal(colour: tuple[int, int, int]) -> str:
+    """``#rrggbb``."""
+    return "#{:02x}{:02x}{:02x}".format(*colour)
+
+
+def ink_on(colour: tuple[int, int, int]) -> str:
+    """Text that can be read on a colour (lightness as in Rec. 601)."""
+    red, green, blue = colour
+    return "#1b2430" if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else "#f5f8fc"
+
+
+def cells(steps: NDArray[np.uint8], colours: tuple[tuple[int, int, int], ...], size: tuple[float, float]) -> str:
+    """A matrix of coloured cells, from (0, 0).
+
+    Args:
+        steps: (row, column), places on the ramp.
+        colours: the ramp.
+        size: of a cell, (width, height).
+    """
+    if steps.size > DRAWN_CELLS:
+        return _image(steps, colours, size)
+    width, height = size
+    runs: dict[int, list[str]] = {}
+    for row, line in enumerate(steps):
+        for first, last, step in _runs(line):
+            box = (
+                f"M{first * width:g} {row * height:g}h{(last - first) * width:g}v{height:g}h{(first - last) * width:g}z"
+            )
+            runs.setdefault(step, []).append(box)
+    paths = "".join(f'<path fill="{hexadecimal(colours[step])}" d="{"".join(d)}"/>' for step, d in sorted(runs.items()))
+    return f'<g shape-rendering="crispEdges">{paths}</g>'
+
+
+def _runs(line: NDArray[np.uint8]) -> Iterator[tuple[int, int, int]]:
+    """Neighbours of one colour: where they begin, where they end, and which it is."""
+    edges = [0, *(np.flatnonzero(np.diff(line)) + 1).tolist(), len(line)]
+    for first, last in pairwise(edges):
+        yield first, last, int(line[first])
+
+
+def _image(steps: NDArray[np.uint8], colours: tuple[tuple[int, int, int], ...], size: tuple[float, float]) -> str:
+    n_rows, n_columns = steps.shape
+    data = base64.b64encode(_png(steps, colours)).decode()
+    return (
+        f'<image width="{n_columns * size[0]:g}" height="{n_rows * size[1]:g}" preserveAspectRatio="none" '
+        f'style="image-rendering: pixelated" image-rendering="optimizeSpeed" href="data:image/png;base64,{data}"/>'
+    )
+
+
+def _png(steps: NDArray[np.uint8], colours: tuple[tuple[int, int, int], ...]) -> bytes:
+    """A PNG file with a palette, one pixel for each step."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    n_rows, n_columns = steps.shape
+    lines = np.zeros((n_rows, n_columns + 1), dtype=np.uint8)  # each line begins with its filter: none
+    lines[:, 1:] = steps
+    return b"".join(
+        (
+            b"\x89PNG\r\n\x1a\n",
+            chunk(b"IHDR", struct.pack(">IIBBBBB", n_columns, n_rows, 8, 3, 0, 0, 0)),
+            chunk(b"PLTE", bytes(value for colour in colours for value in colour)),
+            chunk(b"IDAT", zlib.compress(lines.tobytes(), 9)),
+            chunk(b"IEND", b""),
+        )
+    )
+
+
+def grid(shape: tuple[int, ...], size: tuple[float, float], theme: Theme) -> str:
+    """Lines between cells that are large enough for them."""
+    (n_rows, n_columns), (width, height) = shape, size
+    if min(size) < GRID:
+        return ""
+    upright = "".join(f"M{i * width:g} 0v{n_rows * height:g}" for i in range(1, n_columns))
+    level = "".join(f"M0 {i * height:g}h{n_columns * width:g}" for i in range(1, n_rows))
+    return f'<path d="{upright}{level}" stroke="{BACKGROUND[theme]}" fill="none"/>'

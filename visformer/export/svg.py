@@ -1,0 +1,310 @@
+"""Panels, and all heads of a stack, as SVG: the labels, colours and numbers of the pages, without a browser."""
+
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from visformer.errors import Message
+from visformer.export.marks import (
+    Block,
+    cells,
+    grid,
+    ink_on,
+    literal,
+    ramp,
+    shorten,
+    steps_of,
+    text,
+    width_of,
+)
+from visformer.figures.theme import BACKGROUND, FAINT, FONTS, PRIMARY, SYMBOLS, TEXT, Theme, visible
+from visformer.panel import Labels, Panel
+from visformer.trace import TracedTensor
+
+LONGEST_LABEL = 150
+WIDEST = 1280
+"""Panels stand beside each other up to here, in CSS pixels."""
+
+MARGIN, GAP = 16, 22
+_LABEL, _PLACE, _TITLE, _NUMBER = 13, 10, 12, 11
+"""Sizes of text."""
+
+_FEW, _SOME = 16, 72
+_LEGEND = 110
+_TICKS = (0.0, 0.05, 0.25, 0.5, 1.0)
+
+Gettext = Callable[[str], str]
+
+
+def panels_svg(*shown: Panel | Sequence[Panel], theme: Theme = "light", gettext: Gettext = str) -> str:
+    """Panels beside each other, in lines; those in a list of their own one under the other.
+
+    Args:
+        shown: at least one.
+        theme: "light" or "dark".
+        gettext: translates titles, notes and axes that are message ids.
+    """
+    columns = [[panel] if isinstance(panel, Panel) else panel for panel in shown]
+    blocks = [_below([_panel(panel, theme, gettext) for panel in column]) for column in columns]
+    title = ", ".join(_said(panel.title, gettext) for column in columns for panel in column)
+    return _document(_below([_beside(line) for line in _lines(blocks)]), theme, title)
+
+
+def heads_svg(stack: TracedTensor, *, title: str = "", theme: Theme = "light", gettext: Gettext = str) -> str:
+    """Every head of a stack: a row for each layer, a column for each head.
+
+    Args:
+        stack: :meth:`visformer.trace.Trace.stack`, (layer, head, query, key).
+        title: above it; translated where it is a message id.
+        theme: "light" or "dark".
+        gettext: see ``title``.
+    """
+    n_layers, n_heads, n_queries, n_keys = stack.shape
+    size, step, left, top = 84.0, 90.0, 26.0, 46.0
+    colours = ramp("weight", theme)
+    parts = [text(_said(title, gettext), 0, 8, size=14, fill=TEXT[theme], strong=True)]
+    parts += [
+        text(str(i + 1), left + i * step + size / 2, 34, size=12, fill=FAINT[theme], anchor="middle")
+        for i in range(n_heads)
+    ]
+    for layer in range(n_layers):
+        parts.append(
+            text(str(layer + 1), 8, top + layer * step + size / 2, size=12, fill=FAINT[theme], anchor="middle")
+        )
+        for head in range(n_heads):
+            steps = steps_of(stack.value[layer, head], "weight", 1.0)
+            block = Block(size, size, cells(steps, colours, (size / n_keys, size / n_queries)))
+            parts.append(block.at(left + head * step, top + layer * step))
+    legend = _weight_legend(theme)
+    parts.append(legend.at(left, top + n_layers * step + 8))
+    width = max(left + n_heads * step, width_of(_said(title, gettext), 14) * 1.1, left + legend.width)
+    return _document(
+        Block(width, top + n_layers * step + 8 + legend.height, "".join(parts)), theme, _said(title, gettext)
+    )
+
+
+def _said(words: str, gettext: Gettext) -> str:
+    return gettext(words) if isinstance(words, Message) else words
+
+
+# Arranging
+
+
+def _lines(blocks: list[Block]) -> Iterator[list[Block]]:
+    line: list[Block] = []
+    for block in blocks:
+        if line and sum(one.width + GAP for one in line) + block.width > WIDEST:
+            yield line
+            line = []
+        line.append(block)
+    yield line
+
+
+def _beside(blocks: list[Block]) -> Block:
+    x, parts = 0.0, []
+    for block in blocks:
+        parts.append(block.at(x, 0))
+        x += block.width + GAP
+    return Block(x - GAP, max(block.height for block in blocks), "".join(parts))
+
+
+def _below(blocks: list[Block]) -> Block:
+    """Their cells begin at one line: labels that are written once stand for all of them."""
+    left = max(block.left for block in blocks)
+    y, parts = 0.0, []
+    for block in blocks:
+        parts.append(block.at(left - block.left, y))
+        y += block.height + GAP
+    return Block(max(left - block.left + block.width for block in blocks), y - GAP, "".join(parts))
+
+
+def _document(block: Block, theme: Theme, title: str) -> str:
+    width, height = round(block.width + 2 * MARGIN), round(block.height + 2 * MARGIN)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'font-family="{literal(FONTS)}" role="img"><title>{literal(title)}</title>'
+        f'<rect width="{width}" height="{height}" fill="{BACKGROUND[theme]}"/>{block.at(MARGIN, MARGIN)}</svg>\n'
+    )
+
+
+# One panel
+
+
+def _panel(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
+    """Title, matrix and note, with the operator before it."""
+    colour = SYMBOLS.get(panel.symbol or panel.name, TEXT)[theme]
+    title, note = _said(panel.title, gettext), _said(panel.note, gettext)
+    matrix = _matrix(panel, theme, gettext)
+    parts = [text(title, 0, 8, size=14, fill=colour, strong=True), matrix.at(0, 24)]
+    height = 24 + matrix.height + 8
+    legend = _weight_legend(theme) if panel.scale == "weight" else _signed_legend(panel.end, theme)
+    parts.append(legend.at(0, height))
+    height += legend.height
+    if note:
+        parts.append(text(note, 0, height + 12, size=_TITLE, fill=FAINT[theme]))
+        height += 20
+    words = max(width_of(title, 14) * 1.1, width_of(note, _TITLE))
+    whole = Block(max(matrix.width, words, legend.width), height, "".join(parts), matrix.left)
+    if not panel.before:
+        return whole
+    operator = text(panel.before, 8, 24 + matrix.height / 2, size=20, fill=FAINT[theme], anchor="middle")
+    return Block(whole.width + 28, whole.height, operator + whole.at(28, 0), whole.left + 28)
+
+
+def _matrix(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
+    size = _cell_size(panel)
+    (width, height), (n_rows, n_columns) = size, panel.values.shape
+    rows, columns = _texts(panel.rows), _texts(panel.columns)
+    titles = [_said(side.title, gettext) for side in (panel.rows, panel.columns)]
+    beside = max(map(_label_width, rows), default=0.0) if panel.rows.written else 0.0
+    left = max(beside, width_of(titles[0], _TITLE) if panel.rows.written else 0.0) + 10
+    above = max(map(_label_width, columns), default=0.0) if panel.columns.written else 0.0
+    flat = panel.columns.numeric or above + 8 <= width
+    top = (15 if flat else 0.71 * above + 10) + 24 if panel.columns.written else 2
+    right = 8 if flat or not columns else max(8, 0.71 * _label_width(columns[-1]) - width / 2)
+    steps = steps_of(panel.values, panel.scale, panel.end)
+    colours = ramp(panel.scale, theme)
+    inside = cells(steps, colours, size) + grid(panel.values.shape, size, theme) + _outlines(panel, size, theme)
+    if width >= 30 and height >= 16:
+        inside += _numbers(panel, steps, colours, size)
+    parts = [Block(0, 0, inside).at(left, top)]
+    if panel.columns.written:
+        parts.append(text(titles[1], left, 7, size=_TITLE, fill=FAINT[theme]))
+        every = _stride(width, panel.columns.numeric, 30 if panel.columns.numeric else 15)
+        parts += [
+            _column_label(columns[i], left + (i + 0.5) * width, top - 10, flat, theme)
+            for i in range(0, n_columns, every)
+        ]
+    if panel.rows.written:
+        parts.append(text(titles[0], left - 8, top - 10, size=_TITLE, fill=FAINT[theme], anchor="end"))
+        every = _stride(height, panel.rows.numeric, 15)
+        parts += [_row_label(rows[i], left - 8, top + (i + 0.5) * height, theme) for i in range(0, n_rows, every)]
+    return Block(left + n_columns * width + right, top + n_rows * height, "".join(parts), left)
+
+
+def _cell_size(panel: Panel) -> tuple[float, float]:
+    """Room for a number where there are few cells, for a label where there are some."""
+    n_rows, n_columns = panel.values.shape
+    width = (
+        (58.0 if panel.digits > 2 else 42.0)
+        if n_columns <= _FEW
+        else 18.0
+        if n_columns <= _SOME
+        else max(2.0, 960 / n_columns)
+    )
+    height = 30.0 if n_rows <= _FEW else 18.0 if n_rows <= _SOME else max(2.0, 960 / n_rows)
+    if panel.scale == "weight" and n_rows > 1:  # attention: near to squares
+        width, height = min(width, 1.5 * height), min(height, 1.5 * width)
+    return width, height
+
+
+_Label = tuple[str, str, bool]
+"""Text, place, and whether it stands for no text."""
+
+
+def _texts(labels: Labels) -> list[_Label]:
+    found = []
+    for i, token in enumerate(labels.texts):
+        after = labels.after[i] if labels.after else ""
+        words = f"{visible(token)} → {visible(after)}" if after else visible(token) if token else ""
+        special = bool(labels.special[i]) if labels.special else False
+        found.append((shorten(words, _LABEL, LONGEST_LABEL), str(i + 1) if labels.places else "", special))
+    return found
+
+
+def _label_width(label: _Label) -> float:
+    words, place, _ = label
+    return width_of(words, _LABEL) + (5 + width_of(place, _PLACE) if place else 0)
+
+
+def _row_label(label: _Label, x: float, y: float, theme: Theme) -> str:
+    words, place, special = label
+    room = 5 + width_of(place, _PLACE) if place else 0
+    token = text(words, x - room, y, size=_LABEL, fill=(FAINT if special else TEXT)[theme], anchor="end")
+    return token + (text(place, x, y + 1, size=_PLACE, fill=FAINT[theme], anchor="end") if place else "")
+
+
+def _column_label(label: _Label, x: float, y: float, flat: bool, theme: Theme) -> str:
+    words, place, special = label
+    fill = (FAINT if special else TEXT)[theme]
+    number = f'<tspan dx="5" font-size="{_PLACE}" fill="{FAINT[theme]}">{_ends(words)}{place}</tspan>' if place else ""
+    anchor, turned = ("middle", "") if flat else ("start", f' transform="rotate(-45 {x:g} {y:g})"')
+    return (
+        f'<text x="{x:g}" y="{y + 3:g}" font-size="{_LABEL}" fill="{fill}" text-anchor="{anchor}"{turned}>'
+        f"{literal(words)}{number}</text>"
+    )
+
+
+def _ends(words: str) -> str:
+    """A mark that keeps a number behind text that runs from right to left."""
+    return "\u200e" if any(unicodedata.bidirectional(character) in ("R", "AL") for character in words) else ""
+
+
+def _stride(cell: float, numeric: bool, room: float) -> int:
+    """Every how many-th label is written; numbers go in steps that people count in."""
+    least = max(1, int(np.ceil(room / cell)))
+    return next((step for step in (1, 2, 4, 8, 16, 32, 64, 128, 256) if step >= least), 512) if numeric else least
+
+
+def _numbers(
+    panel: Panel, steps: np.ndarray, colours: tuple[tuple[int, int, int], ...], size: tuple[float, float]
+) -> str:
+    parts = []
+    for (row, column), value in np.ndenumerate(np.asarray(panel.values, dtype=np.float64)):
+        words = spelled(float(value), panel.digits)
+        x, y = (column + 0.5) * size[0], (row + 0.5) * size[1]
+        parts.append(text(words, x, y, size=_NUMBER, fill=ink_on(colours[steps[row, column]]), anchor="middle"))
+    return "".join(parts)
+
+
+def spelled(value: float, digits: int) -> str:
+    """A number as a cell has room for it: fewer digits behind the point, the more stand before it."""
+    if np.isnan(value):
+        return ""
+    if abs(value) >= 1e6:
+        return f"{value:.2e}"
+    if value == int(value):
+        return str(int(value))
+    before = max(0, int(np.floor(np.log10(max(abs(value), 1.0)))))
+    words = f"{value:.{max(0, digits - before)}f}"
+    return words.replace("0.", ".", 1) if words.lstrip("-").startswith("0.") else words
+
+
+def _outlines(panel: Panel, size: tuple[float, float], theme: Theme) -> str:
+    """Cells to point out."""
+    if panel.outlined is None:
+        return ""
+    width, height = size
+    return "".join(
+        f'<rect x="{column * width + 1.5:g}" y="{row * height + 1.5:g}" width="{width - 3:g}" height="{height - 3:g}" '
+        f'fill="none" stroke="{PRIMARY[theme]}" stroke-width="2"/>'
+        for row, column in np.argwhere(panel.outlined).tolist()
+    )
+
+
+# Scales
+
+
+def _weight_legend(theme: Theme) -> Block:
+    """From weight 0 to weight 1, with ticks where the square root puts them."""
+    marks = [(f"{tick:g}", tick**0.5) for tick in _TICKS]
+    return _legend(ramp("weight", theme), 200, marks, theme)
+
+
+def _signed_legend(end: float, theme: Theme) -> Block:
+    marks = [(f"−{end:.3g}", 0.0), ("0", 0.5), (f"{end:.3g}", 1.0)]
+    return _legend(ramp("signed", theme), _LEGEND, marks, theme)
+
+
+def _legend(
+    colours: tuple[tuple[int, int, int], ...], width: float, marks: list[tuple[str, float]], theme: Theme
+) -> Block:
+    steps = np.linspace(0, len(colours) - 1, 64).round().astype(np.uint8)[None]
+    bar = Block(0, 0, cells(steps, colours, (width / 64, 7))).at(14, 0)
+    ticks = "".join(
+        f'<path d="M{14 + place * width:g} 7v3" stroke="{FAINT[theme]}"/>'
+        + text(words, 14 + place * width, 16, size=10, fill=FAINT[theme], anchor="middle")
+        for words, place in marks
+    )
+    return Block(width + 28, 22, bar + ticks)

@@ -1,0 +1,158 @@
+"""The numbers of a Trace as text: CSV for spreadsheets, JSON for programs."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visformer.errors import N_, BudgetError, Message, TraceError
+from visformer.names import Axis
+from visformer.panel import Panel
+from visformer.trace import Trace, TracedTensor
+
+MAX_NUMBERS = 2_000_000
+"""Written as text at most: 166 tokens with the bundled model, 100 MB of CSV. More belong into safetensors."""
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def to_csv(trace: Trace, *names: str) -> str:
+    """One line for each number: its tensor, its place on each axis (from 0), the tokens there, and the number itself.
+
+    A float32 is written with as many digits as it takes to read the same float32 again.
+
+    Args:
+        trace: what to write.
+        names: of tensors with the same axes; none: all attention patterns.
+
+    Returns:
+        Text with a byte order mark, by which spreadsheets know that it is UTF-8. A token that a spreadsheet would take
+        for a formula begins with an apostrophe, as spreadsheets themselves write it.
+
+    Raises:
+        MissingTensor: it was not recorded.
+        TraceError: no patterns were recorded, or tensors of unlike axes.
+        BudgetError: more than MAX_NUMBERS numbers.
+    """
+    tensors = [trace[name] for name in names] or _patterns(trace)
+    axes = [axis.name for axis in tensors[0].axes]
+    for tensor in tensors:
+        if [axis.name for axis in tensor.axes] != axes:
+            raise TraceError(
+                N_("{name} has other axes than {first}: one table has one kind of rows."),
+                name=tensor.name,
+                first=tensors[0].name,
+            )
+    _check_size(tensors)
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\r\n")
+    labelled = [[axis, f"{axis}_token"] if tensors[0].axes[i].side else [axis] for i, axis in enumerate(axes)]
+    table.writerow(["tensor", *(name for pair in labelled for name in pair), "value"])
+    for tensor in tensors:
+        table.writerows(_rows(trace, tensor))
+    return "\ufeff" + out.getvalue()
+
+
+def panels_csv(*panels: Panel, gettext: Callable[[str], str] = str) -> str:
+    """Panels as they are drawn, one under the other: the labels along both sides, and every number.
+
+    Args:
+        panels: at least one.
+        gettext: translates titles that are message ids.
+    """
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\r\n")
+    for panel in panels:
+        title = gettext(panel.title) if isinstance(panel.title, Message) else panel.title
+        table.writerow([harmless(title), *map(harmless, panel.columns.texts)])
+        for label, values in zip(panel.rows.texts, panel.values, strict=True):
+            table.writerow([harmless(label), *_digits(values)])
+        table.writerow([])
+    return "\ufeff" + out.getvalue()
+
+
+def to_json(trace: Trace, *names: str) -> str:
+    """Tokens, labels, and every number with the names of its axes.
+
+    Args:
+        trace: what to write.
+        names: of tensors; none: everything that was recorded, the weights used among it.
+
+    Raises:
+        MissingTensor: it was not recorded.
+        BudgetError: more than MAX_NUMBERS numbers.
+    """
+    tensors = [trace[name] for name in names] or list(trace.tensors.values())
+    params = [] if names else list(trace.params.values())
+    _check_size([*tensors, *params])
+    whole: dict[str, Any] = {
+        "tokens": dict(trace.tokens),
+        "special": dict(trace.special),
+        "words": dict(trace.words),
+        "meta": dict(trace.meta),
+        "tensors": {tensor.name: _described(tensor) for tensor in tensors},
+    }
+    if params:
+        whole["params"] = {param.name: _described(param) for param in params}
+    return json.dumps(whole, ensure_ascii=False)
+
+
+def fits(trace: Trace) -> bool:
+    """Whether the trace can be written as text."""
+    return sum(tensor.value.size for tensor in (*trace.tensors.values(), *trace.params.values())) <= MAX_NUMBERS
+
+
+def _patterns(trace: Trace) -> list[TracedTensor]:
+    found = [tensor for name, tensor in trace.tensors.items() if name.endswith(".pattern")]
+    if not found:
+        raise TraceError(N_("This trace holds no attention patterns; record them with record=('*.pattern',)."))
+    return found
+
+
+def _check_size(tensors: list[TracedTensor]) -> None:
+    count = sum(tensor.value.size for tensor in tensors)
+    if count > MAX_NUMBERS:
+        raise BudgetError(
+            N_("{count:,} numbers are too many for text; at most {limit:,} are written. Take safetensors."),
+            count=count,
+            limit=MAX_NUMBERS,
+        )
+
+
+def _rows(trace: Trace, tensor: TracedTensor) -> Iterator[list[Any]]:
+    marks = [_marks(trace, axis, size) for axis, size in zip(tensor.axes, tensor.shape, strict=True)]
+    for place, value in zip(np.ndindex(*tensor.shape), _digits(tensor.value), strict=True):
+        yield [tensor.name, *(mark for axis, i in enumerate(place) for mark in marks[axis][i]), value]
+
+
+def _marks(trace: Trace, axis: Axis, size: int) -> list[tuple[Any, ...]]:
+    """What a line says of each place on an axis."""
+    if axis.side is None:
+        return [(i,) for i in range(size)]
+    return [(i, harmless(token)) for i, token in enumerate(trace.tokens[axis.side])]
+
+
+def harmless(text: str) -> str:
+    """Text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _digits(values: NDArray[Any]) -> list[str]:
+    if values.dtype == np.bool_:
+        return values.ravel().astype(int).astype(str).tolist()
+    return [str(value) for value in values.ravel()]
+
+
+def _described(tensor: TracedTensor) -> dict[str, Any]:
+    values = tensor.value
+    # A float32 as the shortest decimal that is it, not as the float64 next to it
+    numbers = values if values.dtype == np.bool_ else np.array(_digits(values), dtype=object).astype(np.float64)
+    return {
+        "axes": [axis.name for axis in tensor.axes],
+        "shape": list(tensor.shape),
+        "values": numbers.reshape(tensor.shape).tolist(),
+    }
