@@ -183,7 +183,7 @@ def test_what_notes_print_stands_beside_what_is_right(new_app, page, lang):
     gettext = i18n.translations(lang).gettext
     found = claims_of(page.split("/")[1])
     assert found
-    claims = app.get("popover")[-1]
+    (claims,) = (popover for popover in app.get("popover") if len(popover.markdown))
     shown = [markdown.value for markdown in claims.markdown]
     assert len(shown) == len(found)
     assert [caption.value for caption in claims.caption] == [gettext(claim.why) for claim in found]
