@@ -135,7 +135,7 @@ def test_an_executed_notebook_shows_its_trace(visit, tmp_path):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
     NotebookClient(notebook, timeout=60).execute()
     data = notebook.cells[0].outputs[0].data
-    assert data["text/plain"].startswith("Trace(tokens=")
+    assert data["text/plain"].startswith("Trace(src: I went to Northeastern University . </s>; tgt: <zh> 我")
     (tmp_path / "n.html").write_text(f'<meta charset="utf-8">{data["text/html"]}', encoding="utf-8")
     page = visit(tmp_path / "n.html")
     frame = page.frame_locator("iframe")
