@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import visformer as vf
-from tests.browser.support import point_of_cell, shown
+from tests.browser.support import point_of_cell, shown, wait_for_panels
 from tests.canvas.support import made_up_trace
 from visformer.figures.theme import BACKGROUND
 from visformer.i18n import translations
@@ -162,6 +162,26 @@ def test_the_app_gives_what_it_shows(open_app, tmp_path):
     picture, name = png_of(page, page)
     assert name == "decoder.cross_attn-layer3-head6-heatmap.png"
     assert picture.width > 600
+
+
+def test_panels_as_a_picture_and_as_numbers(open_app):
+    page = open_app()
+    page.get_by_role("link", name="Masks", exact=True).click()
+    wait_for_panels(page)
+    picture, name = png_of(page, page)
+    assert name == "padding.png"
+    boxes = [canvas.bounding_box() for canvas in page.locator("canvas.vf-matrix").all()]
+    width = max(box["x"] + box["width"] for box in boxes) - min(box["x"] for box in boxes)
+    assert 2 * width <= picture.width < 2 * width + 200
+    page.get_by_role("button", name="Export").click()
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="SVG", exact=True).click()
+    svg = Path(waiting.value.path()).read_text(encoding="utf-8")
+    for title in page.locator(".vf-name").all_inner_texts():
+        assert f">{title}</text>" in svg
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="CSV", exact=True).click()
+    assert "causal mask" in Path(waiting.value.path()).read_text(encoding="utf-8-sig")
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
