@@ -56,7 +56,7 @@ def chosen():
 
 def silence():
     with bar:
-        stack = pick.stack(key="head_silence_stack")
+        stack = pick.stack(key="head_stack")
     left, right = st.columns([42, 58], gap="medium")
     with left:
         scale = st.slider(_("Factor"), 0.0, 2.0, 0.0, 0.25, key="head_factor", help=_("0 silences, 1 changes nothing."))

@@ -157,6 +157,15 @@ class Workbench:
             self._traces.put(key, found)
         return found
 
+    def translated(self, source: str, edits: "Sequence[Edit]") -> str:
+        """The model's translation under edits. An edit of a place that it does not reach does not apply to it.
+
+        Raises:
+            VisformerError: text that cannot be shown, or no model.
+        """
+        limits.check_text(source)
+        return str(self.loaded(source).translate(source, edits=tuple(edits)).text)
+
     def loaded(self, *texts: str | None) -> Any:
         """The model, once it is loaded; texts that it is to run are held against the limits first.
 
