@@ -52,6 +52,16 @@ def test_a_learned_table_ends_where_the_sinusoid_goes_on():
     assert np.isfinite(positions.encoding(10, 4).values).all()
 
 
+@pytest.mark.parametrize("make", [positions.encoding, positions.similarity])
+def test_the_first_positions_carry_the_tokens_that_stand_there(make):
+    """pos counts from 0, as in the paper's formula."""
+    panel = make(4, 6, tokens=("I", "went"))
+    assert panel.rows.texts == ("0: I", "1: went", "2", "3")
+    assert np.array_equal(panel.values, make(4, 6).values)
+    assert make(1, 6, tokens=("I", "went")).rows.texts == ("0: I",)
+    assert math.isclose(positions.encoding(4, 6, tokens=("I", "went")).values[1, 0], math.sin(1))
+
+
 @pytest.mark.parametrize("side", ["src", "tgt"])
 def test_the_sum_is_what_the_first_layer_receives(trace, side):
     embed, position, total = embedding.sums(trace, side)
@@ -62,13 +72,18 @@ def test_the_sum_is_what_the_first_layer_receives(trace, side):
     assert all(panel.rows.texts == trace.tokens[side] for panel in (embed, position, total))
 
 
+ANGLE, BARE_ANGLE = "∠ embedding · √d, sum (°)", "∠ embedding, embedding + PE (°)"
+
+
 def test_the_table_gives_norms_and_angles(trace):
     table = embedding.table(trace, "src")
     row = trace["src.embed"].value[2], trace["src.input"].value[2]
     assert table["|embedding · √d|"][2] == pytest.approx(np.linalg.norm(row[0]), rel=1e-5)
     cosine = row[0] @ row[1] / np.linalg.norm(row[0]) / np.linalg.norm(row[1])
-    assert table["angle °"][2] == pytest.approx(math.degrees(math.acos(cosine)), rel=1e-4)
-    assert (table["angle °"] < table["angle without √d °"]).all(), "that is what the factor is for"
+    assert table["pos"].tolist() == list(range(len(table)))
+    assert (table["place"] == table["pos"] + 1).all()
+    assert table[ANGLE][2] == pytest.approx(math.degrees(math.acos(cosine)), rel=1e-4)
+    assert (table[ANGLE] < table[BARE_ANGLE]).all(), "that is what the factor is for"
 
 
 def test_one_word_in_two_places_has_two_inputs(trace):
@@ -133,7 +148,10 @@ def test_one_query_from_left_to_right(trace, place):
     q, k, v = (shown[name].values.astype(np.float64) for name in "qkv")
     assert np.allclose(q @ k.T, shown["products"].values, atol=1e-4)
     assert np.allclose(shown["products"].values / math.sqrt(q.shape[1]), shown["scores"].values, atol=1e-6)
-    seen = shown["mask"].values > 0
+    seen = ~np.isnan(shown["masked"].values) if "masked" in shown else None
+    hidden = trace[f"{place.path}.mask"].value[place.head, place.query] == 0
+    assert hidden.any() == ("masked" in shown), "only a mask that hides something is a step"
+    assert seen is None or np.array_equal(~seen[0], hidden)
     assert np.allclose(formulas.softmax(shown["scores"].values, seen), shown["pattern"].values, atol=1e-6)
     assert np.allclose(shown["pattern"].values @ v, shown["heads"].values, atol=1e-4)
 
@@ -144,12 +162,17 @@ def test_the_sum_written_out_gives_the_cell(trace, place, name):
     panel = next(panel for column in head.steps(trace, place) for panel in column if panel.name == name)
     row, column = panel.values.shape[0] - 1, 0
     text = head.written_out(trace, place, name, column, row)
-    result, *terms = text.split("=", 1)
+    assert not re.search(r"-|\+ *[−-]", text), "a minus is one, and never follows a plus"
+    result, *terms = text.replace("−", "-").split("=", 1)
     assert float(result) == pytest.approx(float(panel.values[row, column]), abs=1e-5)
     if name in ("q", "k", "v", "products", "heads"):
-        products = [float(a) * float(b) for a, b in re.findall(r"([+-][\d.]+) · ([+-][\d.]+)", terms[0])]
-        bias = sum(map(float, re.findall(r"([+-][\d.]+) \(b\)", terms[0])))
-        assert sum(products) + bias == pytest.approx(float(result), abs=2e-2)
+        terms = re.sub(r"\n([+-]) ", r" \1", terms[0].replace("(b)", "").replace("·", "*").strip())
+        assert eval(terms) == pytest.approx(float(result), abs=2e-2)
+
+
+def test_a_cell_of_another_sentence_has_no_sum(trace):
+    for name, column, row in (("products", 99, 0), ("k", 0, 99), ("q", 999, 0)):
+        assert head.written_out(trace, PLACES[0], name, column, row) == ""
 
 
 def test_all_heads_end_to_end_are_what_w_o_multiplies(trace):

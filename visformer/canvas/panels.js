@@ -19,10 +19,10 @@ const FEW = 16 // columns that are drawn with their numbers
 const SOME = 72
 const SMALL_CELL = 16
 const NUMBERED = 14 // a row that has room for its numbers
-const LABELLED = 15 // a row that has room for its label
+const LABELLED = 12 // a row that has room for a small label
 const TALLEST = 640 // of a matrix, whatever the window
-const LEAST = 340 // height that is used in any window
-const HEAD = 385 // what stands above the panels, and the line below them
+const LEAST = 310 // height that is used in any window
+const HEAD = 400 // what stands above the panels, and the line below them
 
 /**
  * @param {HTMLElement} element is filled
@@ -250,7 +250,7 @@ class PanelsView {
       const { weight, signed } = this.data.ramp
       this.ramps = { weight: makeRamp(weight[theme]), signed: makeRamp(signed[theme]) }
     }
-    this.look = look
+    this.look = { ...look, mark: this.data.mark[look.dark ? "dark" : "light"] }
     this.arrange()
     this.panels.forEach((panel, i) => {
       this.boxes[i].title.style.color = panel.colour?.[look.dark ? "dark" : "light"] ?? ""
@@ -282,7 +282,7 @@ class PanelsView {
       like ? { ...panel.rows, written: false } : panel.rows,
       columns ? panel.columns : { ...panel.columns, written: false },
       {
-        ...{ font: this.look.font, width: wide, tallest: Infinity, indent },
+        ...{ font: this.look.font, width: wide, tallest: Infinity, indent, line: LABELLED },
         aspect: free ? Infinity : 1.8,
         slender: free ? Infinity : 1.1,
         largest: like ? Math.min(own, like.cellWidth) : own,

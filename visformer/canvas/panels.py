@@ -8,7 +8,7 @@ import numpy as np
 
 from visformer.canvas.frame import Numbers, frame
 from visformer.errors import N_, Message
-from visformer.figures.theme import DIVERGING, SEQUENTIAL, SYMBOLS, visible
+from visformer.figures.theme import CURVES, DIVERGING, SEQUENTIAL, SYMBOLS, visible
 from visformer.panel import Labels, Panel
 
 _TEXT = {
@@ -56,6 +56,7 @@ def pack_panels(
         "columns": [len(column) for column in columns],
         "share": share,
         "ramp": {"weight": SEQUENTIAL, "signed": DIVERGING},
+        "mark": {theme: colours[1] for theme, colours in CURVES.items()},
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
     }
     return frame(header, numbers)

@@ -161,6 +161,7 @@ def told_next(traces: Sequence[tuple[str, Trace]]) -> Panel:
         rows=Labels(tuple(name for name, _ in traces)),
         columns=Labels(first.tokens["next"], N_("next token"), places=True, special=first.special["next"]),
         scale="weight",
+        digits=4,
     )
 
 

@@ -54,7 +54,8 @@ def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None =
 def _most_changed(plain: Trace, forced: Trace, scope: editing.Scope | None) -> None:
     """The pattern that the edits change most, before and after."""
     _ = state.gettext()
-    found = masks.changed_most(plain, forced, **({} if scope is None else {"among": scope.path, "head": scope.head}))
+    among, only = ("*", None) if scope is None else (scope.path, scope.head)
+    found = masks.changed_most(plain, forced, among=among, head=only)
     if found is None:
         st.caption(_("No pattern changes: what was edited comes behind the last attention, or makes no difference."))
         return
