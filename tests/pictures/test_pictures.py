@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import tiny_translator
 from visformer import formulas
 from visformer.examples import WORKED
 from visformer.examples.worked import compute
@@ -184,10 +185,15 @@ def test_all_heads_end_to_end_are_what_w_o_multiplies(trace):
 
 def test_the_stream_is_made_of_lengths(trace):
     panel = block.stream(trace, "decoder")
-    assert panel.columns.texts[:4] == ("in", "+self 1", "=", "+cross 1")
+    assert panel.columns.texts[:4] == ("|x|", "|self 1|", "|LN|", "|cross 1|")
     assert len(panel.columns) == 1 + 3 * 6
     assert np.allclose(panel.values[:, 0], np.linalg.norm(trace["tgt.input"].value, axis=1), rtol=1e-5)
     assert np.allclose(panel.values[:, -1], np.linalg.norm(trace["decoder.out"].value, axis=1), rtol=1e-5)
+
+
+def test_with_pre_norm_what_goes_on_is_the_bare_sum():
+    pre = tiny_translator(norm="pre").trace("She likes the school.", "我喜欢学校。", record=("*",))
+    assert block.stream(pre, "encoder").columns.texts[:3] == ("|x|", "|self 1|", "|sum|")
 
 
 @pytest.mark.parametrize(
@@ -205,9 +211,29 @@ def test_a_sublayer_adds(trace, stack, part):
 def test_zeros_and_cosines(trace):
     zeros = block.silent_share(trace, "encoder")
     assert zeros.values[1, 0] == (trace["encoder.1.ffn.hidden"].value[0] == 0).mean()
+    assert zeros.middle == pytest.approx(zeros.values.mean())
+    assert zeros.end == pytest.approx(np.abs(zeros.values - zeros.values.mean()).max()), "differences fill the scale"
     first = block.similarities(trace, "encoder")[0]
     assert np.allclose(np.diagonal(first.values), 1, atol=1e-6)
     assert len(block.similarities(trace, "decoder")) == 1 + 3
+
+
+def torch_attention(trace, stack):
+    """The first layer's self-attention as torch's own module."""
+    path = f"{stack}.0.self_attn"
+    w = {name: torch.tensor(trace.params[f"{path}.{name}"].value) for name in ("w_q", "w_k", "w_v", "w_o")}
+    b = {name: torch.tensor(trace.params[f"{path}.{name}"].value) for name in ("b_q", "b_k", "b_v", "b_o")}
+    module = torch.nn.MultiheadAttention(16, trace[f"{path}.q"].shape[0], batch_first=True)
+    module.in_proj_weight.copy_(torch.cat([w["w_q"].T, w["w_k"].T, w["w_v"].T]))
+    module.in_proj_bias.copy_(torch.cat([b["b_q"], b["b_k"], b["b_v"]]))
+    module.out_proj.weight.copy_(w["w_o"].T)
+    module.out_proj.bias.copy_(b["b_o"])
+
+    def attend(x):
+        hidden = torch.ones(len(x), len(x), dtype=torch.bool).triu(1) if stack == "decoder" else None
+        return module(x[None], x[None], x[None], attn_mask=hidden)[0][0]
+
+    return attend
 
 
 @pytest.mark.parametrize(("stack", "n_norms"), [("encoder", 2), ("decoder", 3)])
@@ -216,6 +242,13 @@ def test_who_talks_to_whom_is_measured(trace, stack, n_norms):
     quiet = {"feed-forward": False, "layer norm": False, "residual sum": False}
     cross = {"cross-attention": True} if stack == "decoder" else {}
     assert {name: part.talks for name, part in parts.items()} == {"self-attention": True, **cross, **quiet}
+    with torch.no_grad():  # the change itself, by torch's own modules
+        attend, x = torch_attention(trace, stack), torch.tensor(trace[f"{stack}.0.resid_pre"].value)
+        changed = x.clone()
+        changed[0] += 1
+        moved = (attend(changed) - attend(x))[1:].abs().max().item()
+    assert parts["self-attention"].moved == pytest.approx(moved, rel=1e-3)
+    assert all(parts[name].moved == 0 for name in quiet)
     for name in ("self-attention", *cross):
         assert parts[name].parameters == 4 * (16 * 16 + 16)
     assert parts["feed-forward"].parameters == 16 * 24 + 24 + 24 * 16 + 16

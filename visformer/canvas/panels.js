@@ -333,7 +333,7 @@ class PanelsView {
 function readPanel(panel, numbers) {
   const [nRows, nColumns] = [panel.rows.texts.length, panel.columns.texts.length]
   const values = new Float32Array(numbers, panel.values, nRows * nColumns)
-  const signed = (value) => Math.round(127.5 + 127.5 * Math.max(-1, Math.min(1, value / panel.limit)))
+  const signed = (value) => Math.round(127.5 + 127.5 * Math.max(-1, Math.min(1, (value - panel.middle) / panel.limit)))
   const step = panel.scale === "weight" ? stepOf : signed
   return {
     ...panel,
@@ -341,7 +341,7 @@ function readPanel(panel, numbers) {
     columns: sideOf(panel.columns),
     values,
     numbers: values,
-    steps: Uint8Array.from(values, (value) => (Number.isNaN(value) ? step(0) : step(value))),
+    steps: Uint8Array.from(values, (value) => (Number.isNaN(value) ? step(panel.middle) : step(value))),
     outlined: panel.outlined === null ? null : new Uint8Array(numbers, panel.outlined, nRows * nColumns),
     spell: (number) => spellShort(number, panel.digits),
     nRows,

@@ -78,6 +78,7 @@ def _panel(panel: Panel, numbers: Numbers, said: Callable[[str], str]) -> dict[s
         "columns": _side(panel.columns, said),
         "scale": panel.scale,
         "limit": panel.end,
+        "middle": panel.middle,
         "values": numbers.add(np.asarray(panel.values, dtype="<f4")),
         "outlined": None if outlined is None or not outlined.any() else numbers.add(outlined.astype(np.uint8)),
         "digits": panel.digits,
