@@ -27,7 +27,8 @@ FORMULA = r"&\sym{scores}{y} = \mathrm{LN}(\sym{input}{x} + \sym{out}{\mathrm{Su
 FORMULAS = {
     "zeros": r"\sym{out}{\mathrm{FFN}}(\sym{input}{x}) = \sym{pattern}{\max(0, x W_1 + b_1)}\, W_2 + b_2",
     "norms": r"&\sym{scores}{y} = \mathrm{LN}(\sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\sym{input}{x}))"
-    r" \text{ (post)} \\[4pt] &\sym{scores}{y} = \sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\mathrm{LN}(\sym{input}{x})) \text{ (pre)}",
+    r" \text{ (post)} \\[4pt]"
+    r"&\sym{scores}{y} = \sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\mathrm{LN}(\sym{input}{x})) \text{ (pre)}",
 }
 CODE = (("model/layers.py", "_Block._add"), ("model/layers.py", "EncoderLayer.forward"))
 STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
