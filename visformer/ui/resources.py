@@ -4,6 +4,7 @@ The first picture is the shipped Trace of the first example. It is painted befor
 """
 
 import gc
+import json
 import os
 import threading
 from collections import OrderedDict
@@ -157,6 +158,15 @@ class Workbench:
             self._traces.put(key, found)
         return found
 
+    def translated(self, source: str, edits: "Sequence[Edit]") -> str:
+        """The model's translation under edits. An edit of a place that it does not reach does not apply to it.
+
+        Raises:
+            VisformerError: text that cannot be shown, or no model.
+        """
+        limits.check_text(source)
+        return str(self.loaded(source).translate(source, edits=tuple(edits)).text)
+
     def loaded(self, *texts: str | None) -> Any:
         """The model, once it is loaded; texts that it is to run are held against the limits first.
 
@@ -189,6 +199,18 @@ class Workbench:
 def workbench() -> Workbench:
     """The one workbench of this process."""
     return Workbench(_load, _folder(MODEL) / "example.safetensors")
+
+
+@st.cache_resource(show_spinner=False)
+def width() -> int | None:
+    """d_model of the model, as its file says it, without importing torch; None where there is no such file."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(str(_folder(MODEL) / "model.safetensors"), framework="numpy") as file:
+            return int(json.loads(file.metadata()["config"])["d_model"])
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        return None  # the page that needs the model will say what is wrong with it
 
 
 def _load() -> Any:
