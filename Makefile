@@ -70,6 +70,6 @@ $(RUNTIME): requirements.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps -e .
 	@touch $@
 
-$(DEV): requirements-dev.txt requirements-train.txt $(RUNTIME)
+$(DEV): requirements-dev.txt requirements-hf.txt requirements-train.txt $(RUNTIME)
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
 	@touch $@

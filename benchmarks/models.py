@@ -128,7 +128,7 @@ def _greedy(model: Transformer, n: int) -> _Pair:
 
     def run(*, cached: bool) -> list[list[int]]:
         next_token = NextToken(model, src, cached=cached)
-        return decode(next_token, start, choose=choose, end_id=end_id, max_new_tokens=NEW_TOKENS)
+        return decode(next_token, start, choose=choose, end_ids=[end_id], max_new_tokens=NEW_TOKENS)
 
     with_cache, without = run(cached=True), run(cached=False)
     _require(len(with_cache[0]) == NEW_TOKENS and with_cache == without, "both choose the same 30 tokens")

@@ -65,7 +65,7 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(beam_size):
         torch.tensor([[0]]),
         beam_size=4**steps,
         allowed=torch.ones(4, dtype=torch.bool),
-        end_id=end,
+        end_ids=[end],
         max_new_tokens=steps,
     )
     scores = {}
@@ -81,7 +81,7 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(beam_size):
         torch.tensor([[0]]),
         beam_size=beam_size,
         allowed=torch.ones(4, dtype=torch.bool),
-        end_id=end,
+        end_ids=[end],
         max_new_tokens=steps,
     )
     assert all(len(step) <= beam_size for step in narrow.steps)

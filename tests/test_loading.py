@@ -68,8 +68,9 @@ def test_weights_of_another_shape_are_refused(folder):
         vf.load(folder)
 
 
-def test_an_unknown_name_says_what_there_is():
-    with pytest.raises(CheckpointError, match="no model 'en-fr': bundled is en-zh"):
+def test_an_unknown_name_says_what_there_is(monkeypatch):
+    monkeypatch.setattr("visformer.loading.find_spec", lambda name: None)
+    with pytest.raises(CheckpointError, match=r"no model 'en-fr': bundled is en-zh.*requirements-hf"):
         vf.load("en-fr")
 
 

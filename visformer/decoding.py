@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -93,8 +94,20 @@ class Decoding:
     finished: bool = True
 
 
+class Predictor(Protocol):
+    """A model as a machine that says what comes next, row by row."""
+
+    def log_probabilities(self, prefix: Tensor) -> Tensor:
+        """prefix (row, tgt), longer than at the last call, to (row, vocab), nats."""
+        ...
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these rows, in this order; a row may be kept more than once."""
+        ...
+
+
 class NextToken:
-    """The model as a machine that says what comes next, row by row."""
+    """Our own model as a :class:`Predictor`."""
 
     def __init__(
         self, model: Transformer, src_ids: Tensor, *, cached: bool = True, memory: Tensor | None = None
@@ -103,14 +116,17 @@ class NextToken:
         self._model, self._src_ids = model, src_ids
         self._memory = model.encode(src_ids) if memory is None else memory  # (row, src, d_model)
         self._cache = model.new_cache() if cached else None
+        self._seen = 0  # tokens in the cache
 
     def log_probabilities(self, prefix: Tensor) -> Tensor:
-        """prefix (row, tgt), one token longer than at the last call, to (row, vocab), nats."""
+        """prefix (row, tgt), longer than at the last call, to (row, vocab), nats."""
         if self._cache is None:
             logits = self._model.decode(prefix, self._memory, self._src_ids)
         else:
-            start = prefix.shape[1] - 1
-            logits = self._model.decode(prefix[:, start:], self._memory, self._src_ids, cache=self._cache, start=start)
+            for at in range(self._seen, prefix.shape[1]):  # the cache takes one token at a time
+                column = prefix[:, at : at + 1]
+                logits = self._model.decode(column, self._memory, self._src_ids, cache=self._cache, start=at)
+            self._seen = prefix.shape[1]
         return logits[:, -1].log_softmax(dim=-1)
 
     def keep(self, rows: Tensor) -> None:
@@ -122,11 +138,11 @@ class NextToken:
 
 
 def decode(
-    next_token: NextToken,
+    next_token: Predictor,
     prefix: Tensor,
     *,
     choose: Choose,
-    end_id: int,
+    end_ids: Sequence[int],
     max_new_tokens: int,
     watch: Callable[[Tensor, Tensor], None] = lambda log_probabilities, chosen: None,
 ) -> list[list[int]]:
@@ -136,30 +152,30 @@ def decode(
         next_token: the model on the source sentences.
         prefix: int64 (row, tgt), what stands already; usually the beginning token alone.
         choose: picks each row's next id.
-        end_id: of the token that ends a sentence.
-        max_new_tokens: most tokens to add; a sentence cut off lacks ``end_id``.
+        end_ids: of the tokens that end a sentence.
+        max_new_tokens: most tokens to add; a sentence cut off lacks its end.
         watch: called at each step with log-probabilities (row, vocab) and chosen ids (row,).
 
     Returns:
-        For each row the new ids, ``end_id`` last unless it was cut off.
+        For each row the new ids, the end last unless it was cut off.
     """
     start = prefix.shape[1]
-    for column in range(1, start):  # with a cache, one token at a time
-        next_token.log_probabilities(prefix[:, :column])
+    ends = torch.tensor(list(end_ids))
     ended = torch.zeros(len(prefix), dtype=torch.bool)
     for _ in range(max_new_tokens):
         log_probabilities = next_token.log_probabilities(prefix)
         chosen = choose(log_probabilities).masked_fill(ended, 0)  # padding after the end
         watch(log_probabilities, chosen)
         prefix = torch.cat([prefix, chosen[:, None]], dim=1)
-        ended = ended | (chosen == end_id)
+        ended = ended | torch.isin(chosen, ends)
         if bool(ended.all()):
             break
-    return [_until_end(row, end_id) for row in prefix[:, start:].tolist()]
+    return [_until_end(row, end_ids) for row in prefix[:, start:].tolist()]
 
 
-def _until_end(ids: list[int], end_id: int) -> list[int]:
-    return ids[: ids.index(end_id) + 1] if end_id in ids else ids
+def _until_end(ids: list[int], end_ids: Sequence[int]) -> list[int]:
+    end = next((at for at, token in enumerate(ids) if token in end_ids), len(ids))
+    return ids[: end + 1]
 
 
 def reshape(
@@ -220,7 +236,13 @@ class BeamResult:
 
 
 def beam_search(
-    next_token: NextToken, prefix: Tensor, *, beam_size: int, allowed: Tensor, end_id: int, max_new_tokens: int
+    next_token: Predictor,
+    prefix: Tensor,
+    *,
+    beam_size: int,
+    allowed: Tensor,
+    end_ids: Sequence[int],
+    max_new_tokens: int,
 ) -> BeamResult:
     """Keep the ``beam_size`` likeliest hypotheses at each step; the best by log-probability per token wins.
 
@@ -229,11 +251,10 @@ def beam_search(
         prefix: int64 (1, tgt).
         beam_size: hypotheses kept.
         allowed: bool (vocab,), ids that may be generated.
-        end_id: of the token that ends a sentence.
+        end_ids: of the tokens that end a sentence.
         max_new_tokens: most tokens to add.
     """
-    for column in range(1, prefix.shape[1]):
-        next_token.log_probabilities(prefix[:, :column])
+    ends = torch.tensor(list(end_ids))
     rows, scores = prefix, torch.zeros(1)
     alive = [0]  # which hypotheses of the step before the rows are
     steps: list[list[tuple[int, int, float]]] = []
@@ -247,7 +268,7 @@ def beam_search(
         parents, ids = best.indices // total.shape[1], best.indices % total.shape[1]
         triples = zip(parents.tolist(), ids.tolist(), best.values.tolist(), strict=True)
         steps.append([(alive[parent], token, score) for parent, token, score in triples])
-        ended = ids == end_id
+        ended = torch.isin(ids, ends)
         finished += [(steps[-1][i][2] / (step + 1), step, i) for i in ended.nonzero()[:, 0].tolist()]
         alive = (~ended).nonzero()[:, 0].tolist()
         if not alive or len(finished) >= beam_size:

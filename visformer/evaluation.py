@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from visformer.adapters.own import Translator
 from visformer.analysis.heads import row_entropy, same_place
 from visformer.data import SPLIT_SEED, Pair, read_pairs, split_pairs
-from visformer.errors import N_, DataError
+from visformer.errors import N_, DataError, VisformerError
 from visformer.loading import load
 
 Links = frozenset[tuple[int, int]]
@@ -247,8 +247,14 @@ def _expected_random_aer(gold: Sequence[Aligned], to: str) -> float:
 def report(
     name: str, *, pairs_file: Path | None, half: bool, names: bool, alignment: bool, folder: Path
 ) -> dict[str, Any]:
-    """What ``visformer evaluate`` prints, as JSON values."""
+    """What ``visformer evaluate`` prints, as JSON values.
+
+    Raises:
+        VisformerError: not a model of our own.
+    """
     model = load(name)
+    if not isinstance(model, Translator):
+        raise VisformerError(N_("{name} is no Transformer of visformer's own: only those are measured."), name=name)
     result: dict[str, Any] = {}
     if pairs_file is not None:
         pairs = read_pairs(pairs_file)

@@ -11,7 +11,8 @@ class Axis:
     """One axis of a traced array.
 
     Args:
-        name: "layer", "head", "query", "key", "token", "d_model", "d_k", "d_ff" or "vocab".
+        name: "layer", "head", "kv_head" (of keys and values that several heads read), "query", "key", "token",
+            "d_model", "d_k", "d_ff" or "vocab".
         side: whose tokens stand along it, "src" or "tgt"; None where no tokens do.
     """
 
@@ -20,7 +21,7 @@ class Axis:
 
 
 _HEAD, _D_MODEL = Axis("head"), Axis("d_model")
-_ATTENTION = re.compile(r"(encoder|decoder)\.(\d+)\.(self_attn|cross_attn)\.(q|k|v|scores|mask|pattern|heads|out)")
+_ATTENTION = re.compile(r"(encoder|decoder)\.(\d+)\.(self_attn|cross_attn)\.(q|k|v|scores|mask|sink|pattern|heads|out)")
 _BLOCK = re.compile(
     r"(encoder|decoder)\.(\d+)\."
     r"(ffn\.hidden|ffn\.out|(?:attn|cross|ffn)_sum|norm_(?:self|cross|ffn)|resid_(?:pre|self|cross|post))"
@@ -29,7 +30,7 @@ _ENDS = {
     **{
         f"{side}.{part}": (Axis("token", side), _D_MODEL)
         for side in ("src", "tgt")
-        for part in ("embed", "position", "input")
+        for part in ("embed", "segment", "position", "input")
     },
     "encoder.out": (Axis("token", "src"), _D_MODEL),
     "decoder.out": (Axis("token", "tgt"), _D_MODEL),
@@ -52,6 +53,7 @@ def axes_of(name: str) -> tuple[Axis, ...] | None:
             "q": (_HEAD, Axis("query", side), Axis("d_k")),
             "k": (_HEAD, Axis("key", read), Axis("d_k")),
             "v": (_HEAD, Axis("key", read), Axis("d_k")),
+            "sink": (_HEAD, Axis("query", side)),
             "heads": (_HEAD, Axis("query", side), Axis("d_k")),
             "out": (Axis("query", side), _D_MODEL),
         }.get(tensor, (_HEAD, Axis("query", side), Axis("key", read)))

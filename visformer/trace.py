@@ -7,6 +7,7 @@ the Trace is made: a picture cannot be labelled with the wrong sentence.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as safetensors
 
-from visformer.errors import N_, MissingTensor, TraceError
+from visformer.errors import N_, Message, MissingTensor, TraceError
 from visformer.names import Axis, axes_of
 from visformer.raw import layers_of, special_tokens, token_texts
 
@@ -77,7 +78,8 @@ class Trace:
         words: side to the number of the word that each belongs to.
         tensors: name to tensor.
         params: name to the weights used, on request.
-        meta: JSON values: "model", "source", "target", "to", "forced" and more.
+        meta: JSON values: "model", "source", "target", "to", "forced" and more. "missing" lists pairs of a glob and
+            the reason why the model has no tensor of such a name.
 
     Raises:
         TraceError: labels and arrays, or labels among each other, differ in length.
@@ -138,16 +140,20 @@ class Trace:
         """
         if name in self.tensors:
             return self.tensors[name]
-        if axes_of(name) is None:
-            reason = N_("there is no tensor of that name")
-        else:
-            reason = N_("it was not recorded (ask for it with record=...), or the model has no such layer")
+        reason = N_("there is no tensor of that name") if axes_of(name) is None else self._why_missing(name)
         raise MissingTensor(
             N_("No {name!r} in this trace: {reason}. Recorded: {names}."),
             name=name,
             reason=reason,
             names=", ".join(self.tensors) or "-",
         )
+
+    def _why_missing(self, name: str) -> Message:
+        """What the adapter says of it; else that it was not asked for."""
+        for glob, reason in self.meta.get("missing", ()):
+            if fnmatchcase(name, glob):
+                return Message(reason)
+        return N_("it was not recorded (ask for it with record=...), or the model has no such layer")
 
     def layers(
         self, stack: Literal["encoder", "decoder"], attention: Literal["self_attn", "cross_attn"] = "self_attn"
@@ -258,7 +264,8 @@ class Trace:
         arrays |= {f"params.{name}": np.ascontiguousarray(tensor.value) for name, tensor in self.params.items()}
         labels = {
             "order": list(self.tensors),
-            "params": {name: [[a.name, a.side] for a in tensor.axes] for name, tensor in self.params.items()},
+            "params": {name: _plain(tensor.axes) for name, tensor in self.params.items()},
+            "axes": {name: _plain(t.axes) for name, t in self.tensors.items() if t.axes != axes_of(name)},
             "tokens": dict(self.tokens),
             "special": dict(self.special),
             "words": dict(self.words),
@@ -277,7 +284,7 @@ class Trace:
             with safe_open(str(path), framework="np") as file:
                 labels = json.loads(file.metadata()["visformer_trace"])
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-            tensors = {name: _labelled(name, arrays[name]) for name in labels["order"]}
+            tensors = {name: _labelled(name, arrays[name], labels.get("axes", {})) for name in labels["order"]}
             params = {
                 name: TracedTensor(name, arrays[f"params.{name}"], tuple(Axis(*axis) for axis in axes))
                 for name, axes in labels["params"].items()
@@ -289,6 +296,10 @@ class Trace:
             return cls(**sides, tensors=tensors, params=params, meta=labels["meta"])
         except (OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise TraceError(N_("{path} cannot be read as a trace: {reason}"), path=path, reason=error) from error
+
+
+def _plain(axes: tuple[Axis, ...]) -> list[list[str | None]]:
+    return [[axis.name, axis.side] for axis in axes]
 
 
 def _patterns(kind: str, arrays: Any, sides: Mapping[str, tuple[str, ...]], argument: str) -> Iterator[TracedTensor]:
@@ -309,8 +320,9 @@ def _patterns(kind: str, arrays: Any, sides: Mapping[str, tuple[str, ...]], argu
         yield TracedTensor(f"{stack}.{i}.{attention}.pattern", layer, axes)
 
 
-def _labelled(name: str, value: NDArray[Any]) -> TracedTensor:
-    axes = axes_of(name)
+def _labelled(name: str, value: NDArray[Any], special: Mapping[str, list[list[str | None]]]) -> TracedTensor:
+    """``special``: axes that are not those which the name implies."""
+    axes = tuple(Axis(str(axis), side) for axis, side in special[name]) if name in special else axes_of(name)
     if axes is None:
         raise TraceError(N_("There is no tensor named {name!r}."), name=name)
     return TracedTensor(name, value, axes)

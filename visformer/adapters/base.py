@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from visformer.decoding import Decoding
 from visformer.edits import Edit
 from visformer.trace import Trace
 
@@ -22,6 +23,8 @@ class ModelInfo:
         max_tokens: most tokens of one side, specials included.
         licence: of the weights.
         source: where the weights come from.
+        n_kv_heads: heads of keys and values where several heads of queries read one; None: not known.
+        position: how it knows the order of tokens: "learned", "sinusoidal", "rotary", "alibi", "relative" and others.
     """
 
     name: str
@@ -33,6 +36,8 @@ class ModelInfo:
     max_tokens: int
     licence: str
     source: str
+    n_kv_heads: int | None = None
+    position: str = "unknown"
 
 
 class TracedModel(Protocol):
@@ -42,6 +47,23 @@ class TracedModel(Protocol):
 
     def tokenize(self, text: str) -> tuple[str, ...]:
         """The tokens of a source text as shown, one per id, specials included."""
+        ...
+
+    def translate(
+        self,
+        source: str,
+        *,
+        to: str | None = None,
+        prefix: str = "",
+        beam_size: int = 1,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int = 0,
+        edits: Sequence[Edit] = (),
+        max_new_tokens: int | None = None,
+    ) -> Decoding:
+        """What the decoder says to a source, step by step. An encoder alone raises VisformerError."""
         ...
 
     def trace(

@@ -1,29 +1,21 @@
 """Our own Transformer, with its tokenizer: tokenize, translate, trace."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
 
 from visformer.adapters.base import ModelInfo
+from visformer.adapters.generating import Choice, Speaker
 from visformer.adapters.params import param_names, read_params
 from visformer.adapters.recording import Recorder, check_budget, check_edits, matching
-from visformer.decoding import (
-    Beam,
-    Decoding,
-    NextToken,
-    Step,
-    beam_search,
-    decode,
-    reshape,
-    top_candidates,
-)
+from visformer.decoding import Decoding, NextToken
 from visformer.edits import Edit
 from visformer.errors import N_, TextError, VisformerError
 from visformer.model import taps
 from visformer.model.transformer import PAD_ID, Transformer
-from visformer.names import all_names
+from visformer.names import all_names, axes_of
 from visformer.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer, detect_language
 from visformer.trace import Trace, TracedTensor
 
@@ -50,12 +42,15 @@ class Translator:
             max_tokens=limit,
             licence=licence,
             source=source,
+            n_kv_heads=config.n_heads,
+            position=config.position,
         )
         self._names = tuple(all_names(config.n_encoder_layers, config.n_decoder_layers))
         self._params = param_names(config)
         self._end = tokenizer.token_id(EOS)
-        self._allowed = torch.ones(len(tokenizer), dtype=torch.bool)
-        self._allowed[[PAD_ID, *(tokenizer.token_id(token) for token in LANGUAGE_TOKEN.values())]] = False
+        allowed = torch.ones(len(tokenizer), dtype=torch.bool)
+        allowed[[PAD_ID, *(tokenizer.token_id(token) for token in LANGUAGE_TOKEN.values())]] = False
+        self._speaker = Speaker(tokenizer, allowed, (self._end,))
 
     def tokenize(self, text: str) -> tuple[str, ...]:
         """The tokens of a source sentence as shown, one per id, </s> included.
@@ -102,21 +97,14 @@ class Translator:
             TextError: a text that cannot be run.
             VisformerError: a setting out of its range.
         """
-        sampling = any(value is not None for value in (temperature, top_k, top_p))
-        if beam_size < 1 or (beam_size > 1 and sampling):
-            raise VisformerError(
-                N_("beam_size={value} must be at least 1, and 1 with temperature, top_k or top_p."), value=beam_size
-            )
+        how = Choice(beam_size=beam_size, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
         check_edits(edits, self._names)
         src_ids = self._source_ids(source)
         begin = [self.tokenizer.token_id(LANGUAGE_TOKEN[self._language(source, to)]), *self.tokenizer.encode(prefix)]
         limit = self._limit(src_ids, begin, max_new_tokens)
         with torch.inference_mode(), self._decoding_session(edits):
             next_token = NextToken(self.module, torch.tensor([src_ids]), cached=not edits)
-            start = torch.tensor([begin])
-            if beam_size > 1:
-                return self._beam(next_token, start, beam_size, limit)
-            return self._sample(next_token, start, limit, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+            return self._speaker.speak(next_token, torch.tensor([begin]), limit, begun=begin[1:], how=how)
 
     def trace(
         self,
@@ -157,7 +145,7 @@ class Translator:
         ids = None if target is None else self._target_ids(target)
         tensors = wanted.intersection(self._names)
         recorder = Recorder(tensors, edits)
-        check_budget(tensors, self._sizes(len(src_ids), 0 if ids is None else len(ids)))
+        check_budget(self._shapes(tensors, len(src_ids), 0 if ids is None else len(ids)))
         with torch.inference_mode():
             with taps.session(recorder, wanted=recorder.wants):
                 memory = self.module.encode(torch.tensor([src_ids]))  # (1, src, d_model)
@@ -165,9 +153,8 @@ class Translator:
                 ids = self._greedy_ids(src_ids, memory, language, edits)
             tgt_ids = [self.tokenizer.token_id(LANGUAGE_TOKEN[language]), *ids[:-1]]
             params = self._read_params(wanted, src_ids, tgt_ids)
-            check_budget(
-                tensors, self._sizes(len(src_ids), len(tgt_ids)), more=sum(p.value.nbytes for p in params.values())
-            )
+            more = sum(p.value.nbytes for p in params.values())
+            check_budget(self._shapes(tensors, len(src_ids), len(tgt_ids)), more=more)
             with taps.session(recorder, wanted=recorder.wants):
                 self.module.decode(torch.tensor([tgt_ids]), memory, torch.tensor([src_ids]))
         meta = {"source": source, "target": self.tokenizer.decode(ids), "to": language, "forced": target is not None}
@@ -196,76 +183,8 @@ class Translator:
         src_ids = pad([self._source_ids(source) for source in sources])
         start = torch.full((len(sources), 1), self.tokenizer.token_id(LANGUAGE_TOKEN[to]))
         with torch.inference_mode():
-            rows = decode(
-                NextToken(self.module, src_ids),
-                start,
-                choose=self._greedy,
-                end_id=self._end,
-                max_new_tokens=2 * src_ids.shape[1] + 20,
-            )
+            rows = self._speaker.greedy(NextToken(self.module, src_ids), start, 2 * src_ids.shape[1] + 20)
         return [self.tokenizer.decode(row) for row in rows]
-
-    def _greedy(self, log_probabilities: Tensor) -> Tensor:
-        return log_probabilities.masked_fill(~self._allowed, -torch.inf).argmax(dim=-1)
-
-    def _sample(
-        self,
-        next_token: NextToken,
-        start: Tensor,
-        limit: int,
-        *,
-        temperature: float | None,
-        top_k: int | None,
-        top_p: float | None,
-        seed: int,
-    ) -> Decoding:
-        """Greedy where nothing reshapes the distribution, else drawn from it."""
-        sampling = any(value is not None for value in (temperature, top_k, top_p))
-        generator = torch.Generator().manual_seed(seed)
-        steps: list[Step] = []
-
-        def drawn(log_probabilities: Tensor) -> Tensor:
-            allowed = log_probabilities.masked_fill(~self._allowed, -torch.inf)
-            return reshape(allowed, temperature=temperature, top_k=top_k, top_p=top_p)
-
-        def choose(log_probabilities: Tensor) -> Tensor:
-            if sampling:
-                return torch.multinomial(drawn(log_probabilities), 1, generator=generator)[:, 0]
-            return self._greedy(log_probabilities)
-
-        def watch(log_probabilities: Tensor, chosen: Tensor) -> None:
-            steps.append(self._step(log_probabilities[0], drawn(log_probabilities)[0], int(chosen)))
-
-        (ids,) = decode(next_token, start, choose=choose, end_id=self._end, max_new_tokens=limit, watch=watch)
-        return self._decoding([*start[0, 1:].tolist(), *ids], steps)
-
-    def _beam(self, next_token: NextToken, start: Tensor, beam_size: int, limit: int) -> Decoding:
-        found = beam_search(
-            next_token, start, beam_size=beam_size, allowed=self._allowed, end_id=self._end, max_new_tokens=limit
-        )
-        shown = self.tokenizer.shown
-        steps = [self._step(row, row.exp(), token) for row, token in zip(found.along, found.ids, strict=True)]
-        beams = tuple(
-            tuple(Beam(parent, shown([i])[0], i, score, i == self._end) for parent, i, score in step)
-            for step in found.steps
-        )
-        return self._decoding([*start[0, 1:].tolist(), *found.ids], steps, beams)
-
-    def _step(self, log_probabilities: Tensor, drawn: Tensor, chosen: int) -> Step:
-        shown = self.tokenizer.shown
-        return top_candidates(log_probabilities, self._allowed, drawn=drawn, chosen=chosen, shown=shown)
-
-    def _decoding(self, ids: list[int], steps: Sequence[Step], beams: tuple[tuple[Beam, ...], ...] = ()) -> Decoding:
-        finished = bool(ids) and ids[-1] == self._end
-        plain = ids[:-1] if finished else ids
-        return Decoding(
-            text=self.tokenizer.decode(plain),
-            tokens=self.tokenizer.shown(plain),
-            ids=tuple(plain),
-            steps=tuple(steps),
-            beams=beams,
-            finished=finished,
-        )
 
     def _target_ids(self, target: str | Sequence[int]) -> list[int]:
         """Ids that the decoder's rows predict: the target, </s> last."""
@@ -275,19 +194,11 @@ class Translator:
         return ids
 
     def _greedy_ids(self, src_ids: list[int], memory: Tensor, language: str, edits: Sequence[Edit]) -> list[int]:
-        """What :meth:`translate` finds, </s> last unless it was cut off.
-
-        Without the candidates of each step, which cost as much as a layer.
-        """
+        """What :meth:`translate` finds, </s> last unless it was cut off."""
         begin = [self.tokenizer.token_id(LANGUAGE_TOKEN[language])]
         with self._decoding_session(edits):
-            (ids,) = decode(
-                NextToken(self.module, torch.tensor([src_ids]), cached=not edits, memory=memory),
-                torch.tensor([begin]),
-                choose=self._greedy,
-                end_id=self._end,
-                max_new_tokens=self._limit(src_ids, begin, None),
-            )
+            next_token = NextToken(self.module, torch.tensor([src_ids]), cached=not edits, memory=memory)
+            (ids,) = self._speaker.greedy(next_token, torch.tensor([begin]), self._limit(src_ids, begin, None))
         return ids
 
     def _read_params(self, wanted: frozenset[str], src_ids: list[int], tgt_ids: list[int]) -> dict[str, TracedTensor]:
@@ -333,11 +244,13 @@ class Translator:
         recorder = Recorder(frozenset(), edits, growing=True)
         return taps.session(recorder, wanted=recorder.wants)
 
-    def _sizes(self, n_src: int, n_tgt: int) -> dict[tuple[str, str | None], int]:
+    def _shapes(self, names: Iterable[str], n_src: int, n_tgt: int) -> dict[str, tuple[int, ...]]:
+        """The shapes that these tensors will have."""
         config = self.module.config
-        plain = {"head": config.n_heads, "d_model": config.d_model, "d_k": config.d_k, "d_ff": config.d_ff}
-        sizes: dict[tuple[str, str | None], int] = {(name, None): n for name, n in plain.items()}
-        sizes["vocab", None] = config.tgt_vocab
-        for side, n in (("src", n_src), ("tgt", n_tgt)):
-            sizes |= {(name, side): n for name in ("token", "query", "key")}
-        return sizes
+        sizes = {"head": config.n_heads, "d_model": config.d_model, "d_k": config.d_k, "d_ff": config.d_ff}
+        sizes["vocab"] = config.tgt_vocab
+        tokens = {"src": n_src, "tgt": n_tgt}
+        return {
+            name: tuple(sizes[a.name] if a.side is None else tokens[a.side] for a in axes_of(name) or ())
+            for name in names
+        }

@@ -1,8 +1,9 @@
 """One recorded pass: which tensors are wanted, what they will cost, and the session that edits and keeps them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from visformer.edits import Edit, _Edit, _MaskEdit
 from visformer.errors import N_, BudgetError, EditError, TraceError
-from visformer.names import axes_of
+from visformer.names import Axis, axes_of
 from visformer.trace import TracedTensor
 
 MAX_BYTES = 512 * 2**20
@@ -38,23 +39,17 @@ def matching(names: tuple[str, ...], record: tuple[str, ...]) -> frozenset[str]:
     return frozenset(chosen)
 
 
-def check_budget(names: Iterable[str], sizes: Mapping[tuple[str, str | None], int], *, more: int = 0) -> None:
+def check_budget(shapes: Mapping[str, tuple[int, ...]], *, more: int = 0) -> None:
     """Refuse a recording before it is made, if it would hold too many bytes.
 
     Args:
-        names: tensors to be recorded.
-        sizes: (axis name, side) to length.
+        shapes: of the tensors to be recorded.
         more: bytes that the request holds besides (weights).
 
     Raises:
         BudgetError: says by how much.
     """
-    total = more
-    for name in names:
-        count = 1
-        for axis in axes_of(name) or ():
-            count *= sizes[axis.name, axis.side]
-        total += count * (1 if name.endswith(".mask") else 4)
+    total = more + sum(prod(shape) * (1 if name.endswith(".mask") else 4) for name, shape in shapes.items())
     if total > MAX_BYTES:
         raise BudgetError(
             N_(
@@ -70,39 +65,70 @@ def check_budget(names: Iterable[str], sizes: Mapping[tuple[str, str | None], in
 class Recorder:
     """A session's visitor: applies the edits, then keeps what is wanted."""
 
-    def __init__(self, wanted: frozenset[str], edits: Sequence[Edit], *, growing: bool = False) -> None:
-        """``growing``: while a target is decoded, a mask edit waits until its place has been reached."""
+    def __init__(
+        self,
+        wanted: frozenset[str],
+        edits: Sequence[Edit],
+        *,
+        growing: bool = False,
+        copied: bool = False,
+        axes: Callable[[str], tuple[Axis, ...] | None] = axes_of,
+    ) -> None:
+        """What to keep, and what to change.
+
+        Args:
+            wanted: names of tensors to keep.
+            edits: applied before a tensor is kept.
+            growing: while a target is decoded, a mask edit waits until its place has been reached.
+            copied: keep copies: the model may write into a tensor after its tap.
+            axes: of the tensor of a name.
+        """
         self._wanted = wanted
-        self._edits = edits
-        self._growing = growing
+        self.edits = edits
+        self._growing, self._copied, self._axes = growing, copied, axes
         self.tensors: dict[str, TracedTensor] = {}
 
     def wants(self, name: str) -> bool:
         """Whether a tensor has to be built for this session (see :func:`visformer.model.taps.session`)."""
-        return name in self._wanted or any(not isinstance(e, _Edit) or e.applies(name) for e in self._edits)
+        return name in self._wanted or any(not isinstance(e, _Edit) or e.applies(name) for e in self.edits)
 
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
         """Edit ``tensor``, keep it if it is wanted, and hand it on."""
-        for edit in self._edits:
+        for edit in self.edits:
             if self._growing and isinstance(edit, _MaskEdit) and edit.applies(name) and edit.beyond(tensor.shape):
                 continue
             if not isinstance(edit, _Edit) or edit.applies(name):
                 tensor = edit(name, tensor)  # type: ignore[operator]
         if name in self._wanted:
-            self.tensors[name] = TracedTensor(name, _to_numpy(name, tensor), axes_of(name) or ())
+            value = _to_numpy(name, tensor)
+            self.tensors[name] = TracedTensor(name, value.copy() if self._copied else value, self._axes(name) or ())
         return tensor
 
 
-def check_edits(edits: Sequence[Edit], names: Iterable[str]) -> None:
-    """An edit that reaches nothing in this model raises; it is never ignored.
+def check_edits(edits: Sequence[Edit], names: Iterable[str], *, fixed: frozenset[str] = frozenset()) -> None:
+    """An edit that reaches nothing in this model, or what cannot be changed, raises; it is never ignored.
+
+    Args:
+        edits: to be checked; plain functions are checked when they run.
+        names: what the model shows.
+        fixed: those of ``names`` that can be read but not changed.
 
     Raises:
         EditError: names the edit.
     """
     everything = tuple(names)
     for edit in edits:
-        if isinstance(edit, _Edit) and not any(edit.applies(name) for name in everything):
+        if not isinstance(edit, _Edit):
+            continue
+        reached = [name for name in everything if edit.applies(name)]
+        if not reached:
             raise EditError(N_("{edit} reaches nothing in this model: check the layer and the name."), edit=edit)
+        for name in fixed.intersection(reached):
+            raise EditError(
+                N_("{edit} cannot be honoured: this model shows {name}, but it cannot be changed there."),
+                edit=edit,
+                name=name,
+            )
 
 
 def _to_numpy(name: str, tensor: Tensor) -> np.ndarray:

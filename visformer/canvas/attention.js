@@ -381,9 +381,10 @@ class AttentionView {
     const { rows, columns } = this.shown.groups()
     const [reads, read] = [rows[cell?.row] ?? [], columns[cell?.column] ?? []]
     const { stack } = this.shown
+    const readSide = stack.columns.replace("+sink", "") // a sink is no token
     for (const chip of this.parts.tokens.querySelectorAll(".vf-token")) {
       const { side, place } = chip.dataset
-      chip.classList.toggle("vf-read", side === stack.columns && read.includes(Number(place)))
+      chip.classList.toggle("vf-read", side === readSide && read.includes(Number(place)))
       chip.classList.toggle("vf-reads", side === stack.rows && reads.includes(Number(place)))
     }
   }

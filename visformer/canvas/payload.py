@@ -36,6 +36,9 @@ SCORED_WEIGHTS = 2_000_000
 MAX_WEIGHTS = 72 * 1024**2 * 11 // 10
 """Somewhat more than the bundled model makes of 1,024 tokens; what is larger is refused."""
 
+SINK = N_("sink")
+"""The column of what no token gets: the mass of a learned score that has no key."""
+
 KEPT_BYTES = 8_000_000
 """Messages kept for the reruns of a page, for each Trace."""
 
@@ -68,9 +71,12 @@ def pack(
         numbers = Numbers()
         header = {
             "trace": feed.name,
-            "tokens": {side: [visible(token) for token in tokens] for side, tokens in trace.tokens.items()},
-            "special": {side: [int(special) for special in flags] for side, flags in trace.special.items()},
-            "words": dict(trace.words),
+            "tokens": {
+                side: [gettext(token) if token is SINK else visible(token) for token in tokens]
+                for side, tokens in feed.labels["tokens"].items()
+            },
+            "special": {side: [int(special) for special in flags] for side, flags in feed.labels["special"].items()},
+            "words": feed.labels["words"],
             "ramp": SEQUENTIAL,
             "colours": CURVES,
             "start": start,
@@ -119,14 +125,19 @@ class _Feed:
 
     def __init__(self, trace: Trace) -> None:
         self.name = secrets.token_hex(8)
-        self.layers: dict[str, tuple[TracedTensor, ...]] = {
-            stack.name: trace.layers(stack.part, stack.kind) for stack in STACKS if stack.in_trace(trace)
+        self.layers: dict[str, tuple[npt.NDArray[np.floating], ...]] = {}  # of each stack (head, query, key)
+        self._patterns = dict(self.layers)  # the same without sinks: what scores are of
+        self._sides: dict[str, tuple[str, str]] = {}  # whose tokens stand along rows and columns
+        self.labels: dict[str, dict[str, Sequence[Any]]] = {
+            "tokens": dict(trace.tokens),
+            "special": dict(trace.special),
+            "words": dict(trace.words),
         }
-        self.shapes: dict[str, Shape] = {
-            name: (len(layers), *layers[0].value.shape) for name, layers in self.layers.items()
-        }
+        for stack in STACKS:
+            if stack.in_trace(trace):
+                self._take(trace, stack)
+        self.shapes: dict[str, Shape] = {name: (len(layers), *layers[0].shape) for name, layers in self.layers.items()}
         self._weights = sum(prod(shape) for shape in self.shapes.values())
-        self._tokens, self._special = trace.tokens, trace.special
         self._messages: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
         self._lock = Lock()
         if self._weights > MAX_WEIGHTS:
@@ -139,9 +150,24 @@ class _Feed:
                 limit=MAX_WEIGHTS,
             )
 
+    def _take(self, trace: Trace, stack: Stack) -> None:
+        """The patterns of a stack; where there is a sink, its mass is the last column."""
+        layers = trace.layers(stack.part, stack.kind)
+        rows, columns = (axis.side for axis in layers[0].axes[1:])
+        assert rows is not None and columns is not None
+        sinks = [trace.tensors.get(f"{layer.name.removesuffix('pattern')}sink") for layer in layers]
+        self._sides[stack.name] = (rows, columns)
+        self.layers[stack.name] = self._patterns[stack.name] = tuple(layer.value for layer in layers)
+        if any(sink is not None for sink in sinks):
+            wider = f"{columns}+sink"
+            self._sides[stack.name] = (rows, wider)
+            self.layers[stack.name] = tuple(map(_with_sink, layers, sinks))
+            for label, last in (("tokens", SINK), ("special", True), ("words", len(trace.tokens[columns]))):
+                self.labels[label][wider] = (*self.labels[label][columns], last)
+
     def describe(self, stack: Stack, numbers: Numbers, gettext: Callable[[str], str]) -> dict[str, Any]:
         """What the header says of a stack; its thumbnails go among the numbers."""
-        rows, columns = self._sides(stack.name)
+        rows, columns = self._sides[stack.name]
         thumbs = self._thumbs[stack.name]
         return {
             "name": stack.name,
@@ -158,7 +184,7 @@ class _Feed:
 
     def add(self, chunk: Chunk, numbers: Numbers) -> dict[str, Any]:
         """What the header says of a chunk; its codes go among the numbers."""
-        layer = self.layers[chunk.stack][chunk.layer].value  # (head, query, key)
+        layer = self.layers[chunk.stack][chunk.layer]  # (head, query, key)
         if chunk.over == "mean":
             weights = layer.mean(axis=0)  # (query, key)
         elif chunk.over == "max":
@@ -179,12 +205,12 @@ class _Feed:
         return {name: self._scores(name) for name in self.layers}
 
     def _scores(self, name: str) -> dict[str, list[list[float | None]]]:
-        rows, columns = self._sides(name)
+        rows, columns = (side.removesuffix("+sink") for side in self._sides[name])
         scores = head_scores(
-            [layer.value for layer in self.layers[name]],
-            queries=self._tokens[rows],
-            keys=self._tokens[columns],
-            special=self._special[columns],
+            self._patterns[name],
+            queries=self.labels["tokens"][rows],
+            keys=self.labels["tokens"][columns],
+            special=self.labels["special"][columns],
             cross=rows != columns,
         )
         return {score: [[_rounded(value) for value in row] for row in table] for score, table in scores.items()}
@@ -193,13 +219,7 @@ class _Feed:
     def _thumbs(self) -> dict[str, npt.NDArray[np.uint8]]:
         """Of each stack (layer, head, rows, columns)."""
         side = thumbnail_side(list(self.shapes.values()))
-        return {name: thumbnails([layer.value for layer in layers], side=side) for name, layers in self.layers.items()}
-
-    def _sides(self, name: str) -> tuple[str, str]:
-        """Whose tokens stand along rows and columns."""
-        rows, columns = (axis.side for axis in self.layers[name][0].axes[1:])
-        assert rows is not None and columns is not None
-        return rows, columns
+        return {name: thumbnails(list(layers), side=side) for name, layers in self.layers.items()}
 
     def kept(self, key: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
         """The message of this key, from the last time if it is still here."""
@@ -213,6 +233,12 @@ class _Feed:
             while sum(map(len, self._messages.values())) > KEPT_BYTES:
                 self._messages.popitem(last=False)
         return message
+
+
+def _with_sink(layer: TracedTensor, sink: TracedTensor | None) -> npt.NDArray[np.floating]:
+    """(head, query, key + 1)."""
+    mass = np.zeros(layer.shape[:2], dtype=layer.value.dtype) if sink is None else sink.value
+    return np.concatenate([layer.value, mass[..., None]], axis=-1)
 
 
 _FEEDS: WeakKeyDictionary[Trace, _Feed] = WeakKeyDictionary()

@@ -109,12 +109,16 @@ _KEYS = (
 )
 
 _SIDES = (("src", N_("Source")), ("tgt", N_("Target")))
+_ONLY = N_("Text")
 
 
 def words(trace: Trace, gettext: Callable[[str], str], lang: str) -> dict[str, Any]:
     """The header's words: fixed texts, the keys, and a title for each token line."""
+    sides = [(side, title) for side, title in _SIDES if trace.tokens.get(side)]
     return {
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
         "keys": [(key, gettext(about)) for key, about in _KEYS],
-        "sides": [{"side": side, "title": gettext(title)} for side, title in _SIDES if trace.tokens.get(side)],
+        "sides": [
+            {"side": side, "title": gettext(title if len(sides) == len(_SIDES) else _ONLY)} for side, title in sides
+        ],
     }

@@ -12,7 +12,8 @@ from visformer.canvas.component import panels
 from visformer.errors import VisformerError
 from visformer.ui import keep, state
 from visformer.ui.examples import EXAMPLES
-from visformer.ui.resources import PATTERNS, workbench
+from visformer.ui.models import any_allowed, offered
+from visformer.ui.resources import PATTERNS, workbench, workbench_of
 
 if TYPE_CHECKING:  # numpy
     from visformer.canvas.panels import Click
@@ -30,6 +31,7 @@ def side_bar(sections: Mapping[str, Sequence[StreamlitPage]]) -> None:
             st.caption(title)
             for page in pages:
                 st.page_link(page)
+    model_chooser()
     st.caption(_("Our own Transformer translates between English and Chinese. Every number here was computed by it."))
 
 
@@ -46,15 +48,33 @@ def language_switch() -> None:
     )
 
 
-def current_trace(record: Sequence[str] = PATTERNS) -> "Trace | None":
+def model_chooser() -> None:
+    """The models that the operator offers, where there are several; the explorer shows the chosen one."""
+    _ = state.gettext()
+    if len(offered()) == 1 and not any_allowed():
+        return
+    st.selectbox(
+        _("Model of the attention page"),
+        offered(),
+        key=state.MODEL,
+        accept_new_options=any_allowed(),
+        help=_("The other pages look inside our own translator."),
+    )
+
+
+def current_trace(record: Sequence[str] = PATTERNS, *, of_chosen: bool = False) -> "Trace | None":
     """The Trace of what stands in the boxes; None where it cannot be made, which the head of the page then explains.
 
     Boxes keep their text in the session state, so a page can ask before they are drawn, and draw its picture first.
+
+    Args:
+        record: what the page shows.
+        of_chosen: by the model that the visitor chose, instead of the one that every page shows.
     """
     _ = state.gettext()
-    bench = workbench()
     trace, problem = None, ""
     try:
+        bench = workbench_of(state.model()) if of_chosen else workbench()
         waits = not bench.is_loaded and not bench.holds(state.source(), state.target(), record)
         with st.spinner(_("Loading the model …")) if waits else nullcontext():
             trace = bench.trace(state.source(), state.target(), record=record)
@@ -95,12 +115,16 @@ def sentence_head() -> None:
 
 def _translation(trace: "Trace") -> str:
     _ = state.gettext()
+    if not trace.tokens.get("src"):
+        return _("The model goes on with: {token}").format(token=trace.tokens["next"][-1])
+    if not trace.tokens.get("tgt"):
+        return ""  # an encoder says nothing
     sentence = _("Target as typed: {text}") if trace.meta.get("forced") else _("Translation: {text}")
     return sentence.format(text=trace.meta.get("target", ""))
 
 
 def _own_translation(trace: "Trace | None") -> str:
-    return str(trace.meta.get("target", "")) if trace and not trace.meta.get("forced") else ""
+    return str(trace.meta.get("target") or "") if trace and not trace.meta.get("forced") else ""
 
 
 def view(label: str, options: Mapping[str, str], *, key: str) -> str:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from visformer.canvas.component import attention_view, show_attention
 from visformer.ui import controls, keep, state
+from visformer.ui.models import MODEL
 
 
 @st.fragment
@@ -19,14 +20,14 @@ def explorer(look_for: str) -> None:
     above, picture = st.container(), st.container(gap=None)  # what feeds the picture takes no room
 
     def kept(value: Any) -> None:
-        trace = controls.current_trace()
+        trace = controls.current_trace(of_chosen=True)
         if trace is not None:
             state.keep_selection(value, trace)
 
     with picture:
         attention_view(key=state.CANVAS, on_select=kept)
         # Nothing is sent between the Trace and its picture: Streamlit waits 5 ms after each sending.
-        trace = controls.current_trace()
+        trace = controls.current_trace(of_chosen=True)
         start = state.start().start()
         show_attention(trace, key=state.CANVAS, gettext=_, lang=state.language(), start=start)
     if trace is None:
@@ -34,10 +35,11 @@ def explorer(look_for: str) -> None:
     above.caption(look_for)
     chosen = state.selection(trace)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.page_link(
-            "pages/understand/head.py",
-            label=_("Inside this head: layer {layer}, head {head}").format(
-                layer=chosen.layer + 1, head=chosen.head + 1
-            ),
-        )
+        if state.model() in (None, MODEL):  # the page behind the link looks inside our own
+            st.page_link(
+                "pages/understand/head.py",
+                label=_("Inside this head: layer {layer}, head {head}").format(
+                    layer=chosen.layer + 1, head=chosen.head + 1
+                ),
+            )
         keep.attention(trace)

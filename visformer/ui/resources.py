@@ -5,7 +5,6 @@ The first picture is the shipped Trace of the first example. It is painted befor
 
 import gc
 import json
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -18,13 +17,11 @@ import streamlit as st
 import visformer
 from visformer.errors import VisformerError
 from visformer.ui import limits
+from visformer.ui.models import MODEL, require_allowed
 
 if TYPE_CHECKING:  # torch, and numpy
     from visformer.edits import Edit
     from visformer.trace import Trace
-
-MODEL = os.environ.get("VISFORMER_MODEL", "en-zh")
-"""The operator's choice: the bundled translator, or a local folder."""
 
 TRACE_BYTES = 256 * 2**20
 """Traces kept for all visitors together: a short sentence's takes 50 kB, the longest's 20 MB."""
@@ -195,10 +192,14 @@ class Workbench:
         return found
 
 
+BENCHES = 3
+"""Models besides the first that are kept loaded; the one that was used longest ago goes."""
+
+
 @st.cache_resource(show_spinner=False)
 def workbench() -> Workbench:
-    """The one workbench of this process."""
-    return Workbench(_load, _folder(MODEL) / "example.safetensors")
+    """The one workbench of this process for the model that every page shows."""
+    return _bench_of(MODEL)
 
 
 @st.cache_resource(show_spinner=False)
@@ -213,10 +214,30 @@ def width() -> int | None:
         return None  # the page that needs the model will say what is wrong with it
 
 
-def _load() -> Any:
-    from visformer.loading import load_to_serve
+@st.cache_resource(show_spinner=False, max_entries=BENCHES)
+def _other_workbench(name: str) -> Workbench:
+    return _bench_of(name)
 
-    return load_to_serve(MODEL)
+
+def workbench_of(name: str | None) -> Workbench:
+    """The workbench of a model that the visitor chose; None: no choice was made.
+
+    Raises:
+        VisformerError: the operator does not offer it.
+    """
+    if name is None or name == MODEL:
+        return workbench()
+    require_allowed(name)
+    return _other_workbench(name)
+
+
+def _bench_of(name: str) -> Workbench:
+    def load() -> Any:
+        from visformer.loading import load_to_serve
+
+        return load_to_serve(name)
+
+    return Workbench(load, _folder(name) / "example.safetensors")
 
 
 def _folder(model: str) -> Path:

@@ -20,6 +20,7 @@ LONGEST_LINK = 4000
 """Characters of an address, without the server's own: a sentence that makes it longer is left out."""
 
 EXAMPLE = "example"
+MODEL = "model"
 CANVAS = "attention"
 _START = "start"  # what the explorer begins with on the page that is open
 _PAGE = "page"
@@ -79,6 +80,12 @@ def gettext() -> i18n.Gettext:
 def source() -> str:
     """The sentence in the box."""
     return str(st.session_state.get(SOURCE) or "")
+
+
+def model() -> str | None:
+    """The model that the visitor chose among those that the operator offers; None: no choice was made."""
+    chosen: str | None = st.session_state.get(MODEL)
+    return chosen
 
 
 def target() -> str | None:

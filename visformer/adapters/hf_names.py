@@ -1,0 +1,451 @@
+"""Where the values of a transformers model are, family by family. Data: adding a family is adding a row.
+
+A place is a path of modules, from the block or, for what stands outside the blocks, from the base model:
+``path`` is what the module returns, ``path:in`` what it is given, and ``path:seen`` the same where the model goes on
+with a copy of its own, so that it can be read but not changed. ``path:scaled`` is what an embedding returns, times
+the ``embed_scale`` of the stack, which multiplies it itself. The path of a block itself is empty.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from visformer.errors import N_
+
+Kind = Literal["encoder", "decoder", "encoder-decoder"]
+Layout = Literal["post", "pre", "parallel"]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One stack of blocks.
+
+    Args:
+        blocks: path of the list of blocks.
+        layout: "post": norm(x + sublayer(x)), as in the paper; "pre": x + sublayer(norm(x)); "parallel": x +
+            attention(norm(x)) + ffn(norm(x)). Or the name of a flag of the config, then the layout where it is true,
+            then where it is false.
+        self_attn: the module that calls the attention function; None where the family computes its own way.
+        self_out: returns what self-attention adds.
+        cross_attn: as self_attn.
+        cross_out: as self_out.
+        down: the second matrix of the feed-forward network; given the hidden values, returns what is added.
+        ffn: returns what the feed-forward network adds, where no single matrix does (mixtures of experts).
+        norm_self: normalises for, or with "post" after, self-attention; the others likewise.
+        norm_cross: likewise.
+        norm_ffn: likewise.
+        mid: given the sum of x and self-attention; by default the next norm.
+        embed: returns the tokens' embeddings; position and segment likewise.
+        position: likewise; None where nothing is added.
+        segment: likewise.
+        out: returns what leaves the stack; None: the last block does.
+        repeated: the blocks are used again and again until the config's number of layers is reached (ALBERT).
+        more: further places in a block, tensor name to place; they replace the layout's.
+    """
+
+    blocks: str
+    layout: Layout | tuple[str, Layout, Layout] = "pre"
+    self_attn: str | None = None
+    self_out: str | None = None
+    cross_attn: str | None = None
+    cross_out: str | None = None
+    down: str | None = None
+    ffn: str | None = None
+    norm_self: str | None = None
+    norm_cross: str | None = None
+    norm_ffn: str | None = None
+    mid: str | None = None
+    embed: str | None = None
+    position: str | None = None
+    segment: str | None = None
+    out: str | None = None
+    repeated: bool = False
+    more: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A model type of transformers.
+
+    Args:
+        kind: what it is.
+        position: how it knows the order of tokens, a key of POSITIONS.
+        encoder: None where it has none.
+        decoder: likewise.
+    """
+
+    kind: Kind
+    position: str
+    encoder: Stack | None = None
+    decoder: Stack | None = None
+
+    @property
+    def stacks(self) -> dict[str, Stack]:
+        """Those that it has, by name."""
+        both = {"encoder": self.encoder, "decoder": self.decoder}
+        return {name: stack for name, stack in both.items() if stack is not None}
+
+    @property
+    def patterns_only(self) -> bool:
+        """Whether it computes attention its own way, which shows patterns alone and cannot be changed."""
+        return all(stack.self_attn is None for stack in self.stacks.values())
+
+
+LAYOUTS: Mapping[str, Mapping[str, str]] = {
+    "post": {
+        "resid_pre": ":in",
+        "self_attn.out": "{self_out}",
+        "attn_sum": "{norm_self}:in",
+        "norm_self": "{norm_self}",
+        "resid_self": "{norm_self}",
+        "cross_attn.out": "{cross_out}",
+        "cross_sum": "{norm_cross}:in",
+        "norm_cross": "{norm_cross}",
+        "resid_cross": "{norm_cross}",
+        "ffn.hidden": "{down}:in",
+        "ffn.out": "{ffn}",
+        "ffn_sum": "{norm_ffn}:in",
+        "norm_ffn": "{norm_ffn}",
+        "resid_post": "{block}",
+    },
+    "pre": {
+        "resid_pre": ":in",
+        "norm_self": "{norm_self}",
+        "self_attn.out": "{self_out}",
+        "attn_sum": "{mid}:seen",
+        "resid_self": "{mid}:seen",
+        "norm_cross": "{norm_cross}",
+        "cross_attn.out": "{cross_out}",
+        "cross_sum": "{after_cross}:seen",
+        "resid_cross": "{after_cross}:seen",
+        "norm_ffn": "{norm_ffn}",
+        "ffn.hidden": "{down}:in",
+        "ffn.out": "{ffn}",
+        "ffn_sum": "{block}",
+        "resid_post": "{block}",
+    },
+    "parallel": {
+        "resid_pre": ":in",
+        "norm_self": "{norm_self}",
+        "self_attn.out": "{self_out}",
+        "norm_ffn": "{norm_ffn}",
+        "ffn.hidden": "{down}:in",
+        "ffn.out": "{ffn}",
+        "resid_post": "{block}",
+    },
+}
+"""Which place of a block holds which tensor, by the roles of :class:`Stack`."""
+
+POSITIONS = {
+    "learned": N_("a learned vector for each place is added to the embedding"),
+    "sinusoidal": N_("the sinusoidal encoding of the place is added to the embedding"),
+    "rotary": N_("nothing is added: queries and keys are turned by an angle that grows with the place (rotary)"),
+    "alibi": N_("nothing is added: scores fall off with the distance between query and key (ALiBi)"),
+    "relative": N_("nothing is added: scores get a learned bias for each distance between query and key"),
+    "disentangled": N_("nothing is added: scores have terms of their own for content and for relative place"),
+    "unknown": N_("where this family keeps its positions is not in visformer's table"),
+}
+"""How a family knows the order of tokens."""
+
+PARALLEL = N_("in a parallel block attention and feed-forward read the same input, and both are added at once")
+PATTERNS_ONLY = N_("this family computes its attention in a way of its own, which shows patterns and nothing between")
+NOT_IN_TABLE = N_("this family is not in visformer's table; patterns can be shown of any")
+NO_SOURCE = N_("a decoder alone has no source to read")
+NO_PLACE = N_("this model holds it in no place of its own")
+
+
+# Stacks that families share ---------------------------------------------------------------------------------------
+
+_BERT = Stack(
+    blocks="encoder.layer",
+    layout="post",
+    self_attn="attention.self",
+    self_out="attention.output.dense",
+    norm_self="attention.output.LayerNorm",
+    down="output.dense",
+    norm_ffn="output.LayerNorm",
+    embed="embeddings.word_embeddings",
+    position="embeddings.position_embeddings",
+    segment="embeddings.token_type_embeddings",
+)
+_LLAMA = Stack(
+    blocks="layers",
+    self_attn="self_attn",
+    self_out="self_attn.o_proj",
+    norm_self="input_layernorm",
+    down="mlp.down_proj",
+    norm_ffn="post_attention_layernorm",
+    embed="embed_tokens",
+    out="norm",
+)
+_EXPERTS = replace(_LLAMA, down=None, ffn="mlp")
+_GEMMA2 = replace(_LLAMA, norm_ffn="pre_feedforward_layernorm")
+_GPT2 = Stack(
+    blocks="h",
+    self_attn="attn",
+    self_out="attn.c_proj",
+    norm_self="ln_1",
+    down="mlp.c_proj",
+    norm_ffn="ln_2",
+    embed="wte",
+    position="wpe",
+    out="ln_f",
+)
+_BART_ENCODER = Stack(
+    blocks="encoder.layers",
+    layout="post",
+    self_attn="self_attn",
+    self_out="self_attn.out_proj",
+    norm_self="self_attn_layer_norm",
+    down="fc2",
+    norm_ffn="final_layer_norm",
+    embed="encoder.embed_tokens",
+    position="encoder.embed_positions",
+)
+_BART_DECODER = replace(
+    _BART_ENCODER,
+    blocks="decoder.layers",
+    cross_attn="encoder_attn",
+    cross_out="encoder_attn.out_proj",
+    norm_cross="encoder_attn_layer_norm",
+    embed="decoder.embed_tokens",
+    position="decoder.embed_positions",
+)
+_BART = Family("encoder-decoder", "learned", _BART_ENCODER, _BART_DECODER)
+_MBART = Family(
+    "encoder-decoder",
+    "learned",
+    replace(_BART_ENCODER, layout="pre", out="encoder.layer_norm"),
+    replace(_BART_DECODER, layout="pre", out="decoder.layer_norm"),
+)
+_SCALED = {"encoder": "encoder.embed_tokens:scaled", "decoder": "decoder.embed_tokens:scaled"}
+_T5_ENCODER = Stack(
+    blocks="encoder.block",
+    self_attn="layer.0.SelfAttention",
+    self_out="layer.0.SelfAttention.o",
+    norm_self="layer.0.layer_norm",
+    down="layer.1.DenseReluDense.wo",
+    norm_ffn="layer.1.layer_norm",
+    embed="encoder.embed_tokens",
+    out="encoder.final_layer_norm",
+    more={"attn_sum": "layer.0", "resid_self": "layer.0"},
+)
+_T5_DECODER = replace(
+    _T5_ENCODER,
+    blocks="decoder.block",
+    cross_attn="layer.1.EncDecAttention",
+    cross_out="layer.1.EncDecAttention.o",
+    norm_cross="layer.1.layer_norm",
+    down="layer.2.DenseReluDense.wo",
+    norm_ffn="layer.2.layer_norm",
+    embed="decoder.embed_tokens",
+    out="decoder.final_layer_norm",
+    more={"attn_sum": "layer.0", "resid_self": "layer.0", "cross_sum": "layer.1", "resid_cross": "layer.1"},
+)
+_T5 = Family("encoder-decoder", "relative", _T5_ENCODER, _T5_DECODER)
+
+
+def _encoder(position: str, stack: Stack) -> Family:
+    return Family("encoder", position, encoder=stack)
+
+
+def _decoder(position: str, stack: Stack) -> Family:
+    return Family("decoder", position, decoder=stack)
+
+
+def _own_way(stack: Stack) -> Stack:
+    """A stack whose attention is not called through transformers' interface."""
+    return replace(stack, self_attn=None, cross_attn=None)
+
+
+# The table --------------------------------------------------------------------------------------------------------
+
+FAMILIES: Mapping[str, Family] = {
+    # Encoders
+    "bert": _encoder("learned", _BERT),
+    "roberta": _encoder("learned", _BERT),
+    "xlm-roberta": _encoder("learned", _BERT),
+    "camembert": _encoder("learned", _BERT),
+    "electra": _encoder("learned", _BERT),
+    "ernie": _encoder("learned", _BERT),
+    "distilbert": _encoder(
+        "learned",
+        Stack(
+            blocks="transformer.layer",
+            layout="post",
+            self_attn="attention",
+            self_out="attention.out_lin",
+            norm_self="sa_layer_norm",
+            down="ffn.lin2",
+            norm_ffn="output_layer_norm",
+            embed="embeddings.word_embeddings",
+            position="embeddings.position_embeddings",
+        ),
+    ),
+    "albert": _encoder(
+        "learned",
+        replace(
+            _BERT,
+            blocks="encoder.albert_layer_groups",
+            self_attn="albert_layers.0.attention",
+            self_out="albert_layers.0.attention.dense",
+            norm_self="albert_layers.0.attention.LayerNorm",
+            down="albert_layers.0.ffn_output",
+            norm_ffn="albert_layers.0.full_layer_layer_norm",
+            repeated=True,
+        ),
+    ),
+    "modernbert": _encoder(
+        "rotary",
+        Stack(
+            blocks="layers",
+            self_attn="attn",
+            self_out="attn.Wo",
+            norm_self="attn_norm",
+            down="mlp.Wo",
+            norm_ffn="mlp_norm",
+            embed="embeddings.tok_embeddings",
+            out="final_norm",
+        ),
+    ),
+    "mpnet": _encoder(
+        "learned", replace(_own_way(_BERT), self_out="attention.attn.o", norm_self="attention.LayerNorm")
+    ),
+    "deberta": _encoder("disentangled", replace(_own_way(_BERT), position=None)),
+    "deberta-v2": _encoder("disentangled", replace(_own_way(_BERT), position=None)),
+    # Decoders
+    "gpt2": _decoder("learned", _GPT2),
+    "gpt_neo": _decoder("learned", replace(_own_way(_GPT2), self_out="attn.attention.out_proj")),
+    "gptj": _decoder(
+        "rotary",
+        replace(
+            _own_way(_GPT2),
+            layout="parallel",
+            self_out="attn.out_proj",
+            down="mlp.fc_out",
+            norm_ffn=None,
+            position=None,
+        ),
+    ),
+    "gpt_neox": _decoder(
+        "rotary",
+        replace(
+            _LLAMA,
+            layout=("use_parallel_residual", "parallel", "pre"),
+            self_attn="attention",
+            self_out="attention.dense",
+            down="mlp.dense_4h_to_h",
+            embed="embed_in",
+            out="final_layer_norm",
+        ),
+    ),
+    "opt": _decoder(
+        "learned",
+        replace(
+            _BART_ENCODER,
+            blocks="decoder.layers",
+            layout=("do_layer_norm_before", "pre", "post"),
+            embed="decoder.embed_tokens",
+            position="decoder.embed_positions",
+            out="decoder",
+        ),
+    ),
+    "bloom": _decoder(
+        "alibi",
+        Stack(
+            blocks="h",
+            norm_self="input_layernorm",
+            norm_ffn="post_attention_layernorm",
+            down="mlp.dense_4h_to_h",
+            embed="word_embeddings",
+            out="ln_f",
+        ),
+    ),
+    "falcon": _decoder(
+        "rotary",
+        Stack(blocks="h", layout="parallel", embed="word_embeddings", out="ln_f", ffn="mlp"),
+    ),
+    "llama": _decoder("rotary", _LLAMA),
+    "mistral": _decoder("rotary", _LLAMA),
+    "ministral": _decoder("rotary", _LLAMA),
+    "mixtral": _decoder("rotary", _EXPERTS),
+    "qwen2": _decoder("rotary", _LLAMA),
+    "qwen2_moe": _decoder("rotary", _EXPERTS),
+    "qwen3": _decoder("rotary", _LLAMA),
+    "qwen3_moe": _decoder("rotary", _EXPERTS),
+    "gemma": _decoder("rotary", _LLAMA),
+    "gemma2": _decoder("rotary", _GEMMA2),
+    "gemma3_text": _decoder("rotary", _GEMMA2),
+    "granite": _decoder("rotary", _LLAMA),
+    "smollm3": _decoder("rotary", _LLAMA),
+    "olmo": _decoder("rotary", _LLAMA),
+    "olmo2": _decoder(
+        "rotary",
+        replace(_LLAMA, norm_self="post_attention_layernorm", norm_ffn="post_feedforward_layernorm", mid="mlp"),
+    ),
+    "cohere": _decoder("rotary", replace(_LLAMA, layout="parallel", norm_ffn=None)),
+    "phi": _decoder(
+        "rotary",
+        replace(
+            _LLAMA, layout="parallel", self_out="self_attn.dense", down="mlp.fc2", norm_ffn=None, out="final_layernorm"
+        ),
+    ),
+    "phi3": _decoder("rotary", _LLAMA),
+    "stablelm": _decoder("rotary", replace(_LLAMA, layout=("use_parallel_residual", "parallel", "pre"))),
+    "starcoder2": _decoder("rotary", replace(_LLAMA, down="mlp.c_proj")),
+    "gpt_oss": _decoder("rotary", _EXPERTS),
+    # Encoder-decoders
+    "marian": replace(
+        _BART,
+        position="sinusoidal",
+        encoder=replace(_BART_ENCODER, embed=_SCALED["encoder"]),
+        decoder=replace(_BART_DECODER, embed=_SCALED["decoder"]),
+    ),
+    "bart": _BART,
+    "mbart": _MBART,
+    "m2m_100": replace(_MBART, position="sinusoidal"),
+    "blenderbot": _MBART,
+    "blenderbot-small": _BART,
+    "plbart": _BART,
+    "pegasus": replace(
+        _MBART,
+        position="sinusoidal",
+        encoder=replace(_BART_ENCODER, layout="pre", out="encoder.layer_norm", embed=_SCALED["encoder"]),
+        decoder=replace(_BART_DECODER, layout="pre", out="decoder.layer_norm", embed=_SCALED["decoder"]),
+    ),
+    "t5": _T5,
+    "mt5": _T5,
+    "umt5": _T5,
+}
+"""model_type of transformers to what visformer shows of it. Any other family shows patterns."""
+
+
+def layout_of(stack: Stack, config: object) -> Layout:
+    """The layout under this config."""
+    if isinstance(stack.layout, str):
+        return stack.layout
+    flag, if_true, if_false = stack.layout
+    return if_true if getattr(config, flag) else if_false
+
+
+def places(stack: Stack, layout: Layout) -> dict[str, str]:
+    """Tensor name within a block to place, in the order in which the layout lists them."""
+    mid = stack.mid or stack.norm_cross or stack.norm_ffn
+    roles = {
+        "block": "",
+        "self_out": stack.self_out,
+        "cross_out": stack.cross_out,
+        "down": stack.down,
+        "ffn": stack.ffn or stack.down,
+        "norm_self": stack.norm_self,
+        "norm_cross": stack.norm_cross,
+        "norm_ffn": stack.norm_ffn,
+        "mid": mid,
+        "after_cross": stack.norm_ffn if stack.norm_cross else None,
+    }
+    found = {}
+    for tensor, template in LAYOUTS[layout].items():
+        role = template[1 : template.index("}")] if template.startswith("{") else "block"
+        if roles[role] is not None:
+            found[tensor] = template.format(**roles)
+    return {**found, **stack.more}

@@ -1,0 +1,214 @@
+"""A transformers tokenizer as visformer needs it: ids, what a reader sees of each, specials and words."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from threading import RLock
+from typing import Any
+
+from visformer.errors import N_, TextError, VisformerError
+from visformer.tokenizer import detect_language
+
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_LATIN_LETTER = re.compile(r"[^\W\d_\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_SPACE = "▁"  # how SentencePiece writes a space
+
+
+class HubText:
+    """Text to ids and back. Safe in any number of threads: the library's tokenizers are not, hence the lock."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._lock = RLock()
+        decoder = str(getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", ""))
+        self._byte_level = "ByteLevel" in decoder
+        self._word_piece = "WordPiece" in decoder
+        self._special = frozenset(tokenizer.all_special_ids) - {tokenizer.unk_token_id}  # unknown words are text
+        self.max_tokens = int(min(getattr(tokenizer, "model_max_length", 10**9), 10**9))
+
+    def encode(self, text: str, pair: str | None = None) -> tuple[list[int], list[int]]:
+        """Ids of a text, or of two, with the specials that the model expects; and to which of the two each belongs."""
+        with self._lock:
+            self._speak(text)
+            found = self._tokenizer(text, pair, return_token_type_ids=True)
+            ids = [int(i) for i in found["input_ids"]]
+            return ids, [int(i) for i in found.get("token_type_ids") or [0] * len(ids)]
+
+    def encode_target(self, text: str, language: int | None = None) -> list[int]:
+        """Ids that a decoder's rows predict for this target. ``language``: the id it begins with, if it does."""
+        with self._lock:
+            ids = [int(i) for i in self._tokenizer(text_target=text)["input_ids"]]
+        if language is not None and ids[:1] != [language] and ids and ids[0] in self._special:
+            ids[0] = language
+        return ids
+
+    def encode_plain(self, text: str) -> list[int]:
+        """Ids without specials."""
+        with self._lock:
+            return [int(i) for i in self._tokenizer(text, add_special_tokens=False)["input_ids"]]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids; specials are left out."""
+        with self._lock:
+            return str(self._tokenizer.decode(list(ids), skip_special_tokens=True)).strip()
+
+    def is_special(self, ids: Sequence[int]) -> tuple[bool, ...]:
+        """Which ids stand for no text."""
+        return tuple(i in self._special for i in ids)
+
+    def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """What a reader sees for each id: as :meth:`visformer.tokenizer.Tokenizer.shown`.
+
+        Without the marks that vocabularies write for a leading space or for the lack of one; "␣" for a lone space;
+        for a character that several tokens share that character with their numbers, 龘₁ 龘₂ 龘₃.
+        """
+        tokens = self._tokens(ids)
+        raw = [self._bytes(i, token) for i, token in zip(ids, tokens, strict=True)]
+        result = [token if part is None else "" for token, part in zip(tokens, raw, strict=True)]
+        at = 0
+        while at < len(ids):
+            part = raw[at]
+            if part is None:
+                at += 1
+                continue
+            end, text = _spelled(raw, at)
+            if text is None:
+                result[at] = "".join(f"<0x{byte:02X}>" for byte in part)
+            elif end == at + 1:
+                result[at] = text.removeprefix(" ") or "␣"
+            else:
+                shared = text.strip() or "␣"
+                result[at:end] = [f"{shared}{chr(0x2081 + n)}" for n in range(end - at)]
+            at = end
+        return tuple(result)
+
+    def words(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """Which word each id belongs to, counted from 0. Chinese writes no spaces: each token is a word of its own."""
+        tokens, shown, special = self._tokens(ids), self.shown(ids), self.is_special(ids)
+        word, result = -1, []
+        for at, token in enumerate(tokens):
+            joins = at > 0 and not special[at] and not special[at - 1] and self._continues(token, shown, at)
+            word += not joins
+            result.append(word)
+        return tuple(result)
+
+    def language_id(self, to: str | None, source: str) -> int | None:
+        """The id with which a many-language model's target begins; None where the model knows no languages.
+
+        Args:
+            to: the tokenizer's own code ("zh", "zh_CN", "zho_Hans"), or how it begins; None: Chinese for a source
+                that is not, else English.
+            source: the sentence.
+
+        Raises:
+            VisformerError: no such language, or a model of one.
+        """
+        codes = self._languages()
+        if not codes:
+            if to is not None:
+                raise VisformerError(N_("to={to!r}: this model has no choice of languages. Leave it out."), to=to)
+            return None
+        wanted = to or ("en" if detect_language(source) == "zh" else "zh")
+        found = _closest(wanted, tuple(codes))
+        if found is None:
+            raise VisformerError(
+                N_("to={to!r} is not a language of this model: choose one of {codes}."),
+                to=wanted,
+                codes=", ".join(sorted(codes)),
+            )
+        return codes[found]
+
+    def _languages(self) -> dict[str, int]:
+        """Language code to id, of a tokenizer that marks languages."""
+        tokenizer = self._tokenizer
+        if getattr(tokenizer, "src_lang", None) is None:
+            return {}
+        known = getattr(tokenizer, "lang_code_to_id", None) or getattr(tokenizer, "lang_token_to_id", None)
+        codes = known or {t: tokenizer.convert_tokens_to_ids(t) for t in tokenizer.all_special_tokens}
+        plain = {str(code).strip("_"): int(i) for code, i in codes.items()}
+        return {code: i for code, i in plain.items() if re.fullmatch(r"[a-z]{2,3}(_[A-Za-z]+)?", code)}
+
+    def _speak(self, text: str) -> None:
+        """Tell a many-language tokenizer what the source is written in."""
+        codes = tuple(self._languages())
+        found = _closest(detect_language(text), codes) if codes else None
+        if found is not None and self._tokenizer.src_lang != found:
+            self._tokenizer.src_lang = found
+
+    def _tokens(self, ids: Sequence[int]) -> list[str]:
+        with self._lock:
+            return [str(token) for token in self._tokenizer.convert_ids_to_tokens(list(ids))]
+
+    def _bytes(self, i: int, token: str) -> bytes | None:
+        """What a token stands for; None for a special one."""
+        if i in self._special:
+            return None
+        if self._byte_level and all(character in _gpt2_bytes() for character in token):
+            return bytes(_gpt2_bytes()[character] for character in token)
+        if match := _BYTE.fullmatch(token):
+            return bytes([int(match[1], 16)])
+        if self._word_piece:
+            return token.removeprefix("##").encode(errors="replace")
+        return token.replace(_SPACE, " ").encode(errors="replace")
+
+    def _continues(self, token: str, shown: tuple[str, ...], at: int) -> bool:
+        if self._word_piece:
+            return token.startswith("##")
+        if token.startswith((_SPACE, "Ġ")):
+            return False
+        if shown[at][-1] in _NUMBERS[1:] and shown[at][:-1] == shown[at - 1][:-1]:
+            return True  # another part of one character
+        return bool(_LATIN_LETTER.match(shown[at])) and bool(_LATIN_LETTER.search(shown[at - 1][-1:]))
+
+
+_NUMBERS = tuple(chr(0x2081 + n) for n in range(9))
+
+
+def _closest(wanted: str, codes: tuple[str, ...]) -> str | None:
+    """The code itself, or the first that begins with it; of Chinese the simplified."""
+    beginnings = {"zh": ("zh", "zh_CN", "zho_Hans"), "en": ("en", "en_XX", "eng_Latn")}.get(wanted, (wanted,))
+    for beginning in beginnings:
+        if beginning in codes:
+            return beginning
+    return next((code for code in sorted(codes) if code.startswith(f"{wanted}_")), None)
+
+
+def _spelled(raw: Sequence[bytes | None], at: int) -> tuple[int, str | None]:
+    """The fewest tokens from ``at`` on whose bytes spell text, as (end, text); (at + 1, None) where none do."""
+    gathered = b""
+    for end in range(at, min(at + 8, len(raw))):
+        part = raw[end]
+        if part is None:
+            break
+        gathered += part
+        try:
+            return end + 1, gathered.decode()
+        except UnicodeDecodeError:
+            continue
+    return at + 1, None
+
+
+@lru_cache(maxsize=1)
+def _gpt2_bytes() -> dict[str, int]:
+    """The letters that byte-level vocabularies write for bytes: printable ones as they are, others from U+0100 on."""
+    plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = [byte for byte in range(256) if byte not in plain]
+    return {chr(byte): byte for byte in plain} | {chr(256 + n): byte for n, byte in enumerate(others)}
+
+
+def require_text(text: str) -> None:
+    """Refuse what cannot be run.
+
+    Raises:
+        TextError: empty, or half of a surrogate pair.
+    """
+    if not text.strip():
+        raise TextError(N_("There is no text: type a sentence."))
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise TextError(
+            N_("Character {place} of the text, U+{code:04X}, is half of a surrogate pair: remove it."),
+            place=error.start + 1,
+            code=ord(text[error.start]),
+        ) from error
