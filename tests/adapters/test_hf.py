@@ -439,6 +439,15 @@ def test_a_model_that_came_with_another_attention_is_made_eager():
     assert vf.wrap(module, tokenizer()).trace(TEXT).names() == model.trace(TEXT).names()  # once more, not twice
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_weights_of_another_precision_are_shown_too(dtype):
+    model = vf.wrap(tiny_module("llama").to(dtype), tokenizer())
+    assert not model.patterns_only
+    pattern = model.trace(TEXT)["decoder.0.self_attn.pattern"]
+    assert pattern.value.dtype == np.float32
+    np.testing.assert_allclose(pattern, model_of("llama").trace(TEXT)["decoder.0.self_attn.pattern"], atol=0.05)
+
+
 def test_any_number_of_threads_share_a_model():
     model = model_of("albert")
     texts = [TEXT, "I went to school", "you saw the river", "I saw you today"]

@@ -152,3 +152,50 @@ def test_a_text_of_every_kind_of_letters_keeps_one_label_for_each_id():
         ids, segments = text.encode(sentence)
         assert len(text.shown(ids)) == len(ids) == len(segments) == len(text.words(ids))
         assert all(text.shown(ids))
+
+
+@pytest.fixture(scope="module")
+def many_languages(tmp_path_factory):
+    """M2M100's kind of tokenizer, learned from two sentences."""
+    import json
+
+    import sentencepiece
+    from transformers import M2M100Tokenizer
+
+    folder = tmp_path_factory.mktemp("m2m")
+    sentences = iter(["I went to school.", "她喜欢学校。"] * 20)
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=sentences, model_prefix=str(folder / "m"), vocab_size=40, hard_vocab_limit=False,
+        minloglevel=2,
+    )  # fmt: skip
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / "m.model"))
+    tokens = ["<s>", "<pad>", "</s>", "<unk>"]
+    tokens += [p for p in (pieces.id_to_piece(i) for i in range(pieces.get_piece_size())) if p not in tokens]
+    (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(tokens)}))
+    return M2M100Tokenizer(str(folder / "vocab.json"), str(folder / "m.model"), src_lang="en", tgt_lang="de")
+
+
+def test_a_model_of_many_languages_is_told_which(many_languages):
+    from visformer.errors import VisformerError
+
+    module = tiny_module("m2m_100", vocab_size=200, pad_token_id=1)
+    model = vf.wrap(module, many_languages)
+    chinese = model.trace("I went to school.", "她喜欢学校。")
+    assert chinese.tokens["src"][0] == "__en__"
+    assert chinese.tokens["tgt"][:2] == ("</s>", "__zh__")
+    assert chinese.special["tgt"][:3] == (True, True, False)
+    assert chinese.meta["target"] == "她喜欢学校。"
+    english = model.trace("她喜欢学校。")
+    assert (english.tokens["src"][0], english.tokens["tgt"][1]) == ("__zh__", "__en__")
+    assert model.trace("I went to school.", to="fr").tokens["tgt"][1] == "__fr__"
+    with pytest.raises(VisformerError, match="'xx' is not a language of this model"):
+        model.translate("I went to school.", to="xx")
+    said = model.translate("I went to school.", to="fr", max_new_tokens=4)
+    assert "__" not in said.text
+    ids = torch.tensor([chinese.meta["ids"]["src"]])
+    bad = [[i] for i in range(len(many_languages), 200)]
+    theirs = tiny_module("m2m_100", vocab_size=200, pad_token_id=1).generate(
+        ids, forced_bos_token_id=many_languages.get_lang_id("fr"), do_sample=False, num_beams=1, max_new_tokens=5,
+        bad_words_ids=bad,
+    )  # fmt: skip
+    assert [i for i in theirs[0, 2:].tolist() if i != 2] == list(said.ids)

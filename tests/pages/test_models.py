@@ -36,13 +36,13 @@ def test_a_name_that_is_not_offered_is_refused_before_it_is_looked_up(monkeypatc
 def test_a_visitor_chooses_a_model_of_the_list(monkeypatch, folder):
     monkeypatch.setenv("VISFORMER_MODELS", folder)
     page = AppTest.from_file("../../app.py", default_timeout=120).run()
-    (chooser,) = [box for box in page.selectbox if box.label == "Model of the attention page"]
-    assert chooser.options == [models.MODEL, folder]
-    chooser.select(folder).run()
+    (chooser,) = [box for box in page.selectbox if box.label == "Model"]
+    assert chooser.options == [models.MODEL, "tiny-llama"]
+    chooser.select_index(1).run()
     assert not page.exception
     assert any("The model goes on with" in text.value for text in page.text)
 
 
 def test_one_model_offers_no_choice():
     page = AppTest.from_file("../../app.py", default_timeout=120).run()
-    assert not [box for box in page.selectbox if box.label == "Model of the attention page"]
+    assert not [box for box in page.selectbox if box.label == "Model"]

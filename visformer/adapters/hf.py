@@ -1,39 +1,26 @@
 """A transformers model, of whatever family: the same Trace, with the same names, as our own Transformer."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from transformers.modeling_utils import PreTrainedModel
 
-from visformer.adapters.base import ModelInfo
 from visformer.adapters.generating import Choice, Speaker
-from visformer.adapters.hf_names import (
-    FAMILIES,
-    NO_PLACE,
-    NO_SOURCE,
-    NOT_IN_TABLE,
-    PARALLEL,
-    PATTERNS_ONLY,
-    POSITIONS,
-    layout_of,
-)
+from visformer.adapters.hf_about import about, info_of, max_tokens
+from visformer.adapters.hf_check import Everything, agree, check_rows
+from visformer.adapters.hf_names import FAMILIES
 from visformer.adapters.hf_run import Engine, HubNext, Output
-from visformer.adapters.hf_taps import NAME, install, part_of, read_only, watching
+from visformer.adapters.hf_taps import NAME, install, read_only, watching
 from visformer.adapters.hf_text import HubText, require_text
 from visformer.adapters.recording import Recorder, check_budget, check_edits, matching
 from visformer.decoding import Decoding
 from visformer.edits import Edit
-from visformer.errors import N_, TextError, TraceError, VisformerError
+from visformer.errors import N_, TextError, VisformerError
 from visformer.model import taps
-from visformer.names import Axis, all_names, axes_of
+from visformer.names import Axis, axes_of
 from visformer.trace import Trace, TracedTensor
-
-MAX_TOKENS = 512
-"""Of one side, whatever the model could take."""
 
 NEW_TOKENS = 40
 """That a decoder adds to a text, unless it is told otherwise."""
@@ -78,13 +65,22 @@ class HubModel:
         self._engine = Engine(module)
         self._config = module.config
         self._family = FAMILIES.get(self._config.model_type)
-        self._speaker = Speaker(self.text, self._allowed(len(tokenizer)), self._ends())
+        self._speaker = Speaker(self.text, self._engine.allowed(len(tokenizer)), self._engine.end_ids)
+        self._room = max_tokens(self._config, self.text.max_tokens)
         self._fixed: frozenset[str] = frozenset()
         self.patterns_only = self._family is None or self._family.patterns_only
         self._kv_heads: dict[str, bool] = {}
         self._probed = self._probe()
         self._names = tuple(self._probed)
-        self.info = self._info(name or self._config.name_or_path or type(module).__name__, licence, source)
+        self.info = info_of(
+            self._config,
+            self._probed,
+            kind=self._engine.kind,
+            name=name or self._config.name_or_path or type(module).__name__,
+            licence=licence,
+            source=source,
+            room=self._room,
+        )
 
     # What a model offers ------------------------------------------------------------------------------------------
 
@@ -190,26 +186,30 @@ class HubModel:
             else:
                 sides = self._run_encoder(recorder, wanted, src_ids, segments, target, language)
         if not edits:
-            self._check_rows(recorder.tensors)
-        forced = target if target is None or isinstance(target, str) else self.text.decode(target)
-        words = self.text.decode(sides["next"]) if self._engine.kind == "encoder-decoder" else forced
-        ids = {side: list(row) for side, row in sides.items()}
-        meta: dict[str, Any] = {
-            "source": source,
-            "pair": pair,
-            "target": words,
-            "to": to,
-            "forced": target is not None,
-            "ids": ids,
-        }
+            check_rows(recorder.tensors, self.module.dtype)
+        meta: dict[str, Any] = {"source": source, "pair": pair, "to": to, "forced": target is not None}
         if any(segments):
             meta["segments"] = segments
+        return self._labelled(sides, recorder.tensors, target, meta)
+
+    def _labelled(
+        self,
+        sides: dict[str, list[int]],
+        tensors: Mapping[str, TracedTensor],
+        target: str | Sequence[int] | None,
+        meta: dict[str, Any],
+    ) -> Trace:
+        if self._engine.kind == "encoder-decoder":
+            target = sides["next"]
+        words = target if target is None or isinstance(target, str) else self.text.decode(target)
+        of_model = about(self._config, self.info, self._names, patterns_only=self.patterns_only)
+        ids = {side: list(row) for side, row in sides.items()}
         return Trace(
             tokens={side: self.text.shown(row) for side, row in sides.items()},
             special={side: self.text.is_special(row) for side, row in sides.items()},
             words={side: self.text.words(row) for side, row in sides.items()},
-            tensors=recorder.tensors,
-            meta={"model": self.info.name, **meta, **self._about()},
+            tensors=tensors,
+            meta={"model": self.info.name, **meta, "target": words, "ids": ids, **of_model},
         )
 
     # One pass -----------------------------------------------------------------------------------------------------
@@ -309,18 +309,7 @@ class HubModel:
 
     def _begin(self, src_ids: list[int], language: int | None) -> list[int]:
         """What stands before the decoder says anything."""
-        if self._engine.kind == "decoder":
-            return src_ids
-        settings = self.module.generation_config
-        start = _first(settings.decoder_start_token_id, getattr(self._config, "decoder_start_token_id", None))
-        forced = _first(language, settings.forced_bos_token_id, getattr(self._config, "forced_bos_token_id", None))
-        if start is None:
-            raise VisformerError(
-                N_("{name} does not say what its decoder begins with: set config.{setting}."),
-                name=self.info.name,
-                setting="decoder_start_token_id",
-            )
-        return [start] if forced is None else [start, forced]
+        return src_ids if self._engine.kind == "decoder" else self._engine.begin(language)
 
     def _language(self, to: str | None, source: str) -> int | None:
         if self._engine.kind == "encoder-decoder":
@@ -334,7 +323,7 @@ class HubModel:
         return max(1, min(self.info.max_tokens - begun, usual if asked is None else asked))
 
     def _require_room(self, tokens: int) -> None:
-        limit = self._max_tokens()
+        limit = self._room
         if tokens > limit:
             raise TextError(
                 N_("The text is {given} tokens long and the limit is {limit}: shorten it."), given=tokens, limit=limit
@@ -347,97 +336,6 @@ class HubModel:
             raise VisformerError(
                 N_("pair={pair!r}: only an encoder takes a pair; a decoder takes its second text as target."), pair=pair
             )
-
-    # What the model is --------------------------------------------------------------------------------------------
-
-    def _info(self, name: str, licence: str, source: str) -> ModelInfo:
-        depth = {part: 0 for part in ("encoder", "decoder")}
-        for path in self._names:
-            if path.endswith(".self_attn.pattern"):
-                depth[path.split(".")[0]] += 1
-        heads = [shape[0] for path, shape in self._probed.items() if path.endswith(".pattern")]
-        groups = [shape[0] for path, shape in self._probed.items() if path.endswith(".self_attn.k")]
-        return ModelInfo(
-            name=name,
-            kind=self._engine.kind,
-            n_encoder_layers=depth["encoder"],
-            n_decoder_layers=depth["decoder"],
-            n_heads=heads[0],
-            d_model=int(self._config.get_text_config().hidden_size),
-            max_tokens=self._max_tokens(),
-            licence=licence,
-            source=source,
-            n_kv_heads=groups[0] if groups else None,
-            position=self._position(),
-        )
-
-    def _position(self) -> str:
-        """How the model knows the order of tokens, a key of POSITIONS."""
-        if self._family is None:
-            return "unknown"
-        return "alibi" if getattr(self._config, "alibi", False) else self._family.position
-
-    def _about(self) -> dict[str, Any]:
-        """What a picture has to say of the model: kv heads, windows, positions, and why a tensor is missing."""
-        about: dict[str, Any] = {"n_kv_heads": self.info.n_kv_heads, "position": self.info.position}
-        kinds = getattr(self._config, "layer_types", None)
-        window = getattr(self._config, "sliding_window", None)
-        if kinds and window:
-            about["windows"] = [window if kind == "sliding_attention" else None for kind in kinds]
-        return {**about, "missing": self._missing()}
-
-    def _missing(self) -> list[list[str]]:
-        """Pairs of a glob and the reason why there is no such tensor."""
-        layers = re.compile(r"\.\d+\.")
-        present = {layers.sub(".*.", name) for name in self._names}
-        depth = {"encoder": self.info.n_encoder_layers, "decoder": self.info.n_decoder_layers}
-        possible = dict.fromkeys(layers.sub(".*.", name) for name in all_names(*map(bool, depth.values())))
-        absent = [name for name in possible if name not in present and depth[part_of(name)]]
-        if self._engine.kind == "decoder":
-            absent = ["decoder.*cross*", *(name for name in absent if "cross" not in name)]
-        return [[name, self._why_missing(name)] for name in absent]
-
-    def _why_missing(self, name: str) -> str:
-        if "*cross" in name:
-            return NO_SOURCE
-        if self._family is None:
-            return NOT_IN_TABLE
-        if name.endswith(".position"):
-            return POSITIONS[self._position()]
-        if self.patterns_only and name.endswith(("q", "k", "v", "scores", "mask", "heads")):
-            return PATTERNS_ONLY
-        layouts = {layout_of(stack, self._config) for stack in self._family.stacks.values()}
-        return PARALLEL if layouts == {"parallel"} and name.endswith(("_self", "_sum")) else NO_PLACE
-
-    def _max_tokens(self) -> int:
-        """The least of our limit, the tokenizer's, and the places that the model knows."""
-        given = getattr(self._config, "max_position_embeddings", None) or MAX_TOKENS
-        if self._config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
-            given -= 2  # their places are counted from the padding id on
-        return max(1, min(MAX_TOKENS, self.text.max_tokens, int(given)))
-
-    def _allowed(self, n_tokens: int) -> Tensor:
-        """Ids that may be generated: those that the tokenizer knows and the model's settings do not forbid."""
-        size = int(self._config.get_text_config(decoder=True).vocab_size)
-        if (own := getattr(self._config, "decoder_vocab_size", None)) is not None:
-            size = int(own)
-        allowed = torch.zeros(size, dtype=torch.bool)
-        allowed[: min(size, n_tokens)] = True
-        settings = self.module.generation_config if self._engine.kind != "encoder" else None
-        for words in getattr(settings, "bad_words_ids", None) or ():
-            if len(words) == 1:
-                allowed[words[0]] = False
-        for token in getattr(settings, "suppress_tokens", None) or ():
-            allowed[token] = False
-        return allowed
-
-    def _ends(self) -> tuple[int, ...]:
-        if self._engine.kind == "encoder":
-            return ()
-        found = _first(self.module.generation_config.eos_token_id, getattr(self._config, "eos_token_id", None))
-        if found is None:
-            return ()
-        return (int(found),) if isinstance(found, int) else tuple(int(i) for i in found)
 
     # What the model was seen to do --------------------------------------------------------------------------------
 
@@ -456,15 +354,15 @@ class HubModel:
             self._fixed = install(self.module, self._engine.base, self._family.stacks, self._config)
         if not self.patterns_only:
             self.module.set_attn_implementation(NAME)
-            recorder = _All()
-            if _agree(eager, self._probe_pass(recorder, patterns=False), recorder):
-                self._check_rows(recorder.tensors)
+            recorder = Everything()
+            if agree(eager, self._probe_pass(recorder, patterns=False), recorder.tensors):
+                check_rows(recorder.tensors, self.module.dtype)
                 return self._shapes_of(recorder)
             self.module.set_attn_implementation("eager")
             self.patterns_only = True
-        recorder = _All()
+        recorder = Everything()
         self._probe_pass(recorder, patterns=True)
-        self._check_rows(recorder.tensors)
+        check_rows(recorder.tensors, self.module.dtype)
         self._fixed |= {name for name in recorder.tensors if name.endswith(".pattern")}
         return self._shapes_of(recorder)
 
@@ -512,49 +410,3 @@ class HubModel:
             sizes = zip(self._probed[name], axes_of(name) or (), strict=True)
             shapes[name] = tuple(size if axis.side is None else tokens[axis.side] for size, axis in sizes)
         check_budget(shapes)
-
-    def _check_rows(self, tensors: Mapping[str, TracedTensor]) -> None:
-        """Eager attention, verified: each row of a pattern and its sink sums to 1, or is all zeros."""
-        loose = 2e-2 if torch.finfo(self.module.dtype).bits < 32 else 1e-4
-        for name, tensor in tensors.items():
-            if not name.endswith(".pattern"):
-                continue
-            total = tensor.value.sum(axis=-1)
-            if (sink := tensors.get(f"{name.removesuffix('.pattern')}.sink")) is not None:
-                total = total + sink.value
-            if not bool(np.all((abs(total - 1) < loose) | (abs(total) < loose))):
-                raise TraceError(N_("{name} is no attention pattern: a row sums to {total}."), name=name,
-                                 total=float(total.flat[abs(total - 1).argmax()]))  # fmt: skip
-
-
-class _All(Recorder):
-    """Keeps everything that comes."""
-
-    def __init__(self) -> None:
-        super().__init__(frozenset(), (), copied=True)
-
-    def wants(self, name: str) -> bool:
-        return True
-
-    def __call__(self, name: str, tensor: Tensor) -> Tensor:
-        self._wanted |= {name}
-        return super().__call__(name, tensor)
-
-
-def _agree(eager: list[Output], traced: list[Output], recorder: Recorder) -> bool:
-    """Whether the traced pass gave the outputs and the patterns of the eager one."""
-    for own, ours in zip(eager, traced, strict=True):
-        # What half precision makes of another order of the same sums, and full precision.
-        loose = 5e-2 if torch.finfo(own.value.dtype).bits < 32 else 1e-4
-        if not torch.allclose(own.value, ours.value, atol=loose * float(own.value.abs().max()), rtol=0):
-            return False
-        for path, pattern in own.patterns.items():
-            found = recorder.tensors.get(f"{path}.pattern")
-            if found is None or not np.allclose(pattern[0].float().cpu().numpy(), found.value, atol=loose):
-                return False
-    return True
-
-
-def _first(*values: Any) -> Any:
-    """The first that is set."""
-    return next((value for value in values if value is not None), None)

@@ -63,6 +63,49 @@ class Engine:
         device: torch.device = self.module.device
         return device
 
+    @property
+    def end_ids(self) -> tuple[int, ...]:
+        """Of the tokens that end what the model says."""
+        if self.kind == "encoder":
+            return ()
+        found = self._setting("eos_token_id")
+        if found is None:
+            return ()
+        return (int(found),) if isinstance(found, int) else tuple(int(i) for i in found)
+
+    def begin(self, language: int | None) -> list[int]:
+        """What the decoder of an encoder-decoder begins with; ``language``: the id of the target's.
+
+        Raises:
+            VisformerError: the model does not say.
+        """
+        start = self._setting("decoder_start_token_id")
+        forced = self._setting("forced_bos_token_id") if language is None else language
+        if start is None:
+            raise VisformerError(
+                N_("{name} does not say what its decoder begins with: set config.{setting}."),
+                name=type(self.module).__name__,
+                setting="decoder_start_token_id",
+            )
+        return [int(start)] if forced is None else [int(start), int(forced)]
+
+    def allowed(self, n_tokens: int) -> Tensor:
+        """bool (vocab,): ids that the tokenizer knows, of ``n_tokens``, and the model's settings do not forbid."""
+        config = self.module.config
+        size = getattr(config, "decoder_vocab_size", None) or config.get_text_config(decoder=True).vocab_size
+        allowed = torch.arange(int(size)) < n_tokens
+        if self.kind != "encoder":
+            for words in self._setting("bad_words_ids") or ():
+                if len(words) == 1:
+                    allowed[words[0]] = False
+            allowed[list(self._setting("suppress_tokens") or ())] = False
+        return allowed
+
+    def _setting(self, name: str) -> Any:
+        """Of generation; older models have it in their config."""
+        found = getattr(self.module.generation_config, name, None)
+        return getattr(self.module.config, name, None) if found is None else found
+
     def encode(self, ids: list[int], segments: list[int], *, patterns: bool = False) -> Output:
         """Run the encoder on one text.
 

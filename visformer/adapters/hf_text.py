@@ -23,7 +23,8 @@ class HubText:
         decoder = str(getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", ""))
         self._byte_level = "ByteLevel" in decoder
         self._word_piece = "WordPiece" in decoder
-        self._special = frozenset(tokenizer.all_special_ids) - {tokenizer.unk_token_id}  # unknown words are text
+        unknown = {tokenizer.unk_token_id}  # stands for text
+        self._special = frozenset(tokenizer.all_special_ids) - unknown | set(self._languages().values())
         self.max_tokens = int(min(getattr(tokenizer, "model_max_length", 10**9), 10**9))
 
     def encode(self, text: str, pair: str | None = None) -> tuple[list[int], list[int]]:
@@ -50,7 +51,8 @@ class HubText:
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids; specials are left out."""
         with self._lock:
-            return str(self._tokenizer.decode(list(ids), skip_special_tokens=True)).strip()
+            plain = [i for i in ids if i not in self._special]
+            return str(self._tokenizer.decode(plain, skip_special_tokens=True)).strip()
 
     def is_special(self, ids: Sequence[int]) -> tuple[bool, ...]:
         """Which ids stand for no text."""

@@ -12,7 +12,7 @@ from visformer.canvas.component import panels
 from visformer.errors import VisformerError
 from visformer.ui import keep, state
 from visformer.ui.examples import EXAMPLES
-from visformer.ui.models import any_allowed, offered
+from visformer.ui.models import MODEL, any_allowed, label, offered
 from visformer.ui.resources import PATTERNS, workbench, workbench_of
 
 if TYPE_CHECKING:  # numpy
@@ -32,7 +32,10 @@ def side_bar(sections: Mapping[str, Sequence[StreamlitPage]]) -> None:
             for page in pages:
                 st.page_link(page, query_params=state.address())
     model_chooser()
-    st.caption(_("Our own Transformer translates between English and Chinese. Every number here was computed by it."))
+    if state.model() in (None, MODEL):
+        st.caption(
+            _("Our own Transformer translates between English and Chinese. Every number here was computed by it.")
+        )
 
 
 def language_switch() -> None:
@@ -54,11 +57,12 @@ def model_chooser() -> None:
     if len(offered()) == 1 and not any_allowed():
         return
     st.selectbox(
-        _("Model of the attention page"),
+        _("Model"),
         offered(),
+        format_func=label,
         key=state.MODEL,
         accept_new_options=any_allowed(),
-        help=_("The other pages look inside our own translator."),
+        help=_("For the attention page; the others look inside our own translator."),
     )
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from visformer.errors import N_, VisformerError
 
@@ -13,6 +14,11 @@ def offered(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     """The names in VISFORMER_MODELS, separated by commas, behind MODEL."""
     listed = (name.strip() for name in environ.get("VISFORMER_MODELS", "").split(","))
     return tuple(dict.fromkeys([MODEL, *filter(None, listed)]))
+
+
+def label(name: str) -> str:
+    """What a visitor sees of it: of a folder its name, not where it is."""
+    return Path(name).name if Path(name).is_absolute() else name
 
 
 def any_allowed(environ: Mapping[str, str] = os.environ) -> bool:
@@ -30,7 +36,9 @@ def require_allowed(name: str) -> None:
         return
     if not any_allowed():
         raise VisformerError(
-            N_("The model {name!r} is not offered here: choose one of {names}."), name=name, names=", ".join(offered())
+            N_("The model {name!r} is not offered here: choose one of {names}."),
+            name=name,
+            names=", ".join(map(label, offered())),
         )
     if name.startswith((".", "/", "~", "\\")) or name.count("/") > 1 or os.path.exists(name):
         raise VisformerError(
