@@ -109,12 +109,21 @@ def test_every_view_as_a_picture(visit, tmp_path):
     assert picture.width >= 2 * canvas.bounding_box()["width"], "twice the screen's size"
 
 
-@pytest.mark.parametrize(("theme", "dark"), [("true", False), ("false", True)])
-def test_a_cell_follows_its_notebook(visit, tmp_path, theme, dark):
-    """JupyterLab's way to say whether it is light, whatever the system is."""
+@pytest.mark.parametrize(
+    ("html", "body", "dark"),
+    [
+        ("", "data-jp-theme-light=true", False),  # JupyterLab, Notebook 7
+        ("", "data-jp-theme-light=false", True),
+        ("", "data-vscode-theme-kind=vscode-light", False),
+        ("", "data-vscode-theme-kind=vscode-dark", True),
+        ("theme=dark", "", True),  # Colab
+    ],
+)
+def test_a_cell_follows_its_notebook(visit, tmp_path, html, body, dark):
+    """The system says the opposite."""
     trace = made_up_trace(tokens=HOSTILE)
-    notebook = f'<!doctype html><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{STRICT}">'
-    notebook += f'<body data-jp-theme-light="{theme}">{trace._repr_html_()}</body>'
+    policy = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{STRICT}">'
+    notebook = f"<!doctype html><html {html}><head>{policy}</head><body {body}>{trace._repr_html_()}</body></html>"
     (tmp_path / "n.html").write_text(notebook, encoding="utf-8")
     page = visit(tmp_path / "n.html", scheme="light" if dark else "dark")
     frame = page.frame_locator("iframe")
