@@ -122,3 +122,8 @@ def test_every_name_has_axes_and_no_other_has():
         "encoder.x.ffn.out",
     ):
         assert axes_of(wrong) is None
+
+
+def test_it_names_itself_in_one_line():
+    trace = Trace(**LABELS, tensors={NAME: tensor((3, 1, 2))})
+    assert repr(trace) == "Trace(src: a b; tgt: <zh>; 1 tensors, 24 bytes)"

@@ -14,7 +14,8 @@ from visformer.names import Axis
 from visformer.trace import Trace
 
 Scale = Literal["weight", "signed"]
-"""``weight``: one hue from 0 to 1, on a square-root scale. ``signed``: two hues around 0, to ``limit`` either way."""
+"""``weight``: one hue from 0 to 1, on a square-root scale. ``signed``: two hues, to ``limit`` either way of the middle.
+"""
 
 _AXIS_TITLES = {
     "query": N_("reads (query)"),
@@ -90,7 +91,8 @@ class Panel:
         rows: along the left.
         columns: along the top.
         scale: see :data:`Scale`.
-        limit: value at the ends of a signed scale; None: the largest magnitude in ``values``.
+        limit: value at the ends of a signed scale, counted from its middle; None: the largest distance in ``values``.
+        middle: the value in the middle of a signed scale.
         note: below it, such as the shape.
         before: an operator between the panel before and this one, such as "×" or "=".
         outlined: bool (row, column), cells to point out: edited ones, or misprints; None: none.
@@ -109,6 +111,7 @@ class Panel:
     columns: Labels
     scale: Scale = "signed"
     limit: float | None = None
+    middle: float = 0.0
     note: str = ""
     before: str = ""
     outlined: NDArray[np.bool_] | None = field(default=None)
@@ -132,7 +135,7 @@ class Panel:
         """The value at the end of the colour scale."""
         if self.scale == "weight":
             return 1.0
-        return common_limit(self.values) if self.limit is None else self.limit
+        return common_limit(np.asarray(self.values) - self.middle) if self.limit is None else self.limit
 
 
 def common_limit(*arrays: ArrayLike) -> float:

@@ -68,7 +68,7 @@ class TracedTensor:
         return np.array(self.value, dtype=dtype, copy=copy)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """What a model computed on one sentence (and its target).
 
@@ -88,8 +88,8 @@ class Trace:
     tokens: Mapping[str, tuple[str, ...]]
     special: Mapping[str, tuple[bool, ...]]
     words: Mapping[str, tuple[int, ...]]
-    tensors: Mapping[str, TracedTensor] = field(repr=False)
-    params: Mapping[str, TracedTensor] = field(default_factory=dict, repr=False)
+    tensors: Mapping[str, TracedTensor]
+    params: Mapping[str, TracedTensor] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -238,6 +238,10 @@ class Trace:
                 raise TraceError(N_("following must have one entry for each of target."))
             flags["next"] = special_tokens(sides["next"])
         return cls(tokens=sides, special=flags, words=numbers, tensors=tensors, meta={"model": ""})
+
+    def __repr__(self) -> str:
+        sides = "".join(f"{side}: {' '.join(tokens)}; " for side, tokens in self.tokens.items() if side != "next")
+        return f"Trace({sides}{len(self.tensors)} tensors, {self.nbytes:,} bytes)"
 
     def _repr_html_(self) -> str:
         """The explorer, where a notebook shows the Trace."""

@@ -7,8 +7,8 @@ from visformer.errors import N_
 from visformer.pictures import embedding
 from visformer.ui import controls, lesson, pick, state
 
-FORMULA = r"""&\sym{input}{x} = \sqrt{d_{model}} \cdot \sym{embed}{E}_{token} \\[4pt]
-&\quad + \sym{position}{PE}_{pos}"""
+FORMULA = r"\sym{input}{x} = %s\sym{embed}{E}_{token} + \sym{position}{PE}_{pos}"
+FACTOR = r"\sqrt{d_{model}} \cdot "
 CODE = (("model/embedding.py", "Embedding.forward"),)
 SIDES = {"src": N_("Source"), "tgt": N_("Target")}
 
@@ -22,12 +22,12 @@ if trace is not None:
             scaled = st.toggle(_("With the factor √d_model"), value=True, key="embedding_scaled")
         st.caption(
             _(
-                "The same columns under each other: embedding, position, sum, in one colour scale. Take the factor "
-                "away: which of the two is then louder?"
+                "The same columns under each other, in one colour scale. Without the factor, which of the two is "
+                "louder? Labels count tokens from 1, pos from 0: the second token, 2, has pos = 1."
             )
         )
     with maths:
-        lesson.formula(FORMULA, section="3.4, 3.5", code=CODE)
+        lesson.formula(FORMULA % (FACTOR if scaled else ""), section="3.4, 3.5", code=CODE)
     controls.draw([embedding.sums(trace, side, scaled=scaled)], key="embedding_sums")
 
     st.subheader(_("Two tokens"), anchor=False)

@@ -19,6 +19,7 @@ LOOK_FOR = {
 FORMULA = r"""&\sym{pattern}{A} = \mathrm{softmax}\left(\sym{scores}{S} + \log \sym{mask}{M}\right) \\[4pt]
 &\sym{mask}{M} \in \{0, 1\}"""
 CODE = (("model/masks.py", "causal_mask"), ("model/masks.py", "padding_mask"), ("model/attention.py", "attention"))
+MASKED = "decoder.self_attn"  # in a sentence alone, the one attention that has something to hide
 SHORT = "Thanks."  # fills the batch up, with padding
 
 _ = state.gettext()
@@ -36,7 +37,7 @@ def batch(_trace):
 
 def scores(_trace):
     with bar:
-        stack, layer, head = pick.place(_trace, key="masks")
+        stack, layer, head = pick.place(_trace, key="masks", first=MASKED)
     controls.draw(masks.before_and_after(_trace, f"{stack.part}.{layer}.{stack.kind}", head), key="masks_scores")
 
 
@@ -48,7 +49,7 @@ def steps(_trace):
 
 def edit(_trace):
     with bar:
-        stack, layer, head = pick.scope(_trace, key="masks_edit")
+        stack, layer, head = pick.scope(_trace, key="masks_edit", first=MASKED)
     mask = _trace[f"{stack.part}.0.{stack.kind}.mask"].value[0]
     scope = editing.Scope(stack.name, layer, head)
     flips = editing.flips(stack.name, (*_trace.stack(stack.part, stack.kind).shape[:2], *mask.shape))
@@ -58,11 +59,11 @@ def edit(_trace):
         controls.draw([panel], key="masks_edit", on_click=lambda click: editing.switch(scope, click, flips))
     with right:
         with st.container(horizontal=True):
-            if stack.name == "decoder.self_attn":
+            if stack.name == MASKED:
                 st.button(_("Remove the causal mask"), on_click=editing.switch_all, args=(scope, ~mask, flips))
             st.button(_("Reset"), on_click=editing.reset, disabled=not flips.any())
         edits = editing.mask_edits(stack.name, flips, mask)
-        comparison.compare(_trace, edits, (f"{stack.part}.{layer or 0}.{stack.kind}", head or 0))
+        comparison.compare(_trace, edits, scope)
 
 
 if trace is not None:

@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from visformer.errors import N_, VisformerError
+from visformer.figures.theme import visible
 from visformer.pictures import tokens
 from visformer.ui import controls, lesson, state
 from visformer.ui.resources import workbench
@@ -16,6 +17,10 @@ _ = state.gettext()
 trace = controls.current_trace()
 
 
+def shown(rows, between):
+    return [between.join(map(visible, row)) for row in rows]
+
+
 def merging(tokenizer, text):
     pieces = [piece for piece in dict.fromkeys(tokenizer.pieces(text)) if len(piece.strip()) > 1]
     if not pieces:
@@ -23,8 +28,9 @@ def merging(tokenizer, text):
         return
     longest = pieces.index(max(pieces, key=len))
     piece = st.selectbox(_("Piece of the text"), pieces, index=longest, format_func=str.strip, key=f"merging_{text}")
-    steps = tokens.merges(tokenizer.merging(piece))
-    table = pd.DataFrame(steps, columns=[_("parts"), _("merged")])
+    steps = tokenizer.merging(piece)
+    pairs = tokens.merges(steps)
+    table = pd.DataFrame({_("parts"): shown(steps, " · "), _("merged"): shown(pairs, " + ")})
     st.dataframe(table, height="content", column_config={"_index": st.column_config.NumberColumn(_("merge"))})
 
 
@@ -43,7 +49,7 @@ if trace is not None:
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**" + _("The tokens and their numbers") + "**")
-        found = [(row.position, row.token, row.id, _(row.meaning)) for row in tokens.rows(trace, side)]
+        found = [(row.position, visible(row.token), row.id, _(row.meaning)) for row in tokens.rows(trace, side)]
         table = pd.DataFrame(found, columns=[_("position"), _("token"), _("number"), _("what it is")])
         st.dataframe(table, hide_index=True, height="content")
     with right:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from visformer.errors import N_
 from visformer.pictures import block
-from visformer.ui import controls, lesson, pick, state
+from visformer.ui import controls, lesson, pick, state, who_talks
 from visformer.ui.resources import workbench
 
 VIEWS = {
@@ -16,21 +16,27 @@ VIEWS = {
     "parts": N_("Who talks to whom"),
 }
 LOOK_FOR = {
-    "stream": N_("How long each token's vector is on its way. Which sublayer adds most, and to which token?"),
+    "stream": N_("How long each vector is. Lengths do not add up: vectors point apart, and LN norms their sum."),
     "added": N_("What goes by, what is added, what LayerNorm makes of the sum. Few dimensions do most of the work."),
-    "zeros": N_("ReLU leaves most activations at zero, others for each token. In which layer are the fewest in use?"),
+    "zeros": N_("ReLU leaves most at zero. Blue: more zeros than the mean of all cells; orange: fewer, more in use."),
     "similar": N_("The cosine of every two tokens, layer by layer: do they grow alike, or apart?"),
     "norms": N_("With post-norm every sum is normed, so lengths stay level; with pre-norm the stream only grows."),
-    "parts": N_("Measured, not claimed: one token's input is changed, and every other token's output is watched."),
+    "parts": N_("Measured: 1 is added to each number of one token's input, and every other token's output is watched."),
 }
 FORMULA = r"&\sym{scores}{y} = \mathrm{LN}(\sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\sym{input}{x}))"
+FORMULAS = {
+    "zeros": r"\sym{out}{\mathrm{FFN}}(\sym{input}{x}) = \sym{pattern}{\max(0, x W_1 + b_1)}\, W_2 + b_2",
+    "norms": r"&\sym{scores}{y} = \mathrm{LN}(\sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\sym{input}{x}))"
+    r" \text{ (post)} \\[4pt]"
+    r"&\sym{scores}{y} = \sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\mathrm{LN}(\sym{input}{x})) \text{ (pre)}",
+}
 CODE = (("model/layers.py", "_Block._add"), ("model/layers.py", "EncoderLayer.forward"))
 STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
 PARTS = {"self": N_("self-attention"), "cross": N_("cross-attention"), "ffn": N_("feed-forward")}
 SHOWN = {
     "stream": lambda trace, stack: [block.stream(trace, stack)],
     "zeros": lambda trace, stack: [block.silent_share(trace, stack)],
-    "similar": block.similarities,
+    "similar": lambda trace, stack: block.similarities(trace, stack, _("after layer {layer}")),
 }
 
 _ = state.gettext()
@@ -57,13 +63,7 @@ def norms(stack):
 
 
 def parts(stack):
-    found = block.who_talks(controls.current_trace((*block.RECORD, f"{stack}.0.*", "encoder.out")), stack)
-    say = {True: _("yes"), False: _("no")}
-    rows = [
-        (_(p.name), say[p.talks], say[p.trained], say[p.printed] + " ≠" * p.misprinted, p.parameters) for p in found
-    ]
-    names = [_("part"), _("tokens talk to each other"), _("has parameters"), _("printed"), _("parameters in one layer")]
-    st.dataframe([dict(zip(names, row, strict=True)) for row in rows])
+    who_talks.table(block.who_talks(controls.current_trace((*block.RECORD, f"{stack}.0.*", "encoder.out")), stack))
 
 
 if trace is not None:
@@ -73,7 +73,7 @@ if trace is not None:
     with choice:
         stack = controls.view(_("Stack"), STACKS, key="block_stack")
     with maths:
-        lesson.formula(FORMULA, section="3.1", code=CODE, page="block")
+        lesson.formula(FORMULAS.get(view, FORMULA), section="3.1, 3.3", code=CODE, page="block")
     if view in SHOWN:
         controls.draw(SHOWN[view](trace, stack), key=f"block_{view}")
     else:

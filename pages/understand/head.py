@@ -8,14 +8,12 @@ from visformer.ui import comparison, controls, editing, lesson, pick, state
 
 VIEWS = {"steps": N_("One query"), "joined": N_("All heads"), "silence": N_("Silence a head")}
 LOOK_FOR = {
-    "steps": N_(
-        "One query: q times every key, scaled, masked, softmax, values weighted. Click a cell to read its sum."
-    ),
+    "steps": N_("One query: q times every key, scaled, masked, softmax, V weighted. Click a cell to read its sum."),
     "joined": N_("The heads' sums stand end to end, and W_O mixes them. Which head says most about this query?"),
     "silence": N_("Click a head: its output is multiplied by the factor, and the model translates again without it."),
 }
-FORMULA = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V}) \\[4pt]
-&= \sym{pattern}{\mathrm{softmax}}\left(\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}\right) \sym{v}{V}"""
+FORMULA = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V})
+= \sym{pattern}{\mathrm{softmax}}\left(\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}\right) \sym{v}{V}"""
 CODE = (("model/attention.py", "attention"), ("model/attention.py", "MultiHeadAttention.forward"))
 SHOWN = "head_cell"
 
@@ -28,17 +26,17 @@ def show(click):
 
 
 def steps():
+    """Gives the sum behind the clicked cell, if there is one."""
     place, full = chosen()
     asked, answered, summed = pictures.steps(full, place)
     left, right = st.columns([66, 34], gap="small")
     with left:
         controls.draw([asked, answered], key="head_steps", on_click=show)
     with right:
-        controls.draw([summed], key="head_sum", on_click=show, share=0.6)
-        if click := st.session_state.get(SHOWN):
-            text = pictures.written_out(full, place, click.panel, click.column, click.row)
-            st.code(text or "–", language=None, wrap_lines=True, height=170)
-    st.caption(pictures.shapes(full, place))
+        controls.draw([summed], key="head_sum", on_click=show)
+    st.caption(_("Shapes, with the batch of one sentence: {shapes}").format(shapes=pictures.shapes(full, place)))
+    click = st.session_state.get(SHOWN)
+    return pictures.written_out(full, place, click.panel, click.column, click.row) if click else ""
 
 
 def joined():
@@ -56,7 +54,7 @@ def chosen():
 
 def silence():
     with bar:
-        stack = pick.stack(key="head_silence_stack")
+        stack = pick.stack(key="head_stack")
     left, right = st.columns([42, 58], gap="medium")
     with left:
         scale = st.slider(_("Factor"), 0.0, 2.0, 0.0, 0.25, key="head_factor", help=_("0 silences, 1 changes nothing."))
@@ -73,7 +71,10 @@ if trace is not None:
     with words:
         view = controls.view(_("View"), VIEWS, key="head_view")
         bar = st.container()
-    with maths:
-        lesson.formula(FORMULA, section="3.2", code=CODE, page="head")
     st.caption(_(LOOK_FOR[view]))
-    {"steps": steps, "joined": joined, "silence": silence}[view]()
+    text = {"steps": steps, "joined": joined, "silence": silence}[view]()
+    with maths:
+        if text:
+            lesson.written_out(text, back=SHOWN)
+        else:
+            lesson.formula(FORMULA, section="3.2", code=CODE, page="head")

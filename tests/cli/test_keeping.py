@@ -7,6 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from tests.adapters.hub import tiny_module, tokenizer
 from tests.support import tiny_tokenizer, tiny_translator
 from visformer.checkpoints import save_checkpoint
 from visformer.cli import main
@@ -63,6 +64,21 @@ def test_layers_and_heads_count_from_1_as_on_screen(tmp_path, model):
     result = run("export", "I", *model, "-o", out, "--stack", "cross", "--layer", 4)
     assert result.exit_code == 1
     assert "decoder.cross_attn has no layer 3: there are 3, counted from 0." in result.output
+
+
+@pytest.mark.parametrize(("family", "side"), [("bert", "src"), ("gpt2", "tgt")])
+def test_a_model_of_transformers_is_kept_the_same_way(tmp_path, family, side):
+    folder, kept, out = tmp_path / "theirs", tmp_path / "t.safetensors", tmp_path / "x.svg"
+    tiny_module(family).save_pretrained(folder)
+    tokenizer().save_pretrained(folder)
+    assert run("trace", "the cat", "--model", folder, "-o", kept).exit_code == 0
+    assert set(Trace.load(kept).tokens) == ({"src"} if side == "src" else {"tgt", "next"})
+    stack = "encoder" if side == "src" else "decoder"
+    result = run("export", "--trace", kept, "-o", out, "--stack", stack, "--layer", 1, "--head", 1)
+    assert result.exit_code == 0, result.output
+    wrong = run("export", "--trace", kept, "-o", out, "--stack", "cross")
+    assert wrong.exit_code == 1
+    assert f"no attention named decoder.cross_attn; there is {stack}.self_attn" in wrong.output
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_chinese_reaches_the_pixels():
 
 def test_all_heads_are_a_grid():
     svg = attention_svg(made_up_trace(n_layers=2, n_heads=3), stack="encoder.self_attn", theme="dark")
-    assert texts(svg)[:6] == ["Encoder", "1", "2", "3", "1", "2"]
+    assert texts(svg)[:6] == ["Encoder self-attention: the source reads itself.", "1", "2", "3", "1", "2"]
     assert svg.count("crispEdges") == 2 * 3 + 1
 
 

@@ -10,8 +10,10 @@ import pytest
 
 from tests.canvas.support import made_up_trace
 from tests.support import tiny_translator
-from visformer.errors import BudgetError, MissingTensor, TraceError
-from visformer.export import tables, to_csv, to_json
+from visformer.errors import N_, BudgetError, MissingTensor, TraceError
+from visformer.export import panels_csv, tables, to_csv, to_json
+from visformer.i18n import translations
+from visformer.panel import Labels, Panel
 from visformer.trace import Trace
 
 
@@ -61,6 +63,15 @@ def test_other_tensors_have_columns_of_their_own_axes():
     assert len(rows) == 1 + 2 * trace["encoder.0.self_attn.q"].value.size
     masks = list(csv.reader(io.StringIO(to_csv(trace, "decoder.0.self_attn.mask"))))
     assert {row[-1] for row in masks[1:]} <= {"0", "1"}
+
+
+def test_panels_are_tables_as_they_are_drawn():
+    labels = Labels(("=1", "我"))
+    one = Panel(name="a", title=N_("mask"), values=np.array([[1.5, np.nan], [0, -2]]), rows=labels, columns=labels)
+    text = panels_csv(one, one, gettext=translations("zh").gettext).removeprefix("\ufeff")
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    assert rows[:4] == [["掩码", "'=1", "我"], ["'=1", "1.5", "nan"], ["我", "0.0", "-2.0"], []]
+    assert rows[:4] == rows[4:]
 
 
 def test_what_is_not_written_says_why(monkeypatch):

@@ -18,7 +18,7 @@ def test_a_panel_as_a_heatmap():
     assert np.array_equal(np.asarray(heat.z), panel.values)
     assert (heat.zmin, heat.zmax) == (-1, 1)
     assert figure.layout.xaxis.ticktext == ("0", "1", "2", "3", "4", "5")
-    assert figure.layout.yaxis.title.text == "position"
+    assert figure.layout.yaxis.title.text == "pos, from 0"
 
 
 def test_several_panels_are_one_figure():
@@ -74,3 +74,8 @@ def test_the_tree_draws_the_best_hypothesis_strong():
     spots = vf.figures.beam_tree([*[[beam(0, "去", -1.0), beam(0, "他", -2.0)]] * 30]).data[2]
     assert spots.text == ("去", "") * 30, "of many steps the best path alone is written"
     assert spots.hovertext == ("去", "他") * 30
+
+
+def test_waves_name_their_axes():
+    figure = vf.figures.position_waves(8, 6, [0, 1], axes=("pos", "PE"))
+    assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == ("pos", "PE")

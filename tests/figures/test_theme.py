@@ -1,10 +1,12 @@
 """Tokens as a reader can see them."""
 
+import tomllib
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
-from visformer.figures.theme import SEQUENTIAL, visible
+from visformer.figures.theme import BACKGROUND, LINE, PRIMARY, SEQUENTIAL, SURFACE, TEXT, visible
 
 
 @pytest.mark.parametrize(
@@ -34,3 +36,18 @@ def test_the_ramp_gets_steadily_darker_or_lighter(theme, sign):
     lightness = [0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in rgb]
     steps = [sign * (after - before) for before, after in pairwise(lightness)]
     assert min(steps) > 15
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pages_that_are_no_apps_have_the_colours_of_the_app(theme):
+    config = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    names = {
+        "textColor": TEXT,
+        "backgroundColor": BACKGROUND,
+        "secondaryBackgroundColor": SURFACE,
+        "primaryColor": PRIMARY,
+        "borderColor": LINE,
+    }
+    assert {name: colours[theme] for name, colours in names.items()} == {
+        name: config["theme"][theme][name] for name in names
+    }

@@ -288,3 +288,46 @@ def test_a_mask_without_its_cause_is_one_edit():
     mask = np.tri(40, dtype=bool)
     switched = np.broadcast_to(~mask, (3, 8, 40, 40))
     assert editing.mask_edits("decoder.self_attn", switched, mask) == [Open("decoder.*.self_attn")]
+
+
+def test_a_key_that_nobody_reads_may_shorten_the_translation(new_app):
+    """The mask was drawn for a longer one: its last places then do not apply, and the page still shows the effect."""
+    app = open_page(new_app(), "see/masks")
+    choose(app, "masks_view", "edit")
+    choose(app, "masks_edit_stack", "decoder.cross_attn")
+    sentence, bench = (app.text_input(key=state.SOURCE).value, None), resources.workbench()
+    trace = bench.trace(*sentence)
+    n = len(trace.tokens["tgt"])
+    flips = np.zeros((*trace.stack("decoder", "cross_attn").shape[:2], n, len(trace.tokens["src"])), dtype=bool)
+    flips[..., trace.tokens["src"].index("Northeastern")] = True
+    app.session_state["edited_cells"] = (("decoder.cross_attn", *sentence), flips)
+    app.run()
+    assert not app.exception
+    (after,) = [text.value.removeprefix("After: ") for text in app.text if text.value.startswith("After: ")]
+    assert after not in ("", trace.meta["target"])
+    assert len(bench.loaded().tokenize(after)) < n, "this one is shorter: the case in question"
+    assert [caption for caption in app.caption if "changes most: Cross" in caption.value]
+
+
+def test_a_head_that_is_read_by_no_attention_changes_no_pattern(new_app):
+    """The last layer's cross-attention is followed by a feed-forward alone."""
+    app = open_page(new_app(), "understand/head")
+    choose(app, "head_view", "joined")
+    choose(app, "head_stack", "decoder.cross_attn")
+    choose(app, "head_view", "silence")
+    (control,) = [group for group in app.get("button_group") if group.key == "head_stack"]
+    assert control.value == "decoder.cross_attn", "what was chosen stays chosen"
+    sentence = (app.text_input(key=state.SOURCE).value, None)
+    for layer, says in ((0, "changes most: "), (2, "No pattern changes")):
+        app.session_state["edited_heads"] = (("decoder.cross_attn", *sentence), {(layer, 0): 0.0})
+        app.run()
+        assert not app.exception
+        assert [caption for caption in app.caption if says in caption.value]
+
+
+def test_masks_are_shown_first_where_there_is_one(new_app):
+    app = open_page(new_app(), "see/masks")
+    for view, key in (("scores", "masks_stack"), ("edit", "masks_edit_stack")):
+        choose(app, "masks_view", view)
+        (control,) = [group for group in app.get("button_group") if group.key == key]
+        assert control.value == "decoder.self_attn"

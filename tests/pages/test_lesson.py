@@ -30,7 +30,8 @@ def test_every_symbol_gets_its_colour(page, theme):
     if page.stem in ("attention", "lab"):  # the lab's stand with its examples
         assert tex is None
         return
-    assert_coloured(tex, theme)
+    for one in (tex, *(constant(page, "FORMULAS") or {}).values()):
+        assert_coloured(one, theme)
 
 
 def assert_coloured(tex, theme):

@@ -7,6 +7,7 @@ import pytest
 
 from tests.canvas.support import made_up_trace
 from visformer.errors import CheckpointError, TextError
+from visformer.ui import resources
 from visformer.ui.resources import TraceCache, Workbench
 
 
@@ -102,3 +103,12 @@ def test_limits(bench, source, target):
     with pytest.raises(TextError):
         bench.trace(source, target)
     assert not bench.model.asked
+
+
+def test_the_width_is_read_without_the_model(monkeypatch, tmp_path):
+    """As the model itself has it; a folder without a model has none."""
+    assert resources.width() == resources.workbench().loaded().info.d_model
+    resources.width.clear()
+    monkeypatch.setattr(resources, "MODEL", str(tmp_path))
+    assert resources.width() is None
+    resources.width.clear()

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import tiny_translator
 from visformer import formulas
 from visformer.examples import WORKED
 from visformer.examples.worked import compute
@@ -52,6 +53,16 @@ def test_a_learned_table_ends_where_the_sinusoid_goes_on():
     assert np.isfinite(positions.encoding(10, 4).values).all()
 
 
+@pytest.mark.parametrize("make", [positions.encoding, positions.similarity])
+def test_the_first_positions_carry_the_tokens_that_stand_there(make):
+    """pos counts from 0, as in the paper's formula."""
+    panel = make(4, 6, tokens=("I", "went"))
+    assert panel.rows.texts == ("0: I", "1: went", "2", "3")
+    assert np.array_equal(panel.values, make(4, 6).values)
+    assert make(1, 6, tokens=("I", "went")).rows.texts == ("0: I",)
+    assert math.isclose(positions.encoding(4, 6, tokens=("I", "went")).values[1, 0], math.sin(1))
+
+
 @pytest.mark.parametrize("side", ["src", "tgt"])
 def test_the_sum_is_what_the_first_layer_receives(trace, side):
     embed, position, total = embedding.sums(trace, side)
@@ -62,13 +73,18 @@ def test_the_sum_is_what_the_first_layer_receives(trace, side):
     assert all(panel.rows.texts == trace.tokens[side] for panel in (embed, position, total))
 
 
+ANGLE, BARE_ANGLE = "∠ embedding · √d, sum (°)", "∠ embedding, embedding + PE (°)"
+
+
 def test_the_table_gives_norms_and_angles(trace):
     table = embedding.table(trace, "src")
     row = trace["src.embed"].value[2], trace["src.input"].value[2]
     assert table["|embedding · √d|"][2] == pytest.approx(np.linalg.norm(row[0]), rel=1e-5)
     cosine = row[0] @ row[1] / np.linalg.norm(row[0]) / np.linalg.norm(row[1])
-    assert table["angle °"][2] == pytest.approx(math.degrees(math.acos(cosine)), rel=1e-4)
-    assert (table["angle °"] < table["angle without √d °"]).all(), "that is what the factor is for"
+    assert table["pos"].tolist() == list(range(len(table)))
+    assert (table["place"] == table["pos"] + 1).all()
+    assert table[ANGLE][2] == pytest.approx(math.degrees(math.acos(cosine)), rel=1e-4)
+    assert (table[ANGLE] < table[BARE_ANGLE]).all(), "that is what the factor is for"
 
 
 def test_one_word_in_two_places_has_two_inputs(trace):
@@ -133,7 +149,10 @@ def test_one_query_from_left_to_right(trace, place):
     q, k, v = (shown[name].values.astype(np.float64) for name in "qkv")
     assert np.allclose(q @ k.T, shown["products"].values, atol=1e-4)
     assert np.allclose(shown["products"].values / math.sqrt(q.shape[1]), shown["scores"].values, atol=1e-6)
-    seen = shown["mask"].values > 0
+    seen = ~np.isnan(shown["masked"].values) if "masked" in shown else None
+    hidden = trace[f"{place.path}.mask"].value[place.head, place.query] == 0
+    assert hidden.any() == ("masked" in shown), "only a mask that hides something is a step"
+    assert seen is None or np.array_equal(~seen[0], hidden)
     assert np.allclose(formulas.softmax(shown["scores"].values, seen), shown["pattern"].values, atol=1e-6)
     assert np.allclose(shown["pattern"].values @ v, shown["heads"].values, atol=1e-4)
 
@@ -144,12 +163,17 @@ def test_the_sum_written_out_gives_the_cell(trace, place, name):
     panel = next(panel for column in head.steps(trace, place) for panel in column if panel.name == name)
     row, column = panel.values.shape[0] - 1, 0
     text = head.written_out(trace, place, name, column, row)
-    result, *terms = text.split("=", 1)
+    assert not re.search(r"-|\+ *[−-]", text), "a minus is one, and never follows a plus"
+    result, *terms = text.replace("−", "-").split("=", 1)
     assert float(result) == pytest.approx(float(panel.values[row, column]), abs=1e-5)
     if name in ("q", "k", "v", "products", "heads"):
-        products = [float(a) * float(b) for a, b in re.findall(r"([+-][\d.]+) · ([+-][\d.]+)", terms[0])]
-        bias = sum(map(float, re.findall(r"([+-][\d.]+) \(b\)", terms[0])))
-        assert sum(products) + bias == pytest.approx(float(result), abs=2e-2)
+        terms = re.sub(r"\n([+-]) ", r" \1", terms[0].replace("(b)", "").replace("·", "*").strip())
+        assert eval(terms) == pytest.approx(float(result), abs=2e-2)
+
+
+def test_a_cell_of_another_sentence_has_no_sum(trace):
+    for name, column, row in (("products", 99, 0), ("k", 0, 99), ("q", 999, 0)):
+        assert head.written_out(trace, PLACES[0], name, column, row) == ""
 
 
 def test_all_heads_end_to_end_are_what_w_o_multiplies(trace):
@@ -161,10 +185,15 @@ def test_all_heads_end_to_end_are_what_w_o_multiplies(trace):
 
 def test_the_stream_is_made_of_lengths(trace):
     panel = block.stream(trace, "decoder")
-    assert panel.columns.texts[:4] == ("in", "+self 1", "=", "+cross 1")
+    assert panel.columns.texts[:4] == ("|x|", "|self 1|", "|LN|", "|cross 1|")
     assert len(panel.columns) == 1 + 3 * 6
     assert np.allclose(panel.values[:, 0], np.linalg.norm(trace["tgt.input"].value, axis=1), rtol=1e-5)
     assert np.allclose(panel.values[:, -1], np.linalg.norm(trace["decoder.out"].value, axis=1), rtol=1e-5)
+
+
+def test_with_pre_norm_what_goes_on_is_the_bare_sum():
+    pre = tiny_translator(norm="pre").trace("She likes the school.", "我喜欢学校。", record=("*",))
+    assert block.stream(pre, "encoder").columns.texts[:3] == ("|x|", "|self 1|", "|sum|")
 
 
 @pytest.mark.parametrize(
@@ -182,9 +211,29 @@ def test_a_sublayer_adds(trace, stack, part):
 def test_zeros_and_cosines(trace):
     zeros = block.silent_share(trace, "encoder")
     assert zeros.values[1, 0] == (trace["encoder.1.ffn.hidden"].value[0] == 0).mean()
+    assert zeros.middle == pytest.approx(zeros.values.mean())
+    assert zeros.end == pytest.approx(np.abs(zeros.values - zeros.values.mean()).max()), "differences fill the scale"
     first = block.similarities(trace, "encoder")[0]
     assert np.allclose(np.diagonal(first.values), 1, atol=1e-6)
     assert len(block.similarities(trace, "decoder")) == 1 + 3
+
+
+def torch_attention(trace, stack):
+    """The first layer's self-attention as torch's own module."""
+    path = f"{stack}.0.self_attn"
+    w = {name: torch.tensor(trace.params[f"{path}.{name}"].value) for name in ("w_q", "w_k", "w_v", "w_o")}
+    b = {name: torch.tensor(trace.params[f"{path}.{name}"].value) for name in ("b_q", "b_k", "b_v", "b_o")}
+    module = torch.nn.MultiheadAttention(16, trace[f"{path}.q"].shape[0], batch_first=True)
+    module.in_proj_weight.copy_(torch.cat([w["w_q"].T, w["w_k"].T, w["w_v"].T]))
+    module.in_proj_bias.copy_(torch.cat([b["b_q"], b["b_k"], b["b_v"]]))
+    module.out_proj.weight.copy_(w["w_o"].T)
+    module.out_proj.bias.copy_(b["b_o"])
+
+    def attend(x):
+        hidden = torch.ones(len(x), len(x), dtype=torch.bool).triu(1) if stack == "decoder" else None
+        return module(x[None], x[None], x[None], attn_mask=hidden)[0][0]
+
+    return attend
 
 
 @pytest.mark.parametrize(("stack", "n_norms"), [("encoder", 2), ("decoder", 3)])
@@ -193,6 +242,13 @@ def test_who_talks_to_whom_is_measured(trace, stack, n_norms):
     quiet = {"feed-forward": False, "layer norm": False, "residual sum": False}
     cross = {"cross-attention": True} if stack == "decoder" else {}
     assert {name: part.talks for name, part in parts.items()} == {"self-attention": True, **cross, **quiet}
+    with torch.no_grad():  # the change itself, by torch's own modules
+        attend, x = torch_attention(trace, stack), torch.tensor(trace[f"{stack}.0.resid_pre"].value)
+        changed = x.clone()
+        changed[0] += 1
+        moved = (attend(changed) - attend(x))[1:].abs().max().item()
+    assert parts["self-attention"].moved == pytest.approx(moved, rel=1e-3)
+    assert all(parts[name].moved == 0 for name in quiet)
     for name in ("self-attention", *cross):
         assert parts[name].parameters == 4 * (16 * 16 + 16)
     assert parts["feed-forward"].parameters == 16 * 24 + 24 + 24 * 16 + 16

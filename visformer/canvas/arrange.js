@@ -2,13 +2,13 @@
 
 export const OPERATOR = 28 // what an operator before a panel takes, with its gap
 const BESIDE = 14 // between columns, as in the stylesheet
-const UNDER = 10 // between the panels of a column
+const UNDER = 6 // between the panels of a column
 const BETWEEN = 16 // between lines of columns
 const TITLE = 24
 const NOTE = 19
 const NUMBERS = 1.8 // how much more an arrangement counts where every small matrix has its numbers
 const NARROW = 14 // cells of tokens that are narrower count less
-const CELL_HEIGHTS = [46, 38, 32, 28, 25, 22, 20, 18, 17, 16, 15, 12, 9, 6, 4]
+const CELL_HEIGHTS = [46, 38, 32, 28, 25, 22, 20, 18, 17, 16, 15, 13.5, 12, 9, 6, 4]
 
 /**
  * The arrangement whose matrices are largest while all of them are in the window at once; where that cannot be, the

@@ -39,10 +39,11 @@ function measure(canvas, { labels, title }, longest, font) {
  * @param {{font: string, width: number, tallest: number, largest: number, aspect: number, highest?: number,
  *   slender?: number, indent?: number}} room
  *   aspect: how many times wider than high a cell may be; slender: how many times higher than wide; highest: of a cell;
- *   indent: least width of the margin on the left
+ *   indent: least width of the margin on the left; line: rows at least this high have a label each, in small letters
+ *   where they are less than LINE
  */
 export function matrixLayout(canvas, rows, columns, room) {
-  const { font, width, tallest, largest, aspect, highest = largest, slender = aspect, indent = 0 } = room
+  const { font, width, tallest, largest, aspect, highest = largest, slender = aspect, indent = 0, line = LINE } = room
   const longest = Math.min(LONGEST_LABEL, width * 0.3)
   const paired = rows.labels.some((label) => label.after)
   const beside = measure(canvas, rows, paired ? longest * 1.3 : longest, font)
@@ -65,7 +66,7 @@ export function matrixLayout(canvas, rows, columns, room) {
     ...{ left, top, flat, bare, cellWidth, cellHeight, matrixWidth, matrixHeight, rowLabels, columnLabels },
     titles: { rows: rows.title, columns: columns.title },
     every: {
-      rows: stride(cellHeight, rows.numeric, LINE),
+      rows: stride(cellHeight, rows.numeric, cellHeight < line ? LINE : line),
       columns: stride(cellWidth, columns.numeric, columns.numeric ? NUMBER : flat ? 0 : LINE),
     },
     // A sum that is a whole number but for rounding stays that number.
@@ -139,14 +140,18 @@ function paintNumbers(context, { steps, columns, ramp, numbers, spell }, { left,
   })
 }
 
-/** Cells that differ from what they would be: edited, or printed otherwise. */
+/** Cells that differ from what they would be, edited or printed otherwise: a frame, and a line that parts it from any colour. */
 function paintOutlines(context, { columns, outlined }, { left, top, cellWidth, cellHeight }, look) {
-  context.strokeStyle = look.accent
-  context.lineWidth = 2
   outlined.forEach((marked, i) => {
     if (!marked) return
     const [x, y] = [left + (i % columns) * cellWidth, top + Math.floor(i / columns) * cellHeight]
-    context.strokeRect(x + 1.5, y + 1.5, cellWidth - 3, cellHeight - 3)
+    const frame = (colour, width, inset) => {
+      context.strokeStyle = colour
+      context.lineWidth = width
+      context.strokeRect(x + inset, y + inset, cellWidth - 2 * inset, cellHeight - 2 * inset)
+    }
+    frame(look.mark, 3, 2)
+    if (Math.min(cellWidth, cellHeight) >= 14) frame(look.background, 1, 4)
   })
 }
 
@@ -165,14 +170,15 @@ function paintTitles(context, { left, top, width, titles, bare }, look) {
 }
 
 /** @param {"plain" | "strong" | "covered"} way strong: the one in focus; covered: one that would touch it */
-function paintLabel(context, look, { token, place, special }, way, alignRight) {
+function paintLabel(context, look, { token, place, special }, way, alignRight, small = false) {
   const strong = way === "strong"
   const gap = place ? 5 : 0
+  const [large, tiny] = small ? [11, 9] : [13, 10]
   context.textBaseline = "middle"
   context.textAlign = "left"
-  context.font = `${strong ? "600 " : ""}13px ${look.font}`
+  context.font = `${strong ? "600 " : ""}${large}px ${look.font}`
   const tokenWidth = context.measureText(token).width
-  context.font = `10px ${look.font}`
+  context.font = `${tiny}px ${look.font}`
   const placeWidth = context.measureText(place).width
   const start = alignRight ? -(tokenWidth + gap + placeWidth) : 0
   if (way !== "plain") {
@@ -182,7 +188,7 @@ function paintLabel(context, look, { token, place, special }, way, alignRight) {
   if (way === "covered") return
   context.fillStyle = look.faint
   context.fillText(place, start + tokenWidth + gap, 1)
-  context.font = `${strong ? "600 " : ""}13px ${look.font}`
+  context.font = `${strong ? "600 " : ""}${large}px ${look.font}`
   context.fillStyle = special && !strong ? look.faint : look.text
   context.fillText(token, start, 0)
 }
@@ -193,13 +199,13 @@ function paintRowLabels(context, layout, look, cell) {
   if (cell) paintRowLabel(context, layout, look, cell.row, "strong")
 }
 
-function paintRowLabel(context, { left, top, height, cellHeight, rowLabels }, look, i, way) {
+function paintRowLabel(context, { left, top, height, cellHeight, rowLabels, every }, look, i, way) {
   context.save()
   context.beginPath()
   context.rect(0, top - 4, left, height) // a background must not reach into the axis' name
   context.clip()
   context.translate(left - 8, top + (i + 0.5) * cellHeight)
-  paintLabel(context, look, rowLabels[i], way, true)
+  paintLabel(context, look, rowLabels[i], way, true, cellHeight < LINE && every.rows === 1)
   context.restore()
 }
 

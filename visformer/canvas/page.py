@@ -20,7 +20,7 @@ from visformer.figures.theme import BACKGROUND, FONTS, LINE, PRIMARY, SURFACE, T
 from visformer.trace import Trace
 
 FILE_BYTES = 16_000_000
-"""Exact weights of all heads go into a file up to here: 334 tokens with the bundled model."""
+"""Exact weights of all heads go into a file up to here: 333 tokens with the bundled model."""
 
 FRAME_HEIGHT = 720
 """Pixels of a notebook's cell."""

@@ -20,10 +20,10 @@ const FEW = 16 // columns that are drawn with their numbers
 const SOME = 72
 const SMALL_CELL = 16
 const NUMBERED = 14 // a row that has room for its numbers
-const LABELLED = 15 // a row that has room for its label
+const LABELLED = 12 // a row that has room for a small label
 const TALLEST = 640 // of a matrix, whatever the window
-const LEAST = 340 // height that is used in any window
-const HEAD = 385 // what stands above the panels, and the line below them
+const LEAST = 310 // height that is used in any window
+const HEAD = 400 // what stands above the panels, and the line below them
 
 /**
  * @param {HTMLElement} element is filled
@@ -253,7 +253,7 @@ class PanelsView {
       const { weight, signed } = this.data.ramp
       this.ramps = { weight: makeRamp(weight[theme]), signed: makeRamp(signed[theme]) }
     }
-    this.look = look
+    this.look = { ...look, mark: this.data.mark[look.dark ? "dark" : "light"] }
     this.arrange()
     this.panels.forEach((panel, i) => {
       this.boxes[i].title.style.color = panel.colour?.[look.dark ? "dark" : "light"] ?? ""
@@ -291,7 +291,7 @@ class PanelsView {
       like ? { ...panel.rows, written: false } : panel.rows,
       columns ? panel.columns : { ...panel.columns, written: false },
       {
-        ...{ font: this.look.font, width: wide, tallest: Infinity, indent },
+        ...{ font: this.look.font, width: wide, tallest: Infinity, indent, line: LABELLED },
         aspect: free ? Infinity : 1.8,
         slender: free ? Infinity : 1.1,
         largest: like ? Math.min(own, like.cellWidth) : own,
@@ -342,7 +342,7 @@ class PanelsView {
 function readPanel(panel, numbers) {
   const [nRows, nColumns] = [panel.rows.texts.length, panel.columns.texts.length]
   const values = new Float32Array(numbers, panel.values, nRows * nColumns)
-  const signed = (value) => Math.round(127.5 + 127.5 * Math.max(-1, Math.min(1, value / panel.limit)))
+  const signed = (value) => Math.round(127.5 + 127.5 * Math.max(-1, Math.min(1, (value - panel.middle) / panel.limit)))
   const step = panel.scale === "weight" ? stepOf : signed
   return {
     ...panel,
@@ -350,7 +350,7 @@ function readPanel(panel, numbers) {
     columns: sideOf(panel.columns),
     values,
     numbers: values,
-    steps: Uint8Array.from(values, (value) => (Number.isNaN(value) ? step(0) : step(value))),
+    steps: Uint8Array.from(values, (value) => (Number.isNaN(value) ? step(panel.middle) : step(value))),
     outlined: panel.outlined === null ? null : new Uint8Array(numbers, panel.outlined, nRows * nColumns),
     spell: (number) => spellShort(number, panel.digits),
     nRows,

@@ -8,7 +8,7 @@ import numpy as np
 
 from visformer.canvas.frame import Numbers, frame
 from visformer.errors import N_, Message
-from visformer.figures.theme import DIVERGING, SEQUENTIAL, SYMBOLS, visible
+from visformer.figures.theme import CURVES, DIVERGING, SEQUENTIAL, SYMBOLS, visible
 from visformer.panel import Labels, Panel
 
 _TEXT = {
@@ -58,6 +58,7 @@ def pack_panels(
         "columns": [len(column) for column in columns],
         "share": share,
         "ramp": {"weight": SEQUENTIAL, "signed": DIVERGING},
+        "mark": {theme: colours[1] for theme, colours in CURVES.items()},
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
     }
     return frame(header, numbers)
@@ -79,6 +80,7 @@ def _panel(panel: Panel, numbers: Numbers, said: Callable[[str], str]) -> dict[s
         "columns": _side(panel.columns, said),
         "scale": panel.scale,
         "limit": panel.end,
+        "middle": panel.middle,
         "values": numbers.add(np.asarray(panel.values, dtype="<f4")),
         "outlined": None if outlined is None or not outlined.any() else numbers.add(outlined.astype(np.uint8)),
         "digits": panel.digits,

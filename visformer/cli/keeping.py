@@ -15,8 +15,9 @@ def _sentence(command: Any) -> Any:
     """The options that say which sentence, and which model."""
     options = (
         click.option("--target", help="Read this target; by default the model's own translation."),
-        click.option("--to", type=click.Choice(["en", "zh"]), help="Language of the target; by default the other one."),
-        click.option("--model", "name", default="en-zh", show_default=True, help="A bundled model or a folder."),
+        click.option("--pair", help="A second sentence, of an encoder such as BERT."),
+        click.option("--to", help="Language of the target, such as zh; by default the other one."),
+        click.option("--model", "name", default="en-zh", show_default=True, help="Bundled, a folder, or a hub id."),
     )
     for option in reversed(options):
         command = option(command)
@@ -32,7 +33,14 @@ def _sentence(command: Any) -> Any:
 )
 @click.option("--json", "as_json", is_flag=True, help="The summary for programs.")
 def trace(
-    text: str, target: str | None, to: str | None, name: str, record: tuple[str, ...], out: Path | None, as_json: bool
+    text: str,
+    target: str | None,
+    pair: str | None,
+    to: str | None,
+    name: str,
+    record: tuple[str, ...],
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Run the model on a sentence and keep its numbers.
 
@@ -46,7 +54,7 @@ def trace(
 
     if out is not None and out.suffix.lower() not in _NUMBERS:
         raise click.UsageError(f"{out.name} does not end in any of {', '.join(_NUMBERS)}; pictures: visformer export")
-    found = _traced(text, target, to, name, record)
+    found = _traced(name, text, target, pair=pair, to=to, record=record)
     if out is not None:
         save(found, out)
     tensors = {tensor: list(value.shape) for tensor, value in found.tensors.items()}
@@ -85,6 +93,7 @@ def trace(
 def export(
     text: str | None,
     target: str | None,
+    pair: str | None,
     to: str | None,
     name: str,
     saved: Path | None,
@@ -112,7 +121,7 @@ def export(
 
     if (text is None) == (saved is None):
         raise click.UsageError("Give either a sentence or --trace FILE.")
-    found = Trace.load(saved) if saved else _traced(str(text), target, to, name, ("*.pattern",))
+    found = Trace.load(saved) if saved else _traced(name, str(text), target, pair=pair, to=to)
     save(
         found,
         out,
@@ -127,7 +136,7 @@ def export(
     click.echo(f"Written to {out}")
 
 
-def _traced(text: str, target: str | None, to: str | None, name: str, record: tuple[str, ...]) -> Any:
+def _traced(name: str, text: str, target: str | None, **settings: Any) -> Any:
     from visformer.loading import load
 
-    return load(name).trace(text, target, to=to, record=record)
+    return load(name).trace(text, target, **settings)

@@ -19,7 +19,7 @@ HERE = Path(visformer.__file__).resolve().parent.parent
 @click.option("--port", type=click.IntRange(1, 65535), help="By default 8501, or the next one that is free.")
 @click.option("--address", default="localhost", show_default=True, help="0.0.0.0: for others in the network too.")
 @click.option("--headless", is_flag=True, help="Do not open a browser.")
-@click.option("--model", help="A bundled model or a checkpoint folder.")
+@click.option("--model", help="Bundled, a folder, or a hub id.")
 def run(port: int | None, address: str, headless: bool, model: str | None) -> None:
     """Open the app in the browser. Ctrl+C ends it.
 
@@ -84,6 +84,7 @@ def models(as_json: bool) -> None:
             f"{info.n_encoder_layers} + {info.n_decoder_layers} layers, {info.n_heads} heads, d_model {info.d_model}"
         )
         click.echo(f"{info.name}: {info.kind}, {depth}\n  {info.licence}; {info.source}")
+    click.echo("Others: a folder, or an id of the Hugging Face hub (docs/models.md).")
 
 
 def _of_the_repository(name: str) -> Path:

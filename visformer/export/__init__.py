@@ -93,7 +93,8 @@ def attention_svg(
     found = _stack(trace, stack)
     label = gettext(found.label)
     if layer is None and head is None:
-        return heads_svg(trace.stack(found.part, found.kind), title=label, theme=theme, gettext=gettext)
+        title = gettext(found.about)
+        return heads_svg(trace.stack(found.part, found.kind), title=title, theme=theme, gettext=gettext)
     chosen = _selection(trace, stack, layer, head)
     place = gettext(N_("Layer {layer} · Head {head}")).format(layer=chosen.layer + 1, head=chosen.head + 1)
     name = f"{found.part}.{chosen.layer}.{found.kind}.pattern"

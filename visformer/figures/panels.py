@@ -61,7 +61,7 @@ def colours(panel: Panel, theme: Theme) -> dict[str, Any]:
     stops = (SEQUENTIAL if panel.scale == "weight" else DIVERGING)[theme]
     scale = [[i / (len(stops) - 1), colour] for i, colour in enumerate(stops)]
     if panel.scale == "signed":
-        return {"zmin": -panel.end, "zmax": panel.end, "colorscale": scale}
+        return {"zmin": panel.middle - panel.end, "zmax": panel.middle + panel.end, "colorscale": scale}
     bar = {"title": "weight", "tickvals": [t**0.5 for t in _TICKS], "ticktext": [f"{t:g}" for t in _TICKS]}
     return {"zmin": 0.0, "zmax": 1.0, "colorscale": scale, "colorbar": bar}
 

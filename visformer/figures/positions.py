@@ -16,7 +16,13 @@ POINTS = 2000
 
 
 def position_waves(
-    n: int, d_model: int, dimensions: Sequence[int], *, base: float = 10000.0, theme: Theme = "light"
+    n: int,
+    d_model: int,
+    dimensions: Sequence[int],
+    *,
+    base: float = 10000.0,
+    axes: tuple[str, str] = ("pos", "PE(pos, dimension)"),
+    theme: Theme = "light",
 ) -> go.Figure:
     """Dimensions of the encoding as curves over positions; sines drawn full, cosines dashed, a pair in one colour.
 
@@ -25,6 +31,7 @@ def position_waves(
         d_model: number of dimensions.
         dimensions: which of them.
         base: of the wavelengths.
+        axes: their names.
         theme: "light" or "dark".
 
     Raises:
@@ -60,10 +67,14 @@ def position_waves(
             )
     figure.update_layout(**look(theme))
     figure.update_layout(
-        margin={"l": 50, "r": 10, "t": 20, "b": 40}, legend={"orientation": "h", "y": -0.15}, height=460
+        margin={"l": 50, "r": 10, "t": 20, "b": 40},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
+        height=430,
     )
-    figure.update_xaxes(gridcolor="rgba(128,128,128,0.18)", zeroline=False)
-    figure.update_yaxes(gridcolor="rgba(128,128,128,0.18)", range=[-1.08, 1.08], zerolinecolor=FAINT[theme])
+    figure.update_xaxes(title=axes[0], gridcolor="rgba(128,128,128,0.18)", zeroline=False)
+    figure.update_yaxes(
+        title=axes[1], gridcolor="rgba(128,128,128,0.18)", range=[-1.08, 1.08], zerolinecolor=FAINT[theme]
+    )
     return figure
 
 
@@ -90,7 +101,7 @@ def rotation_circle(
             hovertemplate="cos %{x:.4f}, sin %{y:.4f}<extra></extra>",
         )
     figure.update_layout(**look(theme))
-    figure.update_layout(showlegend=False, margin={"l": 40, "r": 10, "t": 20, "b": 40}, height=400, width=420)
+    figure.update_layout(showlegend=False, margin={"l": 40, "r": 10, "t": 20, "b": 40}, height=300, width=320)
     figure.update_xaxes(range=[-1.3, 1.3], title=f"cos (2i+1 = {2 * pair + 1})", zeroline=False, showgrid=False)
     figure.update_yaxes(
         range=[-1.3, 1.3], title=f"sin (2i = {2 * pair})", scaleanchor="x", zeroline=False, showgrid=False

@@ -50,13 +50,14 @@ def noted(panels: Sequence[Panel], note: str) -> list[Panel]:
 def stream(trace: Trace, stack: Stack, *, title: str = "") -> Panel:
     """The length of each token's vector on its way: what came in, what each sublayer added, what went on.
 
-    Columns: "in" of the first layer, then for each layer the length of every sublayer's output and of what follows.
+    Columns: |x| of the first layer's input, then for each layer the length of every sublayer's output and of what goes
+    on: LayerNorm's output with post-norm, the bare sum with pre-norm.
     """
-    names, texts = [f"{stack}.0.resid_pre"], ["in"]
+    names, texts = [f"{stack}.0.resid_pre"], ["|x|"]
     for layer in range(depth(trace, stack)):
         for part in _SUBLAYERS[stack]:
             names += [f"{stack}.{layer}.{_OUT[part]}", f"{stack}.{layer}.{_AFTER[part]}"]
-            texts += [f"+{part} {layer + 1}", "="]
+            texts += [f"|{part} {layer + 1}|", "|LN|" if _normed(trace, f"{stack}.{layer}", part) else "|sum|"]
     lengths = np.stack([np.linalg.norm(trace[name].value, axis=-1) for name in names], axis=1)
     return Panel(
         name="embed",
@@ -65,6 +66,11 @@ def stream(trace: Trace, stack: Stack, *, title: str = "") -> Panel:
         rows=tokens_of(trace, _SIDE[stack]),
         columns=Labels(tuple(texts)),
     )
+
+
+def _normed(trace: Trace, path: str, part: str) -> bool:
+    """Whether what goes on behind a sublayer is LayerNorm's output: post-norm."""
+    return np.array_equal(trace[f"{path}.{_AFTER[part]}"].value, trace[f"{path}.norm_{part}"].value)
 
 
 def added(trace: Trace, stack: Stack, layer: int, part: str) -> list[Panel]:
@@ -86,27 +92,32 @@ def added(trace: Trace, stack: Stack, layer: int, part: str) -> list[Panel]:
 
 
 def silent_share(trace: Trace, stack: Stack) -> Panel:
-    """The share of feed-forward activations that ReLU leaves at zero: a row for each layer, a column for each token."""
+    """The share of feed-forward activations that ReLU leaves at zero: a row for each layer, a column for each token.
+
+    Coloured by how far each is from the mean of them all: the shares themselves are too near each other.
+    """
     shares = [(trace[f"{stack}.{layer}.ffn.hidden"].value == 0).mean(axis=-1) for layer in range(depth(trace, stack))]
+    values = np.stack(shares)
     return Panel(
         name="pattern",
         title=N_("share of zeros"),
-        values=np.stack(shares),
+        values=values,
         rows=numbered(len(shares), N_("layer"), first=1),
         columns=tokens_of(trace, _SIDE[stack]),
-        scale="weight",
+        middle=float(values.mean()),
+        digits=3,
     )
 
 
-def similarities(trace: Trace, stack: Stack) -> list[Panel]:
-    """The cosine of every two tokens' vectors: as they enter, and behind each layer."""
+def similarities(trace: Trace, stack: Stack, behind: str = "after layer {layer}") -> list[Panel]:
+    """The cosine of every two tokens' vectors: as they enter, and behind each layer, whose title is ``behind``."""
     names = [f"{stack}.0.resid_pre", *(f"{stack}.{layer}.resid_post" for layer in range(depth(trace, stack)))]
     labels = tokens_of(trace, _SIDE[stack])
     panels = []
     for layer, name in enumerate(names):
         rows = trace[name].value
         unit = rows / np.linalg.norm(rows, axis=-1, keepdims=True)
-        title = N_("input") if layer == 0 else f"resid_post, {layer}"
+        title = N_("input") if layer == 0 else behind.format(layer=layer)
         panels.append(
             Panel(name=f"cosine{layer}", title=title, values=unit @ unit.T, rows=labels, columns=labels, limit=1.0)
         )
@@ -119,15 +130,21 @@ class Part:
 
     Args:
         name: a message id.
-        talks: whether changing one token that it reads changes another token's output.
+        moved: the largest change of any other token's output, in any dimension, when one token that it reads is changed
+            by 1 in each dimension; what rounding makes of it counts as 0.
         parameters: how many numbers are trained in it, in one layer.
         printed: whether course notes say that it has parameters.
     """
 
     name: Message
-    talks: bool
+    moved: float
     parameters: int
     printed: bool
+
+    @property
+    def talks(self) -> bool:
+        """Whether changing one token that it reads changes another token's output."""
+        return self.moved > 0
 
     @property
     def trained(self) -> bool:
@@ -153,8 +170,14 @@ def who_talks(trace: Trace, stack: Stack, layer: int = 0) -> list[Part]:
     w = {name.removeprefix(f"{path}."): p.value for name, p in trace.params.items() if name.startswith(f"{path}.")}
     w_1, b_1, w_2, b_2 = (w[f"ffn.{name}"] for name in ("w_1", "b_1", "w_2", "b_2"))
     causal = formulas.causal_mask(len(x)) if stack == "decoder" else None
+    n_heads = trace[f"{path}.self_attn.q"].shape[0]
     parts: list[tuple[Message, Callable[[Rows], Rows], Rows, str]] = [
-        (N_("self-attention"), lambda rows: _attend(w, "self_attn", rows, rows, causal), x, "self_attn."),
+        (
+            N_("self-attention"),
+            lambda rows: _attend(w, "self_attn", rows, rows, n_heads=n_heads, mask=causal),
+            x,
+            "self_attn.",
+        ),
         (N_("feed-forward"), lambda rows: formulas.feed_forward(rows, w_1, b_1=b_1, w_2=w_2, b_2=b_2), x, "ffn."),
         (
             N_("layer norm"),
@@ -166,7 +189,12 @@ def who_talks(trace: Trace, stack: Stack, layer: int = 0) -> list[Part]:
     ]
     if stack == "decoder":
         memory = np.asarray(trace["encoder.out"].value, dtype=np.float64)  # (source token, d_model)
-        cross = (N_("cross-attention"), lambda rows: _attend(w, "cross_attn", x, rows, None), memory, "cross_attn.")
+        cross = (
+            N_("cross-attention"),
+            lambda rows: _attend(w, "cross_attn", x, rows, n_heads=n_heads, mask=None),
+            memory,
+            "cross_attn.",
+        )
         parts.insert(1, cross)
     return [
         Part(name, _moves_others(part, read), sum(v.size for n, v in w.items() if n.startswith(prefix)), printed)
@@ -174,15 +202,22 @@ def who_talks(trace: Trace, stack: Stack, layer: int = 0) -> list[Part]:
     ]
 
 
-def _attend(weights: Mapping[str, NDArray[Any]], kind: str, x: Rows, source: Rows, mask: formulas.Bools | None) -> Rows:
-    q, k, v = (
-        rows @ weights[f"{kind}.w_{name}"] + weights[f"{kind}.b_{name}"]
-        for name, rows in (("q", x), ("k", source), ("v", source))
-    )
-    return formulas.attention(q, k, v, mask=mask)[0]
+def _attend(
+    weights: Mapping[str, NDArray[Any]], kind: str, x: Rows, source: Rows, *, n_heads: int, mask: formulas.Bools | None
+) -> Rows:
+    def projected(name: str, rows: Rows) -> Rows:
+        whole: Rows = rows @ weights[f"{kind}.w_{name}"] + weights[f"{kind}.b_{name}"]  # (token, d_model)
+        cut: Rows = whole.reshape(len(rows), n_heads, -1).swapaxes(0, 1)  # (head, token, d_k)
+        return cut
+
+    heads, _ = formulas.attention(projected("q", x), projected("k", source), projected("v", source), mask=mask)
+    joined = heads.swapaxes(0, 1).reshape(len(x), -1)  # (token, d_model)
+    out: Rows = joined @ weights[f"{kind}.w_o"] + weights[f"{kind}.b_o"]
+    return out
 
 
-def _moves_others(part: Callable[[Rows], Rows], read: Rows) -> bool:
+def _moves_others(part: Callable[[Rows], Rows], read: Rows) -> float:
     changed = read.copy()
     changed[0] += 1.0
-    return bool(np.abs(part(changed) - part(read))[1:].max(initial=0.0) > 1e-9)
+    moved = float(np.abs(part(changed) - part(read))[1:].max(initial=0.0))
+    return moved if moved > 1e-9 else 0.0

@@ -58,12 +58,13 @@ def table(trace: Trace, side: Side) -> "DataFrame":
         {
             "token": trace.tokens[side],
             "place": range(1, len(raw) + 1),
+            "pos": range(len(raw)),
             "|embedding|": _norm(raw),
             "|embedding · √d|": _norm(scaled),
             "|PE|": _norm(position),
             "|sum|": _norm(scaled + position),
-            "angle °": _angle(scaled, scaled + position),
-            "angle without √d °": _angle(raw, raw + position),
+            "∠ embedding · √d, sum (°)": _angle(scaled, scaled + position),
+            "∠ embedding, embedding + PE (°)": _angle(raw, raw + position),
         }
     )
 

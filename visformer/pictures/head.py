@@ -30,9 +30,10 @@ class Place:
 
 
 def steps(trace: Trace, place: Place) -> list[list[Panel]]:
-    """q, K, scores before and after scaling, mask, pattern, V, and the weighted sum, for one query of one head.
+    """q, K, scores before and after scaling and masking, pattern, V, and the weighted sum, for one query of one head.
 
-    In three columns: what is multiplied, what becomes of the products, and the sum that they weight.
+    In three columns: what is multiplied, what becomes of the products, and the sum that they weight. Where nothing is
+    masked, that step is left out.
     """
     path, head, query = place.path, place.head, place.query
     row = _row_of(trace, path, query)
@@ -47,15 +48,27 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
         rows = row if name == "q" else replace(row, title="")  # once says it
         return Panel(name=name, title=title, values=values, rows=rows, columns=columns, **settings)  # type: ignore[arg-type]
 
-    masked, below = np.where(mask, scores, np.nan), replace(along, written=False)
-    panels = [
+    below = replace(along, written=False)
+    open_to_all, left = bool(mask.all()), np.where(mask, scores, np.nan)
+    masked = one("masked", N_("masked scores (empty: −∞)"), left, below, before="→", symbol="mask")
+    multiplied = [
         one("q", "q", trace[f"{path}.q"].value[head, query][None], dims, note=f"(1, {d_k})"),
         replace(keys, name="k", note=f"({len(along)}, {d_k})"),
+    ]
+    weighed = [
         one("products", "q · Kᵀ", scores * math.sqrt(d_k), along, before="="),
-        one("scores", f"÷ √{d_k} = scores", scores, below, before="→"),
-        one("mask", N_("mask"), mask.astype(np.float32), below, scale="weight", before="→"),
-        one("masked", N_("masked scores (empty: −∞)"), masked, below, before="→"),
+        one(
+            "scores",
+            f"÷ √{d_k} = scores",
+            scores,
+            below,
+            before="→",
+            note=N_("No key is masked for this query.") if open_to_all else "",
+        ),
+        *([] if open_to_all else [masked]),
         one("pattern", "softmax", pattern, below, scale="weight", before="→"),
+    ]
+    summed = [
         traced(trace, f"{path}.v", head, title="V", name="v", before="×", note=f"({len(along)}, {d_k})"),
         one(
             "heads",
@@ -65,8 +78,7 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
             before="=",
         ),
     ]
-    told = [replace(panel, click="tells") for panel in panels]
-    return [told[:2], told[2:7], told[7:]]
+    return [[replace(panel, click="tells") for panel in column] for column in (multiplied, weighed, summed)]
 
 
 def joined(trace: Trace, place: Place) -> list[Panel]:
@@ -131,10 +143,15 @@ def written_out(trace: Trace, place: Place, panel: str, column: int, row: int = 
         panel: name of the panel.
         column: of the cell.
         row: of the cell, where the panel has several.
+
+    Returns:
+        Lines of text; empty where there is no such cell, or nothing to it.
     """
     path, head, query = place.path, place.head, place.query
     t = {name: trace[f"{path}.{name}"].value[head] for name in ("q", "k", "v", "scores", "mask", "pattern", "heads")}
-    d_k = t["q"].shape[-1]
+    (n_keys, d_k), many = t["k"].shape, panel in ("k", "v")
+    if column >= (d_k if panel in ("q", "k", "v", "heads") else n_keys) or row >= (n_keys if many else 1):
+        return ""  # clicked in another sentence
     if panel in ("q", "k", "v"):
         at = query if panel == "q" else row
         return _projected(trace, place, panel, at, column, float(t[panel][at, column]))
@@ -142,12 +159,11 @@ def written_out(trace: Trace, place: Place, panel: str, column: int, row: int = 
         return _sum(t["q"][query], t["k"][column], float(t["scores"][query, column]) * math.sqrt(d_k))
     if panel in ("scores", "masked"):
         product = float(t["scores"][query, column]) * math.sqrt(d_k)
-        return (
-            f"{t['scores'][query, column]:.6f}\n= {product:.6f} / sqrt({d_k})\n= {product:.6f} / {math.sqrt(d_k):.6f}"
-        )
+        score, above = _number(t["scores"][query, column], digits=6), _number(product, digits=6)
+        return f"{score}\n= {above} / √{d_k}\n= {above} / {math.sqrt(d_k):.6f}"
     if panel == "pattern":
         return _softmax(t["scores"][query], t["mask"][query], column, float(t["pattern"][query, column]))
-    if panel == "heads" and row == 0:
+    if panel == "heads":
         return _sum(t["pattern"][query], t["v"][:, column], float(t["heads"][query, column]))
     return ""
 
@@ -175,16 +191,23 @@ def _projected(trace: Trace, place: Place, what: str, token: int, column: int, r
 
 
 def _sum(a: NDArray[np.float32], b: NDArray[np.float32], result: float, *, bias: float | None = None) -> str:
-    terms = [f"{x:+.4f} · {y:+.4f}" for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    terms = [f"{_number(x)} · {_number(y, first=False)}" for x, y in zip(a.tolist(), b.tolist(), strict=True)]
     if bias is not None:
-        terms.append(f"{bias:+.4f} (b)")
-    return f"{result:+.6f}\n= " + "\n+ ".join(terms)
+        terms.append(f"{_number(bias)} (b)")
+    signed = [f"− {term[1:]}" if term[0] == "−" else f"+ {term}" for term in terms]  # a leading − becomes subtraction
+    return f"{_number(result, digits=6)}\n= {terms[0]}\n" + "\n".join(signed[1:])
+
+
+def _number(value: float, *, digits: int = 4, first: bool = True) -> str:
+    """With a minus sign, in parentheses where it is not the first of a term."""
+    text = f"{value:.{digits}f}".replace("-", "−")
+    return text if first or text[0] != "−" else f"({text})"
 
 
 def _softmax(scores: NDArray[np.float32], mask: NDArray[np.bool_], column: int, result: float) -> str:
     if not mask[column]:
-        return "0\n= exp(-inf), masked"
+        return "0\n= exp(−∞)"
     visible = [float(score) for score, seen in zip(scores, mask, strict=True) if seen]
-    terms = " + ".join(f"exp({score:.4f})" for score in visible)
+    terms = " + ".join(f"exp({_number(score)})" for score in visible)
     top, total = math.exp(scores[column]), sum(map(math.exp, visible))
-    return f"{result:.6f}\n= {top:.6f} / {total:.6f}\n= exp({scores[column]:.4f}) / ({terms})"
+    return f"{result:.6f}\n= {top:.6f} / {total:.6f}\n= exp({_number(scores[column])}) / ({terms})"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -119,15 +120,27 @@ def future_mass(trace: Trace, pattern: str) -> NDArray[np.float64]:
     return mass
 
 
-def changed_most(before: Trace, after: Trace) -> tuple[str, int]:
-    """Path and head of the attention whose pattern differs most between two traces of one pair, mean over its cells."""
+def changed_most(before: Trace, after: Trace, *, among: str = "*", head: int | None = None) -> tuple[str, int] | None:
+    """The attention whose pattern differs most between two traces of one pair, mean over its cells.
+
+    Args:
+        before: with the patterns.
+        after: with the same ones.
+        among: paths of the attentions in question, with shell wildcards.
+        head: the only one in question, from 0; None: every one.
+
+    Returns:
+        Path and head, or None where all are equal.
+    """
     sizes = {
-        (name.removesuffix(".pattern"), head): float(size)
+        (path, i): float(size)
         for name in before
-        if name.endswith(".pattern")
-        for head, size in enumerate(np.abs(after[name].value - before[name].value).mean(axis=(1, 2)))
+        if name.endswith(".pattern") and fnmatchcase(path := name.removesuffix(".pattern"), among)
+        for i, size in enumerate(np.abs(after[name].value - before[name].value).mean(axis=(1, 2)))
+        if head in (None, i)
     }
-    return max(sizes, key=sizes.__getitem__)
+    most = max(sizes, key=sizes.__getitem__)
+    return most if sizes[most] > 1e-6 else None  # below is rounding
 
 
 def told_next(traces: Sequence[tuple[str, Trace]]) -> Panel:
@@ -148,6 +161,7 @@ def told_next(traces: Sequence[tuple[str, Trace]]) -> Panel:
         rows=Labels(tuple(name for name, _ in traces)),
         columns=Labels(first.tokens["next"], N_("next token"), places=True, special=first.special["next"]),
         scale="weight",
+        digits=4,
     )
 
 

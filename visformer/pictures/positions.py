@@ -1,5 +1,6 @@
 """Positional encodings as panels (section 3.5)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,16 +9,22 @@ from visformer import formulas
 from visformer.errors import N_, Message
 from visformer.panel import Labels, Panel, numbered
 
-_POSITION, _DIMENSION, _PAIR = N_("position"), N_("dimension"), N_("pair i")
+_POSITION, _DIMENSION, _PAIR = N_("pos, from 0"), N_("dimension"), N_("pair i")
 
 
-def encoding(n: int, d_model: int, base: float = 10000.0) -> Panel:
-    """PE: a row for each position, a column for each dimension."""
+def _places(n: int, tokens: Sequence[str] = ()) -> Labels:
+    """n positions from 0; the first ones with the tokens that stand there."""
+    known = tuple(f"{pos}: {token}" for pos, token in enumerate(tokens[:n]))
+    return Labels((*known, *(str(pos) for pos in range(len(known), n))), _POSITION)
+
+
+def encoding(n: int, d_model: int, base: float = 10000.0, *, tokens: Sequence[str] = ()) -> Panel:
+    """PE: a row for each position, a column for each dimension; ``tokens``: what stands at the first positions."""
     return Panel(
         name="position",
         title="PE",
         values=formulas.sinusoidal_encoding(n, d_model, base),
-        rows=numbered(n, _POSITION),
+        rows=_places(n, tokens),
         columns=numbered(d_model, _DIMENSION),
         limit=1.0,
         note=f"({n}, {d_model})",
@@ -54,14 +61,14 @@ def outer_product(n: int, d_model: int, base: float = 10000.0) -> list[Panel]:
     ]
 
 
-def similarity(n: int, d_model: int, base: float = 10000.0) -> Panel:
-    """PE PE^T: depends on the distance of two positions only, hence the bands."""
+def similarity(n: int, d_model: int, base: float = 10000.0, *, tokens: Sequence[str] = ()) -> Panel:
+    """PE PE^T: depends on the distance of two positions only, hence the bands; ``tokens`` as for :func:`encoding`."""
     table = formulas.sinusoidal_encoding(n, d_model, base)
     return Panel(
         name="scores",
         title="PE · PEᵀ",
         values=table @ table.T,
-        rows=numbered(n, _POSITION),
+        rows=_places(n, tokens),
         columns=numbered(n, _POSITION),
         note=f"({n}, {n})",
     )
@@ -82,7 +89,7 @@ def rotation(position: int, offset: int, *, pair: int, d_model: int, base: float
     turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
     start, end = (np.array([[np.sin(p * rate)], [np.cos(p * rate)]]) for p in (position, position + offset))
     both = Labels((f"2i = {2 * pair}", f"2i+1 = {2 * pair + 1}"))
-    blank = Labels(("", " "))
+    blank = Labels(("", ""))
 
     def column(name: str, place: int, values: formulas.Floats, before: str) -> Panel:
         one = Labels((f"pos {place}",))

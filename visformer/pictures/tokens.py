@@ -1,11 +1,10 @@
 """From letters to tokens: what each token is, and how letters were merged into it (section 5.1)."""
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from visformer.errors import N_
-from visformer.figures.theme import visible
 from visformer.trace import Trace
 
 SPECIAL_IDS = 4
@@ -39,7 +38,7 @@ def rows(trace: Trace, side: str) -> list[Row]:
     """Every token of a side."""
     tokens, ids, words = trace.tokens[side], trace.meta["ids"][side], trace.words[side]
     return [
-        Row(place, visible(token), int(i), _meaning(token, int(i), alone=words.count(words[place]) == 1))
+        Row(place, token, int(i), _meaning(token, int(i), alone=words.count(words[place]) == 1))
         for place, (token, i) in enumerate(zip(tokens, ids, strict=True))
     ]
 
@@ -52,10 +51,10 @@ def _meaning(token: str, i: int, *, alone: bool) -> str:
     return N_("a word, a character or a mark") if alone else N_("part of a word")
 
 
-def merges(steps: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
-    """For each step the parts, and the pair that went together; "" at first."""
-    joined = [""]
-    for before, after in itertools.pairwise(steps):
+def merges(steps: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """For each step the pair that went together; nothing at first."""
+    joined: list[tuple[str, ...]] = [()]
+    for before, after in pairwise(steps):
         at = next(i for i, part in enumerate(after) if part != before[i])
-        joined.append(f"{visible(before[at])} + {visible(before[at + 1])}")
-    return [(" · ".join(map(visible, parts)), pair) for parts, pair in zip(steps, joined, strict=True)]
+        joined.append((before[at], before[at + 1]))
+    return joined

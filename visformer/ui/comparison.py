@@ -1,4 +1,4 @@
-"""What an edit of the model changes: the translation, a pattern, and how sure the model is of each next token."""
+"""What an edit of the model changes: the translation, how sure the model is of each next token, and a pattern."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from visformer.errors import N_, VisformerError
 from visformer.panel import traced
 from visformer.pictures import masks
 from visformer.trace import Trace
-from visformer.ui import controls, state
+from visformer.ui import controls, editing, state
 from visformer.ui.resources import workbench
 
 if TYPE_CHECKING:  # visformer.edits imports torch
@@ -20,13 +20,13 @@ if TYPE_CHECKING:  # visformer.edits imports torch
 _RECORD = ("*.pattern", "logits")
 
 
-def compare(trace: Trace, edits: "Sequence[Edit]", where: tuple[str, int] | None = None) -> None:
+def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None = None) -> None:
     """As it was, and beside it as it is under the edits.
 
     Args:
         trace: without them.
         edits: what was changed; nothing: says so.
-        where: path and head of the pattern that is shown, from 0; None: the one that changes most.
+        scope: the heads whose masks were changed, one of which is shown; None: any head may be.
     """
     _ = state.gettext()
     if not edits:
@@ -34,30 +34,41 @@ def compare(trace: Trace, edits: "Sequence[Edit]", where: tuple[str, int] | None
             _("Nothing is changed yet. Translation and attention, before and after, will stand here side by side.")
         )
         return
-    bench, source, target = workbench(), state.source(), str(trace.meta["target"])
+    bench, source = workbench(), state.source()
     try:
-        after = bench.trace(source, state.target(), edits=edits)
-        plain, forced = (bench.trace(source, target, record=_RECORD, edits=e) for e in ((), edits))
+        before, after = bench.trace(source, None).meta["target"], bench.translated(source, edits)
+        ids = tuple(trace.meta["ids"]["next"][:-1])  # as the masks show them: their text might be cut otherwise
+        plain, forced = (bench.trace(source, ids, record=_RECORD, edits=e) for e in ((), edits))
     except VisformerError as error:
         st.text(error.localized(_))
         return
     before_text, after_text = st.columns(2)
-    before_text.text(_("Before: {text}").format(text=target))
-    after_text.text(_("After: {text}").format(text=after.meta["target"]))
-    path, head = where or masks.changed_most(plain, forced)
+    before_text.text(_("Before: {text}").format(text=before))
+    after_text.text(_("After: {text}").format(text=after))
+    controls.draw([masks.told_next([(_("before"), plain), (_("after"), forced)])], key="compare_told", share=0.4)
+    if scope is not None and scope.attention == "decoder.self_attn":
+        _tell_of_the_future(forced)
+    _most_changed(plain, forced, scope)
+
+
+def _most_changed(plain: Trace, forced: Trace, scope: editing.Scope | None) -> None:
+    """The pattern that the edits change most, before and after."""
+    _ = state.gettext()
+    among, only = ("*", None) if scope is None else (scope.path, scope.head)
+    found = masks.changed_most(plain, forced, among=among, head=only)
+    if found is None:
+        st.caption(_("No pattern changes: what was edited comes behind the last attention, or makes no difference."))
+        return
+    path, head = found
     stack, layer, kind = path.split(".")
     attention = next(_(s.label) for s in STACKS if s.name == f"{stack}.{kind}")
-    st.caption(
-        _("{attention}, layer {layer}, head {head}, both times on the translation before.").format(
-            attention=attention, layer=int(layer) + 1, head=head + 1
-        )
-    )
+    said = _("The pattern that changes most: {attention}, layer {layer}, head {head}.")
+    if scope is not None:
+        said = _("Of the edited masks, this pattern changes most: {attention}, layer {layer}, head {head}.")
+    st.caption(said.format(attention=attention, layer=int(layer) + 1, head=head + 1))
     shown = ((plain, N_("before"), "pattern"), (forced, N_("after"), "out"))
     patterns = [traced(t, f"{path}.pattern", head, title=title, scale="weight", name=name) for t, title, name in shown]
-    controls.draw(patterns, key="compare_patterns", share=0.7)
-    if path.startswith("decoder") and path.endswith("self_attn"):
-        _tell_of_the_future(forced)
-    controls.draw([masks.told_next([(_("as trained"), plain), (_("changed"), forced)])], key="compare_told")
+    controls.draw(patterns, key="compare_patterns", share=0.6)
 
 
 def _tell_of_the_future(forced: Trace) -> None:
@@ -68,6 +79,12 @@ def _tell_of_the_future(forced: Trace) -> None:
     if share == 0:
         return
     st.text(_("Read from the future: {share:.1%} of the decoder's attention.").format(share=share))
+    st.caption(
+        _(
+            "Translation and table are both right. Writing step by step, the newest token has no future that it could "
+            "read; the table is for the whole target given at once, where each token reads those behind it."
+        )
+    )
     st.caption(
         _(
             "This model was trained with the mask and has never learned to use what comes later. So the numbers show "

@@ -30,7 +30,7 @@ def side_bar(sections: Mapping[str, Sequence[StreamlitPage]]) -> None:
         with st.container(gap="xxsmall"):
             st.caption(title)
             for page in pages:
-                st.page_link(page)
+                st.page_link(page, query_params=state.address())
     model_chooser()
     if state.model() in (None, MODEL):
         st.caption(

@@ -33,6 +33,12 @@ class Scope:
     layer: int | None = None
     head: int | None = None
 
+    @property
+    def path(self) -> str:
+        """As in tensor names: "decoder.0.self_attn", with a wildcard for every layer."""
+        part, kind = self.attention.split(".")
+        return f"{part}.{'*' if self.layer is None else self.layer}.{kind}"
+
     def of(self, flips: Flips) -> Flips:
         """The part of the table that these heads have, as a view: (layer, head, query, key)."""
         layers, heads = (slice(None) if i is None else slice(i, i + 1) for i in (self.layer, self.head))

@@ -41,5 +41,6 @@ def explorer(look_for: str) -> None:
                 label=_("Inside this head: layer {layer}, head {head}").format(
                     layer=chosen.layer + 1, head=chosen.head + 1
                 ),
+                query_params=state.address(),
             )
         keep.attention(trace)

@@ -50,6 +50,14 @@ def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...] = (), p
             st.caption(_("Paper, § {section}").format(section=section), width="content")
 
 
+def written_out(text: str, *, back: str) -> None:
+    """The arithmetic of one cell in the formula's place; ``back``: the session's key of the cell.."""
+    _ = state.gettext()
+    with st.container(gap="xsmall"):
+        st.code(text, language=None, wrap_lines=True, height=112)
+        st.button(_("Back to the formula"), type="tertiary", on_click=st.session_state.pop, args=(back, None))
+
+
 def claims(page: str) -> None:
     """What course notes print about this page's subject, and what is right; nothing where there is nothing."""
     _ = state.gettext()

@@ -9,12 +9,12 @@ from visformer.trace import Trace
 from visformer.ui import state
 
 
-def place(trace: Trace, *, key: str, query: bool = False) -> tuple[Any, ...]:
-    """Attention, layer and head in one row, and a query with them where one is wanted."""
+def place(trace: Trace, *, key: str, query: bool = False, first: str = STACKS[0].name) -> tuple[Any, ...]:
+    """Attention, layer and head in one row, and a query with them where one is wanted; ``first``: see :func:`stack`."""
     _ = state.gettext()
-    first, *rest = st.columns([13, 4, 4, 6] if query else [6, 3, 3], vertical_alignment="bottom")
-    with first:
-        found = stack(key=f"{key}_stack")
+    left, *rest = st.columns([13, 4, 4, 6] if query else [6, 3, 3], vertical_alignment="bottom")
+    with left:
+        found = stack(key=f"{key}_stack", first=first)
     with rest[0]:
         at_layer = layer(trace, found, key=f"{key}_layer")
     with rest[1]:
@@ -26,12 +26,12 @@ def place(trace: Trace, *, key: str, query: bool = False) -> tuple[Any, ...]:
         return found, at_layer, at_head, token(trace, read_by, _("Query"), key=f"{key}_query", default=1)
 
 
-def scope(trace: Trace, *, key: str) -> tuple[Stack, int | None, int | None]:
-    """Attention, layer and head, of which an edit may go to all: None."""
+def scope(trace: Trace, *, key: str, first: str = STACKS[0].name) -> tuple[Stack, int | None, int | None]:
+    """Attention, layer and head, of which an edit may go to all: None; ``first``: see :func:`stack`."""
     _ = state.gettext()
-    first, second, third = st.columns([6, 3, 3], vertical_alignment="bottom")
-    with first:
-        found = stack(key=f"{key}_stack")
+    left, second, third = st.columns([6, 3, 3], vertical_alignment="bottom")
+    with left:
+        found = stack(key=f"{key}_stack", first=first)
     n_layers, n_heads = trace.stack(found.part, found.kind).shape[:2]
     with second:
         at_layer = _one_or_all(_("Layer"), n_layers, key=f"{key}_layer")
@@ -48,15 +48,15 @@ def _one_or_all(label: str, count: int, *, key: str) -> int | None:
     return None if chosen < 0 else chosen
 
 
-def stack(*, key: str) -> Stack:
-    """One of the three attentions."""
+def stack(*, key: str, first: str = STACKS[0].name) -> Stack:
+    """One of the three attentions; ``first``: the name of the one that is chosen at the beginning."""
     _ = state.gettext()
     chosen = st.segmented_control(
         _("Attention"),
         [s.name for s in STACKS],
         format_func=lambda name: _(next(s.label for s in STACKS if s.name == name)),
         key=key,
-        default=None if key in st.session_state else STACKS[0].name,
+        default=None if key in st.session_state else first,
         required=True,
     )
     return next(s for s in STACKS if s.name == chosen)

@@ -4,6 +4,7 @@ The first picture is the shipped Trace of the first example. It is painted befor
 """
 
 import gc
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -154,6 +155,15 @@ class Workbench:
             self._traces.put(key, found)
         return found
 
+    def translated(self, source: str, edits: "Sequence[Edit]") -> str:
+        """The model's translation under edits. An edit of a place that it does not reach does not apply to it.
+
+        Raises:
+            VisformerError: text that cannot be shown, or no model.
+        """
+        limits.check_text(source)
+        return str(self.loaded(source).translate(source, edits=tuple(edits)).text)
+
     def loaded(self, *texts: str | None) -> Any:
         """The model, once it is loaded; texts that it is to run are held against the limits first.
 
@@ -190,6 +200,18 @@ BENCHES = 3
 def workbench() -> Workbench:
     """The one workbench of this process for the model that every page shows."""
     return _bench_of(MODEL)
+
+
+@st.cache_resource(show_spinner=False)
+def width() -> int | None:
+    """d_model of the model, as its file says it, without importing torch; None where there is no such file."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(str(_folder(MODEL) / "model.safetensors"), framework="numpy") as file:
+            return int(json.loads(file.metadata()["config"])["d_model"])
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        return None  # the page that needs the model will say what is wrong with it
 
 
 @st.cache_resource(show_spinner=False, max_entries=BENCHES)

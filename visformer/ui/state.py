@@ -8,6 +8,7 @@ import streamlit as st
 from visformer import i18n
 from visformer.canvas.selection import Selection
 from visformer.ui.examples import EXAMPLES
+from visformer.ui.models import offered
 
 if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
@@ -40,6 +41,8 @@ def set_defaults() -> None:
     st.session_state[TARGET] = link.get(TARGET, "")
     st.session_state[LANGUAGE] = i18n.closest(link.get(LANGUAGE) or st.context.locale)
     st.session_state[_LANGUAGE_IS_CHOSEN] = LANGUAGE in link
+    if link.get(MODEL) in offered():
+        st.session_state[MODEL] = link[MODEL]
 
 
 def enter(page: str) -> None:
@@ -49,16 +52,24 @@ def enter(page: str) -> None:
         st.session_state[_START] = st.session_state.get(_SELECTION, start())
 
 
-def keep_address() -> None:
-    """Everything that a link needs to bring back, in the address of every page."""
+def address() -> dict[str, str]:
+    """Everything that a link needs to bring back."""
     chosen: Selection = st.session_state.get(_SELECTION, start())
     said = {LANGUAGE: language()} if st.session_state.get(_LANGUAGE_IS_CHOSEN) else {}
+    if model() not in (None, offered()[0]):
+        said[MODEL] = str(model())
     typed = {TEXT: source(), TARGET: target() or ""}
     typed = {name: text for name, text in typed.items() if text and text != EXAMPLES[0]}
     wanted = {**said, **typed, **chosen.link()}
     if len(urlencode(wanted)) > LONGEST_LINK:  # browsers and proxies cut longer ones
         wanted = {**said, **chosen.link()}
-    if wanted != st.query_params.to_dict():  # each change is sent
+    return wanted
+
+
+def keep_address() -> None:
+    """In the address of every page. A link to another page should have it already: each change is a step back, too."""
+    wanted = address()
+    if wanted != st.query_params.to_dict():
         st.query_params.from_dict(wanted)
 
 

@@ -1,0 +1,210 @@
+"""What people keep, opened as they would: a file from disk, a notebook's cell, a picture from the button above it."""
+
+import io
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import visformer as vf
+from tests.browser.support import point_of_cell, shown, wait_for_panels
+from tests.canvas.support import made_up_trace
+from visformer.figures.theme import BACKGROUND
+from visformer.i18n import translations
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(2)>", "<!--", "我去东北大学", "\u202eabc"]
+IMAGES = Path(__file__).parent.parent.parent / "docs" / "images"
+# What VS Code's notebooks allow a cell to do: an iframe with srcdoc lives under its parent's policy.
+STRICT = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; child-src data:"
+)
+
+
+@pytest.fixture
+def visit(chromium):
+    """Opens a file from disk; a request, a dialog or an error fails the test."""
+    contexts, complaints = [], []
+
+    def start(path, *, scheme="light", width=1440, height=900, scale=1):
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme, device_scale_factor=scale
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        address = path.as_uri()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+        own = (address, "blob:", "about:srcdoc")
+        page.on("request", lambda request: request.url.startswith(own) or complaints.append(request.url))
+        page.goto(address)
+        return page
+
+    yield start
+    for context in contexts:
+        context.close()
+    assert not complaints
+
+
+def wait(frame):
+    frame.locator(".vf-root[data-painted]").wait_for()
+
+
+def png_of(page, frame):
+    """The picture that the button offers, and its name."""
+    with page.expect_download() as waiting:
+        frame.get_by_role("button", name="PNG").click()
+    return Image.open(io.BytesIO(Path(waiting.value.path()).read_bytes())), waiting.value.suggested_filename
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_saved_page_opens_from_disk(visit, tmp_path, scheme):
+    trace = made_up_trace(n_src=32, n_tgt=32, n_heads=8, tokens=HOSTILE + [f"a{i}" for i in range(26)])
+    vf.export.save(trace, tmp_path / "x.html", stack="decoder.cross_attn", layer=1, head=6)
+    assert (tmp_path / "x.html").stat().st_size < 1_000_000
+    page = visit(tmp_path / "x.html", scheme=scheme)
+    wait(page)
+    assert page.title().startswith("</script><script>alert(1)</script> <img")
+    assert page.locator(".vf-token").all_inner_texts()[:4] == HOSTILE[:4]
+    page.locator(".vf-large").hover(position=point_of_cell(page, 3, 2))
+    said = shown(page)
+    assert (said["stack"], said["layer"], said["head"], said["exact"]) == ("decoder.cross_attn", "1", "6", "true")
+    weight = trace["decoder.1.cross_attn.pattern"].value[6, 3, 2]
+    assert float(said["weight"]) == pytest.approx(float(weight), rel=5e-4)
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert background == "rgb({}, {}, {})".format(*(int(BACKGROUND[scheme][i : i + 2], 16) for i in (1, 3, 5)))
+
+
+def test_a_page_whose_heads_came_in_two_messages_has_them_all(visit, tmp_path):
+    trace = made_up_trace(n_src=110, n_tgt=110, n_layers=3, n_heads=8)
+    vf.export.save(trace, tmp_path / "x.html")
+    page = visit(tmp_path / "x.html")
+    wait(page)
+    page.get_by_role("button", name="Cross", exact=True).click()
+    page.keyboard.press("l")
+    assert shown(page)["exact"] == "true"
+
+
+def test_every_view_as_a_picture(visit, tmp_path):
+    trace = made_up_trace(tokens=["I", "went", "我", "去"])
+    vf.export.save(trace, tmp_path / "x.html")
+    page = visit(tmp_path / "x.html")
+    wait(page)
+    for view in ("heatmap", "arcs", "tokens", "layer"):
+        page.locator(f"button[data-name='{view}']").click()
+        before = page.locator(".vf-stage").screenshot()
+        picture, name = png_of(page, page)
+        assert name == f"encoder.self_attn-layer1-head1-{view}.png"
+        pixels = np.asarray(picture.convert("RGB"))
+        assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 20, "not blank"
+        assert tuple(pixels[0, 0]) == (255, 255, 255)
+        assert page.locator(".vf-stage").screenshot() == before, "the page is as it was"
+    canvas = page.locator(".vf-layer")
+    assert picture.width >= 2 * canvas.bounding_box()["width"], "twice the screen's size"
+
+
+@pytest.mark.parametrize(
+    ("html", "body", "dark"),
+    [
+        ("", "data-jp-theme-light=true", False),  # JupyterLab, Notebook 7
+        ("", "data-jp-theme-light=false", True),
+        ("", "data-vscode-theme-kind=vscode-light", False),
+        ("", "data-vscode-theme-kind=vscode-dark", True),
+        ("theme=dark", "", True),  # Colab
+    ],
+)
+def test_a_cell_follows_its_notebook(visit, tmp_path, html, body, dark):
+    """The system says the opposite."""
+    trace = made_up_trace(tokens=HOSTILE)
+    policy = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{STRICT}">'
+    notebook = f"<!doctype html><html {html}><head>{policy}</head><body {body}>{trace._repr_html_()}</body></html>"
+    (tmp_path / "n.html").write_text(notebook, encoding="utf-8")
+    page = visit(tmp_path / "n.html", scheme="light" if dark else "dark")
+    frame = page.frame_locator("iframe")
+    frame.locator(".vf-root[data-painted]").wait_for()
+    colour = frame.locator("body").evaluate("e => getComputedStyle(e).backgroundColor")
+    assert colour == ("rgb(17, 22, 29)" if dark else "rgb(255, 255, 255)")
+    assert frame.locator(".vf-large").bounding_box()["height"] > 200
+    assert png_of(page, frame)[0].width > 300
+
+
+def test_an_executed_notebook_shows_its_trace(visit, tmp_path):
+    """The HTML that a real kernel sends for ``trace`` as the last line of a cell."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    code = "import visformer as vf\nvf.Trace.load(vf.checkpoints.FOLDER / 'en-zh' / 'example.safetensors')"
+    code = code.replace("vf.checkpoints", "__import__('visformer.checkpoints').checkpoints")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    NotebookClient(notebook, timeout=60).execute()
+    data = notebook.cells[0].outputs[0].data
+    assert data["text/plain"].startswith("Trace(src: I went to Northeastern University . </s>; tgt: <zh> 我")
+    (tmp_path / "n.html").write_text(f'<meta charset="utf-8">{data["text/html"]}', encoding="utf-8")
+    page = visit(tmp_path / "n.html")
+    frame = page.frame_locator("iframe")
+    frame.locator(".vf-root[data-painted]").wait_for()
+    assert "东北" in frame.locator(".vf-token").all_inner_texts()
+
+
+def test_the_app_gives_what_it_shows(open_app, tmp_path):
+    page = open_app(query="?stack=cross&layer=3&head=6")
+    page.get_by_role("button", name="Export").click()
+    found = {}
+    for label in ("HTML", "SVG", "CSV", "JSON", "safetensors"):
+        with page.expect_download() as waiting:
+            page.get_by_role("button", name=label, exact=True).click()
+        found[label] = Path(waiting.value.path()).read_bytes()
+        assert waiting.value.suggested_filename == f"visformer.{label.lower()}"
+    (tmp_path / "t.safetensors").write_bytes(found["safetensors"])
+    trace = vf.Trace.load(tmp_path / "t.safetensors")
+    assert found["CSV"] == vf.export.to_csv(trace).encode()
+    assert json.loads(found["JSON"]) == json.loads(vf.export.to_json(trace))
+    assert found["SVG"].decode() == vf.export.attention_svg(trace, stack="decoder.cross_attn", layer=2, head=5)
+    assert "我去东北大学。".encode() in found["HTML"]
+    page.keyboard.press("Escape")
+    picture, name = png_of(page, page)
+    assert name == "decoder.cross_attn-layer3-head6-heatmap.png"
+    assert picture.width > 600
+
+
+def test_panels_as_a_picture_and_as_numbers(open_app):
+    page = open_app()
+    page.get_by_role("link", name="Masks", exact=True).click()
+    wait_for_panels(page)
+    picture, name = png_of(page, page)
+    assert name == "padding.png"
+    boxes = [canvas.bounding_box() for canvas in page.locator("canvas.vf-matrix").all()]
+    width = max(box["x"] + box["width"] for box in boxes) - min(box["x"] for box in boxes)
+    assert 2 * width <= picture.width < 2 * width + 200
+    page.get_by_role("button", name="Export").click()
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="SVG", exact=True).click()
+    svg = Path(waiting.value.path()).read_text(encoding="utf-8")
+    for title in page.locator(".vf-name").all_inner_texts():
+        assert f">{title}</text>" in svg
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="CSV", exact=True).click()
+    assert "causal mask" in Path(waiting.value.path()).read_text(encoding="utf-8-sig")
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_pictures_of_the_documentation(visit, tmp_path, lang):
+    """VISFORMER_SCREENSHOTS=1 makes them."""
+    folder = IMAGES if os.environ.get("VISFORMER_SCREENSHOTS") else tmp_path
+    example = Path(vf.__file__).parent / "checkpoints" / "en-zh" / "example.safetensors"
+    place = {"stack": "decoder.cross_attn", "layer": 2, "head": 5}
+    words = {"gettext": translations(lang).gettext, "lang": lang}
+    trace = vf.Trace.load(example)
+    vf.export.save(trace, tmp_path / "x.html", **place, **words)
+    vf.export.save(trace, folder / f"head-{lang}.svg", **place, **words)
+    page = visit(tmp_path / "x.html", width=1280, height=760, scale=2)
+    wait(page)
+    page.locator(".vf-large").hover(position=point_of_cell(page, 2, 3))
+    page.wait_for_timeout(300)
+    assert len(page.screenshot(path=folder / f"export-{lang}.png")) > 50_000, "a blank page compresses to less"
