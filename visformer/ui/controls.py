@@ -67,7 +67,7 @@ def current_trace(record: Sequence[str] = PATTERNS) -> "Trace | None":
 def sentence_head() -> None:
     """The sentence and its controls, and what the page has found for it."""
     _ = state.gettext()
-    if state.found() is None:  # a page that shows no sentence
+    if state.found() is None:  # a page whose picture needs no trace
         current_trace()
     trace, problem = state.found() or (None, "")
     left, middle, right = st.columns([5, 4, 3])
@@ -91,6 +91,13 @@ def sentence_head() -> None:
     elif problem:
         st.badge(_("This cannot be shown"), color="red")
         st.text(problem)  # never markdown: a message may quote what was typed
+
+
+def keep_sentence() -> None:
+    """Where no box shows it: Streamlit would forget what stands in it."""
+    for key in (state.SOURCE, state.TARGET):
+        if key in st.session_state:
+            st.session_state[key] = st.session_state[key]
 
 
 def _translation(trace: "Trace") -> str:
