@@ -5,6 +5,7 @@ import streamlit as st
 from visformer.ui import controls, state
 from visformer.ui.resources import workbench
 
+WITHOUT_SENTENCE = ("lab",)  # pages with numbers of their own
 SIDEBAR = 232  # pixels: the picture needs the width more
 
 st.set_page_config(page_title="Visformer", layout="wide", initial_sidebar_state=SIDEBAR)
@@ -32,7 +33,10 @@ head, body = st.container(), st.container()
 with body:  # drawn first: what the browser fetches for the boxes then does not hold the picture up
     page.run()
 with head:
-    controls.sentence_head()
+    if page.url_path in WITHOUT_SENTENCE:
+        controls.keep_sentence()
+    else:
+        controls.sentence_head()
 with st.sidebar:
     controls.side_bar(sections)
 

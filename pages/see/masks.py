@@ -9,9 +9,9 @@ from visformer.ui.resources import PATTERNS, workbench
 
 VIEWS = {"batch": N_("In a batch"), "scores": N_("On the scores"), "steps": N_("Step by step"), "edit": N_("Change it")}
 LOOK_FOR = {
-    "batch": N_("Padding fills the shorter sentence up; the mask hides it from everyone. Which rows lose most?"),
+    "batch": N_("Yours and “Thanks.”, which we add. Padding fills the shorter up; it is masked. Which rows lose most?"),
     "scores": N_("A masked score counts as −∞, so softmax gives it exactly 0. What becomes of its share?"),
-    "steps": N_("One more character at each step: each may read those before it and itself, none that comes after."),
+    "steps": N_("One more token at each step: each may read those before it and itself, none that comes after."),
     "edit": N_(
         "Click cells to block or open them. Then open the decoder's future: how sure does it become, and of what?"
     ),
@@ -42,9 +42,9 @@ def scores(_trace):
 
 
 def steps(_trace):
-    characters = [c for c in str(_trace.meta["target"]) if not c.isspace()][:40]
-    step = bar.slider(_("Characters written"), 1, max(2, len(characters)), min(3, len(characters)), key="masks_step")
-    controls.draw([masks.revealed(characters, min(step, len(characters)))], key="masks_steps")
+    tokens = _trace.tokens["tgt"][:40]
+    step = bar.slider(_("Tokens written"), 1, max(2, len(tokens)), min(3, len(tokens)), key="masks_step")
+    controls.draw([masks.revealed(tokens, min(step, len(tokens)))], key="masks_steps")
 
 
 def edit(_trace):

@@ -4,14 +4,17 @@ import streamlit as st
 
 from visformer.errors import N_, VisformerError
 from visformer.figures import beam_tree, candidate_bars
+from visformer.figures.decoding import best_path
 from visformer.pictures import decoding
-from visformer.ui import controls, going_on, lesson, pick, state
+from visformer.ui import controls, going_on, lesson, pick, searching, state
 from visformer.ui.resources import workbench
 
 VIEWS = {"steps": N_("Step by step"), "beams": N_("Beam search")}
 LOOK_FOR = {
-    "steps": N_("Each step is one choice among all tokens. Where was the model least sure? Take another there."),
-    "beams": N_("Beam search keeps several beginnings alive. Which one that looked worse at first wins in the end?"),
+    "steps": N_(
+        "Each step is one choice: take another. Orange: what Draw draws from, after temperature, top-k and top-p."
+    ),
+    "beams": N_("Numbers: log-probability; at an end also per token, which ranks. Does one that looked worse win (◂)?"),
 }
 FORMULA = r"""&P(y_t \mid y_{<t}, x) = \sym{pattern}{\mathrm{softmax}}(\sym{scores}{z_t} / \sym{k}{T}) \\[4pt]
 &\sym{scores}{z_t} = \sym{out}{h_t} \sym{embed}{E}^T"""
@@ -22,43 +25,41 @@ trace = controls.current_trace()
 
 
 def steps(model):
-    boxes = st.columns([3, 3, 3, 2, 3], vertical_alignment="bottom")
-    with boxes[0]:
-        temperature = st.slider(_("Temperature"), 0.1, 3.0, 1.0, 0.1, key="decoding_temperature")
-    with boxes[1]:
-        top_k = st.slider(_("top-k (0: all)"), 0, 50, 0, key="decoding_top_k")
-    with boxes[2]:
-        top_p = st.slider("top-p", 0.05, 1.0, 1.0, 0.05, key="decoding_top_p")
-    with boxes[3]:
-        draws = st.toggle(_("Draw"), key="decoding_draws", help=_("Draw instead of taking the likeliest"))
-        seed = st.number_input(_("Seed"), 0, 10_000, 0, key="decoding_seed") if draws else 0
-    shape = {"temperature": temperature, "top_k": top_k or None, "top_p": top_p}
-    found = model.translate(state.source(), prefix=going_on.prefix(), seed=seed, **(shape if draws else {}))
-    with bar:
-        first, second = st.columns(2, vertical_alignment="bottom")
-    with first:
-        at = pick.number(_("Step"), len(found.steps), key="decoding_step")
-    step = found.steps[at]
-    candidates, names = step.reshaped(**shape), (_("model"), _("drawn from"), _("all others"))
-    with second:
-        going_on.choose_another(model, found, at, candidates)
     left, right = st.columns([52, 48], gap="medium")
     with left:
-        st.text(_("Decoded here: {text}").format(text=found.text))
-        figure = candidate_bars(candidates, step.chosen.id, names=names, theme=lesson.theme())
+        shape, drawn = searching.settings()
+    found = model.translate(state.source(), prefix=going_on.prefix(), **drawn)
+    every = going_on.steps(found)
+    at = going_on.step(len(every))
+    candidates = every[at].reshaped(**shape)
+    with bar:
+        sure = decoding.sureness(every, at, title=_("how sure of each step (least: {step}, {token})"))
+        controls.draw([sure], key="decoding_sure", on_click=going_on.look_at, share=0.3)
+    with told.container(horizontal=True, vertical_alignment="center", gap="large"):
+        if found.text != trace.meta["target"]:
+            st.text(_("Decoded here: {text}").format(text=found.text), width="content")
+        going_on.tell(found, at)
+    with right:
+        another, depth = st.columns(2, vertical_alignment="bottom")
+    with another:
+        going_on.choose_another(model, found, at, candidates)
+    with left:
+        names = _("model"), _("drawn from"), _("all others")
+        figure = candidate_bars(candidates, every[at].chosen.id, names=names, theme=lesson.theme())
         st.plotly_chart(figure, theme=None, key="decoding_bars")
     if found.text.strip():
         forced = workbench().trace(state.source(), found.ids)
-        with boxes[4]:
+        with depth:
             layer = pick.number(_("Layer"), len(forced.stack("decoder", "cross_attn")), key="decoding_layer")
         with right:
-            controls.draw([decoding.growing(forced, layer, going_on.given(found) + at)], key="decoding_cross")
+            controls.draw([decoding.growing(forced, layer, going_on.row(found, at))], key="decoding_cross", share=0.5)
 
 
 def beams(model):
     size = bar.slider(_("Hypotheses kept"), 2, 8, 4, key="decoding_beams", width=300)
     found = model.translate(state.source(), beam_size=size)
     st.text(_("Decoded here: {text}").format(text=found.text))
+    searching.tell_winner(best_path(found.beams))
     st.plotly_chart(beam_tree(found.beams, theme=lesson.theme()), theme=None, key="decoding_tree")
 
 
@@ -69,7 +70,9 @@ if trace is not None:
         bar = st.container()
     with maths:
         lesson.formula(FORMULA, section="3.4, 6.1", code=CODE)
-    st.caption(_(LOOK_FOR[view]))
+    told = st.container()
+    if not going_on.prefix() or view == "beams":
+        told.caption(_(LOOK_FOR[view]))
     try:
         {"steps": steps, "beams": beams}[view](workbench().loaded(state.source()))
     except VisformerError as error:

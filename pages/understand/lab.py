@@ -12,14 +12,13 @@ CHOSEN = "lab_example"
 
 _ = state.gettext()
 by_name = {example.name: example for example in WORKED}
-st.caption(
+choice, words = st.columns([42, 58], gap="large", vertical_alignment="bottom")
+name = choice.selectbox(_("Worked example"), list(by_name), format_func=lambda name: _(by_name[name].title), key=CHOSEN)
+words.caption(
     _(
-        "Change any number: everything behind it is computed anew. Outlined cells of a print differ from what is "
-        "computed. A row or column that you clear is taken away; one that you fill is added."
+        "Change any number: everything behind it is computed anew. Cells of a print in an orange frame differ from "
+        "what is computed. A row or column that you clear is taken away; one that you fill is added."
     )
-)
-name = st.selectbox(
-    _("Worked example"), list(by_name), format_func=lambda name: _(by_name[name].title), key=CHOSEN, width=520
 )
 example = by_name[name]
 given, side = st.columns([68, 32], gap="large")
@@ -48,5 +47,10 @@ else:
     for title, values in results.items():
         shown += pictures.beside(view, title, values, titles=lab.titles(example, title, values))
     controls.draw([shown] if example.tokens else shown, key=f"lab_{name}")
+    if view.changed:
+        st.text(_("These inputs have been changed: what is printed belongs to the notes' own."))
     line = _("{title}: {remark}")
-    st.text("\n".join(line.format(title=_(title), remark=_(remark)) for title, remark in example.remarks.items()))
+    remarks = {
+        title: remark for title, remark in example.remarks.items() if not (view.changed and title in example.printed)
+    }
+    st.text("\n".join(line.format(title=_(title), remark=_(remark)) for title, remark in remarks.items()))

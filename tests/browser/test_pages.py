@@ -31,7 +31,10 @@ def test_every_page_opens_and_carries_the_sentence(open_app, lang, sentence):
     for title in PAGES:
         page.get_by_test_id("stPageLink-NavLink").filter(has_text=gettext(title)).click()
         page.locator(".vf-root[data-painted] canvas.vf-matrix, .js-plotly-plot .main-svg").first.wait_for()
-        assert page.get_by_label(gettext("Sentence"), exact=True).input_value() == sentence
+        if title == "The lab":  # has numbers of its own
+            expect(page.get_by_label(gettext("Sentence"), exact=True)).to_have_count(0)
+        else:
+            assert page.get_by_label(gettext("Sentence"), exact=True).input_value() == sentence
         assert not page.get_by_test_id("stException").count()
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), title
 
@@ -46,9 +49,52 @@ def test_a_cell_is_read_exactly_and_its_sum_written_out(open_app, model_name):
     weight = trace["encoder.0.self_attn.scores"].value[0, 1, 2]
     code = page.get_by_test_id("stCode").first
     code.wait_for()
-    assert float(code.inner_text().split("=", 1)[0]) == pytest.approx(float(weight), abs=1e-6)
+    assert float(code.inner_text().replace("−", "-").split("=", 1)[0]) == pytest.approx(float(weight), abs=1e-6)
     root = page.locator(".vf-root:has(canvas[data-panel=scores])")
     assert np.float32(root.get_attribute("data-value")) == weight
+
+
+def test_a_small_window_shows_the_softmax_row_the_sum_and_the_value_pointed_at(open_app):
+    """At 1280 × 720, without scrolling."""
+    page = open_app(width=1280, height=720)
+    for title, panel in (("Inside a head", "pattern"), ("Embedding + position", "input")):
+        page.get_by_test_id("stPageLink-NavLink").filter(has_text=title).click()
+        page.locator(f"canvas[data-panel={panel}]").wait_for()
+        hover_cell(page, panel, 0, 1)
+        for shown in (
+            page.locator(f"canvas[data-panel={panel}]"),
+            page.locator(f".vf-root:has([data-panel={panel}]) .vf-value"),
+        ):
+            box = shown.bounding_box()
+            assert box["y"] >= 0, title
+            assert box["y"] + box["height"] <= 720, title
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Inside a head").click()
+    page.locator("canvas[data-panel=pattern]").wait_for()
+    click_cell(page, "pattern", 0, 1)
+    code = page.get_by_test_id("stCode").first
+    code.wait_for()
+    assert code.bounding_box()["y"] + 60 <= 720
+
+
+def test_a_step_of_decoding_is_chosen_by_a_click(open_app):
+    page = open_app(width=1280, height=720)
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Decoding").click()
+    wait_for_panels(page)
+    page.locator(".js-plotly-plot .ytick").filter(has_text="我 ◂").wait_for()
+    click_cell(page, "sure", 0, 1)
+    page.locator(".js-plotly-plot .ytick").filter(has_text="去 ◂").wait_for()
+    box = page.locator(".js-plotly-plot").bounding_box()
+    assert box["y"] + box["height"] <= 720, "all bars are in the window"
+
+
+def test_the_lab_does_not_forget_the_sentence(open_app):
+    page = open_app()
+    type_sentence(page, "I like cats.")
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text="The lab").click()
+    wait_for_panels(page)
+    page.get_by_label("Worked example", exact=True).wait_for()
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks").click()
+    expect(page.get_by_label("Sentence", exact=True)).to_have_value("I like cats.")
 
 
 def test_a_click_silences_a_head_and_the_model_translates_again(open_app, model_name):
@@ -93,7 +139,7 @@ def test_a_column_that_is_cleared_in_the_lab_is_taken_away(open_app):
     page.get_by_text("3 is not 2").wait_for()
     q = page.get_by_test_id("stDataFrame").first
     for row, said in ((0, "Q has an empty cell"), (1, None)):
-        q.click(position={"x": 2.5 * 48, "y": 36 + (row + 0.5) * 30})
+        q.click(position={"x": 2.5 * 48, "y": 36 + (row + 0.5) * 26})
         page.keyboard.press("Delete")
         if said:
             page.get_by_text(said).wait_for()

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import visformer as vf
+from tests.support import tiny_translator
 from visformer.errors import ConfigError
+from visformer.figures.decoding import best_path
 from visformer.pictures import positions
 
 
@@ -69,11 +71,27 @@ def test_the_tree_draws_the_best_hypothesis_strong():
     figure = vf.figures.beam_tree(steps)
     weak, strong, spots = figure.data
     assert [x for x in strong.x if x is not None] == [-1, 0, 0, 1]
-    assert spots.text == ("我", "他", "去", "&lt;/s&gt;")
+    assert spots.text == (
+        "我<br>−0.10",
+        "他<br>−2.00",
+        "去<br>−1.90",
+        "&lt;/s&gt; ◂<br>−2.10 / 2 = <b>−1.050</b>",
+    ), "an end is ranked by its log-probability per token; the winner is marked"
     assert len([x for x in weak.x if x is not None]) == 4
     spots = vf.figures.beam_tree([*[[beam(0, "去", -1.0), beam(0, "他", -2.0)]] * 30]).data[2]
-    assert spots.text == ("去", "") * 30, "of many steps the best path alone is written"
+    assert [text.split("<")[0].strip(" ◂") for text in spots.text] == ["去", ""] * 30, (
+        "of many steps the best path alone is written"
+    )
     assert spots.hovertext == ("去", "他") * 30
+
+
+def test_the_winner_of_beam_search_is_the_one_that_the_search_takes():
+    """Held against the decoding itself: its tokens are those along the path."""
+    model = tiny_translator()
+    for text in ("She likes the school.", "我喜欢学校。"):
+        found = model.translate(text, beam_size=4, max_new_tokens=8)
+        along = [found.beams[step][place].id for step, place in enumerate(best_path(found.beams))]
+        assert along[: len(found.ids)] == list(found.ids)
 
 
 def test_waves_name_their_axes():

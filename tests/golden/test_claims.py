@@ -71,3 +71,12 @@ def test_layer_norm_has_two_rows_of_parameters():
     assert sum(p.numel() for p in torch.nn.LayerNorm(512).parameters()) == 2 * 512
     assert PARAMETERS_PRINTED["layer norm"] is False
     assert claim("block", "LayerNorm").right == "γ and β: 2 × d_model numbers"
+
+
+def test_columns_and_rows_are_a_convention():
+    """The same numbers either way, so neither is called right."""
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=4), rng.normal(size=(3, 4))
+    assert np.allclose(w @ x, x[None] @ w.T)
+    assert claim("head", "$q = W_Q").convention
+    assert [one.printed for one in CLAIMS if one.convention] == ["$q = W_Q\\, x$"]

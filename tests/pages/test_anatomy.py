@@ -78,6 +78,9 @@ def test_the_pages_speak_chinese_and_carry_the_sentence(new_app, page):
     app = new_app(lang="zh")
     app.text_input(key=state.SOURCE).set_value("我喜欢学校。").run()
     open_page(app, page)
+    if page == "understand/lab":  # has numbers of its own, and keeps the sentence for the other pages
+        assert not app.text_input
+        open_page(app, "see/masks")
     assert app.text_input(key=state.SOURCE).value == "我喜欢学校。"
     gettext = i18n.translations("zh").gettext
     assert app.text_input(key=state.SOURCE).label == gettext("Sentence")
@@ -87,8 +90,9 @@ def test_the_pages_speak_chinese_and_carry_the_sentence(new_app, page):
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("text", ["", "a" * 2000, "😀", "<script>"])
 def test_bad_input_gets_a_sentence_and_no_exception(new_app, page, text):
-    app = open_page(new_app(), page)
+    app = new_app()
     app.text_input(key=state.SOURCE).set_value(text).run()
+    open_page(app, page)
     assert not app.exception
     assert app.text[-1].value
 
@@ -116,6 +120,16 @@ def test_every_worked_example(new_app, example, lang):
         assert gettext(name) in app.text[-1].value
         assert gettext(remark) in app.text[-1].value
     drive_to_the_last_slice(app)
+
+
+def test_a_print_belongs_to_its_own_inputs(new_app):
+    """With others, nothing printed is called wrong, and what is said about it is not said."""
+    app = open_example(new_app(), "sinusoid")
+    assert "those of base 100" in app.text[-1].value
+    next(number for number in app.number_input if number.label == "base").set_value(500).run()
+    assert not app.exception
+    assert not [text for text in app.text if "those of base 100" in text.value]
+    assert [text for text in app.text if text.value.startswith("These inputs have been changed")]
 
 
 def drive_to_the_last_slice(app):
@@ -225,13 +239,38 @@ def test_a_silenced_head_is_an_edit_of_the_trace(new_app):
 
 
 def test_another_candidate_is_taken_and_decoding_goes_on_from_it(new_app):
+    """A click on a step comes from the browser only: its handler's key is set here."""
+
+    def told(app, begins):
+        return [text.value for text in app.text if text.value.startswith(begins)]
+
     app = open_page(new_app(), "understand/decoding")
-    before = app.text[-1].value
-    next(box for box in app.selectbox if box.key.startswith("decoding_other")).select_index(0).run()
+    assert not told(app, "Decoded here: "), "as long as it is the translation above"
+    app.session_state["decoding_step"] = 2
+    app.run()
+    others = next(box for box in app.selectbox if box.key.startswith("decoding_other"))
+    token, probability = others.options[0].split()
+    others.select_index(0).run()
     assert not app.exception
-    assert app.text[-1].value != before
+    assert told(app, "Decoded here: ")
+    assert app.session_state["decoding_step"] == 2, "the step where it was taken is still looked at"
+    (taken,) = told(app, "Step 3: ")
+    assert f"took {token} ({probability})" in taken, "probabilities are written alike everywhere"
+    assert "东北 (0.99" in taken, "and what would have been taken"
+    app.session_state["decoding_step"] = 0
+    app.run()
+    assert not told(app, "Step 3: ")
     next(button for button in app.button if button.label == "Back to its own beginning").click().run()
-    assert app.text[-1].value == before
+    assert not told(app, "Decoded here: ")
+
+
+def test_beam_search_says_whether_the_likeliest_beginning_wins(new_app):
+    app = open_page(new_app(), "understand/decoding")
+    choose(app, "decoding_view", "beams")
+    found = resources.workbench().loaded().translate(app.text_input(key=state.SOURCE).value, beam_size=4)
+    greedy = resources.workbench().loaded().translate(app.text_input(key=state.SOURCE).value)
+    says = [text.value for text in app.text if "top line wins" in text.value]
+    assert bool(says) == (found.ids == greedy.ids)
 
 
 def test_clicks_switch_cells_rows_and_columns_of_the_heads_in_question():

@@ -308,6 +308,16 @@ def test_a_mask_of_several_heads_shows_their_share(trace):
     assert np.array_equal(np.delete(panel.values.ravel(), 0), np.delete(np.tri(n).ravel(), 0))
 
 
+def test_the_least_sure_step_is_named(model):
+    steps = model.translate("She likes the school.", max_new_tokens=6).steps
+    panel = decoding.sureness(steps, 2, title="{step} {token}")
+    chances = [step.log_probabilities.exp()[step.chosen.id].item() for step in steps]
+    assert panel.values[0].tolist() == pytest.approx(chances, rel=1e-5)
+    least = int(np.argmin(chances))
+    assert panel.title == f"{least + 1} {steps[least].chosen.token}"
+    assert np.argwhere(panel.outlined).tolist() == [[0, 2]]
+
+
 def test_cross_attention_grows(trace):
     panel = decoding.growing(trace, 1, 2)
     assert np.isnan(panel.values[3:]).all()
@@ -331,6 +341,14 @@ def test_printed_stands_beside_computed():
     assert theirs.before == "≠"
     view, results = looked_at("sum")
     assert lab.beside(view, "E + P", results["E + P"], titles=("a", "b"))[1].before == "="
+
+
+def test_a_print_of_other_inputs_is_not_called_wrong():
+    view, results = looked_at("mended", Q=np.array([[1.0, 2.0], [4.0, 9.0]]))
+    assert view.changed
+    printed = lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"], titles=("a", "b"))[1]
+    assert printed.outlined is None
+    assert printed.before == ""
 
 
 def test_a_matrix_of_another_shape_is_not_compared():

@@ -16,6 +16,7 @@ const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowD
 const CELL = 46 // of a small matrix: room for its number
 const LONG_CELL = 58 // room for four digits behind the point
 const TALLEST_CELL = 24 // of a wide one
+const LOW_CELL = 30 // of a single row
 const FEW = 16 // columns that are drawn with their numbers
 const SOME = 72
 const SMALL_CELL = 16
@@ -285,7 +286,7 @@ class PanelsView {
     const free = nColumns > FEW && panel.columns.numeric // dimensions: cells of any shape
     const own = nColumns <= FEW ? few : nColumns <= SOME ? SMALL_CELL : wide
     const least = Math.min(LABELLED, (free || panel.rows.numeric ? TALLEST / 2 : TALLEST) / nRows)
-    const most = Math.min(free ? TALLEST_CELL : CELL, TALLEST / nRows)
+    const most = Math.min(free ? TALLEST_CELL : nRows === 1 ? LOW_CELL : CELL, TALLEST / nRows)
     const layout = matrixLayout(
       this.boxes[panel.place].canvas,
       like ? { ...panel.rows, written: false } : panel.rows,

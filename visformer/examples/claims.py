@@ -7,19 +7,21 @@ from visformer.errors import N_
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence or formula of course notes that does not hold as it stands.
+    """One sentence or formula of course notes that does not hold as it stands, or is written otherwise here.
 
     Args:
         page: name of the page where it comes up.
         printed: as the notes have it, in short.
         right: what holds.
         why: one line.
+        convention: both hold; ``right`` is how it is written here.
     """
 
     page: str
     printed: str
     right: str
     why: str
+    convention: bool = False
 
 
 CLAIMS = (
@@ -76,8 +78,10 @@ CLAIMS = (
         r"$q = W_Q\, x$",
         r"$q^T = x^T\, W_Q^T$",
         N_(
-            "Both hold: columns in the notes, rows in the paper's X W and here. The weights are each other's transpose."
+            "No misprint, a convention: columns in the notes, rows in the paper's X W and here. The weights are each "
+            "other's transpose."
         ),
+        convention=True,
     ),
     Claim(
         "block",

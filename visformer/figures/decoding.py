@@ -74,8 +74,8 @@ def candidate_bars(
     )
     figure.update_layout(**look(theme))
     figure.update_layout(
-        margin={"l": 10, "r": 70, "t": 30, "b": 4},
-        height=44 + 22 * len(labels),
+        margin={"l": 10, "r": 70, "t": 26, "b": 2},
+        height=26 + 17 * len(labels),
         bargap=0.25,
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "traceorder": "normal"},
     )
@@ -93,25 +93,27 @@ def _rest(shares: Sequence[float]) -> float:
 
 def _arrow(before: float, after: float) -> str:
     """A probability, and behind an arrow what became of it."""
-    texts = _short(before), _short(after)
+    texts = short(before), short(after)
     return f" {texts[0]}" if texts[0] == texts[1] else f" {texts[0]} → {texts[1]}"
 
 
-def _short(share: float) -> str:
+def short(share: float) -> str:
+    """A probability as the bars write it."""
     return "0" if share == 0 else f"{share:.3f}" if share >= 0.0005 else f"{share:.1e}"
 
 
 def beam_tree(steps: Sequence[Sequence[Any]], *, theme: Theme = "light") -> go.Figure:
     """Every hypothesis that beam search kept: a column for each step, lines from parent to child.
 
-    The best hypothesis is drawn strong; where there are many steps, its tokens alone are written. Hovering tells the
-    token, its hypothesis's log-probability in nats, and the probability.
+    Under each token stands the log-probability of its hypothesis in nats, by which hypotheses are kept; where it ends,
+    also divided by the number of tokens, by which they are ranked in the end. The best is drawn strong and marked;
+    where there are many steps, its tokens alone are written. Hovering tells the numbers of every one.
 
     Args:
         steps: for each step the hypotheses kept, best first.
         theme: "light" or "dark".
     """
-    best = _best_path(steps)
+    best = set(enumerate(best_path(steps)))
     figure = go.Figure()
     for strong in (False, True):
         xs: list[float | None] = []
@@ -126,21 +128,26 @@ def beam_tree(steps: Sequence[Sequence[Any]], *, theme: Theme = "light") -> go.F
     spots = [(step, place) for step, beams in enumerate(steps) for place in range(len(beams))]
     beams = [steps[step][place] for step, place in spots]
     tokens, few = [literal(visible(beam.token)) for beam in beams], len(steps) <= _ALL_WRITTEN
+    end = max(best, default=None)
+    labels = [
+        f"{token}{' ◂' if spot == end else ''}<br>{_scored(steps, *spot)}"
+        for spot, token in zip(spots, tokens, strict=True)
+    ]
     figure.add_scatter(
         x=[step for step, _ in spots],
         y=[_height(steps, *spot) for spot in spots],
         mode="markers+text",
-        text=[token if few or spot in best else "" for spot, token in zip(spots, tokens, strict=True)],
+        text=[label if few or spot in best else "" for spot, label in zip(spots, labels, strict=True)],
         hovertext=tokens,
         textposition="top center",
-        textfont={"color": TEXT[theme]},
+        textfont={"size": 12, "color": TEXT[theme]},
         customdata=[(beam.log_probability, math.exp(beam.log_probability)) for beam in beams],
         hovertemplate="%{hovertext}: %{customdata[0]:.4f} nats, %{customdata[1]:.4g}<extra></extra>",
         marker={"size": 9, "color": [CURVES[theme][0] if spot in best else FAINT[theme] for spot in spots]},
     )
     figure.update_layout(**look(theme))
     tallest = max((len(beams) for beams in steps), default=1)
-    figure.update_layout(showlegend=False, margin={"l": 10, "r": 10, "t": 30, "b": 30}, height=120 + 56 * tallest)
+    figure.update_layout(showlegend=False, margin={"l": 10, "r": 40, "t": 10, "b": 30}, height=70 + 66 * tallest)
     counted = {"tickvals": list(range(len(steps))), "ticktext": [str(i + 1) for i in range(len(steps))]}
     figure.update_xaxes(counted, showgrid=False, zeroline=False, range=[-1.3, len(steps) - 0.5])
     figure.update_yaxes(visible=False, range=[-0.6, tallest - 0.2])
@@ -152,16 +159,29 @@ def _height(steps: Sequence[Sequence[Any]], step: int, place: int) -> float:
     return tallest / 2 if step < 0 else tallest - 1 - place
 
 
-def _best_path(steps: Sequence[Sequence[Any]]) -> set[tuple[int, int]]:
-    """The places of the likeliest finished hypothesis; without one, of the likeliest at the end."""
+def _scored(steps: Sequence[Sequence[Any]], step: int, place: int) -> str:
+    beam = steps[step][place]
+    text = _number(beam.log_probability)
+    return f"{text} / {step + 1} = <b>{_number(per_token(steps, step, place), 3)}</b>" if beam.finished else text
+
+
+def _number(value: float, digits: int = 2) -> str:
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def per_token(steps: Sequence[Sequence[Any]], step: int, place: int) -> float:
+    """The score of a hypothesis that ends here: its log-probability divided by its tokens, in nats."""
+    return float(steps[step][place].log_probability) / (step + 1)
+
+
+def best_path(steps: Sequence[Sequence[Any]]) -> list[int]:
+    """The winner's place at each step: the likeliest of the finished hypotheses; without one, of those at the end."""
     every = [(beam, step, place) for step, beams in enumerate(steps) for place, beam in enumerate(beams)]
     ended = [spot for spot in every if spot[0].finished] or [spot for spot in every if spot[1] == len(steps) - 1]
-    ends = [(beam.log_probability / (step + 1), step, place) for beam, step, place in ended]
-    path = set()
-    if ends:
-        _, step, place = max(ends)
-        while step >= 0:
-            path.add((step, place))
-            place = steps[step][place].parent
-            step -= 1
-    return path
+    if not ended:
+        return []
+    _, step, place = max((per_token(steps, step, place), step, place) for _, step, place in ended)
+    path = [place]
+    for at in range(step, 0, -1):
+        path.append(steps[at][path[-1]].parent)
+    return path[::-1]

@@ -1,11 +1,13 @@
-"""Decoding as it goes: the cross-attention of the tokens so far."""
+"""Decoding as it goes: how sure each step was, and the cross-attention of the tokens so far."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from visformer.errors import N_
-from visformer.panel import Panel, traced
+from visformer.panel import Labels, Panel, traced
 from visformer.trace import Trace
 
 FIRST_TEXT_ID = 260
@@ -19,3 +21,27 @@ def growing(trace: Trace, layer: int, step: int) -> Panel:
     values = np.asarray(trace[path].value, dtype=np.float64).mean(axis=0)
     values[step + 1 :] = np.nan
     return replace(panel, values=values)
+
+
+def sureness(steps: Sequence[Any], at: int, *, title: str = "how sure of each step (least: {step}, {token})") -> Panel:
+    """The probability under the model of what each step took, to be clicked; the step that is looked at is outlined.
+
+    Args:
+        steps: as of :class:`visformer.decoding.Step`.
+        at: the step that is looked at, from 0.
+        title: tells the step, from 1, whose choice had the least probability, and its token.
+    """
+    chances = np.array([[step.chosen.probability for step in steps]])
+    least = int(chances.argmin())
+    return Panel(
+        name="sure",
+        symbol="pattern",
+        title=title.format(step=least + 1, token=steps[least].chosen.token),
+        values=chances,
+        rows=Labels(("P",)),
+        columns=Labels(tuple(step.chosen.token for step in steps), N_("taken at step"), places=True),
+        scale="weight",
+        digits=3,
+        outlined=np.arange(len(steps))[None] == at,
+        click="tells",
+    )

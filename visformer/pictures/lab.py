@@ -51,9 +51,16 @@ class View:
     inputs: Arrays
     at: Mapping[str, int]
 
+    @property
+    def changed(self) -> bool:
+        """Whether the inputs are no longer those that the notes print their results for."""
+        return any(not np.array_equal(self.inputs[name], values) for name, values in self.example.inputs.items())
+
 
 def beside(view: View, name: str, computed: Floats, *, titles: tuple[str, str]) -> list[Panel]:
     """The computed matrix, and the printed one if there is one for this shape, on one colour scale.
+
+    Where a print differs from what is computed it is outlined, unless the inputs are others than its own.
 
     Args:
         view: whose result it is.
@@ -74,14 +81,15 @@ def beside(view: View, name: str, computed: Floats, *, titles: tuple[str, str]) 
     panels = [Panel(name=name, title=titles[0], values=values, note=N_("computed"), **look)]  # type: ignore[arg-type]
     if printed is not None and marks is not None and np.isfinite(printed[place]).any():
         wrong = marks[place]
+        known = wrong.any() and not view.changed
         panels.append(
             Panel(
                 name=f"{name} printed",
                 title=titles[1],
                 values=printed[place],
                 note=N_("as course notes print it"),
-                before="≠" if wrong.any() else "=",
-                outlined=wrong,
+                before="≠" if known else "" if wrong.any() else "=",
+                outlined=wrong if known else None,
                 **look,  # type: ignore[arg-type]
             )
         )

@@ -31,7 +31,7 @@ def batch(sources: Sequence[Sequence[str]], targets: Sequence[Sequence[str]], *,
     causal = formulas.causal_mask(n)
     both = causal & reads_tgt[-1][None, :]
     cross = np.broadcast_to(reads_src[-1][None, :], (n, len(src[-1])))
-    sentences = Labels(tuple(f"{i + 1}" for i in range(len(src))), N_("sentence"))
+    sentences = Labels(tuple(f"{i + 1}: {row[0]} …" for i, row in enumerate(src)), N_("sentence"))
     last_src, last_tgt = _tokens(src[-1], _READ), _tokens(tgt[-1], _READ)
     reading = replace(last_tgt, title=_READS)
     blank = Labels(tuple(str(i + 1) for i in range(len(src[-1]))), _READ)
@@ -45,12 +45,12 @@ def batch(sources: Sequence[Sequence[str]], targets: Sequence[Sequence[str]], *,
     return [replace(panel, values=1 - panel.values) for panel in panels] if hidden_is_one else panels
 
 
-def revealed(characters: Sequence[str], step: int) -> Panel:
-    """The causal mask as it grows: the first ``step`` characters have been written, each sees those before it."""
-    n = len(characters)
+def revealed(tokens: Sequence[str], step: int) -> Panel:
+    """The causal mask as it grows: the first ``step`` tokens have been written, each sees those before it."""
+    n = len(tokens)
     mask = formulas.causal_mask(n).astype(np.float32)
     mask[step:] = np.nan
-    labels = Labels(tuple(characters), places=True)
+    labels = Labels(tuple(tokens), places=True)
     return Panel(
         name="mask",
         title=N_("causal mask, step by step"),

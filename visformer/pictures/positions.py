@@ -88,11 +88,11 @@ def rotation(position: int, offset: int, *, pair: int, d_model: int, base: float
     angle = rate * offset
     turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
     start, end = (np.array([[np.sin(p * rate)], [np.cos(p * rate)]]) for p in (position, position + offset))
-    both = Labels((f"2i = {2 * pair}", f"2i+1 = {2 * pair + 1}"))
+    both = Labels(("sin", "cos"))  # dimensions 2i and 2i + 1
     blank = Labels(("", ""))
 
     def column(name: str, place: int, values: formulas.Floats, before: str) -> Panel:
-        one = Labels((f"pos {place}",))
+        one = Labels((str(place),))
         return Panel(name=name, title=f"PE({place})", values=values, rows=both, columns=one, limit=1.0, before=before)
 
     return [

@@ -20,6 +20,8 @@ if TYPE_CHECKING:  # numpy
     from visformer.panel import Panel
     from visformer.trace import Trace
 
+_KEPT = "sentence_kept"  # whether the page before showed no box
+
 
 def side_bar(sections: Mapping[str, Sequence[StreamlitPage]]) -> None:
     """Beside every page: the language, the pages, and where the numbers come from."""
@@ -91,9 +93,11 @@ def current_trace(record: Sequence[str] = PATTERNS, *, of_chosen: bool = False) 
 def sentence_head() -> None:
     """The sentence and its controls, and what the page has found for it."""
     _ = state.gettext()
-    if state.found() is None:  # a page that shows no sentence
+    if state.found() is None:  # a page whose picture needs no trace
         current_trace()
     trace, problem = state.found() or (None, "")
+    if st.session_state.pop(_KEPT, False):
+        _set_again()  # or the browser would draw new, empty boxes
     left, middle, right = st.columns([5, 4, 3])
     left.text_input(_("Sentence"), key=state.SOURCE, on_change=state.forget_target)
     middle.text_input(
@@ -115,6 +119,18 @@ def sentence_head() -> None:
     elif problem:
         st.badge(_("This cannot be shown"), color="red")
         st.text(problem)  # never markdown: a message may quote what was typed
+
+
+def keep_sentence() -> None:
+    """Where no box shows it: Streamlit would forget what stands in it."""
+    _set_again()
+    st.session_state[_KEPT] = True
+
+
+def _set_again() -> None:
+    for key in (state.SOURCE, state.TARGET):
+        if key in st.session_state:
+            st.session_state[key] = st.session_state[key]
 
 
 def _translation(trace: "Trace") -> str:

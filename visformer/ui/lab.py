@@ -12,7 +12,8 @@ from visformer.formulas import Floats
 from visformer.pictures.lab import SYMBOL
 from visformer.ui import lesson, pick, state
 
-_NARROWEST, _DIGIT, _ROW = 48, 8, 30  # pixels: five tables fit beside each other in two rows
+_NARROWEST, _DIGIT, _ROW = 48, 8, 26  # pixels: five tables fit beside each other in two rows
+_TOOLBAR = 136  # pixels: what appears over a table that is pointed at, and must not cover a neighbour's name
 _LABELS = {"sample": N_("Sample"), "head": N_("Head")}
 
 
@@ -33,11 +34,12 @@ def inputs(example: Worked, at: Mapping[str, int]) -> dict[str, Floats]:
     for name, values in example.inputs.items():
         place = example.place(name, at)
         key = "_".join(map(str, ("lab", example.name, name, *at.values(), state.version("lab"))))
-        with st.container(width="content"):
+        narrow = values.size > 1 and values[place].shape[1] == 1
+        with st.container(width=_TOOLBAR if narrow else "content", horizontal_alignment="right", gap="xxsmall"):
             if values.size == 1:
                 found[name] = np.full((1, 1), st.number_input(name, value=int(values.item()), key=key, width=130))
                 continue
-            st.caption(_title(name))
+            st.caption(_title(name), width="content" if narrow else "stretch")
             found[name] = values.copy()
             edited = _table(values[place], example.labels(name, example.inputs), key, fixed=bool(place))
             if place:

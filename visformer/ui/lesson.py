@@ -64,9 +64,10 @@ def claims(page: str) -> None:
     found = claims_of(page)
     if not found:
         return
-    printed, right = _("printed"), _("right")
+    printed = _("printed")
     with st.popover(_("Misprints"), type="tertiary", help=_("What course notes print, and what is right.")):
         for claim in found:
+            right = _("here") if claim.convention else _("right")
             st.markdown(f":gray[{printed}] {_small(_(claim.printed))}  \n:gray[{right}] {_small(_(claim.right))}")
             st.caption(_(claim.why))
 
