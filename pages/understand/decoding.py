@@ -34,7 +34,7 @@ def steps(model):
     candidates = every[at].reshaped(**shape)
     with bar:
         sure = decoding.sureness(every, at, title=_("how sure of each step (least: {step}, {token})"))
-        controls.draw([sure], key="decoding_sure", on_click=going_on.look_at, share=0.3)
+        controls.draw([sure], key="decoding_sure", on_click=going_on.look_at, share=0.3, kept=False)
     with told.container(horizontal=True, vertical_alignment="center", gap="large"):
         if found.text != trace.meta["target"]:
             st.text(_("Decoded here: {text}").format(text=found.text), width="content")

@@ -24,6 +24,7 @@ from tests.canvas.support import made_up_trace
 from visformer import i18n
 from visformer.analysis.heads import SCORES, head_scores
 from visformer.canvas.payload import pack
+from visformer.canvas.selection import Selection
 from visformer.figures.theme import CURVES, SEQUENTIAL
 from visformer.trace import TracedTensor
 
@@ -306,7 +307,7 @@ def test_hover_reads_and_a_click_locks(page, trace, bare):
     click_cell(page, 3, 1)
     hover_cell(page, 4, 0)
     check_cell(page, trace, DECODER, layer=1, head=2, query=3, key=1)
-    assert bare.selection() == {"stack": DECODER, "layer": 1, "head": 2, "view": "heatmap", "query": 3, "key": 1}
+    assert bare.selection() == Selection(DECODER, 1, 2, "heatmap", 3, 1).start()
     click_cell(page, 3, 1)
     assert shown(page)["locked"] == "false", "a click on what is locked frees it"
 
@@ -357,9 +358,9 @@ def test_every_key_that_is_listed_does_what_it_says(page, trace):
         return shown(page)[name]
 
     press("?")
-    listed = page.get_by_role("dialog", name="Keys")
+    listed = page.get_by_role("dialog", name="Keys and scores")
     expect(listed).to_be_visible()
-    keys = listed.locator(".vf-key").all_inner_texts()
+    keys = listed.locator(".vf-keys:not(.vf-meanings) .vf-key").all_inner_texts()
     assert keys == ["← → ↑ ↓", "Shift + ← → ↑ ↓", *"svmlowx", "+ − 0", "Esc", "?"]
     press("Escape")
     expect(listed).to_be_hidden()
@@ -416,7 +417,7 @@ def expected_of(trace, stack, heads, options):
 
 def hidden_said(page):
     text = page.locator(".vf-hidden-mass").inner_text()
-    return float(text.removeprefix("mass hidden: ")) if text else 0.0
+    return float(text.removeprefix("mass hidden, mean of the rows: ")) if text else 0.0
 
 
 @pytest.mark.parametrize("how", ["mean", "max"])
@@ -451,6 +452,8 @@ def test_words_specials_and_rows_to_one(page, trace, bare):
     assert bare.selection() | {"query": 1, "key": 3} == bare.selection(), "in tokens, not in words"
 
     page.get_by_label("hide special tokens").check()
+    assert shown(page)["locked"] == "true", "the cell is still there"
+    page.locator(".vf-large").press("Escape")
     expected = expected_of(trace, CROSS, [(0, 0)], Options(merging=True, hiding=True))
     assert expected.values.shape == (4, 4), "no end of the source; the language token's row predicts a word"
     np.testing.assert_allclose(shown_matrix(page, 4, 4), expected.values, rtol=1e-3, atol=1e-6)

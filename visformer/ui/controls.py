@@ -174,7 +174,13 @@ def draw(
     key: str,
     on_click: "Callable[[Click], None] | None" = None,
     share: float = 1.0,
+    kept: bool = True,
 ) -> None:
-    """Panels in the visitor's language, and a way to keep them; see :func:`visformer.canvas.panels.pack_panels`."""
+    """Panels in the visitor's language, and a way to keep them; see :func:`visformer.canvas.panels.pack_panels`.
+
+    Args:
+        kept: False for what is there to be clicked: a way to keep it would only take room.
+    """
     panels(shown, key=key, gettext=state.gettext(), lang=state.language(), share=share, on_click=on_click)
-    keep.panels(shown, key=key)
+    if kept:
+        keep.panels(shown, key=key)
