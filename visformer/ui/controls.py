@@ -176,10 +176,9 @@ def draw(
     share: float = 1.0,
     kept: bool = True,
 ) -> None:
-    """Panels in the visitor's language, and a way to keep them; see :func:`visformer.canvas.panels.pack_panels`.
+    """Panels in the visitor's language; see :func:`visformer.canvas.panels.pack_panels`.
 
-    Args:
-        kept: False for what is there to be clicked: a way to keep it would only take room.
+    With a way to keep them, except (``kept`` False) for what is there to be clicked: it would only take room.
     """
     panels(shown, key=key, gettext=state.gettext(), lang=state.language(), share=share, on_click=on_click)
     if kept:
