@@ -59,6 +59,22 @@ def detect_language(text: str) -> str:
     return "zh" if han and han >= len(re.findall(rf"{_LATIN_LETTER.pattern}+", text)) else "en"
 
 
+def require_unicode(text: str) -> None:
+    """Refuse what no UTF-8 can carry.
+
+    Raises:
+        TextError: a lone surrogate; the message says where.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise TextError(
+            N_("Character {place} of the text, U+{code:04X}, is half of a surrogate pair: remove it."),
+            place=error.start + 1,
+            code=ord(text[error.start]),
+        ) from error
+
+
 class Tokenizer:
     """Byte-pair encoding over a vocabulary in which ids 0..3 are special and 4..259 are single bytes."""
 
@@ -143,14 +159,7 @@ class Tokenizer:
         Raises:
             TextError: the text holds a lone surrogate, which no UTF-8 can carry.
         """
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise TextError(
-                N_("Character {place} of the text, U+{code:04X}, is half of a surrogate pair: remove it."),
-                place=error.start + 1,
-                code=ord(text[error.start]),
-            ) from error
+        require_unicode(text)
         ids: list[int] = self._library.encode(_space_out(text), add_special_tokens=False).ids
         return ids
 

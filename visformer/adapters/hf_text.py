@@ -7,7 +7,7 @@ from threading import RLock
 from typing import Any
 
 from visformer.errors import N_, TextError, VisformerError
-from visformer.tokenizer import detect_language
+from visformer.tokenizer import detect_language, require_unicode
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _LATIN_LETTER = re.compile(r"[^\W\d_\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
@@ -206,11 +206,4 @@ def require_text(text: str) -> None:
     """
     if not text.strip():
         raise TextError(N_("There is no text: type a sentence."))
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise TextError(
-            N_("Character {place} of the text, U+{code:04X}, is half of a surrogate pair: remove it."),
-            place=error.start + 1,
-            code=ord(text[error.start]),
-        ) from error
+    require_unicode(text)
