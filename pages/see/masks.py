@@ -9,7 +9,7 @@ from visformer.ui.resources import PATTERNS, workbench
 
 VIEWS = {"batch": N_("In a batch"), "scores": N_("On the scores"), "steps": N_("Step by step"), "edit": N_("Change it")}
 LOOK_FOR = {
-    "batch": N_("Two sentences, yours and “Thanks.”: padding fills the shorter up and is masked. Which rows lose most?"),
+    "batch": N_("Two sentences, yours and “Thanks.”: padding fills the shorter and is masked. Which rows lose most?"),
     "scores": N_("A masked score counts as −∞, so softmax gives it exactly 0. What becomes of its share?"),
     "steps": N_("One more token at each step: each may read those before it and itself, none that comes after."),
     "edit": N_(
