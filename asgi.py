@@ -1,0 +1,58 @@
+"""The app for a room full of people: app.py, and whether it is ready (/healthz) and how it does (/metrics).
+
+``streamlit run asgi.py``, or ``uvicorn asgi:app --no-access-log`` from this folder. The model is loaded at the start.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from visformer.ui import logs
+from visformer.ui.first_page import FirstPage
+
+
+@asynccontextmanager
+async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
+    """Load the model without holding the start up: who comes early sees the first picture meanwhile."""
+    from visformer.ui import metrics
+    from visformer.ui.resources import workbench
+
+    metrics.publish(workbench())
+    workbench().load()
+    yield {}
+
+
+async def healthz(_request: Request) -> Response:
+    """200 once sentences can be computed; 503 before, and where the model cannot be loaded, which is tried again."""
+    from visformer.ui.resources import workbench
+
+    bench = workbench()
+    if bench.is_loaded:
+        return PlainTextResponse("ready")
+    bench.load()
+    said = "loading" if bench.problem is None else f"the model cannot be loaded, trying again: {bench.problem}"
+    return PlainTextResponse(said, status_code=503)
+
+
+async def metrics(_request: Request) -> Response:
+    """In Prometheus' text format."""
+    from visformer.ui import metrics
+
+    return Response(await run_in_threadpool(metrics.text), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+logs.keep_typed_text_out()
+app = st.App(
+    Path(__file__).with_name("app.py"),
+    lifespan=lifespan,
+    middleware=[Middleware(FirstPage)],
+    routes=[Route("/healthz", healthz), Route("/metrics", metrics)],
+)

@@ -1,0 +1,147 @@
+"""Six visitors at once on a real server: everybody gets what belongs to them. How fast is for `make load` to say."""
+
+import asyncio
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.load.__main__ import Watch
+from benchmarks.load.expected import Expected, Picture, expected
+from benchmarks.load.plan import tasks
+from benchmarks.load.replicas import ROOT, Replica, free_port, wait_until_ready
+from benchmarks.load.room import Found, crowd
+from benchmarks.load.visitor import Answer, Visitor
+from tests.deploy.conftest import run
+
+MARKER = "zyxmarker"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    replica = Replica(tmp_path_factory.mktemp("room") / "server.log")
+    wait_until_ready(replica.address)
+    yield replica
+    replica.process.terminate()
+    replica.process.wait(timeout=20)
+
+
+def test_six_visitors_get_their_own(server):
+    planned = [replace(task, at=task.at / 3) for task in tasks(6, 18, pause=3)]
+    looked_up = expected(task.sentence for task in planned)
+    found = run(crowd(server.address, planned, looked_up))
+    assert not found.wrong
+    assert found.rejected == 0
+    assert len(found.enter) == len(planned)
+    assert "decoding" in found.other
+    metrics = Watch(server.address).read()
+    different = len({task.sentence for task in planned})
+    assert metrics["visformer_requests_total cached"] > 0
+    assert metrics["visformer_requests_total failed"] == metrics["visformer_requests_total rejected"] == 0
+    assert metrics["visformer_requests_total computed"] >= different
+    assert metrics["visformer_forward_seconds_count"] == metrics["visformer_requests_total computed"]
+    assert metrics["visformer_queue_length"] == metrics["visformer_running"] == 0
+    assert metrics["visformer_model_ready"] == 1
+    assert metrics["process_resident_memory_bytes"] > 1e8
+    assert "Traceback" not in server.log.read_text()
+
+
+def test_the_same_from_all_at_once_is_computed_once(server):
+    sentence = "Everybody here types this one sentence now."
+    before = Watch(server.address).read()
+
+    async def together():
+        visitors = [Visitor(server.address) for _ in range(6)]
+        for visitor in visitors:
+            await visitor.open()
+        sessions = (await asyncio.to_thread(Watch(server.address).read))["visformer_sessions"]
+        answers = await asyncio.gather(*(visitor.enter(sentence) for visitor in visitors))
+        for visitor in visitors:
+            await visitor.close()
+        return sessions, answers
+
+    sessions, answers = run(together())
+    after = Watch(server.address).read()
+    assert sessions == 6
+    assert {answer.picture for answer in answers} == {expected([sentence])[sentence].picture}
+    computed = "visformer_requests_total computed"
+    assert after[computed] - before[computed] == 1
+
+
+def test_the_check_finds_what_is_mixed_up():
+    """Else it could not fail."""
+    own = Expected(Picture((("I", "</s>"), ("我", "</s>")), "digest"), "我")
+    right = Answer(own.picture, 0.1, ["Translation: 我"])
+    wrong = {
+        "a sentence brought no picture": replace(right, picture=None),
+        "tokens of another sentence": replace(right, picture=replace(own.picture, tokens=(("You", "</s>"),))),
+        "other weights than computed alone": replace(right, picture=replace(own.picture, digest="other")),
+        "another translation than computed alone": replace(right, texts=["Translation: 你"]),
+    }
+    found = Found()
+    found.take(right, own)
+    assert not found.wrong
+    for answer in wrong.values():
+        found.take(answer, own)
+    assert found.wrong == dict.fromkeys(wrong, 1)
+    found.take(replace(right, texts=["Too many sentences are being computed just now"]), own)
+    assert found.rejected == 1
+
+
+def test_nothing_typed_is_logged_even_where_requests_are(tmp_path):
+    """Started by uvicorn, which writes every request down."""
+    log, port = tmp_path / "uvicorn.log", free_port()
+    with log.open("w") as out:
+        command = [sys.executable, "-m", "uvicorn", "asgi:app", "--port", str(port)]
+        running = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        wait_until_ready(address)
+        urllib.request.urlopen(f"{address}/?text={MARKER}&target={MARKER}", timeout=20).close()
+        run(_type_everything(address))
+    finally:
+        running.terminate()
+        running.wait(timeout=20)
+    said = log.read_text()
+    assert '"GET / HTTP/1.1" 200' in said
+    assert '"WebSocket /_stcore/stream" [accepted]' in said
+    assert MARKER not in said
+
+
+async def _type_everything(address):
+    visitor = Visitor(address)
+    await visitor.open(f"text={MARKER}")
+    for text in (f"I like {MARKER}.", f"{MARKER} " * 300, f"half {MARKER} \N{REPLACEMENT CHARACTER}"):
+        await visitor.enter(text)
+    for page in ("tokens", "decoding"):
+        await visitor.visit(page)
+    await visitor.close()
+
+
+def test_a_server_without_its_model_says_so(tmp_path):
+    replica = Replica(tmp_path / "log", VISFORMER_MODEL=str(tmp_path / "none"))
+    said, end = "", time.monotonic() + 60
+    try:
+        while said in ("", "loading") and time.monotonic() < end:
+            time.sleep(0.1)
+            said = _refused(replica.address) or said
+    finally:
+        replica.process.terminate()
+        replica.process.wait(timeout=20)
+    assert said.startswith("the model cannot be loaded, trying again: ")
+
+
+def _refused(address):
+    """With what words /healthz answers 503; nothing while nobody answers."""
+    try:
+        urllib.request.urlopen(f"{address}/healthz", timeout=5).close()
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.read().decode() if refused.code == 503 else f"status {refused.code}"
+    except OSError:
+        return None
+    return "status 200"
