@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice, product
@@ -31,7 +31,7 @@ TIMEOUT = 120
 
 # From Enter to the change, by the browser's own clock. An observer does not look into shadow roots, so it is put on
 # the root that the element stands in; the element itself may be replaced.
-_WATCH = """(element, {selector, attribute}) => {
+WATCH = """(element, {selector, attribute}) => {
   const root = element.getRootNode()
   const shows = () => {
     const now = root.querySelector(selector)
@@ -180,7 +180,7 @@ def _sentences(browser: Browser, effort: Effort) -> list[tuple[Cost, Cost]]:
             lambda: enter(our_page, our_traffic, APP, next(ours)),
             lambda: enter(other_page, other_traffic, TRANSLATE, next(other)),
         )
-        return list(islice(rounds, warm_up + effort.browser))[warm_up:]
+        return list(islice(rounds, warm_up + effort.sentences))[warm_up:]
 
 
 def enter(page: Page, traffic: Traffic, site: Site, sentence: str) -> Cost:
@@ -189,7 +189,7 @@ def enter(page: Page, traffic: Traffic, site: Site, sentence: str) -> Cost:
     box.fill(sentence)
     page.wait_for_timeout(300)  # what the typing and the sentence before brought has arrived
     before = traffic.websocket, traffic.http
-    page.locator(site.shown).first.evaluate(_WATCH, {"selector": site.shown, "attribute": site.attribute})
+    page.locator(site.shown).first.evaluate(WATCH, {"selector": site.shown, "attribute": site.attribute})
     box.press("Enter")
     page.wait_for_function("window.benchmark.shown")
     ms = page.evaluate("window.benchmark.shown - window.benchmark.enter")
@@ -220,27 +220,31 @@ def _page(browser: Browser) -> Iterator[tuple[Page, Traffic]]:
 
 
 @contextmanager
-def server(site: Site, python: str = sys.executable) -> Iterator[str]:
+def server(
+    site: Site, python: str = sys.executable, *, log: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Iterator[str]:
     """The page's address, as soon as its server accepts a connection; ends the server.
 
     Args:
         site: what is run.
         python: which environment's.
+        log: keeps what the server says.
+        environment: variables to add.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     options = ("--server.headless=true", "--server.address=127.0.0.1", f"--server.port={port}")
-    with tempfile.TemporaryFile("w+") as log:
+    with log.open("w+") if log else tempfile.TemporaryFile("w+") as said:
         running = subprocess.Popen(
             [python, "-m", "streamlit", "run", site.script, *options],
             cwd=ROOT,  # both sides under the app's .streamlit/config.toml
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=log,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
+            stdout=said,
             stderr=subprocess.STDOUT,
         )
         try:
-            _wait_until_up(port, running, log)
+            _wait_until_up(port, running, said)
             yield f"http://127.0.0.1:{port}"
         finally:
             running.terminate()

@@ -2,7 +2,8 @@
 
 import shutil
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+from visformer.doctor import CHROMIUM
+
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -15,7 +16,7 @@ FLAGS = (
 
 def path() -> str:
     """Where the browser lies."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
+    found = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if found is None:
-        raise SystemExit(f"What needs a browser needs one of {', '.join(NAMES)}: install Chromium.")
+        raise SystemExit(f"What needs a browser needs one of {', '.join(CHROMIUM)}: install Chromium.")
     return found

@@ -23,7 +23,8 @@ class Effort:
         seconds: go on that long, for a narrower interval.
         most: but not beyond so many rounds.
         warm_up: rounds before, not counted.
-        browser: rounds of a browser row.
+        browser: starts of the server with a browser.
+        sentences: typed in the browser.
     """
 
     least: int = 40
@@ -31,10 +32,11 @@ class Effort:
     most: int = 1000
     warm_up: int = 8
     browser: int = 5
+    sentences: int = 30
 
 
 FULL = Effort()
-QUICK = Effort(least=3, seconds=0.0, most=3, warm_up=1, browser=1)
+QUICK = Effort(least=3, seconds=0.0, most=3, warm_up=1, browser=1, sentences=1)
 """Shows that everything runs; its numbers mean nothing."""
 
 

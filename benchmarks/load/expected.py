@@ -1,0 +1,90 @@
+"""What each sentence has to look like, from a process that serves nobody: ``python -m benchmarks.load.expected``.
+
+Reads a JSON list of sentences, writes a JSON object of sentence to tokens, digest of all weights, and translation.
+"""
+
+import hashlib
+import json
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from visformer.canvas.codes import decode
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What a message for the canvas shows.
+
+    Args:
+        tokens: of the source and of what the decoder wrote.
+        digest: of every head's weights, as they are read out.
+    """
+
+    tokens: tuple[tuple[str, ...], ...]
+    digest: str
+
+    @classmethod
+    def of(cls, message: bytes) -> "Picture":
+        """Read a message of :func:`visformer.canvas.payload.pack`."""
+        header, numbers = unpacked(message)
+        weights = hashlib.blake2b(digest_size=16)
+        shapes = {stack["name"]: stack["shape"] for stack in header["stacks"]}
+        for chunk in header["chunks"]:
+            rows, columns = shapes[chunk["stack"]][2:]
+            codes = np.frombuffer(numbers, "<u2", chunk["n"] * rows * columns, chunk["at"])
+            weights.update(f"{chunk['stack']} {chunk['layer']} {chunk['head']} {rows} {columns}".encode())
+            weights.update(decode(codes).tobytes())
+        return cls(tuple(tuple(header["tokens"][side]) for side in ("src", "next")), weights.hexdigest())
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a sentence's page has to show."""
+
+    picture: Picture
+    translation: str
+
+
+def unpacked(message: bytes) -> tuple[dict[str, Any], bytes]:
+    """Header and numbers, as :mod:`visformer.canvas.frame` lays them out; of an envelope: where to, and what."""
+    (length,) = struct.unpack_from("<I", message)
+    start = -(-(4 + length) // 4) * 4
+    return json.loads(message[4 : 4 + length]), message[start:]
+
+
+def expected(sentences: Iterable[str]) -> dict[str, Expected]:
+    """What each sentence has to look like, computed one after another in another process, on one thread."""
+    asked = json.dumps(sorted(set(sentences)))
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", __name__], input=asked, capture_output=True, text=True, check=True, env=environment
+    )
+    return {
+        sentence: Expected(Picture(tuple(map(tuple, f["picture"]["tokens"])), f["picture"]["digest"]), f["translation"])
+        for sentence, f in json.loads(done.stdout).items()
+    }
+
+
+def main() -> None:
+    """Compute them."""
+    from visformer.canvas.payload import pack
+    from visformer.loading import load_to_serve
+    from visformer.ui.models import MODEL
+
+    model = load_to_serve(MODEL)
+    found = {}
+    for sentence in json.load(sys.stdin):
+        trace = model.trace(sentence)
+        found[sentence] = asdict(Expected(Picture.of(pack(trace)), trace.meta["target"]))
+    json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""One browser session without a browser: Streamlit's own messages over its websocket."""
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.asyncio.client import ClientConnection, connect
+
+from benchmarks.load.expected import Picture, unpacked
+
+TIMEOUT = 60
+"""Seconds until an answer counts as failed."""
+
+TRANSLATION = "Translation: "
+BUSY = "Too many sentences"
+
+
+class Wrong(Exception):
+    """The server answered something that it should not."""
+
+
+@dataclass
+class Answer:
+    """What one run of the script brought.
+
+    Args:
+        picture: of the attention page, as it came last.
+        seconds: from the request to the picture; to the end of the run where there is none.
+        texts: plain texts, as the page shows them.
+        waited: whether the queue was told.
+        problem: what went wrong, if anything.
+    """
+
+    picture: Picture | None = None
+    seconds: float = 0.0
+    texts: list[str] = field(default_factory=list)
+    waited: bool = False
+    problem: str = ""
+
+    @property
+    def translation(self) -> str | None:
+        """The model's own, where the page shows one."""
+        return next((t.removeprefix(TRANSLATION) for t in self.texts if t.startswith(TRANSLATION)), None)
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the server had too much to do."""
+        return any(text.startswith(BUSY) for text in self.texts)
+
+
+class Visitor:
+    """Types, switches pages, and keeps what a browser keeps: cached messages, the widgets' names, the address."""
+
+    def __init__(self, address: str, *, headers: Mapping[str, str] | None = None) -> None:
+        """``address``: http://host:port."""
+        self._stream = address.replace("http", "ws", 1) + "/_stcore/stream"
+        self._headers = dict(headers or {})
+        self._socket: ClientConnection | None = None
+        self._pages: dict[str, str] = {}
+        self._page = ""
+        self._widgets: dict[str, str] = {}  # key to id, of the last run
+        self._states: dict[str, WidgetState] = {}  # what stands in the boxes, by id
+        self._cache: dict[str, tuple[ForwardMsg, int]] = {}
+        self._runs = 0
+        self.query = ""
+
+    async def open(self, query: str = "") -> Answer:
+        """Connect, and get the first page."""
+        self._socket = await connect(
+            self._stream,
+            subprotocols=["streamlit"],
+            max_size=None,
+            additional_headers=self._headers,
+            open_timeout=TIMEOUT,
+        )
+        self.query = query
+        return await self._run()
+
+    async def close(self) -> None:
+        """Leave."""
+        if self._socket is not None:
+            await self._socket.close()
+
+    async def enter(self, sentence: str) -> Answer:
+        """Type a sentence and press Enter."""
+        return await self._run(WidgetState(id=self._widget("source"), string_value=sentence))
+
+    async def visit(self, page: str) -> Answer:
+        """Open another page by its path; "" is the first."""
+        self._page = self._pages[page]
+        return await self._run()
+
+    async def choose(self, widget: str, option: str) -> Answer:
+        """Choose in a row of buttons."""
+        state = WidgetState(id=self._widget(widget))
+        state.string_array_value.data.append(option)
+        return await self._run(state)
+
+    def _widget(self, key: str) -> str:
+        return self._widgets[key]
+
+    async def _run(self, *changed: WidgetState) -> Answer:
+        message = BackMsg()
+        state = message.rerun_script
+        state.query_string, state.page_script_hash = self.query, self._page
+        self._states.update({widget.id: widget for widget in changed})
+        state.widget_states.widgets.extend(self._states.values())
+        state.cached_message_hashes.extend(self._cache)
+        state.context_info.locale, state.context_info.timezone = "en-US", "UTC"
+        assert self._socket is not None
+        begin = time.perf_counter()
+        await self._socket.send(message.SerializeToString())
+        try:
+            return await asyncio.wait_for(self._answer(begin), TIMEOUT)
+        except TimeoutError:
+            raise Wrong(f"no answer in {TIMEOUT} s") from None
+
+    async def _answer(self, begin: float) -> Answer:
+        assert self._socket is not None
+        answer, latest, self._widgets = Answer(), b"", {}
+        self._runs += 1
+        async for data in self._socket:
+            assert isinstance(data, bytes)
+            message = self._resolved(ForwardMsg.FromString(data))
+            kind = message.WhichOneof("type")
+            if kind == "script_finished":
+                if message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+                    continue
+                answer.seconds = answer.seconds or time.perf_counter() - begin
+                if answer.problem:
+                    raise Wrong(answer.problem)
+                answer.picture = Picture.of(latest) if latest else None
+                self._forget()
+                return answer
+            if kind == "navigation":
+                self._pages = {
+                    p.url_pathname if not p.is_default else "": p.page_script_hash for p in message.navigation.app_pages
+                }
+                self._page = message.navigation.page_script_hash
+            elif kind == "page_info_changed":
+                self.query = message.page_info_changed.query_string
+            elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
+                latest = self._seen(message.delta.new_element, answer, begin) or latest
+        raise Wrong("the server closed the connection")
+
+    def _resolved(self, message: ForwardMsg) -> ForwardMsg:
+        """The message itself where the server only named one that was kept."""
+        if message.WhichOneof("type") == "ref_hash":
+            message = self._cache[message.ref_hash][0]
+        if message.metadata.cacheable:
+            self._cache[message.hash] = (message, self._runs)
+        return message
+
+    def _forget(self) -> None:
+        """A browser keeps messages for two runs after the last use, and boxes as long as they are on the page."""
+        self._states = {id_: state for id_, state in self._states.items() if id_ in self._widgets.values()}
+        self._cache = {name: kept for name, kept in self._cache.items() if self._runs - kept[1] < 2}
+
+    def _seen(self, element: Any, answer: Answer, begin: float) -> bytes:
+        """Note what an element says; the picture that it brings, if any."""
+        kind = element.WhichOneof("type")
+        shown = getattr(element, kind) if kind else None
+        if kind == "exception":
+            answer.problem = f"an exception reached the visitor: {shown.type}"
+        if kind == "text":
+            answer.texts.append(shown.body)
+        elif kind == "markdown" and shown.body.startswith("In the queue"):
+            answer.waited = True
+        elif kind == "bidi_component" and shown.component_name == "visformer_feed":
+            to, message = unpacked(shown.bytes)
+            if to["to"] == "attention" and message and b'"stacks"' in message[:200_000]:
+                answer.seconds = time.perf_counter() - begin
+                return message
+        if shown is not None and hasattr(shown, "id"):
+            self._widgets[shown.id.rsplit("-", 1)[-1]] = shown.id
+            if kind == "text_input" and (shown.set_value or shown.id not in self._states):
+                text = shown.value if shown.set_value else shown.default
+                self._states[shown.id] = WidgetState(id=shown.id, string_value=text)
+        return b""
+
+
+def attention_text(answer: Answer) -> str:
+    """For messages: what the answer shows."""
+    return json.dumps([answer.texts, answer.picture.tokens if answer.picture else None], ensure_ascii=False)
