@@ -9,6 +9,7 @@ from pathlib import Path
 
 import visformer as vf
 from visformer.checkpoints import FOLDER
+from visformer.checksums import write_sums
 from visformer.ui.examples import EXAMPLES
 
 
@@ -23,6 +24,7 @@ def bundle(run: Path, name: str = "en-zh") -> None:
     ):
         shutil.copyfile(file, target / file.name)  # contents only: the weights are for everybody to read
     vf.load(name).trace(EXAMPLES[0]).save(target / "example.safetensors")
+    write_sums(target)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""Check the translations: nothing missing, nothing left over, the same placeholders, and compiled as written.
+"""Check the translations: nothing missing, left over or there twice, the same placeholders, and compiled as written.
 
 python scripts/check_locale.py
 """
 
+import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from gettext import GNUTranslations
 from pathlib import Path
@@ -31,6 +33,9 @@ def complaints(po: Path, wanted: set[str]) -> Iterator[str]:
     with po.open("rb") as file:
         catalog = read_po(file, locale=po.parts[-3])
     held = {_singular(message.id): message for message in catalog if message.id}
+    yield from _written_twice(po)
+    if '"X-Language-Name:' not in po.read_text(encoding="utf-8"):
+        yield "the header lacks X-Language-Name, by which the interface's switch calls this language"
     yield from (f"not in the catalogue: {i!r}" for i in sorted(wanted - held.keys()))
     yield from (f"no longer in the code: {i!r}" for i in sorted(held.keys() - wanted))
     for message_id, message in held.items():
@@ -39,6 +44,17 @@ def complaints(po: Path, wanted: set[str]) -> Iterator[str]:
         elif any(_fields(text) - _fields(message_id) for text in _translations(message)):
             yield f"a placeholder that the original lacks: {message_id!r}"
     yield from _stale(po.with_suffix(".mo"), catalog)
+
+
+def _written_twice(po: Path) -> Iterator[str]:
+    """What merging two branches by union can leave behind, and Babel reads without a word."""
+    blocks = [
+        "".join(line for line in block.splitlines(keepends=True) if not line.startswith("#"))
+        for block in re.split(r"(?m)^(?=msgid )", po.read_text(encoding="utf-8"))
+    ]
+    ids = [block.split("msgstr", 1)[0].strip() for block in blocks if block.startswith("msgid ")]
+    yield from (f"twice: {message}" for message, count in Counter(ids).items() if count > 1)
+    yield from (f"two translations: {block}" for block in blocks if len(re.findall("(?m)^msgstr ", block)) > 1)
 
 
 def _stale(mo: Path, catalog: Catalog) -> Iterator[str]:
