@@ -1,14 +1,22 @@
 """Every marked string has a Chinese translation, and no translation object is global."""
 
 import builtins
+import re
 import threading
+from pathlib import Path
 
 import pytest
+from babel.messages.pofile import read_po
 
 from scripts.check_locale import complaints, messages_in_code
+from tests import pseudo
 from visformer import i18n
 from visformer.errors import TextError
+from visformer.ui import link
 from visformer.ui.limits import MAX_CHARACTERS, check_text
+
+ROOT = Path(__file__).parent.parent
+HAN = "[\u4e00-\u9fff]"
 
 
 def test_every_message_is_translated():
@@ -62,3 +70,73 @@ def test_errors_speak_the_visitors_language():
 )
 def test_closest_language(locale, language):
     assert i18n.closest(locale) == language
+
+
+def test_another_language_is_one_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(i18n, "LOCALES", tmp_path)
+    assert i18n.languages() == {"en": "EN"}
+    monkeypatch.setattr(i18n, "LOCALES", tmp_path / "one_more")
+    path = pseudo.write(tmp_path / "one_more")
+    assert i18n.languages() == {"en": "EN", pseudo.CODE: pseudo.NAME}
+    assert not list(complaints(path, messages_in_code()))
+    assert i18n.translations(pseudo.CODE).gettext("Encoder") == "⟦Encoder⟧"
+    assert i18n.closest("xx-YY") == pseudo.CODE
+    assert link.read({"lang": "xx-YY"})[0].lang == pseudo.CODE
+    (remark,) = link.read({"lang": "zh"})[1]
+    assert remark.localized(str) == "lang=zh: choose one of en, xx."
+
+
+def test_sentences_stand_behind_each_other_as_each_language_does_it():
+    assert i18n.paragraph("One.", "Two?", "Three.") == "One. Two? Three."
+    assert i18n.paragraph("第一句。", "第二句？", "d = 4。") == "第一句。第二句？d = 4。"
+
+
+def test_two_files_for_one_language_are_told_apart(tmp_path, monkeypatch):
+    monkeypatch.setattr(i18n, "LOCALES", tmp_path)
+    for name in ("zh_CN", "zh_TW"):
+        path = tmp_path / name / "LC_MESSAGES" / "visformer.po"
+        path.parent.mkdir(parents=True)
+        path.write_text(f'msgid ""\nmsgstr ""\n"X-Language-Name: {name}\\n"\n', encoding="utf-8")
+    assert i18n.languages() == {"en": "EN", "zh": "zh_CN", "zh-tw": "zh_TW"}
+    assert [i18n.closest(locale) for locale in ("zh-TW", "zh-HK", "zh", "zh-Hant-TW")] == ["zh-tw", "zh", "zh", "zh"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('msgid "Encoder"\nmsgstr "A"\n\nmsgid "Encoder"\nmsgstr "B"\n', "twice"),
+        ('msgid "Encoder"\nmsgstr "A"\nmsgstr "B"\n', "two translations"),
+        ('msgid "Encoder"\nmsgstr ""\n', "not translated"),
+    ],
+)
+def test_what_a_union_of_two_branches_leaves_behind_is_found(tmp_path, text, said):
+    path = tmp_path / "xx" / "LC_MESSAGES" / "visformer.po"
+    path.parent.mkdir(parents=True)
+    path.write_text('msgid ""\nmsgstr ""\n"X-Language-Name: X\\n"\n\n' + text, encoding="utf-8")
+    assert any(complaint.startswith(said) for complaint in complaints(path, {"Encoder"}))
+
+
+def chinese():
+    """Every Chinese text of the interface, and every line of the docs without its code and its addresses."""
+    with i18n.catalogue("zh").open("rb") as file:
+        yield from ((str(message.id), str(message.string)) for message in read_po(file) if message.id)
+    for path in (ROOT / "README.zh-CN.md", *sorted((ROOT / "docs").glob("*.zh-CN.md"))):
+        prose = re.sub(r"(?ms)^```.*?^```", "", path.read_text(encoding="utf-8"))
+        prose = re.sub(r"`[^`\n]*`", "§", prose)  # something, so that the spaces around it are none between two words
+        prose = re.sub(r"\]\([^)]*\)|\*\*|<[^>]*>", "", prose)
+        yield from ((path.name, line) for line in prose.splitlines())
+
+
+def test_chinese_has_one_term_for_one_thing():
+    table = re.findall(r"(?m)^\| .+? \| (.+?) \| (.+?) \|$", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    refused = [word for term, others in table if re.search(HAN, term) for word in re.split("[、；]", others)]
+    assert len(refused) > 20
+    assert not [(where, word) for where, text in chinese() for word in refused if word in text]
+
+
+def test_chinese_is_set_alike():
+    wrong = re.compile(rf"{HAN}[A-Za-z0-9√{{]|[A-Za-z0-9}}]{HAN}|{HAN} ?[,;:?!]|{HAN} {HAN}")
+    brackets = re.compile(r"\([^()]*\)")  # of Latin and of shapes
+    assert not [
+        (where, text) for where, text in chinese() if wrong.search(brackets.sub("", text).replace("按 ? 查", ""))
+    ]

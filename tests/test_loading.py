@@ -69,7 +69,7 @@ def test_weights_of_another_shape_are_refused(folder):
 
 
 def test_an_unknown_name_says_what_there_is(monkeypatch):
-    monkeypatch.setattr("visformer.loading.find_spec", lambda name: None)
+    monkeypatch.setattr("visformer.lookup.find_spec", lambda name: None)
     with pytest.raises(CheckpointError, match=r"no model 'en-fr': bundled is en-zh.*requirements-hf"):
         vf.load("en-fr")
 
@@ -119,3 +119,25 @@ def test_public_names_are_what_they_say():
     assert set(vf.__all__) <= set(dir(vf))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         vf.nothing  # noqa: B018
+
+
+def test_a_model_says_what_it_is():
+    assert repr(vf.load("en-zh")) == "Translator(en-zh: encoder-decoder, 3 + 3 layers, 8 heads, d_model 256)"
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_no_name_is_no_folder(name, tmp_path, monkeypatch):
+    """Not even the one that we are in."""
+    save_checkpoint(tmp_path, tiny_translator().module, tiny_tokenizer())
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CheckpointError, match=f"^'{name}' names no model: give a bundled one"):
+        vf.load(name)
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [("mine/model", "mine/model"), ("mine/checkpoint-200", "mine/checkpoint-200"), ("mine/small", "small")],
+)
+def test_a_folder_whose_name_says_nothing_is_named_with_the_one_above(folder, name, tmp_path):
+    save_checkpoint(tmp_path / folder, tiny_translator().module, tiny_tokenizer())
+    assert vf.load(tmp_path / folder).info.name == name

@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.canvas.support import made_up_trace
 from tests.support import tiny_translator
 from visformer.errors import MissingTensor, TraceError
 from visformer.names import Axis, all_names, axes_of
@@ -96,13 +97,13 @@ def test_a_file_that_is_no_trace_is_named(tmp_path):
     from safetensors.numpy import save_file
 
     path = tmp_path / "x.safetensors"
-    with pytest.raises(TraceError, match=r"x\.safetensors cannot be read"):
+    with pytest.raises(TraceError, match=r"x\.safetensors (cannot be read|is )"):
         Trace.load(path)
     path.write_bytes(b"\x00" * 100)
-    with pytest.raises(TraceError, match=r"x\.safetensors cannot be read"):
+    with pytest.raises(TraceError, match=r"x\.safetensors (cannot be read|is )"):
         Trace.load(path)
     save_file({"a": np.zeros(1)}, path)
-    with pytest.raises(TraceError, match=r"x\.safetensors cannot be read"):
+    with pytest.raises(TraceError, match=r"x\.safetensors (cannot be read|is )"):
         Trace.load(path)
     labels = {"order": [], "params": {}, "meta": {}, **LABELS, "special": {}}
     save_file({"a": np.zeros(1)}, path, metadata={"visformer_trace": json.dumps(labels)})
@@ -127,3 +128,13 @@ def test_every_name_has_axes_and_no_other_has():
 def test_it_names_itself_in_one_line():
     trace = Trace(**LABELS, tensors={NAME: tensor((3, 1, 2))})
     assert repr(trace) == "Trace(src: a b; tgt: <zh>; 1 tensors, 24 bytes)"
+    many = Trace.from_attention(["word\n"] * 500, np.full((1, 1, 500, 500), 1 / 500))
+    assert len(repr(many)) < 130
+    assert "word… (500 tokens); 1 tensors, " in repr(many)
+    assert len(repr(many).splitlines()) == 1
+
+
+def test_an_ending_of_another_kind_of_file_is_refused(tmp_path):
+    with pytest.raises(TraceError, match=r"'a\.html': this writes safetensors"):
+        made_up_trace().save(tmp_path / "a.html")
+    assert not (tmp_path / "a.html").exists()

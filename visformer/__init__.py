@@ -16,6 +16,7 @@ _PUBLIC = {
     "causal_mask": "visformer.model.masks",
     "padding_mask": "visformer.model.masks",
     "load": "visformer.loading",
+    "untrained": "visformer.loading",
     "wrap": "visformer.loading",
     "Trace": "visformer.trace",
     "TracedTensor": "visformer.trace",
@@ -37,13 +38,14 @@ __all__ = [
     "load",
     "padding_mask",
     "sinusoidal_encoding",
+    "untrained",
     "wrap",
 ]
 
 if TYPE_CHECKING:
     from visformer import edits, errors, export, figures, formulas
     from visformer.config import TransformerConfig
-    from visformer.loading import load, wrap
+    from visformer.loading import load, untrained, wrap
     from visformer.model.attention import attention
     from visformer.model.embedding import sinusoidal_encoding
     from visformer.model.masks import causal_mask, padding_mask

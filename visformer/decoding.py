@@ -49,7 +49,16 @@ class Step:
     def reshaped(
         self, *, temperature: float | None = None, top_k: int | None = None, top_p: float | None = None
     ) -> tuple[Candidate, ...]:
-        """The candidates as these settings would draw from them; see :func:`reshape`."""
+        """The candidates as these settings would draw from them; see :func:`reshape`.
+
+        Args:
+            temperature: divides the logits; None: 1.
+            top_k: only so many of the likeliest; None: all.
+            top_p: only the likeliest that together have this probability; None: all.
+
+        Returns:
+            The same candidates, each with the probability of being drawn.
+        """
         (drawn,) = reshape(self.log_probabilities[None], temperature=temperature, top_k=top_k, top_p=top_p)
         return tuple(replace(c, drawn_probability=float(drawn[c.id])) for c in self.candidates)
 
@@ -92,6 +101,11 @@ class Decoding:
     steps: tuple[Step, ...]
     beams: tuple[tuple[Beam, ...], ...] = ()
     finished: bool = True
+
+    @property
+    def nbytes(self) -> int:
+        """What its arrays hold."""
+        return sum(step.log_probabilities.nbytes for step in self.steps)
 
 
 class Predictor(Protocol):

@@ -118,6 +118,12 @@ _KINDS: dict[str, type[_Edit]] = {kind.__name__: kind for kind in (Silence, Bloc
 def from_json(data: dict[str, Any]) -> _Edit:
     """Read what an edit's ``to_json`` gave.
 
+    Args:
+        data: a JSON object, read.
+
+    Returns:
+        The edit, equal to the one that was written.
+
     Raises:
         EditError: not an edit.
     """

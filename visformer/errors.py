@@ -15,7 +15,14 @@ class Message(str):
 
 
 def N_(message: str) -> Message:
-    """Mark a message for translation without translating it (gettext's usual name)."""
+    """Mark a message for translation without translating it (gettext's usual name).
+
+    Args:
+        message: English, with ``{names}`` for its values.
+
+    Returns:
+        The same text, known as a message.
+    """
     return Message(message)
 
 
@@ -28,7 +35,14 @@ class VisformerError(ValueError):
         self.params = params
 
     def localized(self, gettext: Callable[[str], str]) -> str:
-        """The message through ``gettext``, in the visitor's language."""
+        """The message through ``gettext``, in the visitor's language.
+
+        Args:
+            gettext: translates a message id.
+
+        Returns:
+            The message, with its values filled in.
+        """
         params = {name: gettext(v) if isinstance(v, Message) else v for name, v in self.params.items()}
         return gettext(self.message_id).format(**params)
 
@@ -55,6 +69,14 @@ class TextError(VisformerError):
     """A sentence that cannot be run: empty, too long, or not valid Unicode."""
 
 
+class LinkError(VisformerError):
+    """Something in a link, or in the file of a state, that cannot be opened."""
+
+
+class LessonError(VisformerError):
+    """Something in the file of a guided lesson, or of a link to one, that makes no sense."""
+
+
 class CheckpointError(VisformerError):
     """A checkpoint that is missing, damaged or not for this model."""
 
@@ -69,6 +91,14 @@ class MissingTensor(VisformerError, KeyError):
 
 class BudgetError(VisformerError):
     """A recording or a picture that would hold more than allowed."""
+
+
+class BusyError(VisformerError):
+    """More was asked for at once than can be computed soon. The same request may be answered in a few seconds."""
+
+
+class ShortageError(VisformerError):
+    """The machine had not enough memory for this."""
 
 
 class EditError(VisformerError):

@@ -2,37 +2,53 @@
 
 import os
 import sys
-from dataclasses import replace
-from importlib.util import find_spec
+import threading
+from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import nn
 
 from visformer.adapters.base import TracedModel
 from visformer.adapters.own import Translator
-from visformer.checkpoints import BUNDLED, FOLDER, load_checkpoint
-from visformer.errors import N_, CheckpointError, VisformerError
+from visformer.bundled import BUNDLED
+from visformer.checkpoints import FOLDER, load_checkpoint
+from visformer.config import TransformerConfig
+from visformer.errors import N_, VisformerError
+from visformer.files import called
+from visformer.lookup import require_name
 from visformer.memory import keep_freed_memory
 from visformer.model.transformer import Transformer
+from visformer.tokenizer import Tokenizer
+from visformer.untrained_config import Untrained, names_untrained
 
 
 def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = None) -> TracedModel:
-    """A bundled model by name, a local folder, or a model of the Hugging Face hub by its id.
+    """A model by its name: bundled, in a local folder, of the Hugging Face hub, or untrained.
 
     Bundled models and folders use no network. Also tells malloc to keep freed memory for the next trace
     (:mod:`visformer.memory`), process-wide.
 
     Args:
-        name: "en-zh"; a folder with a checkpoint of our own or of transformers; or a hub id, "owner/model".
+        name: "en-zh"; a folder with a checkpoint of our own or of transformers; a hub id, "owner/model"; or the name of
+            an untrained Transformer (:mod:`visformer.untrained_config`).
         device: where the model runs.
         dtype: of the weights; None: float32.
 
+    Returns:
+        The model, ready to translate and to trace.
+
     Raises:
         CheckpointError: no such model, or its files are missing or damaged; the message says how to restore them.
+        ConfigError: no such untrained Transformer.
     """
     keep_freed_memory()
+    if names_untrained(str(name)):
+        fresh = _from_seed(Untrained.named(str(name)))
+        fresh.module.to(device=device, dtype=dtype)
+        return fresh
+    require_name(str(name))
     folder = FOLDER / name if name in BUNDLED else Path(name)
     if not folder.is_dir() or _is_of_transformers(folder):
         return _load_hub(str(name), device=device, dtype=dtype)
@@ -46,7 +62,7 @@ def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = N
             licence="Apache-2.0",
             source="bundled; trained on CC-BY 2.0 FR sentences from Tatoeba",
         )
-    return Translator(module, tokenizer, name=folder.name, source=str(folder))
+    return Translator(module, tokenizer, name=called(folder), source=str(folder))
 
 
 def _is_of_transformers(folder: Path) -> bool:
@@ -55,16 +71,6 @@ def _is_of_transformers(folder: Path) -> bool:
 
 
 def _load_hub(name: str, *, device: str, dtype: torch.dtype | None) -> TracedModel:
-    if find_spec("transformers") is None:
-        raise CheckpointError(
-            N_(
-                "There is no model {name!r}: bundled is {bundled}, and no folder with our checkpoint has that name. "
-                "Models of transformers need one more installation: {remedy}"
-            ),
-            name=name,
-            bundled=", ".join(BUNDLED),
-            remedy="pip install -r requirements-hf.txt",
-        )
     from visformer.adapters.hf_load import load_hub
 
     return load_hub(name, device=device, dtype=dtype)
@@ -88,6 +94,9 @@ def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
         module: a Transformer of ours, or a model of transformers, which gets visformer's attention function.
         tokenizer: its tokenizer.
 
+    Returns:
+        The same model, ready to translate and to trace.
+
     Raises:
         VisformerError: another kind of module.
     """
@@ -103,20 +112,51 @@ def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
     )
 
 
-def untrained(like: TracedModel, *, norm: Literal["pre", "post"], seed: int = 0) -> Translator:
-    """A model of the same sizes and tokenizer with random weights: what training has to start from.
+def untrained(like: TracedModel | None = None, *, seed: int = 0, **choices: Any) -> Translator:
+    """A Transformer with random weights: what training has to start from.
+
+    ``untrained(d_model=128, n_heads=4)`` has the bundled tokenizer; ``untrained(model, norm="pre")`` the tokenizer and
+    the sizes of a model of ours.
 
     Args:
-        like: gives sizes and tokenizer.
-        norm: "post", as in the paper, or "pre".
+        like: gives tokenizer and sizes; None: the bundled tokenizer, and the sizes of
+            :class:`visformer.untrained_config.Untrained`.
         seed: of the weights; torch's own generator is left as it was.
+        choices: what is to be otherwise: d_model, n_heads, n_encoder_layers, n_decoder_layers, d_ff, norm, position.
+
+    Returns:
+        The model, in evaluation mode; it translates and traces as a trained one does.
 
     Raises:
-        VisformerError: not a model of ours.
+        ConfigError: no such Transformer.
+        VisformerError: ``like`` is not a model of ours.
     """
+    if like is None:
+        return _from_seed(Untrained(seed=seed, **choices))
     if not isinstance(like, Translator):
-        raise VisformerError(N_("Only a Transformer of visformer's own can be shown untrained."))
-    with torch.random.fork_rng(devices=[]):
+        raise VisformerError(
+            N_(
+                "Pre- and post-norm are compared in untrained copies of visformer's own Transformers; "
+                "this is another model."
+            )
+        )
+    given = like.module.config
+    sizes = {field.name: getattr(given, field.name) for field in fields(Untrained) if field.name != "seed"}
+    return _from_seed(Untrained(**{**sizes, **choices}, seed=seed), like.tokenizer, given)
+
+
+_SEEDING = threading.Lock()
+"""Torch's generator is one for all threads: two models that are made at once must not draw each other's weights."""
+
+
+def _from_seed(
+    wanted: Untrained, tokenizer: Tokenizer | None = None, like: TransformerConfig | None = None
+) -> Translator:
+    tokenizer = tokenizer or Tokenizer.load(FOLDER / BUNDLED[0] / "tokenizer.json")
+    sizes = asdict(wanted)
+    seed = sizes.pop("seed")
+    config = wanted.config(len(tokenizer)) if like is None else replace(like, **sizes)
+    with _SEEDING, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        module = Transformer(replace(like.module.config, norm=norm))
-    return Translator(module.eval(), like.tokenizer, name=f"untrained, {norm}-norm")
+        module = Transformer(config)
+    return Translator(module.eval(), tokenizer, name=wanted.name, source=f"random weights, seed {seed}")

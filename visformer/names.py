@@ -12,7 +12,7 @@ class Axis:
 
     Args:
         name: "layer", "head", "kv_head" (of keys and values that several heads read), "query", "key", "token",
-            "d_model", "d_k", "d_ff" or "vocab".
+            "d_model", "d_k", "d_heads" (of all heads together), "d_ff" or "vocab".
         side: whose tokens stand along it, "src" or "tgt"; None where no tokens do.
     """
 

@@ -24,6 +24,7 @@ _AXIS_TITLES = {
     "d_model": N_("dimension (d_model)"),
     "d_k": N_("dimension (d_k)"),
     "d_ff": N_("dimension (d_ff)"),
+    "d_heads": N_("dimension (heads × d_k)"),
     "vocab": N_("vocabulary"),
     "head": N_("head"),
     "layer": N_("layer"),
@@ -131,6 +132,11 @@ class Panel:
                 )
 
     @property
+    def overflows(self) -> bool:
+        """Whether some numbers lie beyond the end of the colours, and not by rounding alone."""
+        return bool((np.abs(np.asarray(self.values) - self.middle) > self.end * (1 + _ROUNDING)).any())
+
+    @property
     def end(self) -> float:
         """The value at the end of the colour scale."""
         if self.scale == "weight":
@@ -142,6 +148,25 @@ def common_limit(*arrays: ArrayLike) -> float:
     """The largest finite magnitude in any of the arrays, for one scale over all of them; 1 where all are 0 or none."""
     sizes = [np.abs(array[np.isfinite(array)]) for array in (np.asarray(a, dtype=np.float64) for a in arrays)]
     return max((float(size.max()) for size in sizes if size.size), default=0.0) or 1.0
+
+
+_ROUNDING = 1e-5  # of a number in float32, after a sum of many
+_OUTLYING = 4.0
+
+
+def telling_limit(*arrays: ArrayLike, share: float = 0.99) -> float:
+    """As :func:`common_limit`, unless a few numbers are so large that all others would look empty.
+
+    Then what 99 of 100 stay below; it is those of trained models, whose few outlying dimensions are many times larger.
+
+    Args:
+        arrays: what has one scale.
+        share: of the numbers that stay below; less where there are but some hundred of them.
+    """
+    largest = common_limit(*arrays)
+    sizes = np.abs(np.concatenate([np.ravel(np.asarray(array, dtype=np.float64)) for array in arrays]))
+    usual = float(np.nanquantile(sizes, share))
+    return usual if 0 < usual * _OUTLYING < largest else largest
 
 
 def traced(trace: Trace, tensor: str, *index: int, title: str, **settings: Any) -> Panel:

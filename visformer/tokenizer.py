@@ -21,6 +21,7 @@ from tokenizers.models import BPE
 from tokenizers.trainers import BpeTrainer
 
 from visformer.errors import N_, CheckpointError, TextError
+from visformer.files import whole
 
 PAD, EOS, EN, ZH = "<pad>", "</s>", "<en>", "<zh>"
 SPECIALS = (PAD, EOS, EN, ZH)
@@ -107,7 +108,8 @@ class Tokenizer:
 
     def save(self, path: str | Path) -> None:
         """Write ``tokenizer.json``."""
-        self._library.save(str(path))
+        with whole(path) as partial:
+            self._library.save(str(partial))
 
     @classmethod
     def train(cls, words: Sequence[str], *, vocab_size: int, min_frequency: int = 2) -> "Tokenizer":
@@ -142,6 +144,9 @@ class Tokenizer:
         model = json.loads(self._library.to_str())["model"]
         kept = [(left, right) for left, right in model["merges"] if rng.random() >= dropout]
         return Tokenizer(_plain(model["vocab"], kept))
+
+    scheme = "BPE"
+    """How text is cut."""
 
     def __len__(self) -> int:
         return len(self._tokens)
@@ -181,19 +186,11 @@ class Tokenizer:
         """
         known = self._library.token_to_id
         parts = [part for letter in piece for part in ([letter] if known(letter) is not None else _as_bytes(letter))]
-        steps = [tuple(parts)]
-        while True:
-            ranks = [self._ranks.get(pair, len(self._ranks)) for pair in pairwise(parts)]
-            if not ranks or min(ranks) == len(self._ranks):
-                return steps
-            at = ranks.index(min(ranks))
-            parts[at : at + 2] = [parts[at] + parts[at + 1]]
-            steps.append(tuple(parts))
+        return merged(parts, self._ranks)
 
     @cached_property
     def _ranks(self) -> dict[tuple[str, str], int]:
-        merges = json.loads(self._library.to_str())["model"]["merges"]
-        return {(left, right): rank for rank, (left, right) in enumerate(merges)}
+        return merge_ranks(self._library)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids; specials are left out, bytes that form no character become U+FFFD."""
@@ -273,6 +270,24 @@ class Tokenizer:
         if self._is_byte(i):
             return bytes([i - len(SPECIALS)])
         return self._tokens[i].encode()
+
+
+def merge_ranks(library: _Library) -> dict[tuple[str, str], int]:
+    """The pairs that a byte-pair vocabulary merges, and which was learned when; another kind of vocabulary has none."""
+    merges = json.loads(library.to_str())["model"].get("merges", ())
+    return {(left, right): rank for rank, (left, right) in enumerate(merges)}
+
+
+def merged(parts: list[str], ranks: dict[tuple[str, str], int]) -> list[tuple[str, ...]]:
+    """These parts after 0, 1, 2 ... merges: each time the pair with the lowest rank, until none is left."""
+    steps = [tuple(parts)]
+    while True:
+        found = [ranks.get(pair, len(ranks)) for pair in pairwise(parts)]
+        if not found or min(found) == len(ranks):
+            return steps
+        at = found.index(min(found))
+        parts = [*parts[:at], parts[at] + parts[at + 1], *parts[at + 2 :]]
+        steps.append(tuple(parts))
 
 
 def _as_bytes(character: str) -> list[str]:

@@ -18,6 +18,7 @@ from tqdm import tqdm
 from visformer.config import TransformerConfig
 from visformer.data import Example, Pair, batches, to_examples
 from visformer.errors import N_, CheckpointError
+from visformer.files import whole
 from visformer.model.transformer import PAD_ID, Transformer, load_state
 from visformer.optim import Muon
 from visformer.tokenizer import Tokenizer
@@ -272,13 +273,13 @@ def _write(folder: Path, model: Transformer, optimizers: Optimizers, progress: P
         for name, value in state.items()
     }
     state = {f"model.{name}": value for name, value in weights.items()} | moments
-    partial = folder / "state.partial"
-    save_file(state, partial, metadata={"progress": json.dumps(asdict(progress))})
-    partial.replace(folder / "state.safetensors")  # whole or not at all
-    save_file(weights, folder / f"epoch-{progress.epoch:03d}.safetensors")
+    with whole(folder / "state.safetensors") as partial:
+        save_file(state, partial, metadata={"progress": json.dumps(asdict(progress))})
+    with whole(folder / f"epoch-{progress.epoch:03d}.safetensors") as partial:
+        save_file(weights, partial)
     for old in sorted(folder.glob("epoch-*.safetensors"))[:-keep]:
         old.unlink()
-    with (folder / "curve.csv").open("w", newline="") as file:
+    with whole(folder / "curve.csv") as partial, partial.open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(progress.curve[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(progress.curve)

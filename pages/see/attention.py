@@ -5,8 +5,7 @@ from visformer.ui.explorer import explorer
 
 _ = state.gettext()
 explorer(
-    _(
-        "Each row is a word that reads, each column a word that is read: the stronger the colour, the more. "
-        "Try: which head of the cross-attention finds the name?"
-    )
+    _("Each row is a word that reads, each column a word that is read: the stronger the colour, the more."),
+    crossing=_("Try: which head of the cross-attention finds the name?"),
+    alone=_("Try: which head reads the token before, and which reads one token whatever the word?"),
 )

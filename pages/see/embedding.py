@@ -3,33 +3,43 @@
 import pandas as pd
 import streamlit as st
 
+from visformer import i18n
 from visformer.errors import N_
 from visformer.pictures import embedding
-from visformer.ui import controls, lesson, pick, state
+from visformer.ui import absent, controls, lesson, linked, pick, state
 
-FORMULA = r"\sym{input}{x} = %s\sym{embed}{E}_{token} + \sym{position}{PE}_{pos}"
+FORMULA = r"\sym{input}{x} = %s"
 FACTOR = r"\sqrt{d_{model}} \cdot "
+TERMS = {"embed": r"\sym{embed}{E}_{token}", "segment": r"\sym{out}{S}_{type}", "position": r"\sym{position}{PE}_{pos}"}
 CODE = (("model/embedding.py", "Embedding.forward"),)
 SIDES = {"src": N_("Source"), "tgt": N_("Target")}
 
 _ = state.gettext()
 trace = controls.current_trace(embedding.RECORD)
-if trace is not None:
-    words, maths = st.columns([58, 42], gap="medium", vertical_alignment="center")
-    with words:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            side = controls.view(_("Side"), SIDES, key="embedding_side")
-            scaled = st.toggle(_("With the factor √d_model"), value=True, key="embedding_scaled")
-        st.caption(
-            _(
-                "The same columns under each other, in one colour scale. Without the factor, which of the two is "
-                "louder? Labels count tokens from 1, pos from 0: the second token, 2, has pos = 1."
-            )
-        )
-    with maths:
-        lesson.formula(FORMULA % (FACTOR if scaled else ""), section="3.4, 3.5", code=CODE)
-    controls.draw([embedding.sums(trace, side, scaled=scaled)], key="embedding_sums")
 
+
+def whole(side):
+    ours, scaled, alike = f"{side}.embedding" in trace.params, True, embedding.enters_as_it_is(trace, side)
+    if ours:
+        scaled = linked.flag(bar.toggle, _("With the factor √d_model"), first=True, key="embedding_scaled")
+    said = [_("The same columns under each other, in one colour scale.")]
+    if ours:
+        said.append(_("Without the factor, which of the two is louder?"))
+    if not alike:
+        said.append(_("This model changes the sum once more, by LayerNorm or a factor, before it enters."))
+    said.append(_("Labels count tokens from 1, pos from 0: the second token, 2, has pos = 1."))
+    panels = embedding.sums(trace, side, scaled=scaled)
+    if any(panel.overflows for panel in panels):
+        said.append(_("Colours end at {limit:.2f}; a few numbers lie beyond.").format(limit=panels[0].end))
+    controls.look_for(i18n.paragraph(*said), words)
+    with maths:
+        total = (FACTOR if ours and scaled else "") + " + ".join(TERMS[name] for name in embedding.terms(trace, side))
+        lesson.formula(FORMULA % (total if alike else rf"f({total})"), section="3.4, 3.5", code=CODE)
+    absent.tell(trace, f"{side}.position", N_("Positions: {reason}."))
+    controls.draw([panels], key="embedding_sums", share=max(1.0, len(panels) / 3))
+
+
+def two(side):
     st.subheader(_("Two tokens"), anchor=False)
     twice = embedding.repeated(trace, side) or (0, 1)
     left, right, numbers = st.columns([2, 2, 6], gap="large")
@@ -39,13 +49,32 @@ if trace is not None:
         second = pick.token(trace, side, _("Another"), key="embedding_second", default=twice[1])
     compared = embedding.compare(trace, side, first, second)
     columns = [_("distance"), _("cosine")]
-    numbers.dataframe(pd.DataFrame(compared, index=columns).T, column_config={c: {"format": "%.4f"} for c in columns})
-    if trace.tokens[side][first] == trace.tokens[side][second] and first != second:
-        st.text(_("One word in two places: the embeddings are equal, the inputs are not."))
+    rows = {_(name): values for name, values in compared.items()}
+    numbers.dataframe(pd.DataFrame(rows, index=columns).T, column_config={c: {"format": "%.4f"} for c in columns})
+    if trace.meta["ids"][side][first] == trace.meta["ids"][side][second] and first != second:
+        said = _("One word in two places: the inputs are equal too. Only inside attention do places differ.")
+        if f"{side}.position" in trace:
+            said = _("One word in two places: the embeddings are equal, the inputs are not.")
+        st.text(said)
 
+
+def numbers(side):
     st.subheader(_("Every token in numbers"), anchor=False)
-    table = embedding.table(trace, side)
+    table = embedding.table(trace, side).rename(columns=_)
     st.dataframe(table, hide_index=True)
     st.download_button(
         _("Download as CSV"), table.to_csv(index=False).encode("utf-8-sig"), "embedding.csv", "text/csv", key="csv"
     )
+
+
+if trace is not None:
+    words, maths = st.columns([58, 42], gap="medium", vertical_alignment="center")
+    bar = words.container(horizontal=True, vertical_alignment="center")
+    with bar:
+        side = controls.view(_("Side"), absent.shown(SIDES, trace), key="embedding_side")
+    if absent.tell(trace, f"{side}.embed", N_("This model shows no embeddings: {reason}.")):
+        absent.elsewhere()
+    else:
+        whole(side)
+        two(side)
+        numbers(side)

@@ -4,8 +4,8 @@ import streamlit as st
 
 from visformer.errors import N_, VisformerError
 from visformer.pictures import masks
-from visformer.ui import comparison, controls, editing, lesson, pick, state
-from visformer.ui.resources import PATTERNS, workbench
+from visformer.ui import absent, controls, lesson, linked, masking, state
+from visformer.ui.resources import PATTERNS
 
 VIEWS = {"batch": N_("In a batch"), "scores": N_("On the scores"), "steps": N_("Step by step"), "edit": N_("Change it")}
 LOOK_FOR = {
@@ -16,65 +16,50 @@ LOOK_FOR = {
         "Click cells to block or open them. Then open the decoder's future: how sure does it become, and of what?"
     ),
 }
+LOOK_FOR_ENCODER = {
+    "scores": N_("An encoder's sentence alone masks nothing: every token may read every other, those to come too."),
+    "steps": N_(
+        "An encoder has no causal mask: it does not write, so all tokens are there at once, and none is hidden."
+    ),
+    "edit": N_("Click cells to block them, or a label for its row or column. What does the model read in their place?"),
+}
 FORMULA = r"""&\sym{pattern}{A} = \mathrm{softmax}\left(\sym{scores}{S} + \log \sym{mask}{M}\right) \\[4pt]
 &\sym{mask}{M} \in \{0, 1\}"""
 CODE = (("model/masks.py", "causal_mask"), ("model/masks.py", "padding_mask"), ("model/attention.py", "attention"))
 MASKED = "decoder.self_attn"  # in a sentence alone, the one attention that has something to hide
-SHORT = "Thanks."  # fills the batch up, with padding
 
 _ = state.gettext()
-bench = workbench()
 trace = controls.current_trace(("*.pattern", "*.mask", "*.scores", "logits"))
 
 
-def batch(_trace):
-    names = {False: _("1 = may attend"), True: _("1 = hidden")}
-    hidden = bar.radio(_("Notation"), list(names), format_func=names.get, horizontal=True, label_visibility="collapsed")
-    other = bench.trace(SHORT, None, record=PATTERNS)
-    both = [[t.tokens[side] for t in (_trace, other)] for side in ("src", "tgt")]
-    controls.draw(masks.batch(*both, hidden_is_one=hidden), key="masks_batch")
+def batch():
+    look = {"format_func": [_("1 = may attend"), _("1 = hidden")].__getitem__, "label_visibility": "collapsed"}
+    hidden = linked.option(bar.radio, _("Notation"), (0, 1), 0, key="masks_hidden", horizontal=True, **look)
+    other = controls.bench().trace(masks.SHORT, None, record=PATTERNS)
+    controls.draw(masks.batch([trace, other], hidden_is_one=bool(hidden)), key="masks_batch")
 
 
-def scores(_trace):
-    with bar:
-        stack, layer, head = pick.place(_trace, key="masks", first=MASKED)
-    controls.draw(masks.before_and_after(_trace, f"{stack.part}.{layer}.{stack.kind}", head), key="masks_scores")
-
-
-def steps(_trace):
-    tokens = _trace.tokens["tgt"][:40]
-    step = bar.slider(_("Tokens written"), 1, max(2, len(tokens)), min(3, len(tokens)), key="masks_step")
-    controls.draw([masks.revealed(tokens, min(step, len(tokens)))], key="masks_steps")
-
-
-def edit(_trace):
-    with bar:
-        stack, layer, head = pick.scope(_trace, key="masks_edit", first=MASKED)
-    mask = _trace[f"{stack.part}.0.{stack.kind}.mask"].value[0]
-    scope = editing.Scope(stack.name, layer, head)
-    flips = editing.flips(stack.name, (*_trace.stack(stack.part, stack.kind).shape[:2], *mask.shape))
-    left, right = st.columns([42, 58], gap="medium")
-    with left:
-        panel = masks.editable(_trace, f"{stack.part}.0.{stack.kind}", scope.of(flips), mask)
-        controls.draw([panel], key="masks_edit", on_click=lambda click: editing.switch(scope, click, flips))
-    with right:
-        with st.container(horizontal=True):
-            if stack.name == MASKED:
-                st.button(_("Remove the causal mask"), on_click=editing.switch_all, args=(scope, ~mask, flips))
-            st.button(_("Reset"), on_click=editing.reset, disabled=not flips.any())
-        edits = editing.mask_edits(stack.name, flips, mask)
-        comparison.compare(_trace, edits, scope)
+def steps():
+    tokens = trace.tokens["src" if kind == "encoder" else "tgt"][:40]
+    step = n = len(tokens)
+    if kind != "encoder":
+        step = linked.number(bar.slider, _("Tokens read so far"), 1, max(2, n), min(3, n), key="masks_step", suffix=n)
+    controls.draw([masks.revealed(tokens, min(step, n), causal=kind != "encoder")], key="masks_steps")
 
 
 if trace is not None:
+    kind = absent.kind_of(trace)
     words, maths = st.columns([58, 42], gap="medium", vertical_alignment="center")
     with words:
         view = controls.view(_("View"), VIEWS, key="masks_view")
         bar = st.container()
     with maths:
         lesson.formula(FORMULA, section="3.1, 3.2.3", code=CODE, page="masks")
-    st.caption(_(LOOK_FOR[view]))
+    controls.look_for(_({**LOOK_FOR, **(LOOK_FOR_ENCODER if kind == "encoder" else {})}[view]))
     try:
-        {"batch": batch, "scores": scores, "steps": steps, "edit": edit}[view](trace)
+        if view in ("scores", "edit"):
+            {"scores": masking.scores, "edit": masking.edit}[view](trace, bar, first=MASKED)
+        else:
+            {"batch": batch, "steps": steps}[view]()
     except VisformerError as error:
         st.text(error.localized(_))

@@ -1,12 +1,11 @@
 """Positional encoding: waves, the matrix, where it comes from, and what it does."""
 
-import pandas as pd
 import streamlit as st
 
 from visformer.errors import N_
-from visformer.figures import position_waves, rotation_circle
+from visformer.figures import position_waves
 from visformer.pictures import positions
-from visformer.ui import controls, lesson, resources, state
+from visformer.ui import absent, controls, encodings, lesson, linked, state
 
 VIEWS = {
     "waves": N_("Waves"),
@@ -15,6 +14,7 @@ VIEWS = {
     "similarity": N_("Similarity"),
     "rotation": N_("Rotation"),
     "learned": N_("Learned"),
+    "model": N_("This model's"),
 }
 CODE = (("formulas.py", "encoding_at"), ("formulas.py", "frequencies"))
 LOOK_FOR = {
@@ -26,54 +26,54 @@ LOOK_FOR = {
     "similarity": N_("The bands run along the diagonal: what counts is how far apart two positions are, not where."),
     "rotation": N_("From one position to another is a turn by a fixed angle, the same wherever it starts."),
     "learned": N_("A learned encoding is a table: beyond its last row it has nothing to say. The sinusoid goes on."),
+    "model": N_("What the model adds at each place, and how alike every two places are. Are there bands here too?"),
 }
 FORMULA = r"""&\sym{position}{PE}_{(pos,2i)} = \sin\left(\sym{k}{pos} / 10000^{2i/d}\right) \\[4pt]
 &\sym{position}{PE}_{(pos,2i+1)} = \cos\left(\sym{k}{pos} / 10000^{2i/d}\right)"""
 
 _ = state.gettext()
 trace = controls.current_trace()
-tokens, own = trace.tokens["src"] if trace else (), resources.width() or 32
+at = "src" if trace is None or "src" in trace.tokens else "tgt"
+tokens, own = trace.tokens[at] if trace else (), controls.width() or 32
+if trace is None or trace.lacks(f"{at}.position") is not None:
+    del VIEWS["model"]
 view = controls.view(_("View"), VIEWS, key="positions_view")
-st.caption(_(LOOK_FOR[view]))
-picture, side = st.columns([68, 32], gap="large")
-with side:
-    n = st.slider(_("Positions"), 2, 1024, 24, key="positions_n")
-    d_model = st.slider(
-        "d_model", 1, max(512, own), own, key="positions_d", help=_("This model's: {own}").format(own=own)
-    )
-    base = st.number_input(_("Base"), 1.1, 1e6, 10_000.0, step=100.0, key="positions_base")
-    pairs = (d_model + 1) // 2
-    if view == "waves":
-        some = sorted({i + j for i in (0, d_model // 16 * 2, d_model // 8 * 2) for j in (0, 1) if i + j < d_model})
-        dimensions = st.multiselect(_("Dimensions"), range(d_model), some, key=f"positions_dimensions_{d_model}")
-    if view == "rotation":
-        position = st.slider(_("From position"), 0, n - 1, 3, key="positions_from")
-        offset = st.slider(_("Positions further (k)"), -n, n, 5, key="positions_offset")
-        pair = st.slider(_("Pair i"), 0, max(1, d_model // 2 - 1), 1, key="positions_pair") if d_model > 3 else 0
-    if view == "learned":
-        max_len = st.slider("max_len", 1, n, min(n, 16), key="positions_max_len")
-    lesson.formula(FORMULA, section="3.5", code=CODE, page="positions")
-with picture:
-    if view == "waves":
-        names = _("pos, from 0"), _("PE(pos, dimension)")
-        st.plotly_chart(position_waves(n, d_model, dimensions, base=base, axes=names, theme=lesson.theme()), theme=None)
-    elif view == "rotation" and d_model < 2:
-        st.info(_("A rotation needs two dimensions: d_model is 1."))
-    elif view == "rotation":
-        setting = {"pair": pair, "d_model": d_model, "base": base}
-        circle, matrices = st.columns([55, 45], vertical_alignment="center")
-        circle.plotly_chart(rotation_circle(position, offset, **setting, theme=lesson.theme()), theme=None)
-        with matrices:
-            controls.draw(positions.rotation(position, offset, **setting), key="positions_rotation")
-    elif view == "learned":
-        kinds = positions.two_kinds(n, d_model, max_len=max_len)
-        rows = [(_(k.name), _(k.how), k.parameters, _(k.reach), k.missing) for k in kinds]
-        names = [_("encoding"), _("a row is"), _("parameters"), _("has a row for"), _("positions left without one")]
-        st.dataframe(pd.DataFrame(rows, columns=names), hide_index=True)
-        shown = [positions.encoding(n, d_model, base), positions.learned(n, d_model, max_len=max_len)]
-        controls.draw(shown, key="positions_learned", share=0.7)
-    elif view == "angles":
-        controls.draw(positions.outer_product(n, d_model, base), key="positions_angles")
-    else:
-        make = {"matrix": positions.encoding, "similarity": positions.similarity}
-        controls.draw([make[view](n, d_model, base, tokens=tokens)], key=f"positions_{view}")
+controls.look_for(_(LOOK_FOR[view]))
+if view == "model":
+    encodings.of_model(trace, at)
+else:
+    if trace is not None:
+        absent.positions(trace, N_("This model: {reason}. Here you see the paper's encoding."))
+    picture, side = st.columns([68, 32], gap="large")
+    with side:
+        n = linked.slider(_("Number of positions"), 2, 1024, 24, key="positions_n")
+        about = _("This model's: {own}").format(own=own)
+        d_model = linked.slider("d_model", 1, max(512, own), own, key="positions_d", suffix=own, help=about)
+        base = linked.number(st.number_input, _("Base"), 1.1, 1e6, 10_000.0, step=100.0, key="positions_base")
+        if view == "waves":
+            some = sorted({i + j for i in (0, d_model // 16 * 2, d_model // 8 * 2) for j in (0, 1) if i + j < d_model})
+            names = {"key": "positions_dimensions", "suffix": d_model}
+            dimensions = linked.several(_("Dimensions"), range(d_model), some, **names)
+        if view == "rotation":
+            last = max(1, d_model // 2 - 1)
+            position = linked.slider(_("From position"), 0, n - 1, min(3, n - 1), key="positions_from", suffix=n)
+            offset = linked.slider(_("Positions further (k)"), -n, n, min(5, n), key="positions_offset", suffix=n)
+            pair = linked.slider(_("Pair i"), 0, last, 1, key="positions_pair", suffix=last) if d_model > 3 else 0
+        if view == "learned":
+            max_len = linked.slider("max_len", 1, n, min(n, 16), key="positions_max_len", suffix=n)
+        lesson.formula(FORMULA, section="3.5", code=CODE, page="positions")
+    with picture:
+        if view == "waves":
+            names = _("pos, from 0"), _("PE(pos, dimension)")
+            words = {"axes": names, "title": _("positional encoding, d_model {d_model}")}
+            figure = position_waves(n, d_model, dimensions, base=base, **words, theme=lesson.theme())
+            controls.draw_figure(figure, key="positions_waves")
+        elif view == "rotation":
+            encodings.rotation(position, offset, pair=pair, d_model=d_model, base=base)
+        elif view == "learned":
+            encodings.two_kinds(n, d_model, base=base, max_len=max_len)
+        elif view == "angles":
+            controls.draw(positions.outer_product(n, d_model, base), key="positions_angles")
+        else:
+            make = {"matrix": positions.encoding, "similarity": positions.similarity}
+            controls.draw([make[view](n, d_model, base, tokens=tokens)], key=f"positions_{view}")

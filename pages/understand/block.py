@@ -4,8 +4,7 @@ import streamlit as st
 
 from visformer.errors import N_
 from visformer.pictures import block
-from visformer.ui import controls, lesson, pick, state, who_talks
-from visformer.ui.resources import workbench
+from visformer.ui import absent, controls, lesson, norming, pick, state, who_talks
 
 VIEWS = {
     "stream": N_("Residual stream"),
@@ -23,58 +22,56 @@ LOOK_FOR = {
     "norms": N_("With post-norm every sum is normed, so lengths stay level; with pre-norm the stream only grows."),
     "parts": N_("Measured: 1 is added to each number of one token's input, and every other token's output is watched."),
 }
-FORMULA = r"&\sym{scores}{y} = \mathrm{LN}(\sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\sym{input}{x}))"
+SMOOTH = N_(
+    "This activation is smooth: hardly a value is exactly zero. Counted are those that are small beside others."
+)
+FORMULA = r"\sym{scores}{y} = \mathrm{LN}(\sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\sym{input}{x}))"
 FORMULAS = {
     "zeros": r"\sym{out}{\mathrm{FFN}}(\sym{input}{x}) = \sym{pattern}{\max(0, x W_1 + b_1)}\, W_2 + b_2",
+    "smooth": r"\sym{out}{\mathrm{FFN}}(\sym{input}{x}) = \sym{pattern}{f(x W_1 + b_1)}\, W_2 + b_2",
+    "pre": r"\sym{scores}{y} = \sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\mathrm{LN}(\sym{input}{x}))",
     "norms": r"&\sym{scores}{y} = \mathrm{LN}(\sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\sym{input}{x}))"
-    r" \text{ (post)} \\[4pt]"
-    r"&\sym{scores}{y} = \sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\mathrm{LN}(\sym{input}{x})) \text{ (pre)}",
+    r" \ \text{Post-LN} \\[4pt]"
+    r"&\sym{scores}{y} = \sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\mathrm{LN}(\sym{input}{x})) \ \text{Pre-LN}",
 }
 CODE = (("model/layers.py", "_Block._add"), ("model/layers.py", "EncoderLayer.forward"))
 STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
 PARTS = {"self": N_("self-attention"), "cross": N_("cross-attention"), "ffn": N_("feed-forward")}
-SHOWN = {
-    "stream": lambda trace, stack: [block.stream(trace, stack)],
-    "zeros": lambda trace, stack: [block.silent_share(trace, stack)],
-    "similar": lambda trace, stack: block.similarities(trace, stack, _("after layer {layer}")),
-}
+NEEDED = {"added": "ffn.out", "zeros": "ffn.hidden", "parts": "self_attn.out"}
 
 _ = state.gettext()
 trace = controls.current_trace(block.RECORD)
 
 
-def added(stack):
+def added():
     left, right, _rest = st.columns([2, 3, 4], vertical_alignment="bottom")
-    parts = {name: label for name, label in PARTS.items() if stack == "decoder" or name != "cross"}
+    there = {name: PARTS[name] for name in block.sublayers(trace, stack)}
     with left:
         layer = pick.number(_("Layer"), block.depth(trace, stack), key="block_layer")
     with right:
-        part = controls.view(_("Sublayer"), parts, key=f"block_part_{stack}")
+        part = controls.view(_("Sublayer"), there, key=f"block_part_{stack}")
     controls.draw([block.added(trace, stack, layer, part)], key="block_added")
 
 
-def norms(stack):
-    traces = [
-        (title, workbench().untrained(state.source(), trace.meta["target"], norm=norm, record=block.RECORD))
-        for norm, title in (("post", N_("untrained, post-norm")), ("pre", N_("untrained, pre-norm")))
-    ]
-    traces.append((N_("trained, post-norm"), trace))
-    controls.draw(block.noted(block.norms(traces, stack), _("strongest colour: {limit:.1f}")), key="block_norms")
-
-
-def parts(stack):
-    who_talks.table(block.who_talks(controls.current_trace((*block.RECORD, f"{stack}.0.*", "encoder.out")), stack))
+def drawn():
+    make = {"stream": block.stream, "zeros": block.silent_share}.get(view)
+    shown = [make(trace, stack)] if make else block.similarities(trace, stack, _("after layer {layer}"))
+    controls.draw(block.told_ends(shown, _), key=f"block_{view}")
 
 
 if trace is not None:
     view = controls.view(_("View"), VIEWS, key="block_view")
     words, choice, maths = st.columns([36, 22, 42], gap="medium", vertical_alignment="center")
-    words.caption(_(LOOK_FOR[view]))
     with choice:
-        stack = controls.view(_("Stack"), STACKS, key="block_stack")
+        stack = controls.view(_("Stack"), absent.shown(STACKS, trace), key="block_stack")
+    needed = f"{stack}.0.{NEEDED.get(view, 'resid_post')}"
+    smooth = view == "zeros" and needed in trace and not block.has_zeros(trace, stack)
+    controls.look_for(_(SMOOTH if smooth else LOOK_FOR[view]), words)
     with maths:
-        lesson.formula(FORMULAS.get(view, FORMULA), section="3.1, 3.3", code=CODE, page="block")
-    if view in SHOWN:
-        controls.draw(SHOWN[view](trace, stack), key=f"block_{view}")
+        usual = FORMULAS["pre"] if needed in trace and block.norms_first(trace, stack) else FORMULA
+        lesson.formula(FORMULAS.get("smooth" if smooth else view, usual), section="3.1, 3.3", code=CODE, page="block")
+    if absent.tell(trace, needed, N_("This model does not show this part of its block: {reason}.")):
+        absent.elsewhere()
     else:
-        {"added": added, "norms": norms, "parts": parts}[view](stack)
+        other = {"norms": lambda: norming.norms(trace, stack), "parts": lambda: who_talks.measured(stack)}
+        {**other, "added": added}.get(view, drawn)()

@@ -4,13 +4,13 @@ import streamlit as st
 
 from visformer.errors import N_
 from visformer.pictures import head as pictures
-from visformer.ui import comparison, controls, editing, lesson, pick, state
+from visformer.ui import absent, controls, lesson, pick, silencing, state
 
-VIEWS = {"steps": N_("One query"), "joined": N_("All heads"), "silence": N_("Silence a head")}
+VIEWS = {"steps": N_("One query"), "joined": N_("All heads"), "silence": N_("Silence or scale a head")}
 LOOK_FOR = {
     "steps": N_("One query: q times every key, scaled, masked, softmax, V weighted. Click a cell to read its sum."),
     "joined": N_("The heads' sums stand end to end, and W_O mixes them. Which head says most about this query?"),
-    "silence": N_("Click a head: its output is multiplied by the factor, and the model translates again without it."),
+    "silence": N_("Click a head: its output is multiplied by the factor, and the model runs again. 0 silences it."),
 }
 FORMULA = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V})
 = \sym{pattern}{\mathrm{softmax}}\left(\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}\right) \sym{v}{V}"""
@@ -25,9 +25,18 @@ def show(click):
     st.session_state[SHOWN] = None if None in (click.row, click.column) else click
 
 
+def chosen():
+    """What is looked at, and a trace of it with the weights."""
+    with bar:
+        place = pictures.Place(*pick.selected(trace))
+    return place, controls.current_trace((*place.record, f"{place.path}.w_*", f"{place.path}.b_*"))
+
+
 def steps():
     """Gives the sum behind the clicked cell, if there is one."""
     place, full = chosen()
+    if full is None:
+        return ""
     asked, answered, summed = pictures.steps(full, place)
     left, right = st.columns([66, 34], gap="small")
     with left:
@@ -41,29 +50,13 @@ def steps():
 
 def joined():
     place, full = chosen()
-    controls.draw(pictures.joined(full, place), key="head_joined")
+    if full is not None:
+        controls.draw(pictures.joined(full, place), key="head_joined")
 
 
-def chosen():
-    """What is looked at, and a trace of it with the weights."""
-    with bar:
-        stack, layer, number, query = pick.place(trace, key="head", query=True)
-    place = pictures.Place(f"{stack.part}.{layer}.{stack.kind}", number, query)
-    return place, controls.current_trace((*place.record, f"{place.path}.w_*", f"{place.path}.b_*"))
-
-
-def silence():
-    with bar:
-        stack = pick.stack(key="head_stack")
-    left, right = st.columns([42, 58], gap="medium")
-    with left:
-        scale = st.slider(_("Factor"), 0.0, 2.0, 0.0, 0.25, key="head_factor", help=_("0 silences, 1 changes nothing."))
-        scales = editing.scales(stack.name, *trace.stack(stack.part, stack.kind).shape[:2])
-        panel = pictures.factors(scales)
-        controls.draw([panel], key="head_scales", on_click=lambda c: editing.scale_all(stack.name, c, scales, scale))
-    with right:
-        st.button(_("Reset"), on_click=editing.reset, disabled=bool((scales == 1).all()), key="head_reset")
-        comparison.compare(trace, editing.head_edits(stack.name))
+def pattern():
+    place, _full = chosen()
+    controls.pattern(trace, place.path, place.head, key="head_only")
 
 
 if trace is not None:
@@ -71,10 +64,15 @@ if trace is not None:
     with words:
         view = controls.view(_("View"), VIEWS, key="head_view")
         bar = st.container()
-    st.caption(_(LOOK_FOR[view]))
-    text = {"steps": steps, "joined": joined, "silence": silence}[view]()
+    make = {"steps": steps, "joined": joined, "silence": lambda: silencing.silence(trace, bar)}[view]
+    between = f"{'encoder' if 'src' in trace.tokens else 'decoder'}.0.self_attn.heads"
+    if trace.lacks(between) is None:
+        controls.look_for(_(LOOK_FOR[view]))
+    else:
+        absent.tell(trace, between, absent.NOT_TO_CHANGE if view == "silence" else absent.NOTHING_BETWEEN)
+    text = make() if trace.lacks(between) is None else pattern()
     with maths:
         if text:
-            lesson.written_out(text, back=SHOWN)
+            lesson.written_out(_(text), back=SHOWN)
         else:
             lesson.formula(FORMULA, section="3.2", code=CODE, page="head")

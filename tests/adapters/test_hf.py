@@ -1,6 +1,8 @@
 """Models of transformers, held against transformers itself: output_attentions, hidden states, generate."""
 
+import copy
 import json
+import logging
 import threading
 
 import numpy as np
@@ -222,14 +224,28 @@ def test_grouped_queries_are_shown_as_groups(tmp_path):
     assert again["decoder.0.self_attn.k"].axes == trace["decoder.0.self_attn.k"].axes
 
 
-def test_a_sliding_window_is_in_the_mask_of_its_layers():
-    trace = model_of("gemma3_text").trace(TEXT, record=("*.mask",))
-    place = np.arange(len(trace.tokens["tgt"]))
+WINDOWED = ["mistral", "ministral", "mixtral", "gemma2", "gemma3_text", "gpt_oss", "phi3", "starcoder2", "smollm3"]
+
+
+@pytest.mark.parametrize("family", [*WINDOWED, "modernbert", "gpt_neo", "llama", "qwen2", "bert"])
+def test_what_is_said_of_windows_is_what_the_model_does(family):
+    changes = {"sliding_window": 3} if family in WINDOWED else {}
+    if family == "smollm3":
+        changes |= {"use_sliding_window": True, "layer_types": ["sliding_attention", "full_attention"] * 2}
+        changes |= {"num_hidden_layers": 4}
+    model = model_of(family, **changes)
+    trace = model.trace(TEXT, record=("*.pattern",))
+    tensors = [trace[name].value[0] for name in trace if name.endswith("pattern")]
+    place = np.arange(tensors[0].shape[0])
     ahead = place[:, None] - place  # how far back the key is
-    for layer, window in enumerate([3, None, 3]):
-        allowed = (ahead >= 0) & (ahead < (window or 99))
-        assert np.array_equal(trace[f"decoder.{layer}.self_attn.mask"][0], allowed)
-    assert trace.meta["windows"] == [3, None, 3]
+    windows = trace.meta.get("windows") or [None] * len(tensors)
+    assert (family in (*WINDOWED, "modernbert", "gpt_neo")) == any(windows)
+    for pattern, window in zip(tensors, windows, strict=True):
+        if model.info.kind == "encoder":
+            allowed = abs(ahead) <= (window or 99)
+        else:
+            allowed = (ahead >= 0) & (ahead < (window or 99))
+        assert np.array_equal(pattern > 0, allowed)
 
 
 def test_a_sink_takes_what_the_rows_lack():
@@ -397,6 +413,30 @@ def test_what_is_too_large_is_refused_before_it_runs(monkeypatch):
         model.trace(TEXT, record=("*",))
 
 
+@pytest.mark.parametrize("family", ["bert", "gpt2", "bart"])
+def test_a_text_that_is_too_long_is_told_of_once(family):
+    """The library's own line about it is left out, and no other."""
+    told, log = [], logging.getLogger("transformers")
+    handler = logging.Handler()
+    handler.emit = lambda record: told.append(record.getMessage())
+    log.addHandler(handler)
+    try:
+        words = copy.deepcopy(tokenizer())
+        words.model_max_length = 6
+        model = vf.wrap(tiny_module(family), words)
+        with pytest.raises(TextError, match="the limit is 6"):
+            model.trace(TEXT)
+        if family == "bart":
+            model.tokenize("I")
+            with pytest.raises(TextError, match="the limit is 6"):
+                model.trace("I", TEXT)
+        assert told == []
+        words(TEXT)
+        assert len(told) == 1, "whoever asks the tokenizer itself is told as ever"
+    finally:
+        log.removeHandler(handler)
+
+
 def test_texts_that_cannot_be_run_are_refused():
     model = model_of("bert", max_position_embeddings=8)
     assert model.info.max_tokens == 8
@@ -494,3 +534,9 @@ def test_wrapping_twice_installs_hooks_once():
     assert isinstance(first, HubModel)
     vf.wrap(module, tokenizer())
     assert sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in module.modules()) == hooks
+
+
+def test_one_pattern_may_be_given_as_it_is():
+    trace = model_of("bert").trace(TEXT, record="*.q")
+    assert trace.names() == model_of("bert").trace(TEXT, record=("*.q",)).names()
+    assert all(name.endswith(".q") for name in trace.names())

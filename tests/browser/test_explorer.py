@@ -1,5 +1,7 @@
 """The explorer on a bare page: every view, key and mode, against the Trace; without a server there is none to ask."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from playwright.sync_api import expect
@@ -513,6 +515,33 @@ def test_heads_in_another_order(page, trace, order):
     assert (int(shown(page)["layer"]), int(shown(page)["head"])) == divmod(int(ranks[1]), 4)
 
 
+WRITTEN = """() => {
+  window.written = []
+  const { fillText } = CanvasRenderingContext2D.prototype
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    const { width } = this.measureText(text)
+    const left = x - { left: 0, center: 0.5, right: 1 }[this.textAlign] * width
+    if (this.canvas.classList.contains("vf-thumbs")) window.written.push({ text, y, left, right: left + width })
+    return fillText.call(this, text, x, y)
+  }
+}"""
+
+
+@pytest.mark.parametrize("width", [900, 960, 1040, 1120, 1280])
+def test_captions_of_heads_in_order_stand_apart(chromium, width):
+    """However narrow the thumbnails: beside a head's place its score, or none."""
+    bare = Bare(chromium, width=width)
+    page = bare.mount(made_up_trace(n_layers=3, n_heads=12))
+    page.evaluate(WRITTEN)
+    page.locator("select.vf-order").select_option("entropy")
+    drawn = page.evaluate("written")
+    bare.close()
+    assert {"1·12", "3·1"} <= {one["text"] for one in drawn}
+    for y in {one["y"] for one in drawn}:
+        line = sorted((one["left"], one["right"]) for one in drawn if one["y"] == y)
+        assert all(left >= right + 2 for (_, right), (left, _) in pairwise(line)), line
+
+
 def test_an_order_that_the_other_stack_lacks_goes_back_to_places(page):
     page.locator("select.vf-order").select_option("distance")
     choose(page, "Cross")
@@ -805,3 +834,11 @@ def test_200_mounts_leave_at_most_a_megabyte(chromium, trace):
     assert nodes_after <= nodes + 50
     assert not often.complaints
     often.close()
+
+
+def test_a_picture_that_comes_after_the_host_took_the_view_away_breaks_nothing(bare, trace):
+    """A page that is left while its sentence is computed; what is complained of fails the fixture."""
+    page = bare.mount(trace)
+    page.evaluate("document.querySelector('#host').firstElementChild.remove()")
+    page.evaluate("text => explorer.update(text)", text_of(pack(made_up_trace(n_layers=1, n_heads=2))))
+    page.evaluate("explorer.view.destroy()")

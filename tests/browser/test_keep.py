@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +12,10 @@ import visformer as vf
 from tests.browser.support import point_of_cell, shown, wait_for_panels
 from tests.canvas.support import made_up_trace
 from visformer.figures.theme import BACKGROUND
-from visformer.i18n import translations
 
 pytestmark = pytest.mark.browser
 
 HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(2)>", "<!--", "我去东北大学", "\u202eabc"]
-IMAGES = Path(__file__).parent.parent.parent / "docs" / "images"
 # What VS Code's notebooks allow a cell to do: an iframe with srcdoc lives under its parent's policy.
 STRICT = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; child-src data:"
@@ -81,6 +78,28 @@ def test_a_saved_page_opens_from_disk(visit, tmp_path, scheme):
     assert background == "rgb({}, {}, {})".format(*(int(BACKGROUND[scheme][i : i + 2], 16) for i in (1, 3, 5)))
 
 
+def test_keys_are_heard_before_anything_is_clicked(visit, tmp_path):
+    """Without a frame around the page, and without scrolling it."""
+    vf.export.save(made_up_trace(), tmp_path / "x.html")
+    page = visit(tmp_path / "x.html", height=400)
+    wait(page)
+    page.keyboard.press("ArrowRight")
+    assert shown(page)["head"] == "1"
+    page.keyboard.press("s")
+    assert shown(page)["stack"] == "decoder.self_attn"
+    assert page.evaluate("scrollY") == 0
+    assert page.locator(".vf-root").evaluate("root => getComputedStyle(root).outlineStyle") == "none"
+
+
+def test_a_cell_leaves_the_keys_to_its_notebook(visit, tmp_path):
+    cell = made_up_trace()._repr_html_()
+    (tmp_path / "n.html").write_text(f'<meta charset="utf-8"><input autofocus>{cell}', encoding="utf-8")
+    page = visit(tmp_path / "n.html")
+    wait(page.frame_locator("iframe"))
+    page.keyboard.press("l")
+    assert page.locator("input").input_value() == "l"
+
+
 def test_a_page_whose_heads_came_in_two_messages_has_them_all(visit, tmp_path):
     trace = made_up_trace(n_src=110, n_tgt=110, n_layers=3, n_heads=8)
     vf.export.save(trace, tmp_path / "x.html")
@@ -100,7 +119,7 @@ def test_every_view_as_a_picture(visit, tmp_path):
         page.locator(f"button[data-name='{view}']").click()
         before = page.locator(".vf-stage").screenshot()
         picture, name = png_of(page, page)
-        assert name == f"encoder.self_attn-layer1-head1-{view}.png"
+        assert name == f"encoder-L1-H1{'' if view == 'heatmap' else f'-{view}'}.png"
         pixels = np.asarray(picture.convert("RGB"))
         assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 20, "not blank"
         assert tuple(pixels[0, 0]) == (255, 255, 255)
@@ -155,12 +174,13 @@ def test_an_executed_notebook_shows_its_trace(visit, tmp_path):
 def test_the_app_gives_what_it_shows(open_app, tmp_path):
     page = open_app(query="?stack=cross&layer=3&head=6")
     page.get_by_role("button", name="Export").click()
-    found = {}
+    found, names = {}, {}
     for label in ("HTML", "SVG", "CSV", "JSON", "safetensors"):
         with page.expect_download() as waiting:
             page.get_by_role("button", name=label, exact=True).click()
         found[label] = Path(waiting.value.path()).read_bytes()
-        assert waiting.value.suggested_filename == f"visformer.{label.lower()}"
+        names[label] = waiting.value.suggested_filename
+        assert names[label].startswith("en-zh-")
     (tmp_path / "t.safetensors").write_bytes(found["safetensors"])
     trace = vf.Trace.load(tmp_path / "t.safetensors")
     assert found["CSV"] == vf.export.to_csv(trace).encode()
@@ -169,7 +189,7 @@ def test_the_app_gives_what_it_shows(open_app, tmp_path):
     assert "我去东北大学。".encode() in found["HTML"]
     page.keyboard.press("Escape")
     picture, name = png_of(page, page)
-    assert name == "decoder.cross_attn-layer3-head6-heatmap.png"
+    assert name == names["SVG"].replace(".svg", ".png") == "en-zh-cross-L3-H6.png"
     assert picture.width > 600
 
 
@@ -178,33 +198,17 @@ def test_panels_as_a_picture_and_as_numbers(open_app):
     page.get_by_role("link", name="Masks", exact=True).click()
     wait_for_panels(page)
     picture, name = png_of(page, page)
-    assert name == "padding.png"
+    assert name == "en-zh-masks-batch.png"
     boxes = [canvas.bounding_box() for canvas in page.locator("canvas.vf-matrix").all()]
     width = max(box["x"] + box["width"] for box in boxes) - min(box["x"] for box in boxes)
     assert 2 * width <= picture.width < 2 * width + 200
     page.get_by_role("button", name="Export").click()
     with page.expect_download() as waiting:
         page.get_by_role("button", name="SVG", exact=True).click()
+    assert waiting.value.suggested_filename == "en-zh-masks-batch.svg"
     svg = Path(waiting.value.path()).read_text(encoding="utf-8")
     for title in page.locator(".vf-name").all_inner_texts():
         assert f">{title}</text>" in svg
     with page.expect_download() as waiting:
         page.get_by_role("button", name="CSV", exact=True).click()
     assert "causal mask" in Path(waiting.value.path()).read_text(encoding="utf-8-sig")
-
-
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_pictures_of_the_documentation(visit, tmp_path, lang):
-    """VISFORMER_SCREENSHOTS=1 makes them."""
-    folder = IMAGES if os.environ.get("VISFORMER_SCREENSHOTS") else tmp_path
-    example = Path(vf.__file__).parent / "checkpoints" / "en-zh" / "example.safetensors"
-    place = {"stack": "decoder.cross_attn", "layer": 2, "head": 5}
-    words = {"gettext": translations(lang).gettext, "lang": lang}
-    trace = vf.Trace.load(example)
-    vf.export.save(trace, tmp_path / "x.html", **place, **words)
-    vf.export.save(trace, folder / f"head-{lang}.svg", **place, **words)
-    page = visit(tmp_path / "x.html", width=1280, height=760, scale=2)
-    wait(page)
-    page.locator(".vf-large").hover(position=point_of_cell(page, 2, 3))
-    page.wait_for_timeout(300)
-    assert len(page.screenshot(path=folder / f"export-{lang}.png")) > 50_000, "a blank page compresses to less"

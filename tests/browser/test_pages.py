@@ -102,8 +102,8 @@ def test_a_click_silences_a_head_and_the_model_translates_again(open_app, model_
     page = open_app()
     type_sentence(page, "I like cats.")
     page.get_by_test_id("stPageLink-NavLink").filter(has_text="Inside a head").click()
-    page.get_by_role("radio", name="Silence a head").or_(
-        page.get_by_role("button", name="Silence a head")
+    page.get_by_role("radio", name="Silence or scale a head").or_(
+        page.get_by_role("button", name="Silence or scale a head")
     ).first.click()
     page.locator("canvas[data-panel=factors]").wait_for()
     click_cell(page, "factors", 2, 5)

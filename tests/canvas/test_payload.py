@@ -3,6 +3,7 @@
 import gc
 import json
 import weakref
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -328,3 +329,20 @@ def test_nothing_that_a_browser_sends_is_an_error(value):
 def test_tokens_without_a_shape_are_written_as_their_codes():
     header, _ = read_payload(pack(made_up_trace(tokens=["\u200b", "\u202egood", "<script>", "\x07"])))
     assert header["tokens"]["src"] == ["U+200B", "U+202Egood", "<script>", "U+0007", "</s>"]
+
+
+def test_windows_and_shared_keys_are_said_of_self_attention_alone():
+    plain = made_up_trace(n_heads=4)
+    n_layers, n_heads = plain.stack("decoder").shape[:2]
+    windows = [3, *[None] * (n_layers - 1)]
+    trace = replace(plain, meta={**plain.meta, "n_kv_heads": n_heads // 2, "windows": windows})
+    header, _ = read_payload(pack(trace))
+    told = {stack["name"]: (stack["share"], stack["windows"]) for stack in header["stacks"]}
+    assert told["decoder.self_attn"] == (2, windows)
+    assert told["decoder.cross_attn"] == (1, None)
+
+
+@pytest.mark.parametrize("meta", [{}, {"n_kv_heads": None}, {"n_kv_heads": 0}, {"n_kv_heads": "2"}, {"windows": [1]}])
+def test_a_model_that_says_nothing_of_them_has_none(meta):
+    header, _ = read_payload(pack(replace(made_up_trace(), meta=meta)))
+    assert {(stack["share"], stack["windows"]) for stack in header["stacks"]} == {(1, None)}

@@ -35,7 +35,7 @@ selections = st.builds(
 def test_a_link_brings_back_what_was_chosen(chosen):
     link = chosen.link()
     assert all(set(value) <= set(string.ascii_lowercase + string.digits + "_-.") for value in link.values())
-    assert Selection.from_link(link) == chosen
+    assert Selection.from_link(link) == (chosen, {})
 
 
 @given(selections)
@@ -55,25 +55,30 @@ def test_a_link_counts_from_one_and_leaves_out_what_is_as_at_first():
     "link",
     [
         {},
-        {"stack": "decoder.self_attn", "view": "Arcs", "lang": "zh"},
+        {"stack": "decoder.self_attn", "view": "Arcs"},
         {"layer": "0", "head": "-1", "query": "1.5", "key": ""},
         {"layer": "٣", "head": "²", "query": " 2", "key": "999999"},
         {"layer": "<script>", "head": "1e3", "query": "None", "key": "0x10"},
-        {"combine": "sum", "order": "<b>", "limit": "mass-2", "merging": "yes", "hiding": "0", "heads": "1-2.x"},
-        {"heads": "0-1", "limit": "none-0", "order": ""},
+        {"combine": "sum", "order": "<b>", "limit": "mass-2", "merging": "yes", "heads": "1-2.x"},
+        {"heads": "0-1", "limit": "mass-1.5", "order": ""},
+        {"heads": "٣-1", "limit": "weight-0.٥"},
     ],
 )
-def test_what_makes_no_sense_in_a_link_is_ignored(link):
-    assert Selection.from_link(link) == Selection()
+def test_what_makes_no_sense_in_a_link_is_left_out_and_told(link):
+    chosen, wrong = Selection.from_link(link)
+    assert chosen == Selection()
+    assert set(wrong) == set(link)
 
 
 def test_the_rest_of_a_link_still_counts():
-    assert Selection.from_link({"stack": "cross", "layer": "x", "head": "2"}) == Selection("decoder.cross_attn", head=1)
+    chosen, wrong = Selection.from_link({"stack": "cross", "layer": "x", "head": "2", "lang": "zh", "merging": "0"})
+    assert chosen == Selection("decoder.cross_attn", head=1)
+    assert {name: str(error) for name, error in wrong.items()} == {"layer": "a whole number from 1 on is needed."}
 
 
 @given(st.dictionaries(st.sampled_from(["stack", "layer", "head", "view", "query", "key"]), st.text()))
 def test_any_link_is_a_selection(link):
-    chosen = Selection.from_link(link)
+    chosen, _wrong = Selection.from_link(link)
     assert Selection.from_browser(chosen.start()) == chosen
 
 
@@ -126,3 +131,31 @@ def test_within_what_a_trace_has():
     encoder = {name: tensor for name, tensor in trace.tensors.items() if name.startswith("encoder")}
     alone = type(trace)(trace.tokens, trace.special, trace.words, encoder)
     assert Selection("decoder.cross_attn", 3, 1).within(alone) == Selection("encoder.self_attn", 3, 1)
+
+
+def test_what_a_link_asks_for_and_a_trace_does_not_have_is_as_at_first():
+    trace = made_up_trace(n_layers=4, n_decoder_layers=2, n_heads=3)
+    n_queries, n_keys = trace.layers("decoder", "cross_attn")[0].value.shape[1:]
+    asked = Selection("decoder.cross_attn", 2, 3, "arcs", n_queries, n_keys - 1, order="beauty", heads="1-2.2-0")
+    fitting, wrong = asked.fitting(trace)
+    assert fitting == Selection("decoder.cross_attn", 0, 0, "arcs", None, n_keys - 1)
+    assert {name: str(error) for name, error in wrong.items() if name != "order"} == {
+        "layer": "the layers of this model are 1 to 2.",
+        "head": "the heads of a layer are 1 to 3.",
+        "query": f"the tokens that read are 1 to {n_queries} here.",
+        "heads": "the layers of this model are 1 to 2, the heads of each 1 to 3.",
+    }
+    assert "entropy" in str(wrong["order"])
+    assert fitting.fitting(trace) == (fitting, {})
+
+
+def test_a_model_without_that_attention():
+    trace = made_up_trace()
+    encoder = {name: tensor for name, tensor in trace.tensors.items() if name.startswith("encoder")}
+    alone = type(trace)(trace.tokens, trace.special, trace.words, encoder)
+    fitting, wrong = Selection("decoder.cross_attn", 0, 1).fitting(alone)
+    assert fitting == Selection("encoder.self_attn", 0, 1)
+    assert list(wrong) == ["stack"]
+    decoder = {name: tensor for name, tensor in trace.tensors.items() if name.startswith("decoder")}
+    without = type(trace)(trace.tokens, trace.special, trace.words, decoder)
+    assert Selection().fitting(without) == (Selection("decoder.self_attn"), {}), "nobody asked for the encoder"

@@ -1,9 +1,15 @@
 """Commands that start something else, and what the command line says of itself."""
 
+import contextlib
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -20,15 +26,28 @@ def started(monkeypatch):
     return calls
 
 
-def test_run_starts_the_app_of_this_repository(started):
+@pytest.fixture
+def served(monkeypatch):
+    """What would have been served, with the folder and the model."""
+    calls = []
+    monkeypatch.setenv("VISFORMER_MODEL", "")  # what a test sets is put back
+    monkeypatch.chdir(os.getcwd())
+    monkeypatch.setattr(
+        "visformer.ui.server.main",
+        lambda arguments, **_: calls.append((arguments, os.getcwd(), os.environ["VISFORMER_MODEL"])),
+    )
+    return calls
+
+
+def test_run_starts_the_app_of_this_repository(served):
     result = CliRunner().invoke(main, ["run", "--port", "8600", "--headless", "--model", "en-zh"])
     assert result.exit_code == 0, result.output
-    [(command, how)] = started
-    assert command[:4] == [sys.executable, "-m", "streamlit", "run"]
-    assert os.path.samefile(command[4], os.path.join(os.path.dirname(visformer.__file__), "..", "app.py"))
-    assert command[-2:] == ["--server.port", "8600"]
-    assert how["env"]["VISFORMER_MODEL"] == "en-zh"
-    assert os.path.exists(os.path.join(how["cwd"], ".streamlit", "config.toml"))
+    [(arguments, folder, model)] = served
+    assert arguments[0] == "run"
+    assert os.path.samefile(arguments[1], os.path.join(os.path.dirname(visformer.__file__), "..", "app.py"))
+    assert arguments[-2:] == ["--server.port", "8600"]
+    assert model == "en-zh"
+    assert os.path.exists(os.path.join(folder, ".streamlit", "config.toml"))
 
 
 def test_bench_hands_its_arguments_on(started, tmp_path, monkeypatch):
@@ -38,25 +57,167 @@ def test_bench_hands_its_arguments_on(started, tmp_path, monkeypatch):
     assert started[0][0][1:] == ["-m", "benchmarks", "model", "--quick", "--json", str(tmp_path / "b.json")]
 
 
-@pytest.mark.parametrize("command", ["run", "bench"])
-def test_what_is_started_and_fails_is_told(monkeypatch, command):
+@pytest.mark.parametrize("by", ["option", "environment"])
+def test_a_port_that_is_taken_is_one_line(served, by):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        said = {"args": ["run", "--port", port]} if by == "option" else {"args": ["run"]}
+        result = CliRunner().invoke(main, **said, env={"STREAMLIT_SERVER_PORT": port if by == "environment" else None})
+    assert (result.exit_code, served) == (1, [])
+    [line] = result.output.splitlines()
+    assert line.startswith(f"Error: Port {port} of localhost cannot be used (Address already in use): choose another")
+    assert "with --port" in line
+
+
+@pytest.mark.parametrize("offline", [False, True])
+def test_the_app_starts_where_nothing_may_be_written(tmp_path, offline):
+    """Neither into the folder nor into the home; offline means a proxy that nobody listens to."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    nowhere = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9") if offline else {}
+    app = subprocess.Popen(
+        [sys.executable, "-m", "visformer", "run", "--headless", "--port", str(port)],
+        cwd="/proc",  # not even root may write there
+        env={**os.environ, "PYTHONPATH": str(running.HERE), "HOME": "/proc", **nowhere},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        text=True,
+    )
+    try:
+        said = []
+        for line in app.stdout:
+            said.append(line.strip())
+            if "URL:" in line:
+                break
+        app.terminate()  # the command alone: the server has to end with it
+        app.communicate(timeout=20)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=5)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(app.pid, signal.SIGKILL)
+    assert said[-1] == f"URL: http://localhost:{port}"
+    assert not [line for line in said if "rror" in line or "arning" in line or "Traceback" in line]
+
+
+def test_what_is_started_and_fails_is_told(monkeypatch):
     monkeypatch.setattr(subprocess, "call", lambda *_, **__: 3)
-    result = CliRunner().invoke(main, [command])
+    result = CliRunner().invoke(main, ["bench"])
     assert (result.exit_code, "exit code 3" in result.output) == (1, True)
 
 
-@pytest.mark.parametrize("command", ["run", "bench"])
-def test_without_the_repository_the_remedy_is_named(monkeypatch, tmp_path, command):
+@pytest.mark.parametrize(
+    ("command", "remedy"), [("run", "Install it anew: README.md"), ("bench", "clone it, then pip install -e .")]
+)
+def test_without_the_repository_the_remedy_is_named(monkeypatch, tmp_path, command, remedy):
     monkeypatch.setattr(running, "HERE", tmp_path)
+    monkeypatch.setattr(metadata, "files", lambda _: [])
     result = CliRunner().invoke(main, [command])
     assert result.exit_code == 1
-    assert "clone it, then pip install -e ." in result.output
+    assert remedy in result.output
+
+
+def test_an_installed_package_starts_the_app_that_came_with_it(monkeypatch, tmp_path, served):
+    site, app = tmp_path / "site-packages", tmp_path / "share" / "visformer"
+    (app / "pages" / "see").mkdir(parents=True)
+    (app / "app.py").touch()
+    entry = metadata.PackagePath("../share/visformer/app.py")
+    entry.dist = metadata.Distribution.at(site / "visformer-0.1.0.dist-info")
+    monkeypatch.setattr(running, "HERE", site)
+    monkeypatch.setattr(metadata, "files", lambda _: [metadata.PackagePath("visformer/__init__.py"), entry])
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "model.safetensors").touch()
+    result = CliRunner().invoke(main, ["run", "--model", "mine"])
+    assert result.exit_code == 0, result.output
+    [(arguments, folder, model)] = served
+    assert arguments[1] == str(app / "app.py")
+    assert folder == str(app)
+    assert model == str(tmp_path / "mine")
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("/nowhere/at/all", "There is no model '/nowhere/at/all': no such folder."),
+        ("runs/en-zh/none", "There is no model 'runs/en-zh/none': no such folder."),
+        ("nope", "There is no model 'nope': bundled is en-zh, no folder has that name, and the hub"),
+        ("untrained-9", "'untrained-9' names no untrained Transformer: write untrained-128x4-enc2-dec2-ff512"),
+        (".", "The folder . holds no model"),
+    ],
+)
+@pytest.mark.parametrize("by", ["option", "environment"])
+def test_a_model_that_there_is_not_is_told_before_anything_is_served(served, tmp_path, monkeypatch, model, said, by):
+    def away(*_, **__):
+        raise ConnectionError
+
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", away)
+    monkeypatch.chdir(tmp_path)
+    by_option = by == "option"
+    monkeypatch.setenv("VISFORMER_MODEL", "" if by_option else model)
+    result = CliRunner().invoke(main, ["run", *(["--model", model] if by_option else [])])
+    assert (result.exit_code, served) == (1, [])
+    assert said in result.output
+
+
+def test_whether_there_is_a_model_is_asked_without_torch():
+    code = (
+        "import sys, visformer.lookup as lookup, visformer.adapters.hf_files; lookup.require_model('untrained'); "
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_a_wheel_holds_the_whole_app():
+    """Every file of the app that git would give is named in pyproject.toml."""
+    settings = tomllib.loads((running.HERE / "pyproject.toml").read_text())["tool"]["setuptools"]
+    shipped = {file for globs in settings["data-files"].values() for glob in globs for file in running.HERE.glob(glob)}
+    app = {
+        running.HERE / "app.py",
+        running.HERE / ".streamlit" / "config.toml",
+        *(running.HERE / "pages").rglob("*.py"),
+    }
+    assert shipped == app
+    for target, globs in settings["data-files"].items():
+        inside = target.removeprefix("share/visformer").strip("/")
+        assert {str(Path(glob).parent) for glob in globs} == {inside or "."}
+
+
+def test_wrong_usage_of_the_benchmarks_is_wrong_usage(monkeypatch):
+    monkeypatch.setattr(subprocess, "call", lambda *_, **__: 2)
+    result = CliRunner().invoke(main, ["bench", "--bogus"])
+    assert (result.exit_code, result.output) == (2, "")
+
+
+def test_ctrl_c_ends_a_command_as_shells_expect(monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("visformer.loading.load", interrupted)
+    result = CliRunner().invoke(main, ["trace", "I"])
+    assert result.exit_code == 130
+
+
+def test_a_reader_that_has_seen_enough_is_no_mistake():
+    """As in ``visformer trace ... | head -1``."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "visformer", "models"], stdout=write, stderr=subprocess.PIPE, timeout=60, check=False
+    )
+    os.close(write)
+    assert done.stderr == b""
 
 
 def test_models_are_listed():
     people, program = (CliRunner().invoke(main, ["models", *more]) for more in ([], ["--json"]))
-    [info] = json.loads(program.stdout)
+    info, untrained = json.loads(program.stdout)
+    assert (untrained["name"], untrained["source"]) == ("untrained-256x8-enc3-dec3-ff1024", "random weights, seed 0")
     assert (info["name"], info["kind"], info["licence"]) == ("en-zh", "encoder-decoder", "Apache-2.0")
+    assert "untrained-256x8-enc3-dec3-ff1024: random weights" in people.output
     assert people.output.startswith("en-zh: encoder-decoder, 3 + 3 layers, 8 heads, d_model 256")
 
 

@@ -1,13 +1,19 @@
 """One call, six formats: the ending says which."""
 
 import io
+import json
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from html import escape
 
 import numpy as np
 import pytest
 from PIL import Image
+from safetensors.numpy import load_file
 
 import visformer as vf
 from tests.canvas.support import made_up_trace
+from visformer import figures
 from visformer.errors import TraceError, VisformerError
 from visformer.pictures import positions
 
@@ -26,13 +32,25 @@ def test_the_ending_says_what_is_written(tmp_path):
     np.testing.assert_array_equal(again.stack("encoder").value, trace.stack("encoder").value)
 
 
-def test_panels_are_pictures_only(tmp_path):
+def test_panels_as_pictures_and_as_numbers(tmp_path):
     panel = positions.encoding(5, 6)
-    vf.export.save(panel, tmp_path / "x.svg")
     vf.export.save([panel, [panel, panel]], tmp_path / "x.png", scale=1)
+    for ending in ("svg", "csv", "json", "safetensors"):
+        vf.export.save(panel, tmp_path / f"x.{ending}")
     assert (tmp_path / "x.svg").read_text(encoding="utf-8") == vf.export.panels_svg(panel)
-    with pytest.raises(VisformerError, match=r"x.csv does not end in any of .svg, .png: the ending says"):
-        vf.export.save(panel, tmp_path / "x.csv")
+    assert (tmp_path / "x.csv").read_bytes() == vf.export.panels_csv(panel).encode()
+    [told] = json.loads((tmp_path / "x.json").read_text())["panels"]
+    assert told["rows"] == {"title": panel.rows.title, "labels": list(panel.rows.texts)}
+    np.testing.assert_array_equal(np.array(told["values"], dtype=panel.values.dtype), panel.values)
+    np.testing.assert_array_equal(load_file(tmp_path / "x.safetensors")[f"0.{panel.name}"], panel.values)
+    with pytest.raises(VisformerError, match=r"x.html does not end in any of .svg, .png, .csv, .json, .safetensors:"):
+        vf.export.save(panel, tmp_path / "x.html")
+
+
+def test_json_of_a_panel_has_null_where_there_is_no_number():
+    panel = positions.learned(3, 2, max_len=2)
+    [told] = json.loads(vf.export.panels_json(panel))["panels"]
+    assert told["values"][2] == [None, None]
 
 
 @pytest.mark.parametrize("name", ["x", "x.gif", "x.pdf"])
@@ -52,3 +70,25 @@ def test_a_trace_without_attention_is_no_picture(tmp_path):
     for ending in (".html", ".svg", ".csv"):
         with pytest.raises(TraceError, match="no attention"):
             vf.export.save(empty, tmp_path / f"x{ending}")
+
+
+def test_files_say_which_model_made_their_numbers(tmp_path):
+    trace = replace(made_up_trace(), meta={"model": "<b>&", "source": "I go.", "target": "我去。"})
+    about, written = "<b>&: I go. → 我去。", {}
+    assert trace.about == about
+    vf.export.save(trace, tmp_path / "x.html")
+    html = (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert f'<meta name="description" content="{escape(about)}">' in html
+    assert "<small>&lt;b&gt;&amp;</small></h1>" in html
+    for view in ("heatmap", "arcs", "tokens"):
+        for place in ({}, {"layer": 0, "head": 0}):
+            written[view, len(place)] = vf.export.attention_svg(trace, view=view, **place)
+    panel, figure = positions.encoding(5, 6), figures.position_waves(4, 4, [0])
+    for name, what in (("panel", panel), ("figure", figure)):
+        for ending in ("svg", "json"):
+            vf.export.save(what, tmp_path / f"{name}.{ending}", about=about)
+        written[name] = (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
+        assert json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))["about"] == about
+    for svg in written.values():
+        assert ET.fromstring(svg).find("{http://www.w3.org/2000/svg}desc").text == about
+    assert "<desc>" not in vf.export.panels_svg(panel)

@@ -1,6 +1,8 @@
 """Pictures without a browser: labels, colours and numbers of a panel, in SVG and in pixels that resvg makes of it."""
 
 import io
+import math
+import re
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 from PIL import Image
 
 from tests.canvas.support import made_up_trace
+from tests.support import tiny_translator
 from visformer.errors import TraceError, VisformerError
 from visformer.export import attention_svg, panels_svg, to_png
 from visformer.export.marks import DRAWN_CELLS, ramp, steps_of, width_of
@@ -39,7 +42,7 @@ def test_a_head_has_its_labels_and_numbers():
     assert [line for line in found if "→" in line] == ["<zh> → b0", "b0 → b1", "b1 → b2", "b2 → </s>"]
     assert {"a01", "a12", "</s>5", "is read (key)", "reads (query)"} <= set(found)
     pattern = trace["decoder.1.cross_attn.pattern"].value[2]
-    numbers = [spelled(float(weight), 2) for weight in pattern.ravel()]
+    numbers = [spelled(float(weight), 2, "weight") for weight in pattern.ravel()]
     at = found.index(numbers[0])
     assert found[at : at + len(numbers)] == numbers
 
@@ -121,6 +124,20 @@ def test_numbers_have_room(value, digits, words):
     assert spelled(float("nan"), digits) == ""
 
 
+def test_what_a_mask_hides_is_empty_in_a_head_as_in_the_explorer_and_0_in_a_mask():
+    trace = tiny_translator().trace("I", "我去学校。", record=("*.pattern", "*.mask"))
+    n, in_legend = len(trace.tokens["tgt"]), 1
+    head = texts(attention_svg(trace, stack="decoder.self_attn", layer=0, head=0))
+    mask = texts(panels_svg(traced(trace, "decoder.0.self_attn.mask", 0, title="mask", scale="weight")))
+    assert head.count("0") == in_legend
+    assert mask.count("0") == n * (n - 1) // 2 + in_legend
+
+
+def test_a_weight_that_would_read_as_zero_is_left_out():
+    assert [spelled(weight, 2, "weight") for weight in (0.0, 0.0049, 0.0051)] == ["0", "", ".01"]
+    assert spelled(0.0049, 2) == ".00", "a length of .00 is a number like others"
+
+
 def test_what_cannot_be_drawn_says_why():
     trace = made_up_trace()
     with pytest.raises(TraceError, match=r"encoder.self_attn has no head 7: there are 3, counted from 0"):
@@ -138,3 +155,24 @@ def test_a_picture_at_three_times_the_size():
     small, large = pixels(svg), pixels(svg, 3.0)
     assert large.shape[:2] == tuple(3 * side for side in small.shape[:2])
     assert width_of("我们", 10) == 20
+
+
+def test_a_signed_scale_is_counted_from_its_middle():
+    """The mean of all cells has the middle colour, and the legend says which number that is."""
+    values = np.array([[0.6, 0.7], [0.7, 0.8]])
+    svg = panels_svg(matrix(values, middle=0.7, digits=0))
+    there = {tuple(colour) for colour in pixels(svg).reshape(-1, 3).tolist()}
+    colours = ramp("signed", "light")
+    assert {colours[0], colours[128], colours[255]} <= there
+    assert {"0.6", "0.7", "0.8"} <= set(texts(svg))
+
+
+@pytest.mark.parametrize("n_columns", [6, 20, 60, 200])
+def test_slanted_labels_do_not_touch(n_columns):
+    """However many columns: between the lines that two neighbours stand on there is room for one."""
+    labels = Labels(tuple("|token|" for _ in range(n_columns)))
+    svg = panels_svg(Panel(name="q", title="q", values=np.zeros((2, n_columns)), rows=numbered(2), columns=labels))
+    found = re.findall(r'font-size="(\d+)"[^>]*rotate\(-(\d+) ([\d.]+) ', svg)
+    (size, turn), *_ = {(int(size), int(turn)) for size, turn, _ in found}
+    apart = np.diff([float(x) for *_, x in found]).min() * math.sin(math.radians(turn))
+    assert apart >= 1.15 * size

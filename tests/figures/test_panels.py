@@ -23,6 +23,16 @@ def test_a_panel_as_a_heatmap():
     assert figure.layout.yaxis.title.text == "pos, from 0"
 
 
+def test_bars_that_are_all_small_have_a_length():
+    """Of two hundred equally likely tokens the scale ends at one of them, and what is left goes on beyond."""
+    found = [types.SimpleNamespace(token=str(i), id=i, probability=0.005, drawn_probability=0.005) for i in range(3)]
+    figure = vf.figures.candidate_bars(found, 1)
+    assert figure.layout.xaxis.range[1] == pytest.approx(1.05 * 0.005)
+    assert figure.data[2].text == (" 0.005", " 0.005", " 0.005", "▸ 0.985")
+    likely = [types.SimpleNamespace(token="a", id=0, probability=0.3, drawn_probability=0.3)]
+    assert vf.figures.candidate_bars(likely, 0).layout.xaxis.range[1] == pytest.approx(1.05)
+
+
 def test_several_panels_are_one_figure():
     figure = vf.figures.matrix(*positions.outer_product(4, 6), theme="dark")
     assert len(figure.data) == 3
@@ -63,7 +73,7 @@ def test_bars_stand_for_candidates():
 
 
 def beam(parent, token, log_probability, *, finished=False):
-    return types.SimpleNamespace(parent=parent, token=token, log_probability=log_probability, finished=finished)
+    return types.SimpleNamespace(parent=parent, token=token, id=1, log_probability=log_probability, finished=finished)
 
 
 def test_the_tree_draws_the_best_hypothesis_strong():
@@ -75,7 +85,7 @@ def test_the_tree_draws_the_best_hypothesis_strong():
         "我<br>−0.10",
         "他<br>−2.00",
         "去<br>−1.90",
-        "&lt;/s&gt; ◂<br>−2.10 / 2 = <b>−1.050</b>",
+        "&lt;/s&gt; ◂<br>−2.10 / 2<br>= <b>−1.050</b>",
     ), "an end is ranked by its log-probability per token; the winner is marked"
     assert len([x for x in weak.x if x is not None]) == 4
     spots = vf.figures.beam_tree([*[[beam(0, "去", -1.0), beam(0, "他", -2.0)]] * 30]).data[2]

@@ -13,15 +13,17 @@ def model_name():
 
 @pytest.fixture
 def new_app(model_name, monkeypatch):
-    """Starts sessions: ``new_app(lang="zh", locale="en-US", layer="2")``. They share the model, as visitors do."""
+    """Starts sessions: ``new_app(lang="zh", page="see/masks", layer="2")``. They share the model, as visitors do."""
     monkeypatch.setattr(resources, "MODEL", model_name)
 
-    def start(*, locale="en-US", **link):
+    def start(*, locale="en-US", page="", **link):
         app = AppTest.from_file("../../app.py", default_timeout=60)
         app.context = {"locale": locale}
         for name, value in link.items():
             if value:
                 app.query_params[name] = value
+        if page:
+            app.switch_page(f"pages/{page}.py")
         return app.run()
 
     return start

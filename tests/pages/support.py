@@ -1,9 +1,26 @@
 """A session state and an address without a server."""
 
+import json
 from contextlib import contextmanager
 from unittest.mock import patch
 
 import streamlit as st
+
+from tests.canvas.support import read_payload
+
+_OTHERS = ("visformer_link", "visformer_connection", "visformer_present", "visformer_words")
+
+
+def pictures(app):
+    """What the canvas of a page draws, and what feeds it; not what stands in the head of every page."""
+    found = [one for one in app.get("bidi_component") if one.proto.component_name not in _OTHERS]
+    return [one for one in found if not one.proto.id.endswith("present_words")]
+
+
+def presented(app):
+    """What a presentation of the page is told."""
+    (feed,) = [one for one in app.get("bidi_component") if one.proto.id.endswith("present_words")]
+    return json.loads(read_payload(feed.proto.bytes)[1])
 
 
 @contextmanager

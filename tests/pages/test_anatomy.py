@@ -7,6 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.pages.support import pictures
 from visformer import i18n
 from visformer.canvas.panels import Click
 from visformer.examples import WORKED
@@ -52,7 +53,7 @@ def drive(app):
     for key in [w.key for w in app.toggle]:
         app.toggle(key=key).set_value(not app.toggle(key=key).value).run()
         assert not app.exception, key
-    for key in [w.key for w in app.selectbox if w.key != state.EXAMPLE]:
+    for key in [w.key for w in app.selectbox if w.key not in (state.EXAMPLE, state.MODEL)]:
         app.selectbox(key=key).select_index(len(app.selectbox(key=key).options) - 1).run()
         assert not app.exception, key
     for radio in app.radio:
@@ -61,7 +62,7 @@ def drive(app):
 
 
 def shown(app):
-    return len(app.get("bidi_component")) + len(app.get("plotly_chart")) + len(app.dataframe)
+    return len(pictures(app)) + len(app.get("plotly_chart")) + len(app.dataframe)
 
 
 @pytest.mark.parametrize(("page", "view"), [(page, view) for page, (_, views) in VIEWS.items() for view in views])
@@ -115,7 +116,7 @@ def test_every_worked_example(new_app, example, lang):
         next(button for button in app.button if button.label == gettext("Show the nearest one that does")).click().run()
         assert app.selectbox(key="lab_example").value == example.instead
         return
-    assert app.get("bidi_component")
+    assert pictures(app)
     for name, remark in example.remarks.items():
         assert gettext(name) in app.text[-1].value
         assert gettext(remark) in app.text[-1].value
@@ -137,7 +138,7 @@ def drive_to_the_last_slice(app):
         widget = app.slider(key=slider)
         widget.set_value(widget.max).run()
         assert not app.exception
-        assert app.get("bidi_component")
+        assert pictures(app)
 
 
 TYPED = {
@@ -168,8 +169,8 @@ def test_whatever_is_typed_into_the_lab_gets_a_sentence_or_a_picture(new_app, mo
     for example in WORKED:
         app.selectbox(key="lab_example").select(example.name).run()
         assert not app.exception, example.name
-        told += "This does not fit" in [badge.value for badge in app.get("badge")] or not app.get("bidi_component")
-        assert app.get("bidi_component") or app.text[-1].value.endswith("."), example.name
+        told += "This does not fit" in [badge.value for badge in app.get("badge")] or not pictures(app)
+        assert pictures(app) or app.text[-1].value.endswith("."), example.name
     assert told, "some example cannot be computed from this"
 
 
@@ -188,7 +189,7 @@ def test_a_number_that_cannot_be_gets_a_sentence(new_app, example, box, typed, s
     assert not app.exception
     assert says in app.text[-1].value
     next(button for button in app.button if button.label == "Reset").click().run()
-    assert app.get("bidi_component"), "reset brings the example back"
+    assert pictures(app), "reset brings the example back"
 
 
 @pytest.mark.parametrize("page", ["see/positions", "see/masks", "understand/head", "understand/block"])
@@ -201,7 +202,9 @@ def test_what_notes_print_stands_beside_what_is_right(new_app, page, lang):
     claims = next(block for block in app.get("popover") if block.proto.popover.label == gettext("Misprints"))
     shown = [markdown.value for markdown in claims.markdown]
     assert len(shown) == len(found)
-    assert [caption.value for caption in claims.caption] == [gettext(claim.why) for claim in found]
+    about, *whys = [caption.value for caption in claims.caption]
+    assert {"en": "Course notes on the Transformer", "zh": "课程讲义"}[lang] in about, "which notes they are"
+    assert whys == [gettext(claim.why) for claim in found]
     for claim, text in zip(found, shown, strict=True):
         plain = text.replace("$\\small ", "$")
         assert gettext(claim.printed) in plain
@@ -226,7 +229,7 @@ def test_a_silenced_head_is_an_edit_of_the_trace(new_app):
     app = open_page(new_app(), "understand/head")
     choose(app, "head_view", "silence")
     sentence = (app.text_input(key=state.SOURCE).value, None)
-    app.session_state["edited_heads"] = (("encoder.self_attn", *sentence), {(0, 0): 0.0, (1, 3): 0.0})
+    app.session_state["edited_heads"] = (("encoder.self_attn", *sentence, "en-zh"), {(0, 0): 0.0, (1, 3): 0.0})
     app.run()
     assert not app.exception
     assert any(text.value.startswith("After: ") for text in app.text)
@@ -339,7 +342,7 @@ def test_a_key_that_nobody_reads_may_shorten_the_translation(new_app):
     n = len(trace.tokens["tgt"])
     flips = np.zeros((*trace.stack("decoder", "cross_attn").shape[:2], n, len(trace.tokens["src"])), dtype=bool)
     flips[..., trace.tokens["src"].index("Northeastern")] = True
-    app.session_state["edited_cells"] = (("decoder.cross_attn", *sentence), flips)
+    app.session_state["edited_cells"] = (("decoder.cross_attn", *sentence, "en-zh"), flips)
     app.run()
     assert not app.exception
     (after,) = [text.value.removeprefix("After: ") for text in app.text if text.value.startswith("After: ")]
@@ -358,7 +361,7 @@ def test_a_head_that_is_read_by_no_attention_changes_no_pattern(new_app):
     assert control.value == "decoder.cross_attn", "what was chosen stays chosen"
     sentence = (app.text_input(key=state.SOURCE).value, None)
     for layer, says in ((0, "changes most: "), (2, "No pattern changes")):
-        app.session_state["edited_heads"] = (("decoder.cross_attn", *sentence), {(layer, 0): 0.0})
+        app.session_state["edited_heads"] = (("decoder.cross_attn", *sentence, "en-zh"), {(layer, 0): 0.0})
         app.run()
         assert not app.exception
         assert [caption for caption in app.caption if says in caption.value]

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.canvas.support import digits, heads_of, read_payload, shapes_of
-from tests.pages.support import address, in_a_session
+from tests.pages.support import address, in_a_session, pictures
 from visformer import i18n
 from visformer.canvas.selection import Selection
 from visformer.ui import resources, state
@@ -31,7 +31,7 @@ PICTURES = {
 
 def messages(app):
     """What the view was sent, the picture first; empty where nothing is to be shown."""
-    view, *feeds = app.get("bidi_component")
+    view, *feeds = pictures(app)
     letters = [read_payload(feed.proto.bytes) for feed in feeds]
     assert {header["to"] for header, _ in letters} == {view.proto.bytes.decode()}
     return [message for _, message in letters]
@@ -221,7 +221,7 @@ def test_a_link_opens_on_what_it_asks_for(new_app):
     app = new_app(stack="cross", layer="2", head="3", view="arcs", query="2")
     assert not app.exception
     expected = Selection(stack="decoder.cross_attn", layer=1, head=2, view="arcs", query=1)
-    assert payload(app)[0]["start"] == expected.start()
+    assert payload(app)[0]["start"] == {**expected.start(), "opened": 1}
     assert inside(app) == "Inside this head: layer 2, head 3"
     n_tokens = len(payload(app)[0]["tokens"]["tgt"])
     app.switch_page("pages/understand/head.py").run()
@@ -235,7 +235,7 @@ def test_a_link_opens_on_what_it_asks_for(new_app):
 @pytest.mark.parametrize(
     ("link", "place"),
     [
-        ({"layer": "99", "head": "99999"}, (3, 8)),
+        ({"layer": "99", "head": "99999"}, (1, 1)),
         ({"layer": "0", "head": "-1", "stack": "x", "view": "<b>", "query": "1e9"}, (1, 1)),
         ({"stack": "encoder.self_attn", "key": "²", "head": "٣"}, (1, 1)),
     ],
@@ -297,3 +297,15 @@ def test_a_typed_sentence_is_in_the_address(new_app):
     assert address_of(app)["text"] == "How are you?"
     type_into(app, state.SOURCE, "好" * 900)
     assert "text" not in address_of(app), "9 characters each: too long for an address"
+
+
+@pytest.mark.parametrize(
+    ("lang", "hint"), [("en", "龘₁ 龘₂ 龘₃: a character that"), ("zh", "龘₁ 龘₂ 龘₃：词表里没有这个字符")]
+)
+@pytest.mark.parametrize("page", ["see/attention", "see/embedding"])
+def test_a_character_in_bytes_is_explained_where_its_tokens_stand(new_app, lang, hint, page):
+    app = new_app(lang=lang)
+    app.switch_page(f"pages/{page}.py").run()
+    assert "₁" not in "".join(text.value for text in app.text)
+    type_into(app, state.SOURCE, "I like 龘.")
+    assert any(hint in text.value for text in app.text)

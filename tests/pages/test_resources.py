@@ -2,19 +2,23 @@
 
 import threading
 import types
+from dataclasses import replace
+from unittest import mock
 
+import numpy as np
 import pytest
 
+import visformer as vf
 from tests.canvas.support import made_up_trace
 from visformer.errors import CheckpointError, TextError
 from visformer.ui import resources
-from visformer.ui.resources import TraceCache, Workbench
+from visformer.ui.resources import Cache, Workbench
 
 
 class Model:
     """Counts what it is asked."""
 
-    info = types.SimpleNamespace(max_tokens=512)
+    info = types.SimpleNamespace(max_tokens=512, kind="encoder-decoder")
 
     def __init__(self):
         self.asked = []
@@ -25,6 +29,10 @@ class Model:
     def trace(self, source, target=None, *, record, edits):
         self.asked.append((source, target))
         return made_up_trace()
+
+    def translate(self, source, **settings):
+        self.asked.append((source, settings))
+        return types.SimpleNamespace(text=source.upper(), nbytes=1)
 
 
 @pytest.fixture
@@ -39,11 +47,11 @@ def bench(tmp_path):
 
 def test_the_cache_is_bounded_by_bytes():
     trace = made_up_trace()
-    cache = TraceCache(budget=2 * trace.nbytes)
+    cache = Cache(budget=2 * trace.nbytes)
     for key in ("a", "b"):
-        cache.put(key, trace)
+        cache.put(key, trace, trace.nbytes)
     cache.get("a")
-    cache.put("c", trace)
+    cache.put("c", trace, trace.nbytes)
     assert cache.get("b") is None, "the least recently used goes"
     assert cache.get("a") is cache.get("c") is trace
     assert cache.nbytes == 2 * trace.nbytes
@@ -51,9 +59,11 @@ def test_the_cache_is_bounded_by_bytes():
 
 def test_a_trace_larger_than_the_budget_is_not_kept():
     trace = made_up_trace()
-    cache = TraceCache(budget=trace.nbytes - 1)
-    cache.put("a", trace)
-    assert len(cache) == 0
+    cache = Cache(budget=trace.nbytes - 1)
+    cache.put("b", "small", 1)
+    cache.put("a", trace, trace.nbytes)
+    assert cache.get("a") is None
+    assert cache.get("b") == "small", "nothing has to go for what is not kept"
 
 
 def test_the_example_waits_for_no_model(bench):
@@ -66,6 +76,27 @@ def test_each_sentence_is_run_once(bench):
         bench.trace("b a", None)
         bench.trace("b a", "c")
     assert bench.model.asked == [("b a", None), ("b a", "c")]
+
+
+def test_visitors_who_ask_together_share_one_run(bench):
+    held, ask = threading.Event(), bench.model.trace
+    bench.model.trace = lambda *given, **settings: held.wait(20) and ask(*given, **settings)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(bench.trace("b a", None))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    held.set()
+    for thread in threads:
+        thread.join()
+    assert bench.model.asked == [("b a", None)]
+    assert len(found) == 8 and len(set(map(id, found))) == 1
+
+
+def test_each_way_of_decoding_is_run_once(bench):
+    for _ in range(2):
+        assert bench.decoded("b a", beam_size=2).text == "B A"
+        assert bench.decoded("b a", beam_size=3).text == "B A"
+    assert bench.model.asked == [("b a", {"beam_size": size, "edits": ()}) for size in (2, 3)]
 
 
 def test_many_visitors_load_one_model(tmp_path):
@@ -112,3 +143,38 @@ def test_the_width_is_read_without_the_model(monkeypatch, tmp_path):
     monkeypatch.setattr(resources, "MODEL", str(tmp_path))
     assert resources.width() is None
     resources.width.clear()
+
+
+def test_more_of_a_known_translation_is_what_the_model_alone_would_give(tmp_path):
+    """The page behind the first wants other tensors of the same translation: it is not decoded once more."""
+    model = vf.load("en-zh")
+    bench = Workbench(lambda: model, tmp_path / "none.safetensors")
+    record = ("*.self_attn.q", "*.pattern", "*.ffn.hidden")
+    for source in ("She likes the old school.", "我去北京大学。"):
+        bench.trace(source, None)
+        with mock.patch.object(model, "_greedy_ids", side_effect=AssertionError("decoded once more")):
+            more = bench.trace(source, None, record=record)
+        alone = model.trace(source, record=record)
+        assert dict(more.meta) == dict(alone.meta)
+        assert list(more) == list(alone)
+        for name in alone:
+            np.testing.assert_array_equal(more[name].value, alone[name].value)
+
+
+def test_a_translation_that_was_cut_off_is_found_anew(bench):
+    cut = replace(made_up_trace(), meta={**made_up_trace().meta, "ids": {"src": [1], "tgt": [2], "next": [3]}})
+    bench.model.trace = lambda source, target=None, **_: cut if target is None else made_up_trace()
+    bench.trace("a", None)
+    assert bench.trace("a", None, record=("*.q",)).meta == cut.meta
+
+
+def test_what_is_expected_is_computed_once_and_only_with_a_model(bench):
+    bench.expect("a", None, ("*.pattern",))
+    assert bench.model.asked == []
+    bench.load().result()
+    bench.expect("a", None, ("*.pattern",))
+    bench.trace("a", None)
+    bench.expect("a", None, ("*.pattern",))
+    assert bench.model.asked == [("a", None)]
+    with pytest.raises(TextError):
+        bench.expect("a" * 9999, None, ("*.pattern",))

@@ -14,6 +14,7 @@ from tests.support import tiny_translator
 from visformer import formulas
 from visformer.examples import WORKED
 from visformer.examples.worked import compute
+from visformer.panel import Labels
 from visformer.pictures import block, decoding, embedding, head, lab, masks, positions
 from visformer.trace import Trace
 
@@ -96,15 +97,24 @@ def test_one_word_in_two_places_has_two_inputs(trace):
     assert compared["sum"][0] > 0.1
 
 
+def of_tokens(**tokens):
+    sides = {**tokens, "next": tokens["tgt"]}
+    none = {side: (False,) * len(each) for side, each in sides.items()}
+    words = {side: tuple(range(len(each))) for side, each in sides.items()}
+    return Trace(tokens=sides, special=none, words=words, tensors={})
+
+
 def test_the_masks_of_a_batch():
-    sources, targets = [["a", "b", "c", "</s>"], ["d", "</s>"]], [["<zh>", "e", "f"], ["<zh>", "g"]]
-    padding, causal, both, cross = masks.batch(sources, targets, hidden_is_one=False)
+    sentences = ("a", "b", "c", "</s>"), ("d", "</s>")
+    targets = ("<zh>", "e", "f"), ("<zh>", "g")
+    traces = [of_tokens(src=src, tgt=tgt) for src, tgt in zip(sentences, targets, strict=True)]
+    padding, causal, both, cross = masks.batch(traces)
     assert padding.values.tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
     assert causal.values.tolist() == np.tri(3).tolist()
     assert both.values.tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 0]]
     assert cross.values.tolist() == [[1, 1, 0, 0]] * 3
     assert cross.columns.texts == ("d", "</s>", "<pad>", "<pad>")
-    other = masks.batch(sources, targets, hidden_is_one=True)
+    other = masks.batch(traces, hidden_is_one=True)
     assert all(
         np.array_equal(1 - a.values, b.values) for a, b in zip((padding, causal, both, cross), other, strict=True)
     )
@@ -193,7 +203,7 @@ def test_the_stream_is_made_of_lengths(trace):
 
 def test_with_pre_norm_what_goes_on_is_the_bare_sum():
     pre = tiny_translator(norm="pre").trace("She likes the school.", "我喜欢学校。", record=("*",))
-    assert block.stream(pre, "encoder").columns.texts[:3] == ("|x|", "|self 1|", "|sum|")
+    assert block.stream(pre, "encoder").columns.texts[:3] == ("|x|", "|self 1|", "|x + self|")
 
 
 @pytest.mark.parametrize(
@@ -275,7 +285,7 @@ def test_norms_share_a_scale_where_they_are_compared(trace):
         params=trace.params,
         meta=trace.meta,
     )
-    first, second, last = block.norms([("post", trace), ("pre", loud), ("trained", trace)], "encoder")
+    first, second, last = block.norms(trace, "encoder", {"post": trace, "pre": loud})
     assert first.end == second.end == max(first.values.max(), second.values.max())
     assert last.end == last.values.max() < first.end
     assert [panel.note for panel in block.noted([first], "{limit:.1f}")] == [f"{first.end:.1f}"]
@@ -369,3 +379,29 @@ def test_a_slice_of_a_tensor_is_labelled_by_its_tokens():
 def test_rows_are_labelled_by_the_positions_that_were_typed():
     view, results = looked_at("sinusoid", pos=np.array([[2.0], [0.5]]))
     assert lab.beside(view, "PE", results["PE"], titles=("", ""))[0].rows.texts == ("2", "0.5")
+
+
+def test_what_is_beyond_the_colours_by_rounding_alone_is_not_told(trace):
+    """The cosine of a vector with itself is 1, in float32 often a little more."""
+    panels = block.similarities(trace, "encoder")
+    assert not any(panel.overflows for panel in panels)
+    value = np.array([[1.0000002, 0.5], [0.5, -1.0000002]])
+    small = replace(panels[0], rows=Labels(("a", "b")), columns=Labels(("a", "b")), values=value)
+    assert not small.overflows
+    assert replace(small, values=value * 1.001).overflows
+
+
+def test_one_long_vector_leaves_the_others_their_colour(trace):
+    """Three of a hundred lengths ten times the others': the scale ends below them, and the panel says so."""
+    usual = block.stream(trace, "encoder")
+    tensors = dict(trace.tensors)
+    name = "encoder.0.ffn.out"
+    value = tensors[name].value.copy()
+    value[0] *= 1000
+    tensors[name] = replace(tensors[name], value=value)
+    outlying = block.stream(replace(trace, tensors=tensors), "encoder")
+    assert outlying.overflows and outlying.end <= 1.5 * usual.end
+    (told,) = block.told_ends([outlying], lambda _: "to {limit:.2f}")
+    assert told.note == f"to {outlying.end:.2f}"
+    calm = replace(outlying, limit=None)
+    assert block.told_ends([calm]) == [calm], "nothing lies beyond"

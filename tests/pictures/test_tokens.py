@@ -1,6 +1,7 @@
 """What each token is, and how letters were merged into it."""
 
 import visformer as vf
+from tests.adapters.hub import tiny_module, tokenizer
 from visformer.pictures import tokens
 
 
@@ -21,3 +22,15 @@ def test_every_token_has_its_place_its_number_and_a_meaning():
 def test_a_merge_names_the_pair_that_went_together():
     steps = [(" ", "a", "b", "a", "b"), (" ", "ab", "a", "b"), (" ", "ab", "ab"), (" ab", "ab")]
     assert tokens.merges(steps) == [(), ("a", "b"), ("a", "b"), (" ", "ab")]
+
+
+def test_unknown_text_and_bytes_are_hinted_at_and_nothing_else_is():
+    model = vf.load("en-zh")
+    assert tokens.hints(model.trace("I like cats.", "我")) == []
+    bytes_of = "🐙₁ 🐙₂ 🐙₃ 🐙₄"
+    assert tokens.hints(model.trace("I like 🐙 and 龘.", "龘")) == [
+        ("{tokens}: a character that the vocabulary does not hold, byte by byte.", bytes_of)
+    ]
+    assert len(bytes_of.split()) == len("🐙".encode())
+    theirs = vf.wrap(tiny_module("bert"), tokenizer()).trace("the zzz cat")
+    assert [of for _, of in tokens.hints(theirs)] == ["<unk>"]

@@ -14,12 +14,18 @@ from visformer.errors import N_, VisformerError
 class Vocabulary(Protocol):
     """What ids mean."""
 
+    def __len__(self) -> int: ...
+
     def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
         """What a reader sees for each id."""
         ...
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, without specials."""
+        ...
+
+    def is_special(self, ids: Sequence[int]) -> tuple[bool, ...]:
+        """Which ids stand for no text."""
         ...
 
 

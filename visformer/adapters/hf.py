@@ -10,14 +10,15 @@ from transformers.modeling_utils import PreTrainedModel
 from visformer.adapters.generating import Choice, Speaker
 from visformer.adapters.hf_about import about, info_of, max_tokens
 from visformer.adapters.hf_check import Everything, agree, check_rows
-from visformer.adapters.hf_names import FAMILIES
+from visformer.adapters.hf_names import FAMILIES, NO_PLACE, NO_WEIGHTS, NOT_IN_TABLE, PATTERNS_ONLY
+from visformer.adapters.hf_params import Weight, but_weights, chosen, weights_of
 from visformer.adapters.hf_run import Engine, HubNext, Output
 from visformer.adapters.hf_taps import NAME, install, read_only, watching
 from visformer.adapters.hf_text import HubText, require_text
-from visformer.adapters.recording import Recorder, check_budget, check_edits, matching
+from visformer.adapters.recording import Recorder, available, check_budget, check_edits, globs, matching
 from visformer.decoding import Decoding
 from visformer.edits import Edit
-from visformer.errors import N_, TextError, VisformerError
+from visformer.errors import N_, CheckpointError, TextError, VisformerError
 from visformer.model import taps
 from visformer.names import Axis, axes_of
 from visformer.trace import Trace, TracedTensor
@@ -72,6 +73,7 @@ class HubModel:
         self._kv_heads: dict[str, bool] = {}
         self._probed = self._probe()
         self._names = tuple(self._probed)
+        self._weights = self._find_weights()
         self.info = info_of(
             self._config,
             self._probed,
@@ -84,20 +86,37 @@ class HubModel:
 
     # What a model offers ------------------------------------------------------------------------------------------
 
-    def tokenize(self, text: str) -> tuple[str, ...]:
-        """The tokens of a source text as shown, one per id, specials included.
+    def __repr__(self) -> str:
+        return self.info.describe(type(self).__name__)
+
+    def available(self, wanted: Sequence[str]) -> tuple[str, ...]:
+        """Of these glob patterns over names those that ``record`` takes here."""
+        return available((*self._names, *self._weights), globs(wanted))
+
+    def tokenize(self, text: str, second: str | None = None) -> tuple[str, ...]:
+        """The tokens of a source text as shown, one per id, specials included; however many they are.
+
+        Args:
+            text: the source.
+            second: what joins it in one row: an encoder's pair, or what follows of a decoder.
 
         Raises:
-            TextError: empty, too long, or not valid Unicode.
+            TextError: empty, or not valid Unicode.
         """
-        return self.text.shown(self._source(text)[0])
+        require_text(text)
+        if second is not None:
+            require_text(second)
+        ids, _segments = self.text.encode(text, second if self._engine.kind == "encoder" else None)
+        if second is not None and self._engine.kind == "decoder":
+            ids = [*ids, *self.text.encode_plain(second)]
+        return self.text.shown(ids)
 
     def generate(
         self,
         source: str,
         *,
         to: str | None = None,
-        prefix: str = "",
+        prefix: str | Sequence[int] = "",
         beam_size: int = 1,
         temperature: float | None = None,
         top_k: int | None = None,
@@ -114,7 +133,7 @@ class HubModel:
         Args:
             source: the encoder's text, or of a decoder the text to go on from.
             to: the target's language, of a model that knows several.
-            prefix: what the answer has to begin with.
+            prefix: what the answer has to begin with, as text or as ids.
             beam_size: hypotheses kept; excludes sampling.
             temperature: see :func:`visformer.decoding.reshape`, as for top_k and top_p.
             top_k: likewise.
@@ -136,7 +155,7 @@ class HubModel:
             raise VisformerError(N_("{name} is an encoder: it reads and says nothing."), name=self.info.name)
         check_edits(edits, self._names, fixed=self._fixed)
         src_ids, segments = self._source(source)
-        begun = self.text.encode_plain(prefix) if prefix else []
+        begun = (self.text.encode_plain(prefix) if prefix else []) if isinstance(prefix, str) else list(prefix)
         with torch.inference_mode():
             memory = self._memory(src_ids, segments, edits)
             begin = self._begin(src_ids, self._language(to, source))
@@ -162,7 +181,8 @@ class HubModel:
                 ``source``; as text, or as the ids of a :class:`visformer.decoding.Decoding`.
             pair: second sentence of an encoder.
             to: the target's language, of a model that knows several.
-            record: glob patterns over tensor names. With a pattern comes the mass of its sink, where there is one.
+            record: glob patterns over the names of tensors and of attention's weights, such as "*.w_q". With a pattern
+                comes the mass of its sink, where there is one.
             edits: change the model, in decoding and in the recorded pass alike.
 
         Returns:
@@ -170,12 +190,15 @@ class HubModel:
 
         Raises:
             TextError: a text that cannot be run.
+            MissingTensor: ``record`` names weights that this family has in no place of their own.
             TraceError: ``record`` names nothing, or a row of a pattern does not sum to 1.
             BudgetError: the trace would be too large.
             EditError: an edit that the model cannot honour.
         """
         self._require_kind(target, pair)
-        wanted = self._with_sinks(matching(self._names, tuple(record)))
+        record = globs(record)
+        weights = chosen(self._weights, record, reason=self._why_no_weights())
+        wanted = self._with_sinks(matching(self._names, but_weights(record)))
         check_edits(edits, self._names, fixed=self._fixed)
         recorder = Recorder(wanted, edits, copied=True, axes=self._axes)
         language = self._language(to, source)
@@ -190,12 +213,14 @@ class HubModel:
         meta: dict[str, Any] = {"source": source, "pair": pair, "to": to, "forced": target is not None}
         if any(segments):
             meta["segments"] = segments
-        return self._labelled(sides, recorder.tensors, target, meta)
+        params = {name: self._weights[name].read(name) for name in self._weights if name in weights}
+        return self._labelled(sides, recorder.tensors, params, target, meta)
 
     def _labelled(
         self,
         sides: dict[str, list[int]],
         tensors: Mapping[str, TracedTensor],
+        params: Mapping[str, TracedTensor],
         target: str | Sequence[int] | None,
         meta: dict[str, Any],
     ) -> Trace:
@@ -209,6 +234,7 @@ class HubModel:
             special={side: self.text.is_special(row) for side, row in sides.items()},
             words={side: self.text.words(row) for side, row in sides.items()},
             tensors=tensors,
+            params=params,
             meta={"model": self.info.name, **meta, "target": words, "ids": ids, **of_model},
         )
 
@@ -294,8 +320,18 @@ class HubModel:
         if pair is not None:
             require_text(pair)
         ids, segments = self.text.encode(text, pair)
+        self._require_known(ids)
         self._require_room(len(ids))
         return ids, segments
+
+    def _require_known(self, ids: list[int]) -> None:
+        known = self.module.get_input_embeddings().weight.shape[0]
+        if max(ids, default=0) >= known:
+            raise CheckpointError(
+                N_("A token has the number {id} of only {known} embeddings: this is another model's tokenizer."),
+                id=max(ids),
+                known=known,
+            )
 
     def _target(self, target: str | Sequence[int], language: int | None) -> list[int]:
         """Ids that the decoder's rows predict, the end last."""
@@ -368,6 +404,7 @@ class HubModel:
 
     def _probe_pass(self, recorder: Recorder, *, patterns: bool) -> list[Output]:
         ids, segments = self.text.encode(_PROBE)
+        self._require_known(ids)
         passes, memory = [], None
         with torch.inference_mode():
             if self._engine.kind != "decoder":
@@ -387,6 +424,16 @@ class HubModel:
                 path = name.removesuffix(".k")
                 self._kv_heads[path] = shape[0] != shapes[f"{path}.pattern"][0]
         return shapes
+
+    def _find_weights(self) -> dict[str, Weight]:
+        if self._family is None or self.patterns_only:
+            return {}
+        return weights_of(self._engine.base, self._family.stacks, self._config, self._probed)
+
+    def _why_no_weights(self) -> str:
+        if self._family is None:
+            return NOT_IN_TABLE
+        return PATTERNS_ONLY if self.patterns_only else NO_WEIGHTS if self._weights else NO_PLACE
 
     def _axes(self, name: str) -> tuple[Axis, ...] | None:
         """As the name implies, but keys and values that several heads read have heads of their own."""

@@ -76,11 +76,20 @@ def about(config: Any, info: ModelInfo, names: tuple[str, ...], *, patterns_only
         patterns_only: whether attention shows nothing but patterns.
     """
     said: dict[str, Any] = {"n_kv_heads": info.n_kv_heads, "position": info.position}
-    kinds, window = getattr(config, "layer_types", None), getattr(config, "sliding_window", None)
-    if kinds and window:
-        said["windows"] = [window if kind == "sliding_attention" else None for kind in kinds]
+    if windows := _windows(config, info.n_encoder_layers or info.n_decoder_layers):
+        said["windows"] = windows
     absent = _absent(info, names)
     return {**said, "missing": [[name, _why(name, config, patterns_only=patterns_only)] for name in absent]}
+
+
+def _windows(config: Any, depth: int) -> list[int | None]:
+    """How far each layer sees: of a decoder in tokens, itself among them; of an encoder to either side. Empty: all."""
+    kinds, window = getattr(config, "layer_types", None), getattr(config, "sliding_window", None)
+    if local := getattr(config, "attention_layers", None):  # GPT-Neo
+        return [config.window_size if kind == "local" else None for kind in local]
+    if not window:
+        return []
+    return [window if kind == "sliding_attention" else None for kind in kinds or ["sliding_attention"] * depth]
 
 
 def _position(config: Any) -> str:

@@ -1,36 +1,24 @@
 """Weights from the Hugging Face hub or a local folder: safetensors only, no code of others, and errors that help."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub import HfApi, constants, try_to_load_from_cache
-from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError
+from huggingface_hub import constants
 from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 from transformers.utils import logging
 
 from visformer.adapters.hf import HubModel
+from visformer.adapters.hf_files import files_of, helpful, is_here
 from visformer.adapters.hf_run import kind_of
-from visformer.checkpoints import BUNDLED
-from visformer.errors import N_, CheckpointError, Message
+from visformer.errors import N_, CheckpointError
+from visformer.files import called
 
 _CLASSES = {"encoder": AutoModel, "decoder": AutoModelForCausalLM, "encoder-decoder": AutoModelForSeq2SeqLM}
 
-TIMEOUT = 10.0
-"""Seconds that the hub gets for its first answer."""
-
-UNREACHABLE = N_(
-    "There is no model {name!r}: bundled is {bundled}, no folder has that name, and the hub {endpoint} does not "
-    "answer. Set HF_ENDPOINT to a mirror that you reach, or download the model elsewhere and give its folder."
-)
-NOT_FOUND = N_(
-    "There is no model {name!r}: bundled is {bundled}, no folder has that name, and the hub {endpoint} does not "
-    "know it."
-)
-GATED = N_("{name!r} is on the hub {endpoint}, but only for those who asked for it: accept its terms there and log in.")
 UNREADABLE = N_(
     "{name!r} cannot be loaded ({reason}). Visformer takes weights as safetensors only, of families that transformers "
     "itself knows, and runs no code that comes with a model."
@@ -50,65 +38,59 @@ def load_hub(name: str, *, device: str, dtype: torch.dtype | None) -> HubModel:
     """
     folder = Path(name)
     licence = _licence(folder)
-    with _helpful(name), _quiet():
-        here = folder.is_dir() or try_to_load_from_cache(name, "config.json") is not None
+    with helpful(name, otherwise=UNREADABLE), _quiet():
+        here = is_here(name)
         safe: dict[str, Any] = {"trust_remote_code": False, "local_files_only": here}
-        if not here:  # one question with one answer, where the library would ask for each file and try again and again
-            card = HfApi().model_info(name, timeout=TIMEOUT).card_data
-            licence = str(getattr(card, "license", None) or "-")
+        if not here:
+            licence = files_of(name).licence
         config = AutoConfig.from_pretrained(name, **safe)
-        module = _CLASSES[kind_of(config)].from_pretrained(
-            name, use_safetensors=True, attn_implementation="eager", dtype=dtype or torch.float32, **safe
+        module, told = _CLASSES[kind_of(config)].from_pretrained(
+            name,
+            use_safetensors=True,
+            attn_implementation="eager",
+            dtype=dtype or torch.float32,
+            output_loading_info=True,
+            **safe,
         )
+        _refuse_missing(name, told["missing_keys"])
+        _detach(module)
         tokenizer = AutoTokenizer.from_pretrained(name, **safe)
+        _require_vocabulary(folder, tokenizer)
     return HubModel(
         module.to(device),
         tokenizer,
-        name=folder.resolve().name if folder.is_dir() else name,
+        name=called(folder) if folder.is_dir() else name,
         licence=licence,
         source=str(folder) if folder.is_dir() else f"{constants.ENDPOINT}/{name}",
     )
 
 
-@contextmanager
-def _helpful(name: str) -> Iterator[None]:
-    """Say what went wrong and what helps, instead of what the library says."""
-    try:
-        yield
-    except Exception as error:  # the library raises a dozen kinds, and some bare
-        causes = list(_causes(error))
+def _refuse_missing(name: str, keys: Iterable[str]) -> None:
+    """Weights that the file does not hold would be random, and so would what is shown; a pooler shows nowhere."""
+    missing = sorted(key for key in keys if "pooler" not in key)
+    if missing:
         raise CheckpointError(
-            _why(causes, is_folder=Path(name).is_dir()),
+            N_("{name!r} holds no weights for {first} ({count} missing), which would be random. Is the file complete?"),
             name=name,
-            bundled=", ".join(BUNDLED),
-            endpoint=constants.ENDPOINT,
-            reason=_first_line(causes),
-        ) from error
+            first=missing[0],
+            count=len(missing),
+        )
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
+def _require_vocabulary(folder: Path, tokenizer: Any) -> None:
+    """In a folder without one transformers makes an empty tokenizer, to which every word is unknown."""
+    files = set(type(tokenizer).vocab_files_names.values())
+    if folder.is_dir() and files and not any((folder / file).exists() for file in files | {"tokenizer.json"}):
+        raise CheckpointError(
+            N_("{name!r} holds no tokenizer: save it there, too, with tokenizer.save_pretrained(folder)."),
+            name=str(folder),
+        )
 
 
-def _why(causes: list[BaseException], *, is_folder: bool) -> Message:
-    if is_folder:
-        return UNREADABLE
-    if any(isinstance(cause, GatedRepoError) for cause in causes):
-        return GATED
-    if any(isinstance(cause, RepositoryNotFoundError | HFValidationError) for cause in causes):
-        return NOT_FOUND
-    away = ("LocalEntryNotFoundError", "OfflineModeIsEnabled", "ConnectError", "ConnectionError", "ConnectTimeout",
-            "ReadTimeout", "ProxyError")  # fmt: skip
-    if any(type(cause).__name__ in away for cause in causes):
-        return UNREACHABLE
-    return UNREADABLE
-
-
-def _first_line(causes: list[BaseException]) -> str:
-    text = str(causes[0]).strip() or type(causes[0]).__name__
-    return text.splitlines()[0].rstrip(".:")
+def _detach(module: torch.nn.Module) -> None:
+    """Copy the weights out of the file, which is mapped: reading on in one that was cut short ends the process."""
+    for tensor in (*module.parameters(), *module.buffers()):
+        tensor.data = tensor.data.clone()
 
 
 @contextmanager

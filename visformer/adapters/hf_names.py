@@ -151,6 +151,7 @@ PARALLEL = N_("in a parallel block attention and feed-forward read the same inpu
 PATTERNS_ONLY = N_("this family computes its attention in a way of its own, which shows patterns and nothing between")
 NOT_IN_TABLE = N_("this family is not in visformer's table; patterns can be shown of any")
 NO_SOURCE = N_("a decoder alone has no source to read")
+NO_WEIGHTS = N_("each of its layers has w_q, w_k, w_v and w_o, and of the biases b_q to b_o those it was trained with")
 NO_PLACE = N_("this model holds it in no place of its own")
 
 

@@ -2,16 +2,15 @@
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property
 from threading import RLock
 from typing import Any
 
 from visformer.errors import N_, TextError, VisformerError
-from visformer.tokenizer import detect_language, require_unicode
+from visformer.pieces import SPACE, byte_letters, bytes_of, is_byte_level, shown
+from visformer.tokenizer import detect_language, merge_ranks, merged, require_unicode
 
-_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _LATIN_LETTER = re.compile(r"[^\W\d_\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
-_SPACE = "▁"  # how SentencePiece writes a space
 
 
 class HubText:
@@ -26,19 +25,57 @@ class HubText:
         unknown = {tokenizer.unk_token_id}  # stands for text
         self._special = frozenset(tokenizer.all_special_ids) - unknown | set(self._languages().values())
         self.max_tokens = int(min(getattr(tokenizer, "model_max_length", 10**9), 10**9))
+        model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
+        self.scheme = "" if model is None else type(model).__name__
+
+    def __len__(self) -> int:
+        return len(self._tokenizer)
+
+    def pieces(self, text: str) -> tuple[str, ...]:
+        """The pieces of a text inside which letters are merged: words with their leading space."""
+        library = self._tokenizer.backend_tokenizer
+        plain = library.normalizer.normalize_str(text) if library.normalizer else text
+        cut = library.pre_tokenizer.pre_tokenize_str(plain) if library.pre_tokenizer else [(plain, None)]
+        return tuple(self._readable(piece) for piece, _ in cut)
+
+    def merging(self, piece: str) -> list[tuple[str, ...]]:
+        """As :meth:`visformer.tokenizer.Tokenizer.merging`, of a vocabulary whose scheme is "BPE"."""
+        if self._byte_level:
+            letters = {byte: letter for letter, byte in byte_letters().items()}
+            parts = [letters[byte] for byte in piece.encode()]
+        else:
+            known = self._tokenizer.get_vocab()
+            parts = []
+            for letter in piece.replace(" ", SPACE):
+                parts += [letter] if letter in known else [f"<0x{byte:02X}>" for byte in letter.encode()]
+        return [tuple(map(self._readable, step)) for step in merged(parts, self._ranks)]
+
+    def _readable(self, token: str) -> str:
+        """A token of the vocabulary with its leading space as a space, and bytes that are no text as ``<0xE4>``."""
+        if not self._byte_level or not is_byte_level(token):
+            return token.replace(SPACE, " ")
+        raw = bytes(byte_letters()[character] for character in token)
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            return "".join(f"<0x{byte:02X}>" for byte in raw)
+
+    @cached_property
+    def _ranks(self) -> dict[tuple[str, str], int]:
+        return merge_ranks(self._tokenizer.backend_tokenizer)
 
     def encode(self, text: str, pair: str | None = None) -> tuple[list[int], list[int]]:
         """Ids of a text, or of two, with the specials that the model expects; and to which of the two each belongs."""
         with self._lock:
             self._speak(text)
-            found = self._tokenizer(text, pair, return_token_type_ids=True)
+            found = self._cut(text, pair, return_token_type_ids=True)
             ids = [int(i) for i in found["input_ids"]]
             return ids, [int(i) for i in found.get("token_type_ids") or [0] * len(ids)]
 
     def encode_target(self, text: str, language: int | None = None) -> list[int]:
         """Ids that a decoder's rows predict for this target. ``language``: the id it begins with, if it does."""
         with self._lock:
-            ids = [int(i) for i in self._tokenizer(text_target=text)["input_ids"]]
+            ids = [int(i) for i in self._cut(text_target=text)["input_ids"]]
         if language is not None and ids[:1] != [language] and ids and ids[0] in self._special:
             ids[0] = language
         return ids
@@ -46,7 +83,11 @@ class HubText:
     def encode_plain(self, text: str) -> list[int]:
         """Ids without specials."""
         with self._lock:
-            return [int(i) for i in self._tokenizer(text, add_special_tokens=False)["input_ids"]]
+            return [int(i) for i in self._cut(text, add_special_tokens=False)["input_ids"]]
+
+    def _cut(self, *texts: str | None, **how: Any) -> Any:
+        """As the tokenizer does, without its warning of a text that is too long: a TextError of ours says that."""
+        return self._tokenizer(*texts, verbose=False, **how)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids; specials are left out."""
@@ -59,30 +100,9 @@ class HubText:
         return tuple(i in self._special for i in ids)
 
     def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """What a reader sees for each id: as :meth:`visformer.tokenizer.Tokenizer.shown`.
-
-        Without the marks that vocabularies write for a leading space or for the lack of one; "␣" for a lone space;
-        for a character that several tokens share that character with their numbers, 龘₁ 龘₂ 龘₃.
-        """
+        """What a reader sees for each id, see :func:`visformer.pieces.shown`; of our own: ``Tokenizer.shown``."""
         tokens = self._tokens(ids)
-        raw = [self._bytes(i, token) for i, token in zip(ids, tokens, strict=True)]
-        result = [token if part is None else "" for token, part in zip(tokens, raw, strict=True)]
-        at = 0
-        while at < len(ids):
-            part = raw[at]
-            if part is None:
-                at += 1
-                continue
-            end, text = _spelled(raw, at)
-            if text is None:
-                result[at] = "".join(f"<0x{byte:02X}>" for byte in part)
-            elif end == at + 1:
-                result[at] = text.removeprefix(" ") or "␣"
-            else:
-                shared = text.strip() or "␣"
-                result[at:end] = [f"{shared}{chr(0x2081 + n)}" for n in range(end - at)]
-            at = end
-        return tuple(result)
+        return shown(tokens, [self._bytes(i, token) for i, token in zip(ids, tokens, strict=True)])
 
     def words(self, ids: Sequence[int]) -> tuple[int, ...]:
         """Which word each id belongs to, counted from 0. Chinese writes no spaces: each token is a word of its own."""
@@ -139,24 +159,22 @@ class HubText:
 
     def _tokens(self, ids: Sequence[int]) -> list[str]:
         with self._lock:
-            return [str(token) for token in self._tokenizer.convert_ids_to_tokens(list(ids))]
+            found = self._tokenizer.convert_ids_to_tokens(list(ids))
+        # A model may have rows for more ids than its tokenizer has tokens.
+        return [f"#{i}" if token is None else str(token) for i, token in zip(ids, found, strict=True)]
 
     def _bytes(self, i: int, token: str) -> bytes | None:
         """What a token stands for; None for a special one."""
         if i in self._special:
             return None
-        if self._byte_level and all(character in _gpt2_bytes() for character in token):
-            return bytes(_gpt2_bytes()[character] for character in token)
-        if match := _BYTE.fullmatch(token):
-            return bytes([int(match[1], 16)])
-        if self._word_piece:
-            return token.removeprefix("##").encode(errors="replace")
-        return token.replace(_SPACE, " ").encode(errors="replace")
+        return bytes_of(token, byte_level=self._byte_level, joins=self._word_piece)
 
     def _continues(self, token: str, shown: tuple[str, ...], at: int) -> bool:
+        if self.scheme == "WordLevel":
+            return False
         if self._word_piece:
             return token.startswith("##")
-        if token.startswith((_SPACE, "Ġ")):
+        if token.startswith((SPACE, "Ġ")):
             return False
         if shown[at][-1] in _NUMBERS[1:] and shown[at][:-1] == shown[at - 1][:-1]:
             return True  # another part of one character
@@ -175,35 +193,14 @@ def _closest(wanted: str, codes: tuple[str, ...]) -> str | None:
     return next((code for code in sorted(codes) if code.startswith(f"{wanted}_")), None)
 
 
-def _spelled(raw: Sequence[bytes | None], at: int) -> tuple[int, str | None]:
-    """The fewest tokens from ``at`` on whose bytes spell text, as (end, text); (at + 1, None) where none do."""
-    gathered = b""
-    for end in range(at, min(at + 8, len(raw))):
-        part = raw[end]
-        if part is None:
-            break
-        gathered += part
-        try:
-            return end + 1, gathered.decode()
-        except UnicodeDecodeError:
-            continue
-    return at + 1, None
-
-
-@lru_cache(maxsize=1)
-def _gpt2_bytes() -> dict[str, int]:
-    """The letters that byte-level vocabularies write for bytes: printable ones as they are, others from U+0100 on."""
-    plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = [byte for byte in range(256) if byte not in plain]
-    return {chr(byte): byte for byte in plain} | {chr(256 + n): byte for n, byte in enumerate(others)}
-
-
 def require_text(text: str) -> None:
     """Refuse what cannot be run.
 
     Raises:
         TextError: empty, or half of a surrogate pair.
     """
+    if not isinstance(text, str):
+        raise TextError(N_("{given!r} is no text: give one sentence as a str."), given=text)
     if not text.strip():
         raise TextError(N_("There is no text: type a sentence."))
     require_unicode(text)

@@ -9,7 +9,7 @@ from torch import Tensor
 from visformer.adapters.base import ModelInfo
 from visformer.adapters.generating import Choice, Speaker
 from visformer.adapters.params import param_names, read_params
-from visformer.adapters.recording import Recorder, check_budget, check_edits, matching
+from visformer.adapters.recording import Recorder, available, check_budget, check_edits, globs, matching
 from visformer.decoding import Decoding, NextToken
 from visformer.edits import Edit
 from visformer.errors import N_, TextError, VisformerError
@@ -29,7 +29,7 @@ class Translator:
     def __init__(
         self, module: Transformer, tokenizer: Tokenizer, *, name: str = "own", licence: str = "-", source: str = "-"
     ) -> None:
-        self.module, self.tokenizer = module, tokenizer
+        self.module, self.tokenizer, self.text = module, tokenizer, tokenizer
         config = module.config
         limit = min(MAX_TOKENS, config.max_len) if config.position == "learned" else MAX_TOKENS
         self.info = ModelInfo(
@@ -52,20 +52,28 @@ class Translator:
         allowed[[PAD_ID, *(tokenizer.token_id(token) for token in LANGUAGE_TOKEN.values())]] = False
         self._speaker = Speaker(tokenizer, allowed, (self._end,))
 
+    def __repr__(self) -> str:
+        return self.info.describe(type(self).__name__)
+
+    def available(self, wanted: Sequence[str]) -> tuple[str, ...]:
+        """Of these glob patterns over names those that ``record`` takes here."""
+        return available(self._names + self._params, globs(wanted))
+
     def tokenize(self, text: str) -> tuple[str, ...]:
-        """The tokens of a source sentence as shown, one per id, </s> included.
+        """The tokens of a source sentence as shown, one per id, </s> included; however many they are.
 
         Raises:
-            TextError: empty, too long, or not valid Unicode.
+            TextError: empty, or not valid Unicode.
         """
-        return self.tokenizer.shown(self._source_ids(text))
+        self._require_text(text)
+        return self.tokenizer.shown([*self.tokenizer.encode(text), self._end])
 
     def translate(
         self,
         source: str,
         *,
         to: str | None = None,
-        prefix: str = "",
+        prefix: str | Sequence[int] = "",
         beam_size: int = 1,
         temperature: float | None = None,
         top_k: int | None = None,
@@ -81,7 +89,7 @@ class Translator:
         Args:
             source: the sentence.
             to: "en" or "zh"; None: the language that the source is not written in.
-            prefix: what the translation has to begin with.
+            prefix: what the translation has to begin with, as text or as ids.
             beam_size: hypotheses kept; excludes sampling.
             temperature: see :func:`visformer.decoding.reshape`, as for top_k and top_p.
             top_k: likewise.
@@ -100,11 +108,14 @@ class Translator:
         how = Choice(beam_size=beam_size, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
         check_edits(edits, self._names)
         src_ids = self._source_ids(source)
-        begin = [self.tokenizer.token_id(LANGUAGE_TOKEN[self._language(source, to)]), *self.tokenizer.encode(prefix)]
+        begun = self.tokenizer.encode(prefix) if isinstance(prefix, str) else prefix
+        begin = [self.tokenizer.token_id(LANGUAGE_TOKEN[self._language(source, to)]), *begun]
         limit = self._limit(src_ids, begin, max_new_tokens)
         with torch.inference_mode(), self._decoding_session(edits):
             next_token = NextToken(self.module, torch.tensor([src_ids]), cached=not edits)
             return self._speaker.speak(next_token, torch.tensor([begin]), limit, begun=begin[1:], how=how)
+
+    generate = translate  # as models of transformers call it
 
     def trace(
         self,
@@ -138,10 +149,10 @@ class Translator:
         """
         if pair is not None:
             raise VisformerError(N_("pair={pair!r}: an encoder-decoder takes its second text as target."), pair=pair)
-        wanted = matching(self._names + self._params, tuple(record))
+        wanted = matching(self._names + self._params, globs(record))
         check_edits(edits, self._names)
-        language = self._language(source, to)
         src_ids = self._source_ids(source)
+        language = self._language(source, to)
         ids = None if target is None else self._target_ids(target)
         tensors = wanted.intersection(self._names)
         recorder = Recorder(tensors, edits)
@@ -156,7 +167,8 @@ class Translator:
             more = sum(p.value.nbytes for p in params.values())
             check_budget(self._shapes(tensors, len(src_ids), len(tgt_ids)), more=more)
             with taps.session(recorder, wanted=recorder.wants):
-                self.module.decode(torch.tensor([tgt_ids]), memory, torch.tensor([src_ids]))
+                run = self.module.decode if recorder.wants("logits") else self.module.read_target
+                run(torch.tensor([tgt_ids]), memory, torch.tensor([src_ids]))
         meta = {"source": source, "target": self.tokenizer.decode(ids), "to": language, "forced": target is not None}
         return self._labelled({"src": src_ids, "tgt": tgt_ids, "next": ids}, recorder.tensors, params, meta)
 
@@ -167,13 +179,14 @@ class Translator:
         params: dict[str, TracedTensor],
         meta: dict[str, object],
     ) -> Trace:
+        learned = {"position": "learned"} if self.info.position == "learned" else {}  # else as in the paper
         return Trace(
             tokens={side: self.tokenizer.shown(row) for side, row in sides.items()},
             special={side: self.tokenizer.is_special(row) for side, row in sides.items()},
             words={side: self.tokenizer.words(row) for side, row in sides.items()},
             tensors=tensors,
             params=params,
-            meta={"model": self.info.name, **meta, "ids": sides},
+            meta={"model": self.info.name, **meta, "ids": sides, **learned},
         )
 
     def translate_batch(self, sources: Sequence[str], *, to: str) -> list[str]:
@@ -218,6 +231,8 @@ class Translator:
 
     @staticmethod
     def _require_text(text: str) -> None:
+        if not isinstance(text, str):
+            raise TextError(N_("{given!r} is no text: give one sentence as a str."), given=text)
         if not text.strip():
             raise TextError(N_("There is no text: type a sentence in English or Chinese."))
 

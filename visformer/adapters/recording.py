@@ -18,6 +18,11 @@ MAX_BYTES = 512 * 2**20
 """A Trace may hold half a gigabyte: all patterns of 24 heads at 512 tokens are 76 MB, everything about 300 MB."""
 
 
+def globs(record: str | Sequence[str]) -> tuple[str, ...]:
+    """What ``record`` names; one pattern may be given as it is."""
+    return (record,) if isinstance(record, str) else tuple(record)
+
+
 @lru_cache(maxsize=64)
 def matching(names: tuple[str, ...], record: tuple[str, ...]) -> frozenset[str]:
     """The names that the glob patterns in ``record`` choose.
@@ -37,6 +42,12 @@ def matching(names: tuple[str, ...], record: tuple[str, ...]) -> frozenset[str]:
             )
         chosen |= found
     return frozenset(chosen)
+
+
+@lru_cache(maxsize=64)
+def available(names: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
+    """Of the glob patterns in ``wanted`` those that choose something: what can be recorded of any model."""
+    return tuple(glob for glob in wanted if any(fnmatchcase(name, glob) for name in names))
 
 
 def check_budget(shapes: Mapping[str, tuple[int, ...]], *, more: int = 0) -> None:

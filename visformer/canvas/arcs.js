@@ -1,7 +1,7 @@
 /** Two columns of tokens and the lines between them, a colour for each head: the stronger the line, the more is read. */
 
 import { focusQuietly, part } from "./parts.js"
-import { shorten, sizeCanvas } from "./surface.js"
+import { pointOn, shorten, sizeCanvas } from "./surface.js"
 
 const LARGEST = 44 // pixels from token to token
 const TIGHTEST = 12
@@ -54,7 +54,7 @@ export class Arcs {
 
   /** The token or the line under the pointer. */
   under(event) {
-    const { offsetX: x, offsetY: y } = event
+    const { x, y } = pointOn(this.canvas, event)
     const { left, right } = this.sides
     const { rows, columns } = this.scene.labels
     const at = Math.floor((y - this.top) / this.line)

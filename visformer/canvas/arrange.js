@@ -8,25 +8,34 @@ const TITLE = 24
 const NOTE = 19
 const NUMBERS = 1.8 // how much more an arrangement counts where every small matrix has its numbers
 const NARROW = 14 // cells of tokens that are narrower count less
-const CELL_HEIGHTS = [46, 38, 32, 28, 25, 22, 20, 18, 17, 16, 15, 13.5, 12, 9, 6, 4]
+const LEAST_WIDE = 72 // of a matrix whose cells may be narrower
+const GROWN_HEIGHTS = [92, 76, 64, 54] // where cells may be that large
+const STRICT = 16 // the power with which it counts, in a presentation, that they do not fit: nothing can be scrolled
+const FIRST = 1e4 // how much more it counts there that all is in the window, and that all of it can be read
+const WORDS = 19 // another line of a title or a note
+const CELL_HEIGHTS = [46, 38, 32, 28, 25, 22, 20, 18, 17, 16, 15, 13.5, 12, 11, 9, 6, 4]
 
 /**
  * The arrangement whose matrices are largest while all of them are in the window at once; where that cannot be, the
  * higher the whole and the narrower its cells, the less it counts.
  * @param {object[][]} columns panels that stand one under the other
- * @param {{width: number, height: number}} room
+ * @param {{width: number, height: number, grown?: boolean}} room
  * @param {(panel: object, cells: object) => object} layoutOf a panel's layout, for cells {width, highest, indent,
  *   operator, columns, like}: like is the layout of a neighbour whose labels and cells it shares
- * @returns {{lines: object[][], wrapped: boolean}} lines of columns of {panels, layouts, width}
+ * @returns {{lines: object[][], wrapped: boolean, fits: boolean, legible: boolean}} lines of columns of {panels, layouts,
+ *   width}; fits: all are in the window; legible: and all of their words and numbers are written
  */
 export function arrange(columns, room, layoutOf) {
   let best = { score: -1 }
+  const heights = room.grown ? [...GROWN_HEIGHTS, ...CELL_HEIGHTS] : CELL_HEIGHTS
   for (let abreast = columns.length; abreast >= 1; abreast -= 0.25) {
     const width = Math.floor((room.width - BESIDE * (abreast - 1)) / abreast)
-    for (const highest of CELL_HEIGHTS) {
+    for (const highest of heights) {
       const plan = flow(columns, { width, highest, total: room.width }, layoutOf)
-      const score = plan.area * worth(plan, room)
-      if (score > best.score) best = { ...plan, score }
+      const fits = plan.height <= room.height
+      const legible = fits && plan.clear
+      const score = plan.area * worth(plan, room) * (room.grown ? FIRST ** (fits + legible) : 1)
+      if (score > best.score) best = { ...plan, score, fits, legible }
     }
   }
   return best
@@ -34,7 +43,7 @@ export function arrange(columns, room, layoutOf) {
 
 /** A factor below 1 for what does not fit, or has narrow cells; above 1 where numbers can be read. */
 function worth({ height, narrowest, numbered }, room) {
-  const small = Math.min(1, room.height / height) ** 3 * Math.min(1, narrowest / NARROW) ** 2
+  const small = Math.min(1, room.height / height) ** (room.grown ? STRICT : 3) * Math.min(1, narrowest / NARROW) ** 2
   return numbered ? small * NUMBERS : small
 }
 
@@ -60,7 +69,8 @@ function flow(columns, cells, layoutOf, wrapped = false) {
   const area = lines.flat().reduce((sum, column) => sum + column.area, 0)
   const narrowest = Math.min(...lines.flat().map((column) => column.narrowest))
   const numbered = lines.flat().every((column) => column.numbered)
-  return { lines, wrapped, height, area, narrowest, numbered }
+  const clear = lines.flat().every((column) => column.clear)
+  return { lines, wrapped, height, area, narrowest, numbered, clear }
 }
 
 /** One column at its place. A panel alone in it leaves out the labels that a neighbour in line with it has already. */
@@ -74,15 +84,21 @@ function setColumn(panels, { width, highest, wrapped, x }, lines, layoutOf) {
     const near = { x, beside: line.at(-1), above: lines.at(-2)?.[line.length] }
     layouts = [alone(panels[0], layouts[0], { cells, ...near }, layoutOf)]
   }
-  const heights = panels.map((panel, i) => TITLE + layouts[i].height + (panel.note ? NOTE : 0))
+  const heights = panels.map((panel, i) => TITLE + layouts[i].height + (panel.note ? NOTE : 0) + layouts[i].moreLines * WORDS)
   return {
     ...{ panels, layouts, x },
     width: Math.max(...layouts.map((layout) => layout.boxWidth)) + (operator ? OPERATOR : 0),
     height: heights.reduce((sum, height) => sum + height + UNDER, -UNDER),
     numbered: layouts.every((layout) => layout.numbered),
-    narrowest: Math.min(...layouts.map(({ free, cellWidth }) => (free ? Infinity : cellWidth))),
+    clear: layouts.every((layout) => layout.worded && !layout.moreLines),
+    narrowest: Math.min(...layouts.map(narrowness)),
     area: layouts.reduce((sum, { matrixWidth, matrixHeight }) => sum + matrixWidth * matrixHeight, 0),
   }
+}
+
+/** The width of a cell that has to be wide; any width will do where there is room for the matrix. */
+function narrowness({ free, cellWidth, matrixWidth }) {
+  return free && (cellWidth >= NARROW || matrixWidth >= LEAST_WIDE) ? Infinity : Math.max(0, cellWidth)
 }
 
 function alone(panel, layout, { cells, x, beside, above }, layoutOf) {

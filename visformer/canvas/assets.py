@@ -49,9 +49,9 @@ def _in_order(name: str, before: list[str]) -> list[str]:
 
 
 @cache
-def stylesheet() -> str:
+def stylesheet(name: str = "style.css") -> str:
     """The CSS, for a shadow root or a page."""
-    return _read("style.css")
+    return _read(name)
 
 
 def _read(name: str) -> str:

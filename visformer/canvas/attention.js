@@ -22,6 +22,7 @@ import { readPayload } from "./payload.js"
 import { Readout } from "./readout.js"
 import { Said, spell } from "./said.js"
 import { Shown } from "./shown.js"
+import { enter, roomBelow, stage } from "./stage.js"
 import { Thumbs } from "./thumbs.js"
 import { Tokens } from "./tokens.js"
 import { Toolbar } from "./toolbar.js"
@@ -29,14 +30,16 @@ import { Toolbar } from "./toolbar.js"
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 const SETTLED = 250 // milliseconds without another choice until the host hears of it
 const [LOWEST, TALLEST, BELOW] = [300, 860, 20] // pixels: of what is on the stage, and under it to the window's edge
+const LEAST = 120 // of what is on the stage, in a presentation
 const IN_ONE_ROW = 6 // thumbnails of an order of their own
 
 /**
  * @param {HTMLElement} element is filled
  * @param {Uint8Array} bytes what payload.py packed
- * @param {{onNeed?: (names: string[]) => void, onSelect?: (selection: object) => void, above?: number}} host onNeed is called when
+ * @param {{onNeed?: (names: string[]) => void, onSelect?: (selection: object) => void, above?: number, presents?: boolean}} host onNeed is called when
  *   heads in focus have no exact weights here and none are on their way: update(bytes) brings them; onSelect when the
- *   visitor has chosen something else; above: pixels that the host has over the view in a window
+ *   visitor has chosen something else; above: pixels that the host has over the view in a window; presents: whether it
+ *   has presentations
  * @returns {{update: (bytes: Uint8Array) => void, destroy: () => void, lang: string}}
  */
 export function mountAttention(element, bytes, host = {}) {
@@ -115,10 +118,12 @@ class AttentionView {
       this.readLook(this.data)
       this.paint()
     })
+    this.leave = enter(root, () => this.dressed(), (direction) => this.step(direction))
   }
 
   destroy() {
     clearTimeout(this.telling)
+    this.leave()
     this.resizes.disconnect()
     window.removeEventListener("resize", this.onWindow)
     this.parts.root.remove()
@@ -144,18 +149,25 @@ class AttentionView {
 
   take(data) {
     const { state } = this
-    const first = !this.data
+    const start = JSON.stringify(data.start ?? {})
     const sameTrace = this.data?.trace === data.trace
     if (sameTrace) for (const [name, codes] of this.data.weights.codes) data.weights.codes.set(name, codes)
     this.data = data
     this.shown.take(data)
     this.thumbs.clear()
     if (!sameTrace) state.free()
-    if (first) state.restore(data.start ?? {}, data.stacks)
+    const first = this.start === undefined
+    const another = start !== this.start // a link, or what the presenter chose
+    if (another) {
+      state.free()
+      state.restore(data.start ?? {}, data.stacks)
+    }
+    this.start = start
     if (!this.shown.stack) state.stack = data.stacks[0].name
     state.keepInRange(this.shown.stack.shape)
     if (!this.shown.orders().includes(state.order)) state.order = "place"
     this.write()
+    if (another && !first) this.tell() // or what was chosen before would be no news when it is chosen again
   }
 
   /** Exact weights that came in a message of their own, perhaps earlier than their picture. */
@@ -188,6 +200,14 @@ class AttentionView {
   chooseStack(name) {
     this.state.chooseStack(this.data.stacks.find((stack) => stack.name === name))
     this.set(this.shown.orders().includes(this.state.order) ? {} : { order: "place" })
+  }
+
+  /** A presentation's step: the next attention. */
+  step(direction) {
+    const names = this.data?.stacks.map(({ name }) => name) ?? []
+    const next = names[names.indexOf(this.state.stack) + direction]
+    if (next) this.chooseStack(next)
+    return Boolean(next)
   }
 
   chooseHead(place, add = false) {
@@ -227,12 +247,15 @@ class AttentionView {
   }
 
   arrow(event) {
-    if (event.target.getAttribute("role") !== "application") return null
+    const { target } = event
+    if (target !== this.parts.root && target.getAttribute("role") !== "application") return null
     const [down, right] = MOVES[event.key]
     if (event.shiftKey) return () => this.moveCell(down, right)
     return () => {
       const place = this.overview.neighbour(this.state.focus, down, right)
-      if (place) this.chooseHead(place)
+      if (!place) return
+      this.hoveredHead = null // a pointer that rests is not what is meant
+      this.chooseHead(place)
     }
   }
 
@@ -271,7 +294,7 @@ class AttentionView {
     else this.chooseHead(this.state.focus)
   }
 
-  /** Tell the host, once the visitor has settled. */
+  /** Tell the host, once the visitor has settled; a presenter's next key may open another page, so then at once. */
   tell() {
     clearTimeout(this.telling)
     this.telling = setTimeout(() => {
@@ -279,7 +302,7 @@ class AttentionView {
       const name = JSON.stringify(selection)
       if (name !== this.told) this.host.onSelect?.(selection)
       this.told = name
-    }, SETTLED)
+    }, stage().on ? 0 : SETTLED)
   }
 
   /** In tokens, not in words or rows that happen to be shown. */
@@ -306,7 +329,7 @@ class AttentionView {
   // What is written
 
   write() {
-    const { data, parts } = this
+    const { data, host, parts } = this
     this.writeTokens()
     const words = JSON.stringify([data.text, data.stacks.map(({ name }) => name)])
     if (words === this.words) return // another sentence
@@ -314,7 +337,7 @@ class AttentionView {
     parts.root.lang = data.text.lang
     this.toolbar.write(data)
     this.keep.write(data.text)
-    this.help.write(data.text.help, data.keys, data.scores)
+    this.help.write(data.text.help, data.keys.filter(([key]) => key !== "p" || host.presents), data.scores)
     parts.legend.setAttribute("aria-label", data.text.legend)
     this.overview.canvas.setAttribute("aria-label", data.text.overview)
     this.views.layer.canvas.setAttribute("aria-label", data.text.view_layer_about)
@@ -341,7 +364,7 @@ class AttentionView {
     const mass = shown.hidden()
     const hidden = mass === null ? "" : fill(data.text.hidden, { mass: mass.toFixed(2) })
     const sums = mass === null && state.combine !== "max" ? data.text.sums : ""
-    this.parts.hint.textContent = `${sums} ${data.text.hint}`.trim()
+    this.parts.hint.textContent = [this.said.kind(), sums, data.text.hint].filter(Boolean).join(" ")
     const zoomed = state.view === "heatmap" && this.views.heatmap.zoomed
     this.toolbar.mark(state, { orders: shown.orders(), hidden, zoomed })
     const exact = shown.names().every((name) => data.weights.has(name))
@@ -396,15 +419,25 @@ class AttentionView {
     this.paint()
   }
 
+  /** On a stage colours are others, too. */
+  dressed() {
+    if (!this.data || !this.parts.root.clientWidth) return
+    const { faint } = this.look
+    this.readLook(this.data)
+    if (this.measure() || faint !== this.look.faint) this.paint()
+  }
+
   /** The room that there is. @returns {boolean} whether it is another than before */
   measure() {
-    const { root, stage } = this.parts
-    const above = (this.host.above ?? 0) + stage.getBoundingClientRect().top - root.getBoundingClientRect().top
-    const tallest = Math.max(LOWEST, Math.min(TALLEST, window.innerHeight - above - BELOW))
-    const seen = `${root.clientWidth} ${tallest} ${window.devicePixelRatio}`
+    const { root, stage: place } = this.parts
+    const { on, zoom } = stage()
+    const above = (this.host.above ?? 0) + place.getBoundingClientRect().top - root.getBoundingClientRect().top
+    const free = Math.max(LOWEST, Math.min(TALLEST, window.innerHeight - above - BELOW))
+    const tallest = on ? Math.max(LEAST, roomBelow(place)) : free
+    const seen = `${root.clientWidth} ${place.clientWidth} ${tallest} ${zoom} ${window.devicePixelRatio}`
     if (seen === this.seen) return false
     this.seen = seen
-    this.room = { width: stage.clientWidth, tallest, overview: this.overview.element.clientWidth }
+    this.room = { width: place.clientWidth, tallest, overview: this.overview.element.clientWidth }
     return true
   }
 
@@ -485,7 +518,9 @@ class AttentionView {
     const { state, shown, look } = this
     const { layer, head } = state.focus
     const title = `${shown.stack.label} · ${this.said.spot()}`
-    const name = `${state.stack}-layer${layer + 1}-head${head + 1}-${state.view}`
+    const part = state.stack.endsWith("cross_attn") ? "cross" : state.stack.split(".")[0]
+    const spot = [this.data.file, part, `L${layer + 1}`, `H${head + 1}`] // as ui/keep.py names the SVG
+    const name = [...spot, state.view === "heatmap" ? "" : state.view].filter(Boolean).join("-")
     return { element: this.parts.stage, repaint: () => this.paintStage(), look, title, name }
   }
 

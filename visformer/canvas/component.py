@@ -4,14 +4,17 @@ A view's own message never changes, so that the browser gets its script once. No
 fetch what it needs for a view while Python imports what packs the picture.
 """
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from visformer.canvas.assets import script, stylesheet
 from visformer.canvas.post import addressed
+from visformer.canvas.streamlit_words import ICONS, WORDS
 
 if TYPE_CHECKING:
     from visformer.canvas.panels import Click
@@ -23,6 +26,27 @@ _ATTENTION = st.components.v2.component(
     "visformer_attention", html=_HTML, css=stylesheet(), js=script("streamlit_attention.js")
 )
 _PANELS = st.components.v2.component("visformer_panels", html=_HTML, css=stylesheet(), js=script("streamlit_panels.js"))
+_LINK_HTML = """<div class="vf-link"><button></button>
+<div role="status" tabindex="-1" hidden><p></p><input readonly></div></div>"""
+_LINK = st.components.v2.component(
+    "visformer_link",
+    html=_LINK_HTML,
+    css=stylesheet("link.css"),
+    js=script("streamlit_link.js"),
+)
+_CONNECTION = st.components.v2.component(
+    "visformer_connection",
+    html='<div class="vf-connection" role="status" hidden></div>',
+    css=stylesheet("connection.css"),
+    js=script("streamlit_connection.js"),
+)
+_PRESENT = st.components.v2.component(
+    "visformer_present",
+    html=f'{_HTML}<div class="vf-sheet" hidden>{escape(stylesheet("present_page.css"), quote=False)}</div>',
+    css=stylesheet("present.css"),
+    js=script("streamlit_present.js"),
+)
+_WORDS = st.components.v2.component("visformer_words", js=script("streamlit_words.js"))
 _FEED = st.components.v2.component("visformer_feed", js=script("streamlit_feed.js"))
 
 _BREATH = 0.015
@@ -52,6 +76,7 @@ def show_attention(
     gettext: Callable[[str], str] = str,
     lang: str = "en",
     start: Mapping[str, Any] | None = None,
+    file: str = "",
 ) -> None:
     """Every head of the Trace's attention.
 
@@ -65,17 +90,78 @@ def show_attention(
         gettext: translates the words on the picture.
         lang: the language that gettext speaks.
         start: what is chosen at first, see :meth:`visformer.canvas.selection.Selection.start`.
+        file: see :func:`visformer.canvas.payload.pack`.
     """
     if trace is None:
         _FEED(data=addressed(key, b""), key=f"{key}_picture")
         return
     from visformer.canvas.payload import pack, pack_rest, wanted_from
 
-    _FEED(data=addressed(key, pack(trace, gettext=gettext, lang=lang, start=start)), key=f"{key}_picture")
+    _FEED(data=addressed(key, pack(trace, gettext=gettext, lang=lang, start=start, file=file)), key=f"{key}_picture")
     time.sleep(_BREATH)
     rest = pack_rest(trace, wanted=wanted_from(st.session_state.get(key) or {}))
     if rest is not None:
         _FEED(data=addressed(key, rest), key=f"{key}_weights")
+
+
+def connection_notice(words: str) -> None:
+    """Have the browser tell this while it does not reach the server. It has to have the words before."""
+    _CONNECTION(data=words.encode(), key="connection")
+
+
+def streamlit_words(*, gettext: Callable[[str], str], lang: str) -> None:
+    """Have the browser know the page's language, and put what Streamlit itself writes into it.
+
+    Args:
+        gettext: translates :data:`visformer.canvas.streamlit_words.WORDS`.
+        lang: the language that gettext speaks; of those that it leaves as they are nothing is sent.
+    """
+    said = [(word, gettext(word)) for word in WORDS] + [(icon, gettext(ours)) for icon, ours in ICONS.items()]
+    words = {"lang": lang, "words": [pair for pair in said if pair[0] != pair[1]]}
+    _WORDS(data=json.dumps(words).encode(), key="streamlit_words")
+
+
+def link_button(words: Mapping[str, str], *, key: str) -> None:
+    """A button that copies the address of the page, and says so.
+
+    Args:
+        words: "copy" stands on it, "copied" once it is done; "byHand" beside the address where the browser refuses,
+            which is then called "address"; "refused", if there, is told in place of copying.
+        key: the component's.
+    """
+    _LINK(data=json.dumps(words).encode(), key=key, width="content")
+
+
+def presentation(
+    shown: Mapping[str, Any], *, key: str, on_step: Callable[[int], None], on_ask: Callable[[str], None]
+) -> None:
+    """A button, and a key, that leave nothing on the page but the picture and what it is about.
+
+    Args:
+        shown: "words" on its buttons, "sentence" and "caption" over the picture, "place" and "at": which step this is,
+            by name and to be read; "note": what is proposed as the presenter's note; "guided": the views take no steps
+            of their own; "code": see :func:`visformer.ui.presenting.code`.
+        key: the component's.
+        on_step: called with 1 or -1 before the page runs again.
+        on_ask: called with "code", "follow", "stop", or "" once the code is put away.
+    """
+
+    def told(name: str) -> Any:
+        return (st.session_state.get(key) or {}).get(name)
+
+    def stepped() -> None:
+        if told("step") in (1, -1):
+            on_step(told("step"))
+
+    with st.container(gap=None, width="content"):  # what feeds takes no room
+        _FEED(data=addressed(key, json.dumps(shown).encode()), key=f"{key}_words")
+        _PRESENT(
+            data=key.encode(),
+            key=key,
+            width="content",
+            on_step_change=stepped,
+            on_ask_change=lambda: on_ask(str(told("ask") or "")),
+        )
 
 
 def panels(
@@ -85,6 +171,7 @@ def panels(
     gettext: Callable[[str], str] = str,
     lang: str = "en",
     share: float = 1.0,
+    file: str = "",
     on_click: "Callable[[Click], None] | None" = None,
 ) -> None:
     """Matrices, side by side or one under the other.
@@ -95,6 +182,7 @@ def panels(
         gettext: translates the words on the picture.
         lang: the language that gettext speaks.
         share: see :func:`visformer.canvas.panels.pack_panels`.
+        file: see :func:`visformer.canvas.panels.pack_panels`.
         on_click: called before the page runs again, with what was clicked in a panel that does not only lock.
     """
     from visformer.canvas.panels import click_from, pack_panels
@@ -106,6 +194,6 @@ def panels(
             on_click(click)
 
     with st.container(gap=None):  # what feeds takes no room
-        picture = pack_panels(shown, gettext=gettext, lang=lang, share=share)
+        picture = pack_panels(shown, gettext=gettext, lang=lang, share=share, file=file)
         _FEED(data=addressed(key, picture), key=f"{key}_picture")
         _PANELS(data=key.encode(), key=key, on_click_change=clicked)

@@ -1,6 +1,7 @@
 /** Read the bytes that frame.py packs: length of the header, JSON header, padding to 4, then the numbers. */
 
 const LENGTH_BYTES = 4
+const TOUCH = "_touch"
 
 /**
  * @param {Uint8Array} bytes
@@ -13,5 +14,13 @@ export function readFrame(bytes) {
   const header = JSON.parse(new TextDecoder().decode(headerBytes))
   const numbersAt = Math.ceil((LENGTH_BYTES + headerLength) / 4) * 4
   // A copy, because a Float32Array must begin at a multiple of 4 of its buffer, and the host's may not.
+  if (header.text) Object.assign(header.text, forFingers(header.text))
   return { header, numbers: bytes.slice(numbersAt).buffer }
+}
+
+/** Where nothing can point without touching, what "name_touch" says stands for "name". */
+function forFingers(text) {
+  if (!globalThis.matchMedia?.("(hover: none)").matches) return {}
+  const named = Object.keys(text).filter((name) => name.endsWith(TOUCH))
+  return Object.fromEntries(named.map((name) => [name.slice(0, -TOUCH.length), text[name]]))
 }

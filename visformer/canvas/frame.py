@@ -36,8 +36,8 @@ class Numbers:
 def frame(header: dict[str, Any], numbers: Numbers) -> bytes:
     """Header and numbers as one; the header gets a ``revision`` that changes whenever any of it does."""
     body = numbers.bytes()
-    revision = digest(json.dumps(header).encode(), body)
-    text = json.dumps({**header, "revision": revision}, ensure_ascii=False, separators=(",", ":")).encode()
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text = text[:-1] + f',"revision":"{digest(text, body)}"}}'.encode()  # written once: it is as long as the numbers
     padding = -(4 + len(text)) % 4
     return struct.pack("<I", len(text)) + text + b"\0" * padding + body
 

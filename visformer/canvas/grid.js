@@ -2,6 +2,7 @@
 
 import { paintGrid } from "./overview.js"
 import { focusQuietly, part } from "./parts.js"
+import { pointOn } from "./surface.js"
 
 export class HeadGrid {
   /**
@@ -22,7 +23,8 @@ export class HeadGrid {
   }
 
   under(event) {
-    const place = this.layout?.at(event.offsetX, event.offsetY)
+    const { x, y } = pointOn(this.canvas, event)
+    const place = this.layout?.at(x, y)
     return place && { layer: place.layer, head: place.head }
   }
 

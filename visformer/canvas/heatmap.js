@@ -3,9 +3,10 @@
 import { stepOf } from "./colours.js"
 import { matrixLayout, paintCursor, paintMatrix } from "./matrix.js"
 import { clamp, focusQuietly, part } from "./parts.js"
-import { sizeCanvas } from "./surface.js"
+import { pointOn, sizeCanvas } from "./surface.js"
 
 const LARGEST_CELL = 78
+const LABELLED = 11 // a row that has room for a small label
 const ZOOM = 1.5
 const FEWEST = 4 // cells along a side under the strongest lens
 const DRAG = 4 // pixels before a press is a drag
@@ -48,18 +49,20 @@ export class Heatmap {
 
   /** The cell under the pointer, in the whole matrix. */
   under(event) {
-    const cell = this.layout?.at(event.offsetX, event.offsetY)
+    const { x, y } = pointOn(this.canvas, event)
+    const cell = this.layout?.at(x, y)
     return cell && { row: cell.row + this.lens.row, column: cell.column + this.lens.column }
   }
 
   press(event) {
     if (event.button !== 0 || !this.scene) return
-    this.drag = { x: event.offsetX, y: event.offsetY, lens: this.lens, moved: false }
+    this.drag = { ...pointOn(this.canvas, event), lens: this.lens, moved: false }
   }
 
   pull(event) {
     const { drag, layout } = this
-    const [x, y] = [event.offsetX - drag.x, event.offsetY - drag.y]
+    const at = pointOn(this.canvas, event)
+    const [x, y] = [at.x - drag.x, at.y - drag.y]
     if (!drag.moved && Math.hypot(x, y) < DRAG) return
     if (!drag.moved) this.canvas.setPointerCapture(event.pointerId)
     drag.moved = true
@@ -139,7 +142,7 @@ export class Heatmap {
     const { canvas, scene, lens } = this
     const { look, labels, titles } = scene
     const cut = (all, from, size) => all.slice(from, from + size)
-    const room = { ...scene.room, largest: LARGEST_CELL, aspect: 1.5, font: look.font }
+    const room = { ...scene.room, largest: LARGEST_CELL, aspect: 1.5, line: LABELLED, font: look.font }
     const rows = { labels: cut(labels.rows, lens.row, lens.rows), title: titles.rows, numeric: false }
     const columns = { labels: cut(labels.columns, lens.column, lens.columns), title: titles.columns, numeric: false }
     this.layout = matrixLayout(canvas, rows, columns, room)

@@ -5,11 +5,12 @@ import { lightness, parseColour } from "./colours.js"
 /** @param {HTMLElement} root has the class vf-root */
 export function lookOf(root) {
   const style = getComputedStyle(root)
+  const { backgroundColor } = style // "" of a root that the host has taken away: what still comes for it is seen by nobody
   return {
-    dark: lightness(parseColour(style.backgroundColor)) < 128,
+    dark: backgroundColor !== "" && lightness(parseColour(backgroundColor)) < 128,
     font: style.fontFamily,
     text: style.color,
-    background: style.backgroundColor,
+    background: backgroundColor,
     accent: style.accentColor,
     faint: style.caretColor,
     line: style.borderColor,

@@ -7,7 +7,10 @@ const LONGEST_LABEL = 118
 const LINE = 15 // labels nearer than this are thinned out
 const NUMBER = 30 // numbers along a side nearer than this are thinned out
 const SLANT = Math.PI / 4
+const SLANTED = LINE / Math.cos(SLANT) - 2 // columns nearer than this have small letters, as rows have
+const TITLE_ROOM = 92 // that the name of the rows has in a narrow matrix, too
 const measured = new WeakMap() // labels to their last measures
+let sheet = null // the cells of the matrix that is being painted
 
 /**
  * A side measured: its labels, each a text and its place number, which tells two equal tokens apart; the widest of
@@ -51,9 +54,9 @@ export function matrixLayout(canvas, rows, columns, room) {
   const [rowLabels, columnLabels] = [beside.labels, above.labels]
   const [nRows, nColumns] = [rowLabels.length, columnLabels.length]
   const bare = { rows: rows.written === false, columns: columns.written === false }
-  const margin = Math.ceil(Math.max(beside.widest, Math.min(beside.title, width * 0.3))) + 10
+  const margin = Math.ceil(Math.max(beside.widest, Math.min(beside.title, Math.max(TITLE_ROOM, width * 0.3)))) + 10
   const left = Math.max(indent, bare.rows ? 2 : margin)
-  const flat = columns.numeric || above.widest + 8 <= Math.min(largest, (width - left) / nColumns)
+  const flat = columns.numeric || above.widest + 8 <= Math.min(largest, aspect * highest, (width - left) / nColumns)
   const rise = flat ? LINE : above.widest * Math.sin(SLANT) + 8
   const top = bare.columns ? 2 : Math.ceil(rise + (columns.title ? LINE : 0) + 12)
   const right = flat ? 8 : Math.min(Math.ceil(columnLabels.at(-1).width * Math.cos(SLANT)), 90)
@@ -65,6 +68,7 @@ export function matrixLayout(canvas, rows, columns, room) {
   return {
     ...{ left, top, flat, bare, cellWidth, cellHeight, matrixWidth, matrixHeight, rowLabels, columnLabels },
     titles: { rows: rows.title, columns: columns.title },
+    worded: worded(rows, beside, left) && worded(columns, above, width - left, cellWidth >= (flat ? 0 : LINE)),
     every: {
       rows: stride(cellHeight, rows.numeric, cellHeight < line ? LINE : line),
       columns: stride(cellWidth, columns.numeric, columns.numeric ? NUMBER : flat ? 0 : LINE),
@@ -87,6 +91,12 @@ export function matrixLayout(canvas, rows, columns, room) {
   }
 }
 
+/** Whether all words of a side are written out: its name in so much room, and a label at each cell. */
+function worded({ written, numeric }, { labels, title }, room, apart = true) {
+  if (written === false) return true
+  return title <= room && !labels.some(({ cut }) => cut) && (numeric || apart)
+}
+
 /** Every how many-th label is written so that neighbours do not touch; numbers go in steps that people count in. */
 function stride(cell, numeric, room) {
   const least = Math.max(1, Math.ceil(room / cell))
@@ -104,7 +114,8 @@ export function paintMatrix(canvas, matrix, layout, look, { cell, locked }) {
   const { left, top, cellWidth, cellHeight, matrixWidth, matrixHeight } = layout
   const { steps, rows, columns, ramp } = matrix
   context.imageSmoothingEnabled = rows > matrixHeight || columns > matrixWidth
-  context.drawImage(image(steps, rows, columns, ramp), left, top, matrixWidth, matrixHeight)
+  sheet ??= document.createElement("canvas")
+  context.drawImage(image(steps, rows, columns, ramp, sheet), left, top, matrixWidth, matrixHeight)
   if (Math.min(cellWidth, cellHeight) >= 9) paintGrid(context, layout, look)
   if (matrix.numbers && (matrix.dense || (cellWidth >= 34 && cellHeight >= 20))) paintNumbers(context, matrix, layout, look)
   if (matrix.outlined) paintOutlines(context, matrix, layout, look)
@@ -133,11 +144,15 @@ function paintNumbers(context, { steps, columns, ramp, numbers, spell }, { left,
   context.font = `11px ${look.font}`
   context.textAlign = "center"
   context.textBaseline = "middle"
-  numbers.forEach((number, i) => {
-    context.fillStyle = lightness(ramp.colours[steps[i]]) > 140 ? "#1b2430" : "#f5f8fc"
-    const [x, y] = [left + ((i % columns) + 0.5) * cellWidth, top + (Math.floor(i / columns) + 0.5) * cellHeight]
-    context.fillText(spell(number), x, y, cellWidth - 2)
-  })
+  const dark = ramp.colours.map((colour) => lightness(colour) <= 140)
+  for (const light of [true, false]) { // one colour after the other: setting it costs as much as writing
+    context.fillStyle = light ? "#f5f8fc" : "#1b2430"
+    numbers.forEach((number, i) => {
+      if (dark[steps[i]] !== light) return
+      const [x, y] = [left + ((i % columns) + 0.5) * cellWidth, top + (Math.floor(i / columns) + 0.5) * cellHeight]
+      context.fillText(spell(number), x, y, cellWidth - 2)
+    })
+  }
 }
 
 /** Cells that differ from what they would be, edited or printed otherwise: a frame, and a line that parts it from any colour. */
@@ -216,7 +231,7 @@ function paintColumnLabels(context, layout, look, cell) {
   if (cell) paintColumnLabel(context, layout, look, cell.column, "strong")
 }
 
-function paintColumnLabel(context, { left, top, width, cellWidth, flat, columnLabels }, look, i, way) {
+function paintColumnLabel(context, { left, top, width, cellWidth, flat, every, columnLabels }, look, i, way) {
   const centre = left + (i + 0.5) * cellWidth
   context.save()
   context.beginPath()
@@ -227,7 +242,7 @@ function paintColumnLabel(context, { left, top, width, cellWidth, flat, columnLa
     context.translate(centre - 2, top - 6)
     context.rotate(-SLANT)
   }
-  paintLabel(context, look, columnLabels[i], way, false)
+  paintLabel(context, look, columnLabels[i], way, false, !flat && every.columns === 1 && cellWidth < SLANTED)
   context.restore()
 }
 

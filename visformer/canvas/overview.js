@@ -11,7 +11,7 @@ const FRAME = 3 // around thumbnails without labels: the frame of a chosen one
 const CAPTION = 15 // under a thumbnail that has left its place: whose it is
 const LARGEST_THUMB = 72
 const LARGEST_LAYER = 260 // a layer's heads, where they have the whole stage
-const SMALLEST_SCORED = 38 // narrower captions have no room for a score
+const CAPTION_GAP = 4 // between whose it is and its score
 
 /**
  * Where thumbnails lie: a row for each layer and a column for each head, or in another order with a caption each.
@@ -58,6 +58,7 @@ export function paintGrid(canvas, layout, look, { thumbs, focus, hovered, heads 
   const { cells, columns, captions, size, left, top, step, rise } = layout
   context.textBaseline = "middle"
   if (!captions) paintNumbers(context, layout, look, focus)
+  const scored = captions && hasRoomForScores(context, layout, look)
   cells.forEach((place, i) => {
     const [x, y] = [left + (i % columns) * step, top + Math.floor(i / columns) * rise]
     const from = place.layer * thumbs.nHeads + place.head
@@ -70,7 +71,7 @@ export function paintGrid(canvas, layout, look, { thumbs, focus, hovered, heads 
     context.lineWidth = marked ? 2.5 : 1
     const out = marked ? 1.25 : 0.5
     context.strokeRect(x - out, y - out, size + 2 * out, size + 2 * out)
-    if (captions) paintCaption(context, place, x, y + size + CAPTION / 2 + 1, size, look, marked)
+    if (captions) paintCaption(context, place, [x, y + size + CAPTION / 2 + 1], look, { scored, size, strong: marked })
   })
 }
 
@@ -87,15 +88,27 @@ function paintNumbers(context, { cells, columns, size, left, top, step, rise }, 
   }
 }
 
+const captionFont = (look) => `11px ${look.font}`
+const nameOf = ({ layer, head }) => `${layer + 1}·${head + 1}`
+const scoreOf = ({ score }) => score?.toFixed(2) ?? ""
+
+/** Whether the longest name and the longest score stand beside each other; if not, no caption has a score. */
+export function hasRoomForScores(context, { cells, size }, look) {
+  const longest = (texts) => texts.reduce((a, b) => (b.length > a.length ? b : a), "")
+  context.font = captionFont(look)
+  const width = (spell) => context.measureText(longest(cells.map(spell))).width
+  return width(nameOf) + CAPTION_GAP + width(scoreOf) <= size
+}
+
 /** Layer · head, and the score that put it here. */
-function paintCaption(context, { layer, head, score }, x, y, size, look, strong) {
-  context.font = `11px ${look.font}`
+function paintCaption(context, place, [x, y], look, { scored, size, strong }) {
+  context.font = captionFont(look)
   context.fillStyle = strong ? look.text : look.faint
   context.textAlign = "left"
-  context.fillText(`${layer + 1}·${head + 1}`, x, y)
-  if (score === null || score === undefined || size < SMALLEST_SCORED) return
+  context.fillText(nameOf(place), x, y)
+  if (!scored) return
   context.textAlign = "right"
-  context.fillText(score.toFixed(2), x + size, y)
+  context.fillText(scoreOf(place), x + size, y)
 }
 
 /** The scale: colours from weight 0 to weight 1, with ticks where the square root puts them. */

@@ -1,6 +1,7 @@
 /** A saved file's side, and a notebook cell's: the bytes stand in the page itself, and nothing is asked of anyone. */
 
 import { mountAttention } from "./attention.js"
+import { focusQuietly } from "./parts.js"
 
 function bytesOf(id) {
   const text = atob(document.getElementById(id).textContent)
@@ -26,7 +27,15 @@ function followTheme() {
   }
 }
 
+/** Keys are heard from the start; a notebook's cell leaves them to the notebook until it is clicked. */
+function listen(root) {
+  if (window.parent !== window) return
+  root.tabIndex = -1
+  focusQuietly(root)
+}
+
 followTheme()
 const host = document.querySelector(".vf-host")
 const view = mountAttention(host, bytesOf("picture"), { above: host.getBoundingClientRect().top })
 if (document.getElementById("weights")) view.update(bytesOf("weights"))
+listen(host.querySelector(".vf-root"))

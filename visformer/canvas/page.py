@@ -46,6 +46,9 @@ def page(
             chosen come exactly, and the page says so; thumbnails show them all.
         heading: whether the sentence and its target stand above.
 
+    Returns:
+        HTML that loads nothing else.
+
     Raises:
         TraceError: no attention was recorded.
         BudgetError: more weights than can be shown at all.
@@ -67,7 +70,9 @@ def page(
         )
         note = f"<p>{escape(sentence.format(held=held, all=len(names), limit=limit / 1e6))}</p>\n"
     above = _heading(trace) if heading else ""
-    return _document(_title(trace), lang, above + note, {name: data for name, data in messages.items() if data})
+    body = f'{above}{note}<div class="vf-host"></div>'
+    held_messages = {name: data for name, data in messages.items() if data}
+    return document(_title(trace), lang, body, held_messages, about=trace.about)
 
 
 def frame(trace: Trace) -> str:
@@ -111,11 +116,32 @@ def _title(trace: Trace) -> str:
 
 
 def _heading(trace: Trace) -> str:
-    return f'<h1 dir="auto">{escape(_title(trace))}</h1>\n'
+    model = str(trace.meta.get("model") or "")
+    return f'<h1 dir="auto">{escape(_title(trace))}{f" <small>{escape(model)}</small>" if model else ""}</h1>\n'
 
 
-def _document(title: str, lang: str, above: str, messages: Mapping[str, bytes]) -> str:
-    code, style = script("page.js"), stylesheet() + _style()
+def document(
+    title: str,
+    lang: str,
+    body: str,
+    messages: Mapping[str, bytes],
+    *,
+    host: str = "page.js",
+    style: str = "",
+    about: str = "",
+) -> str:
+    """A page that loads nothing.
+
+    Args:
+        title: any text.
+        lang: the language of the page.
+        body: HTML.
+        messages: what views are given, by the id under which the script finds it.
+        host: the script, see :func:`visformer.canvas.assets.script`.
+        style: CSS besides that of the views and of every page.
+        about: which model made the numbers, and of what.
+    """
+    code, style = script(host), stylesheet() + _style() + style
     policy = f"default-src 'none'; script-src {_hash(code)}; style-src {_hash(style)}; img-src data: blob:"
     data = "\n".join(
         f'<script type="text/plain" id="{name}">{base64.b64encode(message).decode()}</script>'
@@ -128,11 +154,11 @@ def _document(title: str, lang: str, above: str, messages: Mapping[str, bytes]) 
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
-<title>{escape(title)}</title>
+<title>{escape(title)}</title>{f'{chr(10)}<meta name="description" content="{escape(about)}">' if about else ""}
 <style>{style}</style>
 </head>
 <body>
-{above}<div class="vf-host"></div>
+{body}
 {data}
 <script type="module">{code}</script>
 </body>
@@ -154,6 +180,7 @@ def _style() -> str:
 body {{ margin: 16px 24px; background: var(--st-background-color); color: var(--st-text-color); font-family: {FONTS}; }}
 h1 {{ font-size: 19px; font-weight: 600; margin: 0 0 14px; overflow-wrap: anywhere;
   display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; }}
+h1 small {{ font-size: 13px; font-weight: 400; opacity: 0.7; margin-inline-start: 8px; }}
 p {{ font-size: 13px; margin: 0 0 12px; }}
 """
 

@@ -10,7 +10,10 @@ import { readFrame } from "./frame.js"
 import { Keep } from "./keep.js"
 import { lookOf, onThemeChange } from "./look.js"
 import { matrixLayout, paintMatrix } from "./matrix.js"
+import { inParts } from "./parted.js"
 import { clamp, fill, focusQuietly, part } from "./parts.js"
+import { enter, roomBelow, showWhatFollows, stage } from "./stage.js"
+import { pointOn } from "./surface.js"
 
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 const CELL = 46 // of a small matrix: room for its number
@@ -20,11 +23,16 @@ const LOW_CELL = 30 // of a single row
 const FEW = 16 // columns that are drawn with their numbers
 const SOME = 72
 const SMALL_CELL = 16
+const GROWN = 2 // how many times larger cells may be in a presentation
+const WORDED_CELL = 26 // of a side with words, whose slanted labels then stand apart
 const NUMBERED = 14 // a row that has room for its numbers
-const LABELLED = 12 // a row that has room for a small label
+const FRAME = 8 // what the frame of an outlined cell takes of its room
+const LABELLED = 11 // a row that has room for a small label
 const TALLEST = 640 // of a matrix, whatever the window
 const LEAST = 310 // height that is used in any window
 const HEAD = 400 // what stands above the panels, and the line below them
+const LINE = 40 // that line alone
+const STRIP = 0.5 // a share below which other pictures stand under the panels
 
 /**
  * @param {HTMLElement} element is filled
@@ -39,8 +47,9 @@ export function mountPanels(element, bytes, host = {}) {
 }
 
 /** Digits that fit a cell: fewer behind the point, the more stand before it. */
-function spellShort(number, digits) {
+function spellShort(number, digits, scale) {
   if (Number.isNaN(number)) return ""
+  if (scale === "weight" && number > 0 && number < 0.5 * 10 ** -digits) return "" // it would read .00
   const size = Math.abs(number)
   if (size >= 1e6) return number.toExponential(2)
   if (Number.isInteger(number)) return String(number)
@@ -60,11 +69,13 @@ class PanelsView {
     this.host = host
     this.focus = null // {panel, row, column} under the pointer, or the locked one
     this.locked = false
+    this.at = 0 // the part that a presentation shows
     this.root = part(element, "div", "root")
     this.strip = part(this.root, "div", "strip")
     const readout = part(this.root, "div", "line", { role: "status", "aria-live": "polite" })
     this.value = part(readout, "span", "value")
     this.place = part(readout, "span", "where")
+    this.part = part(readout, "span", "part")
     this.keep = new Keep(readout, () => this.picture())
     this.root.onkeydown = (event) => this.key(event)
     this.resizes = new ResizeObserver(() => this.resized())
@@ -73,9 +84,11 @@ class PanelsView {
     window.addEventListener("resize", this.onWindow)
     document.fonts?.ready.then(() => this.data && this.paint())
     onThemeChange(this.root, () => this.data && this.paint())
+    this.leave = enter(this.root, () => this.resized(), (direction) => this.step(direction), true)
   }
 
   destroy() {
+    this.leave()
     this.resizes.disconnect()
     window.removeEventListener("resize", this.onWindow)
     this.root.remove()
@@ -96,10 +109,12 @@ class PanelsView {
     const same = this.data && shape(this.data) === shape(header)
     this.data = header
     this.root.lang = header.text.lang
+    this.root.classList.toggle("vf-choosing", header.share < STRIP)
     this.keep.write(header.text)
-    this.panels = header.panels.map((panel, place) => ({ ...readPanel(panel, numbers), place }))
+    this.panels = header.panels.map((panel, place) => ({ ...readPanel(panel, numbers), place, first: 0 }))
     let next = 0
     this.columns = header.columns.map((count) => this.panels.slice(next, (next += count)))
+    if (this.walk !== stage().walk) this.arrive(stage().walk)
     if (!same) this.build()
     this.panels.forEach((panel, i) => this.write(panel, this.boxes[i]))
     if (this.focus && !this.inside(this.focus)) this.free()
@@ -115,7 +130,7 @@ class PanelsView {
     this.free()
     this.boxes = this.columns.flatMap((panels) => {
       const column = part(this.strip, "div", panels.some(({ before }) => before) ? "column vf-operated" : "column")
-      return panels.map((panel) => this.buildOne(part(column, "div", "group"), panel))
+      return panels.map((panel) => ({ column, ...this.buildOne(part(column, "div", "group"), panel) }))
     })
   }
 
@@ -129,7 +144,7 @@ class PanelsView {
     canvas.onpointermove = (event) => this.hover(i, event)
     canvas.onpointerleave = () => this.hover(i, null)
     canvas.onclick = (event) => this.click(i, event)
-    return { box, title, canvas, note: part(box, "div", "note") }
+    return { group, box, title, canvas, note: part(box, "div", "note") }
   }
 
   write(panel, { title, canvas, note }) {
@@ -143,9 +158,10 @@ class PanelsView {
   // What the visitor does
 
   hover(i, event) {
-    if (event) this.spellLabel(i, this.layouts[i].labelAt(event.offsetX, event.offsetY))
+    const point = event && pointOn(this.boxes[i].canvas, event)
+    if (point) this.spellLabel(i, this.layouts[i].labelAt(point.x, point.y))
     if (this.locked) return
-    const cell = event && this.layouts[i].at(event.offsetX, event.offsetY)
+    const cell = point && this.layouts[i].at(point.x, point.y)
     this.show(cell ? { panel: i, ...cell } : null)
   }
 
@@ -168,16 +184,19 @@ class PanelsView {
 
   click(i, event) {
     const layout = this.layouts[i]
-    const cell = layout.at(event.offsetX, event.offsetY)
+    const { x, y } = pointOn(this.boxes[i].canvas, event)
+    const cell = layout.at(x, y)
     focusQuietly(this.boxes[i].canvas)
     const { click } = this.panels[i]
     if (click !== "changes") this.lock(cell && { panel: i, ...cell })
     if (click === "tells" && this.locked) this.tell(i, cell)
-    if (click === "changes") this.tell(i, cell ?? layout.labelAt(event.offsetX, event.offsetY))
+    if (click === "changes") this.tell(i, cell ?? layout.labelAt(x, y))
   }
 
   tell(i, place) {
-    if (place) this.host.onClick?.({ panel: this.panels[i].name, row: place.row, column: place.column })
+    if (!place) return
+    const { name, first } = this.panels[i]
+    this.host.onClick?.({ panel: name, row: place.row === null ? null : first + place.row, column: place.column })
   }
 
   /** A click on the locked cell, or beside all cells, frees it again. */
@@ -223,15 +242,16 @@ class PanelsView {
     const { text } = this.data
     const { root, value, place, focus } = this
     const panel = focus && this.panels[focus.panel]
-    Object.assign(root.dataset, { panel: panel?.name ?? "", row: focus?.row ?? "", column: focus?.column ?? "" })
+    const row = panel ? panel.first + focus.row : ""
+    Object.assign(root.dataset, { panel: panel?.name ?? "", row, column: focus?.column ?? "" })
     root.dataset.value = panel ? panel.values[focus.row * panel.nColumns + focus.column] : ""
     value.textContent = panel ? spellLong(panel.values[focus.row * panel.nColumns + focus.column]) : ""
     if (!panel) {
       place.textContent = text[this.panels[0].click]
       return
     }
-    const [row, column] = [nameOf(panel.rows, focus.row), nameOf(panel.columns, focus.column)]
-    place.textContent = `${panel.title}  ${fill(text.cell, { row, column })}`
+    const names = { row: nameOf(panel.rows, focus.row), column: nameOf(panel.columns, focus.column) }
+    place.textContent = `${panel.title}  ${fill(text.cell, names)}`
     if (this.locked) place.textContent += ` · ${text.locked}`
   }
 
@@ -243,7 +263,9 @@ class PanelsView {
 
   /** What a layout depends on. */
   room() {
-    return `${this.root.clientWidth} ${window.innerHeight} ${window.devicePixelRatio}`
+    const { zoom, bottom } = stage()
+    const top = stage().on ? this.root.getBoundingClientRect().top : 0
+    return [this.root.clientWidth, window.innerHeight, window.devicePixelRatio, zoom, bottom, top].join(" ")
   }
 
   paint() {
@@ -256,8 +278,8 @@ class PanelsView {
     }
     this.look = { ...look, mark: this.data.mark[look.dark ? "dark" : "light"] }
     this.arrange()
-    this.panels.forEach((panel, i) => {
-      this.boxes[i].title.style.color = panel.colour?.[look.dark ? "dark" : "light"] ?? ""
+    this.shown.forEach(({ place: i, colour }) => {
+      this.boxes[i].title.style.color = colour?.[look.dark ? "dark" : "light"] ?? ""
       this.boxes[i].box.style.width = `${this.layouts[i].boxWidth}px`
       this.paintPanel(i)
     })
@@ -267,26 +289,77 @@ class PanelsView {
 
   /** All panels, for a file. */
   picture() {
-    const repaint = () => this.panels.forEach((_, i) => this.paintPanel(i))
-    return { element: this.strip, repaint, look: this.look, title: "", name: this.panels[0].name }
+    const repaint = () => this.shown.forEach(({ place }) => this.paintPanel(place))
+    return { element: this.strip, repaint, look: this.look, title: "", name: this.data.file || this.panels[0].name }
   }
 
   arrange() {
-    const width = Math.floor(this.strip.getBoundingClientRect().width) // a fraction more, and the last one wraps
-    const room = { width, height: this.data.share * Math.max(LEAST, window.innerHeight - HEAD) }
-    const { lines, wrapped } = arrange(this.columns, room, (panel, cells) => this.layout(panel, cells))
+    const width = Math.floor(this.strip.getBoundingClientRect().width / stage().zoom) // a fraction more, and the last one wraps
+    const room = { width, height: this.height() }
+    const layoutOf = (panel, cells) => this.layout(panel, cells)
+    const whole = () => [{ columns: this.columns, rows: null, ...arrange(this.columns, room, layoutOf) }]
+    this.parts = stage().on ? inParts(this.columns, room, layoutOf) : whole()
+    this.at = clamp(this.at, this.parts.length)
+    this.showPart(this.parts[this.at])
+  }
+
+  showPart({ columns, lines, wrapped, rows }) {
     this.strip.classList.toggle("vf-wrapped", wrapped)
-    this.layouts = lines.flat().flatMap(({ layouts }) => layouts)
+    this.shown = columns.flat()
+    this.panels = this.columns.flat()
+    this.layouts = []
+    const layouts = lines.flat().flatMap((column) => column.layouts)
+    this.shown.forEach((panel, i) => {
+      this.panels[panel.place] = panel
+      this.layouts[panel.place] = layouts[i]
+    })
+    this.boxes.forEach(({ group }, i) => (group.hidden = !this.layouts[i]))
+    for (const { column } of this.boxes) column.hidden = [...column.children].every(({ hidden }) => hidden)
+    const { text } = this.data
+    const named = { n: this.at + 1, all: this.parts.length, first: rows?.first + 1, last: rows?.last }
+    const { dataset } = this.root
+    dataset.goesOn = this.data.panels[0].before
+    dataset.more = this.at + 1 < this.parts.length ? "more" : ""
+    showWhatFollows()
+    this.part.textContent = named.all === 1 ? "" : fill(rows ? text.part_rows : text.part, named)
+  }
+
+  /** The host has taken a step: on to the first part, back to the last. */
+  arrive(walk) {
+    this.walk = walk
+    this.at = walk.direction < 0 ? Infinity : 0
+    this.free()
+  }
+
+  /** A presentation's step: the next part. */
+  step(direction) {
+    const next = this.at + direction
+    if (!this.parts?.[next]) return false
+    this.at = next
+    this.free()
+    this.paint()
+    return true
+  }
+
+  /** Of the room for all panels: in a presentation what is left of the window, or their share of it. */
+  height() {
+    const { share } = this.data
+    if (!stage().on) return share * Math.max(LEAST, window.innerHeight - HEAD)
+    const left = roomBelow(this.root)
+    return Math.max(LEAST / 4, share < STRIP ? share * left : left - LINE)
   }
 
   layout(panel, { width, highest, indent, operator, columns, like }) {
     const { nRows, nColumns } = panel
     const wide = width - (operator ? OPERATOR : 0)
-    const few = panel.digits > 2 ? LONG_CELL : CELL
+    const grown = stage().on ? GROWN : 1
+    const few = grown * (panel.digits > 2 ? LONG_CELL : CELL)
     const free = nColumns > FEW && panel.columns.numeric // dimensions: cells of any shape
-    const own = nColumns <= FEW ? few : nColumns <= SOME ? SMALL_CELL : wide
-    const least = Math.min(LABELLED, (free || panel.rows.numeric ? TALLEST / 2 : TALLEST) / nRows)
-    const most = Math.min(free ? TALLEST_CELL : nRows === 1 ? LOW_CELL : CELL, TALLEST / nRows)
+    const some = panel.columns.numeric ? SMALL_CELL : WORDED_CELL
+    const own = nColumns <= FEW ? few : nColumns <= SOME ? grown * some : wide
+    const thinned = stage().on && nRows > FEW && !panel.rows.labels[0].place // of rows in a series some labels will do
+    const least = Math.min(thinned ? LABELLED / 2 : LABELLED, (free || panel.rows.numeric ? TALLEST / 2 : TALLEST) / nRows)
+    const most = Math.min(grown * (free ? TALLEST_CELL : nRows === 1 ? LOW_CELL : CELL), TALLEST / nRows)
     const layout = matrixLayout(
       this.boxes[panel.place].canvas,
       like ? { ...panel.rows, written: false } : panel.rows,
@@ -299,10 +372,14 @@ class PanelsView {
         highest: like ? like.cellHeight : Math.max(least, Math.min(most, highest)),
       },
     )
-    const roomy = layout.cellHeight >= NUMBERED
-    const numbered = nColumns > FEW || (roomy && layout.cellWidth >= this.numberWidth(panel))
-    const boxWidth = Math.max(layout.width, Math.min(wide, this.wordsWidth(panel)))
-    return { ...layout, free: free || nRows === 1, numbered, boxWidth }
+    const frame = stage().on && panel.outlined ? FRAME : 0
+    const roomy = layout.cellHeight >= NUMBERED + frame && layout.cellWidth >= this.numberWidth(panel) + frame
+    const numbered = nColumns > FEW || roomy
+    const words = this.wordsWidth(panel)
+    const boxWidth = Math.max(layout.width, Math.min(wide, words))
+    const worded = layout.worded && (numbered || nRows > FEW)
+    const moreLines = Math.ceil(words / boxWidth) - 1
+    return { ...layout, free: free || nRows === 1, numbered, worded, boxWidth, moreLines }
   }
 
   /** How wide the longest number of a small matrix is, as it is written into its cell. */
@@ -353,7 +430,7 @@ function readPanel(panel, numbers) {
     numbers: values,
     steps: Uint8Array.from(values, (value) => (Number.isNaN(value) ? step(panel.middle) : step(value))),
     outlined: panel.outlined === null ? null : new Uint8Array(numbers, panel.outlined, nRows * nColumns),
-    spell: (number) => spellShort(number, panel.digits),
+    spell: (number) => spellShort(number, panel.digits, panel.scale),
     nRows,
     nColumns,
   }

@@ -17,6 +17,12 @@ _TEXT = {
     "changes": N_("Point at a cell to read its exact value; click it to change it."),
     "tells": N_("Point at a cell to read its exact value; click it to see where it comes from."),
     "locked": N_("locked, Escape frees it"),
+    "locks_touch": N_("Tap a cell to read its exact value; tap it again to free it."),
+    "changes_touch": N_("Tap a cell to change it."),
+    "tells_touch": N_("Tap a cell to read its exact value and see where it comes from."),
+    "locked_touch": N_("locked, another tap frees it"),
+    "part": N_("Part {n} of {all}"),
+    "part_rows": N_("Part {n} of {all}: rows {first}–{last}"),
     "keep": N_("PNG"),
     "keep_about": N_("Keep this picture as a PNG file, at twice the size of the screen"),
     "matrix": N_("{title}, {rows} rows and {columns} columns. Arrow keys go through the cells, Enter clicks."),
@@ -38,6 +44,7 @@ def pack_panels(
     gettext: Callable[[str], str] = str,
     lang: str = "en",
     share: float = 1.0,
+    file: str = "",
 ) -> bytes:
     """The bytes for ``mountPanels(element, bytes)``.
 
@@ -47,6 +54,7 @@ def pack_panels(
         gettext: translates titles, notes and axes that are message ids, and the words of the canvas.
         lang: the language that gettext speaks.
         share: of the window's height that the panels may take.
+        file: name of a PNG, without its ending; "": that of the first panel.
     """
 
     def said(text: str) -> str:
@@ -57,6 +65,7 @@ def pack_panels(
         "panels": [_panel(panel, numbers, said) for column in columns for panel in column],
         "columns": [len(column) for column in columns],
         "share": share,
+        "file": file,
         "ramp": {"weight": SEQUENTIAL, "signed": DIVERGING},
         "mark": {theme: colours[1] for theme, colours in CURVES.items()},
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
@@ -109,7 +118,7 @@ def click_from(value: Any, shown: Sequence[Panel | Sequence[Panel]]) -> Click | 
         return None
     place = [value.get("row"), value.get("column")]
     for i, (index, labels) in enumerate(zip(place, (panel.rows, panel.columns), strict=True)):
-        if index is not None and not (isinstance(index, int | float) and 0 <= int(index) < len(labels)):
+        if index is not None and not (isinstance(index, int | float) and 0 <= index < len(labels)):
             return None
         place[i] = None if index is None else int(index)
     return Click(panel.name, *place)

@@ -50,6 +50,7 @@ def pack(
     lang: str = "en",
     focus: Focus | None = None,
     start: Mapping[str, Any] | None = None,
+    file: str = "",
 ) -> bytes:
     """The first message.
 
@@ -59,6 +60,7 @@ def pack(
         lang: the language that gettext speaks: one language, one wording.
         focus: the head to send first where not all fit; by default the first of the first stack.
         start: JSON values for the browser, passed through.
+        file: what the name of a PNG begins with, such as the model.
 
     Raises:
         BudgetError: more than MAX_WEIGHTS weights.
@@ -80,6 +82,7 @@ def pack(
             "ramp": SEQUENTIAL,
             "colours": CURVES,
             "start": start,
+            "file": file,
             "scores": [{"name": s.name, "label": gettext(s.label), "about": gettext(s.about)} for s in SCORES],
             "resident": plan.resident,
             "stacks": [feed.describe(stack, numbers, gettext) for stack in STACKS if stack.name in feed.layers],
@@ -88,7 +91,7 @@ def pack(
         }
         return frame(header, numbers)
 
-    return feed.kept((lang, json.dumps(start, sort_keys=True), plan.first), make)
+    return feed.kept((lang, json.dumps(start, sort_keys=True), file, plan.first), make)
 
 
 def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str] = ()) -> bytes | None:
@@ -125,6 +128,7 @@ class _Feed:
 
     def __init__(self, trace: Trace) -> None:
         self.name = secrets.token_hex(8)
+        self._meta = trace.meta
         self.layers: dict[str, tuple[npt.NDArray[np.floating], ...]] = {}  # of each stack (head, query, key)
         self._patterns = dict(self.layers)  # the same without sinks: what scores are of
         self._sides: dict[str, tuple[str, str]] = {}  # whose tokens stand along rows and columns
@@ -155,13 +159,13 @@ class _Feed:
         layers = trace.layers(stack.part, stack.kind)
         rows, columns = (axis.side for axis in layers[0].axes[1:])
         assert rows is not None and columns is not None
-        sinks = [trace.tensors.get(f"{layer.name.removesuffix('pattern')}sink") for layer in layers]
+        sinks = [sink_of(trace, layer) for layer in layers]
         self._sides[stack.name] = (rows, columns)
         self.layers[stack.name] = self._patterns[stack.name] = tuple(layer.value for layer in layers)
         if any(sink is not None for sink in sinks):
             wider = f"{columns}+sink"
             self._sides[stack.name] = (rows, wider)
-            self.layers[stack.name] = tuple(map(_with_sink, layers, sinks))
+            self.layers[stack.name] = tuple(map(with_sink, layers, sinks))
             for label, last in (("tokens", SINK), ("special", True), ("words", len(trace.tokens[columns]))):
                 self.labels[label][wider] = (*self.labels[label][columns], last)
 
@@ -180,7 +184,18 @@ class _Feed:
             "thumb": thumbs.shape[2:],
             "thumbs": numbers.add(thumbs),
             "values": self.values[stack.name] if self.scored_at_once else None,
+            **self._kind(stack),
         }
+
+    def _kind(self, stack: Stack) -> dict[str, Any]:
+        """How many heads read the same keys and values, and how far each layer sees (None: everywhere)."""
+        n_layers, n_heads = self.shapes[stack.name][:2]
+        groups, windows = self._meta.get("n_kv_heads"), self._meta.get("windows")
+        own, share = stack.kind == "self_attn", 1
+        if own and isinstance(groups, int) and 0 < groups < n_heads and n_heads % groups == 0:
+            share = n_heads // groups
+        windowed = own and isinstance(windows, list) and len(windows) == n_layers
+        return {"share": share, "windows": windows if windowed else None}
 
     def add(self, chunk: Chunk, numbers: Numbers) -> dict[str, Any]:
         """What the header says of a chunk; its codes go among the numbers."""
@@ -213,7 +228,7 @@ class _Feed:
             special=self.labels["special"][columns],
             cross=rows != columns,
         )
-        return {score: [[_rounded(value) for value in row] for row in table] for score, table in scores.items()}
+        return {score: _rounded(table) for score, table in scores.items()}
 
     @cached_property
     def _thumbs(self) -> dict[str, npt.NDArray[np.uint8]]:
@@ -235,10 +250,15 @@ class _Feed:
         return message
 
 
-def _with_sink(layer: TracedTensor, sink: TracedTensor | None) -> npt.NDArray[np.floating]:
-    """(head, query, key + 1)."""
+def with_sink(layer: TracedTensor, sink: TracedTensor | None) -> npt.NDArray[np.floating]:
+    """A pattern, (head, query, key + 1): its last column is what rows give to no token."""
     mass = np.zeros(layer.shape[:2], dtype=layer.value.dtype) if sink is None else sink.value
     return np.concatenate([layer.value, mass[..., None]], axis=-1)
+
+
+def sink_of(trace: Trace, pattern: TracedTensor) -> TracedTensor | None:
+    """What was recorded with a pattern of a model that has sinks."""
+    return trace.tensors.get(f"{pattern.name.removesuffix('pattern')}sink")
 
 
 _FEEDS: WeakKeyDictionary[Trace, _Feed] = WeakKeyDictionary()
@@ -252,6 +272,11 @@ def _feed(trace: Trace) -> _Feed:
         return _FEEDS[trace]
 
 
-def _rounded(value: float) -> float | None:
+def _rounded(table: npt.NDArray[np.float64]) -> list[list[float | None]]:
     """To four significant digits; None for nan, which JSON does not have."""
-    return None if isnan(value) else float(f"{value:.4g}")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        places = np.nan_to_num(3 - np.floor(np.log10(np.abs(table))), posinf=0)
+    # Divided by a power of ten, not multiplied by its inverse: the nearest number to the decimal.
+    up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
+    rounded = np.rint(table * up / down) / up * down
+    return [[None if isnan(value) else value for value in row] for row in rounded.tolist()]

@@ -34,6 +34,23 @@ export class Said {
     return fill(this.text.place, { layer: layer + 1, head: head + 1 })
   }
 
+  /** What sets the layer or the head in focus apart: a window, keys and values that several heads read. */
+  kind() {
+    const { stack } = this.shown
+    const { text } = this
+    const { layer, head } = this.state.focus
+    const said = []
+    const window = stack.windows?.[layer]
+    // A decoder's window counts the token itself; an encoder's is so far to either side.
+    if (window && stack.rows === "src") said.push(fill(text.window_around, { layer: layer + 1, n: window }))
+    else if (window) said.push(fill(text.window_back, { layer: layer + 1, n: window - 1 }))
+    if (stack.share > 1) {
+      const first = Math.floor(head / stack.share) * stack.share
+      said.push(fill(text.share, { first: first + 1, last: first + stack.share }))
+    }
+    return said.join(" ")
+  }
+
   /** Lines about a cell; about all that one token reads or is read by, where only that is meant. */
   lines(cell) {
     const said = cell.row !== null && cell.column !== null ? this.cell(cell) : this.token(cell)

@@ -4,9 +4,11 @@ Numbers count from 0 here and from 1 in a link, as on screen.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
+
+from visformer.errors import N_, LinkError
 
 if TYPE_CHECKING:
     from visformer.trace import Trace
@@ -18,8 +20,8 @@ _STACKS = {"encoder": "encoder.self_attn", "decoder": "decoder.self_attn", "cros
 _PLACES = ("layer", "head", "query", "key")
 _FLAGS = ("merging", "hiding", "renormalising")
 _ORDER = re.compile(r"[a-z_]{1,20}")
-_LIMIT = re.compile(r"(?:weight|mass)-[01](?:\.\d{1,4})?")
-_HEADS = re.compile(r"\d{1,3}-\d{1,3}(?:\.\d{1,3}-\d{1,3}){0,11}")
+_LIMIT = re.compile(r"(?:weight|mass)-(?:0(?:\.[0-9]{1,4})?|1(?:\.0{1,4})?)")
+_HEADS = re.compile(r"[0-9]{1,3}-[0-9]{1,3}(?:\.[0-9]{1,3}-[0-9]{1,3}){0,11}")
 
 
 @dataclass(frozen=True)
@@ -71,17 +73,16 @@ class Selection:
         return cls(stack=str(value["stack"]), view=str(value["view"]), **places, **flags, **words)  # type: ignore[arg-type]
 
     @classmethod
-    def from_link(cls, link: Mapping[str, str]) -> "Selection":
-        """What the address asks for; what it leaves out, or what makes no sense, is as it is without a link."""
-        numbers = {name: _place(_number(link.get(name))) for name in _PLACES}
-        found: dict[str, Any] = {name: number for name, number in numbers.items() if number is not None}
-        found |= _words({**link, "heads": _shifted(link.get("heads"), -1)})
-        found |= {name: True for name in _FLAGS if link.get(name) == "1"}
-        if link.get("stack") in _STACKS:
-            found["stack"] = _STACKS[link["stack"]]
-        if link.get("view") in VIEWS:
-            found["view"] = link["view"]
-        return cls(**found)
+    def from_link(cls, link: Mapping[str, str]) -> "tuple[Selection, dict[str, LinkError]]":
+        """What the address asks for, and by name what makes no sense in it, which is as it is without a link."""
+        found: dict[str, Any] = {}
+        wrong: dict[str, LinkError] = {}
+        for name in (field.name for field in fields(cls) if field.name in link):
+            try:
+                found[name] = _read(name, link[name])
+            except LinkError as error:
+                wrong[name] = error
+        return cls(**found), wrong
 
     def within(self, trace: "Trace") -> "Selection":
         """The same of a stack, layer and head that the Trace has: the nearest, or its first stack."""
@@ -93,10 +94,31 @@ class Selection:
         n_heads = layers[0].value.shape[0]
         return replace(self, stack=stack.name, layer=min(self.layer, len(layers) - 1), head=min(self.head, n_heads - 1))
 
+    def fitting(self, trace: "Trace") -> "tuple[Selection, dict[str, LinkError]]":
+        """The same without what the Trace does not have, and by name why: a link may come from another model."""
+        from visformer.analysis.heads import SCORES
+
+        fitted = replace(self.within(trace), layer=self.layer, head=self.head)
+        part, kind = fitted.stack.split(".")
+        layers = trace.layers(part, kind)  # type: ignore[arg-type]
+        n_heads, n_queries, n_keys = layers[0].value.shape
+        counts = {"layer": len(layers), "head": n_heads, "query": n_queries, "key": n_keys}
+        wrong = {name: LinkError(_ENDS[name], n=n) for name, n in counts.items() if (getattr(self, name) or 0) >= n}
+        if fitted.stack != self.stack:
+            wrong["stack"] = LinkError(N_("this model has no such attention."))
+        if any(layer >= len(layers) or head >= n_heads for layer, head in _pairs(self.heads)):
+            wrong["heads"] = LinkError(_ENDS["heads"], layers=len(layers), n=n_heads)
+        orders = ("place", "similarity", *(score.name for score in SCORES))
+        if self.order not in orders:
+            wrong["order"] = one_of(orders)
+        wrong = {name: error for name, error in wrong.items() if name in self.link()}  # what was asked for
+        first = Selection(stack=fitted.stack)
+        return replace(fitted, **{name: getattr(first, name) for name in wrong}), wrong
+
     def link(self) -> dict[str, str]:
         """For the address; what is as at first is left out."""
         first = asdict(Selection())
-        said = {"stack": next(short for short, name in _STACKS.items() if name == self.stack)}
+        said = {"stack": short_name(self.stack)}
         said |= {name: getattr(self, name) for name in ("view", "combine", "order", "limit")}
         said |= {name: str(getattr(self, name) + 1) for name in _PLACES if getattr(self, name) is not None}
         said |= {name: "1" for name in _FLAGS if getattr(self, name)}
@@ -108,23 +130,86 @@ class Selection:
         return asdict(self)
 
 
+_ENDS = {
+    "layer": N_("the layers of this model are 1 to {n}."),
+    "head": N_("the heads of a layer are 1 to {n}."),
+    "query": N_("the tokens that read are 1 to {n} here."),
+    "key": N_("the tokens that are read are 1 to {n} here."),
+    "heads": N_("the layers of this model are 1 to {layers}, the heads of each 1 to {n}."),
+}
+_SENSE = {"combine": re.compile("|".join(COMBINED)), "order": _ORDER, "limit": _LIMIT, "heads": _HEADS}
+_HOW = {
+    "limit": N_("a threshold is written weight-0.05 or mass-0.9, with a share from 0 to 1."),
+    "heads": N_("heads are written layer-head, such as 2-5.1-3, at most {most} of them, and count from 1."),
+}
+
+
+def _read(name: str, text: str) -> Any:
+    """What one of the fields is in a link.
+
+    Raises:
+        LinkError: says what it may be.
+    """
+    choices = {"stack": tuple(_STACKS), "view": VIEWS, "combine": COMBINED}.get(name)
+    if choices is not None and text not in choices:
+        raise one_of(choices)
+    if name in _FLAGS:
+        return read_flag(text)
+    if name == "stack":
+        return _STACKS[text]
+    if name in _PLACES:
+        place = _place(_number(text))
+        if place is None:
+            raise LinkError(N_("a whole number from 1 on is needed."))
+        return place
+    if name == "heads":
+        text = _shifted(text, -1)
+    if name != "view" and not (text and _SENSE[name].fullmatch(text)):
+        raise LinkError(_HOW.get(name, N_("there is no such order.")), most=MOST_HEADS)
+    return text
+
+
+def short_name(stack: str) -> str:
+    """As in a link: "cross" for "decoder.cross_attn"."""
+    return next(short for short, name in _STACKS.items() if name == stack)
+
+
+def read_flag(text: str) -> bool:
+    """1 or 0.
+
+    Raises:
+        LinkError: anything else.
+    """
+    if text not in ("0", "1"):
+        raise LinkError(N_("1 is on, 0 is off."))
+    return text == "1"
+
+
+def one_of(choices: Iterable[str]) -> LinkError:
+    """What to say where none of the choices was given."""
+    return LinkError(N_("choose one of {choices}."), choices=", ".join(choices))
+
+
 def _words(given: Mapping[str, Any]) -> dict[str, str]:
     """Those of the words that make sense."""
-    sense = {"combine": re.compile("|".join(COMBINED)), "order": _ORDER, "limit": _LIMIT, "heads": _HEADS}
-    texts = {name: given.get(name) for name in sense}
-    return {name: text for name, text in texts.items() if isinstance(text, str) and sense[name].fullmatch(text)}
+    texts = {name: given.get(name) for name in _SENSE}
+    return {name: text for name, text in texts.items() if isinstance(text, str) and _SENSE[name].fullmatch(text)}
 
 
-def _shifted(heads: str | None, by: int) -> str:
+def _pairs(heads: str) -> list[list[int]]:
+    return [[int(number) for number in pair.split("-")] for pair in heads.split(".")] if heads else []
+
+
+def _shifted(heads: str, by: int) -> str:
     """Heads "2-5.0-3" with other numbers; "" for anything else, and for numbers below 0."""
-    if heads is None or not _HEADS.fullmatch(heads):
+    if not _HEADS.fullmatch(heads):
         return ""
-    pairs = [[int(number) + by for number in pair.split("-")] for pair in heads.split(".")]
+    pairs = [[number + by for number in pair] for pair in _pairs(heads)]
     return ".".join(f"{layer}-{head}" for layer, head in pairs) if min(map(min, pairs)) >= 0 else ""
 
 
-def _number(text: str | None) -> int | None:
-    return int(text) - 1 if text is not None and text.isascii() and text.isdigit() and len(text) < 6 else None
+def _number(text: str) -> int | None:
+    return int(text) - 1 if text.isascii() and text.isdigit() and len(text) < 6 else None
 
 
 def _place(value: Any) -> int | None:

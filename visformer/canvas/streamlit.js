@@ -18,7 +18,7 @@ export function streamlitView(mount, connect) {
     if (!element || !data) return undefined
     const name = new TextDecoder().decode(data) // bytes: for anything else Streamlit imports pandas first
     const shown = views.get(element) ?? { host: {}, view: null }
-    connect(shown.host, { setStateValue, setTriggerValue })
+    connect(shown.host, { setStateValue, setTriggerValue, parentElement })
     if (!views.has(element)) {
       views.set(element, shown)
       open(name, element, (bytes) => take(shown, element, bytes, mount))

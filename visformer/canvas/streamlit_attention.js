@@ -7,6 +7,7 @@ const ABOVE = 205 // the sentence, its translation and what to look for
 
 export default streamlitView(mountAttention, (host, { setStateValue }) => {
   host.above = ABOVE
+  host.presents = true
   host.onNeed = (names) => setStateValue("wanted", names)
   host.onSelect = (selection) => setStateValue("selection", selection)
 })

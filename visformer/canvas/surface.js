@@ -1,5 +1,7 @@
 /** A canvas as a drawing surface: its size, an image of cells, a text that fits. */
 
+import { stage } from "./stage.js"
+
 let forced = null // pixels behind each of the screen's, while a picture is painted for a file
 
 /** Paint with so many pixels behind each CSS pixel, whatever the screen has. */
@@ -14,7 +16,7 @@ export function atScale(scale, paint) {
 
 /** Give a canvas its size in CSS pixels and the device's pixels behind them, so that it is sharp everywhere. */
 export function sizeCanvas(canvas, width, height) {
-  const ratio = forced ?? (window.devicePixelRatio || 1)
+  const ratio = forced ?? (window.devicePixelRatio || 1) * stage().zoom
   const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)]
   if (canvas.width !== w || canvas.height !== h) {
     canvas.width = w
@@ -28,9 +30,15 @@ export function sizeCanvas(canvas, width, height) {
   return context
 }
 
-/** An image with one pixel per number. */
-export function image(steps, rows, columns, ramp) {
-  const canvas = document.createElement("canvas")
+/** Where the pointer is on a canvas, in the pixels that it is painted in: browsers disagree about offsetX under a zoom. */
+export function pointOn(canvas, { clientX, clientY }) {
+  const box = canvas.getBoundingClientRect()
+  const scale = parseFloat(canvas.style.width) / box.width
+  return { x: (clientX - box.left) * scale, y: (clientY - box.top) * scale }
+}
+
+/** An image with one pixel per number, on a canvas of its own or on one that was used before, which is faster. */
+export function image(steps, rows, columns, ramp, canvas = document.createElement("canvas")) {
   canvas.width = columns
   canvas.height = rows
   const context = canvas.getContext("2d")

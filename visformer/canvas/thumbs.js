@@ -17,7 +17,7 @@ export class Thumbs {
       const { thumbs, rows, columns } = make()
       const steps = new Uint8Array(thumbs.length * rows * columns)
       thumbs.forEach((thumb, i) => steps.set(thumb, i * rows * columns))
-      this.made = { sheet: image(steps, thumbs.length * rows, columns, ramp), rows, columns }
+      this.made = { sheet: image(steps, thumbs.length * rows, columns, ramp, this.made?.sheet), rows, columns }
       Object.assign(this, { name, ramp })
     }
     return this.made

@@ -47,8 +47,15 @@ _TEXT = {
     "hover": N_("Point at a cell or a token to read its exact weight."),
     "click": N_("Click to see this head large, with Shift beside the others."),
     "locked": N_("locked, Escape frees it"),
+    "hover_touch": N_("Tap a cell or a token to read its exact weight."),
+    "click_touch": N_("Tap to see this head large."),
+    "locked_touch": N_("locked, another tap frees it"),
     "sums": N_("Each row sums to 1."),
+    "share": N_("Heads {first} to {last} read the same keys and values."),
+    "window_back": N_("Layer {layer} is a window: each token reads itself and {n} before it."),
+    "window_around": N_("Layer {layer} is a window: each token reads up to {n} on either side."),
     "hint": N_("Click to lock, Shift and click to add. Press ? for the keys and what the scores mean."),
+    "hint_touch": N_("Tap to lock. ? tells what the scores mean."),
     "legend": N_("Colour scale from weight 0 to weight 1, on a square-root scale."),
     "views": N_("How it is drawn"),
     "view_heatmap": N_("Heatmap"),
@@ -105,6 +112,7 @@ _KEYS = (
     ("x", N_("with or without special tokens")),
     ("+ − 0", N_("nearer, further, the whole matrix")),
     ("Esc", N_("free what is locked")),
+    ("p", N_("present: the picture alone, large")),
     ("?", N_("show or hide this list")),
 )
 

@@ -1,14 +1,18 @@
 """The command line: ``visformer --help``. Exit codes: 0 done, 1 not possible (one line says why), 2 wrong usage."""
 
+import errno
 from typing import Any
 
 import click
 
 from visformer import __version__
+from visformer.cli.doctor import doctor
 from visformer.cli.keeping import export, trace
 from visformer.cli.running import bench, models, run
+from visformer.cli.teaching import lesson
 from visformer.cli.training import evaluate, train
 from visformer.errors import VisformerError
+from visformer.memory import enough_memory
 
 
 class _Group(click.Group):
@@ -16,13 +20,18 @@ class _Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with enough_memory():
+                return super().invoke(ctx)
         except VisformerError as error:
             raise click.ClickException(str(error)) from error
         except ModuleNotFoundError as error:
             needed = "pip install -r requirements.txt -r requirements-train.txt"
             raise click.ClickException(f"The package {error.name} is not installed: {needed}") from error
+        except KeyboardInterrupt:
+            ctx.exit(130)  # what a shell expects of Ctrl+C
         except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # whoever reads has seen enough: no mistake to tell of
             where = f"{error.filename}: " if error.filename else ""
             raise click.ClickException(f"{where}{error.strerror or error}") from error
 
@@ -40,9 +49,10 @@ def main() -> None:
 
     \b
     Exit codes:
-      0  done
-      1  it could not be done; one line says why
-      2  wrong usage
+      0    done
+      1    it could not be done; one line says why
+      2    wrong usage
+      130  interrupted with Ctrl+C
 
     \b
     Completion of commands and options with the Tab key:
@@ -52,5 +62,5 @@ def main() -> None:
     """
 
 
-for _command in (run, trace, export, train, evaluate, bench, models):
+for _command in (run, trace, export, lesson, train, evaluate, bench, models, doctor):
     main.add_command(_command)

@@ -2,24 +2,46 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
+from importlib import metadata
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 import visformer
+from visformer.lookup import require_model
+from visformer.untrained_config import EXAMPLE, Untrained
 
 HERE = Path(visformer.__file__).resolve().parent.parent
-"""The repository, where the package was installed from it with ``pip install -e .``."""
+"""The repository, where the package is used from it; else the folder that the package was installed into."""
+
+
+def complete_model(_context: click.Context, _option: click.Parameter, begun: str) -> list[CompletionItem]:
+    """What needs no network, and folders, which the shell knows."""
+    from visformer.bundled import BUNDLED
+
+    found = [CompletionItem(name) for name in (*BUNDLED, "untrained", EXAMPLE) if name.startswith(begun)]
+    return found or [CompletionItem(begun, type="dir")]
+
+
+MODEL_HELP = f"Bundled, a folder, a hub id, untrained, or such as {EXAMPLE}."
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(1, 65535), help="By default 8501, or the next one that is free.")
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    envvar="STREAMLIT_SERVER_PORT",
+    help="By default 8501, or the next one that is free.",
+)
 @click.option("--address", default="localhost", show_default=True, help="0.0.0.0: for others in the network too.")
 @click.option("--headless", is_flag=True, help="Do not open a browser.")
-@click.option("--model", help="Bundled, a folder, or a hub id.")
+@click.option("--model", envvar="VISFORMER_MODEL", shell_complete=complete_model, help=MODEL_HELP)
 def run(port: int | None, address: str, headless: bool, model: str | None) -> None:
     """Open the app in the browser. Ctrl+C ends it.
 
@@ -27,32 +49,54 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
     Examples:
       visformer run
       visformer run --port 8600 --headless
+      visformer run --model runs/en-zh/checkpoint
     """
+    if port is not None:
+        _require_free(address, port)
     options = ["--server.address", address, "--server.headless", "true" if headless else "false"]
     options += ["--server.port", str(port)] if port else []
-    environment = {**os.environ, **({"VISFORMER_MODEL": model} if model else {})}
-    command = [sys.executable, "-m", "streamlit", "run", str(_of_the_repository("app.py")), *options]
-    try:
-        code = subprocess.call(command, cwd=HERE, env=environment)
-    except KeyboardInterrupt:
-        return
-    if code:
-        raise click.ClickException(f"The app ended with exit code {code}.")
+    app = _app()
+    if model:
+        require_model(model)
+    model = str(Path(model).resolve()) if model and Path(model).is_dir() else model  # the app runs in its own folder
+    if model:
+        os.environ["VISFORMER_MODEL"] = model
+    _serve(app, options)
+
+
+def _serve(app: Path, options: list[str]) -> None:
+    """In this process: what ends the command ends the server, which listens to SIGTERM and Ctrl+C itself."""
+    from visformer.ui.server import main
+
+    os.chdir(app.parent)  # where its settings are
+    main(["run", str(app), *options], prog_name="streamlit")
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def bench(arguments: tuple[str, ...]) -> None:
-    """Measure what the app costs, as ratios; the arguments are those of ``python -m benchmarks``.
+    """Measure what the app costs, as ratios.
+
+    \b
+    Arguments:
+      model, browser, peers or all   what is measured; by default all
+      --quick                        hardly any repetitions: does everything run?
+      --json FILE                    save the rows there too
+      --threads N                    of torch; by default torch decides
 
     \b
     Examples:
       visformer bench model --quick
       visformer bench --json bench.json
     """
-    _of_the_repository("benchmarks")
+    if not (HERE / "benchmarks").is_dir():
+        raise click.ClickException(
+            f"No benchmarks in {HERE}. They are of the repository: clone it, then pip install -e ."
+        )
     given = [str(Path(text).resolve()) if before == "--json" else text for before, text in _paired(arguments)]
     code = subprocess.call([sys.executable, "-m", "benchmarks", *given], cwd=HERE)
+    if code == 2:  # wrong usage: it has said what
+        sys.exit(code)
     if code:
         raise click.ClickException(f"The benchmarks ended with exit code {code}.")
 
@@ -72,11 +116,12 @@ def models(as_json: bool) -> None:
       visformer models
       visformer models --json
     """
-    from visformer.checkpoints import BUNDLED
+    from visformer.bundled import BUNDLED
     from visformer.loading import load
 
     infos = [load(name).info for name in BUNDLED]
     if as_json:
+        infos.append(load(Untrained().name).info)
         click.echo(json.dumps([asdict(info) for info in infos], ensure_ascii=False, indent=2))
         return
     for info in infos:
@@ -84,13 +129,39 @@ def models(as_json: bool) -> None:
             f"{info.n_encoder_layers} + {info.n_decoder_layers} layers, {info.n_heads} heads, d_model {info.d_model}"
         )
         click.echo(f"{info.name}: {info.kind}, {depth}\n  {info.licence}; {info.source}")
+    click.echo(f"{Untrained().name}: random weights, of any size\n  visformer trace SENTENCE --model NAME")
     click.echo("Others: a folder, or an id of the Hugging Face hub (docs/models.md).")
 
 
-def _of_the_repository(name: str) -> Path:
-    path = HERE / name
-    if not path.exists():
-        raise click.ClickException(
-            f"{path} is not there. App and benchmarks are part of the repository: clone it, then pip install -e ."
-        )
-    return path
+def _app() -> Path:
+    """The app's own script: in the repository, or where a wheel puts it."""
+    places = [HERE, HERE / "share" / "visformer", *_installed()]
+    found = next((place / "app.py" for place in places if (place / "pages" / "see").is_dir()), None)
+    if found is None:
+        raise click.ClickException(f"The app's files are not where visformer is, {HERE}. Install it anew: README.md")
+    return found
+
+
+def _installed() -> Iterator[Path]:
+    """Where the installer put app.py; it is the one that knows."""
+    try:
+        files = metadata.files("visformer") or ()
+    except metadata.PackageNotFoundError:
+        return
+    found = (file for file in files if file.parts[-2:] == ("visformer", "app.py"))
+    yield from (Path(str(file.locate())).resolve().parent for file in found)
+
+
+def _require_free(address: str, port: int) -> None:
+    """Streamlit would say it in a log line with a stack of others."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family) as trial:
+        if os.name == "posix":  # as the server does: a connection that has just ended does not hold the port
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind((address, port))
+        except OSError as error:
+            raise click.ClickException(
+                f"Port {port} of {address} cannot be used ({error.strerror}): choose another with --port, or leave "
+                "it out for the next one that is free."
+            ) from error

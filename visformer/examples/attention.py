@@ -44,7 +44,7 @@ def _attend(q: Floats, k: Floats, v: Floats, mask: Floats | None) -> dict[str, F
 
 
 def _invented(given: Arrays) -> dict[str, Floats]:
-    return {"pattern · V": product(given["pattern"], given["V"], (N_("pattern"), "V"))}
+    return {N_("pattern · V"): product(given["pattern"], given["V"], (N_("pattern"), "V"))}
 
 
 def _softmax(given: Arrays) -> dict[str, Floats]:

@@ -23,8 +23,8 @@ EXAMPLES = (
         name="zero-mask",
         title=N_("A mask of zeros: uniform, not empty"),
         section="3.2.3",
-        formula=r"""&\sym{heads}{F}_{ij} = \sym{scores}{S}_{ij} \text{ if } \sym{mask}{M}_{ij} = 1,
-\text{ else } {-10^9} \\[4pt]
+        formula=r"""&\sym{heads}{F}_{ij} = \begin{cases} \sym{scores}{S}_{ij} & \sym{mask}{M}_{ij} = 1 \\
+-10^9 & \sym{mask}{M}_{ij} = 0 \end{cases} \\[4pt]
 &\sym{pattern}{A} = \mathrm{softmax}(\sym{heads}{F})""",
         code=(("examples/masks.py", "_zero_mask"), ("formulas.py", "softmax")),
         inputs={N_("scores"): matrix([2, 1, 0.5], [0.3, 2, 1], [1, 0.2, 2]), N_("mask"): np.zeros((3, 3))},

@@ -1,83 +1,147 @@
 """What people keep: one file of a Trace, or of a picture, in the format that its name asks for. No torch, no streamlit.
 
-``save`` writes a file. What it writes can also be had as text or bytes: ``page`` (HTML), ``attention_svg`` and
-``panels_svg``, ``to_png``, ``to_csv``, ``to_json``; safetensors is :meth:`visformer.trace.Trace.save`.
+``save`` writes a file. What it writes can also be had as text or bytes: ``page`` (HTML), ``attention_svg``,
+``panels_svg`` and ``figure_svg``, ``to_png``, ``to_csv`` and ``to_json``, likewise ``panels_csv`` and so on;
+safetensors of a Trace is :meth:`visformer.trace.Trace.to_bytes`.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from visformer.canvas.page import page
+from visformer.canvas.payload import SINK, sink_of, with_sink
 from visformer.canvas.selection import Selection
 from visformer.canvas.words import STACKS, Stack
 from visformer.errors import N_, TraceError, VisformerError
+from visformer.export.curves import figure_svg, is_figure
 from visformer.export.png import to_png
 from visformer.export.svg import heads_svg, panels_svg
-from visformer.export.tables import panels_csv, to_csv, to_json
+from visformer.export.tables import (
+    figure_csv,
+    figure_json,
+    panels_csv,
+    panels_json,
+    panels_tensors,
+    to_csv,
+    to_json,
+)
+from visformer.export.views import arcs_svg, tokens_svg
 from visformer.figures.theme import Theme
+from visformer.files import write_whole
 from visformer.panel import Panel, traced
-from visformer.trace import Trace
+from visformer.trace import Trace, TracedTensor
 
-__all__ = ["attention_svg", "heads_svg", "page", "panels_csv", "panels_svg", "save", "to_csv", "to_json", "to_png"]
+__all__ = [
+    "arcs_svg",
+    "attention_svg",
+    "figure_csv",
+    "figure_json",
+    "figure_svg",
+    "heads_svg",
+    "page",
+    "panels_csv",
+    "panels_json",
+    "panels_svg",
+    "panels_tensors",
+    "save",
+    "to_csv",
+    "to_json",
+    "to_png",
+    "tokens_svg",
+]
 
-PICTURES, NUMBERS = (".html", ".svg", ".png"), (".csv", ".json", ".safetensors")
+View = Literal["heatmap", "arcs", "tokens"]
+ENDINGS = (".html", ".svg", ".png", ".csv", ".json", ".safetensors")
 
 
 def save(
-    what: Trace | Panel | Sequence[Panel | Sequence[Panel]],
+    what: Trace | Panel | Sequence[Panel | Sequence[Panel]] | Any,
     path: str | Path,
     *,
     stack: str | None = None,
     layer: int | None = None,
     head: int | None = None,
+    view: View = "heatmap",
+    query: int = 0,
     theme: Theme = "light",
     scale: float = 3.0,
     gettext: Callable[[str], str] = str,
     lang: str = "en",
+    about: str = "",
 ) -> None:
     """Write a file: .html (the explorer), .svg, .png (a picture), .csv, .json, .safetensors (the numbers).
 
     Args:
-        what: a Trace; or a panel or several, for a picture.
-        path: where to; its ending says what is written.
+        what: a Trace; a panel or several; or a figure of curves or bars of :mod:`visformer.figures`.
+        path: where to; its ending says what is written. Of panels all but .html, of a figure neither that nor
+            .safetensors.
         stack: "encoder.self_attn", "decoder.self_attn" or "decoder.cross_attn"; None: the first that there is.
         layer: from 0; with ``head`` the picture is of this head, without either of all heads.
         head: from 0.
-        theme: "light" or "dark", of a picture; a page follows its viewer.
+        view: of a head in a picture: "heatmap", "arcs", or "tokens", shaded by how much ``query`` reads them.
+        query: from 0.
+        theme: "light" or "dark", of a picture; a page follows its viewer, a figure has its own.
         scale: of a PNG: pixels for each CSS pixel; 3 is about 300 to the inch.
         gettext: translates the words on the picture.
         lang: the language that gettext speaks.
+        about: of panels and figures, which model made the numbers, and of what: a Trace knows it. Not drawn.
 
     Raises:
         VisformerError: an ending that is none of these, or something that the Trace does not hold.
         OSError: the file cannot be written.
     """
     path = Path(path)
-    suffix = path.suffix.lower()
-    if suffix not in (*PICTURES, *NUMBERS) or not (isinstance(what, Trace) or suffix in (".svg", ".png")):
-        endings = (*PICTURES, *NUMBERS) if isinstance(what, Trace) else (".svg", ".png")
+    if theme not in get_args(Theme):
+        raise VisformerError(N_("theme is {theme!r}; it can be 'light' or 'dark'."), theme=theme)
+    makers: dict[str, Callable[[], str | bytes]]
+    if isinstance(what, Trace):
+        place: dict[str, Any] = {"stack": stack, "layer": layer, "head": head}
+        makers = {
+            ".html": lambda: page(what, gettext=gettext, lang=lang, start=_start(what, **place)),
+            ".svg": lambda: attention_svg(what, **place, view=view, query=query, theme=theme, gettext=gettext),
+            ".csv": lambda: to_csv(what),
+            ".json": lambda: to_json(what),
+            ".safetensors": what.to_bytes,
+        }
+    else:
+        makers = _makers(what, theme, gettext, about)
+    makers[".png"] = lambda: to_png(str(makers[".svg"]()), scale=scale)
+    make = makers.get(path.suffix.lower())
+    if make is None:
         raise VisformerError(
             N_("{path} does not end in any of {endings}: the ending says what is written."),
             path=path.name,
-            endings=", ".join(endings),
+            endings=", ".join(ending for ending in ENDINGS if ending in makers),
         )
-    if theme not in get_args(Theme):
-        raise VisformerError(N_("theme is {theme!r}; it can be 'light' or 'dark'."), theme=theme)
-    if not isinstance(what, Trace):
-        shown = [what] if isinstance(what, Panel) else what
-        picture = panels_svg(*shown, theme=theme, gettext=gettext)
-        path.write_bytes(to_png(picture, scale=scale) if suffix == ".png" else picture.encode())
-    elif suffix == ".safetensors":
-        what.save(path)
-    elif suffix in NUMBERS:
-        path.write_text(to_csv(what) if suffix == ".csv" else to_json(what), encoding="utf-8", newline="")
-    elif suffix == ".html":
-        start = _selection(what, stack, layer, head).start() if (stack, layer, head) != (None, None, None) else None
-        path.write_text(page(what, gettext=gettext, lang=lang, start=start), encoding="utf-8")
-    else:
-        picture = attention_svg(what, stack=stack, layer=layer, head=head, theme=theme, gettext=gettext)
-        path.write_bytes(to_png(picture, scale=scale) if suffix == ".png" else picture.encode())
+    write_whole(path, make())
+
+
+def _start(trace: Trace, **place: Any) -> dict[str, Any] | None:
+    """What a page shows first; None: what it takes itself."""
+    return None if set(place.values()) == {None} else _selection(trace, **place).start()
+
+
+def _makers(what: Any, theme: Theme, gettext: Callable[[str], str], about: str) -> dict[str, Callable[[], str | bytes]]:
+    """Of panels or a figure: ending to what makes the file."""
+    if is_figure(what):
+        return {
+            ".svg": lambda: figure_svg(what, about=about),
+            ".csv": lambda: figure_csv(what),
+            ".json": lambda: figure_json(what, about=about),
+        }
+    shown = [what] if isinstance(what, Panel) else what
+    each = [panel for one in shown for panel in ([one] if isinstance(one, Panel) else one)]
+    return {
+        ".svg": lambda: panels_svg(*shown, theme=theme, gettext=gettext, about=about),
+        ".csv": lambda: panels_csv(*each, gettext=gettext),
+        ".json": lambda: panels_json(*each, gettext=gettext, about=about),
+        ".safetensors": lambda: panels_tensors(*each),
+    }
 
 
 def attention_svg(
@@ -86,20 +150,66 @@ def attention_svg(
     stack: str | None = None,
     layer: int | None = None,
     head: int | None = None,
+    view: View = "heatmap",
+    query: int = 0,
     theme: Theme = "light",
     gettext: Callable[[str], str] = str,
 ) -> str:
-    """One head, or where neither layer nor head is said all heads of a stack; arguments as of :func:`save`."""
+    """One head; or of a heatmap without layer and head, all heads of a stack.
+
+    Args:
+        trace: holds patterns.
+        stack: "encoder.self_attn", "decoder.self_attn" or "decoder.cross_attn"; None: the first that there is.
+        layer: from 0.
+        head: from 0.
+        view: "heatmap", "arcs" or "tokens".
+        query: whose reading "tokens" shows, from 0.
+        theme: "light" or "dark".
+        gettext: translates the words on the picture.
+
+    Returns:
+        The picture, an SVG of its own: text that a file can hold.
+
+    Raises:
+        VisformerError: another view, or something that the Trace does not hold.
+    """
+    if view not in get_args(View):
+        raise VisformerError(N_("view is {view!r}; it can be {views}."), view=view, views=", ".join(get_args(View)))
     found = _stack(trace, stack)
     label = gettext(found.label)
-    if layer is None and head is None:
+    how: dict[str, Any] = {"theme": theme, "gettext": gettext, "about": trace.about}
+    if layer is None and head is None and view == "heatmap":
         title = gettext(found.about)
-        return heads_svg(trace.stack(found.part, found.kind), title=title, theme=theme, gettext=gettext)
-    chosen = _selection(trace, stack, layer, head)
+        return heads_svg(_all_heads(trace, found), title=title, **how)
+    chosen = _selection(trace, stack=stack, layer=layer, head=head)
     place = gettext(N_("Layer {layer} · Head {head}")).format(layer=chosen.layer + 1, head=chosen.head + 1)
     name = f"{found.part}.{chosen.layer}.{found.kind}.pattern"
     panel = traced(trace, name, chosen.head, title=f"{label} · {place}", scale="weight")
-    return panels_svg(panel, theme=theme, gettext=gettext)
+    if (sink := sink_of(trace, trace[name])) is not None:
+        panel = _with_column(panel, sink.value[chosen.head], gettext(SINK))
+    if view == "arcs":
+        return arcs_svg(panel, **how)
+    if view == "tokens":
+        _check(found, "query", query, len(panel.rows))
+        return tokens_svg(panel, query, **how)
+    unread = np.where(panel.values == 0, np.nan, panel.values)  # no number stands there in the explorer either
+    return panels_svg(replace(panel, values=unread), **how)
+
+
+def _with_column(panel: Panel, values: NDArray[Any], label: str) -> Panel:
+    """The panel, and behind it a column that is no token's."""
+    columns = replace(panel.columns, texts=(*panel.columns.texts, label), special=(*panel.columns.special, True))
+    return replace(panel, values=np.column_stack([panel.values, values]), columns=columns)
+
+
+def _all_heads(trace: Trace, stack: Stack) -> TracedTensor:
+    """A stack's patterns, where there are sinks with theirs as a last column."""
+    layers = trace.layers(stack.part, stack.kind)
+    sinks = [sink_of(trace, layer) for layer in layers]
+    whole = trace.stack(stack.part, stack.kind)
+    if all(sink is None for sink in sinks):
+        return whole
+    return replace(whole, value=np.stack(list(map(with_sink, layers, sinks))))
 
 
 def _stack(trace: Trace, name: str | None) -> Stack:
@@ -114,16 +224,21 @@ def _stack(trace: Trace, name: str | None) -> Stack:
     return found
 
 
-def _selection(trace: Trace, stack: str | None, layer: int | None, head: int | None) -> Selection:
+def _selection(trace: Trace, *, stack: str | None, layer: int | None, head: int | None) -> Selection:
     found = _stack(trace, stack)
     n_layers, n_heads = trace.stack(found.part, found.kind).shape[:2]
     for name, place, count in (("layer", layer, n_layers), ("head", head, n_heads)):
-        if place is not None and not 0 <= place < count:
-            raise TraceError(
-                N_("{stack} has no {name} {place}: there are {count}, counted from 0."),
-                stack=found.name,
-                name=name,
-                place=place,
-                count=count,
-            )
+        if place is not None:
+            _check(found, name, place, count)
     return Selection(found.name, layer or 0, head or 0)
+
+
+def _check(stack: Stack, name: str, place: int, count: int) -> None:
+    if not 0 <= place < count:
+        raise TraceError(
+            N_("{stack} has no {name} {place}: there are {count}, counted from 0."),
+            stack=stack.name,
+            name=name,
+            place=place,
+            count=count,
+        )

@@ -15,11 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.figures.theme import BACKGROUND, DIVERGING, SEQUENTIAL, Theme
+from visformer.figures.theme import BACKGROUND, DIVERGING, FONTS, SEQUENTIAL, Theme
 from visformer.panel import Scale
 
 DRAWN_CELLS = 20_000
 """Cells up to which each is drawn by itself and stays sharp at any size; more become an image with a pixel for each."""
+
+MARGIN = 16
+"""Around a picture, in CSS pixels."""
 
 GRID = 9
 """Smaller cells have no lines between them."""
@@ -44,6 +47,24 @@ class Block:
     def at(self, x: float, y: float) -> str:
         """The markup with its corner there."""
         return f'<g transform="translate({x:g} {y:g})">{self.markup}</g>'
+
+
+def document(block: Block, title: str, *, background: str, about: str = "") -> str:
+    """A whole SVG file.
+
+    Args:
+        block: what is on it.
+        title: for those who do not see it.
+        background: its colour.
+        about: which model made the numbers, and of what; not drawn.
+    """
+    said = f"<desc>{literal(about)}</desc>" if about else ""
+    width, height = round(block.width + 2 * MARGIN), round(block.height + 2 * MARGIN)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'font-family="{literal(FONTS)}" role="img"><title>{literal(title)}</title>{said}'
+        f'<rect width="{width}" height="{height}" fill="{background}"/>{block.at(MARGIN, MARGIN)}</svg>\n'
+    )
 
 
 def text(
@@ -105,9 +126,9 @@ def ramp(scale: Scale, theme: Theme) -> tuple[tuple[int, int, int], ...]:
     return tuple((red, green, blue) for red, green, blue in colours.tolist())
 
 
-def steps_of(values: NDArray[Any], scale: Scale, end: float) -> NDArray[np.uint8]:
-    """Each value's place on its ramp; no number is as 0."""
-    numbers = np.nan_to_num(np.asarray(values, dtype=np.float64))
+def steps_of(values: NDArray[Any], scale: Scale, end: float, *, middle: float = 0.0) -> NDArray[np.uint8]:
+    """Each value's place on its ramp; no number is as ``middle``, which a signed scale is counted from."""
+    numbers = np.nan_to_num(np.asarray(values, dtype=np.float64) - (middle if scale == "signed" else 0.0))
     if scale == "weight":
         places = (_STEPS - 1) * np.sqrt(np.clip(numbers, 0.0, 1.0))
     else:

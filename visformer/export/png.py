@@ -13,6 +13,9 @@ def to_png(svg: str, *, scale: float = 3.0) -> bytes:
         svg: such as :func:`visformer.export.svg.panels_svg` makes it.
         scale: pixels for each CSS pixel: 3 is about 300 to the inch.
 
+    Returns:
+        A PNG file.
+
     Raises:
         VisformerError: a scale that is not above 0, or makes a picture that is too large.
     """

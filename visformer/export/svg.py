@@ -1,5 +1,6 @@
 """Panels, and all heads of a stack, as SVG: the labels, colours and numbers of the pages, without a browser."""
 
+import math
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
@@ -9,6 +10,7 @@ from visformer.errors import Message
 from visformer.export.marks import (
     Block,
     cells,
+    document,
     grid,
     ink_on,
     literal,
@@ -18,40 +20,50 @@ from visformer.export.marks import (
     text,
     width_of,
 )
-from visformer.figures.theme import BACKGROUND, FAINT, FONTS, PRIMARY, SYMBOLS, TEXT, Theme, visible
-from visformer.panel import Labels, Panel
+from visformer.figures.theme import BACKGROUND, FAINT, PRIMARY, SYMBOLS, TEXT, Theme, visible
+from visformer.panel import Labels, Panel, Scale
 from visformer.trace import TracedTensor
 
 LONGEST_LABEL = 150
 WIDEST = 1280
 """Panels stand beside each other up to here, in CSS pixels."""
 
-MARGIN, GAP = 16, 22
+GAP = 22
 _LABEL, _PLACE, _TITLE, _NUMBER = 13, 10, 12, 11
 """Sizes of text."""
 
 _FEW, _SOME = 16, 72
 _LEGEND = 110
+_APART = 24.0
+"""Labels on narrower columns stand steeper: at 45 degrees they would touch."""
+
 _TICKS = (0.0, 0.05, 0.25, 0.5, 1.0)
 
 Gettext = Callable[[str], str]
 
 
-def panels_svg(*shown: Panel | Sequence[Panel], theme: Theme = "light", gettext: Gettext = str) -> str:
+def panels_svg(*shown: Panel | Sequence[Panel], theme: Theme = "light", gettext: Gettext = str, about: str = "") -> str:
     """Panels beside each other, in lines; those in a list of their own one under the other.
 
     Args:
         shown: at least one.
         theme: "light" or "dark".
         gettext: translates titles, notes and axes that are message ids.
+        about: which model made the numbers, and of what; not drawn.
+
+    Returns:
+        The picture, an SVG of its own: text that a file can hold.
     """
     columns = [[panel] if isinstance(panel, Panel) else panel for panel in shown]
     blocks = [_below([_panel(panel, theme, gettext) for panel in column]) for column in columns]
     title = ", ".join(_said(panel.title, gettext) for column in columns for panel in column)
-    return _document(_below([_beside(line) for line in _lines(blocks)]), theme, title)
+    whole = _below([_beside(line) for line in _lines(blocks)])
+    return document(whole, title, background=BACKGROUND[theme], about=about)
 
 
-def heads_svg(stack: TracedTensor, *, title: str = "", theme: Theme = "light", gettext: Gettext = str) -> str:
+def heads_svg(
+    stack: TracedTensor, *, title: str = "", theme: Theme = "light", gettext: Gettext = str, about: str = ""
+) -> str:
     """Every head of a stack: a row for each layer, a column for each head.
 
     Args:
@@ -59,6 +71,10 @@ def heads_svg(stack: TracedTensor, *, title: str = "", theme: Theme = "light", g
         title: above it; translated where it is a message id.
         theme: "light" or "dark".
         gettext: see ``title``.
+        about: which model made the numbers, and of what; not drawn.
+
+    Returns:
+        The picture, an SVG of its own: text that a file can hold.
     """
     n_layers, n_heads, n_queries, n_keys = stack.shape
     size, step, left, top = 84.0, 90.0, 26.0, 46.0
@@ -76,12 +92,11 @@ def heads_svg(stack: TracedTensor, *, title: str = "", theme: Theme = "light", g
             steps = steps_of(stack.value[layer, head], "weight", 1.0)
             block = Block(size, size, cells(steps, colours, (size / n_keys, size / n_queries)))
             parts.append(block.at(left + head * step, top + layer * step))
-    legend = _weight_legend(theme)
+    legend = weight_legend(theme)
     parts.append(legend.at(left, top + n_layers * step + 8))
     width = max(left + n_heads * step, width_of(_said(title, gettext), 14) * 1.1, left + legend.width)
-    return _document(
-        Block(width, top + n_layers * step + 8 + legend.height, "".join(parts)), theme, _said(title, gettext)
-    )
+    whole = Block(width, top + n_layers * step + 8 + legend.height, "".join(parts))
+    return document(whole, _said(title, gettext), background=BACKGROUND[theme], about=about)
 
 
 def _said(words: str, gettext: Gettext) -> str:
@@ -119,15 +134,6 @@ def _below(blocks: list[Block]) -> Block:
     return Block(max(left - block.left + block.width for block in blocks), y - GAP, "".join(parts))
 
 
-def _document(block: Block, theme: Theme, title: str) -> str:
-    width, height = round(block.width + 2 * MARGIN), round(block.height + 2 * MARGIN)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'font-family="{literal(FONTS)}" role="img"><title>{literal(title)}</title>'
-        f'<rect width="{width}" height="{height}" fill="{BACKGROUND[theme]}"/>{block.at(MARGIN, MARGIN)}</svg>\n'
-    )
-
-
 # One panel
 
 
@@ -138,7 +144,7 @@ def _panel(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
     matrix = _matrix(panel, theme, gettext)
     parts = [text(title, 0, 8, size=14, fill=colour, strong=True), matrix.at(0, 24)]
     height = 24 + matrix.height + 8
-    legend = _weight_legend(theme) if panel.scale == "weight" else _signed_legend(panel.end, theme)
+    legend = weight_legend(theme) if panel.scale == "weight" else _signed_legend(panel, theme)
     parts.append(legend.at(0, height))
     height += legend.height
     if note:
@@ -160,10 +166,17 @@ def _matrix(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
     beside = max(map(_label_width, rows), default=0.0) if panel.rows.written else 0.0
     left = max(beside, width_of(titles[0], _TITLE) if panel.rows.written else 0.0) + 10
     above = max(map(_label_width, columns), default=0.0) if panel.columns.written else 0.0
-    flat = panel.columns.numeric or above + 8 <= width
-    top = (15 if flat else 0.71 * above + 10) + 24 if panel.columns.written else 2
-    right = 8 if flat or not columns else max(8, 0.71 * _label_width(columns[-1]) - width / 2)
-    steps = steps_of(panel.values, panel.scale, panel.end)
+    turn = 0 if panel.columns.numeric or above + 8 <= width else 45 if width >= _APART else 60
+    rise, run = math.sin(math.radians(turn)), math.cos(math.radians(turn))
+    top = (
+        (rise * above + 10 if turn else 15) + 24
+        if panel.columns.written
+        else 18
+        if panel.rows.written and titles[0]
+        else 2
+    )
+    right = max(8, run * _label_width(columns[-1]) - width / 2) if turn and columns else 8
+    steps = steps_of(panel.values, panel.scale, panel.end, middle=panel.middle)
     colours = ramp(panel.scale, theme)
     inside = cells(steps, colours, size) + grid(panel.values.shape, size, theme) + _outlines(panel, size, theme)
     if width >= 30 and height >= 16:
@@ -171,9 +184,9 @@ def _matrix(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
     parts = [Block(0, 0, inside).at(left, top)]
     if panel.columns.written:
         parts.append(text(titles[1], left, 7, size=_TITLE, fill=FAINT[theme]))
-        every = _stride(width, panel.columns.numeric, 30 if panel.columns.numeric else 15)
+        every = _stride(width, panel.columns.numeric, 30 if panel.columns.numeric else 18)
         parts += [
-            _column_label(columns[i], left + (i + 0.5) * width, top - 10, flat, theme)
+            _column_label(columns[i], left + (i + 0.5) * width, top - 10, turn, theme)
             for i in range(0, n_columns, every)
         ]
     if panel.rows.written:
@@ -225,11 +238,11 @@ def _row_label(label: _Label, x: float, y: float, theme: Theme) -> str:
     return token + (text(place, x, y + 1, size=_PLACE, fill=FAINT[theme], anchor="end") if place else "")
 
 
-def _column_label(label: _Label, x: float, y: float, flat: bool, theme: Theme) -> str:
+def _column_label(label: _Label, x: float, y: float, turn: int, theme: Theme) -> str:
     words, place, special = label
     fill = (FAINT if special else TEXT)[theme]
     number = f'<tspan dx="5" font-size="{_PLACE}" fill="{FAINT[theme]}">{_ends(words)}{place}</tspan>' if place else ""
-    anchor, turned = ("middle", "") if flat else ("start", f' transform="rotate(-45 {x:g} {y:g})"')
+    anchor, turned = ("start", f' transform="rotate({-turn} {x:g} {y:g})"') if turn else ("middle", "")
     return (
         f'<text x="{x:g}" y="{y + 3:g}" font-size="{_LABEL}" fill="{fill}" text-anchor="{anchor}"{turned}>'
         f"{literal(words)}{number}</text>"
@@ -252,15 +265,18 @@ def _numbers(
 ) -> str:
     parts = []
     for (row, column), value in np.ndenumerate(np.asarray(panel.values, dtype=np.float64)):
-        words = spelled(float(value), panel.digits)
+        words = spelled(float(value), panel.digits, panel.scale)
         x, y = (column + 0.5) * size[0], (row + 0.5) * size[1]
         parts.append(text(words, x, y, size=_NUMBER, fill=ink_on(colours[steps[row, column]]), anchor="middle"))
     return "".join(parts)
 
 
-def spelled(value: float, digits: int) -> str:
-    """A number as a cell has room for it: fewer digits behind the point, the more stand before it."""
-    if np.isnan(value):
+def spelled(value: float, digits: int, scale: Scale = "signed") -> str:
+    """A number as a cell has room for it: fewer digits behind the point, the more stand before it.
+
+    A weight that would read .00 is left out, as on the pages.
+    """
+    if np.isnan(value) or (scale == "weight" and 0 < value < 0.5 * 10**-digits):
         return ""
     if abs(value) >= 1e6:
         return f"{value:.2e}"
@@ -286,14 +302,15 @@ def _outlines(panel: Panel, size: tuple[float, float], theme: Theme) -> str:
 # Scales
 
 
-def _weight_legend(theme: Theme) -> Block:
+def weight_legend(theme: Theme) -> Block:
     """From weight 0 to weight 1, with ticks where the square root puts them."""
     marks = [(f"{tick:g}", tick**0.5) for tick in _TICKS]
     return _legend(ramp("weight", theme), 200, marks, theme)
 
 
-def _signed_legend(end: float, theme: Theme) -> Block:
-    marks = [(f"−{end:.3g}", 0.0), ("0", 0.5), (f"{end:.3g}", 1.0)]
+def _signed_legend(panel: Panel, theme: Theme) -> Block:
+    ends = (panel.middle - panel.end, panel.middle, panel.middle + panel.end)
+    marks = [(f"{end:.3g}".replace("-", "−"), place) for end, place in zip(ends, (0.0, 0.5, 1.0), strict=True)]
     return _legend(ramp("signed", theme), _LEGEND, marks, theme)
 
 

@@ -3,13 +3,17 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors.numpy import save as safetensors
 
+from visformer.canvas.payload import SINK, sink_of, with_sink
 from visformer.errors import N_, BudgetError, Message, TraceError
+from visformer.export.curves import numbers_of
 from visformer.names import Axis
 from visformer.panel import Panel
 from visformer.trace import Trace, TracedTensor
@@ -27,7 +31,8 @@ def to_csv(trace: Trace, *names: str) -> str:
 
     Args:
         trace: what to write.
-        names: of tensors with the same axes; none: all attention patterns.
+        names: of tensors with the same axes; none: all attention patterns. What rows give to a sink stands behind the
+            last token, as one more key whose token is "sink".
 
     Returns:
         Text with a byte order mark, by which spreadsheets know that it is UTF-8. A token that a spreadsheet would take
@@ -63,6 +68,9 @@ def panels_csv(*panels: Panel, gettext: Callable[[str], str] = str) -> str:
     Args:
         panels: at least one.
         gettext: translates titles that are message ids.
+
+    Returns:
+        Lines of CSV behind a byte order mark, an empty one after each panel.
     """
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\r\n")
@@ -75,12 +83,93 @@ def panels_csv(*panels: Panel, gettext: Callable[[str], str] = str) -> str:
     return "\ufeff" + out.getvalue()
 
 
+def panels_json(*panels: Panel, gettext: Callable[[str], str] = str, about: str = "") -> str:
+    """Panels as they are drawn: titles, the labels along both sides, and every number; null where there is none.
+
+    Args:
+        panels: at least one.
+        gettext: translates titles that are message ids.
+        about: which model made the numbers, and of what.
+
+    Returns:
+        JSON, as text.
+    """
+
+    def said(words: str) -> str:
+        return gettext(words) if isinstance(words, Message) else words
+
+    whole = [
+        {
+            "name": panel.name,
+            "title": said(panel.title),
+            **{
+                side: {"title": said(labels.title), "labels": list(labels.texts)}
+                for side, labels in (("rows", panel.rows), ("columns", panel.columns))
+            },
+            "values": _plain_numbers(panel.values),
+        }
+        for panel in panels
+    ]
+    return json.dumps({"about": about, "panels": whole}, ensure_ascii=False, allow_nan=False)
+
+
+def panels_tensors(*panels: Panel) -> bytes:
+    """Panels as a safetensors file: "0.q" is the first panel's matrix, named q; their labels are JSON in its metadata.
+
+    Args:
+        panels: at least one.
+
+    Returns:
+        What a file holds.
+    """
+    arrays = {f"{i}.{panel.name}": np.ascontiguousarray(panel.values) for i, panel in enumerate(panels)}
+    labels = json.loads(panels_json(*panels))["panels"]
+    named = {name: {**label, "values": None} for name, label in zip(arrays, labels, strict=True)}
+    return safetensors(arrays, metadata={"visformer_panels": json.dumps(named, ensure_ascii=False)})
+
+
+def figure_csv(figure: Any) -> str:
+    """The numbers that a figure draws, one row for each bar, hypothesis or position; places count from 0.
+
+    Args:
+        figure: see :func:`visformer.export.curves.figure_svg`.
+
+    Returns:
+        CSV with a byte order mark, so that spreadsheets read Chinese.
+    """
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\r\n")
+    _, columns = numbers_of(figure)
+    table.writerow(columns)
+    for row in zip(*columns.values(), strict=True):
+        table.writerow([_spelled(value) for value in row])
+    return "\ufeff" + out.getvalue()
+
+
+def figure_json(figure: Any, *, about: str = "") -> str:
+    """The numbers that a figure draws: its title, and a row for each bar, hypothesis or position; places from 0.
+
+    Args:
+        figure: see :func:`visformer.export.curves.figure_svg`.
+        about: which model made the numbers, and of what.
+
+    Returns:
+        JSON, as text.
+    """
+    title, columns = numbers_of(figure)
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return json.dumps({"title": title, "about": about, "rows": rows}, ensure_ascii=False, allow_nan=False)
+
+
 def to_json(trace: Trace, *names: str) -> str:
     """Tokens, labels, and every number with the names of its axes.
 
     Args:
         trace: what to write.
         names: of tensors; none: everything that was recorded, the weights used among it.
+
+    Returns:
+        One JSON object, in one line.
 
     Raises:
         MissingTensor: it was not recorded.
@@ -103,7 +192,12 @@ def to_json(trace: Trace, *names: str) -> str:
 
 def fits(trace: Trace) -> bool:
     """Whether the trace can be written as text."""
-    return sum(tensor.value.size for tensor in (*trace.tensors.values(), *trace.params.values())) <= MAX_NUMBERS
+    return size_of(trace) <= MAX_NUMBERS
+
+
+def size_of(trace: Trace) -> int:
+    """How many numbers it holds."""
+    return sum(tensor.value.size for tensor in (*trace.tensors.values(), *trace.params.values()))
 
 
 def _patterns(trace: Trace) -> list[TracedTensor]:
@@ -125,7 +219,11 @@ def _check_size(tensors: list[TracedTensor]) -> None:
 
 def _rows(trace: Trace, tensor: TracedTensor) -> Iterator[list[Any]]:
     marks = [_marks(trace, axis, size) for axis, size in zip(tensor.axes, tensor.shape, strict=True)]
-    for place, value in zip(np.ndindex(*tensor.shape), _digits(tensor.value), strict=True):
+    values = tensor.value
+    if tensor.name.endswith(".pattern") and (sink := sink_of(trace, tensor)) is not None:
+        values = with_sink(tensor, sink)
+        marks[-1].append((len(marks[-1]), SINK))
+    for place, value in zip(np.ndindex(*values.shape), _digits(values), strict=True):
         yield [tensor.name, *(mark for axis, i in enumerate(place) for mark in marks[axis][i]), value]
 
 
@@ -141,6 +239,13 @@ def harmless(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
+def _spelled(value: object) -> str:
+    """A cell of CSV: what there is not is empty."""
+    if isinstance(value, str):
+        return harmless(value)
+    return "" if value is None else repr(int(value) if isinstance(value, bool) else value)
+
+
 def _digits(values: NDArray[Any]) -> list[str]:
     if values.dtype == np.bool_:
         return values.ravel().astype(int).astype(str).tolist()
@@ -148,11 +253,23 @@ def _digits(values: NDArray[Any]) -> list[str]:
 
 
 def _described(tensor: TracedTensor) -> dict[str, Any]:
-    values = tensor.value
-    # A float32 as the shortest decimal that is it, not as the float64 next to it
-    numbers = values if values.dtype == np.bool_ else np.array(_digits(values), dtype=object).astype(np.float64)
     return {
         "axes": [axis.name for axis in tensor.axes],
         "shape": list(tensor.shape),
-        "values": numbers.reshape(tensor.shape).tolist(),
+        "values": _shortest(tensor.value).tolist(),
     }
+
+
+def _shortest(values: NDArray[Any]) -> NDArray[Any]:
+    """A float32 as the shortest decimal that is it, not as the float64 next to it."""
+    if values.dtype == np.bool_:
+        return values
+    return np.array(_digits(values), dtype=object).astype(np.float64).reshape(values.shape)
+
+
+def _plain_numbers(values: NDArray[Any]) -> list[list[Any]]:
+    """As JSON can hold them: it knows neither NaN nor infinity."""
+    return [
+        [value if math.isfinite(value) else None if math.isnan(value) else str(value) for value in row]
+        for row in _shortest(values).tolist()
+    ]

@@ -3,9 +3,9 @@
 from typing import Literal
 
 import numpy as np
-import plotly.graph_objects as go
 
 from visformer.errors import N_, TraceError
+from visformer.figures.drawing import go
 from visformer.figures.panels import heatmap, look, matrix, title
 from visformer.figures.theme import Theme
 from visformer.panel import Panel, numbered, traced
@@ -53,6 +53,9 @@ def attention_heads(
         stack: "encoder" or "decoder".
         attention: which of the stack's attentions.
         theme: "light" or "dark".
+
+    Returns:
+        The figure, with hover; ``show()`` or the end of a cell draws it.
 
     Raises:
         MissingTensor: the trace holds no pattern of this stack.

@@ -4,13 +4,16 @@ import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import plotly.graph_objects as go
-
-from visformer.figures.panels import literal, look
-from visformer.figures.theme import CURVES, FAINT, TEXT, Theme, visible
+from visformer.figures.drawing import go
+from visformer.figures.panels import kept, literal, look
+from visformer.figures.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme, visible
 
 _ALL_WRITTEN = 20
 """Steps up to which every token of the tree is written: beyond, they would stand in each other's way."""
+
+
+_TELLING = 0.1
+"""A candidate less likely than this has no bar to speak of on a scale that ends at 1."""
 
 
 class Candidate(Protocol):
@@ -27,6 +30,7 @@ class Beam(Protocol):
 
     parent: int
     token: str
+    id: int
     log_probability: float
     finished: bool
 
@@ -35,21 +39,32 @@ def candidate_bars(
     candidates: Sequence[Any],
     chosen: int,
     *,
+    step: int = 0,
     names: tuple[str, str, str] = ("model", "drawn from", "all others"),
+    title: str = "step {step}: what might come next",
     theme: Theme = "light",
 ) -> go.Figure:
     """The likeliest next tokens; under each probability the one that is drawn from. Last, all other tokens together.
 
+    Bars end at 1; where no candidate reaches a tenth, at the likeliest, and ▸ marks what goes on beyond.
+
     Args:
         candidates: best first.
         chosen: id of the one taken.
+        step: of decoding, from 0.
         names: of the two bars, and of all other tokens.
+        title: in a file; tells the step, from 1.
         theme: "light" or "dark".
+
+    Returns:
+        The figure, with hover; ``show()`` or the end of a cell draws it.
     """
     labels = [f"{literal(visible(c.token))}{' ◂' if c.id == chosen else ''}" for c in candidates]
     labels.append(f"<i>{literal(names[2])}</i>")
     places = list(range(len(labels)))
     figure = go.Figure()
+    largest = max((max(c.probability, c.drawn_probability) for c in candidates), default=1.0)
+    end = 1.0 if largest >= _TELLING else largest
     listed = ([c.probability for c in candidates], [c.drawn_probability for c in candidates])
     values = [[*shares, _rest(shares)] for shares in listed]
     for name, shares, colour in zip(names[:2], values, CURVES[theme][:2], strict=True):
@@ -62,9 +77,9 @@ def candidate_bars(
             hovertemplate="%{x:.6f}<extra>" + name + "</extra>",
         )
     figure.add_scatter(
-        x=[max(pair) for pair in zip(*values, strict=True)],
+        x=[min(end, max(pair)) for pair in zip(*values, strict=True)],
         y=places,
-        text=[_arrow(*pair) for pair in zip(*values, strict=True)],
+        text=[("▸" if max(pair) > end else "") + _arrow(*pair) for pair in zip(*values, strict=True)],
         mode="text",
         textposition="middle right",
         textfont={"size": 12, "color": TEXT[theme]},
@@ -72,17 +87,25 @@ def candidate_bars(
         showlegend=False,
         cliponaxis=False,
     )
-    figure.update_layout(**look(theme))
+    table = _candidates(candidates, chosen, step)
+    figure.update_layout(**look(theme), **kept(title.format(step=step + 1), table))
     figure.update_layout(
         margin={"l": 10, "r": 70, "t": 26, "b": 2},
         height=26 + 17 * len(labels),
         bargap=0.25,
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "traceorder": "normal"},
     )
-    figure.update_xaxes(range=[0, 1.05], visible=False)
+    figure.update_xaxes(range=[0, 1.05 * end], visible=False)
     axis = {"tickmode": "array", "tickvals": places, "ticktext": labels, "autorange": "reversed"}
     figure.update_yaxes(axis, automargin=True)
     return figure
+
+
+def _candidates(candidates: Sequence[Any], chosen: int, step: int) -> dict[str, list[Any]]:
+    """One row for each candidate; what all others have together is not any token's."""
+    names = ("token", "id", "probability", "drawn_probability")
+    columns = {name: [getattr(candidate, name) for candidate in candidates] for name in names}
+    return {"step": [step] * len(candidates), **columns, "chosen": [c.id == chosen for c in candidates]}
 
 
 def _rest(shares: Sequence[float]) -> float:
@@ -102,7 +125,13 @@ def short(share: float) -> str:
     return "0" if share == 0 else f"{share:.3f}" if share >= 0.0005 else f"{share:.1e}"
 
 
-def beam_tree(steps: Sequence[Sequence[Any]], *, theme: Theme = "light") -> go.Figure:
+def beam_tree(
+    steps: Sequence[Sequence[Any]],
+    *,
+    unit: str = "nats",
+    title: str = "beam search: {size} hypotheses kept",
+    theme: Theme = "light",
+) -> go.Figure:
     """Every hypothesis that beam search kept: a column for each step, lines from parent to child.
 
     Under each token stands the log-probability of its hypothesis in nats, by which hypotheses are kept; where it ends,
@@ -111,7 +140,12 @@ def beam_tree(steps: Sequence[Sequence[Any]], *, theme: Theme = "light") -> go.F
 
     Args:
         steps: for each step the hypotheses kept, best first.
+        unit: of log-probabilities, in the reader's language.
+        title: in a file; tells how many hypotheses are kept at a step.
         theme: "light" or "dark".
+
+    Returns:
+        The figure, with hover; ``show()`` or the end of a cell draws it.
     """
     best = set(enumerate(best_path(steps)))
     figure = go.Figure()
@@ -140,18 +174,42 @@ def beam_tree(steps: Sequence[Sequence[Any]], *, theme: Theme = "light") -> go.F
         text=[label if few or spot in best else "" for spot, label in zip(spots, labels, strict=True)],
         hovertext=tokens,
         textposition="top center",
-        textfont={"size": 12, "color": TEXT[theme]},
+        textfont={"size": 12, "color": TEXT[theme], "shadow": _halo(BACKGROUND[theme])},
         customdata=[(beam.log_probability, math.exp(beam.log_probability)) for beam in beams],
-        hovertemplate="%{hovertext}: %{customdata[0]:.4f} nats, %{customdata[1]:.4g}<extra></extra>",
+        hovertemplate="%{hovertext}: %{customdata[0]:.4f} " + unit + ", %{customdata[1]:.4g}<extra></extra>",
         marker={"size": 9, "color": [CURVES[theme][0] if spot in best else FAINT[theme] for spot in spots]},
     )
-    figure.update_layout(**look(theme))
     tallest = max((len(beams) for beams in steps), default=1)
-    figure.update_layout(showlegend=False, margin={"l": 10, "r": 40, "t": 10, "b": 30}, height=70 + 66 * tallest)
+    figure.update_layout(**look(theme), **kept(title.format(size=tallest), _hypotheses(steps, best)))
+    figure.update_layout(showlegend=False, margin={"l": 10, "r": 40, "t": 28, "b": 30}, height=88 + 72 * tallest)
     counted = {"tickvals": list(range(len(steps))), "ticktext": [str(i + 1) for i in range(len(steps))]}
     figure.update_xaxes(counted, showgrid=False, zeroline=False, range=[-1.3, len(steps) - 0.5])
     figure.update_yaxes(visible=False, range=[-0.6, tallest - 0.2])
     return figure
+
+
+def _hypotheses(steps: Sequence[Sequence[Any]], best: set[tuple[int, int]]) -> dict[str, list[Any]]:
+    """One row for each hypothesis, with its place among those of its step, and its parent's place in the step before.
+
+    At the first step there is no parent.
+    """
+    spots = [(step, place) for step, beams in enumerate(steps) for place in range(len(beams))]
+    beams = [steps[step][place] for step, place in spots]
+    return {
+        "step": [step for step, _ in spots],
+        "beam": [place for _, place in spots],
+        "token": [beam.token for beam in beams],
+        "id": [beam.id for beam in beams],
+        "score": [beam.log_probability for beam in beams],
+        "parent": [beam.parent if step else None for (step, _), beam in zip(spots, beams, strict=True)],
+        "finished": [beam.finished for beam in beams],
+        "best": [spot in best for spot in spots],
+    }
+
+
+def _halo(colour: str) -> str:
+    """Keeps lines away from the letters that they pass."""
+    return ", ".join(f"{x}px {y}px 1px {colour}" for x in (-2, 0, 2) for y in (-2, 0, 2))
 
 
 def _height(steps: Sequence[Sequence[Any]], step: int, place: int) -> float:
@@ -162,7 +220,7 @@ def _height(steps: Sequence[Sequence[Any]], step: int, place: int) -> float:
 def _scored(steps: Sequence[Sequence[Any]], step: int, place: int) -> str:
     beam = steps[step][place]
     text = _number(beam.log_probability)
-    return f"{text} / {step + 1} = <b>{_number(per_token(steps, step, place), 3)}</b>" if beam.finished else text
+    return f"{text} / {step + 1}<br>= <b>{_number(per_token(steps, step, place), 3)}</b>" if beam.finished else text
 
 
 def _number(value: float, digits: int = 2) -> str:

@@ -1,11 +1,12 @@
 """A panel as a plotly heatmap, or several beside each other. What the pages draw on their canvas, for a notebook."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from visformer.figures.drawing import go
 from visformer.figures.theme import BACKGROUND, DIVERGING, FAINT, FONTS, SEQUENTIAL, TEXT, Theme, visible
 from visformer.panel import Labels, Panel
 
@@ -22,6 +23,9 @@ def matrix(*panels: Panel, theme: Theme = "light") -> go.Figure:
     Args:
         panels: at least one.
         theme: "light" or "dark".
+
+    Returns:
+        The figure, with hover; ``show()`` or the end of a cell draws it.
     """
     titles = [literal(f"{panel.before} {panel.title}".strip()) for panel in panels]
     figure = make_subplots(cols=len(panels), subplot_titles=titles if len(panels) > 1 else None)
@@ -69,6 +73,16 @@ def colours(panel: Panel, theme: Theme) -> dict[str, Any]:
 def title(text: str) -> dict[str, Any]:
     """A figure's title, above everything else."""
     return {"text": text, "font": {"size": 15}, "x": 0.01, "y": 0.98, "yanchor": "top"}
+
+
+def kept(title: str, table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """What a file of a figure holds besides the drawing, as Plotly's ``meta``, which is never drawn.
+
+    Args:
+        title: above the picture.
+        table: names of columns to their values, one a row; the numbers that are drawn, not where they are drawn.
+    """
+    return {"meta": {"title": title, "table": {name: list(values) for name, values in table.items()}}}
 
 
 def look(theme: Theme) -> dict[str, Any]:

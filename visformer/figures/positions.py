@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from visformer import formulas
 from visformer.errors import N_, ConfigError
-from visformer.figures.panels import look
+from visformer.figures.drawing import go
+from visformer.figures.panels import kept, look
 from visformer.figures.theme import CURVES, FAINT, Theme
 
 POINTS = 2000
@@ -22,6 +23,7 @@ def position_waves(
     *,
     base: float = 10000.0,
     axes: tuple[str, str] = ("pos", "PE(pos, dimension)"),
+    title: str = "positional encoding, d_model {d_model}",
     theme: Theme = "light",
 ) -> go.Figure:
     """Dimensions of the encoding as curves over positions; sines drawn full, cosines dashed, a pair in one colour.
@@ -32,7 +34,11 @@ def position_waves(
         dimensions: which of them.
         base: of the wavelengths.
         axes: their names.
+        title: in a file; tells d_model.
         theme: "light" or "dark".
+
+    Returns:
+        The figure, with hover; ``show()`` or the end of a cell draws it.
 
     Raises:
         ConfigError: a dimension that d_model does not have.
@@ -65,7 +71,12 @@ def position_waves(
                 showlegend=False,
                 hovertemplate="PE(%{x}, " + str(dimension) + ") = %{y:.6f}<extra></extra>",
             )
-    figure.update_layout(**look(theme))
+    table: dict[str, list[Any]] = {
+        "position": [place for _ in dimensions for place in range(n)],
+        "dimension": [dimension for dimension in dimensions for _ in range(n)],
+        "value": formulas.sinusoidal_encoding(n, d_model, base)[:, list(dimensions)].T.ravel().tolist(),
+    }
+    figure.update_layout(**look(theme), **kept(title.format(d_model=d_model), table))
     figure.update_layout(
         margin={"l": 50, "r": 10, "t": 20, "b": 40},
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
@@ -81,7 +92,19 @@ def position_waves(
 def rotation_circle(
     position: int, offset: int, *, pair: int, d_model: int, base: float = 10000.0, theme: Theme = "light"
 ) -> go.Figure:
-    """One pair of dimensions as a point on the unit circle, at ``position`` and ``offset`` positions further."""
+    """One pair of dimensions as a point on the unit circle, at ``position`` and ``offset`` positions further.
+
+    Args:
+        position: from 0.
+        offset: positions further; may be negative.
+        pair: of dimensions 2 * pair and 2 * pair + 1.
+        d_model: number of dimensions.
+        base: of the wavelengths.
+        theme: "light" or "dark".
+
+    Returns:
+        The figure, with hover; ``show()`` or the end of a cell draws it.
+    """
     rate = float(formulas.frequencies(d_model, base)[pair])
     around = np.linspace(0, 2 * math.pi, 361)
     way = np.linspace(position * rate, (position + offset) * rate, 181)
@@ -100,7 +123,10 @@ def rotation_circle(
             line={"color": colour, "width": 2},
             hovertemplate="cos %{x:.4f}, sin %{y:.4f}<extra></extra>",
         )
-    figure.update_layout(**look(theme))
+    ends = [position, position + offset]
+    turned = {"sin": [math.sin(p * rate) for p in ends], "cos": [math.cos(p * rate) for p in ends]}
+    table: dict[str, list[Any]] = {"position": ends, "pair": [pair, pair], **turned}
+    figure.update_layout(**look(theme), **kept(f"R({offset}) · PE({position}), i = {pair}", table))
     figure.update_layout(showlegend=False, margin={"l": 40, "r": 10, "t": 20, "b": 40}, height=300, width=320)
     figure.update_xaxes(range=[-1.3, 1.3], title=f"cos (2i+1 = {2 * pair + 1})", zeroline=False, showgrid=False)
     figure.update_yaxes(

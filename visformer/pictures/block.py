@@ -10,13 +10,19 @@ from numpy.typing import NDArray
 from visformer import formulas
 from visformer.errors import N_, Message
 from visformer.examples.claims import PARAMETERS_PRINTED
-from visformer.panel import Labels, Panel, common_limit, numbered, tokens_of, traced
+from visformer.panel import Labels, Panel, common_limit, numbered, telling_limit, tokens_of, traced
 from visformer.trace import Trace
 
 Stack = Literal["encoder", "decoder"]
 Rows = NDArray[np.float64]
 RECORD = ("*.resid_*", "*_sum", "*.norm_*", "*.self_attn.out", "*.cross_attn.out", "*.ffn.*")
 """What these pictures need of a trace."""
+
+SMALL = 0.01
+"""Of the largest of a layer: what counts as hardly used behind a smooth activation."""
+
+UNTRAINED = {"post": N_("untrained, post-norm"), "pre": N_("untrained, pre-norm")}
+"""The two kinds of norm that a model can be had with untrained."""
 
 _SIDE = {"encoder": "src", "decoder": "tgt"}
 _SUBLAYERS = {"encoder": ("self", "ffn"), "decoder": ("self", "cross", "ffn")}
@@ -30,16 +36,28 @@ def depth(trace: Trace, stack: Stack) -> int:
     return sum(f"{stack}.{layer}.resid_post" in trace for layer in range(len(trace.tensors)))
 
 
-def norms(traces: Sequence[tuple[str, Trace]], stack: Stack) -> list[Panel]:
-    """The stream of several models. The first ones share a colour scale; the last, which is trained, has its own.
+def sublayers(trace: Trace, stack: Stack) -> tuple[str, ...]:
+    """Of "self", "cross" and "ffn" those whose output is in the trace."""
+    return tuple(part for part in _SUBLAYERS[stack] if f"{stack}.0.{_OUT[part]}" in trace)
+
+
+def norms_first(trace: Trace, stack: Stack) -> bool:
+    """Whether the block norms what a sublayer reads (pre-norm) instead of the sum (post-norm)."""
+    return not _normed(trace, f"{stack}.0", "ffn")
+
+
+def norms(trace: Trace, stack: Stack, untrained: Mapping[str, Trace]) -> list[Panel]:
+    """The stream of untrained models with either kind of norm, in one colour scale; and of this one, in its own.
 
     Args:
-        traces: (title, trace with :data:`RECORD`), all of one pair of sentences.
+        trace: of this model, with :data:`RECORD`.
         stack: "encoder" or "decoder".
+        untrained: "post" and "pre" to a trace of the same pair; none: of a model that cannot be had untrained.
     """
-    panels = [stream(trace, stack, title=title) for title, trace in traces]
-    shared = common_limit(*(panel.values for panel in panels[:-1]))
-    return [replace(panel, limit=shared) for panel in panels[:-1]] + panels[-1:]
+    panels = [stream(other, stack, title=UNTRAINED[norm]) for norm, other in untrained.items()]
+    shared = common_limit(*(panel.values for panel in panels))
+    ours = N_("this model, pre-norm") if norms_first(trace, stack) else N_("this model, post-norm")
+    return [*(replace(panel, limit=shared) for panel in panels), stream(trace, stack, title=ours)]
 
 
 def noted(panels: Sequence[Panel], note: str) -> list[Panel]:
@@ -47,17 +65,25 @@ def noted(panels: Sequence[Panel], note: str) -> list[Panel]:
     return [replace(panel, note=note.format(limit=panel.end)) for panel in panels]
 
 
+def told_ends(panels: Sequence[Panel], gettext: Callable[[str], str] = str) -> list[Panel]:
+    """The panels, with a note where some numbers lie beyond the end of the colours; ``gettext`` translates it."""
+    note = gettext(N_("Colours end at {limit:.2f}; a few numbers lie beyond."))
+    return [noted([panel], note)[0] if panel.overflows else panel for panel in panels]
+
+
 def stream(trace: Trace, stack: Stack, *, title: str = "") -> Panel:
     """The length of each token's vector on its way: what came in, what each sublayer added, what went on.
 
     Columns: |x| of the first layer's input, then for each layer the length of every sublayer's output and of what goes
-    on: LayerNorm's output with post-norm, the bare sum with pre-norm.
+    on: LayerNorm's output with post-norm, the bare sum with pre-norm. What the model shows nowhere has no column.
     """
     names, texts = [f"{stack}.0.resid_pre"], ["|x|"]
     for layer in range(depth(trace, stack)):
         for part in _SUBLAYERS[stack]:
-            names += [f"{stack}.{layer}.{_OUT[part]}", f"{stack}.{layer}.{_AFTER[part]}"]
-            texts += [f"|{part} {layer + 1}|", "|LN|" if _normed(trace, f"{stack}.{layer}", part) else "|sum|"]
+            after = "|LN|" if _normed(trace, f"{stack}.{layer}", part) else f"|x + {part}|"
+            steps = {f"{stack}.{layer}.{_OUT[part]}": f"|{part} {layer + 1}|", f"{stack}.{layer}.{_AFTER[part]}": after}
+            names += [name for name in steps if name in trace]
+            texts += [text for name, text in steps.items() if name in trace]
     lengths = np.stack([np.linalg.norm(trace[name].value, axis=-1) for name in names], axis=1)
     return Panel(
         name="embed",
@@ -65,42 +91,73 @@ def stream(trace: Trace, stack: Stack, *, title: str = "") -> Panel:
         values=lengths,
         rows=tokens_of(trace, _SIDE[stack]),
         columns=Labels(tuple(texts)),
+        limit=telling_limit(lengths, share=0.95),
     )
 
 
 def _normed(trace: Trace, path: str, part: str) -> bool:
     """Whether what goes on behind a sublayer is LayerNorm's output: post-norm."""
-    return np.array_equal(trace[f"{path}.{_AFTER[part]}"].value, trace[f"{path}.norm_{part}"].value)
+    after, norm = f"{path}.{_AFTER[part]}", f"{path}.norm_{part}"
+    return after in trace and norm in trace and np.array_equal(trace[after].value, trace[norm].value)
 
 
 def added(trace: Trace, stack: Stack, layer: int, part: str) -> list[Panel]:
-    """One sublayer: what goes by, what is added, the sum, and what LayerNorm makes of it.
+    """One sublayer: what goes by, what is added, the sum, and what LayerNorm makes of it; those have one scale.
 
-    The first three have one scale. With pre-norm the norm comes before the sublayer instead.
+    With pre-norm LayerNorm's output, which the sublayer reads, comes first instead. What the model shows nowhere is
+    left out, and so is the "=" where a model norms or scales what it adds.
     """
     path = f"{stack}.{layer}"
     before = {"self": "resid_pre", "cross": "resid_self", "ffn": "resid_cross" if stack == "decoder" else "resid_self"}
-    by = traced(trace, f"{path}.{before[part]}", title="x", name="input")
+    came = f"{path}.{before[part]}"
+    if came not in trace:  # a decoder without cross-attention; or a parallel block, whose parts read the same input
+        came = f"{path}.resid_self" if f"{path}.resid_self" in trace else f"{path}.resid_pre"
+    by = traced(trace, came, title="x", name="input")
     out = traced(trace, f"{path}.{_OUT[part]}", title=N_("what the sublayer adds"), name="out", before="+")
-    out = replace(out, rows=by.rows)
-    total = traced(trace, f"{path}.{_SUM[part]}", title=N_("their sum"), name="scores", before="=")
-    norm = traced(trace, f"{path}.norm_{part}", title=N_("LayerNorm's output"), name="heads", before="→")
-    limit = common_limit(by.values, out.values, total.values)
-    below = replace(by.columns, written=False)
-    rest = [replace(panel, limit=limit, columns=below) for panel in (out, total)]
-    return [replace(by, limit=limit), *rest, replace(norm, columns=below)]
+    panels, total = [by, out], f"{path}.{_SUM[part]}"
+    if total in trace:
+        exact = np.allclose(by.values + out.values, trace[total].value, rtol=1e-3, atol=1e-3 * common_limit(by.values))
+        title = N_("their sum") if exact else N_("what goes on: this model norms or scales what it adds")
+        panels.append(traced(trace, total, title=title, name="scores", before="=" if exact else "→"))
+    limit = common_limit(*(panel.values for panel in panels))
+    panels = [replace(panel, limit=limit) for panel in panels]
+    if f"{path}.norm_{part}" in trace:
+        norm = traced(trace, f"{path}.norm_{part}", title=N_("LayerNorm's output"), name="heads", before="→")
+        if _normed(trace, path, part):
+            panels.append(norm)
+        else:
+            panels.insert(0, replace(norm, title=N_("LayerNorm's output: what the sublayer reads"), before=""))
+    below = replace(panels[0].columns, written=False)
+    return [
+        replace(panel, rows=by.rows, columns=panel.columns if first == 0 else below)
+        for first, panel in enumerate(panels)
+    ]
+
+
+def hidden(trace: Trace, stack: Stack) -> bool:
+    """Whether the trace has what stands inside the feed-forward network."""
+    return f"{stack}.0.ffn.hidden" in trace
+
+
+def has_zeros(trace: Trace, stack: Stack) -> bool:
+    """Whether the activation leaves values at exactly zero, as ReLU does; a smooth one leaves hardly any."""
+    return float((trace[f"{stack}.0.ffn.hidden"].value == 0).mean()) > 0.01
 
 
 def silent_share(trace: Trace, stack: Stack) -> Panel:
-    """The share of feed-forward activations that ReLU leaves at zero: a row for each layer, a column for each token.
+    """The share of feed-forward activations that are zero: a row for each layer, a column for each token.
 
-    Coloured by how far each is from the mean of them all: the shares themselves are too near each other.
+    Behind a smooth activation, of those that are small beside the layer's largest. Coloured by how far each is from
+    the mean of them all: the shares themselves are too near each other.
     """
-    shares = [(trace[f"{stack}.{layer}.ffn.hidden"].value == 0).mean(axis=-1) for layer in range(depth(trace, stack))]
+    exact, shares = has_zeros(trace, stack), []
+    for layer in range(depth(trace, stack)):
+        sizes = np.abs(trace[f"{stack}.{layer}.ffn.hidden"].value)  # (token, d_ff)
+        shares.append((sizes <= (0.0 if exact else SMALL * sizes.max())).mean(axis=-1))
     values = np.stack(shares)
     return Panel(
         name="pattern",
-        title=N_("share of zeros"),
+        title=N_("share of zeros") if exact else N_("share of values below a hundredth of the layer's largest"),
         values=values,
         rows=numbered(len(shares), N_("layer"), first=1),
         columns=tokens_of(trace, _SIDE[stack]),
@@ -116,7 +173,7 @@ def similarities(trace: Trace, stack: Stack, behind: str = "after layer {layer}"
     panels = []
     for layer, name in enumerate(names):
         rows = trace[name].value
-        unit = rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+        unit = rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), np.finfo(np.float32).tiny)
         title = N_("input") if layer == 0 else behind.format(layer=layer)
         panels.append(
             Panel(name=f"cosine{layer}", title=title, values=unit @ unit.T, rows=labels, columns=labels, limit=1.0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -10,14 +10,23 @@ from visformer.errors import N_
 from visformer.panel import Labels, Panel, traced
 from visformer.trace import Trace
 
-FIRST_TEXT_ID = 260
-"""Ids below stand for no text, or for a byte that may be half of a character: a sentence cannot go on from one."""
+
+def kind(trace: Trace) -> Literal["self_attn", "cross_attn"]:
+    """The attention that decoding is about: to the source, or of a decoder alone to what was written."""
+    return "cross_attn" if "src" in trace.tokens else "self_attn"
 
 
 def growing(trace: Trace, layer: int, step: int) -> Panel:
-    """Cross-attention, mean over the heads of a layer: the rows that have been generated up to ``step``."""
-    path = f"decoder.{layer}.cross_attn.pattern"
-    panel = traced(trace, path, 0, title=N_("cross-attention so far, mean of the heads"), scale="weight")
+    """Cross-attention, mean over the heads of a layer: the rows that have been generated up to ``step``.
+
+    Of a decoder alone its self-attention.
+    """
+    attention = kind(trace)
+    path = f"decoder.{layer}.{attention}.pattern"
+    title = N_("self-attention so far, mean of the heads")
+    if attention == "cross_attn":
+        title = N_("cross-attention so far, mean of the heads")
+    panel = traced(trace, path, 0, title=title, scale="weight")
     values = np.asarray(trace[path].value, dtype=np.float64).mean(axis=0)
     values[step + 1 :] = np.nan
     return replace(panel, values=values)

@@ -1,13 +1,13 @@
 """What enters the first layer: embedding, encoding and their sum (sections 3.4 and 3.5)."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from visformer.errors import N_
-from visformer.panel import Panel, common_limit, traced
+from visformer.panel import Panel, telling_limit, traced
 from visformer.trace import Trace
 
 if TYPE_CHECKING:
@@ -18,75 +18,108 @@ RECORD = ("src.*", "tgt.*")
 """What these pictures need of a trace."""
 
 
+def terms(trace: Trace, side: Side) -> tuple[str, ...]:
+    """What the model adds up for each token, in the names of its tensors: "embed", "segment", "position"."""
+    return tuple(name for name in ("embed", "segment", "position") if f"{side}.{name}" in trace)
+
+
+def enters_as_it_is(trace: Trace, side: Side) -> bool:
+    """Whether the sum enters the first layer unchanged; other models normalise, project or multiply it first."""
+    total, given = _total(trace, side), trace[f"{side}.input"].value
+    return total.shape == given.shape and np.allclose(total, given, rtol=1e-4, atol=1e-5)
+
+
 def sums(trace: Trace, side: Side, *, scaled: bool = True) -> list[Panel]:
-    """Embedding, encoding and sum, one colour scale over all three.
+    """What is added, and the sum, in one colour scale; and what enters the first layer, where that is another.
 
     Args:
         trace: with :data:`RECORD`.
         side: "src" or "tgt".
-        scaled: with the factor sqrt(d_model), as the model has it; else without, which it never computes.
+        scaled: with the factor sqrt(d_model), as our models have it; else without, which they never compute.
     """
-    embed = traced(trace, f"{side}.embed" if scaled else f"{side}.embedding", title=N_("embedding × √d_model"))
+    ours = f"{side}.embedding" in trace.params
+    titles = {
+        "embed": N_("embedding × √d_model") if ours else N_("embedding"),
+        "segment": N_("token type: which of two texts"),
+        "position": N_("learned position") if trace.meta.get("position") == "learned" else N_("positional encoding"),
+    }
+    panels = [traced(trace, f"{side}.{name}", title=titles[name], before="+") for name in terms(trace, side)]
+    embed = replace(panels[0], before="")
     if not scaled:
-        embed = replace(embed, name="embed", title=N_("embedding"))
-    position = traced(trace, f"{side}.position", title=N_("positional encoding"), before="+")
-    position = replace(position, rows=embed.rows)
-    total = replace(
-        embed,
-        name="input",
-        title=N_("their sum"),
-        values=embed.values + position.values,
-        before="=",
-        note=_shape(embed),
-    )
-    panels = [embed, position, total]
-    limit = common_limit(*(panel.values for panel in panels))
+        embed = traced(trace, f"{side}.embedding", title=N_("embedding"), name="embed")
+    panels = [embed, *(replace(panel, rows=embed.rows) for panel in panels[1:])]
+    panels = [replace(panel, symbol="out" if panel.name == "segment" else "") for panel in panels]
+    if len(panels) > 1:
+        values = sum((panel.values for panel in panels[1:]), start=panels[0].values)
+        panels.append(
+            replace(embed, name="input", title=N_("their sum"), values=values, before="=", note=_shape(embed))
+        )
+    limit = telling_limit(*(panel.values for panel in panels))
     below = replace(embed.columns, written=False)
-    return [replace(embed, limit=limit), *(replace(panel, limit=limit, columns=below) for panel in panels[1:])]
+    panels = [replace(embed, limit=limit), *(replace(panel, limit=limit, columns=below) for panel in panels[1:])]
+    if not enters_as_it_is(trace, side):
+        entering = traced(trace, f"{side}.input", title=N_("what enters the first layer"), name="input", before="→")
+        panels.append(replace(entering, rows=embed.rows))
+    return panels
 
 
 def table(trace: Trace, side: Side) -> "DataFrame":
-    """For each token the norms of embedding, encoding and sum, and the angle between embedding and sum in degrees.
+    """For each token the norms of what is added and of the sum, and the angle between embedding and sum in degrees.
 
-    Both with the factor sqrt(d_model) and without: the factor keeps the encoding from drowning the word.
+    Its columns are named by message ids. Of our models both with the factor sqrt(d_model) and without: it keeps the
+    encoding from drowning the word.
     """
     from pandas import DataFrame
 
-    raw, scaled = trace.params[f"{side}.embedding"].value, trace[f"{side}.embed"].value
-    position = trace[f"{side}.position"].value
-    return DataFrame(
-        {
-            "token": trace.tokens[side],
-            "place": range(1, len(raw) + 1),
-            "pos": range(len(raw)),
-            "|embedding|": _norm(raw),
-            "|embedding · √d|": _norm(scaled),
-            "|PE|": _norm(position),
-            "|sum|": _norm(scaled + position),
-            "∠ embedding · √d, sum (°)": _angle(scaled, scaled + position),
-            "∠ embedding, embedding + PE (°)": _angle(raw, raw + position),
-        }
-    )
+    embed, total, ids = trace[f"{side}.embed"].value, _total(trace, side), trace.tokens[side]
+    columns: dict[str, Any] = {N_("token"): ids, N_("place"): range(1, len(ids) + 1), "pos": range(len(ids))}
+    ours = f"{side}.embedding" in trace.params
+    raw = trace.params[f"{side}.embedding"].value if ours else embed
+    columns[N_("|embedding|")] = _norm(raw)
+    if ours:
+        columns[N_("|embedding · √d|")] = _norm(embed)
+    columns |= {
+        label: _norm(trace[f"{side}.{name}"].value)
+        for label, name in ((N_("|token type|"), "segment"), ("|PE|", "position"))
+        if f"{side}.{name}" in trace
+    }
+    if len(terms(trace, side)) > 1:
+        columns[N_("|sum|")] = _norm(total)
+        columns[N_("∠ embedding · √d, sum (°)") if ours else N_("∠ embedding, sum (°)")] = _angle(embed, total)
+    if ours:
+        columns[N_("∠ embedding, embedding + PE (°)")] = _angle(raw, raw + trace[f"{side}.position"].value)
+    if not enters_as_it_is(trace, side):
+        columns["|x|"] = _norm(trace[f"{side}.input"].value)
+    return DataFrame(columns)
 
 
 def compare(trace: Trace, side: Side, first: int, second: int) -> dict[str, tuple[float, float]]:
-    """Distance and cosine of two tokens (places from 0): as embeddings, as encodings, and as inputs."""
-    parts = {"embedding": "embed", "PE": "position", "sum": "input"}
+    """Distance and cosine of two tokens (from 0) as embeddings, as encodings, and as they enter; by message id."""
+    total = N_("sum") if enters_as_it_is(trace, side) else "x"
+    parts = {N_("embedding"): "embed", "PE": "position", total: "input"}
     result = {}
     for label, part in parts.items():
-        a, b = trace[f"{side}.{part}"].value[[first, second]]
-        result[label] = (float(np.linalg.norm(a - b)), float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b))))
+        if f"{side}.{part}" in trace:
+            a, b = trace[f"{side}.{part}"].value[[first, second]]
+            lengths = float(np.linalg.norm(a) * np.linalg.norm(b)) or 1.0
+            result[label] = (float(np.linalg.norm(a - b)), float(a @ b) / lengths)
     return result
 
 
 def repeated(trace: Trace, side: Side) -> tuple[int, int] | None:
     """The first two places of a token that stands twice, or None."""
-    seen: dict[str, int] = {}
-    for place, token in enumerate(trace.tokens[side]):
+    seen: dict[int, int] = {}
+    for place, token in enumerate(trace.meta["ids"][side]):
         if token in seen:
             return seen[token], place
         seen[token] = place
     return None
+
+
+def _total(trace: Trace, side: Side) -> NDArray[np.float32]:
+    """The sum of what is added, (token, d_model)."""
+    total: NDArray[np.float32] = np.sum([trace[f"{side}.{name}"].value for name in terms(trace, side)], axis=0)
+    return total
 
 
 def _norm(rows: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -95,7 +128,7 @@ def _norm(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _angle(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
-    cosine = (a * b).sum(axis=-1) / (_norm(a) * _norm(b))
+    cosine = (a * b).sum(axis=-1) / np.maximum(_norm(a) * _norm(b), np.finfo(np.float32).tiny)
     angle: NDArray[np.float32] = np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))
     return angle
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from visformer.errors import N_
 from visformer.panel import Labels, Panel, axis_labels, numbered, traced
 from visformer.trace import Trace
 
-_ONE = Labels(("",))
+_LARGE = 20.0
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Place:
         """What these pictures need of a trace."""
         stack, layer, _ = self.path.split(".")
         ends = {"encoder.out", "encoder.*.pattern", "decoder.*.pattern"}
-        return (*sorted(ends), f"{stack}.{layer}.resid_*", f"{self.path}.*")
+        return (*sorted(ends), f"{stack}.{layer}.resid_*", f"{stack}.{layer}.norm_*", f"{self.path}.*")
 
 
 def steps(trace: Trace, place: Place) -> list[list[Panel]]:
@@ -36,15 +37,16 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
     masked, that step is left out.
     """
     path, head, query = place.path, place.head, place.query
-    row = _row_of(trace, path, query)
-    d_k = trace[f"{path}.q"].shape[-1]
-    keys = traced(trace, f"{path}.k", head, title="K", before="×")
+    row, shared = _row_of(trace, path, query), _shared(trace, place)
+    (n_keys, d_k), products = trace[f"{path}.k"].shape[1:], _products(trace, place)
+    keys = traced(trace, f"{path}.k", shared, title="K", before="×")
     keys = replace(keys, columns=replace(keys.columns, written=False))
     scores, mask, pattern = (trace[f"{path}.{name}"].value[head, query][None] for name in ("scores", "mask", "pattern"))
     along = replace(keys.rows, title=N_("is read (key)"))
-    dims = numbered(d_k, N_("dimension (d_k)"))
+    dims, d_v = numbered(d_k, N_("dimension (d_k)")), trace[f"{path}.heads"].shape[-1]
+    scaled = _divided(trace, place)
 
-    def one(name: str, title: str, values: NDArray[np.float32], columns: Labels, **settings: object) -> Panel:
+    def one(name: str, title: str, values: NDArray[Any], columns: Labels, **settings: object) -> Panel:
         rows = row if name == "q" else replace(row, title="")  # once says it
         return Panel(name=name, title=title, values=values, rows=rows, columns=columns, **settings)  # type: ignore[arg-type]
 
@@ -53,13 +55,13 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
     masked = one("masked", N_("masked scores (empty: −∞)"), left, below, before="→", symbol="mask")
     multiplied = [
         one("q", "q", trace[f"{path}.q"].value[head, query][None], dims, note=f"(1, {d_k})"),
-        replace(keys, name="k", note=f"({len(along)}, {d_k})"),
+        replace(keys, name="k", note=f"({n_keys}, {d_k})"),
     ]
     weighed = [
-        one("products", "q · Kᵀ", scores * math.sqrt(d_k), along, before="="),
+        one("products", "q · Kᵀ", products[None], along, before="="),
         one(
             "scores",
-            f"÷ √{d_k} = scores",
+            f"q · Kᵀ / √{d_k}" if scaled else N_("scores, as this model forms them"),
             scores,
             below,
             before="→",
@@ -69,12 +71,12 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
         one("pattern", "softmax", pattern, below, scale="weight", before="→"),
     ]
     summed = [
-        traced(trace, f"{path}.v", head, title="V", name="v", before="×", note=f"({len(along)}, {d_k})"),
+        traced(trace, f"{path}.v", shared, title="V", name="v", before="×", note=f"({n_keys}, {d_v})"),
         one(
             "heads",
             N_("weighted sum of V"),
             trace[f"{path}.heads"].value[head, query][None],
-            replace(dims, written=False),
+            replace(numbered(d_v, N_("dimension (d_k)")), written=False),
             before="=",
         ),
     ]
@@ -87,6 +89,8 @@ def joined(trace: Trace, place: Place) -> list[Panel]:
     out = trace[f"{place.path}.out"].value[place.query]  # (d_model,)
     n_heads, d_k = heads.shape
     width = numbered(d_k, N_("dimension (d_k)"))
+    rows = n_heads if out.size % n_heads == 0 else 1  # as many as there are heads, only to be read more easily
+    bias = f"{place.path}.b_o" in trace.params
     return [
         Panel(
             name="heads",
@@ -98,10 +102,10 @@ def joined(trace: Trace, place: Place) -> list[Panel]:
         ),
         Panel(
             name="out",
-            title=N_("output = all heads · W_O + b"),
-            values=out.reshape(n_heads, -1),
-            rows=Labels(tuple(str(i * d_k) for i in range(n_heads)), N_("dimension (d_model)")),
-            columns=numbered(d_k),
+            title=N_("output = all heads · W_O + b") if bias else N_("output: what W_O makes of all heads"),
+            values=out.reshape(rows, -1),
+            rows=Labels(tuple(str(i * out.size // rows) for i in range(rows)), N_("dimension (d_model)")),
+            columns=numbered(out.size // rows),
             note=f"({out.size},)",
             before="→",
         ),
@@ -110,13 +114,13 @@ def joined(trace: Trace, place: Place) -> list[Panel]:
 
 def shapes(trace: Trace, place: Place) -> str:
     """The shape of everything on the way, with the batch of one sentence."""
-    n_heads, n, m = trace[f"{place.path}.pattern"].shape
-    d_model = trace[f"{place.path}.out"].shape[-1]
-    d_k = d_model // n_heads
+    n_heads, n, d_k = trace[f"{place.path}.q"].shape
+    n_read, m, _ = trace[f"{place.path}.k"].shape
+    d_v, d_model = trace[f"{place.path}.heads"].shape[-1], trace[f"{place.path}.out"].shape[-1]
     return (
-        f"x (1, {n}, {d_model}) → q (1, {n}, {d_model}) → (1, {n_heads}, {n}, {d_k}); k, v (1, {n_heads}, {m}, {d_k}); "
-        f"pattern (1, {n_heads}, {n}, {m}) → heads (1, {n_heads}, {n}, {d_k}) → (1, {n}, {d_model}) → "
-        f"out (1, {n}, {d_model})"
+        f"x (1, {n}, {d_model}) → q (1, {n}, {n_heads * d_k}) → (1, {n_heads}, {n}, {d_k}); "
+        f"k, v (1, {n_read}, {m}, {d_k}); pattern (1, {n_heads}, {n}, {m}) → heads (1, {n_heads}, {n}, {d_v}) → "
+        f"(1, {n}, {n_heads * d_v}) → out (1, {n}, {d_model})"
     )
 
 
@@ -145,27 +149,60 @@ def written_out(trace: Trace, place: Place, panel: str, column: int, row: int = 
         row: of the cell, where the panel has several.
 
     Returns:
-        Lines of text; empty where there is no such cell, or nothing to it.
+        Lines of text, or a message id that says why there is no sum; empty where there is no such cell.
     """
     path, head, query = place.path, place.head, place.query
-    t = {name: trace[f"{path}.{name}"].value[head] for name in ("q", "k", "v", "scores", "mask", "pattern", "heads")}
-    (n_keys, d_k), many = t["k"].shape, panel in ("k", "v")
-    if column >= (d_k if panel in ("q", "k", "v", "heads") else n_keys) or row >= (n_keys if many else 1):
+    shared, products = _shared(trace, place), _products(trace, place)
+    t = {name: trace[f"{path}.{name}"].value[head] for name in ("q", "scores", "mask", "pattern", "heads")}
+    t |= {name: trace[f"{path}.{name}"].value[shared] for name in ("k", "v")}
+    n_keys, many = len(t["k"]), panel in ("k", "v")
+    if column >= (t[panel].shape[-1] if panel in ("q", "k", "v", "heads") else n_keys) or row >= (
+        n_keys if many else 1
+    ):
         return ""  # clicked in another sentence
     if panel in ("q", "k", "v"):
         at = query if panel == "q" else row
         return _projected(trace, place, panel, at, column, float(t[panel][at, column]))
     if panel == "products":
-        return _sum(t["q"][query], t["k"][column], float(t["scores"][query, column]) * math.sqrt(d_k))
+        return _sum(t["q"][query], t["k"][column], float(products[column]))
     if panel in ("scores", "masked"):
-        product = float(t["scores"][query, column]) * math.sqrt(d_k)
-        score, above = _number(t["scores"][query, column], digits=6), _number(product, digits=6)
-        return f"{score}\n= {above} / √{d_k}\n= {above} / {math.sqrt(d_k):.6f}"
+        return _scored(trace, place, float(products[column]), float(t["scores"][query, column]))
     if panel == "pattern":
-        return _softmax(t["scores"][query], t["mask"][query], column, float(t["pattern"][query, column]))
+        sink = trace[f"{path}.sink"].value[head, query] if f"{path}.sink" in trace else 0.0
+        return _softmax(t["scores"][query], t["mask"][query], column, float(t["pattern"][query, column]), float(sink))
     if panel == "heads":
         return _sum(t["pattern"][query], t["v"][:, column], float(t["heads"][query, column]))
     return ""
+
+
+def _shared(trace: Trace, place: Place) -> int:
+    """The head of keys and values that this head reads: where they are grouped, several heads read one."""
+    groups = len(trace[f"{place.path}.k"])
+    return place.head * groups // len(trace[f"{place.path}.q"])
+
+
+def _products(trace: Trace, place: Place) -> NDArray[np.float64]:
+    """q times every key, (key,)."""
+    q = np.asarray(trace[f"{place.path}.q"].value[place.head, place.query], dtype=np.float64)
+    products: NDArray[np.float64] = trace[f"{place.path}.k"].value[_shared(trace, place)] @ q
+    return products
+
+
+def _divided(trace: Trace, place: Place) -> bool:
+    """Whether the scores are q · k ÷ √d_k, as in the paper: other models add a bias, or scale and cap otherwise."""
+    path = place.path
+    scores = trace[f"{path}.scores"].value[place.head, place.query]
+    expected = _products(trace, place) / math.sqrt(trace[f"{path}.q"].shape[-1])
+    return bool(np.allclose(scores, expected, rtol=1e-3, atol=1e-4 * max(1.0, float(np.abs(expected).max()))))
+
+
+def _scored(trace: Trace, place: Place, product: float, score: float) -> str:
+    above, result, d_k = _number(product, digits=6), _number(score, digits=6), trace[f"{place.path}.q"].shape[-1]
+    if _divided(trace, place):
+        return f"{result}\n= {above} / √{d_k}\n= {above} / {math.sqrt(d_k):.6f}"
+    if trace.meta.get("position") == "relative":
+        return f"{result}\n= {above} + {_number(score - product, digits=6, first=False)} (b)"
+    return N_("This model forms its scores from q · k in a way of its own, with another factor or a cap.")
 
 
 def _row_of(trace: Trace, path: str, query: int) -> Labels:
@@ -174,19 +211,34 @@ def _row_of(trace: Trace, path: str, query: int) -> Labels:
     return Labels((f"{labels.texts[query]}{after}",), N_("reads (query)"))
 
 
-def source_of(path: str, what: str) -> str:
-    """The tensor that q, k or v is projected from."""
+def source_of(trace: Trace, path: str, what: str) -> str:
+    """The tensor that q, k or v is projected from: what enters the sublayer, with pre-norm behind its norm."""
     stack, layer, kind = path.split(".")
-    if kind == "self_attn":
-        return f"{stack}.{layer}.resid_pre"
-    return f"{stack}.{layer}.resid_self" if what == "q" else "encoder.out"
+    if kind == "cross_attn" and what != "q":
+        return "encoder.out"
+    before, part = ("resid_pre", "self") if kind == "self_attn" else ("resid_self", "cross")
+    return f"{stack}.{layer}.{f'norm_{part}' if norms_first(trace, f'{stack}.{layer}', part) else before}"
+
+
+def norms_first(trace: Trace, path: str, part: str) -> bool:
+    """Whether the block at ``path`` norms what a sublayer reads (pre-norm) instead of the sum (post-norm)."""
+    norm, after = f"{path}.norm_{part}", f"{path}.resid_{part if part != 'ffn' else 'post'}"
+    return norm in trace and not (after in trace and np.array_equal(trace[after].value, trace[norm].value))
 
 
 def _projected(trace: Trace, place: Place, what: str, token: int, column: int, result: float) -> str:
-    x = trace[source_of(place.path, what)].value[token]  # (d_model,)
-    d_k = trace[f"{place.path}.q"].shape[-1]
-    weight = trace.params[f"{place.path}.w_{what}"].value[:, place.head * d_k + column]  # (d_model,)
-    bias = float(trace.params[f"{place.path}.b_{what}"].value[place.head * d_k + column])
+    """The sum, unless it does not give the number: a model that turns its queries (rotary) or norms them."""
+    name, head = f"{place.path}.w_{what}", place.head if what == "q" else _shared(trace, place)
+    source = source_of(trace, place.path, what)
+    if name not in trace.params or source not in trace:
+        return N_("q, k and v are W_Q, W_K and W_V times the input; weights of this model are not shown here.")
+    x = trace[source].value[token]  # (d_model,)
+    at = head * trace[f"{place.path}.{what}"].shape[-1] + column
+    weight = trace.params[name].value[:, at]  # (d_model,)
+    b = f"{place.path}.b_{what}"
+    bias = float(trace.params[b].value[at]) if b in trace.params else None
+    if not math.isclose(float(x @ weight) + (bias or 0.0), result, rel_tol=1e-3, abs_tol=1e-3):
+        return N_("The projection is not the last step: this model then turns it by its place (rotary), or norms it.")
     return _sum(x, weight, result, bias=bias)
 
 
@@ -204,10 +256,16 @@ def _number(value: float, *, digits: int = 4, first: bool = True) -> str:
     return text if first or text[0] != "−" else f"({text})"
 
 
-def _softmax(scores: NDArray[np.float32], mask: NDArray[np.bool_], column: int, result: float) -> str:
+def _softmax(
+    scores: NDArray[np.float32], mask: NDArray[np.bool_], column: int, result: float, sink: float = 0.0
+) -> str:
+    """``sink``: the mass that no key gets."""
     if not mask[column]:
         return "0\n= exp(−∞)"
     visible = [float(score) for score, seen in zip(scores, mask, strict=True) if seen]
-    terms = " + ".join(f"exp({_number(score)})" for score in visible)
-    top, total = math.exp(scores[column]), sum(map(math.exp, visible))
-    return f"{result:.6f}\n= {top:.6f} / {total:.6f}\n= exp({_number(scores[column])}) / ({terms})"
+    largest = max(visible)
+    shift = largest if abs(largest) > _LARGE else 0.0  # softmax is the same for scores less their largest
+    terms = " + ".join(f"exp({_number(score - shift)})" for score in visible) + " + sink" * bool(sink)
+    top, total = math.exp(scores[column] - shift), sum(math.exp(score - shift) for score in visible) / (1 - sink)
+    less = f"\n({_number(scores[column])} − {_number(shift, first=False)})" if shift else ""
+    return f"{result:.6f}\n= {top:.6f} / {total:.6f}\n= exp({_number(scores[column] - shift)}) / ({terms}){less}"

@@ -1,6 +1,6 @@
 """A result of the lab: computed, and beside it what the notes print."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +55,23 @@ class View:
     def changed(self) -> bool:
         """Whether the inputs are no longer those that the notes print their results for."""
         return any(not np.array_equal(self.inputs[name], values) for name, values in self.example.inputs.items())
+
+
+def drawn(view: View, results: Arrays, *, gettext: Callable[[str], str]) -> list[Panel]:
+    """Every result, each beside its print, where it is printed.
+
+    Args:
+        view: whose results they are.
+        results: what :func:`visformer.examples.worked.compute` gives.
+        gettext: translates their names.
+    """
+    panels: list[Panel] = []
+    for name, values in results.items():
+        said = gettext(name)
+        shape = f"  ({', '.join(map(str, values.shape))})" if name in view.example.axes else ""
+        titles = f"{said}{shape}", gettext("{title}, as printed").format(title=said)
+        panels += beside(view, name, values, titles=titles)
+    return panels
 
 
 def beside(view: View, name: str, computed: Floats, *, titles: tuple[str, str]) -> list[Panel]:

@@ -14,46 +14,56 @@ from visformer.panel import Labels, Panel, axis_labels, traced
 from visformer.trace import Trace
 
 PAD = "<pad>"
+SHORT = "Thanks."
+"""The second sentence of a batch: shorter than most, so that there is padding."""
+
 _READS, _READ = N_("reads (query)"), N_("is read (key)")
 
 
-def batch(sources: Sequence[Sequence[str]], targets: Sequence[Sequence[str]], *, hidden_is_one: bool) -> list[Panel]:
-    """The masks of a small batch: padding, causal, both together for its last target, and cross for the same.
+def batch(traces: Sequence[Trace], *, hidden_is_one: bool = False) -> list[Panel]:
+    """The masks of a small batch: padding, and for its last sentence causal, both together, and cross.
+
+    Of a decoder alone the padding is that of its own sentences; of an encoder alone the last sentence reads itself.
 
     Args:
-        sources: tokens of each source sentence.
-        targets: tokens of each decoder input.
+        traces: of each sentence, by one model.
         hidden_is_one: the other notation, 1 = hidden; else 1 = may attend.
     """
-    src, tgt = _padded(sources), _padded(targets)
-    reads_src, reads_tgt = _real(src), _real(tgt)  # (sentence, token)
-    n = len(tgt[-1])
-    causal = formulas.causal_mask(n)
-    both = causal & reads_tgt[-1][None, :]
-    cross = np.broadcast_to(reads_src[-1][None, :], (n, len(src[-1])))
-    sentences = Labels(tuple(f"{i + 1}: {row[0]} …" for i, row in enumerate(src)), N_("sentence"))
-    last_src, last_tgt = _tokens(src[-1], _READ), _tokens(tgt[-1], _READ)
-    reading = replace(last_tgt, title=_READS)
-    blank = Labels(tuple(str(i + 1) for i in range(len(src[-1]))), _READ)
-    panels = [
-        _mask("padding", N_("padding mask of the batch"), reads_src, sentences, blank),
-        _mask("causal", N_("causal mask"), causal, reading, last_tgt),
-        _mask("combined", N_("causal and padding"), both, reading, last_tgt),
-        _mask("cross", N_("cross mask"), cross, reading, last_src),
-    ]
+    src, tgt = (_padded([t.tokens[side] for t in traces if side in t.tokens]) for side in ("src", "tgt"))
+    first = src or tgt
+    reads = _real(first)  # (sentence, token)
+    sentences = Labels(tuple(f"{i + 1}: {row[0]} …" for i, row in enumerate(first)), N_("sentence"))
+    blank = Labels(tuple(str(i + 1) for i in range(len(first[-1]))), _READ)
+    panels = [_mask("padding", N_("padding mask of the batch"), reads, sentences, blank)]
+    if tgt:
+        causal = formulas.causal_mask(len(tgt[-1]))
+        columns = _tokens(tgt[-1], _READ)
+        rows = replace(columns, title=_READS)
+        both = causal & _real(tgt)[-1][None, :]
+        panels.append(_mask("causal", N_("causal mask"), causal, rows, columns))
+        panels.append(_mask("combined", N_("causal and padding"), both, rows, columns))
+    if src:
+        columns = _tokens(src[-1], _READ)
+        rows = _tokens((tgt or src)[-1], _READS)
+        read = np.broadcast_to(reads[-1][None, :], (len(rows), len(columns)))
+        title = N_("cross mask") if tgt else N_("mask of the encoder")
+        panels.append(_mask("cross", title, read, rows, columns))
     panels[1:] = [replace(panel, note=N_("last sentence")) for panel in panels[1:]]
     return [replace(panel, values=1 - panel.values) for panel in panels] if hidden_is_one else panels
 
 
-def revealed(tokens: Sequence[str], step: int) -> Panel:
-    """The causal mask as it grows: the first ``step`` tokens have been written, each sees those before it."""
+def revealed(tokens: Sequence[str], step: int, *, causal: bool = True) -> Panel:
+    """The causal mask as it grows: the first ``step`` tokens have been written, each sees those before it.
+
+    Not ``causal``, of an encoder: each sees all.
+    """
     n = len(tokens)
-    mask = formulas.causal_mask(n).astype(np.float32)
+    mask = (formulas.causal_mask(n) if causal else np.ones((n, n))).astype(np.float32)
     mask[step:] = np.nan
     labels = Labels(tuple(tokens), places=True)
     return Panel(
         name="mask",
-        title=N_("causal mask, step by step"),
+        title=N_("causal mask, step by step") if causal else N_("mask of the encoder"),
         values=mask,
         rows=replace(labels, title=_READS),
         columns=replace(labels, title=_READ),
@@ -90,7 +100,7 @@ def editable(trace: Trace, path: str, switched: NDArray[np.bool_], mask: NDArray
         trace: labels the mask.
         path: of the attention.
         switched: (layer, head, query, key), which cells were changed in the heads that are looked at.
-        mask: (query, key), as the model has it.
+        mask: (query, key), or with the same axes before as ``switched`` or 1, as the model has it.
     """
     allowed = (switched ^ mask).mean(axis=(0, 1))  # (query, key), share of the heads
     rows, columns = (axis_labels(trace, axis, 0) for axis in trace[f"{path}.pattern"].axes[1:])
@@ -149,11 +159,10 @@ def told_next(traces: Sequence[tuple[str, Trace]]) -> Panel:
     Args:
         traces: (name of the row, a trace with logits), all of one target.
     """
-    rows = []
+    first, rows = traces[0][1], []
     for _, trace in traces:
         chances = formulas.softmax(trace["logits"].value)  # (tgt, vocab)
-        rows.append(chances[np.arange(len(chances)), trace.meta["ids"]["next"]])
-    first = traces[0][1]
+        rows.append(chances[np.arange(len(chances)), first.meta["ids"]["next"]])
     return Panel(
         name="out",
         title=N_("probability of the target's next token"),
@@ -166,7 +175,7 @@ def told_next(traces: Sequence[tuple[str, Trace]]) -> Panel:
 
 
 def _padded(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    longest = max(map(len, rows))
+    longest = max(map(len, rows), default=0)
     return [[*row, *[PAD] * (longest - len(row))] for row in rows]
 
 

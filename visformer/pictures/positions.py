@@ -1,13 +1,14 @@
 """Positional encodings as panels (section 3.5)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from visformer import formulas
 from visformer.errors import N_, Message
-from visformer.panel import Labels, Panel, numbered
+from visformer.panel import Labels, Panel, numbered, telling_limit, traced
+from visformer.trace import Trace
 
 _POSITION, _DIMENSION, _PAIR = N_("pos, from 0"), N_("dimension"), N_("pair i")
 
@@ -61,6 +62,25 @@ def outer_product(n: int, d_model: int, base: float = 10000.0) -> list[Panel]:
     ]
 
 
+def of_model(trace: Trace, side: str) -> list[Panel]:
+    """What a model adds for each place, and the cosine of every two: how alike two places are."""
+    added = traced(trace, f"{side}.position", title="P")
+    rows = np.asarray(added.values, dtype=np.float64)
+    unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    added = replace(added, limit=telling_limit(rows))
+    added = replace(added, rows=_places(len(rows), trace.tokens[side]), note=f"({', '.join(map(str, rows.shape))})")
+    return [
+        added,
+        Panel(
+            name="scores",
+            title="cos(P, P)",
+            values=unit @ unit.T,
+            rows=added.rows,
+            columns=numbered(len(rows), _POSITION),
+        ),
+    ]
+
+
 def similarity(n: int, d_model: int, base: float = 10000.0, *, tokens: Sequence[str] = ()) -> Panel:
     """PE PE^T: depends on the distance of two positions only, hence the bands; ``tokens`` as for :func:`encoding`."""
     table = formulas.sinusoidal_encoding(n, d_model, base)
@@ -91,15 +111,15 @@ def rotation(position: int, offset: int, *, pair: int, d_model: int, base: float
     both = Labels(("sin", "cos"))  # dimensions 2i and 2i + 1
     blank = Labels(("", ""))
 
-    def column(name: str, place: int, values: formulas.Floats, before: str) -> Panel:
-        one = Labels((str(place),))
-        return Panel(name=name, title=f"PE({place})", values=values, rows=both, columns=one, limit=1.0, before=before)
+    def column(name: str, title: str, values: formulas.Floats, before: str) -> Panel:
+        one = Labels((str(position if name == "position" else position + offset),))
+        return Panel(name=name, title=title, values=values, rows=both, columns=one, limit=1.0, before=before)
 
     return [
         Panel(name="q", title=f"R({offset})", values=turn, rows=blank, columns=blank, limit=1.0),
-        column("position", position, start, "×"),
-        column("out", position + offset, turn @ start, "="),
-        column("mask", position + offset, end, "≈"),
+        column("position", f"PE({position})", start, "×"),
+        column("out", f"R({offset}) · PE({position})", turn @ start, "="),
+        column("mask", f"PE({position + offset})", end, "≈"),
     ]
 
 

@@ -1,20 +1,28 @@
 """From letters to tokens: what each token is, and how letters were merged into it (section 5.1)."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from visformer.errors import N_
 from visformer.trace import Trace
 
-SPECIAL_IDS = 4
-BYTE_IDS = 256
+_BYTE = re.compile(r"<0x[0-9A-F]{2}>|.[₁-₈]")
 MEANINGS = {
     "<pad>": N_("fills a shorter sentence up"),
     "</s>": N_("the sentence ends here"),
     "<en>": N_("begins a target in English"),
     "<zh>": N_("begins a target in Chinese"),
+    "<s>": N_("a text begins here"),
+    "[CLS]": N_("a text begins here; what stands here at the end often stands for all of it"),
+    "[SEP]": N_("the sentence ends here"),
+    "[PAD]": N_("fills a shorter sentence up"),
+    "<|endoftext|>": N_("parts one text from the next"),
 }
+UNKNOWN = ("<unk>", "[UNK]")
+_UNKNOWN = N_("{tokens}: text that the vocabulary does not hold. The model knows no more of it.")
+_BYTES = N_("{tokens}: a character that the vocabulary does not hold, byte by byte.")
 
 
 @dataclass(frozen=True)
@@ -38,15 +46,47 @@ def rows(trace: Trace, side: str) -> list[Row]:
     """Every token of a side."""
     tokens, ids, words = trace.tokens[side], trace.meta["ids"][side], trace.words[side]
     return [
-        Row(place, token, int(i), _meaning(token, int(i), alone=words.count(words[place]) == 1))
-        for place, (token, i) in enumerate(zip(tokens, ids, strict=True))
+        Row(place, token, int(i), _meaning(token, special=special, alone=words.count(words[place]) == 1))
+        for place, (token, i, special) in enumerate(zip(tokens, ids, trace.special[side], strict=True))
     ]
 
 
-def _meaning(token: str, i: int, *, alone: bool) -> str:
-    if i < SPECIAL_IDS:
-        return MEANINGS[token]
-    if i < SPECIAL_IDS + BYTE_IDS:
+def cuts(trace: Trace, side: str) -> list[tuple[str, ...]]:
+    """The tokens of each word of a side, without those that stand for no text."""
+    found: dict[int, list[str]] = {}
+    for token, word, special in zip(trace.tokens[side], trace.words[side], trace.special[side], strict=True):
+        if not special:
+            found.setdefault(word, []).append(token)
+    return [tuple(parts) for parts in found.values()]
+
+
+def hints(trace: Trace) -> list[tuple[str, str]]:
+    """What the tokens alone do not say, as (message id, tokens that it is about): unknown text, and bytes.
+
+    Of bytes the first character's, where there are several.
+    """
+    plain = [
+        token
+        for side in ("src", "tgt")
+        for token, special in zip(trace.tokens.get(side, ()), trace.special.get(side, ()), strict=True)
+        if not special
+    ]
+    unknown = next((token for token in plain if token in UNKNOWN), None)
+    found: list[tuple[str, str]] = [] if unknown is None else [(_UNKNOWN, unknown)]
+    at = next((i for i, token in enumerate(plain) if _BYTE.fullmatch(token)), None)
+    if at is not None:
+        first = plain[at]
+        rest = takewhile(lambda token: token[:-1] == first[:-1] and token > first, plain[at + 1 :])
+        found.append((_BYTES, " ".join([first, *rest])))
+    return found
+
+
+def _meaning(token: str, *, special: bool, alone: bool) -> str:
+    if special:
+        return MEANINGS.get(token, N_("a mark of the model's own: it stands for no text"))
+    if token in UNKNOWN:
+        return N_("stands for a word that the vocabulary does not hold")
+    if _BYTE.fullmatch(token):
         return N_("one byte of a character that the vocabulary does not hold")
     return N_("a word, a character or a mark") if alone else N_("part of a word")
 

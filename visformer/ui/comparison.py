@@ -1,4 +1,4 @@
-"""What an edit of the model changes: the translation, how sure the model is of each next token, and a pattern."""
+"""What an edit of the model changes: what it says, how sure it is of each next token, and a pattern."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -12,7 +12,8 @@ from visformer.panel import traced
 from visformer.pictures import masks
 from visformer.trace import Trace
 from visformer.ui import controls, editing, state
-from visformer.ui.resources import workbench
+from visformer.ui.absent import kind_of
+from visformer.ui.resources import PATTERNS
 
 if TYPE_CHECKING:  # visformer.edits imports torch
     from visformer.edits import Edit
@@ -29,26 +30,40 @@ def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None =
         scope: the heads whose masks were changed, one of which is shown; None: any head may be.
     """
     _ = state.gettext()
+    kind = kind_of(trace)
     if not edits:
-        st.caption(
-            _("Nothing is changed yet. Translation and attention, before and after, will stand here side by side.")
-        )
+        said = _("Nothing is changed yet. Attention, before and after, will stand here side by side.")
+        if kind != "encoder":
+            said = _("Nothing is changed yet. What it says, and attention, before and after, will stand here.")
+        st.caption(said)
         return
-    bench, source = workbench(), state.source()
+    bench, source = controls.bench(), state.source()
     try:
-        before, after = bench.trace(source, None).meta["target"], bench.translated(source, edits)
-        ids = tuple(trace.meta["ids"]["next"][:-1])  # as the masks show them: their text might be cut otherwise
-        plain, forced = (bench.trace(source, ids, record=_RECORD, edits=e) for e in ((), edits))
+        texts = () if kind == "encoder" else (bench.decoded(source).text, bench.decoded(source, edits=edits).text)
+        target, record = _as_shown(trace, kind)
+        plain, forced = (bench.trace(source, target, record=record, edits=e) for e in ((), edits))
     except VisformerError as error:
         st.text(error.localized(_))
         return
-    before_text, after_text = st.columns(2)
-    before_text.text(_("Before: {text}").format(text=before))
-    after_text.text(_("After: {text}").format(text=after))
-    controls.draw([masks.told_next([(_("before"), plain), (_("after"), forced)])], key="compare_told", share=0.4)
+    if texts:
+        before, after = st.columns(2)
+        before.text(_("Before: {text}").format(text=texts[0]))
+        after.text(_("After: {text}").format(text=texts[1]))
+        controls.draw([masks.told_next([(_("before"), plain), (_("after"), forced)])], key="compare_told", share=0.4)
     if scope is not None and scope.attention == "decoder.self_attn":
         _tell_of_the_future(forced)
     _most_changed(plain, forced, scope)
+
+
+def _as_shown(trace: Trace, kind: str) -> tuple[str | tuple[int, ...] | None, Sequence[str]]:
+    """The target as the masks show it, and what to record."""
+    if kind == "encoder":
+        return state.target(), PATTERNS
+    if kind == "decoder":
+        return state.target(), _RECORD
+    ids = list(zip(trace.meta["ids"]["next"][:-1], trace.special["next"], strict=False))
+    begins = next((at for at, (_, special) in enumerate(ids) if not special), 0)  # behind a language's mark
+    return tuple(i for i, _ in ids[begins:]), _RECORD  # not their text, which might be cut otherwise
 
 
 def _most_changed(plain: Trace, forced: Trace, scope: editing.Scope | None) -> None:
@@ -82,7 +97,7 @@ def _tell_of_the_future(forced: Trace) -> None:
     st.caption(
         _(
             "Translation and table are both right. Writing step by step, the newest token has no future that it could "
-            "read; the table is for the whole target given at once, where each token reads those behind it."
+            "read; the table is for the whole text given at once, where each token reads those behind it."
         )
     )
     st.caption(

@@ -14,7 +14,7 @@ from visformer.ui import state
 if TYPE_CHECKING:  # visformer.edits imports torch
     from visformer.edits import Edit
 
-_FLIPS, _SCALES = "edited_cells", "edited_heads"
+_FLIPS, _SCALES = state.EDITS
 Flips = NDArray[np.bool_]
 """(layer, head, query, key): which cells of an attention's masks were switched."""
 
@@ -73,16 +73,18 @@ def mask_edits(attention: str, switched: Flips, mask: NDArray[np.bool_]) -> "Seq
     Args:
         attention: see :class:`Scope`.
         switched: from :func:`flips`.
-        mask: (query, key), as the model has it, True = may attend; the same in all layers and heads.
+        mask: (query, key), or (layer, query, key) where layers differ, as the model has it, True = may attend; the
+            same in all heads.
     """
     part, kind = attention.split(".")
-    everywhere = bool((switched == switched[0, 0]).all())
+    masks = np.broadcast_to(mask, (len(switched), *switched.shape[2:]))
+    everywhere = bool((switched == switched[0, 0]).all() and (masks == masks[0]).all())
     edits: list[Edit] = []
     for layer, heads in enumerate(switched[:1] if everywhere else switched):
         where = f"{part}.{'*' if everywhere else layer}.{kind}"
         alike = bool((heads == heads[0]).all())
         for head, cells in enumerate(heads[:1] if alike else heads):
-            edits += _edits_of(where, None if alike else head, cells, mask)
+            edits += _edits_of(where, None if alike else head, cells, masks[layer])
     return edits
 
 
@@ -146,8 +148,13 @@ def reset() -> None:
 
 def _kept(name: str, where: str, empty: Any) -> Any:
     place, value = st.session_state.get(name, (None, empty))
-    return value if place == (where, state.source(), state.target()) else empty
+    return value if place == (where, *_place()) else empty
 
 
 def _keep(name: str, where: str, value: object) -> None:
-    st.session_state[name] = ((where, state.source(), state.target()), value)
+    st.session_state[name] = ((where, *_place()), value)
+
+
+def _place() -> tuple[str | None, ...]:
+    """What an edit belongs to; another sentence or model starts afresh."""
+    return state.source(), state.target(), state.model()

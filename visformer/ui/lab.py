@@ -49,14 +49,6 @@ def inputs(example: Worked, at: Mapping[str, int]) -> dict[str, Floats]:
     return found
 
 
-def titles(example: Worked, name: str, values: Floats) -> tuple[str, str]:
-    """Of a result, and of what notes print for it; with its shape where it has more than two axes."""
-    _ = state.gettext()
-    said = _(name)
-    shape = f"  ({', '.join(map(str, values.shape))})" if name in example.axes else ""
-    return f"{said}{shape}", _("{title}, as printed").format(title=said)
-
-
 def _title(name: str) -> str:
     symbol, said = SYMBOL.get(name), state.gettext()(name)
     return lesson.coloured_text(said, symbol) if symbol else said

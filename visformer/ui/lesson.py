@@ -65,7 +65,11 @@ def claims(page: str) -> None:
     if not found:
         return
     printed = _("printed")
-    with st.popover(_("Misprints"), type="tertiary", help=_("What course notes print, and what is right.")):
+    about = _(
+        "Course notes on the Transformer, from which the lab has its examples: what they print, and what is right."
+    )
+    with st.popover(_("Misprints"), type="tertiary", help=about):
+        st.caption(about)
         for claim in found:
             right = _("here") if claim.convention else _("right")
             st.markdown(f":gray[{printed}] {_small(_(claim.printed))}  \n:gray[{right}] {_small(_(claim.right))}")

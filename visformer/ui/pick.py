@@ -4,9 +4,29 @@ from typing import Any
 
 import streamlit as st
 
+from visformer.canvas.selection import short_name
 from visformer.canvas.words import STACKS, Stack
 from visformer.trace import Trace
-from visformer.ui import state
+from visformer.ui import linked, state
+
+_QUERY = 1  # place of the token that reads, at first
+
+
+def selected(trace: Trace) -> tuple[str, int, int]:
+    """Path of the attention, head and query of the selection, which is also the explorer's."""
+    before = state.selection(trace).query
+    found, layer, head, query = place(trace, key="head", query=True)
+    kept = None if before is None and query == _QUERY else query  # not locked before it was chosen
+    state.keep_place(stack=found.name, layer=layer, head=head, query=kept)
+    return f"{found.part}.{layer}.{found.kind}", head, query
+
+
+def selected_stack(trace: Trace) -> Stack:
+    """The attention of the selection alone."""
+    state.selection(trace)
+    found = stack(trace, key="head_stack")
+    state.keep_place(stack=found.name)
+    return found
 
 
 def place(trace: Trace, *, key: str, query: bool = False, first: str = STACKS[0].name) -> tuple[Any, ...]:
@@ -14,7 +34,7 @@ def place(trace: Trace, *, key: str, query: bool = False, first: str = STACKS[0]
     _ = state.gettext()
     left, *rest = st.columns([13, 4, 4, 6] if query else [6, 3, 3], vertical_alignment="bottom")
     with left:
-        found = stack(key=f"{key}_stack", first=first)
+        found = stack(trace, key=f"{key}_stack", first=first)
     with rest[0]:
         at_layer = layer(trace, found, key=f"{key}_layer")
     with rest[1]:
@@ -23,7 +43,7 @@ def place(trace: Trace, *, key: str, query: bool = False, first: str = STACKS[0]
         return found, at_layer, at_head
     with rest[2]:
         read_by = "src" if found.part == "encoder" else "tgt"
-        return found, at_layer, at_head, token(trace, read_by, _("Query"), key=f"{key}_query", default=1)
+        return found, at_layer, at_head, token(trace, read_by, _("Query"), key=f"{key}_query", default=_QUERY)
 
 
 def scope(trace: Trace, *, key: str, first: str = STACKS[0].name) -> tuple[Stack, int | None, int | None]:
@@ -31,7 +51,7 @@ def scope(trace: Trace, *, key: str, first: str = STACKS[0].name) -> tuple[Stack
     _ = state.gettext()
     left, second, third = st.columns([6, 3, 3], vertical_alignment="bottom")
     with left:
-        found = stack(key=f"{key}_stack", first=first)
+        found = stack(trace, key=f"{key}_stack", first=first)
     n_layers, n_heads = trace.stack(found.part, found.kind).shape[:2]
     with second:
         at_layer = _one_or_all(_("Layer"), n_layers, key=f"{key}_layer")
@@ -42,24 +62,34 @@ def scope(trace: Trace, *, key: str, first: str = STACKS[0].name) -> tuple[Stack
 
 def _one_or_all(label: str, count: int, *, key: str) -> int | None:
     _ = state.gettext()
-    chosen = st.selectbox(
-        label, range(-1, count), format_func=lambda i: _("all") if i < 0 else str(i + 1), key=f"{key}_{count}"
+    chosen = linked.option(
+        st.selectbox,
+        label,
+        range(-1, count),
+        -1,
+        key=key,
+        names=lambda i: "all" if i < 0 else str(i + 1),
+        suffix=count,
+        format_func=lambda i: _("all") if i < 0 else str(i + 1),
     )
     return None if chosen < 0 else chosen
 
 
-def stack(*, key: str, first: str = STACKS[0].name) -> Stack:
-    """One of the three attentions; ``first``: the name of the one that is chosen at the beginning."""
+def stack(trace: Trace, *, key: str, first: str = STACKS[0].name) -> Stack:
+    """One of the attentions that the Trace has; ``first``: the name of the one that is chosen at the beginning."""
     _ = state.gettext()
-    chosen = st.segmented_control(
+    by_name = {s.name: s for s in STACKS if s.in_trace(trace)}
+    chosen = linked.option(
+        st.segmented_control,
         _("Attention"),
-        [s.name for s in STACKS],
-        format_func=lambda name: _(next(s.label for s in STACKS if s.name == name)),
+        [*by_name],
+        first if first in by_name else next(iter(by_name)),
         key=key,
-        default=None if key in st.session_state else first,
+        names=short_name,
+        format_func=lambda name: _(by_name[name].label),
         required=True,
     )
-    return next(s for s in STACKS if s.name == chosen)
+    return by_name[chosen]
 
 
 def layer(trace: Trace, stack: Stack, *, key: str) -> int:
@@ -77,18 +107,20 @@ def head(trace: Trace, stack: Stack, *, key: str) -> int:
 def token(trace: Trace, side: str, label: str, *, key: str, default: int = 0) -> int:
     """The place of one of a side's tokens, from 0."""
     tokens = trace.tokens[side]
-    chosen = st.selectbox(
+    return linked.option(
+        st.selectbox,
         label,
         range(len(tokens)),
-        index=min(default, len(tokens) - 1),
+        min(default, len(tokens) - 1),
+        key=key,
+        names=lambda i: str(i + 1),
+        suffix=len(tokens),
         format_func=lambda i: f"{i + 1} · {tokens[i]}",
-        key=f"{key}_{len(tokens)}",
     )
-    return int(chosen)
 
 
 def number(label: str, count: int, *, key: str) -> int:
     """One of ``count``, from 0."""
     if count < 2:
         return 0
-    return int(st.slider(label, 1, count, key=f"{key}_{count}")) - 1
+    return int(linked.slider(label, 1, count, 1, key=key, suffix=count)) - 1

@@ -5,26 +5,33 @@ The first picture is the shipped Trace of the first example. It is painted befor
 
 import gc
 import json
+import logging
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import streamlit as st
 
 import visformer
-from visformer.errors import VisformerError
-from visformer.ui import limits
-from visformer.ui.models import MODEL, require_allowed
+from visformer.bundled import BUNDLED
+from visformer.errors import N_, VisformerError
+from visformer.memory import enough_memory
+from visformer.ui import limits, queueing, sockets
+from visformer.ui.admission import ADMISSION
+from visformer.ui.downloads import require_here
+from visformer.ui.models import MODEL, discreet, offered, require_allowed
+from visformer.ui.state import SECOND_BOX
+from visformer.untrained_config import Untrained, names_untrained
 
 if TYPE_CHECKING:  # torch, and numpy
+    from visformer.decoding import Decoding
     from visformer.edits import Edit
     from visformer.trace import Trace
-
-TRACE_BYTES = 256 * 2**20
-"""Traces kept for all visitors together: a short sentence's takes 50 kB, the longest's 20 MB."""
 
 PATTERNS = ("*.pattern",)
 """What the attention page records, and the shipped Trace holds."""
@@ -33,47 +40,78 @@ HEAD_START = 2.0
 """Seconds that the first picture gets before torch is imported: both want the same cores. Nobody types faster, and a
 sentence that comes earlier does not wait for it."""
 
+SWITCH = 0.0001
+"""Seconds after which a thread that runs Python lets another. A forward pass lets go of the interpreter at each of its
+thousand operations, and has to wait that long to get it back while other visitors' pages are drawn. Beside a thread
+that runs Python 60 % of the time it takes 1.8 times as long as alone; with 0.001 three times."""
 
-class TraceCache:
-    """Traces by key; the least recently used go when they hold too many bytes together."""
+
+_FIRST_BOX = N_("Sentence")
+
+
+class _Result(Protocol):
+    @property
+    def nbytes(self) -> int: ...
+
+
+_Kept = TypeVar("_Kept", bound=_Result)
+
+
+class Cache:
+    """Results by key; the least recently used go when they hold too many bytes together."""
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
         self._lock = threading.Lock()
-        self._traces: OrderedDict[Hashable, Trace] = OrderedDict()
+        self._results: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self.nbytes = 0
 
-    def get(self, key: Hashable) -> "Trace | None":
-        """The Trace, now the most recently used, or None."""
+    def get(self, key: Hashable) -> Any:
+        """The result, now the most recently used, or None."""
         with self._lock:
-            if key in self._traces:
-                self._traces.move_to_end(key)
-            return self._traces.get(key)
+            if key not in self._results:
+                return None
+            self._results.move_to_end(key)
+            return self._results[key][0]
 
-    def put(self, key: Hashable, trace: "Trace") -> None:
-        """Keep a Trace; one larger than the whole budget is not kept."""
+    def put(self, key: Hashable, result: Any, nbytes: int) -> None:
+        """Keep a result that holds so many bytes; one larger than the whole budget is not kept."""
+        if nbytes > self._budget:
+            return
         with self._lock:
-            self._traces[key] = trace
-            self._traces.move_to_end(key)
-            while self._traces and self.nbytes > self._budget:
-                self._traces.popitem(last=False)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held at present."""
-        return sum(trace.nbytes for trace in self._traces.values())
+            self.nbytes += nbytes - self._results.pop(key, (None, 0))[1]
+            self._results[key] = (result, nbytes)
+            while self.nbytes > self._budget:
+                self.nbytes -= self._results.popitem(last=False)[1][1]
 
     def __len__(self) -> int:
-        return len(self._traces)
+        return len(self._results)
 
 
 class Workbench:
-    """The model, and the Traces made with it. Shared by all sessions: frozen Traces, no lock around the model."""
+    """The model, and what was made with it. Shared by all sessions: frozen results, no lock around the model."""
 
-    def __init__(self, load: Callable[[], Any], example: Path, budget: int = TRACE_BYTES) -> None:
-        self._load = load
+    def __init__(
+        self,
+        load: Callable[[], Any],
+        example: Path,
+        *,
+        budget: int = limits.TRACE_BYTES,
+        lends_target: Callable[[str], str] | None = None,
+    ) -> None:
+        """What is loaded when it is first needed.
+
+        Args:
+            load: the model.
+            example: a Trace that is there before the model.
+            budget: bytes of Traces.
+            lends_target: gives the target of a source to a model whose own would mean nothing.
+        """
+        self._load, self._lends_target = load, lends_target
         self._model: Future[Any] | None = None
         self._lock = threading.Lock()
-        self._traces = TraceCache(budget)
+        self._results = Cache(budget)
+        self.problem: BaseException | None = None  # why the last attempt to load the model came to nothing
         self._take_example(example)
 
     def _take_example(self, path: Path) -> None:
@@ -83,21 +121,27 @@ class Workbench:
             trace = Trace.load(path)
         except VisformerError:
             return  # a model of the operator's own may ship none: the first picture then waits for the model
-        self._traces.put((trace.meta.get("source"), None, PATTERNS, ()), trace)
+        self._results.put((trace.meta.get("source"), None, PATTERNS, ()), trace, trace.nbytes)
 
     @property
     def is_loaded(self) -> bool:
         """Whether a sentence can be run without waiting for the model."""
         return self._model is not None and self._model.done()
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept at present."""
+        return self._results.nbytes
+
     def load_soon(self) -> None:
         """Load the model in the background, once the page that asks for it has been painted."""
         if self._model is None:
-            timer = threading.Timer(HEAD_START, self._start)
+            timer = threading.Timer(HEAD_START, self.load)
             timer.daemon = True
             timer.start()
 
-    def _start(self) -> Future[Any]:
+    def load(self) -> Future[Any]:
+        """Load the model in the background, now; where that has begun, this is the same."""
         with self._lock:
             if self._model is not None:
                 return self._model
@@ -110,17 +154,20 @@ class Workbench:
         try:
             loaded = self._load()
         except BaseException as error:
+            self.problem = error
             self._model = None  # the next request tries again: the operator may have restored the file
             model.set_exception(error)
             return
-        # Streamlit collects garbage after every run; with torch's objects that would take 200 ms each time.
+        # A full collection of garbage would look through torch's objects each time, for 200 ms.
         gc.collect()
         gc.freeze()
+        sys.setswitchinterval(SWITCH)
+        self.problem = None
         model.set_result(loaded)
 
     def holds(self, source: str, target: str | None, record: Sequence[str] = PATTERNS) -> bool:
         """Whether this Trace is at hand, without running or waiting for the model."""
-        return self._traces.get((source, target, tuple(record), ())) is not None
+        return self._results.get((source, target, tuple(record), ())) is not None
 
     def trace(
         self,
@@ -134,71 +181,153 @@ class Workbench:
 
         Args:
             source: the sentence.
-            target: to be forced, as text or as ids; None: the model's own translation, made under the edits.
+            target: to be forced, as text or as ids, and of an encoder its second sentence; None: the model's own
+                translation, made under the edits, or the one that an untrained model is lent.
             record: what the page shows.
             edits: change the model for this Trace alone.
 
         Raises:
             VisformerError: text that cannot be shown, or no model.
         """
-        limits.check_text(source)
+        return self._once(*self._asked(source, target, tuple(record), tuple(edits)))
+
+    def expect(self, source: str, target: str | None, record: Sequence[str]) -> None:
+        """Begin with a Trace that will be asked for in a moment; nothing happens while the model is not loaded.
+
+        Args:
+            source: as for :meth:`trace`, as are the others.
+            target: likewise.
+            record: likewise.
+
+        Raises:
+            VisformerError: as :meth:`trace` will raise it.
+        """
+        if not self.is_loaded or (target is None and self._lends_target is not None):
+            return
+        key, load, make = self._asked(source, target, tuple(record), ())
+        if self._results.get(key) is None:
+            ADMISSION.begin((id(self), key), self._work(key, load(), make))
+
+    def _asked(
+        self, source: str, target: str | tuple[int, ...] | None, record: tuple[str, ...], edits: "tuple[Edit, ...]"
+    ) -> "tuple[Hashable, Callable[[], Any], Callable[[Any], Trace]]":
+        """Under which key a Trace is kept, what loads its model, and what makes it."""
+        limits.check_text(source, _FIRST_BOX)
         text = target if isinstance(target, str) else None
         if text is not None:
-            limits.check_text(text)
+            limits.check_text(text, SECOND_BOX[self.kind])
         elif target is not None:
             limits.check_tokens(len(target))
-        key = (source, target, tuple(record), tuple(edits))
-        found = self._traces.get(key)
-        if found is None:
-            model = self.loaded(source, text)
-            found = model.trace(source, target, record=tuple(record), edits=tuple(edits))
-            self._traces.put(key, found)
-        return found
+        if target is None and self._lends_target is not None and not self.holds(source, None, record):
+            text = self._lends_target(source)
 
-    def translated(self, source: str, edits: "Sequence[Edit]") -> str:
-        """The model's translation under edits. An edit of a place that it does not reach does not apply to it.
+        def make(model: Any) -> "Trace":
+            forced = target if target is not None else text
+            if forced is None and not edits and (known := self._of_the_same(model, source, record)) is not None:
+                return known
+            given = {"pair" if model.info.kind == "encoder" else "target": forced}
+            made: Trace = model.trace(source, **given, record=record, edits=edits)
+            return made
+
+        return (source, target, record, edits), lambda: self.loaded(source, text), make
+
+    def _of_the_same(self, model: Any, source: str, record: tuple[str, ...]) -> "Trace | None":
+        """More tensors of a translation that is known: finding it anew would take most of the time."""
+        known: Trace | None = self._results.get((source, None, PATTERNS, ()))
+        ids = known.meta.get("ids") if known is not None and model.info.kind == "encoder-decoder" else None
+        if known is None or not isinstance(ids, dict) or not ids.get("next"):
+            return None
+        made: Trace = model.trace(source, target=tuple(ids["next"][:-1]), record=record, edits=())
+        return replace(made, meta=known.meta) if made.meta.get("ids") == ids else None  # it may have been cut off
+
+    def decoded(self, source: str, *, edits: "Sequence[Edit]" = (), **settings: Any) -> "Decoding":
+        """The model's translation, and how it came about. An edit of a place that it does not reach does not apply.
+
+        Args:
+            source: the sentence.
+            edits: change the model for this decoding alone.
+            settings: as ``translate`` takes them.
 
         Raises:
             VisformerError: text that cannot be shown, or no model.
         """
-        limits.check_text(source)
-        return str(self.loaded(source).translate(source, edits=tuple(edits)).text)
+        limits.check_text(source, _FIRST_BOX)
+        given = {**settings, "edits": tuple(edits)}
 
-    def loaded(self, *texts: str | None) -> Any:
+        def make(model: Any) -> "Decoding":
+            made: Decoding = model.translate(source, **given)
+            return made
+
+        return self._once((source, "decoded", *sorted(given.items())), lambda: self.loaded(source), make)
+
+    @enough_memory()
+    def _once(self, key: Hashable, load: Callable[[], Any], make: Callable[[Any], _Kept]) -> _Kept:
+        """What is kept under a key; else made, in its turn, and kept. The only way to the model's forward passes."""
+        found: _Kept | None = self._results.get(key)
+        if found is not None:
+            ADMISSION.counts.add("cached")
+            return found
+        work = self._work(key, load(), make)
+        with queueing.notice() as look:
+            return ADMISSION.run((id(self), key), work, look=look)
+
+    def _work(self, key: Hashable, model: Any, make: Callable[[Any], _Kept]) -> Callable[[], _Kept]:
+        """What makes it, once."""
+
+        def work() -> _Kept:
+            made: _Kept | None = self._results.get(key)  # by another visitor, who was a moment earlier
+            if made is None:
+                made = make(model)
+                self._results.put(key, made, made.nbytes)
+            return made
+
+        return work
+
+    @enough_memory()
+    def loaded(self, source: str | None = None, target: str | None = None) -> Any:
         """The model, once it is loaded; texts that it is to run are held against the limits first.
+
+        Args:
+            source: the sentence.
+            target: what stands in the second box; except of an encoder-decoder it joins the sentence in one row.
 
         Raises:
             VisformerError: text that is too long, or no model.
         """
-        model = self._start().result()
-        for text in texts:
+        model = self.load().result()
+        room, second = model.info.max_tokens, SECOND_BOX[model.info.kind]
+        for text, box in ((source, _FIRST_BOX), (target, second)):
             if text is not None:
-                limits.check_tokens(len(model.tokenize(text)), model.info.max_tokens)
+                limits.check_tokens(len(model.tokenize(text)), room, box=box)
+        if source is not None and target is not None and model.info.kind != "encoder-decoder":
+            limits.check_tokens(len(model.tokenize(source, target)), room, box=N_("Both boxes together"))
         return model
 
-    def untrained(self, source: str, target: str, *, norm: Literal["pre", "post"], record: Sequence[str]) -> "Trace":
+    @property
+    def kind(self) -> str:
+        """Of the model; before it is loaded, that of our own."""
+        return self._model.result().info.kind if self._model is not None and self.is_loaded else "encoder-decoder"
+
+    def untrained(self, source: str, target: str, *, norm: str, record: Sequence[str]) -> "Trace":
         """The Trace of the pair through a model of the same sizes that has learned nothing.
 
         Raises:
             VisformerError: text that cannot be shown, or no model.
         """
-        key = (source, target, tuple(record), f"untrained {norm}")
-        found = self._traces.get(key)
-        if found is None:
+
+        def make(model: Any) -> "Trace":
             from visformer.loading import untrained
 
-            found = untrained(self.loaded(source, target), norm=norm).trace(source, target, record=tuple(record))
-            self._traces.put(key, found)
-        return found
+            return untrained(model, norm=norm).trace(source, target, record=tuple(record))
 
-
-BENCHES = 3
-"""Models besides the first that are kept loaded; the one that was used longest ago goes."""
+        key = (source, target, tuple(record), f"untrained {norm}")
+        return self._once(key, lambda: self.loaded(source, target), make)
 
 
 @st.cache_resource(show_spinner=False)
 def workbench() -> Workbench:
     """The one workbench of this process for the model that every page shows."""
+    sockets.send_at_once()
     return _bench_of(MODEL)
 
 
@@ -214,30 +343,56 @@ def width() -> int | None:
         return None  # the page that needs the model will say what is wrong with it
 
 
-@st.cache_resource(show_spinner=False, max_entries=BENCHES)
+@st.cache_resource(show_spinner=False)
+def _bundled_workbench() -> Workbench:
+    return _bench_of(BUNDLED[0])
+
+
+@st.cache_resource(show_spinner=False, max_entries=limits.BENCHES)
 def _other_workbench(name: str) -> Workbench:
-    return _bench_of(name)
+    return _bench_of(name, budget=limits.OTHER_TRACE_BYTES)
+
+
+@st.cache_resource(show_spinner=False, max_entries=limits.UNTRAINED_BENCHES)
+def _untrained_workbench(name: str) -> Workbench:
+    return _bench_of(name, budget=limits.OTHER_TRACE_BYTES)
 
 
 def workbench_of(name: str | None) -> Workbench:
     """The workbench of a model that the visitor chose; None: no choice was made.
 
     Raises:
-        VisformerError: the operator does not offer it.
+        VisformerError: the operator does not offer it, or it has to be downloaded first.
     """
     if name is None or name == MODEL:
         return workbench()
+    if names_untrained(name):
+        limits.check_untrained(Untrained.named(name))
+        return _untrained_workbench(name)
     require_allowed(name)
+    require_here(name)
     return _other_workbench(name)
 
 
-def _bench_of(name: str) -> Workbench:
+def _translation(source: str) -> str:
+    """The bundled translator's, which an untrained model reads instead of its own: so both read the same words."""
+    bench = workbench() if MODEL in BUNDLED else _bundled_workbench()
+    return str(bench.trace(source, None).meta["target"])
+
+
+def _bench_of(name: str, *, budget: int = limits.TRACE_BYTES) -> Workbench:
     def load() -> Any:
         from visformer.loading import load_to_serve
 
-        return load_to_serve(name)
+        try:
+            return load_to_serve(name)
+        except VisformerError as error:
+            if name in offered():  # what a visitor typed does not reach a log
+                logging.getLogger(__name__).error("%s", error)
+            raise discreet(error, name, _folder(name)) from error
 
-    return Workbench(load, _folder(name) / "example.safetensors")
+    lends_target = _translation if names_untrained(name) else None
+    return Workbench(load, _folder(name) / "example.safetensors", budget=budget, lends_target=lends_target)
 
 
 def _folder(model: str) -> Path:

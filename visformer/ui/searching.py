@@ -5,21 +5,24 @@ from typing import Any
 
 import streamlit as st
 
-from visformer.ui import state
+from visformer.ui import linked, state
 
 
 def settings() -> tuple[dict[str, Any], dict[str, Any]]:
     """Temperature, top-k and top-p; and what of them decoding uses: all where it draws, nothing where it does not."""
     _ = state.gettext()
     boxes = st.columns(4, vertical_alignment="bottom")
-    shape = {
-        "temperature": boxes[0].slider(_("Temperature"), 0.1, 3.0, 1.0, 0.1, key="decoding_temperature"),
-        "top_k": boxes[1].slider(_("top-k (0: all)"), 0, 50, 0, key="decoding_top_k") or None,
-        "top_p": boxes[2].slider("top-p", 0.05, 1.0, 1.0, 0.05, key="decoding_top_p"),
-    }
+    with boxes[0]:
+        temperature = linked.slider(_("Temperature"), 0.1, 3.0, 1.0, step=0.1, key="decoding_temperature")
+    with boxes[1]:
+        top_k = linked.slider(_("top-k (0: all)"), 0, 50, 0, key="decoding_top_k")
+    with boxes[2]:
+        top_p = linked.slider("top-p", 0.05, 1.0, 1.0, step=0.05, key="decoding_top_p")
+    shape = {"temperature": temperature, "top_k": top_k or None, "top_p": top_p}
     with boxes[3]:
-        draws = st.toggle(_("Draw"), key="decoding_draws", help=_("Draw instead of taking the likeliest"))
-        seed = st.number_input(_("Seed"), 0, 10_000, 0, key="decoding_seed") if draws else 0
+        about = _("Draw instead of taking the likeliest")
+        draws = linked.flag(st.toggle, _("Draw"), key="decoding_draws", help=about)
+        seed = linked.number(st.number_input, _("Seed"), 0, 10_000, 0, key="decoding_seed") if draws else 0
     return shape, {**shape, "seed": seed} if draws else {}
 
 

@@ -4,14 +4,26 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from visformer.pictures.block import Part
-from visformer.ui import state
+from visformer.errors import N_
+from visformer.pictures.block import RECORD, Part, Stack, who_talks
+from visformer.ui import absent, controls, state
 
 
-def table(found: Sequence[Part]) -> None:
+def measured(stack: Stack) -> None:
+    """Each part of the first layer of a model of ours, as it is computed again from its weights."""
+    trace = controls.current_trace((*RECORD, f"{stack}.0.*", "encoder.out"))
+    if trace is None:
+        return
+    if f"{stack}.0.self_attn.w_q" in trace.params and f"{stack}.0.ffn.w_1" in trace.params:
+        _table(who_talks(trace, stack))
+    else:
+        absent.say(N_("This is measured with the weights of each part, which are not read from this family of models."))
+
+
+def _table(found: Sequence[Part]) -> None:
     """A row for each part, with the number behind "yes" and "no"."""
     _ = state.gettext()
-    say, moved = {True: _("yes"), False: _("no")}, _("largest change of another token's output")
+    say, moved = {True: _("yes"), False: _("no")}, _("largest change of the others")
     rows = [
         {
             _("part"): _(part.name),

@@ -1,0 +1,48 @@
+"""What a presentation shows, for the tests of it."""
+
+SIZES = {"small": (1280, 720), "large": (1920, 1080)}
+PAGES = ["", "tokens", "positions", "embedding", "masks", "head", "block", "decoding", "lab"]
+PICTURES = ".vf-thumbs, .vf-matrix, .js-plotly-plot .plotly, [data-testid=stDataFrame] canvas"
+DONE = "[data-testid=stApp][data-test-script-state=notRunning]"
+SEEN = """() => {
+  const parts = []
+  const walk = (node) => {
+    for (const one of node.querySelectorAll("*")) {
+      if (one.shadowRoot) walk(one.shadowRoot)
+      const box = one.getBoundingClientRect()
+      const written = [...one.childNodes].some((child) => child.nodeType === 3 && child.data.trim())
+      const drawn = one instanceof HTMLCanvasElement || one.classList.contains("main-svg")
+      if ((written || drawn) && box.width > 1 && box.height > 1 && one.checkVisibility({ visibilityProperty: true })) {
+        const within = one.closest("[data-testid=stPlotlyChart], [data-testid=stDataFrame], .vf-root, .vf-stage")
+        parts.push({ bottom: box.bottom, right: box.right, tag: one.tagName, text: one.textContent.trim().slice(0, 40),
+          picture: Boolean(within) && !one.closest("button:not(.vf-tab), select, label") })
+      }
+    }
+  }
+  walk(document.body)
+  return parts
+}"""
+ROOM = """() => [document.documentElement, document.querySelector("[data-testid=stMain]")]
+  .map((one) => one.scrollHeight - innerHeight)"""
+
+
+def open_at(visitor, name, *, size="small", query="", **more):
+    width, height = SIZES[size]
+    context = visitor.chromium.new_context(viewport={"width": width, "height": height}, **more)
+    visitor.contexts.append(context)
+    page = context.new_page()
+    page.set_default_timeout(40_000)
+    page.on("console", lambda told: told.type in ("error", "warning") and visitor.complaints.append(told.text))
+    page.on("pageerror", lambda error: visitor.complaints.append(str(error)))
+    page.goto(f"{visitor.server}/{name}{query}")
+    page.get_by_role("button", name="Present").wait_for()
+    page.locator(PICTURES).first.wait_for()
+    page.locator(DONE).wait_for()
+    page.get_by_text("中文", exact=True).wait_for()  # its buttons are fetched last
+    return page
+
+
+def present(page):
+    page.keyboard.press("p")
+    page.locator("html.vf-presenting").wait_for(state="attached")
+    page.wait_for_timeout(600)  # tables and curves are laid out anew

@@ -1,0 +1,136 @@
+"""The guided lesson as a visitor meets it: on, played with, back, out; and as a file without a network."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.support import shown, wait_for_panels
+from visformer.cli import main
+from visformer.ui import lessons, link
+
+pytestmark = pytest.mark.browser
+
+LESSON, _faults = lessons.read(lessons.content(link.SHIPPED))
+COUNT = len(LESSON.steps)
+
+
+def panel(page):
+    return page.locator(".st-key-lesson")
+
+
+def is_at(page, number, language="en"):
+    """The step's words stand above the page, all of them inside the window."""
+    step = LESSON.steps[number - 1]
+    for name in ("title", "say", "try"):
+        expect(panel(page).get_by_text(step.said(name, language), exact=True)).to_be_in_viewport(
+            ratio=1, timeout=40_000
+        )
+
+
+def test_a_visitor_walks_through_it_with_every_picture_in_sight(open_app):
+    page = open_app(width=1280, height=720)
+    page.get_by_role("button", name="Guided lesson").click()
+    for number, step in enumerate(LESSON.steps, 1):
+        is_at(page, number)
+        if not step.state.page:
+            wanted = step.state.selection
+            root = page.locator(f".vf-root[data-stack='{wanted.stack}'][data-layer='{wanted.layer}']")
+            expect(root.and_(page.locator(f"[data-head='{wanted.head}']"))).to_have_count(1, timeout=40_000)
+            if wanted.query is not None:
+                assert (shown(page)["query"], shown(page)["key"]) == (str(wanted.query), str(wanted.key))
+        elif step.state.page in ("embedding", "head", "masks", "block"):
+            wait_for_panels(page)
+        height = panel(page).bounding_box()["height"]
+        assert height < 140, "the picture needs the room"
+        if number < COUNT:
+            page.get_by_role("button", name="Next", exact=True).click()
+
+
+def test_to_play_to_leave_and_to_come_back(open_app):
+    page = open_app(query=f"?lesson={link.SHIPPED}&step=10")
+    is_at(page, 10)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Encoder", exact=True).click()
+    expect(page.locator(".vf-root[data-stack='encoder.self_attn']")).to_have_count(1, timeout=40_000)
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks").click()
+    wait_for_panels(page)
+    page.get_by_role("button", name="Back to step 10").click()
+    expect(page.locator(".vf-root[data-stack='decoder.cross_attn'][data-query='2']")).to_have_count(1, timeout=40_000)
+    panel(page).get_by_role("button").last.click()
+    expect(panel(page)).to_have_count(0)
+    page.get_by_role("button", name="Back to step 10").click()
+    is_at(page, 10)
+
+
+@pytest.fixture(scope="module", params=["en", "zh"])
+def file(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("lesson") / "lesson.html"
+    main(["lesson", "export", "--out", str(path), "--lang", request.param], standalone_mode=False)
+    return request.param, path
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_file_opens_from_disk_without_a_network(chromium, file, scheme):
+    language, path = file
+    context = chromium.new_context(viewport={"width": 1280, "height": 720}, color_scheme=scheme, offline=True)
+    page, complaints = context.new_page(), []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda asked: asked.url.startswith(("file:", "data:", "blob:")) or complaints.append(asked.url))
+    page.goto(path.as_uri())
+    for number, step in enumerate(LESSON.steps, 1):
+        expect(page.locator("section:visible h2")).to_contain_text(step.said("title", language))
+        expect(page.locator("nav [aria-current]")).to_contain_text(step.said("title", language))
+        expect(page.get_by_text(step.said("say", language))).to_be_in_viewport(ratio=1, timeout=40_000)
+        for host in page.locator("section:visible .vf-host").all():
+            expect(host.locator("canvas").first).to_be_in_viewport()
+            assert host.locator("canvas").first.bounding_box()["height"] > 20
+        for image in page.locator("section:visible img").all():
+            assert image.evaluate("image => image.complete && image.naturalWidth") > 100
+        if number < COUNT:
+            page.locator("body").press("ArrowRight")
+    page.locator("nav a").nth(3).click()
+    expect(page.locator("section:visible .vf-root")).to_have_attribute("data-query", "2")
+    page.locator("section:visible").get_by_role(
+        "button", name={"en": "Cross", "zh": "交叉"}[language], exact=True
+    ).click()
+    expect(page.locator("section:visible .vf-root")).to_have_attribute("data-stack", "decoder.cross_attn")
+    context.close()
+    assert complaints == []
+
+
+def test_the_file_on_a_phone(chromium, file):
+    """Every matrix has its cells, no button breaks, and nothing but a picture is scrolled sideways."""
+    language, path = file
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, offline=True)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    for number, step in enumerate(LESSON.steps, 1):
+        expect(page.locator("section:visible h2")).to_contain_text(step.said("title", language))
+        expect(page.locator("section:visible h2")).to_be_in_viewport(ratio=1)
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        for way in page.locator(".ways a:visible").all():
+            assert way.bounding_box()["height"] < 44
+        for matrix in page.locator("section:visible canvas.vf-matrix").all():
+            cells = matrix.evaluate("({ dataset, width }) => ({ ...dataset, width })")
+            assert float(cells["cellWidth"]) >= 0.8
+            assert float(cells["cellHeight"]) >= 4
+            assert matrix.bounding_box()["width"] > 150
+        for image in page.locator("section:visible img").all():
+            assert image.bounding_box()["width"] > 600
+        for line in page.locator("section:visible .vf-line .vf-where").all():
+            assert {"en": "Tap a cell", "zh": "点一下"}[language] in line.inner_text(), "nothing points at a phone"
+        if number < COUNT:
+            page.locator("section:visible .ways a").last.tap()
+    context.close()
+
+
+def test_on_a_phone_the_list_of_pages_goes_when_the_lesson_starts(server, chromium):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.set_default_timeout(40_000)
+    page.goto(server)
+    page.get_by_test_id("stExpandSidebarButton").tap()
+    page.get_by_role("button", name="Guided lesson").tap()
+    expect(panel(page)).to_have_count(1, timeout=40_000)
+    expect(page.get_by_role("button", name="Guided lesson")).not_to_be_in_viewport(timeout=40_000)
+    context.close()

@@ -1,0 +1,128 @@
+"""Links as a visitor meets them: the very first one, one to nowhere, one that is copied, one that is too long."""
+
+import json
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Visitors, serving
+from tests.browser.support import shown, submit, wait_for_panels
+
+pytestmark = pytest.mark.browser
+
+CLIPBOARD = """() => {
+  window.copied = []
+  const writeText = async (text) => void window.copied.push(text)
+  Object.defineProperty(navigator, "clipboard", { value: { writeText }, configurable: true })
+}"""
+
+
+@contextmanager
+def below_the_page(address, chromium):
+    """Visitors of deep links: Streamlit's script looks for its server below such a page first, and is told 404."""
+    opened = Visitors(address, chromium)
+    yield opened
+    opened.close()
+    assert not [told for told in opened.complaints if "404" not in told]
+
+
+def test_the_first_link_after_a_start_opens_its_page_and_nothing_over_it(model_name, chromium, tmp_path):
+    with serving(model_name, tmp_path) as address, below_the_page(address, chromium) as opened:
+        page = opened.open(query="masks?masks_view=steps")
+        wait_for_panels(page)
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        assert page.get_by_role("slider", name="Tokens read so far").count()
+
+
+def test_a_link_to_a_page_that_does_not_exist_opens_the_first_with_all_else(server, chromium):
+    with below_the_page(server, chromium) as opened:
+        page = opened.open(query="nowhere?layer=2&text=I+like+cats.")
+        page.get_by_text("/nowhere: there is no page of this name.", exact=True).wait_for()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(page).to_have_url(f"{server}/?text=I+like+cats.&layer=2")
+        page.get_by_role("button", name="Put away").click()
+        expect(page.get_by_text("/nowhere")).to_have_count(0)
+
+
+@pytest.mark.parametrize("script", ["app.py", "asgi.py"])
+def test_the_first_page_is_found_under_the_name_that_it_would_have(script, model_name, chromium, tmp_path):
+    with serving(model_name, tmp_path, script=script) as address, below_the_page(address, chromium) as opened:
+        page = opened.open(query="attention?stack=cross&layer=2")
+        page.locator(".vf-root[data-painted]").wait_for()
+        expect(page).to_have_url(f"{address}/?stack=cross&layer=2")
+        expect(page.get_by_text("there is no page of this name")).to_have_count(0)
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        page = opened.open(query="attention?lesson=from-text-to-translation&step=5")
+        expect(page).to_have_url(f"{address}/head?lesson=from-text-to-translation&step=5&layer=3&head=8&query=3")
+
+
+def test_what_was_ignored_is_text_and_no_markup(open_app):
+    page = open_app(query="?foo=<img src=x onerror=alert(1)>&view=**pie**")
+    page.get_by_text("foo=<img src=x onerror=alert(1)>: no page has a choice of this kind.").wait_for()
+    page.get_by_text("view=**pie**: choose one of heatmap, arcs, tokens, layer.").wait_for()
+
+
+def test_the_address_is_copied_and_it_is_said(open_app):
+    page = open_app(query="?stack=cross&layer=2&head=3")
+    page.evaluate(CLIPBOARD)
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_role("button", name="Link copied").wait_for()
+    assert page.evaluate("window.copied") == [page.url]
+    page.get_by_role("button", name="Copy link").wait_for()
+    page.goto(page.evaluate("window.copied")[0])
+    page.wait_for_selector(".vf-root[data-painted]")
+    assert {name: shown(page)[name] for name in ("stack", "layer", "head")} == {
+        "stack": "decoder.cross_attn",
+        "layer": "1",
+        "head": "2",
+    }
+
+
+def test_where_the_clipboard_is_refused_the_address_is_there_to_be_copied_by_hand(open_app):
+    page = open_app(query="?layer=2")
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.get_by_role("button", name="Copy link").click()
+    field = page.get_by_label("Address of this page")
+    expect(field).to_have_value(page.url)
+    chosen = field.evaluate("field => field.value.slice(field.selectionStart, field.selectionEnd)")
+    assert chosen == page.url
+    page.keyboard.press("Escape")
+    expect(field).to_be_hidden()
+
+
+def test_texts_too_long_for_a_link_are_kept_in_a_file_and_come_back(open_app, tmp_path):
+    page = open_app(query="?layer=2")
+    text = "我去东北大学。" * 70
+    submit(page, text)
+    page.get_by_text("This cannot be shown").wait_for()
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_text("too long for a link").wait_for()
+    page.get_by_test_id("stPopoverButton").filter(has_text="As a file").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save").click()
+    download.value.save_as(tmp_path / "state.json")
+    assert json.loads((tmp_path / "state.json").read_text(encoding="utf-8"))["text"] == text
+    page.keyboard.press("Escape")
+    submit(page, "I like cats.")
+    page.wait_for_selector(".vf-root[data-painted]")
+    page.get_by_test_id("stPopoverButton").filter(has_text="As a file").click()
+    page.locator("input[type=file]").set_input_files(tmp_path / "state.json")
+    expect(page.get_by_label("Sentence", exact=True)).to_have_value(text)
+
+
+def test_on_a_phone_the_list_of_pages_goes_once_one_was_chosen(open_app):
+    page = open_app(width=390, height=844)
+    side_bar = page.get_by_test_id("stSidebar")
+    page.get_by_test_id("stExpandSidebarButton").click()
+    expect(side_bar).to_have_attribute("data-collapsed", "false")
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks").click()
+    expect(side_bar).to_have_attribute("data-collapsed", "true")
+    wait_for_panels(page)
+
+
+def test_on_a_desk_it_stays(open_app):
+    page = open_app()
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks").click()
+    wait_for_panels(page)
+    expect(page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "false")

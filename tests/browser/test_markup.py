@@ -1,0 +1,31 @@
+"""Text of a visitor is text on every page: no element, no link, no formula, no emphasis comes of it."""
+
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+PAGES = ("", "tokens", "positions", "embedding", "masks", "head", "block", "decoding")
+NASTY = (
+    "<img src=x onerror=window.hit=1> $\\zeta^2$ **Bold** [Link](https://evil.example) :red[Zed] `Code` =1+1 "
+    "<script>hit=1"
+)
+MADE = """() => ({
+  hit: window.hit ?? null,
+  made: [...document.querySelectorAll("img[src='x'], a[href*='evil.example'], strong, code, .katex, [style*='color']")]
+    .map((element) => element.textContent).filter((text) => /Bold|Code|ζ|zeta|Zed|Link/.test(text) && text.length < 12),
+})"""
+
+
+@pytest.mark.parametrize("place", PAGES)
+def test_what_was_typed_makes_nothing(server, chromium, place):
+    context = chromium.new_context(locale="en-US")
+    page = context.new_page()
+    page.goto(f"{server}/{place}?text={quote(NASTY)}&target={quote(NASTY)}")
+    page.get_by_text("Target as typed:").wait_for()
+    page.locator("[data-testid='stApp'][data-test-script-state='notRunning']").wait_for()
+    expect(page.get_by_label("Sentence", exact=True)).to_have_value(NASTY, timeout=30_000)
+    assert page.evaluate(MADE) == {"hit": None, "made": []}
+    context.close()

@@ -1,0 +1,167 @@
+"""What a visitor sees when the server or the way to it goes away, and comes back. Done, not pretended."""
+
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.browser.conftest import ROOT, wait_until_up
+from tests.browser.line import Line
+from tests.browser.support import point_of_head, shown, submit, tokens, type_sentence
+from visformer.i18n import translations
+
+NOTICE = ".vf-connection"
+DIALOG = "[data-testid='stDialog']"
+LOST = (
+    "The connection to the server is lost. What you see can still be explored, and your sentence is kept; "
+    "the page goes on by itself as soon as the server answers."
+)
+LONG = 30.0
+
+
+class Server:
+    """The app, to be stopped, killed and started again on the same port."""
+
+    def __init__(self, folder):
+        self.log = folder / "log.txt"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self):
+        options = ("--server.headless=true", "--server.address=127.0.0.1", f"--server.port={self.port}")
+        with self.log.open("a") as out:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "visformer.ui.server", "run", "app.py", *options],
+                cwd=ROOT,
+                env={**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"},
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            )
+        wait_until_up(self.address, self.process, self.log)
+
+    def send(self, what):
+        self.process.send_signal(what)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(timeout=20)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    running = Server(tmp_path_factory.mktemp("server"))
+    yield running
+    running.send(signal.SIGCONT)
+    running.kill()
+    log = running.log.read_text()
+    assert "Traceback" not in log, log
+
+
+@pytest.fixture
+def line(server):
+    way = Line(server.port)
+    yield way
+    way.close()
+
+
+@pytest.fixture
+def visit(chromium):
+    """Opens pages that may complain on their consoles: a browser that loses its server does."""
+    contexts = []
+
+    def open_page(address, **context):
+        contexts.append(chromium.new_context(viewport={"width": 1440, "height": 900}, **context))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(40_000)
+        page.goto(address)
+        page.wait_for_selector(".vf-root[data-painted]")
+        page.wait_for_selector("input[type=text]:visible")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+def click_head(page, layer, head):
+    page.locator(".vf-thumbs").click(position=point_of_head(page, layer, head))
+
+
+def wait_for_sentence(page, text, box="Sentence"):
+    page.get_by_label(box, exact=True).and_(page.locator(f"[value='{text}']")).wait_for()
+    page.locator(".vf-side").first.get_by_text(text.split()[0], exact=True).wait_for()
+
+
+def test_half_a_minute_without_a_connection_or_with_the_server_asleep(server, line, visit):
+    """One visitor's connection is cut; another's server sleeps, as a laptop does whose lid was closed."""
+    cut = visit(line.address, locale="zh-CN")
+    type_sentence(cut, "She likes the old school.", box="句子")
+    click_head(cut, 1, 2)
+    asleep = visit(server.address, locale="en-US")
+    start = time.monotonic()
+    line.cut()
+    server.send(signal.SIGSTOP)
+    submit(asleep, "We went home.")
+
+    cut.locator(NOTICE).wait_for()
+    assert cut.locator(NOTICE).inner_text() == translations("zh").gettext(LOST) != LOST
+    cut.wait_for_timeout(4000)  # Streamlit's own dialog takes some attempts to come
+    assert not cut.locator(DIALOG).is_visible()
+    click_head(cut, 2, 5)
+    cut.locator(".vf-root[data-layer='2'][data-head='5']").wait_for()
+    cut.wait_for_timeout(max(0, 1000 * (LONG - (time.monotonic() - start))))
+
+    server.send(signal.SIGCONT)
+    line.mend()
+    wait_for_sentence(asleep, "We went home.")
+    assert not asleep.locator(NOTICE).is_visible()
+    cut.locator(NOTICE).wait_for(state="hidden")
+    assert cut.get_by_label("句子", exact=True).input_value() == "She likes the old school."
+    assert {name: shown(cut)[name] for name in ("layer", "head")} == {"layer": "2", "head": "5"}
+    type_sentence(cut, "It was late.", box="句子")
+    assert tokens(cut)[0] == "It"
+    cut.wait_for_timeout(500)
+    assert not cut.locator(DIALOG).is_visible()
+
+
+def test_a_server_that_is_killed_in_the_middle_of_a_request(server, visit):
+    page = visit(server.address + "/?view=arcs&stack=cross&layer=3&head=2")
+    type_sentence(page, "She likes the old school.")
+    submit(page, "We went to the school yesterday.")
+    page.wait_for_timeout(20)
+    server.kill()
+    page.locator(NOTICE).wait_for()
+    server.start()
+    page.locator(NOTICE).wait_for(state="hidden")
+    wait_for_sentence(page, "We went to the school yesterday.")
+    assert tokens(page) == ["We", "went", "to", "the", "school", "yesterday", ".", "</s>"]
+    now = shown(page)
+    assert (now["stack"], now["layer"], now["head"], now["view"]) == ("decoder.cross_attn", "2", "1", "arcs")
+    page.wait_for_url("**text=We+went+to+the+school+yesterday*")
+
+
+def test_a_server_without_memory_says_so_and_lives_on(server, visit):
+    page = visit(server.address)
+    type_sentence(page, "She likes the old school.")  # the model is loaded
+    long = "the old school " * 66 + "."
+    pages = int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[0])
+    limit = (pages * resource.getpagesize() + 12 * 2**20, resource.RLIM_INFINITY)
+    resource.prlimit(server.process.pid, resource.RLIMIT_AS, limit)
+    try:
+        submit(page, long)
+        page.get_by_text("There was not enough memory for this.").wait_for()
+        submit(page, "We went home.")
+        wait_for_sentence(page, "We went home.")
+    finally:
+        resource.prlimit(server.process.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    type_sentence(page, long)
+    assert len(tokens(page)) == 200

@@ -1,0 +1,225 @@
+"""A presentation as a room sees it: nothing but the picture, all of it in the window; and phones that follow."""
+
+import io
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import zxingcpp
+from PIL import Image
+from playwright.sync_api import expect
+
+from tests.browser.stage import DONE, PAGES, ROOM, SEEN, SIZES, open_at, present
+from tests.browser.support import shown, wait_for_panels
+
+pytestmark = pytest.mark.browser
+expect.set_options(timeout=40_000)  # as for pages
+
+
+def state_of(page):
+    """What leaving has to bring back, once nothing moves any more."""
+    seen = None
+    while seen != (seen := _state_of(page)):
+        page.wait_for_timeout(400)
+    return seen
+
+
+def _state_of(page):
+    return page.evaluate(
+        """() => ({ scrolled: document.querySelector("[data-testid=stMain]").scrollTop,
+          boxes: [...document.querySelectorAll("[data-testid=stElementContainer]")].map((one) => {
+            const box = one.getBoundingClientRect()
+            return [box.left, box.top, box.width, box.height].map(Math.round)
+          }),
+          style: document.querySelector("[data-testid=stMainBlockContainer]").getAttribute("style"),
+          focused: document.activeElement.outerHTML.slice(0, 80) })"""
+    )
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_but_the_picture_and_all_of_it_in_the_window(visitor, name, size):
+    page = open_at(visitor, name, size=size)
+    before = state_of(page)
+    present(page)
+    assert max(page.evaluate(ROOM)) <= 0, "nothing is to be scrolled"
+    width, height = SIZES[size]
+    seen = page.evaluate(SEEN)
+    assert [one for one in seen if one["tag"] in ("CANVAS", "svg")]
+    assert [one for one in seen if not one["picture"]] == []
+    assert max(one["bottom"] for one in seen) <= height + 1
+    assert max(one["right"] for one in seen) <= width + 1
+    page.keyboard.press("Escape")
+    page.locator("html:not(.vf-presenting)").wait_for(state="attached")
+    page.wait_for_timeout(600)
+    assert state_of(page) == before
+    page.close()
+
+
+def test_type_is_larger_by_three_fifths(visitor):
+    page = open_at(visitor, "")
+    size = "element => parseFloat(getComputedStyle(element).fontSize)"
+    label = "canvas => Number(canvas.dataset.left)"
+    caption = page.get_by_text("Each row is a word that reads").first
+    before = caption.evaluate(size), page.locator(".vf-place").bounding_box()["height"]
+    margin = page.locator(".vf-large").evaluate(label)
+    present(page)
+    assert page.locator(".vf-look-for").evaluate(size) == pytest.approx(1.6 * before[0])
+    assert page.locator(".vf-place").bounding_box()["height"] == pytest.approx(1.6 * before[1], rel=0.02)
+    canvas = page.locator(".vf-large")
+    drawn = canvas.evaluate("canvas => canvas.getBoundingClientRect().width / parseFloat(canvas.style.width)")
+    assert drawn == pytest.approx(1.6, rel=1e-3)
+    assert canvas.evaluate("canvas => canvas.width") == pytest.approx(canvas.bounding_box()["width"], abs=2), "sharp"
+    assert canvas.evaluate(label) == margin, "labels are as wide as before, in larger units"
+    page.close()
+
+
+def test_the_contrast_is_the_strongest_light_and_dark(visitor):
+    for scheme, ink, paper in (
+        ("light", "rgb(0, 0, 0)", "rgb(255, 255, 255)"),
+        ("dark", "rgb(255, 255, 255)", "rgb(0, 0, 0)"),
+    ):
+        page = open_at(visitor, "", color_scheme=scheme)
+        present(page)
+        assert page.locator(".vf-look-for").evaluate("element => getComputedStyle(element).color") == ink
+        for selector in (".vf-root", "[data-testid=stApp]"):
+            colour = page.locator(selector).evaluate("element => getComputedStyle(element).backgroundColor")
+            assert colour == paper, selector
+        page.close()
+
+
+def test_a_cell_is_read_where_the_pointer_is(visitor):
+    page = open_at(visitor, "")
+    present(page)
+    place = page.locator(".vf-large").evaluate("e => ({ ...e.dataset })")
+    box = page.locator(".vf-large").bounding_box()
+    x = float(place["left"]) + 3.5 * float(place["cellWidth"])
+    y = float(place["top"]) + 2.5 * float(place["cellHeight"])
+    page.mouse.move(box["x"] + 1.6 * x, box["y"] + 1.6 * y)
+    assert (shown(page)["query"], shown(page)["key"]) == ("2", "3")
+    page.close()
+
+
+def test_the_button_does_what_the_key_does_and_letters_in_a_box_do_nothing(visitor):
+    page = open_at(visitor, "")
+    box = page.get_by_label("Sentence", exact=True)
+    box.press("p")
+    box.press("n")
+    expect(page.locator("html.vf-presenting")).to_have_count(0)
+    button = page.get_by_role("button", name="Present")
+    assert "p" in button.get_attribute("title")
+    button.click()
+    page.locator("html.vf-presenting").wait_for(state="attached")
+    page.mouse.move(640, 700)
+    for name in ("←", "→", "Note", "QR code", "End"):
+        target = page.locator(".vf-acts").get_by_role("button", name=name).bounding_box()
+        assert min(target["width"], target["height"]) >= 44
+    page.locator(".vf-acts").get_by_role("button", name="End").click()
+    expect(page.locator("html.vf-presenting")).to_have_count(0)
+    page.close()
+
+
+def test_arrows_and_a_remote_control_walk_on(visitor):
+    page = open_at(visitor, "")
+    present(page)
+    stacks = [shown(page)["stack"]]
+    for key in ("ArrowRight", "PageDown"):
+        page.keyboard.press(key)
+        stacks.append(shown(page)["stack"])
+        page.wait_for_timeout(150)  # as fast as a hand
+    assert stacks == ["encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"]
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**/tokens*")
+    expect(page.get_by_text("There is no sentence yet")).to_have_count(0)
+    expect(page.locator(".vf-look-for")).to_contain_text("A word that the vocabulary holds is one token")
+    expect(page.locator("html.vf-presenting")).to_have_count(1)
+    page.keyboard.press("PageUp")
+    page.locator(".vf-thumbs").wait_for()
+    page.locator(".vf-thumbs").focus()
+    page.keyboard.press("ArrowRight")  # goes through the heads, as ever
+    assert shown(page)["head"] == "1"
+    page.close()
+
+
+def test_a_note_is_there_again_at_its_step(visitor):
+    page = open_at(visitor, "masks")
+    present(page)
+    expect(page.locator(".vf-note-line input")).to_be_hidden()
+    page.keyboard.press("n")
+    page.locator(".vf-note-line input").fill("padding q p")
+    page.keyboard.press("Enter")
+    assert max(page.evaluate(ROOM)) <= 0
+    for _ in range(8):  # through the parts of the first step
+        if page.locator(".vf-step").inner_text() == "2/4":
+            break
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(1000)
+    expect(page.locator(".vf-step")).to_have_text("2/4")
+    expect(page.locator(".vf-note-line input")).to_have_value("")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".vf-note-line input")).to_have_value("padding q p")
+    page.mouse.move(640, 700)
+    bar, note = (page.locator(name).bounding_box() for name in (".vf-acts", ".vf-note-line"))
+    expect(page.locator(".vf-acts")).to_be_visible()
+    assert bar["y"] + bar["height"] <= note["y"], "the buttons leave the note free"
+    page.keyboard.press("Escape")
+    page.keyboard.press("p")
+    page.locator("html.vf-presenting").wait_for(state="attached")
+    expect(page.locator(".vf-note-line input")).to_be_hidden()
+    page.close()
+
+
+def read_code(page):
+    """What a phone reads of the screen."""
+    page.locator(".vf-code-image svg").wait_for()
+    (found,) = zxingcpp.read_barcodes(Image.open(io.BytesIO(page.screenshot())))
+    return found.text
+
+
+def test_a_phone_reads_the_address_and_then_follows(visitor, server):
+    page = open_at(visitor, "masks", query="?masks_view=scores&text=I+like+cats.")
+    present(page)
+    page.keyboard.press("q")
+    read, shown_there = urlsplit(read_code(page)), urlsplit(page.url)
+    assert (read.netloc, read.path) == (shown_there.netloc, shown_there.path)
+    assert parse_qs(read.query) == parse_qs(shown_there.query) == {"masks_view": ["scores"], "text": ["I like cats."]}
+    expect(page.locator(".vf-code-hint")).to_contain_text("Only this computer")
+    page.get_by_role("button", name="Let the room follow").click()
+    expect(page.locator(".vf-address")).to_contain_text("follow=")
+    phone = open_at(visitor, "", query=read_code(page).removeprefix(f"{server}/"))
+    phone.wait_for_url("**/masks?*follow=*")
+    page.keyboard.press("Escape")
+    expect(page.locator("html.vf-presenting")).to_have_count(1)
+    page.keyboard.press("ArrowRight")
+    phone.get_by_role("slider", name="Tokens read so far").wait_for()
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(500)
+        page.locator(DONE).wait_for()
+    phone.wait_for_url("**/head?*follow=*")
+    wait_for_panels(phone)
+    phone.get_by_role("button", name="Look around on my own").click()
+    phone.get_by_role("button", name="Follow the presenter again").wait_for()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url("**/masks*")
+    page.wait_for_timeout(500)
+    assert "/head" in phone.url
+    phone.get_by_role("button", name="Follow the presenter again").click()
+    phone.wait_for_url("**/masks?*follow=*")
+    for opened in (page, phone):
+        opened.close()
+
+
+def test_a_head_that_the_presenter_chooses_is_chosen_on_the_phone(visitor, server):
+    page = open_at(visitor, "")
+    page.get_by_role("button", name="QR code").first.click()
+    page.get_by_role("button", name="Let the room follow").click()
+    expect(page.locator(".vf-address")).to_contain_text("follow=")
+    phone = open_at(visitor, "", query=read_code(page).removeprefix(f"{server}/"))
+    page.keyboard.press("Escape")
+    page.locator(".vf-thumbs").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("v")
+    phone.locator(".vf-root[data-layer='1'][data-view=arcs]").wait_for()
+    assert shown(phone)["head"] == "0"
+    page.close()
+    phone.close()

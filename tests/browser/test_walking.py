@@ -1,0 +1,61 @@
+"""The arrows walk through a whole presentation, on and back again, and each of its places is fit to be seen."""
+
+import pytest
+
+from tests.browser.stage import DONE, PAGES, PICTURES, ROOM, SEEN, SIZES, open_at, present
+
+pytestmark = pytest.mark.browser
+
+SHOWN = """() => {
+  const all = (selector) => [...document.querySelectorAll("*")].flatMap((one) =>
+    one.shadowRoot ? [...one.shadowRoot.querySelectorAll(selector)] : [])
+  const said = (selector) => all(selector).map((one) => one.textContent).join("")
+  return [location.pathname, said(".vf-step"), all(".vf-root").map((one) => one.dataset.stack ?? "").join(""),
+    said(".vf-part") + said(".vf-rows")]
+}"""
+
+
+def settled(page, *, after=None):
+    """Page, view and part that are shown, once nothing moves any more and it is something else than before."""
+    seen, now = None, ()
+    for _ in range(120):
+        seen = now
+        page.wait_for_timeout(100)
+        page.locator(DONE).wait_for()
+        page.locator(PICTURES).filter(visible=True).first.wait_for()  # a table draws itself after the script has ended
+        now = tuple(page.evaluate(SHOWN))
+        if seen == now != after:
+            return now
+    raise AssertionError(f"nothing else is shown than {now}")
+
+
+def walk(page, key, *, until):
+    """Everything that the key walks through, up to a place; each of it is fit to be seen."""
+    walked = [settled(page)]
+    while walked[-1] != until and walked[-1][:2] != until:
+        assert len(walked) < 120, walked
+        page.keyboard.press(key)
+        walked.append(settled(page, after=walked[-1]))
+        zoom = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--vf-zoom')")
+        assert float(zoom) >= 1.6, walked[-1]
+        assert max(page.evaluate(ROOM)) <= 0, walked[-1]
+        seen, (width, height) = page.evaluate(SEEN), (page.viewport_size[side] for side in ("width", "height"))
+        assert [one for one in seen if one["tag"] == "CANVAS" or one["tag"] == "svg"], walked[-1]
+        assert max(one["bottom"] for one in seen) <= height + 1, walked[-1]
+        assert max(one["right"] for one in seen) <= width + 1, walked[-1]
+    return walked
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_type_is_large_wherever_the_arrows_lead_and_back_undoes_on(visitor, size):
+    page = open_at(visitor, "", size=size)
+    present(page)
+    begin = settled(page)
+    on = walk(page, "ArrowRight", until=("/lab", "15/15"))
+    assert [*dict.fromkeys(path.strip("/") for path, *_ in on)] == PAGES
+    parts = {path for path, _step, _stack, part in on if part}
+    assert parts >= ({"/tokens", "/embedding", "/head", "/lab"} if size == "small" else set())
+    if size == "small":
+        back = walk(page, "ArrowLeft", until=begin)
+        assert back == on[::-1]
+    page.close()

@@ -1,0 +1,253 @@
+"""visformer doctor: what is wrong is named with its remedy, by making it wrong."""
+
+import http.server
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from visformer import doctor
+from visformer.checksums import SUMS, damaged, write_sums
+from visformer.cli import main
+
+BUNDLED = doctor.HERE / "checkpoints" / "en-zh"
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+
+
+@pytest.fixture
+def house(tmp_path, monkeypatch):
+    """A copy of what doctor looks at, to be damaged."""
+    shutil.copytree(BUNDLED, tmp_path / "visformer" / "checkpoints" / "en-zh")
+    for name in doctor.HERE.parent.glob("requirements*.txt"):
+        shutil.copy(name, tmp_path)
+    monkeypatch.setattr(doctor, "HERE", tmp_path / "visformer")
+    return tmp_path
+
+
+def found(about):
+    return [finding for finding in doctor.examine() if finding.about == about]
+
+
+def one(about):
+    (finding,) = found(about)
+    return finding
+
+
+def test_all_is_well_here():
+    people, program = (CliRunner().invoke(main, ["doctor", *more]) for more in ([], ["--json"]))
+    told = json.loads(program.stdout)
+    assert (people.exit_code, program.exit_code, told["ok"]) == (0, 0, True), people.output
+    assert people.output.splitlines()[-1] == "All is well."
+    about = {finding["about"] for finding in told["findings"]}
+    assert {"python", "packages", "checkpoint", "fonts", "browser", "threads", "port", "writing", "hub"} <= about
+    for finding in told["findings"]:
+        assert (finding["state"] == "ok") == (finding["remedy"] == ""), finding
+        assert "\n" not in finding["found"] + finding["remedy"]
+
+
+def test_the_bundled_files_are_as_they_were_recorded():
+    listed = {line.split("  ")[1] for line in (BUNDLED / SUMS).read_text().splitlines()}
+    assert listed == {path.name for path in BUNDLED.iterdir()} - {SUMS, "README.md"}
+    assert list(damaged(BUNDLED)) == []
+
+
+def test_other_programs_read_the_checksums(tmp_path):
+    (tmp_path / "a.json").write_text("{}")
+    write_sums(tmp_path)
+    done = subprocess.run(["sha256sum", "-c", SUMS], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "a.json: OK\n"
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "example.safetensors", "curve.csv"])
+@pytest.mark.parametrize(
+    ("damage", "what"), [(truncate, "is damaged"), (flip, "is damaged"), (Path.unlink, "is missing")]
+)
+def test_a_damaged_file_is_named(house, name, damage, what):
+    path = house / "visformer" / "checkpoints" / "en-zh" / name
+    damage(path)
+    finding = one("checkpoint")
+    assert finding.state == "fix"
+    assert finding.found.startswith(f"{path} {what}")
+    assert f"git checkout -- {path}" in finding.remedy
+
+
+@pytest.mark.parametrize("content", [None, b"\xff", b"no digest"])
+def test_checksums_that_cannot_be_read_are_damage_too(house, content):
+    path = house / "visformer" / "checkpoints" / "en-zh" / SUMS
+    path.unlink() if content is None else path.write_bytes(content)
+    assert (one("checkpoint").state, SUMS in one("checkpoint").found) == ("fix", True)
+
+
+def test_something_to_fix_is_exit_code_1_and_one_line(house):
+    truncate(house / "visformer" / "checkpoints" / "en-zh" / "model.safetensors")
+    people, program = (CliRunner().invoke(main, ["doctor", *more]) for more in ([], ["--json"]))
+    assert (people.exit_code, program.exit_code) == (1, 1)
+    assert people.output.splitlines()[-1] == "1 to fix."
+    assert json.loads(program.stdout)["ok"] is False
+
+
+def test_versions_are_held_against_the_pins(house):
+    pins = house / "requirements.txt"
+    pins.write_text(pins.read_text().replace("click==", "click==0.") + "no-such-package==1.0\n")
+    ours, *_ = found("packages")
+    assert ours.state == "fix"
+    assert "no-such-package is not installed; click " in ours.found
+    assert "instead of 0." in ours.found
+    assert ours.remedy == "pip install -r requirements.txt"
+
+
+def test_extras_that_are_not_there_are_no_fault(house):
+    (house / "requirements-hf.txt").write_text("no-such-package==1.0\n")
+    _, theirs, _ = found("packages")
+    assert (theirs.state, theirs.remedy) == ("note", "pip install -r requirements-hf.txt")
+
+
+def test_without_the_repository_the_pins_are_those_of_the_installation(house):
+    for name in house.glob("requirements*.txt"):
+        name.unlink()
+    assert "streamlit" in doctor._pins("requirements.txt")
+    assert "transformers" not in doctor._pins("requirements.txt")
+    assert "transformers" in doctor._pins("requirements-hf.txt")
+
+
+@pytest.fixture
+def programs(tmp_path, monkeypatch):
+    """Only programs that are put here are found."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+
+    def put(name, script):
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+
+    return put
+
+
+@pytest.mark.parametrize(("script", "state"), [("echo 'One,Eins'; echo Two", "ok"), ("true", "fix"), (None, "note")])
+def test_chinese_fonts(programs, script, state):
+    if script:
+        programs("fc-list", script)
+    finding = one("fonts")
+    assert finding.state == state
+    assert ("One, Two" in finding.found) == (state == "ok")
+    assert ("fonts-noto-cjk" in finding.remedy) == (state != "ok")
+
+
+@pytest.mark.parametrize(("script", "state"), [("echo Chromium 1", "ok"), ("exit 1", "note"), (None, "note")])
+def test_the_browser_of_the_tests(programs, script, state):
+    if script:
+        programs("chromium", script)
+    assert one("browser").state == state
+
+
+@pytest.mark.parametrize("given", ["0", "many", "-1", "100000"])
+def test_threads_that_make_no_sense(monkeypatch, given):
+    monkeypatch.setenv("OMP_NUM_THREADS", given)
+    finding = one("threads")
+    assert (finding.state, given in finding.found) == ("fix", True)
+    assert "unset OMP_NUM_THREADS" in finding.remedy
+
+
+def test_a_container_with_fewer_cores_than_the_machine(monkeypatch):
+    monkeypatch.setattr(doctor, "_quota", lambda: 0.5)
+    assert one("threads").remedy.startswith("set OMP_NUM_THREADS=1:")
+
+
+def test_a_broken_torch_is_a_finding(tmp_path):
+    (tmp_path / "torch.py").write_text("raise OSError('libgomp.so.1: cannot open')")
+    done = subprocess.run(
+        [sys.executable, "-m", "visformer", "doctor"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{doctor.HERE.parent}"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "torch cannot be imported: libgomp.so.1: cannot open" in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_port_that_is_taken(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        monkeypatch.setattr(doctor, "PORT", taken.getsockname()[1])
+        assert one("port").state == "note"
+    assert one("port").state == "ok"
+
+
+def test_folders_that_cannot_be_written_to(monkeypatch):
+    monkeypatch.chdir("/proc")  # not even root may
+    monkeypatch.setattr(tempfile, "tempdir", "/proc")
+    here, temporary = found("writing")
+    assert (here.state, "this folder /proc cannot be written to" in here.found) == ("note", True)
+    assert (temporary.state, "set TMPDIR" in temporary.remedy) == ("fix", True)
+
+
+class Hub(http.server.BaseHTTPRequestHandler):
+    def do_HEAD(self):
+        self.send_error(403)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize(("listens", "state"), [(True, "ok"), (False, "note")])
+def test_whether_the_hub_answers(monkeypatch, listens, state):
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    with http.server.HTTPServer(("127.0.0.1", 0), Hub) as server:
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        if listens:
+            thread = threading.Thread(target=server.handle_request)
+            thread.start()
+        else:
+            server.server_close()
+        finding = one("hub")
+        assert finding.state == state
+        assert ("HF_ENDPOINT" in finding.remedy) == (state == "note")
+        if listens:
+            thread.join()
+
+
+def test_an_endpoint_that_is_no_address(monkeypatch):
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setenv("HF_ENDPOINT", "mirror.example")
+    assert (one("hub").state, "mirror.example" in one("hub").found) == ("fix", True)
+
+
+def test_the_cache_is_where_the_hub_library_has_it():
+    from huggingface_hub import constants
+
+    assert str(doctor._hub_cache()) == constants.HF_HUB_CACHE
+
+
+def test_a_check_that_fails_does_not_end_the_others(monkeypatch):
+    def _odd():
+        raise RuntimeError("odd")
+
+    monkeypatch.setattr(doctor, "CHECKS", (_odd, doctor._port))
+    broken, after = doctor.examine()
+    assert (broken.about, broken.state, "odd" in broken.found, after.about) == ("odd", "fix", True, "port")

@@ -1,0 +1,55 @@
+"""Arcs and shaded tokens: a line for each weight that can be seen, a shade for each token."""
+
+import re
+
+import numpy as np
+import pytest
+
+import visformer as vf
+from tests.canvas.support import made_up_trace
+from tests.export.test_svg import texts
+from visformer.errors import TraceError, VisformerError
+from visformer.export.marks import hexadecimal, ramp, steps_of
+from visformer.export.views import FAINTEST
+
+CROSS = {"stack": "decoder.cross_attn", "layer": 1, "head": 2}
+
+
+def pattern():
+    return made_up_trace()["decoder.1.cross_attn.pattern"].value[2]
+
+
+def test_a_line_for_each_weight_from_who_reads_to_what_is_read():
+    svg = vf.export.attention_svg(made_up_trace(), **CROSS, view="arcs")
+    found = re.findall(r'M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)"[^>]*stroke-opacity="([\d.]+)"', svg)
+    lines = np.array([[float(n) for n in line] for line in found])
+    weights = pattern()
+    rows, columns = np.nonzero(weights >= FAINTEST)
+    assert len(lines) == len(rows)
+    heights = sorted(set(lines[:, 1]) | set(lines[:, 3]))
+    np.testing.assert_array_equal(np.searchsorted(heights, lines[:, 1]), rows)
+    np.testing.assert_array_equal(np.searchsorted(heights, lines[:, 3]), columns)
+    np.testing.assert_allclose(lines[:, 4] ** (1 / 0.7), weights[rows, columns], atol=2e-3)
+    assert {"<zh> → b0", "a01", "</s>5", "b2 → </s>"} - set(texts(svg)) == {"a01", "</s>5"}  # places stay away
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_tokens_have_the_shade_of_their_weight(theme):
+    svg = vf.export.attention_svg(made_up_trace(), **CROSS, view="tokens", query=2, theme=theme)
+    shades = re.findall(r'rx="4" fill="(#\w+)"', svg)
+    assert shades == [hexadecimal(ramp("weight", theme)[step]) for step in steps_of(pattern()[2], "weight", 1.0)]
+
+
+def test_what_was_typed_stays_text():
+    trace = made_up_trace(tokens=["</text><script>alert(1)</script>", "我", "\u202eabc"])
+    for view in ("arcs", "tokens"):
+        svg = vf.export.attention_svg(trace, layer=0, head=0, view=view)
+        assert "<script" not in svg
+        assert "我" in texts(svg)
+
+
+def test_what_there_is_not_is_named():
+    with pytest.raises(TraceError, match=r"decoder.cross_attn has no query 4: there are 4, counted from 0"):
+        vf.export.attention_svg(made_up_trace(), **CROSS, view="tokens", query=4)
+    with pytest.raises(VisformerError, match="view is 'pie'; it can be heatmap, arcs, tokens"):
+        vf.export.attention_svg(made_up_trace(), view="pie")

@@ -1,0 +1,88 @@
+"""A language that nobody speaks: every message in brackets. What is shown without them is not translated.
+
+Text passes when all its letters stand in brackets, but for tokens, typed text, numbers, and the names below.
+"""
+
+import re
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import write_po
+
+from scripts.check_locale import messages_in_code
+
+CODE, NAME = "xx", "⟦Xx⟧"
+
+NAMES = {
+    "a name, the same in every language": (
+        *(
+            "Visformer",
+            "visformer",
+            "EN",
+            "PNG",
+            "SVG",
+            "CSV",
+            "JSON",
+            "HTML",
+            "YAML",
+            "safetensors",
+            "LayerNorm",
+            "LN",
+        ),
+    ),
+    "notation of the paper, or a setting as the code has it": (
+        *(
+            "softmax",
+            "sin",
+            "cos",
+            "exp",
+            "mask",
+            "pos",
+            "base",
+            "d_model",
+            "n_heads",
+            "max_len",
+            "self",
+            "cross",
+            "ffn",
+            "top-p",
+        ),
+        *("PE", "Kᵀ", "PEᵀ", "xᵀ", "W_Q", "W_K", "W_V", "W_O", "W_Qᵀ", "d_k"),
+    ),
+    "a key, as it is written on it": ("Shift", "Esc"),
+}
+"""Why it may stand without brackets, and what."""
+
+_ALLOWED = frozenset(name for names in NAMES.values() for name in names)
+_MARKS = (
+    re.compile(r"\$[^$]*\$"),  # a formula in a sentence
+    re.compile(r":(?:gray|color|red-badge)(?=\[)|\{foreground=[^}]*\}"),  # Streamlit's colours
+    re.compile(r"%\{[^}]*\}|</?[a-z]+>"),  # Plotly's places for numbers, and its tags
+    re.compile(r"visformer/[\w/]+\.py"),  # where our lines stand
+)
+_WORD = re.compile(r"[^\W\d_][\w.-]*\w")  # one letter alone is a symbol or a key
+
+
+def write(folder: Path) -> Path:
+    """The language as one file in a folder of catalogues."""
+    catalogue = Catalog(locale=None, domain="visformer", charset="utf-8")
+    for message in sorted(messages_in_code()):
+        catalogue.add(message, f"⟦{message}⟧")
+    path = folder / CODE / "LC_MESSAGES" / "visformer.po"
+    path.parent.mkdir(parents=True)
+    with path.open("wb") as file:
+        write_po(file, catalogue)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('msgstr ""\n"', f'msgstr ""\n"X-Language-Name: {NAME}\\n"\n"', 1), encoding="utf-8")
+    return path
+
+
+def bare(text: str) -> list[str]:
+    """The words outside of brackets that are no names."""
+    left, depth = [], 0
+    for mark in _MARKS:
+        text = mark.sub(" ", text)
+    for character in text:
+        depth += (character == "⟦") - (character == "⟧")
+        left.append(" " if depth or character == "⟧" else character)
+    return [word for word in _WORD.findall("".join(left)) if word not in _ALLOWED]

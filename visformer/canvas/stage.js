@@ -1,0 +1,64 @@
+/**
+ * The stage of a presentation, which all views on a page share: whether there is one, the room that it leaves them, and how
+ * many times larger everything is drawn. A host without presentations never sets it.
+ */
+
+const EDGE = 6 // pixels: of a matrix, and for what is rounded
+const STAGE = (globalThis[Symbol.for("visformer.stage")] ??= { on: false, zoom: 1, bottom: 0, walk: {}, views: new Set() })
+
+/**
+ * @returns {{on: boolean, zoom: number, bottom: number, walk: {direction?: number}}} zoom: CSS; bottom: pixels of the
+ *   window that pictures end above; walk: the last step that the host was asked for, another object each time
+ */
+export function stage() {
+  return STAGE
+}
+
+/**
+ * A view that is to be repainted when the stage changes.
+ * @param {HTMLElement} root is marked with the class vf-staged
+ * @param {() => void} repaint
+ * @param {(direction: number) => boolean} step goes one step on (1) or back (-1); false: there is none
+ * @param {boolean} whole whether its steps show one picture part by part, and are no choice of another one
+ */
+export function enter(root, repaint, step, whole = false) {
+  const view = { root, repaint, step, whole }
+  STAGE.views.add(view)
+  dress(view)
+  return () => STAGE.views.delete(view)
+}
+
+/** Another stage; views repaint. */
+export function setStage(change) {
+  Object.assign(STAGE, change)
+  for (const view of STAGE.views) dress(view)
+  for (const view of STAGE.views) view.repaint()
+}
+
+/**
+ * Ask the views for a step, on a way back the last one first; where none has any, the host is to take one.
+ * @param {boolean} guided whether the host chooses every picture
+ */
+export function stepInView(direction, guided) {
+  const views = [...STAGE.views].filter(({ whole }) => whole || !guided)
+  if ((direction > 0 ? views : views.reverse()).some(({ step }) => step(direction))) return true
+  STAGE.walk = { direction }
+  return false
+}
+
+/** A picture that goes on with another one (data-goes-on) waits for that one's last part (while there is more: data-more). */
+export function showWhatFollows() {
+  const roots = [...STAGE.views].map(({ root }) => root)
+  const waits = STAGE.on && roots.some(({ dataset }) => dataset.more)
+  for (const { dataset, style } of roots) style.visibility = waits && dataset.goesOn ? "hidden" : ""
+}
+
+function dress({ root }) {
+  root.classList.toggle("vf-staged", STAGE.on)
+  root.style.zoom = STAGE.on ? STAGE.zoom : ""
+}
+
+/** From the top of an element to where pictures end, in the pixels that it is laid out in, less an edge. */
+export function roomBelow(element) {
+  return (window.innerHeight - STAGE.bottom - element.getBoundingClientRect().top) / STAGE.zoom - EDGE
+}

@@ -1,0 +1,38 @@
+/**
+ * The button that copies the address. Where the browser keeps the clipboard to itself (pages over http), the address
+ * is shown to be copied by hand.
+ */
+
+import { closeAfterChoosing } from "./sidebar.js"
+
+const DONE = 2000 // milliseconds for which it says that it was done
+
+export default ({ data, parentElement }) => {
+  if (!data) return undefined
+  const words = JSON.parse(new TextDecoder().decode(data))
+  const parts = ["button", "[role=status]", "p", "input"].map((part) => parentElement.querySelector(part))
+  const [button, told, text, field] = parts
+  button.textContent = words.copy
+  field.setAttribute("aria-label", words.address)
+  told.onblur = field.onblur = ({ relatedTarget }) => (told.hidden = !told.contains(relatedTarget))
+  told.onkeydown = ({ key }) => key === "Escape" && button.focus()
+  const tell = (said, shown) => {
+    text.textContent = said
+    told.hidden = false
+    field.hidden = !shown
+    ;(shown ? field : told).focus()
+    if (shown) field.select()
+  }
+  button.onclick = async () => {
+    if (words.refused) return tell(words.refused, false)
+    try {
+      await navigator.clipboard.writeText(location.href)
+      button.textContent = words.copied
+      setTimeout(() => (button.textContent = words.copy), DONE)
+    } catch {
+      field.value = location.href
+      tell(words.byHand, true)
+    }
+  }
+  return closeAfterChoosing()
+}

@@ -1,0 +1,340 @@
+"""Curves, bars and trees as SVG: a figure of :mod:`visformer.figures` drawn without a browser, as Plotly would draw it.
+
+What these figures are made of is drawn (lines, markers, text, lying bars), not all that Plotly knows.
+"""
+
+import math
+import re
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import unescape
+from typing import Any
+
+import numpy as np
+
+from visformer.errors import N_, VisformerError
+from visformer.export.marks import Block, document, literal, text, width_of
+
+WIDTH, HEIGHT = 720.0, 400.0
+"""Of a figure that names no size, in CSS pixels."""
+
+WIDEST = 4000.0
+"""However many texts stand side by side."""
+
+_SIZE, _LINE = 13, 16.0
+"""Of text, and from line to line."""
+
+_HEAD = 30.0
+"""Of a title."""
+
+_DASHES = {"dot": "2 3", "dash": "8 5"}
+_TAG = re.compile(r"(</?[bi]>)")
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Numbers to CSS pixels along one side."""
+
+    start: float
+    end: float
+    length: float
+    upward: bool
+
+    def at(self, value: float) -> float:
+        share = (value - self.start) / (self.end - self.start)
+        return self.length * (1 - share if self.upward else share)
+
+
+def figure_svg(figure: Any, *, title: str = "", about: str = "") -> str:
+    """A Plotly figure of ``visformer.figures``, in its own colours.
+
+    Args:
+        figure: of lines, markers, text and lying bars.
+        title: above it, and for those who do not see it; by default the figure's own.
+        about: which model made the numbers, and of what; not drawn.
+
+    Returns:
+        An SVG of its own: text that a file can hold.
+
+    Raises:
+        VisformerError: a kind of trace that is not drawn here; the message says what to save instead.
+    """
+    traces, layout = parts_of(figure)
+    meta = layout.get("meta")
+    words = title or str(
+        layout.get("title", {}).get("text", "") or (meta["title"] if isinstance(meta, Mapping) else "")
+    )
+    chart, colour = _chart(traces, layout), layout.get("title", {}).get("font", {}).get("color", "#000000")
+    if words:
+        head = text(words, 0, 8, size=14, fill=colour, strong=True)
+        width = max(chart.width, width_of(words, 14) * 1.1)
+        chart = Block(width, chart.height + _HEAD, head + chart.at(0, _HEAD))
+    return document(chart, words, background=layout.get("paper_bgcolor", "#ffffff"), about=about)
+
+
+def parts_of(figure: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Traces and layout as plain data.
+
+    Raises:
+        VisformerError: a kind of trace that is not drawn here.
+    """
+    plain = figure.to_plotly_json()
+    for trace in plain["data"]:
+        if trace["type"] != "scatter" and not (trace["type"] == "bar" and trace.get("orientation") == "h"):
+            raise VisformerError(
+                N_(
+                    "A figure of kind {kind} cannot be saved as it is: save the Trace or the panel that it was made of."
+                ),
+                kind=trace["type"],
+            )
+    return plain["data"], plain["layout"]
+
+
+def numbers_of(figure: Any) -> tuple[str, dict[str, list[Any]]]:
+    """The title of a figure, and the numbers that it draws: names of columns to their values.
+
+    Raises:
+        VisformerError: a figure that holds none.
+    """
+    meta = figure.to_plotly_json()["layout"].get("meta")
+    if not isinstance(meta, Mapping) or "table" not in meta:
+        raise VisformerError(N_("This figure is not one of visformer.figures: its numbers are in its own data."))
+    return meta["title"], meta["table"]
+
+
+def is_figure(what: object) -> bool:
+    """Whether it is one of Plotly's, which is not imported to find out."""
+    return hasattr(what, "to_plotly_json")
+
+
+def _chart(traces: list[dict[str, Any]], layout: Mapping[str, Any]) -> Block:
+    colour = layout.get("font", {}).get("color", "#000000")
+    x_axis, y_axis = (layout.get(name, {}) for name in ("xaxis", "yaxis"))
+    margin = {side: float(layout.get("margin", {}).get(side, 40)) for side in "lrtb"}
+    labels = [] if y_axis.get("visible") is False else _ticks(y_axis, _range(traces, "y", y_axis))
+    left = max(margin["l"], max((width_of(_plain(words), _SIZE) for _, words in labels), default=0.0) + 14)
+    left += 20 if _title(y_axis) else 0
+    width, height = _width(traces, layout, left + margin["r"]), float(layout.get("height", HEIGHT))
+    legend = _legend(traces, width - left - margin["r"], colour)
+    size = (width - left - margin["r"], height - margin["t"] - margin["b"])
+    across, up = _axes(traces, layout, size)
+    top = max(margin["t"], 8.0) + legend.height
+    inside = _grid(across, up, x_axis, y_axis) + "".join(_marks(traces, layout, across, up, colour))
+    parts = [legend.at(left, 4), Block(0, 0, inside).at(left, top)]
+    parts.append(Block(0, 0, "".join(_written(across, up, x_axis, y_axis, colour))).at(left, top))
+    if _title(y_axis):
+        middle = top + size[1] / 2
+        parts.append(
+            f'<g transform="rotate(-90 8 {middle:g})">{_text(_title(y_axis), 8, middle, colour, "middle")}</g>'
+        )
+    below = 40.0 if _title(x_axis) else 22.0 if x_axis.get("visible") is not False else 4.0
+    return Block(width, top + size[1] + below, "".join(parts))
+
+
+def _width(traces: list[dict[str, Any]], layout: Mapping[str, Any], beside: float) -> float:
+    """The figure's own, else as much as keeps texts over neighbouring places apart."""
+    if "width" in layout:
+        return float(layout["width"])
+    low, high = sorted(_range(traces, "x", layout.get("xaxis", {})))
+    centred = (trace["text"] for trace in traces if "center" in trace.get("textposition", ""))
+    lines = (line for words in centred for one in words for line in str(one).split("<br>"))
+    widest = max((width_of(_plain(line), _SIZE) + 6 for line in lines), default=0.0)
+    return min(max(WIDTH, widest * (high - low) + beside), WIDEST)
+
+
+# Axes
+
+
+def _axes(traces: list[dict[str, Any]], layout: Mapping[str, Any], size: tuple[float, float]) -> tuple[_Axis, _Axis]:
+    (left, right), (low, high) = (_range(traces, name, layout.get(f"{name}axis", {})) for name in "xy")
+    width, height = size
+    if layout.get("yaxis", {}).get("scaleanchor") == "x":  # one unit for both: a circle is round
+        unit = min(width / (right - left), height / abs(high - low))
+        spare_x, spare_y = (width / unit - (right - left)) / 2, (height / unit - abs(high - low)) / 2
+        left, right, low, high = left - spare_x, right + spare_x, low - spare_y, high + spare_y
+    return _Axis(left, right, width, upward=False), _Axis(low, high, height, upward=True)
+
+
+def _range(traces: list[dict[str, Any]], name: str, axis: Mapping[str, Any]) -> tuple[float, float]:
+    """From where to where; the second is above or, of a reversed axis, below the first."""
+    if "range" in axis:
+        return float(axis["range"][0]), float(axis["range"][1])
+    values = np.concatenate([_numbers(trace[name]) for trace in traces] or [np.zeros(1)])
+    values = values[np.isfinite(values)]
+    low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+    if name == "y" and any(trace["type"] == "bar" for trace in traces):
+        low, high = low - 0.5, high + 0.5
+    else:
+        pad = 0.03 * (high - low) or 0.5
+        low, high = low - pad, high + pad
+    return (high, low) if axis.get("autorange") == "reversed" else (low, high)
+
+
+def _numbers(values: Any) -> np.ndarray:
+    """None, which breaks a line, as NaN; an array is packed by Plotly."""
+    if isinstance(values, Mapping):
+        return np.frombuffer(b64decode(values["bdata"]), dtype=values["dtype"]).astype(np.float64)
+    return np.array([np.nan if value is None else float(value) for value in values])
+
+
+def _ticks(axis: Mapping[str, Any], ends: tuple[float, float]) -> list[tuple[float, str]]:
+    if "tickvals" in axis:
+        return list(zip(map(float, axis["tickvals"]), axis["ticktext"], strict=True))
+    low, high = sorted(ends)
+    raw = (high - low) / 6
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw)
+    values = [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+    return [(value, f"{value:g}".replace("-", "−")) for value in values]
+
+
+def _grid(across: _Axis, up: _Axis, x_axis: Mapping[str, Any], y_axis: Mapping[str, Any]) -> str:
+    lines = []
+    for axis, place, is_x in ((x_axis, across, True), (y_axis, up, False)):
+        if axis.get("visible") is False:
+            continue
+        for value, _ in _ticks(axis, (place.start, place.end)):
+            zero = value == 0 and axis.get("zeroline") is not False and axis.get("zerolinecolor")
+            colour = zero or (axis.get("gridcolor") if axis.get("showgrid") is not False else None)
+            if colour:
+                at = place.at(value)
+                way = f"M{at:g} 0v{up.length:g}" if is_x else f"M0 {at:g}h{across.length:g}"
+                lines.append(f'<path d="{way}" stroke="{colour}" fill="none"/>')
+    return "".join(lines)
+
+
+def _written(
+    across: _Axis, up: _Axis, x_axis: Mapping[str, Any], y_axis: Mapping[str, Any], colour: str
+) -> Iterator[str]:
+    """What stands along both sides."""
+    if x_axis.get("visible") is not False:
+        free = -math.inf  # a label that would stand in its neighbour is left out
+        for value, words in _ticks(x_axis, (across.start, across.end)):
+            half = width_of(_plain(words), _SIZE) / 2
+            if across.at(value) - half > free:
+                yield _text(words, across.at(value), up.length + 12, colour, "middle")
+                free = across.at(value) + half + 4
+        if _title(x_axis):
+            yield _text(_title(x_axis), across.length / 2, up.length + 32, colour, "middle")
+    if y_axis.get("visible") is not False:
+        for value, words in _ticks(y_axis, (up.start, up.end)):
+            yield _text(words, -8, up.at(value), colour, "end")
+
+
+def _title(axis: Mapping[str, Any]) -> str:
+    title = axis.get("title") or ""
+    return str(title.get("text", "") if isinstance(title, Mapping) else title)
+
+
+# Marks
+
+
+def _marks(
+    traces: list[dict[str, Any]], layout: Mapping[str, Any], across: _Axis, up: _Axis, colour: str
+) -> Iterator[str]:
+    bars = [trace for trace in traces if trace["type"] == "bar"]
+    for trace in traces:
+        if trace["type"] == "bar":
+            yield from _bars(trace, bars.index(trace), len(bars), float(layout.get("bargap", 0.2)), across, up)
+            continue
+        xs, ys = ([place.at(value) for value in _numbers(trace[name])] for name, place in (("x", across), ("y", up)))
+        mode = trace.get("mode", "lines")
+        if "lines" in mode:
+            yield _line(trace, xs, ys)
+        if "markers" in mode:
+            yield from _dots(trace, xs, ys)
+        if "text" in mode:
+            # a halo keeps lines away from the letters that they pass
+            halo = f'stroke="{layout.get("paper_bgcolor", "#ffffff")}" stroke-width="4" stroke-linejoin="round"'
+            yield f'<g {halo} paint-order="stroke">{"".join(_texts(trace, xs, ys, colour))}</g>'
+
+
+def _bars(trace: Mapping[str, Any], nth: int, count: int, gap: float, across: _Axis, up: _Axis) -> Iterator[str]:
+    thick = (1 - gap) / count
+    for share, place in zip(_numbers(trace["x"]), _numbers(trace["y"]), strict=True):
+        edges = [up.at(place - (1 - gap) / 2 + (nth + more) * thick) for more in (0, 1)]
+        width = across.at(share) - across.at(0)
+        yield (
+            f'<rect x="{across.at(0):.2f}" y="{min(edges):.2f}" width="{max(width, 0):.2f}" '
+            f'height="{abs(edges[1] - edges[0]):.2f}" fill="{trace["marker"]["color"]}"/>'
+        )
+
+
+def _line(trace: Mapping[str, Any], xs: list[float], ys: list[float]) -> str:
+    points, begins = [], True
+    for x, y in zip(xs, ys, strict=True):
+        if math.isnan(x) or math.isnan(y):
+            begins = True
+            continue
+        points.append(f"{'M' if begins else 'L'}{x:.2f} {y:.2f}")
+        begins = False
+    line = trace.get("line", {})
+    dash = f' stroke-dasharray="{_DASHES[line["dash"]]}"' if line.get("dash") in _DASHES else ""
+    return (
+        f'<path d="{"".join(points)}" stroke="{line["color"]}" stroke-width="{line.get("width", 2):g}" fill="none" '
+        f'stroke-linejoin="round"{dash}/>'
+    )
+
+
+def _dots(trace: Mapping[str, Any], xs: list[float], ys: list[float]) -> Iterator[str]:
+    marker = trace["marker"]
+    for i, (x, y) in enumerate(zip(xs, ys, strict=True)):
+        size, colour = (_of(marker[name], i) for name in ("size", "color"))
+        if size:
+            yield f'<circle cx="{x:.2f}" cy="{y:.2f}" r="{size / 2:g}" fill="{colour}"/>'
+
+
+def _texts(trace: Mapping[str, Any], xs: list[float], ys: list[float], colour: str) -> Iterator[str]:
+    beside = "right" in trace.get("textposition", "")
+    font = trace.get("textfont", {})
+    for i, (x, y) in enumerate(zip(xs, ys, strict=True)):
+        lines = str(_of(trace["text"], i)).split("<br>")
+        for n, words in enumerate(lines):
+            above = 0 if beside else 8 + _LINE * (len(lines) - n) - _LINE / 2
+            size, ink = font.get("size", _SIZE), font.get("color", colour)
+            yield _text(words, x + (4 if beside else 0), y - above, ink, "start" if beside else "middle", size=size)
+
+
+def _of(values: Any, i: int) -> Any:
+    return values[i] if isinstance(values, (list, tuple, np.ndarray)) else values
+
+
+def _legend(traces: list[dict[str, Any]], width: float, colour: str) -> Block:
+    """A line of names, or several, each behind a sample of what it names."""
+    named = [trace for trace in traces if trace.get("name") and trace.get("showlegend") is not False]
+    if not named or not any(trace["type"] == "bar" or "lines" in trace.get("mode", "") for trace in named):
+        return Block(0, 0, "")
+    x, y, parts = 0.0, 8.0, []
+    for trace in named:
+        room = 40 + width_of(_plain(trace["name"]), _SIZE) + 18
+        if x and x + room > width:
+            x, y = 0.0, y + 20
+        if trace["type"] == "bar":
+            parts.append(
+                f'<rect x="{x + 18:g}" y="{y - 6:g}" width="12" height="12" fill="{trace["marker"]["color"]}"/>'
+            )
+        else:
+            parts.append(_line(trace, [x, x + 30], [y, y]))
+        parts.append(_text(trace["name"], x + 36, y, colour, "start"))
+        x += room
+    return Block(width, y + 14, "".join(parts))
+
+
+# Text: Plotly's little HTML of it
+
+
+def _text(words: str, x: float, y: float, colour: str, anchor: str, *, size: float = _SIZE) -> str:
+    """A line, bold and italic where it says so."""
+    line = text("\0", x, y, size=size, fill=colour, anchor=anchor)
+    parts, style = [], ""
+    for part in _TAG.split(words):
+        if _TAG.fullmatch(part):
+            style = {"<b>": ' font-weight="600"', "<i>": ' font-style="italic"'}.get(part, "")
+        elif part:
+            parts.append(f"<tspan{style}>{literal(unescape(part))}</tspan>" if style else literal(unescape(part)))
+    return line.replace("\ufffd", "".join(parts))
+
+
+def _plain(words: str) -> str:
+    return unescape(_TAG.sub("", words))

@@ -1,0 +1,96 @@
+"""One head as the explorer draws it besides the matrix: arcs between two columns of tokens, and shaded tokens."""
+
+from visformer.errors import Message
+from visformer.export.marks import Block, document, hexadecimal, ink_on, ramp, shorten, steps_of, text, width_of
+from visformer.export.svg import Gettext, weight_legend
+from visformer.figures.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme, visible
+from visformer.panel import Labels, Panel
+
+FAINTEST = 0.004
+"""Weights below have no line: it could not be seen."""
+
+_ROW, _LABEL, _SIZE, _BETWEEN, _HEAD = 24.0, 180.0, 13.0, 260.0, 58.0
+_WIDE = 760.0
+
+
+def arcs_svg(panel: Panel, *, theme: Theme = "light", gettext: Gettext = str, about: str = "") -> str:
+    """Lines from each token that reads to those it reads: the stronger, the more.
+
+    Args:
+        panel: a head's weights.
+        theme: "light" or "dark".
+        gettext: translates the axes' titles.
+        about: which model made the numbers, and of what; not drawn.
+
+    Returns:
+        An SVG of its own: text that a file can hold.
+    """
+    right = _LABEL + _BETWEEN
+    marks = [text(panel.title, 0, 8, size=14, fill=TEXT[theme], strong=True)]
+    for labels, x, anchor in ((panel.rows, _LABEL, "end"), (panel.columns, right, "start")):
+        marks.append(text(_said(labels.title, gettext), x, 36, size=12, fill=FAINT[theme], anchor=anchor))
+        for i, words in enumerate(_words(labels)):
+            ink = FAINT[theme] if labels.special and labels.special[i] else TEXT[theme]
+            short = shorten(words, _SIZE, _LABEL - 10)
+            beside = -8 if anchor == "end" else 8
+            marks.append(text(short, x + beside, _HEAD + i * _ROW, size=_SIZE, fill=ink, anchor=anchor))
+    for row, weights in enumerate(panel.values.tolist()):
+        for column, weight in enumerate(weights):
+            if weight < FAINTEST:
+                continue
+            strength = min(weight, 1.0) ** 0.7  # as on the page
+            width = 0.6 + 2.4 * strength
+            marks.append(
+                f'<path d="M{_LABEL:g} {_HEAD + row * _ROW:g}L{right:g} {_HEAD + column * _ROW:g}" fill="none" '
+                f'stroke="{CURVES[theme][0]}" stroke-opacity="{strength:.3f}" stroke-width="{width:.2f}"/>'
+            )
+    height = _HEAD + max(len(panel.rows), len(panel.columns)) * _ROW
+    return document(
+        Block(right + _LABEL, height, "".join(marks)), panel.title, background=BACKGROUND[theme], about=about
+    )
+
+
+def tokens_svg(panel: Panel, query: int, *, theme: Theme = "light", gettext: Gettext = str, about: str = "") -> str:
+    """What one token reads: the others shaded by how much.
+
+    Args:
+        panel: a head's weights.
+        query: which token, from 0.
+        theme: "light" or "dark".
+        gettext: translates the axes' titles.
+        about: which model made the numbers, and of what; not drawn.
+
+    Returns:
+        An SVG of its own: text that a file can hold.
+    """
+    colours = ramp("weight", theme)
+    steps = steps_of(panel.values[query], "weight", 1.0)
+    marks = [text(panel.title, 0, 8, size=14, fill=TEXT[theme], strong=True)]
+    marks.append(text(_said(panel.rows.title, gettext), 0, 40, size=12, fill=FAINT[theme]))
+    asking = _words(panel.rows)[query]
+    marks.append(text(asking, 0, 64, size=_SIZE + 2, fill=TEXT[theme], strong=True))
+    marks.append(text(_said(panel.columns.title, gettext), 0, 100, size=12, fill=FAINT[theme]))
+    x, y = 0.0, 114.0
+    for words, step in zip(_words(panel.columns), steps.tolist(), strict=True):
+        width = width_of(words, _SIZE) + 12
+        if x and x + width > _WIDE:
+            x, y = 0.0, y + 28
+        colour = colours[step]
+        marks.append(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="24" rx="4" fill="{hexadecimal(colour)}"/>')
+        marks.append(text(words, x + width / 2, y + 12, size=_SIZE, fill=ink_on(colour), anchor="middle"))
+        x += width + 4
+    legend = weight_legend(theme)
+    marks.append(legend.at(-14, y + 38))
+    return document(
+        Block(_WIDE, y + 38 + legend.height, "".join(marks)), panel.title, background=BACKGROUND[theme], about=about
+    )
+
+
+def _words(labels: Labels) -> list[str]:
+    after = labels.after or [""] * len(labels)
+    pairs = zip(labels.texts, after, strict=True)
+    return [f"{visible(token)} → {visible(follows)}" if follows else visible(token) for token, follows in pairs]
+
+
+def _said(words: str, gettext: Gettext) -> str:
+    return gettext(words) if isinstance(words, Message) else words

@@ -1,0 +1,56 @@
+"""The labels in a file of a Trace, checked before they are believed: anybody may have written it. No NumPy."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from visformer.errors import N_, TraceError
+
+SIDES = ("src", "tgt", "next")
+"""The encoder's input; the decoder's input (begins with the language token, no end); what each of its rows predicts."""
+
+_TEXTS = ("model", "source", "target", "to", "position")
+
+
+def check_labels(labels: Any) -> None:
+    """Refuse labels of another kind than a Trace writes.
+
+    Raises:
+        TraceError: says which.
+    """
+    _require(isinstance(labels, dict), "labels")
+    for label, kind in (("tokens", str), ("special", bool), ("words", int)):
+        sides = labels.get(label)
+        _require(isinstance(sides, dict) and set(sides) <= set(SIDES), label)
+        for side, values in sides.items():
+            _require(isinstance(values, list) and all(type(value) is kind for value in values), f"{label}[{side!r}]")
+            _require(kind is not str or all(map(can_be_written, values)), f"{label}[{side!r}]")
+    _check_meta(labels.get("meta"))
+
+
+def _check_meta(meta: Any) -> None:
+    _require(isinstance(meta, dict), "meta")
+    for name in _TEXTS:
+        text = meta.get(name)
+        _require(text is None or (isinstance(text, str) and can_be_written(text)), f"meta[{name!r}]")
+    missing = meta.get("missing", [])
+    pairs = isinstance(missing, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair) for pair in missing
+    )
+    _require(pairs, "meta['missing']")
+    ids = meta.get("ids", {})
+    numbers = isinstance(ids, Mapping) and all(
+        isinstance(row, list) and all(type(i) is int for i in row) for row in ids.values()
+    )
+    _require(numbers, "meta['ids']")
+    _require(type(meta.get("n_kv_heads")) in (int, type(None)), "meta['n_kv_heads']")
+    _require(isinstance(meta.get("windows", []), list | type(None)), "meta['windows']")
+
+
+def can_be_written(text: str) -> bool:
+    """Half a surrogate pair, which JSON can spell, fits into no file and no message."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _require(right: bool, what: str) -> None:
+    if not right:
+        raise TraceError(N_("its {what} are not what a Trace writes"), what=what)

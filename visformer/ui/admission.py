@@ -1,0 +1,209 @@
+"""In front of the model: a few forward passes at a time, a short queue, and what two ask for at once computed once.
+
+Knows neither Streamlit nor torch. Whoever asks waits; threads of its own compute, so that a visitor who leaves takes
+nobody's result away.
+"""
+
+import os
+import threading
+import time
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from visformer.errors import N_, BusyError
+
+AT_ONCE = min(4, max(2, (os.cpu_count() or 2) // 2))
+"""Forward passes at a time. Two even on two cores: one long beam search is then not everybody's."""
+
+QUEUE = 60
+"""Requests that may wait: a room of people who press Enter together. A short sentence takes a tenth of a second."""
+
+PATIENCE = 0.4
+"""Seconds of waiting before it is told: most are over by then."""
+
+LOOK = 0.2
+"""Seconds between two looks at how the queue moves, and whether the visitor is still there."""
+
+_R = TypeVar("_R")
+
+Outcome = Literal["cached", "computed", "shared", "rejected", "failed", "left"]
+
+OUTCOMES: tuple[Outcome, ...] = ("cached", "computed", "shared", "rejected", "failed", "left")
+"""What became of requests. cached: found without asking; shared: another visitor was just waiting for the same;
+left: nobody waited any more when its turn came."""
+
+BOUNDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Seconds: upper ends of the bins of a :class:`Histogram`; what takes longer comes into one more."""
+
+
+class Histogram:
+    """How long something took, in bins. Its owner holds a lock."""
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BOUNDS) + 1)
+        self.total = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count one more."""
+        self.counts[bisect_left(BOUNDS, seconds)] += 1
+        self.total += seconds
+
+
+class Counts:
+    """What has happened so far, for whoever measures."""
+
+    def __init__(self) -> None:
+        self.outcomes: dict[Outcome, int] = dict.fromkeys(OUTCOMES, 0)
+        self.queued = Histogram()
+        self.computed = Histogram()
+        self._lock = threading.Lock()
+
+    def add(self, outcome: Outcome) -> None:
+        """One more request."""
+        with self._lock:
+            self.outcomes[outcome] += 1
+
+    def add_times(self, queued: float, computed: float) -> None:
+        """One more computation: seconds in the queue, seconds of computing."""
+        with self._lock:
+            self.queued.add(queued)
+            self.computed.add(computed)
+
+
+@dataclass(eq=False)
+class _Flight:
+    """One computation and those who wait for it."""
+
+    work: Callable[[], Any]
+    result: Future[Any] = field(default_factory=Future)
+    asked: float = field(default_factory=time.perf_counter)
+    askers: int = 1
+
+
+class Admission:
+    """Runs what is asked for, at most so many at a time; the same key in flight is run once."""
+
+    def __init__(self, *, at_once: int = AT_ONCE, queue: int = QUEUE) -> None:
+        self.counts = Counts()
+        self._at_once, self._queue = at_once, queue
+        self._lock = threading.Lock()
+        self._flights: dict[Hashable, _Flight] = {}
+        self._waiting: OrderedDict[Hashable, _Flight] = OrderedDict()
+        self._running = 0
+        # Threads that stay: OpenMP gives each thread that calls it a team of its own, and sessions start new ones.
+        self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="model")
+
+    def run(self, key: Hashable, work: Callable[[], _R], *, look: Callable[[int | None], None]) -> _R:
+        """What ``work`` returns, or raises, from a thread of the model's.
+
+        Args:
+            key: the same for the same work.
+            work: the computation.
+            look: called now and then while this takes longer than PATIENCE, with how many come first, None once it is
+                being computed. May raise, to leave.
+
+        Raises:
+            BusyError: too many wait already.
+        """
+        flight = self._joined(key, work)
+        try:
+            found: _R = self._awaited(key, flight, look)
+            return found
+        finally:
+            self._leave(key, flight)
+
+    def begin(self, key: Hashable, work: Callable[[], Any]) -> None:
+        """Compute what will be asked for in a moment, where a thread is free; whoever then asks for it joins.
+
+        Args:
+            key: the same for the same work.
+            work: the computation; what it raises is raised where it is asked for.
+        """
+        with self._lock:
+            if key not in self._flights and self._running + len(self._waiting) < self._at_once:
+                self._flights[key] = self._waiting[key] = _Flight(work, askers=0)
+                self._start_next()
+
+    @property
+    def waiting(self) -> int:
+        """How many wait at present."""
+        return len(self._waiting)
+
+    @property
+    def running(self) -> int:
+        """How many are being computed at present."""
+        return self._running
+
+    def _joined(self, key: Hashable, work: Callable[[], Any]) -> _Flight:
+        with self._lock:
+            flight = self._flights.get(key)
+            if flight is not None:
+                if flight.askers:
+                    self.counts.add("shared")
+                flight.askers += 1
+                return flight
+            if self._running >= self._at_once and len(self._waiting) >= self._queue:
+                self.counts.add("rejected")
+                raise BusyError(
+                    N_("Too many sentences are being computed just now: {n} are waiting. Try again in a few seconds."),
+                    n=len(self._waiting),
+                )
+            flight = self._flights[key] = self._waiting[key] = _Flight(work)
+            self._start_next()
+        return flight
+
+    def _start_next(self) -> None:
+        """Hand what waits longest to a free thread. Called with the lock held."""
+        while self._running < self._at_once and self._waiting:
+            key, flight = self._waiting.popitem(last=False)
+            self._running += 1
+            self._threads.submit(self._compute, key, flight)
+
+    def _compute(self, key: Hashable, flight: _Flight) -> None:
+        begin = time.perf_counter()
+        try:
+            found = flight.work()
+        except BaseException as error:
+            self._landed(key, "failed")
+            flight.result.set_exception(error)  # for all who wait
+        else:
+            self._landed(key, "computed")
+            flight.result.set_result(found)
+        self.counts.add_times(begin - flight.asked, time.perf_counter() - begin)
+
+    def _landed(self, key: Hashable, outcome: Outcome) -> None:
+        """Who asks from now on finds the result where the work has put it."""
+        self.counts.add(outcome)
+        with self._lock:
+            del self._flights[key]
+            self._running -= 1
+            self._start_next()
+
+    def _awaited(self, key: Hashable, flight: _Flight, look: Callable[[int | None], None]) -> Any:
+        patience = PATIENCE
+        while wait([flight.result], patience).not_done:
+            look(self._before(key))
+            patience = LOOK
+        return flight.result.result()
+
+    def _before(self, key: Hashable) -> int | None:
+        """How many come before this one; None: it is being computed."""
+        with self._lock:
+            keys = list(self._waiting)
+            return keys.index(key) + self._running if key in self._waiting else None
+
+    def _leave(self, key: Hashable, flight: _Flight) -> None:
+        """Nobody computes what nobody waits for."""
+        with self._lock:
+            flight.askers -= 1
+            if flight.askers == 0 and self._waiting.get(key) is flight:
+                del self._waiting[key], self._flights[key]
+                self.counts.add("left")
+
+
+ADMISSION = Admission()
+"""The one of this process: all models share its cores."""

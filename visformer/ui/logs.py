@@ -1,0 +1,39 @@
+"""What visitors type does not reach a log: neither through an address nor through an exception's message."""
+
+import logging
+import traceback
+
+from visformer.errors import VisformerError
+
+_REQUESTS = ("uvicorn.access", "uvicorn.error")
+_SCRIPTS = ("streamlit.error_util",)
+
+
+def keep_typed_text_out() -> None:
+    """From now on in this process; more than once does no harm."""
+    for names, discreet in ((_REQUESTS, _without_query), (_SCRIPTS, _without_message)):
+        for name in names:
+            logging.getLogger(name).addFilter(discreet)
+
+
+def _without_query(record: logging.LogRecord) -> bool:
+    """The sentence stands in the address: of that the path is enough."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(a.split("?")[0] if isinstance(a, str) and a.startswith("/") else a for a in record.args)
+    return True
+
+
+def _without_message(record: logging.LogRecord) -> bool:
+    """Where it happened and what kind of error: its message may quote a sentence or a token."""
+    if record.exc_info and record.exc_info[1] is not None:
+        record.exc_text = _place(record.exc_info[1])
+        record.exc_info = None
+    return True
+
+
+def _place(error: BaseException) -> str:
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    before = [_place(cause), "\nThen:\n"] if cause is not None else []
+    frames = traceback.format_tb(error.__traceback__)
+    said = f": {error.message_id}" if isinstance(error, VisformerError) else ""  # without its parameters
+    return "".join([*before, "Traceback (most recent call last):\n", *frames, type(error).__name__, said])

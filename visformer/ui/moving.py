@@ -1,0 +1,25 @@
+"""A browser whose server is gone goes on at another one, or a new one, and may bring more than its address.
+
+Streamlit's page connects again by itself and waits. The visitor's next step is then the first that the new server hears
+of, and it comes with everything that stands in the boxes.
+"""
+
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.state.common import user_key_from_element_id
+
+
+def brought() -> dict[str, str]:
+    """In a session's first run: the texts and choices that the browser already had, by key; else none."""
+    context = get_script_run_ctx(suppress_warning=True)
+    found: dict[str, str] = {}
+    if context is None:
+        return found
+    # Under its own key a box is known only once it has been drawn.
+    for state in context.session_state.get_widget_states():
+        key = user_key_from_element_id(state.id)
+        kind = state.WhichOneof("value")
+        if key is not None and kind == "string_value":
+            found[key] = state.string_value
+        elif key is not None and kind == "string_array_value" and state.string_array_value.data:
+            found[key] = state.string_array_value.data[0]
+    return found

@@ -1,0 +1,31 @@
+"""Heads that the visitor silences or turns up: they are clicked, and beside them stands what becomes of it."""
+
+from typing import Any
+
+import streamlit as st
+
+from visformer.pictures import head as pictures
+from visformer.trace import Trace
+from visformer.ui import comparison, controls, editing, linked, pick, state
+
+
+def silence(trace: Trace, bar: Any) -> None:
+    """The heads of one attention, and what the model does without those that were clicked.
+
+    Args:
+        trace: with patterns.
+        bar: the container for the choice of attention.
+    """
+    _ = state.gettext()
+    with bar:
+        stack = pick.selected_stack(trace)
+    left, right = st.columns([42, 58], gap="medium")
+    with left:
+        told = _("0 silences, 1 changes nothing.")
+        scale = linked.slider(_("Factor"), 0.0, 2.0, 0.0, step=0.25, key="head_factor", help=told)
+        scales = editing.scales(stack.name, *trace.stack(stack.part, stack.kind).shape[:2])
+        panel = pictures.factors(scales)
+        controls.draw([panel], key="head_scales", on_click=lambda c: editing.scale_all(stack.name, c, scales, scale))
+    with right:
+        st.button(_("Reset"), on_click=editing.reset, disabled=bool((scales == 1).all()), key="head_reset")
+        comparison.compare(trace, editing.head_edits(stack.name))
