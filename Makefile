@@ -9,14 +9,14 @@ RUNTIME := $(VENV)/.runtime-is-installed
 DEV     := $(VENV)/.dev-is-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run install dev test test-unit test-browser lint format bench train clean distclean
+.PHONY: help run install dev test test-unit test-browser test-deploy lint format audit fuzz docs bench load train clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "  PYTHON=python3.12 chooses another Python (3.11 or newer), PORT=8600 another port for make run"
 
 run: $(RUNTIME) ## set everything up and open the app; the address is printed
-	$(BIN)/streamlit run app.py $(if $(PORT),--server.port=$(PORT))
+	$(BIN)/visformer run $(if $(PORT),--port $(PORT))
 
 install: $(RUNTIME) ## set up what the app needs
 
@@ -24,13 +24,17 @@ dev: $(DEV) ## set up what tests, checks and training need
 
 test: $(DEV) ## run all tests, those in Chromium too
 	@sh scripts/browser.sh
-	@$(MAKE) --no-print-directory test-unit test-browser
+	@sh scripts/nginx.sh $(VENV)
+	@$(MAKE) --no-print-directory test-unit test-browser test-deploy
 
 test-unit: $(DEV) ## run the tests that need no browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests --ignore=tests/browser -n $(WORKERS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests --ignore=tests/browser --ignore=tests/deploy -n $(WORKERS)
 
 test-browser: $(DEV) ## run the tests in Chromium
-	if [ -d tests/browser ]; then $(BIN)/python -m pytest tests/browser; fi
+	if [ -d tests/browser ]; then $(BIN)/python -m pytest tests/browser -n $(WORKERS) --dist loadfile; fi
+
+test-deploy: $(DEV) ## run the tests of several visitors, and of replicas behind nginx
+	$(BIN)/python -m pytest tests/deploy
 
 lint: $(DEV) ## style, types, import directions, translations
 	$(BIN)/ruff check .
@@ -38,13 +42,28 @@ lint: $(DEV) ## style, types, import directions, translations
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/check_locale.py
+	$(BIN)/hadolint deploy/Dockerfile
+	$(BIN)/compose-lint deploy/compose.yaml
 
 format: $(DEV) ## put the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+audit: $(DEV) ## ask for known vulnerabilities of what is installed, where the network allows
+	$(BIN)/python scripts/audit.py
+
+fuzz: $(DEV) ## give 100,000 inputs to each of everything that takes some: make fuzz [TARGET=address] [RUNS=100000]
+	$(BIN)/python -m pip install --quiet -r fuzz/requirements.txt
+	OMP_NUM_THREADS=1 $(BIN)/python -m fuzz $(TARGET) --runs $(or $(RUNS),100000)
+
+docs: $(DEV) ## build the documentation into build/site
+	$(BIN)/python -m scripts.docs
+
 bench: $(DEV) ## measure, and print ratios
 	$(BIN)/python -m benchmarks --json .benchmarks/bench.json
+
+load: $(DEV) ## fill a server with 60 sessions for five minutes, and print what they met: make load [LOAD="--minutes 1"]
+	$(BIN)/python -m benchmarks.load --json .benchmarks/load.json $(LOAD)
 
 train: $(DEV) ## train a translator: make train PAIRS=train.tsv VALID=valid.tsv [OUT=runs/en-zh]
 	@[ -n "$(PAIRS)" ] && [ -n "$(VALID)" ] || \
@@ -70,6 +89,6 @@ $(RUNTIME): requirements.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps -e .
 	@touch $@
 
-$(DEV): requirements-dev.txt requirements-hf.txt requirements-train.txt $(RUNTIME)
+$(DEV): requirements-dev.txt requirements-docs.txt requirements-hf.txt requirements-train.txt $(RUNTIME)
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
 	@touch $@
