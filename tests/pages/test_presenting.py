@@ -109,10 +109,25 @@ def test_a_lesson_takes_all_steps_itself():
         steps.offer(lambda direction: taken.append("page") or True)
         steps.guide(lambda direction: taken.append(direction) or False, place="3/7")
         assert steps.is_guided()
+        steps.arrive()
         assert steps.take(1)
         assert steps.take(-1), "at its end it does not let go"
         assert steps.place() == "3/7"
     assert taken == [1, -1]
+
+
+def test_a_key_before_the_page_is_drawn_anew_takes_a_step_of_what_is_shown():
+    """As when the code is put away and the next key follows at once: the run in between is cut short."""
+    taken = []
+    with in_a_session({"start": None}):
+        steps.begin()
+        steps.offer(lambda direction: taken.append(direction) or True)
+        steps.arrive()
+        steps.begin()
+        assert steps.take(1)
+        state.enter("masks")
+        assert not steps.take(-1), "of a page that is left nothing is taken any more"
+    assert taken == [1]
 
 
 # The code of the address ----------------------------------------------------------------------------------------------

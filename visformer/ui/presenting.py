@@ -51,7 +51,7 @@ def know(pages: Sequence[str]) -> None:
 def bar(said: str) -> None:
     """The button, and what a presentation needs of this page; ``said``: the translation, or why there is none."""
     _ = state.gettext()
-    page = state.current().page
+    page = state.current_page()
     sentence = state.source().strip()
     shown = {
         "words": {name: _(text) for name, text in _WORDS.items()},
@@ -73,7 +73,7 @@ def step(direction: int) -> None:
     if steps.take(direction):
         return
     pages: list[str] = st.session_state[_PAGES]
-    at = pages.index(state.current().page) + direction
+    at = pages.index(state.current_page()) + direction
     if 0 <= at < len(pages):
         steps.walk_to(pages[at], direction)
 

@@ -147,7 +147,12 @@ def current() -> State:
     """Everything that a link needs to bring back."""
     shown: dict[str, str | None] = st.session_state.get(_SHOWN, {})
     choices = {name: value for name, value in shown.items() if value is not None}
-    return replace(common(), page=st.session_state.get(_PAGE, ""), choices=choices)
+    return replace(common(), page=current_page(), choices=choices)
+
+
+def current_page() -> str:
+    """The page that is shown, as its address names it."""
+    return str(st.session_state.get(_PAGE, ""))
 
 
 def common() -> State:
