@@ -29,8 +29,15 @@ def keep_freed_memory() -> bool:
     return all(mallopt(option, KEPT_BYTES) == 1 for option in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD))
 
 
-_SHORT = ("not enough memory", "out of memory", "cannot allocate memory", "bad_alloc", "bad allocation")
-"""What torch, safetensors and the system say in errors of several kinds."""
+_SHORT = (
+    "not enough memory",
+    "out of memory",
+    "cannot allocate memory",
+    "bad_alloc",
+    "bad allocation",
+    "can't start new thread",
+)
+"""What torch, safetensors, Python and the system say in errors of several kinds."""
 
 
 @contextmanager

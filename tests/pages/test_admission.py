@@ -42,6 +42,11 @@ class Askers:
         return self.found
 
 
+def no_thread(thread):
+    """What Python does where there is no memory for one."""
+    raise RuntimeError("can't start new thread")
+
+
 def until(condition):
     end = time.monotonic() + SECONDS
     while not condition():
@@ -274,3 +279,10 @@ def test_what_was_begun_and_failed_is_told_to_who_asks():
     go.set()
     askers.wait()
     assert isinstance(askers.found["first"], ValueError)
+
+
+def test_what_is_asked_for_needs_no_thread_that_is_not_there(monkeypatch):
+    desk = Admission(at_once=2)
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    assert [desk.run(n, lambda n=n: 2 * n, look=never) for n in range(4)] == [0, 2, 4, 6]
+    assert desk.running == 0

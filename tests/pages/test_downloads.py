@@ -1,6 +1,7 @@
 """Downloads, from a hub on this machine: size, progress, cancelling, failing, once for everybody."""
 
 import re
+import threading
 import time
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from huggingface_hub import constants
 
 from tests.adapters.hub import tiny_module, tokenizer
 from tests.adapters.local_hub import LocalHub
+from tests.pages.test_admission import no_thread
 from visformer.adapters import hf_files
 from visformer.adapters.hf_fetch import BROKE_OFF
 from visformer.adapters.hf_files import Files, helpful, require_room
@@ -180,6 +182,16 @@ def test_a_failure_can_be_tried_again(hub):
     download.start("a")
     until(download, Phase.RUNNING, Phase.HERE)
     until(download, Phase.HERE)
+
+
+def test_no_memory_for_a_thread(hub, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        download = Download(NAME)
+        assert (download.phase, download.is_busy) == (Phase.FAILED, False)
+        assert "not enough memory" in str(download.error)
+    download.ask_again()
+    until(download, Phase.OFFERED)
 
 
 def test_shards_are_all_needed(hub, tmp_path):

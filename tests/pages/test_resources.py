@@ -10,7 +10,8 @@ import pytest
 
 import visformer as vf
 from tests.canvas.support import made_up_trace
-from visformer.errors import CheckpointError, TextError
+from tests.pages.test_admission import no_thread
+from visformer.errors import CheckpointError, ShortageError, TextError
 from visformer.ui import resources
 from visformer.ui.resources import Cache, Workbench
 
@@ -69,6 +70,15 @@ def test_a_trace_larger_than_the_budget_is_not_kept():
 def test_the_example_waits_for_no_model(bench):
     assert bench.trace(bench.example.meta["source"], None).meta == bench.example.meta
     assert not bench.is_loaded
+
+
+def test_no_memory_for_a_thread_is_said_and_the_next_request_tries_again(bench, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        bench.load_soon()
+        with pytest.raises(ShortageError, match="not enough memory"):
+            bench.trace("b a", None)
+    assert bench.trace("b a", None).tokens
 
 
 def test_each_sentence_is_run_once(bench):

@@ -105,8 +105,11 @@ def show_attention(
 
 
 def connection_notice(words: str) -> None:
-    """Have the browser tell this while it does not reach the server. It has to have the words before."""
-    _CONNECTION(data=words.encode(), key="connection")
+    """Have the browser tell this while it does not reach the server, and run the page again once it does.
+
+    It has to have the words before.
+    """
+    _CONNECTION(data=words.encode(), key="connection", on_back_change=lambda: None)
 
 
 def streamlit_words(*, gettext: Callable[[str], str], lang: str) -> None:

@@ -96,6 +96,10 @@ class Admission:
         self._running = 0
         # Threads that stay: OpenMP gives each thread that calls it a team of its own, and sessions start new ones.
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="model")
+        # All start now: later there may not be the memory for one.
+        started = threading.Barrier(at_once)
+        for _ in range(at_once):
+            self._threads.submit(started.wait)
 
     def run(self, key: Hashable, work: Callable[[], _R], *, look: Callable[[int | None], None]) -> _R:
         """What ``work`` returns, or raises, from a thread of the model's.

@@ -14,7 +14,8 @@ import streamlit as st
 
 import visformer
 from visformer.bundled import BUNDLED
-from visformer.errors import N_, CheckpointError, VisformerError
+from visformer.errors import N_, CheckpointError, ShortageError, VisformerError
+from visformer.memory import enough_memory
 from visformer.ui import limits
 
 
@@ -75,7 +76,11 @@ class Download:
         self._in_background(self._ask)
 
     def _in_background(self, work: Callable[[], None]) -> None:
-        threading.Thread(target=work, daemon=True).start()
+        try:
+            with enough_memory():
+                threading.Thread(target=work, daemon=True).start()
+        except ShortageError as error:
+            self.error, self.phase = error, Phase.FAILED
 
     def _ask(self) -> None:
         from visformer.adapters.hf_files import UNANSWERED, files_of, helpful, require_weights

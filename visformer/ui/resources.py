@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -138,16 +139,23 @@ class Workbench:
         if self._model is None:
             timer = threading.Timer(HEAD_START, self.load)
             timer.daemon = True
-            timer.start()
+            with suppress(RuntimeError):  # no memory for a thread: the first sentence loads it
+                timer.start()
 
     def load(self) -> Future[Any]:
         """Load the model in the background, now; where that has begun, this is the same."""
         with self._lock:
             if self._model is not None:
                 return self._model
-            model = self._model = Future()
-        # No daemon: torch aborts the process if it is cut off in the middle of its import.
-        threading.Thread(target=self._run, args=(model,)).start()
+            model: Future[Any] = Future()
+            # No daemon: torch aborts the process if it is cut off in the middle of its import.
+            thread = threading.Thread(target=self._run, args=(model,))
+            self._model = model
+            try:
+                thread.start()
+            except RuntimeError:  # no memory for it: the next request tries again
+                self._model = None
+                raise
         return model
 
     def _run(self, model: Future[Any]) -> None:
