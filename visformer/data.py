@@ -39,7 +39,8 @@ def read_pairs(path: str | Path) -> list[Pair]:
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(N_("{path} cannot be read: {reason}"), path=path, reason=error) from error
+        reason = getattr(error, "strerror", None) or error  # an OSError names the file again
+        raise DataError(N_("{path} cannot be read: {reason}"), path=path, reason=reason) from error
     pairs = []
     for number, line in enumerate(lines, start=1):
         cells = [cell.strip() for cell in line.split("\t")]

@@ -29,15 +29,20 @@ class Bleu:
 
 def bleu(model: Translator, pairs: Sequence[Pair]) -> Bleu:
     """Translate every pair greedily in both directions and score against the other side."""
-    import sacrebleu
-
     zh = _translate_all(model, [pair.en for pair in pairs], to="zh")
     en = _translate_all(model, [pair.zh for pair in pairs], to="en")
     return Bleu(
-        en_zh=sacrebleu.corpus_bleu(zh, [[pair.zh for pair in pairs]], tokenize="zh").score,
-        zh_en=sacrebleu.corpus_bleu(en, [[pair.en for pair in pairs]], tokenize="13a").score,
+        en_zh=_score(zh, [pair.zh for pair in pairs], tokenize="zh"),
+        zh_en=_score(en, [pair.en for pair in pairs], tokenize="13a"),
         pairs=len(pairs),
     )
+
+
+def _score(translations: list[str], references: list[str], *, tokenize: str) -> float:
+    import sacrebleu
+
+    found = sacrebleu.corpus_bleu(translations, [references], tokenize=tokenize).score
+    return min(float(found), 100.0)  # its rounding goes beyond
 
 
 def _translate_all(model: Translator, sources: Sequence[str], *, to: str, batch: int = 64) -> list[str]:

@@ -237,7 +237,8 @@ def test_nor_to_a_file(tmp_path, ending, option, message):
 def test_every_picture_of_the_pages(tmp_path, model, picture, ending):
     out = tmp_path / f"x.{ending}"
     stack = ("--stack", "decoder") if "stack" in keeping.PICTURES[picture] else ()
-    result = run("export", "I 去", *model, "-o", out, "--picture", picture, *stack, "--lang", "zh")
+    sentence = () if picture == "lab" else ("I 去",)
+    result = run("export", *sentence, *model, "-o", out, "--picture", picture, *stack, "--lang", "zh")
     assert result.exit_code == 0, result.output
     assert out.stat().st_size > 150
 
@@ -322,12 +323,17 @@ def test_pictures_begin_with_the_stack_that_a_model_has(tmp_path, family):
         (["export", "I", "-o", "no/such/folder/x.svg"], 1, "x.svg: there is no folder no/such/folder. Make it first."),
         (["export", "I", "-o", "no/such/folder/x.safetensors"], 1, "there is no folder no/such/folder"),
         (["trace", "", "-o", "x.csv"], 1, "There is no text"),
+        (["export", "--trace", "x", "-o", "x.svg", "--model", "en-zh"], 2, "--model makes no difference to --trace"),
+        (["export", "--trace", "x", "-o", "x.svg", "--to", "zh"], 2, "--to makes no difference to --trace"),
+        (["export", "I", "-o", "x.svg", "--picture", "lab"], 2, "A sentence makes no difference to --picture lab"),
+        (["export", "I", "-o", "x.csv", "--theme", "dark"], 2, "--theme makes no difference to .csv"),
+        (["export", "I", "-o", "x.svg", "--scale", "2"], 2, "--scale makes no difference to .svg"),
         (["sing"], 2, "No such command 'sing'"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_an_exit_code(tmp_path, model, monkeypatch, arguments, code, message):
     monkeypatch.chdir(tmp_path)
-    with_model = "--model" not in arguments and len(arguments) > 1
+    with_model = not {"--model", "--trace"} & {*arguments} and len(arguments) > 1
     result = run(*arguments, *(model if with_model else []))
     assert result.exit_code == code, result.output
     assert message in result.output

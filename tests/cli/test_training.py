@@ -71,7 +71,7 @@ def test_evaluate_prints_lines_for_people(tmp_path, pairs):
     [
         (["evaluate"], "Nothing to evaluate: give --pairs FILE, --names or --alignment."),
         (["evaluate", "--model", "nowhere", "--names"], "There is no model 'nowhere'"),
-        (["train", "--pairs", "nowhere.tsv", "--valid", "nowhere.tsv"], "nowhere.tsv cannot be read"),
+        (["train", "--pairs", "no.tsv", "--valid", "no.tsv"], "no.tsv cannot be read: No such file or directory\n"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_an_exit_code(arguments, message):

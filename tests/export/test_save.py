@@ -15,6 +15,7 @@ import visformer as vf
 from tests.canvas.support import made_up_trace
 from visformer import figures
 from visformer.errors import TraceError, VisformerError
+from visformer.i18n import translations
 from visformer.pictures import positions
 
 
@@ -63,6 +64,16 @@ def test_another_ending_is_refused(tmp_path, name):
 def test_a_theme_that_there_is_not(tmp_path):
     with pytest.raises(VisformerError, match="theme is 'blue'"):
         vf.export.save(made_up_trace(), tmp_path / "x.svg", theme="blue")
+
+
+def test_words_are_in_the_language_that_is_named(tmp_path):
+    def said(**how):
+        vf.export.save(made_up_trace(), tmp_path / "x.svg", **how)
+        return (tmp_path / "x.svg").read_text()
+
+    assert said(lang="zh") == said(lang="zh", gettext=translations("zh").gettext) != said() == said(lang="en")
+    with pytest.raises(VisformerError, match="lang is 'fr'; it can be en, zh"):
+        said(lang="fr")
 
 
 def test_a_trace_without_attention_is_no_picture(tmp_path):

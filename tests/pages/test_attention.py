@@ -101,6 +101,11 @@ def test_a_target_is_forced_and_forgotten_with_its_sentence(new_app):
     assert app.text[0].value.startswith("Translation: ")
 
 
+def test_control_characters_of_a_target_are_seen(new_app):
+    app = new_app(target="我\x07去")
+    assert app.text[0].value.startswith("Target as typed: 我U+0007去")
+
+
 @pytest.mark.parametrize("target", ["", "   "])
 def test_an_empty_target_means_its_own_translation(new_app, target):
     app = type_into(new_app(), state.TARGET, target)

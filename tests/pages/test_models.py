@@ -37,10 +37,10 @@ def test_a_name_that_is_not_offered_is_refused_before_it_is_looked_up(monkeypatc
 
 
 def test_a_folder_goes_by_its_name_and_of_two_alike_a_part_more(monkeypatch):
-    names = ("/a/MiniLM", "/b/en-zh", "/x/deep/one", "/y/deep/one", "owner/MiniLMs", "/")
+    names = ("/a/MiniLM", "/b/en-zh", "/x/deep/one", "/y/deep/one", "/z/mine/checkpoint", "owner/MiniLMs", "/")
     monkeypatch.setattr(models, "MODEL", "en-zh")
     monkeypatch.setenv("VISFORMER_MODELS", ",".join(names))
-    labels = ["MiniLM", "b/en-zh", "x/deep/one", "y/deep/one", "owner/MiniLMs"]
+    labels = ["MiniLM", "b/en-zh", "x/deep/one", "y/deep/one", "mine/checkpoint", "owner/MiniLMs"]
     assert [models.label(name) for name in names[:-1]] == labels
     assert [models.named(label) for label in labels] == list(names[:-1])
     assert models.named("en-zh") == "en-zh"

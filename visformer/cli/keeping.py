@@ -43,6 +43,9 @@ _FORMULAS = ("positions", "pos", "example")
 _CHOICES = ("stack", "layer", "head", "view", "query", "step", "beams", *_FORMULAS, "offset", "i", "sample")
 """Options that are of some pictures only."""
 
+_OF_TRACE = {"name": "model", "target": "target", "pair": "pair", "to": "to"}
+"""What a saved trace has settled, by parameter."""
+
 _STACKS = {"encoder": "encoder.self_attn", "decoder": "decoder.self_attn", "cross": "decoder.cross_attn"}
 
 _FROM_ZERO = ("pos", "i")
@@ -51,7 +54,8 @@ _FROM_ZERO = ("pos", "i")
 _FROM_0, _FROM_1 = click.IntRange(min=0), click.IntRange(min=1)
 _NUMBERS = (".csv", ".json", ".safetensors")
 _F = TypeVar("_F", bound=Callable[..., Any])
-_ENDINGS = (".html", ".svg", ".png", *_NUMBERS)
+_PICTURED = (".svg", ".png")
+_ENDINGS = (".html", *_PICTURED, *_NUMBERS)
 
 
 def _out(endings: tuple[str, ...], about: str, *, required: bool) -> Callable[[_F], _F]:
@@ -232,7 +236,8 @@ def export(
     alone = picture is not None and not {*PICTURES[picture]}.isdisjoint(_FORMULAS)
     if (text is None) == (saved is None) and not (text is None and alone):
         raise click.UsageError("Give either a sentence or --trace FILE.")
-    given = {name for name in _CHOICES if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    _refuse_idle_source(given, picture, out.suffix.lower())
     _refuse_idle(given, picture, out.suffix.lower(), view)
     attention = _STACKS[stack] if stack else None
     how: dict[str, Any] = {"theme": theme, "scale": scale, "gettext": translations(lang).gettext, "lang": lang}
@@ -350,6 +355,20 @@ def _by_model(name: str, text: str, target: str | None, **how: Any) -> dict[str,
         "d_model": model.info.d_model,
         "order": model.info.position,
     }
+
+
+def _refuse_idle_source(given: set[str], picture: str | None, ending: str) -> None:
+    """Refuse what adds nothing to where the numbers come from, or is of another kind of file."""
+    if "saved" in given:
+        for name in (option for parameter, option in _OF_TRACE.items() if parameter in given):
+            raise click.UsageError(f"--{name} makes no difference to --trace, which holds what a model made.")
+    if picture == "lab" and {"text", "saved"} & given:
+        raise click.UsageError("A sentence makes no difference to --picture lab, which has numbers of its own.")
+    if "scale" in given and ending != ".png":
+        raise click.UsageError(f"--scale makes no difference to {ending}: it is of a PNG.")
+    if "theme" in given and ending not in _PICTURED:
+        endings = " or ".join(_PICTURED)
+        raise click.UsageError(f"--theme makes no difference to {ending}: it is of a picture, {endings}.")
 
 
 def _refuse_idle(given: set[str], picture: str | None, ending: str, view: str) -> None:

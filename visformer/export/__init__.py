@@ -33,6 +33,7 @@ from visformer.export.tables import (
 from visformer.export.views import arcs_svg, tokens_svg
 from visformer.figures.theme import Theme
 from visformer.files import write_whole
+from visformer.i18n import languages, translations
 from visformer.panel import Panel, traced
 from visformer.trace import Trace, TracedTensor
 
@@ -70,7 +71,7 @@ def save(
     query: int = 0,
     theme: Theme = "light",
     scale: float = 3.0,
-    gettext: Callable[[str], str] = str,
+    gettext: Callable[[str], str] | None = None,
     lang: str = "en",
     about: str = "",
 ) -> None:
@@ -87,8 +88,8 @@ def save(
         query: from 0.
         theme: "light" or "dark", of a picture; a page follows its viewer, a figure has its own.
         scale: of a PNG: pixels for each CSS pixel; 3 is about 300 to the inch.
-        gettext: translates the words on the picture.
-        lang: the language that gettext speaks.
+        gettext: translates the words on the picture; None: as visformer does.
+        lang: the language of the words: "en", "zh" or another that visformer speaks, or what gettext speaks.
         about: of panels and figures, which model made the numbers, and of what: a Trace knows it. Not drawn.
 
     Raises:
@@ -98,18 +99,22 @@ def save(
     path = Path(path)
     if theme not in get_args(Theme):
         raise VisformerError(N_("theme is {theme!r}; it can be 'light' or 'dark'."), theme=theme)
+    if gettext is None and lang not in languages():
+        known = ", ".join(languages())
+        raise VisformerError(N_("lang is {lang!r}; it can be {languages}."), lang=lang, languages=known)
+    said = gettext or translations(lang).gettext
     makers: dict[str, Callable[[], str | bytes]]
     if isinstance(what, Trace):
         place: dict[str, Any] = {"stack": stack, "layer": layer, "head": head}
         makers = {
-            ".html": lambda: page(what, gettext=gettext, lang=lang, start=_start(what, **place)),
-            ".svg": lambda: attention_svg(what, **place, view=view, query=query, theme=theme, gettext=gettext),
+            ".html": lambda: page(what, gettext=said, lang=lang, start=_start(what, **place)),
+            ".svg": lambda: attention_svg(what, **place, view=view, query=query, theme=theme, gettext=said),
             ".csv": lambda: to_csv(what),
             ".json": lambda: to_json(what),
             ".safetensors": what.to_bytes,
         }
     else:
-        makers = _makers(what, theme, gettext, about)
+        makers = _makers(what, theme, said, about)
     makers[".png"] = lambda: to_png(str(makers[".svg"]()), scale=scale)
     make = makers.get(path.suffix.lower())
     if make is None:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from visformer.canvas.words import STACKS
 from visformer.errors import N_, VisformerError
+from visformer.figures.theme import visible
 from visformer.panel import traced
 from visformer.pictures import masks
 from visformer.trace import Trace
@@ -47,8 +48,8 @@ def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None =
         return
     if texts:
         before, after = st.columns(2)
-        before.text(_("Before: {text}").format(text=texts[0]))
-        after.text(_("After: {text}").format(text=texts[1]))
+        before.text(_("Before: {text}").format(text=visible(texts[0])))
+        after.text(_("After: {text}").format(text=visible(texts[1])))
         controls.draw([masks.told_next([(_("before"), plain), (_("after"), forced)])], key="compare_told", share=0.4)
     if scope is not None and scope.attention == "decoder.self_attn":
         _tell_of_the_future(forced)

@@ -259,9 +259,11 @@ def keep_sentence() -> None:
 
 
 def _translation(trace: "Trace") -> str:
+    from visformer.figures.theme import visible
+
     _ = state.gettext()
     if not trace.tokens.get("src"):
-        return _("The model goes on with: {token}").format(token=trace.tokens["next"][-1])
+        return _("The model goes on with: {token}").format(token=visible(trace.tokens["next"][-1]))
     if not trace.tokens.get("tgt"):
         return ""  # an encoder says nothing
     sentence = _("Translation: {text}") if trace.meta.get("to") else _("The model says: {text}")
@@ -269,7 +271,7 @@ def _translation(trace: "Trace") -> str:
         sentence = _("Target as typed: {text}")
         if state.target() is None:  # lent
             sentence = _("It has learned no words, so it is given the translator's: {text}")
-    return sentence.format(text=trace.meta.get("target", ""))
+    return sentence.format(text=visible(str(trace.meta.get("target", ""))))  # a model may say control characters
 
 
 def _hints(trace: "Trace") -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from visformer.bundled import BUNDLED
 from visformer.errors import N_, Message, VisformerError
+from visformer.files import called
 from visformer.untrained_config import EXAMPLE
 
 MODEL = os.environ.get("VISFORMER_MODEL", BUNDLED[0])
@@ -20,14 +21,18 @@ def offered(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
 
 
 def label(name: str) -> str:
-    """What a visitor sees of it, and a link says: of a folder its name, not where it is; of two alike a part more."""
+    """What a visitor sees of it, and a link says: of a folder its name, not where it is; of two alike a part more.
+
+    As is of a name such as "checkpoint", see :func:`visformer.files.called`.
+    """
     path = Path(name)
     if not path.is_absolute():
         return name
     others = [Path(other).parts for other in offered() if other != name]
-    ends = (path.parts[-n:] for n in range(1, len(path.parts)))
+    least = len(Path(called(path)).parts)
+    ends = (path.parts[-n:] for n in range(least, len(path.parts)))
     alone = (end for end in ends if all(other[-len(end) :] != end for other in others))
-    return "/".join(next(alone, path.parts[-1:]))
+    return "/".join(next(alone, path.parts[-least:]))
 
 
 def named(said: str) -> str:
