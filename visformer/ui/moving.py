@@ -1,7 +1,6 @@
 """A browser whose server is gone goes on at another one, or a new one, and may bring more than its address.
 
-Streamlit's page connects again by itself and waits. The visitor's next step is then the first that the new server hears
-of, and it comes with everything that stands in the boxes.
+Streamlit's page connects again by itself, and has the script run with everything that stands in the boxes.
 """
 
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -9,7 +8,10 @@ from streamlit.runtime.state.common import user_key_from_element_id
 
 
 def brought() -> dict[str, str]:
-    """In a session's first run: the texts and choices that the browser already had, by key; else none."""
+    """In a session's first run: the texts and choices that the browser already had, by key; else none.
+
+    Choices are as they are written on the page.
+    """
     context = get_script_run_ctx(suppress_warning=True)
     found: dict[str, str] = {}
     if context is None:

@@ -78,9 +78,10 @@ def _take_over(brought: Mapping[str, str]) -> None:
     if brought.get(EXAMPLE) in EXAMPLES:
         st.session_state[EXAMPLE] = brought[EXAMPLE]
         take_example()
-    if brought.get(LANGUAGE, language()) != language():
-        st.session_state[LANGUAGE] = i18n.closest(brought[LANGUAGE])
-        keep_language()
+    for lang, name in i18n.languages().items():
+        if brought.get(LANGUAGE) == name and lang != language():
+            st.session_state[LANGUAGE] = lang
+            keep_language()
     if (model := named(brought.get(MODEL, ""))) in offered():
         st.session_state[MODEL] = model
 
