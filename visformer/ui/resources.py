@@ -6,7 +6,6 @@ The first picture is the shipped Trace of the first example. It is painted befor
 import gc
 import json
 import logging
-import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -40,12 +39,6 @@ PATTERNS = ("*.pattern",)
 HEAD_START = 2.0
 """Seconds that the first picture gets before torch is imported: both want the same cores. Nobody types faster, and a
 sentence that comes earlier does not wait for it."""
-
-SWITCH = 0.0001
-"""Seconds after which a thread that runs Python lets another. A forward pass lets go of the interpreter at each of its
-thousand operations, and has to wait that long to get it back while other visitors' pages are drawn. Beside a thread
-that runs Python 60 % of the time it takes 1.8 times as long as alone; with 0.001 three times."""
-
 
 _FIRST_BOX = N_("Sentence")
 
@@ -169,7 +162,6 @@ class Workbench:
         # A full collection of garbage would look through torch's objects each time, for 200 ms.
         gc.collect()
         gc.freeze()
-        sys.setswitchinterval(SWITCH)
         self.problem = None
         model.set_result(loaded)
 
