@@ -23,10 +23,9 @@ from visformer.ui.first_page import FirstPage
 async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     """Load the model without holding the start up: who comes early sees the first picture meanwhile."""
     from visformer.ui import metrics
-    from visformer.ui.resources import workbench
+    from visformer.ui.resources import serve_a_room
 
-    metrics.publish(workbench())
-    workbench().load()
+    metrics.publish(serve_a_room())
     yield {}
 
 

@@ -6,7 +6,7 @@ the Trace is made: a picture cannot be labelled with the wrong sentence.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
@@ -95,8 +95,8 @@ class Trace:
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("tokens", "special", "words", "tensors", "params", "meta"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        for each in fields(self):
+            object.__setattr__(self, each.name, MappingProxyType(dict(getattr(self, each.name))))
         for side, tokens in self.tokens.items():
             for label, values in (("special", self.special), ("words", self.words)):
                 if len(values.get(side, ())) != len(tokens):
@@ -111,6 +111,9 @@ class Trace:
             raise TraceError(N_('tokens["next"] must have one entry for each of tokens["tgt"].'))
         for tensor in (*self.tensors.values(), *self.params.values()):
             self._check_labels(tensor)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(dict(getattr(self, each.name)) for each in fields(self))  # no proxy is pickled
 
     def _check_labels(self, tensor: TracedTensor) -> None:
         for size, axis in zip(tensor.shape, tensor.axes, strict=True):

@@ -1,6 +1,8 @@
 """Six visitors at once on a real server: everybody gets what belongs to them. How fast is for `make load` to say."""
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -70,6 +72,35 @@ def test_the_same_from_all_at_once_is_computed_once(server):
     assert {answer.picture for answer in answers} == {expected([sentence])[sentence].picture}
     computed = "visformer_requests_total computed"
     assert after[computed] - before[computed] == 1
+
+
+def test_a_process_that_computes_is_killed_and_nobody_notices_but_who_waited_for_it(server):
+    """As the system does where memory runs out."""
+    before = _model_pids(server)
+    assert len(before) == 2
+    for pid in before:
+        os.kill(pid, signal.SIGKILL)
+    sentences = ("Somebody sat on the chair.", "Somebody else sat on the floor.")
+    looked_up = expected(sentences)
+
+    async def go_on():
+        visitor = Visitor(server.address)
+        await visitor.open()
+        answers = [await visitor.enter(sentence) for sentence in sentences]
+        await visitor.close()
+        return answers
+
+    for sentence, answer in zip(sentences, run(go_on()), strict=True):
+        assert answer.picture == looked_up[sentence].picture
+    assert set(_model_pids(server)) - set(before)
+    memory = Watch(server.address).read()
+    assert memory["visformer_model_0_process_resident_memory_bytes"] > 1e8
+    assert "Traceback" not in server.log.read_text()
+
+
+def _model_pids(server):
+    listed = subprocess.run(["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True, check=True)
+    return [int(pid) for pid in listed.stdout.split()]
 
 
 def test_the_check_finds_what_is_mixed_up():

@@ -11,7 +11,7 @@ import pytest
 import visformer as vf
 from tests.canvas.support import made_up_trace
 from tests.pages.test_admission import no_thread
-from visformer.errors import CheckpointError, ShortageError, TextError
+from visformer.errors import CheckpointError, ShortageError, TextError, VisformerError
 from visformer.ui import resources
 from visformer.ui.resources import Cache, Workbench
 
@@ -100,6 +100,53 @@ def test_visitors_who_ask_together_share_one_run(bench):
         thread.join()
     assert bench.model.asked == [("b a", None)]
     assert len(found) == 8 and len(set(map(id, found))) == 1
+
+
+def test_forward_passes_are_made_where_they_were_moved(bench):
+    elsewhere = Model()
+    elsewhere.pids = (7,)
+    bench.move_out(lambda: elsewhere)
+    assert bench.pids == ()
+    bench.load().result()
+    assert bench.pids == (7,)
+    bench.trace("b a", None)
+    bench.decoded("b a", beam_size=2)
+    assert [source for source, _ in elsewhere.asked] == ["b a", "b a"]
+    assert bench.model.asked == []
+
+
+def test_processes_that_do_not_start_are_tried_again(bench):
+    started = iter((OSError(12, "Cannot allocate memory"), None))
+
+    def start():
+        if problem := next(started):
+            raise problem
+        return bench.model
+
+    bench.move_out(start)
+    with pytest.raises(ShortageError):
+        bench.trace("b a", None)
+    assert bench.trace("b a", None)
+
+
+@pytest.mark.parametrize(("wanted", "processes"), [(None, 2), ("0", 0), ("3", 3)])
+def test_a_room_gets_as_many_processes_as_the_operator_says(bench, monkeypatch, wanted, processes):
+    started = []
+    monkeypatch.setattr(resources, "workbench", lambda: bench)
+    monkeypatch.setattr(resources, "ADMISSION", types.SimpleNamespace(at_once=2))
+    monkeypatch.setattr(resources, "Apart", lambda name, n: started.append((name, n)) or bench.model)
+    monkeypatch.delenv("VISFORMER_PROCESSES", raising=False)
+    if wanted is not None:
+        monkeypatch.setenv("VISFORMER_PROCESSES", wanted)
+    assert resources.serve_a_room() is bench
+    bench.load().result()
+    assert started == ([(resources.MODEL, processes)] if processes else [])
+
+
+def test_a_number_of_processes_that_is_none_is_named(monkeypatch):
+    monkeypatch.setenv("VISFORMER_PROCESSES", "two")
+    with pytest.raises(VisformerError, match="VISFORMER_PROCESSES=two"):
+        resources.serve_a_room()
 
 
 def test_each_way_of_decoding_is_run_once(bench):

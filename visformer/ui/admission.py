@@ -89,7 +89,7 @@ class Admission:
 
     def __init__(self, *, at_once: int = AT_ONCE, queue: int = QUEUE) -> None:
         self.counts = Counts()
-        self._at_once, self._queue = at_once, queue
+        self.at_once, self._queue = at_once, queue
         self._lock = threading.Lock()
         self._flights: dict[Hashable, _Flight] = {}
         self._waiting: OrderedDict[Hashable, _Flight] = OrderedDict()
@@ -128,7 +128,7 @@ class Admission:
             work: the computation; what it raises is raised where it is asked for.
         """
         with self._lock:
-            if key not in self._flights and self._running + len(self._waiting) < self._at_once:
+            if key not in self._flights and self._running + len(self._waiting) < self.at_once:
                 self._flights[key] = self._waiting[key] = _Flight(work, askers=0)
                 self._start_next()
 
@@ -150,7 +150,7 @@ class Admission:
                     self.counts.add("shared")
                 flight.askers += 1
                 return flight
-            if self._running >= self._at_once and len(self._waiting) >= self._queue:
+            if self._running >= self.at_once and len(self._waiting) >= self._queue:
                 self.counts.add("rejected")
                 raise BusyError(
                     N_("Too many sentences are being computed just now: {n} are waiting. Try again in a few seconds."),
@@ -162,7 +162,7 @@ class Admission:
 
     def _start_next(self) -> None:
         """Hand what waits longest to a free thread. Called with the lock held."""
-        while self._running < self._at_once and self._waiting:
+        while self._running < self.at_once and self._waiting:
             key, flight = self._waiting.popitem(last=False)
             self._running += 1
             self._threads.submit(self._compute, key, flight)

@@ -1,9 +1,10 @@
 """What a running server says of itself, for Prometheus. Only the server imports this, never a page."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import accumulate
 
-from prometheus_client import REGISTRY, generate_latest
+from prometheus_client import REGISTRY, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -34,6 +35,8 @@ class Report(Collector):
         yield GaugeMetricFamily("visformer_running", "Requests that are being computed.", self._admission.running)
         yield GaugeMetricFamily("visformer_sessions", "Browsers connected.", crowd.sessions())
         yield GaugeMetricFamily("visformer_kept_bytes", "Traces and decodings kept.", self._bench.nbytes)
+        for i, pid in enumerate(self._bench.pids):  # Prometheus' own collector knows this process alone
+            yield from ProcessCollector(f"visformer_model_{i}", pid=partial(int, pid), registry=None).collect()
         yield GaugeMetricFamily("visformer_model_ready", "1 once the model is loaded.", self._bench.is_loaded)
 
 

@@ -6,6 +6,7 @@ The first picture is the shipped Trace of the first example. It is painted befor
 import gc
 import json
 import logging
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import streamlit as st
 
 import visformer
+from visformer.apart import Apart
 from visformer.bundled import BUNDLED
 from visformer.errors import N_, VisformerError
 from visformer.memory import enough_memory
@@ -102,6 +104,8 @@ class Workbench:
             lends_target: gives the target of a source to a model whose own would mean nothing.
         """
         self._load, self._lends_target = load, lends_target
+        self._move_out: Callable[[], Apart] | None = None
+        self._apart: Apart | None = None
         self._model: Future[Any] | None = None
         self._lock = threading.Lock()
         self._results = Cache(budget)
@@ -126,6 +130,19 @@ class Workbench:
     def nbytes(self) -> int:
         """Bytes of what is kept at present."""
         return self._results.nbytes
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Of the processes that make the forward passes, if there are any."""
+        return self._apart.pids if self._apart is not None else ()
+
+    def move_out(self, start: Callable[[], Apart]) -> None:
+        """Have forward passes made by processes of their own, which start when the model is loaded.
+
+        Args:
+            start: starts them.
+        """
+        self._move_out = start
 
     def load_soon(self) -> None:
         """Load the model in the background, once the page that asks for it has been painted."""
@@ -154,6 +171,7 @@ class Workbench:
     def _run(self, model: Future[Any]) -> None:
         try:
             loaded = self._load()
+            self._apart = self._move_out() if self._move_out is not None else None
         except BaseException as error:
             self.problem = error
             self._model = None  # the next request tries again: the operator may have restored the file
@@ -226,7 +244,7 @@ class Workbench:
             if forced is None and not edits and (known := self._of_the_same(model, source, record)) is not None:
                 return known
             given = {"pair" if model.info.kind == "encoder" else "target": forced}
-            made: Trace = model.trace(source, **given, record=record, edits=edits)
+            made: Trace = self._passes(model).trace(source, **given, record=record, edits=edits)
             return made
 
         return (source, target, record, edits), lambda: self.loaded(source, text), make
@@ -237,8 +255,12 @@ class Workbench:
         ids = known.meta.get("ids") if known is not None and model.info.kind == "encoder-decoder" else None
         if known is None or not isinstance(ids, dict) or not ids.get("next"):
             return None
-        made: Trace = model.trace(source, target=tuple(ids["next"][:-1]), record=record, edits=())
+        made: Trace = self._passes(model).trace(source, target=tuple(ids["next"][:-1]), record=record, edits=())
         return replace(made, meta=known.meta) if made.meta.get("ids") == ids else None  # it may have been cut off
+
+    def _passes(self, model: Any) -> Any:
+        """Who makes the model's forward passes."""
+        return self._apart if self._apart is not None else model
 
     def decoded(self, source: str, *, edits: "Sequence[Edit]" = (), **settings: Any) -> "Decoding":
         """The model's translation, and how it came about. An edit of a place that it does not reach does not apply.
@@ -255,7 +277,7 @@ class Workbench:
         given = {**settings, "edits": tuple(edits)}
 
         def make(model: Any) -> "Decoding":
-            made: Decoding = model.translate(source, **given)
+            made: Decoding = self._passes(model).translate(source, **given)
             return made
 
         return self._once((source, "decoded", *sorted(given.items())), lambda: self.loaded(source), make)
@@ -378,6 +400,21 @@ def _translation(source: str) -> str:
     """The bundled translator's, which an untrained model reads instead of its own: so both read the same words."""
     bench = workbench() if MODEL in BUNDLED else _bundled_workbench()
     return str(bench.trace(source, None).meta["target"])
+
+
+def serve_a_room() -> Workbench:
+    """The one workbench, its model loaded now, and with processes of its own: as many as forward passes at a time.
+
+    VISFORMER_PROCESSES says how many; with 0 the server's own process makes the passes, in less memory.
+    """
+    bench = workbench()
+    wanted = os.environ.get("VISFORMER_PROCESSES", str(ADMISSION.at_once))
+    if not wanted.isdecimal():
+        raise VisformerError(N_("VISFORMER_PROCESSES={value} is no number of processes: 0, 1, 2 …"), value=wanted)
+    if processes := int(wanted):
+        bench.move_out(lambda: Apart(MODEL, processes))
+    bench.load()
+    return bench
 
 
 def _bench_of(name: str, *, budget: int = limits.TRACE_BYTES) -> Workbench:
