@@ -56,15 +56,21 @@ class Watch:
     def as_json(self) -> dict[str, Any]:
         """What the server said of itself, at the end and on the way."""
         last = self.seen[-1]
+        cpu = "process_cpu_seconds_total"
         names = ("visformer_requests_total", "visformer_forward_seconds_", "visformer_queue_seconds_")
         return {
-            "memory, MB": [round(seen["process_resident_memory_bytes"] / 2**20) for seen in self.seen],
+            "memory, MB": [round(_all(seen, "process_resident_memory_bytes") / 2**20) for seen in self.seen],
             "kept, MB": [round(seen["visformer_kept_bytes"] / 2**20, 1) for seen in self.seen],
             "queue at most": max(seen["visformer_queue_length"] for seen in self.seen),
             "sessions at most": max(seen["visformer_sessions"] for seen in self.seen),
-            "cpu seconds": round(last["process_cpu_seconds_total"] - self.seen[0]["process_cpu_seconds_total"], 1),
+            "cpu seconds": round(_all(last, cpu) - _all(self.seen[0], cpu), 1),
             "metrics": {name: value for name, value in last.items() if name.startswith(names)},
         }
+
+
+def _all(metrics: Mapping[str, float], name: str) -> float:
+    """Of the process that serves the pages and of those that compute."""
+    return sum(value for each, value in metrics.items() if each.endswith(name))
 
 
 @contextmanager

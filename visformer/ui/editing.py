@@ -9,7 +9,8 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from visformer.canvas.panels import Click
-from visformer.ui import state
+from visformer.errors import LinkError
+from visformer.ui import edits_link, state
 
 if TYPE_CHECKING:  # visformer.edits imports torch
     from visformer.edits import Edit
@@ -49,6 +50,16 @@ def flips(attention: str, shape: tuple[int, ...]) -> Flips:
     """What was switched in this attention, for this sentence; shape as of :data:`Flips`."""
     kept: Flips | None = _kept(_FLIPS, attention, None)
     return kept if kept is not None and kept.shape == shape else np.zeros(shape, dtype=np.bool_)
+
+
+def take_cells(attention: str, mask: NDArray[np.bool_], n_heads: int) -> None:
+    """Switch what a link asks for; arguments as of :func:`visformer.ui.edits_link.cells`."""
+    asked = state.asked_for(edits_link.CELLS)
+    if asked is not None:
+        try:
+            _keep(_FLIPS, attention, edits_link.cells(asked, mask, n_heads))
+        except LinkError as error:
+            state.ignore({edits_link.CELLS: asked}, {edits_link.CELLS: error})
 
 
 def switch(scope: Scope, click: Click, before: Flips) -> None:
@@ -106,6 +117,16 @@ def _edits_of(where: str, head: int | None, cells: NDArray[np.bool_], mask: NDAr
         else:
             edits += [kind(after[q, k])(where, head=head, query=q, key=k) for k in np.flatnonzero(cells[q]).tolist()]
     return edits
+
+
+def take_scales(where: str, n_layers: int, n_heads: int) -> None:
+    """Scale what a link asks for; arguments as of :func:`scales`."""
+    asked = state.asked_for(edits_link.HEADS)
+    if asked is not None:
+        try:
+            _keep(_SCALES, where, edits_link.heads(asked, n_layers, n_heads))
+        except LinkError as error:
+            state.ignore({edits_link.HEADS: asked}, {edits_link.HEADS: error})
 
 
 def scales(where: str, n_layers: int, n_heads: int) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ import streamlit as st
 
 from visformer import i18n
 from visformer.errors import N_, LessonError, VisformerError
-from visformer.ui import limits, link, sharing, state
+from visformer.ui import edits_link, limits, link, sharing, state
 from visformer.ui import steps as walk
 
 _OWN = "lesson_own"  # the visitor's own lesson: the bytes of its file
@@ -173,7 +173,8 @@ def _played() -> bool:
         st.session_state[_OPENED] = now
     opened: link.State = st.session_state[_OPENED]
     same = replace(now, lang=opened.lang, model=opened.model, lesson=opened.lesson, step=opened.step)
-    return same != opened or state.is_edited()
+    by_itself = {edits_link.CELLS, edits_link.HEADS} & set(opened.choices)  # the step shows a changed model
+    return same != opened or (state.is_edited() and not by_itself)
 
 
 def entry() -> None:

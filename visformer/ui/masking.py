@@ -7,7 +7,7 @@ import streamlit as st
 
 from visformer.pictures import masks
 from visformer.trace import Trace
-from visformer.ui import absent, comparison, controls, editing, pick, state
+from visformer.ui import absent, comparison, controls, editing, edits_link, pick, state
 
 
 def scores(trace: Trace, bar: Any, *, first: str) -> None:
@@ -47,7 +47,10 @@ def edit(trace: Trace, bar: Any, *, first: str) -> None:
     shape = trace.stack(stack.part, stack.kind).shape
     layers = [trace[f"{stack.part}.{at}.{stack.kind}.mask"].value[0] for at in range(shape[0])]
     mask = np.stack(layers)  # (layer, query, key): layers may differ, where some of them look through a window
+    editing.take_cells(stack.name, mask, shape[1])
     flips = editing.flips(stack.name, shape)
+    edits = editing.mask_edits(stack.name, flips, mask)
+    state.show(edits_link.CELLS, edits_link.cells_text(edits))
     left, right = st.columns([42, 58], gap="medium")
     with left:
         chosen = mask[:, None] if layer is None else mask[[layer], None]
@@ -58,4 +61,4 @@ def edit(trace: Trace, bar: Any, *, first: str) -> None:
             if stack.name == "decoder.self_attn":
                 st.button(_("Remove the causal mask"), on_click=editing.switch_all, args=(scope, ~chosen, flips))
             st.button(_("Reset"), on_click=editing.reset, disabled=not flips.any())
-        comparison.compare(trace, editing.mask_edits(stack.name, flips, mask), scope)
+        comparison.compare(trace, edits, scope)

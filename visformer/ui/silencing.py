@@ -6,7 +6,7 @@ import streamlit as st
 
 from visformer.pictures import head as pictures
 from visformer.trace import Trace
-from visformer.ui import comparison, controls, editing, linked, pick, state
+from visformer.ui import comparison, controls, editing, edits_link, linked, pick, state
 
 
 def silence(trace: Trace, bar: Any) -> None:
@@ -23,7 +23,10 @@ def silence(trace: Trace, bar: Any) -> None:
     with left:
         told = _("0 silences, 1 changes nothing.")
         scale = linked.slider(_("Factor"), 0.0, 2.0, 0.0, step=0.25, key="head_factor", help=told)
-        scales = editing.scales(stack.name, *trace.stack(stack.part, stack.kind).shape[:2])
+        sizes = trace.stack(stack.part, stack.kind).shape[:2]
+        editing.take_scales(stack.name, *sizes)
+        scales = editing.scales(stack.name, *sizes)
+        state.show(edits_link.HEADS, edits_link.heads_text(scales))
         panel = pictures.factors(scales)
         controls.draw([panel], key="head_scales", on_click=lambda c: editing.scale_all(stack.name, c, scales, scale))
     with right:
