@@ -15,7 +15,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from visformer.ui import logs
+from visformer import apart
+from visformer.errors import VisformerError
+from visformer.ui import (
+    logs,
+    server,  # noqa: F401  what is otherwise in Streamlit's server
+)
 from visformer.ui.first_page import FirstPage
 
 
@@ -48,6 +53,10 @@ async def metrics(_request: Request) -> Response:
     return Response(await run_in_threadpool(metrics.text), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
+try:
+    apart.wanted(0)
+except VisformerError as error:  # one line, not the traceback of a server that does not start
+    raise SystemExit(str(error)) from None
 logs.keep_typed_text_out()
 app = st.App(
     Path(__file__).with_name("app.py"),

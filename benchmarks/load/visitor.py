@@ -70,8 +70,8 @@ class Visitor:
         self._runs = 0
         self.query = ""
 
-    async def open(self, query: str = "") -> Answer:
-        """Connect, and get the first page."""
+    async def open(self, query: str = "", page: str = "") -> Answer:
+        """Connect, and get a page by its path; "" is the first."""
         self._socket = await connect(
             self._stream,
             subprotocols=["streamlit"],
@@ -80,7 +80,7 @@ class Visitor:
             open_timeout=TIMEOUT,
         )
         self.query = query
-        return await self._run()
+        return await self._run(path=page)
 
     async def close(self) -> None:
         """Leave."""
@@ -105,10 +105,10 @@ class Visitor:
     def _widget(self, key: str) -> str:
         return self._widgets[key]
 
-    async def _run(self, *changed: WidgetState) -> Answer:
+    async def _run(self, *changed: WidgetState, path: str = "") -> Answer:
         message = BackMsg()
         state = message.rerun_script
-        state.query_string, state.page_script_hash = self.query, self._page
+        state.query_string, state.page_script_hash, state.page_name = self.query, self._page, path
         self._states.update({widget.id: widget for widget in changed})
         state.widget_states.widgets.extend(self._states.values())
         state.cached_message_hashes.extend(self._cache)
@@ -138,6 +138,8 @@ class Visitor:
                 answer.picture = Picture.of(latest) if latest else None
                 self._forget()
                 return answer
+            if kind == "page_not_found":
+                answer.problem = "the page is not found"
             if kind == "navigation":
                 self._pages = {
                     p.url_pathname if not p.is_default else "": p.page_script_hash for p in message.navigation.app_pages

@@ -123,6 +123,33 @@ def test_the_check_finds_what_is_mixed_up():
     assert found.rejected == 1
 
 
+def test_the_first_page_that_anybody_opens_may_be_any(tmp_path):
+    """Streamlit takes the folder pages/ for pages of an older kind until app.py has run once."""
+    replica = Replica(tmp_path / "log", VISFORMER_PROCESSES="0")
+    try:
+        wait_until_ready(replica.address)
+
+        async def look():
+            visitor = Visitor(replica.address)
+            answer = await visitor.open(page="tokens")
+            await visitor.close()
+            return answer
+
+        assert run(look()).translation == "我去东北大学。"
+    finally:
+        replica.process.terminate()
+        replica.process.wait(timeout=20)
+
+
+def test_a_number_of_processes_that_is_none_is_one_line():
+    command = [sys.executable, "-m", "uvicorn", "asgi:app", "--port", str(free_port())]
+    environment = {**os.environ, "VISFORMER_PROCESSES": "two"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode
+    assert "VISFORMER_PROCESSES=two is no number of processes" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_nothing_typed_is_logged_even_where_requests_are(tmp_path):
     """Started by uvicorn, which writes every request down."""
     log, port = tmp_path / "uvicorn.log", free_port()

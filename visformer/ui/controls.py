@@ -11,7 +11,7 @@ from streamlit.navigation.page import StreamlitPage
 from visformer import i18n
 from visformer.bundled import BUNDLED
 from visformer.canvas.component import connection_notice, panels, streamlit_words
-from visformer.errors import N_, BusyError, VisformerError
+from visformer.errors import N_, BusyError, ShortageError, VisformerError
 from visformer.memory import enough_memory
 from visformer.ui import absent, downloading, guide, keep, linked, resources, sharing, state, steps, untrained
 from visformer.ui.examples import EXAMPLES
@@ -233,7 +233,7 @@ def tell(problem: VisformerError) -> None:
     _ = state.gettext()
     st.badge(_("This cannot be shown"), color="red")
     st.text(problem.localized(_))  # never markdown: a message may quote what was typed
-    if isinstance(problem, BusyError):
+    if isinstance(problem, BusyError | ShortageError):
         st.button(_("Try again"), key="try_again")
 
 

@@ -6,7 +6,6 @@ The first picture is the shipped Trace of the first example. It is painted befor
 import gc
 import json
 import logging
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import streamlit as st
 
 import visformer
-from visformer.apart import Apart
+from visformer.apart import Apart, wanted
 from visformer.bundled import BUNDLED
 from visformer.errors import N_, VisformerError
 from visformer.memory import enough_memory
@@ -403,15 +402,9 @@ def _translation(source: str) -> str:
 
 
 def serve_a_room() -> Workbench:
-    """The one workbench, its model loaded now, and with processes of its own: as many as forward passes at a time.
-
-    VISFORMER_PROCESSES says how many; with 0 the server's own process makes the passes, in less memory.
-    """
+    """The one workbench, its model loaded now, and with processes of its own: as many as forward passes at a time."""
     bench = workbench()
-    wanted = os.environ.get("VISFORMER_PROCESSES", str(ADMISSION.at_once))
-    if not wanted.isdecimal():
-        raise VisformerError(N_("VISFORMER_PROCESSES={value} is no number of processes: 0, 1, 2 …"), value=wanted)
-    if processes := int(wanted):
+    if processes := wanted(ADMISSION.at_once):
         bench.move_out(lambda: Apart(MODEL, processes))
     bench.load()
     return bench

@@ -1,4 +1,7 @@
-"""Streamlit's server for this app: ``python -m visformer.ui.server run app.py``; its options are Streamlit's."""
+"""Streamlit's server for this app: ``python -m visformer.ui.server run app.py``; its options are Streamlit's.
+
+Importing it is enough where the server is started otherwise (asgi.py).
+"""
 
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.web import skills
