@@ -56,10 +56,10 @@ LINKS = [
     ("see/positions", {"positions_view": "waves", "positions_d": "63", "positions_dimensions": "0.1.62"}),
     ("see/positions", {"positions_view": "rotation", "positions_n": "40", "positions_from": "39"}),
     ("understand/head", {"stack": "cross", "layer": "2", "head": "3", "query": "4", "head_view": "joined"}),
-    ("see/masks", {"masks_view": "edit", "switched": "o0.0.0.0"}),
-    ("see/masks", {"masks_view": "edit", "masks_edit_stack": "encoder", "switched": "b1.4.3.2_b2.0.1.0"}),
+    ("see/masks", {"masks_view": "edit", "masks_switched": "o0.0.0.0"}),
+    ("see/masks", {"masks_view": "edit", "masks_edit_stack": "encoder", "masks_switched": "b1.4.3.2_b2.0.1.0"}),
     ("understand/head", {"stack": "decoder", "head_view": "silence", "head_factor": "0.5"}),
-    ("understand/head", {"stack": "cross", "head_view": "silence", "factors": "1.3.0_3.8.175"}),
+    ("understand/head", {"stack": "cross", "head_view": "silence", "head_scales": "1.3.0_3.8.175"}),
     ("understand/block", {"block_view": "added", "block_stack": "decoder", "block_part_decoder": "cross"}),
     ("understand/decoding", {"decoding_view": "beams", "decoding_beams": "7"}),
     ("understand/decoding", {"decoding_temperature": "0.5", "decoding_draws": "1", "decoding_seed": "9"}),
@@ -97,16 +97,16 @@ def test_a_link_to_what_a_page_shows(new_app, page, link):
         ("understand/head", {"query": "99"}, "query=99: the tokens that read are 1 to 7 here."),
         (
             "see/masks",
-            {"masks_view": "edit", "switched": "b4.0.0.0"},
-            "switched=b4.0.0.0: cells of this mask are needed, such as b0.0.3.2: row 3, column 2 blocked in all layers "
+            {"masks_view": "edit", "masks_switched": "b4.0.0.0"},
+            "masks_switched=b4.0.0.0: cells of this mask are needed, such as b0.0.3.2: row 3, column 2 blocked in all layers "
             "and heads.",
         ),
         (
             "understand/head",
-            {"head_view": "silence", "factors": "1.3.201"},
-            "factors=1.3.201: heads of this attention are needed, such as 1.3.50: layer 1, head 3, at 50 %.",
+            {"head_view": "silence", "head_scales": "1.3.201"},
+            "head_scales=1.3.201: heads of this attention are needed, such as 1.3.50: layer 1, head 3, at 50 %.",
         ),
-        ("understand/head", {"factors": "1.3.0"}, "factors=1.3.0: nothing on this page has this name."),
+        ("understand/head", {"head_scales": "1.3.0"}, "head_scales=1.3.0: nothing on this page has this name."),
         ("understand/head", {"head_layer": "2"}, "head_layer=2: nothing on this page has this name."),
     ],
 )

@@ -18,7 +18,7 @@ from visformer.ui.link import LONGEST_CHOICE
 if TYPE_CHECKING:  # visformer.edits imports torch
     from visformer.edits import Edit
 
-CELLS, HEADS = "switched", "factors"
+CELLS, HEADS = "masks_switched", "head_scales"
 """Their names in the address."""
 
 _CELLS = re.compile(r"([ob])" + r"\.".join([r"([0-9]{1,3})"] * 4))
