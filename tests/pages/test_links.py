@@ -98,8 +98,8 @@ def test_a_link_to_what_a_page_shows(new_app, page, link):
         (
             "see/masks",
             {"masks_view": "edit", "masks_switched": "b4.0.0.0"},
-            "masks_switched=b4.0.0.0: cells of this mask are needed, such as b0.0.3.2: row 3, column 2 blocked in all layers "
-            "and heads.",
+            "masks_switched=b4.0.0.0: cells of this mask are needed, such as b0.0.3.2: row 3, column 2 blocked in all "
+            "layers and heads.",
         ),
         (
             "understand/head",
