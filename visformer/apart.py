@@ -1,7 +1,8 @@
 """Forward passes in processes of their own, for a server with many visitors (docs/adr/0017).
 
 In the server's own process they take turns with the pages of other visitors for Python's interpreter, which a sentence
-has to get back a thousand times. The other side is :mod:`visformer.forward_process`.
+has to get back a thousand times. The other side is :mod:`visformer.forward_process`. Both are this code, and the pipes
+between them are nobody else's: only so may they pickle.
 """
 
 import atexit

@@ -1,6 +1,6 @@
 """What the visitor has changed in the model: cells of a mask, heads. Kept for one sentence; another starts afresh."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -54,12 +54,7 @@ def flips(attention: str, shape: tuple[int, ...]) -> Flips:
 
 def take_cells(attention: str, mask: NDArray[np.bool_], n_heads: int) -> None:
     """Switch what a link asks for; arguments as of :func:`visformer.ui.edits_link.cells`."""
-    asked = state.asked_for(edits_link.CELLS)
-    if asked is not None:
-        try:
-            _keep(_FLIPS, attention, edits_link.cells(asked, mask, n_heads))
-        except LinkError as error:
-            state.ignore({edits_link.CELLS: asked}, {edits_link.CELLS: error})
+    _take(edits_link.CELLS, _FLIPS, attention, lambda asked: edits_link.cells(asked, mask, n_heads))
 
 
 def switch(scope: Scope, click: Click, before: Flips) -> None:
@@ -121,12 +116,7 @@ def _edits_of(where: str, head: int | None, cells: NDArray[np.bool_], mask: NDAr
 
 def take_scales(where: str, n_layers: int, n_heads: int) -> None:
     """Scale what a link asks for; arguments as of :func:`scales`."""
-    asked = state.asked_for(edits_link.HEADS)
-    if asked is not None:
-        try:
-            _keep(_SCALES, where, edits_link.heads(asked, n_layers, n_heads))
-        except LinkError as error:
-            state.ignore({edits_link.HEADS: asked}, {edits_link.HEADS: error})
+    _take(edits_link.HEADS, _SCALES, where, lambda asked: edits_link.heads(asked, n_layers, n_heads))
 
 
 def scales(where: str, n_layers: int, n_heads: int) -> NDArray[np.float64]:
@@ -174,6 +164,16 @@ def _kept(name: str, where: str, empty: Any) -> Any:
 
 def _keep(name: str, where: str, value: object) -> None:
     st.session_state[name] = ((where, *_place()), value)
+
+
+def _take(linked: str, name: str, where: str, read: Callable[[str], object]) -> None:
+    """Keep what a link asks for under ``linked``, and tell what of it makes no sense."""
+    asked = state.asked_for(linked)
+    if asked is not None:
+        try:
+            _keep(name, where, read(asked))
+        except LinkError as error:
+            state.ignore({linked: asked}, {linked: error})
 
 
 def _place() -> tuple[str | None, ...]:
