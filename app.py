@@ -2,14 +2,13 @@
 
 import streamlit as st
 
-from visformer.ui import controls, crowd, following, guide, logs, presenting, sharing, state
+from visformer.ui import controls, crowd, explorer, following, guide, logs, presenting, sharing, state
 from visformer.ui.resources import workbench
 
 WITHOUT_SENTENCE = ("lab",)  # pages with numbers of their own
 SIDEBAR = 232  # pixels: the picture needs the width more
 
 logs.keep_typed_text_out()
-controls.ahead()
 state.set_defaults()
 if problem := crowd.no_room():
     st.set_page_config(page_title="Visformer")
@@ -38,6 +37,7 @@ sections = state.kept(  # making them anew takes three milliseconds of each run
     },
 )
 guide.follow()
+explorer.ahead(controls.expected())
 page = sharing.navigation(sections)
 st.set_page_config(page_title=f"{page.title} · Visformer", layout="wide", initial_sidebar_state=SIDEBAR)
 state.enter(page.url_path)

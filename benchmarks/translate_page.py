@@ -1,6 +1,7 @@
 """A page that only translates, with the same model: what a sentence costs without its pictures.
 
-It keeps the model out of the garbage collector as the app does, so that this is not what the two differ in.
+It takes as many threads as the app does, and keeps the model out of the garbage collector too, so that this is not what
+the two differ in.
 """
 
 import gc
@@ -8,12 +9,12 @@ import os
 
 import streamlit as st
 
-import visformer
+from visformer.loading import load_to_serve
 
 
 @st.cache_resource(show_spinner=False)
 def model():
-    loaded = visformer.load(os.environ.get("VISFORMER_MODEL", "en-zh"))
+    loaded = load_to_serve(os.environ.get("VISFORMER_MODEL", "en-zh"))
     gc.collect()
     gc.freeze()
     return loaded

@@ -12,9 +12,21 @@ _OTHERS = ("visformer_link", "visformer_connection", "visformer_present", "visfo
 
 
 def pictures(app):
-    """What the canvas of a page draws, and what feeds it; not what stands in the head of every page."""
+    """What the canvas of a page draws, and what feeds it; not what stands in the head of every page.
+
+    A picture that went ahead of the page comes behind its view.
+    """
     found = [one for one in app.get("bidi_component") if one.proto.component_name not in _OTHERS]
-    return [one for one in found if not one.proto.id.endswith("present_words")]
+    (early,) = [one for one in found if one.proto.id.endswith("attention_ahead")] or [None]
+    view, *feeds = [one for one in found if one is not early and not one.proto.id.endswith("present_words")] or [None]
+    ahead = [early] if early is not None and read_payload(early.proto.bytes)[0]["to"] else []
+    return [one for one in (view, *ahead, *feeds) if one is not None]
+
+
+def went_ahead(app):
+    """Whether the picture of the explorer went ahead of the page."""
+    (early,) = [one for one in app.get("bidi_component") if one.proto.id.endswith("attention_ahead")]
+    return bool(read_payload(early.proto.bytes)[1])
 
 
 def presented(app):

@@ -250,9 +250,9 @@ def test_what_is_begun_is_joined_and_counts_once():
         ran.append(1)
         return "done"
 
-    desk.begin("a", work)
-    desk.begin("a", work)
-    desk.begin("b", work)  # no thread is free: it is not begun
+    begun = desk.begin("a", work)
+    assert desk.begin("a", work) is begun
+    assert desk.begin("b", work) is None, "no thread is free"
     askers = Askers(desk)
     askers.ask("first", "a", work)
     while not desk._flights["a"].askers:
@@ -260,6 +260,7 @@ def test_what_is_begun_is_joined_and_counts_once():
     go.set()
     askers.wait()
     assert askers.found == {"first": "done"}
+    assert begun.result() == "done"
     assert ran == [1]
     assert (desk.counts.outcomes["computed"], desk.counts.outcomes["shared"]) == (1, 0)
 

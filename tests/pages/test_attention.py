@@ -6,10 +6,11 @@ import sys
 import pytest
 
 from tests.canvas.support import digits, heads_of, read_payload, shapes_of
-from tests.pages.support import address, in_a_session, pictures
+from tests.pages.support import address, in_a_session, pictures, went_ahead
 from visformer import i18n
 from visformer.canvas.selection import Selection
-from visformer.ui import resources, state
+from visformer.ui import explorer, resources, state
+from visformer.ui.admission import ADMISSION
 from visformer.ui.examples import EXAMPLES
 from visformer.ui.limits import MAX_CHARACTERS
 
@@ -89,6 +90,52 @@ def test_a_sentence_is_translated_and_traced(new_app, model_name):
         part, kind = stack.split(".")
         assert digits(weights) == digits(trace[f"{part}.{layer}.{kind}.pattern"].value[head])
     assert trace.meta["target"] in app.text[0].value
+
+
+def test_the_picture_of_a_new_sentence_goes_ahead_of_the_page(new_app):
+    resources.workbench().load().result()
+    app = new_app(lang="zh")
+    assert not went_ahead(app), "it was at hand"
+    before = dict(ADMISSION.counts.outcomes)
+    type_into(app, state.SOURCE, "This one goes ahead.")
+    assert went_ahead(app)
+    view, *sent = pictures(app)
+    assert len(sent) == 1, "not once more in its place"
+    header, _ = payload(app)
+    assert "goes" in header["tokens"]["src"]
+    assert header["stacks"][0]["label"] == i18n.translations("zh").gettext("Encoder")
+    after = ADMISSION.counts.outcomes
+    assert (after["computed"] - before["computed"], after["cached"] - before["cached"]) == (1, 0)
+    app.run()
+    assert not went_ahead(app)
+    assert payload(app)[0]["tokens"] == header["tokens"]
+
+
+def test_a_page_does_not_wait_long_for_its_picture(new_app, monkeypatch):
+    monkeypatch.setattr(explorer, "PATIENCE", 0)
+    resources.workbench().load().result()
+    app = type_into(new_app(), state.SOURCE, "This one comes in its place.")
+    assert not went_ahead(app)
+    assert "place" in payload(app)[0]["tokens"]["src"]
+
+
+def test_nothing_goes_ahead_of_another_page(new_app):
+    resources.workbench().load().result()
+    app = type_into(new_app(page="see/embedding"), state.SOURCE, "This one stays behind.")
+    assert not app.exception
+    assert not went_ahead(app)
+
+
+def test_a_picture_that_goes_ahead_begins_as_the_link_says(new_app):
+    """A step of a lesson, say, which brings sentence and selection at once."""
+    resources.workbench().load().result()
+    app = new_app()
+    chosen = Selection(stack="decoder.cross_attn", layer=1, head=2)
+    app.session_state[state.SOURCE] = "This one has a selection."
+    app.session_state["start"] = chosen
+    app.run()
+    assert went_ahead(app)
+    assert payload(app)[0]["start"] == {**chosen.start(), "opened": payload(app)[0]["start"]["opened"]}
 
 
 def test_a_target_is_forced_and_forgotten_with_its_sentence(new_app):

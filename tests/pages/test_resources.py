@@ -226,12 +226,12 @@ def test_a_translation_that_was_cut_off_is_found_anew(bench):
 
 
 def test_what_is_expected_is_computed_once_and_only_with_a_model(bench):
-    bench.expect("a", None, ("*.pattern",))
+    assert bench.expect("a", None, ("*.pattern",)) is None
     assert bench.model.asked == []
     bench.load().result()
-    bench.expect("a", None, ("*.pattern",))
-    bench.trace("a", None)
-    bench.expect("a", None, ("*.pattern",))
+    expected = bench.expect("a", None, ("*.pattern",))
+    assert expected.result() is bench.trace("a", None)
+    assert bench.expect("a", None, ("*.pattern",)) is None
     assert bench.model.asked == [("a", None)]
     with pytest.raises(TextError):
         bench.expect("a" * 9999, None, ("*.pattern",))

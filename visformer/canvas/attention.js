@@ -166,7 +166,6 @@ class AttentionView {
     if (!this.shown.stack) state.stack = data.stacks[0].name
     state.keepInRange(this.shown.stack.shape)
     if (!this.shown.orders().includes(state.order)) state.order = "place"
-    this.write()
     if (another && !first) this.tell() // or what was chosen before would be no news when it is chosen again
   }
 
@@ -330,6 +329,8 @@ class AttentionView {
 
   write() {
     const { data, host, parts } = this
+    if (this.written === data.revision) return
+    this.written = data.revision
     this.writeTokens()
     const words = JSON.stringify([data.text, data.stacks.map(({ name }) => name)])
     if (words === this.words) return // another sentence
@@ -449,6 +450,7 @@ class AttentionView {
   paint() {
     this.paintOverview()
     this.paintStage()
+    this.write() // behind the canvases: a text on one makes the browser style first what was written before
     this.mark()
     this.say()
     this.parts.root.dataset.painted = this.data.revision

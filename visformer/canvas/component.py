@@ -46,16 +46,17 @@ _PRESENT = st.components.v2.component(
     css=stylesheet("present.css"),
     js=script("streamlit_present.js"),
 )
-_WORDS = st.components.v2.component("visformer_words", js=script("streamlit_words.js"))
+_WORDS = st.components.v2.component(
+    "visformer_words", css=stylesheet("streamlit.css"), js=script("streamlit_words.js"), isolate_styles=False
+)
 _FEED = st.components.v2.component("visformer_feed", js=script("streamlit_feed.js"))
 
 _BREATH = 0.015
-"""Seconds in which the picture is sent and drawn alone: the browser draws what arrives within 10 ms together, and the
-rest of the page takes it several times as long."""
+"""Seconds in which the picture is sent and drawn alone: the rest of the page takes the browser several times as long."""
 
 
 def attention_view(*, key: str, on_select: Callable[[Any], None]) -> None:
-    """Where attention is shown, empty until :func:`show_attention`: it need not wait for the Trace.
+    """Where attention is shown, empty until :func:`attention_picture`: it need not wait for the Trace.
 
     Args:
         key: the component's key in the session state.
@@ -69,7 +70,7 @@ def attention_view(*, key: str, on_select: Callable[[Any], None]) -> None:
     _ATTENTION(data=key.encode(), key=key, on_selection_change=selected, on_wanted_change=lambda: None)
 
 
-def show_attention(
+def attention_picture(
     trace: "Trace | None",
     *,
     key: str,
@@ -77,28 +78,41 @@ def show_attention(
     lang: str = "en",
     start: Mapping[str, Any] | None = None,
     file: str = "",
+    ahead: bool = False,
 ) -> None:
-    """Every head of the Trace's attention.
-
-    Hovering, clicks and switches happen in the browser. Exact weights that do not fit into the first message follow in
-    one of their own; where a sentence is so long that not all are sent, those of a head in focus are asked for, and
-    the fragment that this is called in runs again.
+    """Every head of the Trace's attention. Hovering, clicks and switches happen in the browser.
 
     Args:
-        trace: what to draw; None: nothing, what was there goes.
+        trace: what to draw; None: nothing, what was there goes, or, ahead of the page, stays.
         key: of the view.
         gettext: translates the words on the picture.
         lang: the language that gettext speaks.
         start: what is chosen at first, see :meth:`visformer.canvas.selection.Selection.start`.
         file: see :func:`visformer.canvas.payload.pack`.
+        ahead: whether the page that the view stands on is still to come.
     """
+    name = f"{key}_ahead" if ahead else f"{key}_picture"
     if trace is None:
-        _FEED(data=addressed(key, b""), key=f"{key}_picture")
+        _FEED(data=addressed("" if ahead else key, b""), key=name)
         return
-    from visformer.canvas.payload import pack, pack_rest, wanted_from
+    from visformer.canvas.payload import pack
 
-    _FEED(data=addressed(key, pack(trace, gettext=gettext, lang=lang, start=start, file=file)), key=f"{key}_picture")
+    _FEED(data=addressed(key, pack(trace, gettext=gettext, lang=lang, start=start, file=file)), key=name)
     time.sleep(_BREATH)
+
+
+def attention_weights(trace: "Trace", *, key: str) -> None:
+    """Exact weights that do not fit into the picture's message.
+
+    Where a sentence is so long that not all are sent, those of a head in focus are asked for, and the fragment that
+    this is called in runs again.
+
+    Args:
+        trace: the one that is drawn.
+        key: of the view.
+    """
+    from visformer.canvas.payload import pack_rest, wanted_from
+
     rest = pack_rest(trace, wanted=wanted_from(st.session_state.get(key) or {}))
     if rest is not None:
         _FEED(data=addressed(key, rest), key=f"{key}_weights")

@@ -228,7 +228,7 @@ class _Feed:
             special=self.labels["special"][columns],
             cross=rows != columns,
         )
-        return {score: _rounded(table) for score, table in scores.items()}
+        return dict(zip(scores, _rounded(np.stack(list(scores.values()))), strict=True))
 
     @cached_property
     def _thumbs(self) -> dict[str, npt.NDArray[np.uint8]]:
@@ -272,11 +272,11 @@ def _feed(trace: Trace) -> _Feed:
         return _FEEDS[trace]
 
 
-def _rounded(table: npt.NDArray[np.float64]) -> list[list[float | None]]:
-    """To four significant digits; None for nan, which JSON does not have."""
+def _rounded(tables: npt.NDArray[np.float64]) -> list[list[list[float | None]]]:
+    """Tables (table, layer, head) to four significant digits; None for nan, which JSON does not have."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        places = np.nan_to_num(3 - np.floor(np.log10(np.abs(table))), posinf=0)
+        places = np.nan_to_num(3 - np.floor(np.log10(np.abs(tables))), posinf=0)
     # Divided by a power of ten, not multiplied by its inverse: the nearest number to the decimal.
     up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
-    rounded = np.rint(table * up / down) / up * down
-    return [[None if isnan(value) else value for value in row] for row in rounded.tolist()]
+    rounded = np.rint(tables * up / down) / up * down
+    return [[[None if isnan(value) else value for value in row] for row in table] for table in rounded.tolist()]

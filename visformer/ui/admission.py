@@ -120,17 +120,22 @@ class Admission:
         finally:
             self._leave(key, flight)
 
-    def begin(self, key: Hashable, work: Callable[[], Any]) -> None:
+    def begin(self, key: Hashable, work: Callable[[], _R]) -> Future[_R] | None:
         """Compute what will be asked for in a moment, where a thread is free; whoever then asks for it joins.
 
         Args:
             key: the same for the same work.
             work: the computation; what it raises is raised where it is asked for.
+
+        Returns:
+            Where the result will be; None: no thread is free.
         """
         with self._lock:
             if key not in self._flights and self._running + len(self._waiting) < self.at_once:
                 self._flights[key] = self._waiting[key] = _Flight(work, askers=0)
                 self._start_next()
+            flight = self._flights.get(key)
+        return flight.result if flight is not None else None
 
     @property
     def waiting(self) -> int:

@@ -20,6 +20,8 @@ from visformer.ui.resources import PATTERNS, Workbench, workbench_of
 from visformer.untrained_config import names_untrained
 
 if TYPE_CHECKING:  # numpy
+    from concurrent.futures import Future
+
     from plotly.graph_objects import Figure
 
     from visformer.canvas.panels import Click
@@ -125,11 +127,16 @@ def width() -> int | None:
         return None
 
 
-def ahead() -> None:
-    """While the page is being built, begin with what it will show: what it did before, of what the boxes hold now."""
-    if _ASKED in st.session_state:
-        with suppress(VisformerError):  # the page will say it, in its place
-            bench().expect(state.source(), state.target(), st.session_state[_ASKED])
+def expected() -> "Future[Trace] | None":
+    """Begin with what the page will show, before it is built: what it did before, of what the boxes hold now.
+
+    Returns:
+        Where it will be; None: it is here, or was not begun.
+    """
+    with suppress(VisformerError):  # the page will say it, in its place
+        if _ASKED in st.session_state:
+            return bench().expect(state.source(), state.target(), st.session_state[_ASKED])
+    return None
 
 
 def current_trace(record: Sequence[str] = PATTERNS) -> "Trace | None":
@@ -149,7 +156,9 @@ def current_trace(record: Sequence[str] = PATTERNS) -> "Trace | None":
             # Patterns every model has: the first picture, painted before the model is loaded, asks it for nothing.
             wanted = record if record == PATTERNS else of_model.loaded().available(record)
             st.session_state[_ASKED] = tuple(wanted)
-            trace = of_model.trace(state.source(), state.target(), record=wanted)
+            trace = state.ahead() if wanted == PATTERNS else None
+            if trace is None:
+                trace = of_model.trace(state.source(), state.target(), record=wanted)
     except VisformerError as error:
         problem = error
     state.remember(trace, problem)

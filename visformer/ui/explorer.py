@@ -1,12 +1,50 @@
 """The explorer on its page: what is chosen in it reaches the address, and the page that looks inside a head."""
 
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from visformer import i18n
-from visformer.canvas.component import attention_view, show_attention
+from visformer.canvas.component import attention_picture, attention_view, attention_weights
+from visformer.errors import VisformerError
+from visformer.memory import enough_memory
 from visformer.ui import controls, following, keep, state
+from visformer.ui.admission import PATIENCE
+
+if TYPE_CHECKING:  # numpy
+    from concurrent.futures import Future
+
+    from visformer.trace import Trace
+
+_PAGE = ""  # its address
+
+
+def ahead(expected: "Future[Trace] | None") -> None:
+    """Send the picture of a new sentence, and the page behind it: a browser that draws the page slows the model down.
+
+    Args:
+        expected: where the Trace will be; None: nothing new is to come. Where it takes long, the page does not wait.
+    """
+    if expected is not None and state.current_page() == _PAGE:
+        with suppress(TimeoutError, VisformerError), enough_memory():
+            if expected.exception(PATIENCE) is None:  # else the page will say what is wrong
+                _picture(expected.result(), ahead=True)
+                state.send_ahead(expected.result())
+                return
+    attention_picture(None, key=state.CANVAS, ahead=True)  # what comes behind it keeps its place
+
+
+def _picture(trace: "Trace | None", *, ahead: bool = False) -> None:
+    attention_picture(
+        trace,
+        key=state.CANVAS,
+        gettext=state.gettext(),
+        lang=state.language(),
+        start={**state.start(trace).start(), "opened": state.opened()},
+        file=keep.file_name(""),
+        ahead=ahead,
+    )
 
 
 @st.fragment
@@ -33,10 +71,11 @@ def explorer(look_for: str, *, crossing: str, alone: str) -> None:
         # Nothing is sent between the Trace and its picture: Streamlit waits 5 ms after each sending.
         with above:  # where one is told to wait
             trace = controls.current_trace()
-        start = {**state.start(trace).start(), "opened": state.opened()}
-        show_attention(trace, key=state.CANVAS, gettext=_, lang=state.language(), start=start, file=keep.file_name(""))
-    if trace is None:
-        return
+        if trace is None or trace is not state.ahead():
+            _picture(trace)
+        if trace is None:
+            return
+        attention_weights(trace, key=state.CANVAS)
     said = i18n.paragraph(look_for, crossing if "decoder.0.cross_attn.pattern" in trace else alone)
     controls.look_for(said, above)
     chosen = state.selection(trace)

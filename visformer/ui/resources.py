@@ -208,7 +208,7 @@ class Workbench:
         """
         return self._once(*self._asked(source, target, tuple(record), tuple(edits)))
 
-    def expect(self, source: str, target: str | None, record: Sequence[str]) -> None:
+    def expect(self, source: str, target: str | None, record: Sequence[str]) -> "Future[Trace] | None":
         """Begin with a Trace that will be asked for in a moment; nothing happens while the model is not loaded.
 
         Args:
@@ -216,14 +216,18 @@ class Workbench:
             target: likewise.
             record: likewise.
 
+        Returns:
+            Where it will be; None: it is here, or was not begun.
+
         Raises:
             VisformerError: as :meth:`trace` will raise it.
         """
         if not self.is_loaded or (target is None and self._lends_target is not None):
-            return
+            return None
         key, load, make = self._asked(source, target, tuple(record), ())
-        if self._results.get(key) is None:
-            ADMISSION.begin((id(self), key), self._work(key, load(), make))
+        if self._results.get(key) is not None:
+            return None
+        return ADMISSION.begin((id(self), key), self._work(key, load(), make))
 
     def _asked(
         self, source: str, target: str | tuple[int, ...] | None, record: tuple[str, ...], edits: "tuple[Edit, ...]"

@@ -41,6 +41,7 @@ _REMARKS = "remarks"  # what was ignored, until the visitor has read it
 _KEPT = "kept"  # what was made for this session, by name and language
 _GO = "go_to"  # the page that is to be opened
 FOLLOW = "follow"  # the room of a presenter who is followed
+_AHEAD = "picture_ahead"  # the Trace whose picture went ahead of the page
 _CAPTION = "caption"  # what the page says to look for
 _LESSON = "lesson"  # the guided lesson that is open, or was left, by its name
 _STEP = "lesson_step"  # of it, from 1
@@ -54,7 +55,7 @@ TURNED, STEP = "decoding_turned", "decoding_step"  # another token that was take
 
 def set_defaults() -> None:
     """At the start of a session: what the address asks for, else a real sentence and the browser's language."""
-    for name in (_FOUND, _CAPTION):
+    for name in (_FOUND, _CAPTION, _AHEAD):
         st.session_state.pop(name, None)
     st.session_state[_SHOWN] = {}
     if _START not in st.session_state:
@@ -386,6 +387,17 @@ def found() -> "tuple[Trace | None, VisformerError | None] | None":
     """What the page found in this run; None where it did not look."""
     result: tuple[Trace | None, VisformerError | None] | None = st.session_state.get(_FOUND)
     return result
+
+
+def send_ahead(trace: "Trace") -> None:
+    """The picture of the sentence's Trace went ahead of the page."""
+    st.session_state[_AHEAD] = trace
+
+
+def ahead() -> "Trace | None":
+    """The Trace whose picture went ahead of the page, if one did in this run."""
+    trace: Trace | None = st.session_state.get(_AHEAD)
+    return trace
 
 
 def version(name: str) -> int:

@@ -4,11 +4,13 @@ import streamlit as st
 
 from benchmarks.peers.pages.resources import encoder
 from benchmarks.peers.visformer_side import trace_of
-from visformer.canvas.component import attention_view, show_attention
+from visformer.canvas.component import attention_picture, attention_view, attention_weights
 
 st.set_page_config(layout="wide")
 model = encoder()
 text = st.text_input("Sentence")
 if text:
     attention_view(key="attention", on_select=lambda _: None)
-    show_attention(trace_of(*model.attend(text)), key="attention")
+    trace = trace_of(*model.attend(text))
+    attention_picture(trace, key="attention")
+    attention_weights(trace, key="attention")
