@@ -2,6 +2,7 @@
 
 const LENGTH_BYTES = 4
 const TOUCH = "_touch"
+const FINGERS = globalThis.matchMedia?.("(hover: none)") // asked once: each asking has the page's styles brought up to date
 
 /**
  * @param {Uint8Array} bytes
@@ -20,7 +21,7 @@ export function readFrame(bytes) {
 
 /** Where nothing can point without touching, what "name_touch" says stands for "name". */
 function forFingers(text) {
-  if (!globalThis.matchMedia?.("(hover: none)").matches) return {}
+  if (!FINGERS?.matches) return {}
   const named = Object.keys(text).filter((name) => name.endsWith(TOUCH))
   return Object.fromEntries(named.map((name) => [name.slice(0, -TOUCH.length), text[name]]))
 }

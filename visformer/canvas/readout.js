@@ -24,16 +24,24 @@ export class Readout {
     this.spoken.textContent = text
   }
 
+  newBadge() {
+    const badge = part(this.badges, "span", "badge")
+    part(badge, "span", "badge-name")
+    part(badge, "span", "badge-value")
+    return badge
+  }
+
   /** @param {{label: string, about: string, value: number}[]} badges */
   mark(badges) {
     const name = JSON.stringify(badges)
     if (this.marked === name) return // the pointer's way over a matrix does not change its head
     this.marked = name
-    this.badges.replaceChildren()
-    for (const { label, about, value } of badges) {
-      const badge = part(this.badges, "span", "badge", { title: about })
-      part(badge, "span", "badge-name").textContent = label
-      part(badge, "span", "badge-value").textContent = value.toFixed(2)
-    }
+    while (this.badges.children.length > badges.length) this.badges.lastChild.remove()
+    badges.forEach(({ label, about, value }, i) => {
+      const badge = this.badges.children[i] ?? this.newBadge()
+      badge.title = about
+      badge.firstChild.textContent = label
+      badge.lastChild.textContent = value.toFixed(2)
+    })
   }
 }
