@@ -99,7 +99,7 @@ def test_the_picture_of_a_new_sentence_goes_ahead_of_the_page(new_app):
     before = dict(ADMISSION.counts.outcomes)
     type_into(app, state.SOURCE, "This one goes ahead.")
     assert went_ahead(app)
-    view, *sent = pictures(app)
+    _view, *sent = pictures(app)
     assert len(sent) == 1, "not once more in its place"
     header, _ = payload(app)
     assert "goes" in header["tokens"]["src"]

@@ -52,7 +52,7 @@ _WORDS = st.components.v2.component(
 _FEED = st.components.v2.component("visformer_feed", js=script("streamlit_feed.js"))
 
 _BREATH = 0.015
-"""Seconds in which the picture is sent and drawn alone: the rest of the page takes the browser several times as long."""
+"""Seconds in which the picture is sent and drawn alone: the rest of the page takes a browser several times as long."""
 
 
 def attention_view(*, key: str, on_select: Callable[[Any], None]) -> None:
