@@ -1,4 +1,4 @@
-"""Visformer: type a sentence, see what every head of a Transformer looks at. Run with ``streamlit run app.py``."""
+"""Visformer: type a sentence, see what every head of a Transformer looks at. Run with ``visformer run``."""
 
 import streamlit as st
 

@@ -76,17 +76,19 @@ class Site:
     """A page to start and to use.
 
     Args:
-        script: given to ``streamlit run``.
+        script: given to ``run``.
         shown: selector of what the visitor waits for.
         attribute: of that element, changes when it shows something else; None: its text does.
+        module: starts the server, with Streamlit's arguments.
     """
 
     script: str
     shown: str
     attribute: str | None = None
+    module: str = "streamlit"
 
 
-APP = Site("app.py", ".vf-root[data-painted]", "data-painted")
+APP = Site("app.py", ".vf-root[data-painted]", "data-painted", "visformer.ui.server")  # as visformer run does
 HELLO = Site("benchmarks/hello_page.py", "[data-testid=stText]")
 TRANSLATE = Site("benchmarks/translate_page.py", "[data-testid=stText]")
 
@@ -237,7 +239,7 @@ def server(
     options = ("--server.headless=true", "--server.address=127.0.0.1", f"--server.port={port}")
     with log.open("w+") if log else tempfile.TemporaryFile("w+") as said:
         running = subprocess.Popen(
-            [python, "-m", "streamlit", "run", site.script, *options],
+            [python, "-m", site.module, "run", site.script, *options],
             cwd=ROOT,  # both sides under the app's .streamlit/config.toml
             env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
             stdout=said,

@@ -3,6 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from visformer.canvas import component
 from visformer.ui import resources
 
 
@@ -15,6 +16,7 @@ def model_name():
 def new_app(model_name, monkeypatch):
     """Starts sessions: ``new_app(lang="zh", page="see/masks", layer="2")``. They share the model, as visitors do."""
     monkeypatch.setattr(resources, "MODEL", model_name)
+    monkeypatch.setattr(component, "_FIRST_BREATH", 0)  # no browser draws here
 
     def start(*, locale="en-US", page="", **link):
         app = AppTest.from_file("../../app.py", default_timeout=60)

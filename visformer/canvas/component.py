@@ -51,8 +51,12 @@ _WORDS = st.components.v2.component(
 )
 _FEED = st.components.v2.component("visformer_feed", js=script("streamlit_feed.js"))
 
-_BREATH = 0.015
-"""Seconds in which the picture is sent and drawn alone: the rest of the page takes a browser several times as long."""
+_BREATH, _FIRST_BREATH = 0.015, 0.1
+"""Seconds in which the picture is sent and drawn alone: the rest of the page takes a browser several times as long.
+
+The first of a session are longer: the browser fetches Streamlit's part that runs our scripts, and holds it back for up to
+half a second where other elements wait for parts of theirs by then (React's throttle of placeholders).
+"""
 
 
 def attention_view(*, key: str, on_select: Callable[[Any], None]) -> None:
@@ -79,6 +83,7 @@ def attention_picture(
     start: Mapping[str, Any] | None = None,
     file: str = "",
     ahead: bool = False,
+    is_new: bool = False,
 ) -> None:
     """Every head of the Trace's attention. Hovering, clicks and switches happen in the browser.
 
@@ -90,15 +95,18 @@ def attention_picture(
         start: what is chosen at first, see :meth:`visformer.canvas.selection.Selection.start`.
         file: see :func:`visformer.canvas.payload.pack`.
         ahead: whether the page that the view stands on is still to come.
+        is_new: whether the browser has drawn nothing of this session yet.
     """
     name = f"{key}_ahead" if ahead else f"{key}_picture"
     if trace is None:
         _FEED(data=addressed("" if ahead else key, b""), key=name)
+        if is_new:
+            time.sleep(_FIRST_BREATH)
         return
     from visformer.canvas.payload import pack
 
     _FEED(data=addressed(key, pack(trace, gettext=gettext, lang=lang, start=start, file=file)), key=name)
-    time.sleep(_BREATH)
+    time.sleep(_FIRST_BREATH if is_new else _BREATH)
 
 
 def attention_weights(trace: "Trace", *, key: str) -> None:

@@ -32,7 +32,8 @@ def ahead(expected: "Future[Trace] | None") -> None:
                 _picture(expected.result(), ahead=True)
                 state.send_ahead(expected.result())
                 return
-    attention_picture(None, key=state.CANVAS, ahead=True)  # what comes behind it keeps its place
+    # What comes behind it keeps its place.
+    attention_picture(None, key=state.CANVAS, ahead=True, is_new=state.is_new())
 
 
 def _picture(trace: "Trace | None", *, ahead: bool = False) -> None:
@@ -44,6 +45,7 @@ def _picture(trace: "Trace | None", *, ahead: bool = False) -> None:
         start={**state.start(trace).start(), "opened": state.opened()},
         file=keep.file_name(""),
         ahead=ahead,
+        is_new=state.is_new(),
     )
 
 

@@ -48,6 +48,7 @@ _STEP = "lesson_step"  # of it, from 1
 _IN_LESSON = "in_lesson"  # whether it is open
 _FOLLOWED = "lesson_followed"  # what a link to a step says, until it is opened
 _OPENED = "opened"  # how often a state was brought back
+_IS_NEW = "is_new"  # whether the session has just begun
 _COMPARED = "compared"  # whether what a link chooses in the explorer was held against a Trace
 EDITS = ("edited_cells", "edited_heads")  # what the visitor changed in the model
 TURNED, STEP = "decoding_turned", "decoding_step"  # another token that was taken, and the step that is looked at
@@ -58,6 +59,7 @@ def set_defaults() -> None:
     for name in (_FOUND, _CAPTION, _AHEAD):
         st.session_state.pop(name, None)
     st.session_state[_SHOWN] = {}
+    st.session_state[_IS_NEW] = _START not in st.session_state
     if _START not in st.session_state:
         st.session_state[_REMARKS] = []
         st.session_state[_LANGUAGE_IS_CHOSEN] = False
@@ -232,6 +234,7 @@ def settle() -> None:
     asked: dict[str, str] = st.session_state.get(_ASKED, {})
     ignore(asked, dict.fromkeys(asked, LinkError(N_("nothing on this page has this name."))))
     st.session_state[_ASKED], st.session_state[_RESET] = {}, set()
+    st.session_state[_IS_NEW] = False
 
 
 def go_to(page: str) -> None:
@@ -387,6 +390,11 @@ def found() -> "tuple[Trace | None, VisformerError | None] | None":
     """What the page found in this run; None where it did not look."""
     result: tuple[Trace | None, VisformerError | None] | None = st.session_state.get(_FOUND)
     return result
+
+
+def is_new() -> bool:
+    """Whether the session has just begun: its browser has drawn nothing yet."""
+    return bool(st.session_state[_IS_NEW])
 
 
 def send_ahead(trace: "Trace") -> None:
