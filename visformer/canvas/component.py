@@ -54,8 +54,8 @@ _FEED = st.components.v2.component("visformer_feed", js=script("streamlit_feed.j
 _BREATH, _FIRST_BREATH = 0.015, 0.1
 """Seconds in which the picture is sent and drawn alone: the rest of the page takes a browser several times as long.
 
-The first of a session are longer: the browser fetches Streamlit's part that runs our scripts, and holds it back for up to
-half a second where other elements wait for parts of theirs by then (React's throttle of placeholders).
+The first of a session are longer: the browser fetches Streamlit's part that runs our scripts, and holds it back for up
+to half a second where other elements wait for parts of theirs by then (React's throttle of placeholders).
 """
 
 
