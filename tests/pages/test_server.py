@@ -19,6 +19,8 @@ bootstrap.run("app.py", False, [], {}, stop_immediately_for_testing=True)
 for thread in threading.enumerate():
     if thread.name == "imports":
         thread.join()
+config.set_option("server.headless", False)  # a developer's machine
+bootstrap._maybe_print_skills_recommendation()
 print("app" if "visformer.ui.explorer" in sys.modules else "no app", "torch" if "torch" in sys.modules else "no torch")
 """
 
@@ -29,3 +31,4 @@ def test_once_it_is_up_answers_leave_at_once_and_the_app_is_imported_without_tor
     said = run.stdout.split("\n")
     assert "sends at once" in said
     assert "app no torch" in said
+    assert "agents" not in run.stdout

@@ -17,8 +17,10 @@ from visformer.ui import sockets
 # first deep link for the address of none (docs/adr/0001).
 PagesManager.uses_pages_directory = False
 
-# On a developer's machine Streamlit would lay an offer to install things for coding agents over the picture.
+# On a developer's machine Streamlit would offer to install things for coding agents: over the picture, and where it
+# prints the app's address.
 skills.nudge_suppression_reason = lambda app_dir=None: "dismissed"
+skills.are_skills_installed = lambda: True
 
 _told_that_it_is_up = bootstrap._on_server_start
 
