@@ -52,17 +52,23 @@ def rows(translator: Translator, effort: Effort) -> Iterator[Row]:
 
 
 def _recording(translator: Translator, pair: Sentences, *, ready: bool = False) -> _Pair:
-    """Labels and NumPy arrays count. Tokenising counts on both sides, or with ``ready`` on ours only."""
+    """Labels and NumPy arrays count. Tokenising counts on both sides, or with ``ready`` on ours only.
+
+    Neither makes logits: a Trace of patterns does not need them, and they cost a third of a short sentence.
+    """
     module, tokenizer = translator.module, translator.tokenizer
 
     def recorded() -> object:
         return translator.trace(pair.source, pair.target, record=("*.pattern",))
 
     def plain() -> object:
-        return module(*encoded(tokenizer, pair.source, pair.target))
+        return forward(*encoded(tokenizer, pair.source, pair.target))
 
     def plain_on_ids() -> object:
-        return module(pair.src_ids, pair.tgt_ids)
+        return forward(pair.src_ids, pair.tgt_ids)
+
+    def forward(src_ids: Tensor, tgt_ids: Tensor) -> Tensor:
+        return module.read_target(tgt_ids, module.encode(src_ids), src_ids)
 
     trace = translator.trace(pair.source, pair.target)
     lengths = (pair.src_ids.shape[1], pair.tgt_ids.shape[1])
