@@ -53,11 +53,12 @@ print(model.translate("I went to school.").text)
 @pytest.mark.parametrize(
     "work",
     [
-        'model.trace("the old school " * 66)',
+        # A hundred: one alone may fit into what malloc still has free
+        '[model.trace("the old school " * 66) for _ in range(100)]',
         "torch.zeros(2**28)",
         "bytearray(2**28)",
         "import numpy; numpy.zeros(2**28)",
-        'vf.load("en-zh")',
+        '[vf.load("en-zh") for _ in range(100)]',
     ],
 )
 def test_running_out_of_memory_is_one_sentence_and_work_goes_on(work):
