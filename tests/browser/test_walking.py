@@ -59,3 +59,21 @@ def test_type_is_large_wherever_the_arrows_lead_and_back_undoes_on(visitor, size
         back = walk(page, "ArrowLeft", until=begin)
         assert back == on[::-1]
     page.close()
+
+
+def test_the_last_part_stays_the_last_where_the_window_has_room_for_all_for_a_while(visitor):
+    page = open_at(visitor, "head")
+    present(page)
+    first = settled(page)
+    page.keyboard.press("ArrowRight")
+    last = settled(page, after=first)
+    page.keyboard.press("ArrowRight")
+    settled(page, after=last)
+    page.keyboard.press("ArrowLeft")
+    shown = []
+    for width, height in (SIZES["small"], (3840, 2160), SIZES["small"]):
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(600)
+        shown.append(settled(page)[-1])
+    assert shown == ["Part 2 of 2", "", "Part 2 of 2"]
+    page.close()

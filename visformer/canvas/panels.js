@@ -69,7 +69,7 @@ class PanelsView {
     this.host = host
     this.focus = null // {panel, row, column} under the pointer, or the locked one
     this.locked = false
-    this.at = 0 // the part that a presentation shows
+    this.at = 0 // the part that a presentation is to show; beyond the last: the last, however many there come to be
     this.root = part(element, "div", "root")
     this.strip = part(this.root, "div", "strip")
     const readout = part(this.root, "div", "line", { role: "status", "aria-live": "polite" })
@@ -299,11 +299,12 @@ class PanelsView {
     const layoutOf = (panel, cells) => this.layout(panel, cells)
     const whole = () => [{ columns: this.columns, rows: null, ...arrange(this.columns, room, layoutOf) }]
     this.parts = stage().on ? inParts(this.columns, room, layoutOf) : whole()
-    this.at = clamp(this.at, this.parts.length)
-    this.showPart(this.parts[this.at])
+    if (!stage().on) this.at = 0
+    this.showPart(clamp(this.at, this.parts.length))
   }
 
-  showPart({ columns, lines, wrapped, rows }) {
+  showPart(at) {
+    const { columns, lines, wrapped, rows } = this.parts[at]
     this.strip.classList.toggle("vf-wrapped", wrapped)
     this.shown = columns.flat()
     this.panels = this.columns.flat()
@@ -316,10 +317,10 @@ class PanelsView {
     this.boxes.forEach(({ group }, i) => (group.hidden = !this.layouts[i]))
     for (const { column } of this.boxes) column.hidden = [...column.children].every(({ hidden }) => hidden)
     const { text } = this.data
-    const named = { n: this.at + 1, all: this.parts.length, first: rows?.first + 1, last: rows?.last }
+    const named = { n: at + 1, all: this.parts.length, first: rows?.first + 1, last: rows?.last }
     const { dataset } = this.root
     dataset.goesOn = this.data.panels[0].before
-    dataset.more = this.at + 1 < this.parts.length ? "more" : ""
+    dataset.more = at + 1 < this.parts.length ? "more" : ""
     showWhatFollows()
     this.part.textContent = named.all === 1 ? "" : fill(rows ? text.part_rows : text.part, named)
   }
@@ -333,8 +334,9 @@ class PanelsView {
 
   /** A presentation's step: the next part. */
   step(direction) {
-    const next = this.at + direction
-    if (!this.parts?.[next]) return false
+    if (!this.parts) return false
+    const next = clamp(this.at, this.parts.length) + direction
+    if (!this.parts[next]) return false
     this.at = next
     this.free()
     this.paint()
