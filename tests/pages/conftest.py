@@ -1,6 +1,7 @@
 """The app in this process, on one model for all tests."""
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from visformer.canvas import component
@@ -10,6 +11,15 @@ from visformer.ui import resources
 @pytest.fixture(scope="session")
 def model_name():
     return "en-zh"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _packages_are_searched_once():
+    """For components. AppTest does it for each run, which took most of all time."""
+    with pytest.MonkeyPatch.context() as patch:
+        found = manifest_scanner.scan_component_manifests()
+        patch.setattr(manifest_scanner, "scan_component_manifests", lambda: found)
+        yield
 
 
 @pytest.fixture
