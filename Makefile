@@ -5,6 +5,9 @@ VENV    ?= .venv
 WORKERS ?= 2
 OUT     ?= runs/en-zh
 BIN     := $(VENV)/bin
+# pip would compile on one core
+PIP     := $(BIN)/python -m pip install --quiet --no-compile
+COMPILE := $(BIN)/python -m compileall -qq -j 0 -x /tests/ $(VENV)/lib || true
 RUNTIME := $(VENV)/.runtime-is-installed
 DEV     := $(VENV)/.dev-is-installed
 
@@ -34,7 +37,7 @@ test-browser: $(DEV) ## run the tests in Chromium
 	if [ -d tests/browser ]; then $(BIN)/python -m pytest tests/browser -n $(WORKERS) --dist loadfile; fi
 
 test-deploy: $(DEV) ## run the tests of several visitors, and of replicas behind nginx
-	$(BIN)/python -m pytest tests/deploy
+	$(BIN)/python -m pytest tests/deploy -n $(WORKERS) --dist loadfile
 
 lint: $(DEV) ## style, types, import directions, translations
 	$(BIN)/ruff check .
@@ -53,7 +56,7 @@ audit: $(DEV) ## ask for known vulnerabilities of what is installed, where the n
 	$(BIN)/python scripts/audit.py
 
 fuzz: $(DEV) ## give 100,000 inputs to each of everything that takes some: make fuzz [TARGET=address] [RUNS=100000]
-	$(BIN)/python -m pip install --quiet -r fuzz/requirements.txt
+	$(PIP) -r fuzz/requirements.txt
 	OMP_NUM_THREADS=1 $(BIN)/python -m fuzz $(TARGET) --runs $(or $(RUNS),100000)
 
 docs: $(DEV) ## build the documentation into build/site
@@ -85,10 +88,12 @@ $(RUNTIME): requirements.txt pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Visformer needs Python 3.11 or newer, and $(PYTHON) is $$("$(PYTHON)" -V 2>&1): make $(MAKECMDGOALS) PYTHON=/path/to/python"; exit 1; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear "$(VENV)"
-	$(BIN)/python -m pip install --quiet -r requirements.txt
-	$(BIN)/python -m pip install --quiet --no-deps -e .
+	$(PIP) -r requirements.txt
+	$(PIP) --no-deps -e .
+	$(COMPILE)
 	@touch $@
 
 $(DEV): requirements-dev.txt requirements-docs.txt requirements-hf.txt requirements-train.txt $(RUNTIME)
-	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	$(PIP) -r requirements-dev.txt
+	$(COMPILE)
 	@touch $@

@@ -19,13 +19,18 @@ MADE = """() => ({
 })"""
 
 
-@pytest.mark.parametrize("place", PAGES)
-def test_what_was_typed_makes_nothing(server, chromium, place):
+@pytest.fixture(scope="module")
+def page(chromium):
+    """One for all: the scripts of the app are fetched once."""
     context = chromium.new_context(locale="en-US")
-    page = context.new_page()
+    yield context.new_page()
+    context.close()
+
+
+@pytest.mark.parametrize("place", PAGES)
+def test_what_was_typed_makes_nothing(server, page, place):
     page.goto(f"{server}/{place}?text={quote(NASTY)}&target={quote(NASTY)}")
     page.get_by_text("Target as typed:").wait_for()
     page.locator("[data-testid='stApp'][data-test-script-state='notRunning']").wait_for()
     expect(page.get_by_label("Sentence", exact=True)).to_have_value(NASTY, timeout=30_000)
     assert page.evaluate(MADE) == {"hit": None, "made": []}
-    context.close()

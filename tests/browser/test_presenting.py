@@ -8,7 +8,7 @@ import zxingcpp
 from PIL import Image
 from playwright.sync_api import expect
 
-from tests.browser.stage import DONE, PAGES, ROOM, SEEN, SIZES, open_at, present
+from tests.browser.stage import DONE, PAGES, ROOM, SEEN, SIZES, open_at, present, settled
 from tests.browser.support import shown, wait_for_panels
 
 pytestmark = pytest.mark.browser
@@ -35,23 +35,23 @@ def _state_of(page):
     )
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", PAGES)
-def test_nothing_but_the_picture_and_all_of_it_in_the_window(visitor, name, size):
-    page = open_at(visitor, name, size=size)
-    before = state_of(page)
-    present(page)
-    assert max(page.evaluate(ROOM)) <= 0, "nothing is to be scrolled"
-    width, height = SIZES[size]
-    seen = page.evaluate(SEEN)
-    assert [one for one in seen if one["tag"] in ("CANVAS", "svg")]
-    assert [one for one in seen if not one["picture"]] == []
-    assert max(one["bottom"] for one in seen) <= height + 1
-    assert max(one["right"] for one in seen) <= width + 1
-    page.keyboard.press("Escape")
-    page.locator("html:not(.vf-presenting)").wait_for(state="attached")
-    page.wait_for_timeout(600)
-    assert state_of(page) == before
+def test_nothing_but_the_picture_and_all_of_it_in_the_window(visitor, name):
+    page = open_at(visitor, name)
+    for width, height in SIZES.values():
+        page.set_viewport_size({"width": width, "height": height})
+        before = state_of(page)
+        present(page)
+        assert max(page.evaluate(ROOM)) <= 0, "nothing is to be scrolled"
+        seen = page.evaluate(SEEN)
+        assert [one for one in seen if one["tag"] in ("CANVAS", "svg")]
+        assert [one for one in seen if not one["picture"]] == []
+        assert max(one["bottom"] for one in seen) <= height + 1
+        assert max(one["right"] for one in seen) <= width + 1
+        page.keyboard.press("Escape")
+        page.locator("html:not(.vf-presenting)").wait_for(state="attached")
+        page.wait_for_timeout(600)
+        assert state_of(page) == before
     page.close()
 
 
@@ -74,17 +74,19 @@ def test_type_is_larger_by_three_fifths(visitor):
 
 
 def test_the_contrast_is_the_strongest_light_and_dark(visitor):
+    page = open_at(visitor, "")
+    present(page)
     for scheme, ink, paper in (
         ("light", "rgb(0, 0, 0)", "rgb(255, 255, 255)"),
         ("dark", "rgb(255, 255, 255)", "rgb(0, 0, 0)"),
     ):
-        page = open_at(visitor, "", color_scheme=scheme)
-        present(page)
+        page.emulate_media(color_scheme=scheme)
+        expect(page.locator("[data-testid=stApp]")).to_have_css("background-color", paper)
         assert page.locator(".vf-look-for").evaluate("element => getComputedStyle(element).color") == ink
         for selector in (".vf-root", "[data-testid=stApp]"):
             colour = page.locator(selector).evaluate("element => getComputedStyle(element).backgroundColor")
             assert colour == paper, selector
-        page.close()
+    page.close()
 
 
 def test_a_cell_is_read_where_the_pointer_is(visitor):
@@ -148,11 +150,12 @@ def test_a_note_is_there_again_at_its_step(visitor):
     page.locator(".vf-note-line input").fill("padding q p")
     page.keyboard.press("Enter")
     assert max(page.evaluate(ROOM)) <= 0
+    place = settled(page)
     for _ in range(8):  # through the parts of the first step
-        if page.locator(".vf-step").inner_text() == "2/4":
-            break
         page.keyboard.press("ArrowRight")
-        page.wait_for_timeout(1000)
+        place = settled(page, after=place)
+        if place[1] == "2/4":
+            break
     expect(page.locator(".vf-step")).to_have_text("2/4")
     expect(page.locator(".vf-note-line input")).to_have_value("")
     page.keyboard.press("ArrowLeft")

@@ -2,31 +2,9 @@
 
 import pytest
 
-from tests.browser.stage import DONE, PAGES, PICTURES, ROOM, SEEN, SIZES, open_at, present
+from tests.browser.stage import PAGES, ROOM, SEEN, SIZES, open_at, present, settled
 
 pytestmark = pytest.mark.browser
-
-SHOWN = """() => {
-  const all = (selector) => [...document.querySelectorAll("*")].flatMap((one) =>
-    one.shadowRoot ? [...one.shadowRoot.querySelectorAll(selector)] : [])
-  const said = (selector) => all(selector).map((one) => one.textContent).join("")
-  return [location.pathname, said(".vf-step"), all(".vf-root").map((one) => one.dataset.stack ?? "").join(""),
-    said(".vf-part") + said(".vf-rows")]
-}"""
-
-
-def settled(page, *, after=None):
-    """Page, view and part that are shown, once nothing moves any more and it is something else than before."""
-    seen, now = None, ()
-    for _ in range(120):
-        seen = now
-        page.wait_for_timeout(100)
-        page.locator(DONE).wait_for()
-        page.locator(PICTURES).filter(visible=True).first.wait_for()  # a table draws itself after the script has ended
-        now = tuple(page.evaluate(SHOWN))
-        if seen == now != after:
-            return now
-    raise AssertionError(f"nothing else is shown than {now}")
 
 
 def walk(page, key, *, until):

@@ -14,11 +14,12 @@ def model_name():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _packages_are_searched_once():
-    """For components. AppTest does it for each run, which took most of all time."""
+def _nothing_is_waited_for():
+    """No browser draws here; and AppTest has all packages searched for components in each run, which takes 0.2 s."""
     with pytest.MonkeyPatch.context() as patch:
         found = manifest_scanner.scan_component_manifests()
         patch.setattr(manifest_scanner, "scan_component_manifests", lambda: found)
+        patch.setattr(component, "_FIRST_BREATH", 0)
         yield
 
 
@@ -26,7 +27,6 @@ def _packages_are_searched_once():
 def new_app(model_name, monkeypatch):
     """Starts sessions: ``new_app(lang="zh", page="see/masks", layer="2")``. They share the model, as visitors do."""
     monkeypatch.setattr(resources, "MODEL", model_name)
-    monkeypatch.setattr(component, "_FIRST_BREATH", 0)  # no browser draws here
 
     def start(*, locale="en-US", page="", **link):
         app = AppTest.from_file("../../app.py", default_timeout=60)
