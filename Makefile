@@ -33,8 +33,12 @@ test: $(DEV) ## run all tests, those in Chromium too
 test-unit: $(DEV) ## run the tests that need no browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests --ignore=tests/browser --ignore=tests/deploy -n $(WORKERS)
 
+# The long ones come first, so that no worker is left with one of them at the end.
+LONG    := $(patsubst %,tests/browser/test_%.py,presenting walking outages)
+BROWSER := $(LONG) $(filter-out $(LONG),$(wildcard tests/browser/test_*.py))
+
 test-browser: $(DEV) ## run the tests in Chromium
-	if [ -d tests/browser ]; then $(BIN)/python -m pytest tests/browser -n $(WORKERS) --dist loadfile; fi
+	$(BIN)/python -m pytest $(BROWSER) -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-deploy: $(DEV) ## run the tests of several visitors, and of replicas behind nginx
 	$(BIN)/python -m pytest tests/deploy -n $(WORKERS) --dist loadfile
