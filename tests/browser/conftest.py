@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from benchmarks.chromium import FLAGS, path
 from tests.browser.bare import Bare
 
 ROOT = Path(__file__).parent.parent.parent
+expect.set_options(timeout=40_000)  # as for pages
 
 
 @pytest.fixture(scope="session")

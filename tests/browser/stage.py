@@ -52,7 +52,9 @@ def open_at(visitor, name, *, size="small", query="", **more):
 def present(page):
     page.keyboard.press("p")
     page.locator("html.vf-presenting").wait_for(state="attached")
-    page.wait_for_timeout(600)  # tables and curves are laid out anew
+    seen = None
+    while seen != (seen := page.evaluate(SEEN)):  # tables and curves are laid out anew
+        page.wait_for_timeout(400)
 
 
 def settled(page, *, after=None):

@@ -21,9 +21,7 @@ def is_at(page, number, language="en"):
     """The step's words stand above the page, all of them inside the window."""
     step = LESSON.steps[number - 1]
     for name in ("title", "say", "try"):
-        expect(panel(page).get_by_text(step.said(name, language), exact=True)).to_be_in_viewport(
-            ratio=1, timeout=40_000
-        )
+        expect(panel(page).get_by_text(step.said(name, language), exact=True)).to_be_in_viewport(ratio=1)
 
 
 def test_a_visitor_walks_through_it_with_every_picture_in_sight(open_app):
@@ -34,7 +32,7 @@ def test_a_visitor_walks_through_it_with_every_picture_in_sight(open_app):
         if not step.state.page:
             wanted = step.state.selection
             root = page.locator(f".vf-root[data-stack='{wanted.stack}'][data-layer='{wanted.layer}']")
-            expect(root.and_(page.locator(f"[data-head='{wanted.head}']"))).to_have_count(1, timeout=40_000)
+            expect(root.and_(page.locator(f"[data-head='{wanted.head}']"))).to_have_count(1)
             if wanted.query is not None:
                 assert (shown(page)["query"], shown(page)["key"]) == (str(wanted.query), str(wanted.key))
         elif step.state.page in ("embedding", "head", "masks", "block"):
@@ -50,11 +48,11 @@ def test_to_play_to_leave_and_to_come_back(open_app):
     is_at(page, 10)
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Encoder", exact=True).click()
-    expect(page.locator(".vf-root[data-stack='encoder.self_attn']")).to_have_count(1, timeout=40_000)
+    expect(page.locator(".vf-root[data-stack='encoder.self_attn']")).to_have_count(1)
     page.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks").click()
     wait_for_panels(page)
     page.get_by_role("button", name="Back to step 10").click()
-    expect(page.locator(".vf-root[data-stack='decoder.cross_attn'][data-query='2']")).to_have_count(1, timeout=40_000)
+    expect(page.locator(".vf-root[data-stack='decoder.cross_attn'][data-query='2']")).to_have_count(1)
     panel(page).get_by_role("button").last.click()
     expect(panel(page)).to_have_count(0)
     page.get_by_role("button", name="Back to step 10").click()
@@ -80,7 +78,7 @@ def test_the_file_opens_from_disk_without_a_network(chromium, file, scheme):
     for number, step in enumerate(LESSON.steps, 1):
         expect(page.locator("section:visible h2")).to_contain_text(step.said("title", language))
         expect(page.locator("nav [aria-current]")).to_contain_text(step.said("title", language))
-        expect(page.get_by_text(step.said("say", language))).to_be_in_viewport(ratio=1, timeout=40_000)
+        expect(page.get_by_text(step.said("say", language))).to_be_in_viewport(ratio=1)
         for host in page.locator("section:visible .vf-host").all():
             expect(host.locator("canvas").first).to_be_in_viewport()
             assert host.locator("canvas").first.bounding_box()["height"] > 20
@@ -131,6 +129,6 @@ def test_on_a_phone_the_list_of_pages_goes_when_the_lesson_starts(server, chromi
     page.goto(server)
     page.get_by_test_id("stExpandSidebarButton").tap()
     page.get_by_role("button", name="Guided lesson").tap()
-    expect(panel(page)).to_have_count(1, timeout=40_000)
-    expect(page.get_by_role("button", name="Guided lesson")).not_to_be_in_viewport(timeout=40_000)
+    expect(panel(page)).to_have_count(1)
+    expect(page.get_by_role("button", name="Guided lesson")).not_to_be_in_viewport()
     context.close()

@@ -12,7 +12,6 @@ from tests.browser.stage import DONE, PAGES, ROOM, SEEN, SIZES, open_at, present
 from tests.browser.support import shown, wait_for_panels
 
 pytestmark = pytest.mark.browser
-expect.set_options(timeout=40_000)  # as for pages
 
 
 def state_of(page):
