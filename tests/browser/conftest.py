@@ -14,6 +14,8 @@ from playwright.sync_api import expect, sync_playwright
 
 from benchmarks.chromium import FLAGS, path
 from tests.browser.bare import Bare
+from tests.browser.slow import slow_down
+from tests.browser.support import wait_until_done
 
 ROOT = Path(__file__).parent.parent.parent
 expect.set_options(timeout=40_000)  # as for pages
@@ -72,6 +74,7 @@ def wait_until_up(address, running, log):
 def chromium():
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path(), args=list(FLAGS))
+        slow_down(browser, int(os.environ.get("SLOW", "0")))
         yield browser
         browser.close()
 
@@ -99,6 +102,7 @@ class Visitors:
         page.goto(self.server + "/" + query)
         page.wait_for_selector(".vf-root[data-painted]")
         page.wait_for_selector("input[type=text]:visible")  # the picture comes before the boxes
+        wait_until_done(page)
         return page
 
     def check_request(self, request):

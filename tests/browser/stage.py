@@ -1,9 +1,10 @@
 """What a presentation shows, for the tests of it."""
 
+from tests.browser.support import wait_until_done
+
 SIZES = {"small": (1280, 720), "large": (1920, 1080)}
 PAGES = ["", "tokens", "positions", "embedding", "masks", "head", "block", "decoding", "lab"]
 PICTURES = ".vf-thumbs, .vf-matrix, .js-plotly-plot .plotly, [data-testid=stDataFrame] canvas"
-DONE = "[data-testid=stApp][data-test-script-state=notRunning]"
 SEEN = """() => {
   const parts = []
   const walk = (node) => {
@@ -44,7 +45,7 @@ def open_at(visitor, name, *, size="small", query="", **more):
     page.goto(f"{visitor.server}/{name}{query}")
     page.get_by_role("button", name="Present").wait_for()
     page.locator(PICTURES).first.wait_for()
-    page.locator(DONE).wait_for()
+    wait_until_done(page)
     page.get_by_text("中文", exact=True).wait_for()  # its buttons are fetched last
     return page
 
@@ -63,7 +64,7 @@ def settled(page, *, after=None):
     for _ in range(120):
         seen = now
         page.wait_for_timeout(100)
-        page.locator(DONE).wait_for()
+        wait_until_done(page)
         page.locator(PICTURES).filter(visible=True).first.wait_for()  # a table draws itself after the script has ended
         now = tuple(page.evaluate(SHOWN))
         if seen == now != after:

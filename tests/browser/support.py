@@ -1,5 +1,12 @@
 """What a visitor does on the page."""
 
+DONE = "[data-testid=stApp][data-test-script-state=notRunning]"
+
+
+def wait_until_done(page):
+    """Until the server has sent all of the page: the picture comes first, the address last."""
+    page.locator(DONE).wait_for()
+
 
 def shown(page):
     """What the picture says about itself: stack, layer, head, query, key, weight, painted."""
@@ -11,6 +18,7 @@ def type_sentence(page, text, *, box="Sentence"):
     before = shown(page)["painted"]
     submit(page, text, box=box)
     page.locator(f".vf-root[data-painted]:not([data-painted='{before}'])").wait_for()
+    wait_until_done(page)
 
 
 def show(page, text):
@@ -23,6 +31,12 @@ def submit(page, text, *, box="Sentence"):
     """Type and press Enter."""
     page.get_by_label(box, exact=True).fill(text)
     page.get_by_label(box, exact=True).press("Enter")
+
+
+def turn_to(page, title):
+    """Choose a page in the side bar."""
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text=title).click()
+    wait_until_done(page)
 
 
 def tokens(page, line=0):
@@ -124,8 +138,9 @@ def pixels(page, canvas):
 
 
 def wait_for_panels(page):
-    """Until panels are painted."""
+    """Until panels are painted, and what comes after them has its place."""
     page.locator(".vf-root[data-painted] canvas.vf-matrix").first.wait_for()
+    wait_until_done(page)
 
 
 def click_cell(page, panel, row, column):

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.support import shown, wait_for_panels
+from tests.browser.support import shown, turn_to, wait_for_panels
 from visformer.cli import main
 from visformer.ui import lessons, link
 
@@ -49,7 +49,7 @@ def test_to_play_to_leave_and_to_come_back(open_app):
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Encoder", exact=True).click()
     expect(page.locator(".vf-root[data-stack='encoder.self_attn']")).to_have_count(1)
-    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks").click()
+    turn_to(page, "Masks")
     wait_for_panels(page)
     page.get_by_role("button", name="Back to step 10").click()
     expect(page.locator(".vf-root[data-stack='decoder.cross_attn'][data-query='2']")).to_have_count(1)

@@ -1,5 +1,6 @@
 """A language that is one more file, in a browser: what is drawn, what is told to listeners, and Streamlit's own."""
 
+import re
 import shutil
 
 import pytest
@@ -7,13 +8,12 @@ from playwright.sync_api import expect
 
 from tests import pseudo
 from tests.browser.conftest import ROOT, Visitors, serving
-from tests.browser.support import shown
+from tests.browser.support import shown, turn_to, wait_until_done
 
 pytestmark = pytest.mark.browser
 
 SENTENCE = "我喜欢猫。"
 SPOKEN = ("我", "喜欢", "猫", "like", "cats", "谢谢", "Thanks")  # its tokens, and those of the short one in the batch
-DONE = "[data-testid=stApp][data-test-script-state=notRunning]"
 RECORDED = """
   window.drawn = new Set()
   for (const { prototype } of [CanvasRenderingContext2D, OffscreenCanvasRenderingContext2D]) {
@@ -72,7 +72,7 @@ def foreign(house, chromium, model_name, tmp_path_factory):
 
 
 def settle(page):
-    page.locator(DONE).wait_for()
+    wait_until_done(page)
     page.wait_for_timeout(100)
 
 
@@ -100,6 +100,7 @@ class Reader:
             settle(self.page)
             self.read(where)
             self.page.keyboard.press("Escape")
+            settle(self.page)
 
 
 def explore(page, reader):
@@ -154,7 +155,7 @@ def test_the_browsers_language_comes_first_and_the_switch_offers_it(foreign):
 
 def test_another_language_keeps_the_page_the_sentence_the_view_and_the_place(open_app):
     page = open_app(query="?lang=zh&text=" + SENTENCE, width=1280, height=720)
-    page.get_by_test_id("stPageLink-NavLink").filter(has_text="走进一个块").click()
+    turn_to(page, "走进一个块")
     page.get_by_test_id("stMain").get_by_text("相似度", exact=True).click()
     page.locator("canvas[data-panel=cosine0]").wait_for()
     settle(page)
@@ -169,7 +170,7 @@ def test_another_language_keeps_the_page_the_sentence_the_view_and_the_place(ope
     expect(page.locator("html")).to_have_attribute("lang", "en")
     assert page.get_by_label("Sentence", exact=True).input_value() == SENTENCE
     expect(page.locator("canvas[data-panel=cosine0]")).to_be_visible()
-    assert "block_view=similar" in page.url
+    expect(page).to_have_url(re.compile("block_view=similar"))
     assert main.evaluate("element => element.scrollTop") == place
 
 
@@ -181,4 +182,4 @@ def test_on_a_phone_the_switch_is_there_without_the_side_bar(open_app):
     assert box["x"] + box["width"] <= 390
     switch.get_by_text("中文", exact=True).click()
     page.get_by_label("句子", exact=True).wait_for()
-    assert "lang=zh" in page.url
+    expect(page).to_have_url(re.compile("lang=zh"))

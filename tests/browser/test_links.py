@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Visitors, serving
-from tests.browser.support import shown, submit, wait_for_panels
+from tests.browser.support import shown, submit, turn_to, wait_for_panels, wait_until_done
 
 pytestmark = pytest.mark.browser
 
@@ -106,6 +106,7 @@ def test_texts_too_long_for_a_link_are_kept_in_a_file_and_come_back(open_app, tm
     page.keyboard.press("Escape")
     submit(page, "I like cats.")
     page.wait_for_selector(".vf-root[data-painted]")
+    wait_until_done(page)
     page.get_by_test_id("stPopoverButton").filter(has_text="As a file").click()
     page.locator("input[type=file]").set_input_files(tmp_path / "state.json")
     expect(page.get_by_label("Sentence", exact=True)).to_have_value(text)
@@ -116,13 +117,13 @@ def test_on_a_phone_the_list_of_pages_goes_once_one_was_chosen(open_app):
     side_bar = page.get_by_test_id("stSidebar")
     page.get_by_test_id("stExpandSidebarButton").click()
     expect(side_bar).to_have_attribute("data-collapsed", "false")
-    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks").click()
+    turn_to(page, "Masks")
     expect(side_bar).to_have_attribute("data-collapsed", "true")
     wait_for_panels(page)
 
 
 def test_on_a_desk_it_stays(open_app):
     page = open_app()
-    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks").click()
+    turn_to(page, "Masks")
     wait_for_panels(page)
     expect(page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "false")

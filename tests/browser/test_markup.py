@@ -5,6 +5,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.support import wait_until_done
+
 pytestmark = pytest.mark.browser
 
 PAGES = ("", "tokens", "positions", "embedding", "masks", "head", "block", "decoding")
@@ -31,6 +33,6 @@ def page(chromium):
 def test_what_was_typed_makes_nothing(server, page, place):
     page.goto(f"{server}/{place}?text={quote(NASTY)}&target={quote(NASTY)}")
     page.get_by_text("Target as typed:").wait_for()
-    page.locator("[data-testid='stApp'][data-test-script-state='notRunning']").wait_for()
+    wait_until_done(page)
     expect(page.get_by_label("Sentence", exact=True)).to_have_value(NASTY)
     assert page.evaluate(MADE) == {"hit": None, "made": []}

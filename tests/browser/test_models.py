@@ -1,15 +1,19 @@
 """Choosing a model in Chromium."""
 
+import re
+
 import pytest
+from playwright.sync_api import expect
 
 import visformer as vf
-from tests.browser.support import pixels, point_of_cell, shown
+from tests.browser.support import pixels, point_of_cell, shown, wait_until_done
 
 pytestmark = pytest.mark.browser
 
 
 def painted_again(page, before):
     page.locator(f".vf-root[data-painted]:not([data-painted='{before}'])").wait_for()
+    wait_until_done(page)
     return shown(page)["painted"]
 
 
@@ -22,14 +26,14 @@ def test_an_untrained_model_changes_the_picture_and_its_sliders_change_it_again(
     painted = painted_again(page, painted)
     untrained = pixels(page, ".vf-large")
     assert untrained != trained
-    assert "model=untrained-256x8-enc3-dec3-ff1024" in page.url
+    expect(page).to_have_url(re.compile("model=untrained-256x8-enc3-dec3-ff1024"))
 
     side.get_by_role("button", name="Size and seed").click()
     heads = page.get_by_role("slider", name="Heads")
     heads.focus()
     heads.press("ArrowLeft")
     painted_again(page, painted)
-    assert "model=untrained-256x4-enc3-dec3-ff1024" in page.url
+    expect(page).to_have_url(re.compile("model=untrained-256x4-enc3-dec3-ff1024"))
     assert pixels(page, ".vf-large") != untrained
 
     place = point_of_cell(page, 0, 3)

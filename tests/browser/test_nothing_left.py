@@ -3,9 +3,10 @@
 import os
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import Visitors, serving
-from tests.browser.support import submit, type_sentence
+from tests.browser.support import submit, type_sentence, wait_until_done
 from visformer.ui.link import State
 
 pytestmark = pytest.mark.browser
@@ -66,7 +67,7 @@ def test_a_visit_leaves_neither_a_file_nor_a_word(watched, chromium):
     hand_in(page)
     for name in ("Tokens", "Masks", "Inside a head", "Through the block", "Decoding", "The lab"):
         page.get_by_role("link", name=name, exact=True).click()
-        page.locator("[data-testid='stApp'][data-test-script-state='notRunning']").wait_for()
+        wait_until_done(page)
         page.wait_for_timeout(300)
     opened.close()
     assert (folder / "notes.txt").read_text() == ""
@@ -85,15 +86,16 @@ def keep(page):
             page.get_by_test_id("stDownloadButton").get_by_role("button", name=ending, exact=True).click()
         waiting.value.path()
     page.keyboard.press("Escape")
+    wait_until_done(page)
 
 
 def hand_in(page):
     """Upload a state, and files that are none."""
-    page.get_by_role("button", name="As a file").click()
+    dropzone = page.get_by_test_id("stFileUploaderDropzoneInput")
     for content in (b"\xff" * 60_000, f'{{"{MARKER}'.encode(), State(text=f"They met {MARKER}.").file().encode()):
         file = {"name": f"{MARKER}.json", "mimeType": "application/json", "buffer": content}
-        page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(file)
-        page.wait_for_timeout(800)
-        if not page.get_by_test_id("stFileUploaderDropzoneInput").count():
-            page.get_by_role("button", name="As a file").click()
+        page.get_by_role("button", name="As a file").click()
+        dropzone.set_input_files(file)
+        expect(dropzone).to_have_count(0)  # it closes once the file is read
+        wait_until_done(page)
     page.get_by_label("Sentence", exact=True).and_(page.locator(f"[value='They met {MARKER}.']")).wait_for()

@@ -5,7 +5,7 @@ import pytest
 from playwright.sync_api import expect
 
 import visformer as vf
-from tests.browser.support import click_cell, hover_cell, type_sentence, wait_for_panels
+from tests.browser.support import click_cell, hover_cell, turn_to, type_sentence, wait_for_panels, wait_until_done
 from visformer import i18n
 from visformer.edits import Silence
 
@@ -29,7 +29,7 @@ def test_every_page_opens_and_carries_the_sentence(open_app, lang, sentence):
     page = open_app(query=f"?lang={lang}", width=1280, height=720)
     type_sentence(page, sentence, box=gettext("Sentence"))
     for title in PAGES:
-        page.get_by_test_id("stPageLink-NavLink").filter(has_text=gettext(title)).click()
+        turn_to(page, gettext(title))
         drawn = ".vf-root[data-painted] canvas.vf-matrix, .js-plotly-plot .main-svg"
         page.locator("[data-testid=stDataFrame] canvas" if title == "Tokens" else drawn).first.wait_for()
         if title == "The lab":  # has numbers of its own
@@ -44,7 +44,7 @@ def test_a_cell_is_read_exactly_and_its_sum_written_out(open_app, model_name):
     trace = vf.load(model_name).trace("I like cats.", record=("*.scores", "*.q", "*.k"))
     page = open_app()
     type_sentence(page, "I like cats.")
-    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Inside a head").click()
+    turn_to(page, "Inside a head")
     wait_for_panels(page)
     click_cell(page, "scores", 0, 2)
     weight = trace["encoder.0.self_attn.scores"].value[0, 1, 2]
@@ -59,7 +59,7 @@ def test_a_small_window_shows_the_softmax_row_the_sum_and_the_value_pointed_at(o
     """At 1280 × 720, without scrolling."""
     page = open_app(width=1280, height=720)
     for title, panel in (("Inside a head", "pattern"), ("Embedding + position", "input")):
-        page.get_by_test_id("stPageLink-NavLink").filter(has_text=title).click()
+        turn_to(page, title)
         page.locator(f"canvas[data-panel={panel}]").wait_for()
         hover_cell(page, panel, 0, 1)
         for shown in (
@@ -69,21 +69,23 @@ def test_a_small_window_shows_the_softmax_row_the_sum_and_the_value_pointed_at(o
             box = shown.bounding_box()
             assert box["y"] >= 0, title
             assert box["y"] + box["height"] <= 720, title
-    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Inside a head").click()
+    turn_to(page, "Inside a head")
     page.locator("canvas[data-panel=pattern]").wait_for()
     click_cell(page, "pattern", 0, 1)
     code = page.get_by_test_id("stCode").first
     code.wait_for()
+    wait_until_done(page)
     assert code.bounding_box()["y"] + 60 <= 720
 
 
 def test_a_step_of_decoding_is_chosen_by_a_click(open_app):
     page = open_app(width=1280, height=720)
-    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Decoding").click()
+    turn_to(page, "Decoding")
     wait_for_panels(page)
     page.locator(".js-plotly-plot .ytick").filter(has_text="我 ◂").wait_for()
     click_cell(page, "sure", 0, 1)
     page.locator(".js-plotly-plot .ytick").filter(has_text="去 ◂").wait_for()
+    wait_until_done(page)
     box = page.locator(".js-plotly-plot").bounding_box()
     assert box["y"] + box["height"] <= 720, "all bars are in the window"
 
@@ -91,17 +93,17 @@ def test_a_step_of_decoding_is_chosen_by_a_click(open_app):
 def test_the_lab_does_not_forget_the_sentence(open_app):
     page = open_app()
     type_sentence(page, "I like cats.")
-    page.get_by_test_id("stPageLink-NavLink").filter(has_text="The lab").click()
+    turn_to(page, "The lab")
     wait_for_panels(page)
     page.get_by_label("Worked example", exact=True).wait_for()
-    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks").click()
+    turn_to(page, "Masks")
     expect(page.get_by_label("Sentence", exact=True)).to_have_value("I like cats.")
 
 
 def test_a_click_silences_a_head_and_the_model_translates_again(open_app, model_name):
     page = open_app()
     type_sentence(page, "I like cats.")
-    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Inside a head").click()
+    turn_to(page, "Inside a head")
     page.get_by_role("radio", name="Silence or scale a head").or_(
         page.get_by_role("button", name="Silence or scale a head")
     ).first.click()
@@ -115,11 +117,12 @@ def test_a_click_silences_a_head_and_the_model_translates_again(open_app, model_
 
 def test_a_click_changes_the_mask_and_a_label_its_whole_row(open_app):
     page = open_app()
-    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks").click()
+    turn_to(page, "Masks")
     page.get_by_role("radio", name="Change it").or_(page.get_by_role("button", name="Change it")).first.click()
     wait_for_panels(page)
     click_cell(page, "mask", 1, 0)
     page.get_by_text("Before: ").wait_for()
+    wait_until_done(page)
     mask = page.locator("canvas[data-panel=mask]")
     place = {name: float(v) for name, v in mask.evaluate("e => ({...e.dataset})").items() if name != "panel"}
     mask.click(position={"x": place["left"] - 12, "y": place["top"] + 2.5 * place["cellHeight"]})
@@ -134,7 +137,7 @@ def test_a_click_changes_the_mask_and_a_label_its_whole_row(open_app):
 
 def test_a_column_that_is_cleared_in_the_lab_is_taken_away(open_app):
     page = open_app()
-    page.get_by_test_id("stPageLink-NavLink").filter(has_text="The lab").click()
+    turn_to(page, "The lab")
     page.get_by_label("Worked example", exact=True).click()
     page.get_by_role("option", name="A product that does not exist", exact=True).click()
     page.get_by_text("3 is not 2").wait_for()

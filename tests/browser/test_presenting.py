@@ -8,7 +8,7 @@ import zxingcpp
 from PIL import Image
 from playwright.sync_api import expect
 
-from tests.browser.stage import DONE, PAGES, ROOM, SEEN, SIZES, open_at, present, settled
+from tests.browser.stage import PAGES, ROOM, SEEN, SIZES, open_at, present, settled
 from tests.browser.support import shown, wait_for_panels
 
 pytestmark = pytest.mark.browser
@@ -193,10 +193,10 @@ def test_a_phone_reads_the_address_and_then_follows(visitor, server):
     expect(page.locator("html.vf-presenting")).to_have_count(1)
     page.keyboard.press("ArrowRight")
     phone.get_by_role("slider", name="Tokens read so far").wait_for()
+    place = settled(page)
     for _ in range(2):
         page.keyboard.press("ArrowRight")
-        page.wait_for_timeout(500)
-        page.locator(DONE).wait_for()
+        place = settled(page, after=place)
     phone.wait_for_url("**/head?*follow=*")
     wait_for_panels(phone)
     phone.get_by_role("button", name="Look around on my own").click()

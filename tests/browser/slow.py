@@ -1,0 +1,28 @@
+"""A slow line. It shows which test reads a page that is not all there yet, and what a visitor sees meanwhile."""
+
+ONE_BY_ONE = """(gap) => {
+  window.WebSocket = class extends WebSocket {
+    addEventListener(name, hear, ...more) {
+      if (name !== "message") return super.addEventListener(name, hear, ...more)
+      let free = 0
+      return super.addEventListener(name, (event) => {
+        free = Math.max(free + gap, performance.now())
+        setTimeout(() => hear.call(this, event), free - performance.now())
+      }, ...more)
+    }
+  }
+}"""
+
+
+def slow_down(browser, gap):
+    """Each message of a server comes so many milliseconds after the one before; 0: as it comes."""
+    if not gap:
+        return
+    begin = browser.new_context
+
+    def begin_slowly(**options):
+        context = begin(**options)
+        context.add_init_script(f"({ONE_BY_ONE})({gap})")
+        return context
+
+    browser.new_context = begin_slowly
