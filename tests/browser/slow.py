@@ -4,10 +4,10 @@ ONE_BY_ONE = """(gap) => {
   window.WebSocket = class extends WebSocket {
     addEventListener(name, hear, ...more) {
       if (name !== "message") return super.addEventListener(name, hear, ...more)
-      let free = 0
+      let all = Promise.resolve()  // a chain: timers of their own could overtake each other
       return super.addEventListener(name, (event) => {
-        free = Math.max(free + gap, performance.now())
-        setTimeout(() => hear.call(this, event), free - performance.now())
+        const later = () => new Promise((go) => setTimeout(go, gap))
+        all = all.then(later).then(() => hear.call(this, event)).catch(reportError)
       }, ...more)
     }
   }
