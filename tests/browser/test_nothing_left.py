@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Visitors, serving
-from tests.browser.support import submit, type_sentence, wait_until_done
+from tests.browser.support import submit, turn_to, type_sentence, wait_until_done
 from visformer.ui.link import State
 
 pytestmark = pytest.mark.browser
@@ -66,8 +66,7 @@ def test_a_visit_leaves_neither_a_file_nor_a_word(watched, chromium):
     keep(page)
     hand_in(page)
     for name in ("Tokens", "Masks", "Inside a head", "Through the block", "Decoding", "The lab"):
-        page.get_by_role("link", name=name, exact=True).click()
-        wait_until_done(page)
+        turn_to(page, name)
         page.wait_for_timeout(300)
     opened.close()
     assert (folder / "notes.txt").read_text() == ""
