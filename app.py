@@ -2,15 +2,20 @@
 
 import streamlit as st
 
-from visformer.ui import controls, crowd, explorer, following, guide, logs, presenting, sharing, state
-from visformer.ui.resources import workbench
+from visformer.app.lessons import lesson_panel
+from visformer.app.pages.attention import explorer
+from visformer.app.presentation import following, presenting
+from visformer.app.serving import capacity, logs
+from visformer.app.serving.workbench import workbench
+from visformer.app.session import state
+from visformer.app.widgets import controls, sharing
 
 WITHOUT_SENTENCE = ("lab",)  # pages with numbers of their own
 SIDEBAR = 232  # pixels: the picture needs the width more
 
 logs.keep_typed_text_out()
 state.set_defaults()
-if problem := crowd.no_room():
+if problem := capacity.no_room():
     st.set_page_config(page_title="Visformer")
     controls.tell(problem)
     st.stop()
@@ -36,7 +41,7 @@ sections = state.kept(  # making them anew takes three milliseconds of each run
         ],
     },
 )
-guide.follow()
+lesson_panel.follow()
 explorer.ahead(controls.expected())
 page = sharing.navigation(sections)
 st.set_page_config(page_title=f"{page.title} · Visformer", layout="wide", initial_sidebar_state=SIDEBAR)
@@ -48,7 +53,7 @@ state.settle()
 with head:
     sharing.notice()
     following.line()
-    in_lesson = guide.panel()
+    in_lesson = lesson_panel.panel()
     if page.url_path in WITHOUT_SENTENCE:
         controls.keep_sentence()
     else:

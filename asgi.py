@@ -15,20 +15,16 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from visformer import apart
+from visformer.app.serving import logs, worker_pool
+from visformer.app.serving.first_page import FirstPage
 from visformer.errors import VisformerError
-from visformer.ui import (
-    logs,
-    server,  # noqa: F401  what is otherwise in Streamlit's server
-)
-from visformer.ui.first_page import FirstPage
 
 
 @asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     """Load the model without holding the start up: who comes early sees the first picture meanwhile."""
-    from visformer.ui import metrics
-    from visformer.ui.resources import serve_a_room
+    from visformer.app.serving import metrics
+    from visformer.app.serving.workbench import serve_a_room
 
     metrics.publish(serve_a_room())
     yield {}
@@ -36,7 +32,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
 
 async def healthz(_request: Request) -> Response:
     """200 once sentences can be computed; 503 before, and where the model cannot be loaded, which is tried again."""
-    from visformer.ui.resources import workbench
+    from visformer.app.serving.workbench import workbench
 
     bench = workbench()
     if bench.is_loaded:
@@ -48,13 +44,13 @@ async def healthz(_request: Request) -> Response:
 
 async def metrics(_request: Request) -> Response:
     """In Prometheus' text format."""
-    from visformer.ui import metrics
+    from visformer.app.serving import metrics
 
     return Response(await run_in_threadpool(metrics.text), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 try:
-    apart.wanted(0)
+    worker_pool.wanted(0)
 except VisformerError as error:  # one line, not the traceback of a server that does not start
     raise SystemExit(str(error)) from None
 logs.keep_typed_text_out()

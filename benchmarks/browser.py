@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks import chromium
 from benchmarks.measure import Effort, Row, alternating
-from visformer.checkpoints import FOLDER
+from visformer.model.checkpoints import FOLDER
 
 ROOT = Path(__file__).parent.parent
 MODEL = os.environ.get("VISFORMER_MODEL", "en-zh")
@@ -88,7 +88,7 @@ class Site:
     module: str = "streamlit"
 
 
-APP = Site("app.py", ".vf-root[data-painted]", "data-painted", "visformer.ui.server")  # as visformer run does
+APP = Site("app.py", ".vf-root[data-painted]", "data-painted", "visformer.app.serving.server")  # as visformer run does
 HELLO = Site("benchmarks/hello_page.py", "[data-testid=stText]")
 TRANSLATE = Site("benchmarks/translate_page.py", "[data-testid=stText]")
 

@@ -2,7 +2,7 @@
 
 import shutil
 
-from visformer.doctor import CHROMIUM
+from visformer.cli.checks import CHROMIUM
 
 FLAGS = (
     "--no-sandbox",

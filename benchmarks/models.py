@@ -10,8 +10,8 @@ from benchmarks.measure import Effort, Row, compare
 from benchmarks.subjects import Sentences, encoded, random_ids, sentences
 from benchmarks.untapped import without_taps
 from visformer.adapters.own import Translator
-from visformer.config import TransformerConfig
-from visformer.decoding import NextToken, decode
+from visformer.model.config import TransformerConfig
+from visformer.model.decoding import NextToken, decode
 from visformer.model.masks import causal_mask
 from visformer.model.transformer import Transformer
 

@@ -9,7 +9,7 @@ import os
 
 import streamlit as st
 
-from visformer.loading import load_to_serve
+from visformer.adapters.load import load_to_serve
 
 
 @st.cache_resource(show_spinner=False)

@@ -17,21 +17,23 @@ import numpy as np
 from safetensors.numpy import save as safetensors
 
 from fuzz.reader import Reader
-from tests.canvas.support import made_up_trace
 from tests.support import tiny_tokenizer, tiny_translator
-from visformer.canvas.chunks import Plan, focus_from, wanted_from
-from visformer.canvas.page import page
-from visformer.canvas.panels import click_from
-from visformer.canvas.payload import pack, pack_rest
-from visformer.canvas.selection import COMBINED, VIEWS, Selection
+from tests.web.support import made_up_trace
+from visformer.app.lessons import lesson_file as lessons
+from visformer.app.serving import limits
+from visformer.app.serving.models import label, require_allowed
+from visformer.app.session import url_state
 from visformer.errors import TextError, VisformerError
 from visformer.export import to_csv, to_json
 from visformer.i18n import translations
+from visformer.model.untrained import Untrained
 from visformer.panel import traced
 from visformer.trace import Trace
-from visformer.ui import lessons, limits, link
-from visformer.ui.models import label, require_allowed
-from visformer.untrained_config import Untrained
+from visformer.web.chunks import Plan, focus_from, wanted_from
+from visformer.web.page import page
+from visformer.web.panels import click_from
+from visformer.web.payload import pack, pack_rest
+from visformer.web.selection import COMBINED, VIEWS, Selection
 
 Target = Callable[[bytes], None]
 
@@ -167,27 +169,29 @@ def attention_arrays(data: bytes) -> None:
 def address(data: bytes) -> None:
     """The part of an address behind the question mark."""
     given = parse_qs(data.decode("utf-8", errors="surrogateescape"), errors="surrogateescape", keep_blank_values=True)
-    texts, twice = link.from_address(given)
-    _taken(*link.read(texts), twice)
+    texts, twice = url_state.from_address(given)
+    _taken(*url_state.read(texts), twice)
 
 
-def _taken(state: link.State, wrong: list[link.Remark], more: list[link.Remark]) -> None:
+def _taken(state: url_state.State, wrong: list[url_state.Remark], more: list[url_state.Remark]) -> None:
     for remark in (*wrong, *more):
         for language in ("en", "zh"):
             said = remark.localized(translations(language).gettext)
             assert said.isprintable(), "one line of plain text"
     assert state.selection.fitting(_trace())[0].start()
-    again, remarks = link.read(state.fields())
-    assert again == link.State(**{**vars(state), "page": ""}), "a link brings back what it was made of"
+    again, remarks = url_state.read(state.fields())
+    assert again == url_state.State(**{**vars(state), "page": ""}), "a link brings back what it was made of"
     assert not remarks
     state.file()
 
 
-@target(link.State(page="masks", text="I", lang="zh").file().encode(), b'{"visformer_state": 1, "text": ' + b"[" * 9999)
+@target(
+    url_state.State(page="masks", text="I", lang="zh").file().encode(), b'{"visformer_state": 1, "text": ' + b"[" * 9999
+)
 def state_file(data: bytes) -> None:
     """An uploaded file of a state."""
-    given, unread = link.from_file(data, "a.json")
-    _taken(*link.read(given), unread)
+    given, unread = url_state.from_file(data, "a.json")
+    _taken(*url_state.read(given), unread)
 
 
 LESSON = lessons.content("from-text-to-translation")
@@ -212,7 +216,7 @@ def lesson_file(data: bytes) -> None:
                 assert fault.localized(translations(language).gettext).isprintable(), "one line of plain text"
         for step in lesson.steps if lesson else ():
             assert step.said("title", "zh")
-            assert link.read(step.state.fields())[0].selection == step.state.selection
+            assert url_state.read(step.state.fields())[0].selection == step.state.selection
 
 
 @target(
@@ -312,7 +316,7 @@ def _checkpoint() -> tuple[Path, dict[str, Any], str]:
 @target(_checkpoint()[2].encode(), b'{"src_vocab": 1e99, "tgt_vocab": 5}', b"{}")
 def checkpoint_config(data: bytes) -> None:
     """The config in a checkpoint: any JSON, and one that is right but for a few values."""
-    from visformer.checkpoints import load_checkpoint
+    from visformer.model.checkpoints import load_checkpoint
 
     folder, weights, right = _checkpoint()
     reader = Reader(data)

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import visformer as vf
-from visformer.checkpoints import FOLDER
-from visformer.checksums import write_sums
-from visformer.ui.examples import EXAMPLES
+from visformer.app.session.examples import EXAMPLES
+from visformer.model.checkpoints import FOLDER
+from visformer.system.checksums import write_sums
 
 
 def bundle(run: Path, name: str = "en-zh") -> None:

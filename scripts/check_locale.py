@@ -16,7 +16,7 @@ from babel.messages.extract import extract_from_file
 from babel.messages.pofile import read_po
 
 ROOT = Path(__file__).resolve().parent.parent
-LOCALE = ROOT / "visformer" / "locale"
+LOCALE = ROOT / "visformer" / "i18n" / "locale"
 SOURCE_LANGUAGE = "en"
 KEYWORDS = {"_": None, "N_": None, "gettext": None, "ngettext": (1, 2)}
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 BUILD = ROOT / "build"
 CHINESE = ".zh-CN.md"
-ELSEWHERE = {ROOT / "visformer" / "checkpoints" / "en-zh" / "README.md": "model-card.md"}
+ELSEWHERE = {ROOT / "visformer" / "model" / "checkpoints" / "en-zh" / "README.md": "model-card.md"}
 """Pages of the site that lie beside what they describe."""
 
 SWITCH = re.compile(r"^\[(?:中文|English)\]\(\S+\)\n\n", re.MULTILINE)

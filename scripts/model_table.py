@@ -1,4 +1,4 @@
-"""The table of families in docs/models.md and docs/models.zh-CN.md, from visformer/adapters/hf_names.py.
+"""The table of families in docs/models.md and docs/models.zh-CN.md, from visformer/adapters/huggingface/families.py.
 
 python scripts/model_table.py writes it; a test holds both files to it.
 """
@@ -6,7 +6,7 @@ python scripts/model_table.py writes it; a test holds both files to it.
 import re
 from pathlib import Path
 
-from visformer.adapters.hf_names import FAMILIES, Family
+from visformer.adapters.huggingface.families import FAMILIES, Family
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 MARKS = re.compile(r"(<!-- families -->\n).*?(<!-- end -->)", re.DOTALL)

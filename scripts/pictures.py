@@ -81,7 +81,7 @@ def app(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
 def exports(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
     """A head as SVG, weights that come from elsewhere as SVG, and the explorer as a file."""
     words = {"gettext": translations(lang).gettext, "lang": lang}
-    trace = vf.Trace.load(Path(vf.__file__).parent / "checkpoints" / "en-zh" / "example.safetensors")
+    trace = vf.Trace.load(Path(vf.__file__).parent / "model" / "checkpoints" / "en-zh" / "example.safetensors")
     vf.export.save(trace, IMAGES / f"head-{lang}.svg", **HEAD, **words)
     vf.export.save(_from_elsewhere(), IMAGES / f"raw-{lang}.svg", layer=1, head=3, **words)
     with tempfile.TemporaryDirectory() as folder:

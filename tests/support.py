@@ -6,9 +6,9 @@ from functools import lru_cache
 import torch
 
 from visformer.adapters.own import Translator
-from visformer.config import TransformerConfig
+from visformer.model.config import TransformerConfig
+from visformer.model.tokenizer import Tokenizer, training_words
 from visformer.model.transformer import Transformer
-from visformer.tokenizer import Tokenizer, training_words
 
 SENTENCES = ["I went to school.", "She likes the school.", "我去学校。", "她喜欢学校。", "我喜欢你。"] * 3
 

@@ -44,8 +44,8 @@ def public(package):
     for name in ("TracedModel", "ModelInfo"):
         yield name, package["adapters.base"].members[name]
     for name in ("Decoding", "Step", "Beam"):
-        if name in package["decoding"].members:
-            yield name, package["decoding"].members[name]
+        if name in package["model.decoding"].members:
+            yield name, package["model.decoding"].members[name]
 
 
 def sections(function):

@@ -8,7 +8,7 @@ import pytest
 from tests.pseudo import bare
 
 ROOT = Path(__file__).parent.parent
-FILES = [ROOT / "app.py", *(ROOT / "pages").rglob("*.py"), *(ROOT / "visformer" / "ui").rglob("*.py")]
+FILES = [ROOT / "app.py", *(ROOT / "pages").rglob("*.py"), *(ROOT / "visformer" / "app").rglob("*.py")]
 MARKS = frozenset(("_", "N_"))
 
 POSITIONS = {

@@ -11,9 +11,9 @@ from babel.messages.pofile import read_po
 from scripts.check_locale import complaints, messages_in_code
 from tests import pseudo
 from visformer import i18n
+from visformer.app.serving.limits import MAX_CHARACTERS, check_text
+from visformer.app.session import url_state
 from visformer.errors import TextError
-from visformer.ui import link
-from visformer.ui.limits import MAX_CHARACTERS, check_text
 
 ROOT = Path(__file__).parent.parent
 HAN = "[\u4e00-\u9fff]"
@@ -81,8 +81,8 @@ def test_another_language_is_one_file(tmp_path, monkeypatch):
     assert not list(complaints(path, messages_in_code()))
     assert i18n.translations(pseudo.CODE).gettext("Encoder") == "⟦Encoder⟧"
     assert i18n.closest("xx-YY") == pseudo.CODE
-    assert link.read({"lang": "xx-YY"})[0].lang == pseudo.CODE
-    (remark,) = link.read({"lang": "zh"})[1]
+    assert url_state.read({"lang": "xx-YY"})[0].lang == pseudo.CODE
+    (remark,) = url_state.read({"lang": "zh"})[1]
     assert remark.localized(str) == "lang=zh: choose one of en, xx."
 
 

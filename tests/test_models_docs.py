@@ -1,9 +1,9 @@
-"""docs/models.md says what visformer/adapters/hf_names.py says."""
+"""docs/models.md says what visformer/adapters/huggingface/families.py says."""
 
 import pytest
 
 from scripts.model_table import DOCS, WORDS, table, written
-from visformer.adapters.hf_names import FAMILIES, POSITIONS
+from visformer.adapters.huggingface.families import FAMILIES, POSITIONS
 
 
 @pytest.mark.parametrize("page", WORDS)

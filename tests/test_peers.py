@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.peers import report, subjects, visformer_side
 from benchmarks.peers.costs import FULL, Costs, Enters
-from visformer.figures.theme import SEQUENTIAL
+from visformer.pictures.theme import SEQUENTIAL
 
 
 @pytest.fixture

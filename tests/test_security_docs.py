@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from scripts.docs import DOCS, ROOT
-from visformer.ui import limits
+from visformer.app.serving import limits
 
 ROW = re.compile(r"^\| .* \| `([\w.]+)` in `([\w./]+)` \| (.+?) \|", re.MULTILINE)
 PAGES = ("security.md", "security.zh-CN.md")
@@ -39,5 +39,5 @@ def test_every_limit_is_the_one_in_the_code(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_no_limit_is_left_out(page):
     ours = {name for name in vars(limits) if name.isupper() and len(name) > 2}
-    assert {name for file, name in rows(page) if file == "visformer/ui/limits.py"} == ours
+    assert {name for file, name in rows(page) if file == "visformer/app/serving/limits.py"} == ours
     assert set(rows(page)) == set(rows(PAGES[0]))

@@ -6,18 +6,20 @@ The public names below are loaded on first use (PEP 562): ``import visformer`` c
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from visformer.trace import display
+
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "TransformerConfig": "visformer.config",
+    "TransformerConfig": "visformer.model.config",
     "Transformer": "visformer.model.transformer",
     "attention": "visformer.model.attention",
     "sinusoidal_encoding": "visformer.model.embedding",
     "causal_mask": "visformer.model.masks",
     "padding_mask": "visformer.model.masks",
-    "load": "visformer.loading",
-    "untrained": "visformer.loading",
-    "wrap": "visformer.loading",
+    "load": "visformer.adapters.load",
+    "untrained": "visformer.adapters.load",
+    "wrap": "visformer.adapters.load",
     "Trace": "visformer.trace",
     "TracedTensor": "visformer.trace",
 }
@@ -44,9 +46,9 @@ __all__ = [
 
 if TYPE_CHECKING:
     from visformer import edits, errors, export, figures, formulas
-    from visformer.config import TransformerConfig
-    from visformer.loading import load, untrained, wrap
+    from visformer.adapters.load import load, untrained, wrap
     from visformer.model.attention import attention
+    from visformer.model.config import TransformerConfig
     from visformer.model.embedding import sinusoidal_encoding
     from visformer.model.masks import causal_mask, padding_mask
     from visformer.model.transformer import Transformer
@@ -59,6 +61,15 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"visformer.{name}")
     raise AttributeError(f"module 'visformer' has no attribute {name!r}")
+
+
+def _explorer(trace: "Trace") -> str:
+    from visformer.web.page import frame
+
+    return frame(trace)
+
+
+display.as_html = _explorer
 
 
 def __dir__() -> list[str]:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from visformer.errors import N_, TraceError
-from visformer.names import Axis
 from visformer.trace import Trace
+from visformer.trace.names import Axis
 
 Scale = Literal["weight", "signed"]
 """``weight``: one hue from 0 to 1, on a square-root scale. ``signed``: two hues, to ``limit`` either way of the middle.
@@ -86,7 +86,7 @@ class Panel:
 
     Args:
         name: says in a click which panel it was.
-        symbol: of :data:`visformer.figures.theme.SYMBOLS`, whose colour the title then has; by default the name.
+        symbol: of :data:`visformer.pictures.theme.SYMBOLS`, whose colour the title then has; by default the name.
         title: above it.
         values: (row, column), any real unit; NaN where there is no number.
         rows: along the left.

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from visformer.canvas.codes import decode
+from visformer.web.codes import decode
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Picture:
 
     @classmethod
     def of(cls, message: bytes) -> "Picture":
-        """Read a message of :func:`visformer.canvas.payload.pack`."""
+        """Read a message of :func:`visformer.web.payload.pack`."""
         header, numbers = unpacked(message)
         weights = hashlib.blake2b(digest_size=16)
         shapes = {stack["name"]: stack["shape"] for stack in header["stacks"]}
@@ -53,7 +53,7 @@ class Expected:
 
 
 def unpacked(message: bytes) -> tuple[dict[str, Any], bytes]:
-    """Header and numbers, as :mod:`visformer.canvas.frame` lays them out; of an envelope: where to, and what."""
+    """Header and numbers, as :mod:`visformer.web.frame` lays them out; of an envelope: where to, and what."""
     (length,) = struct.unpack_from("<I", message)
     start = -(-(4 + length) // 4) * 4
     return json.loads(message[4 : 4 + length]), message[start:]
@@ -74,9 +74,9 @@ def expected(sentences: Iterable[str]) -> dict[str, Expected]:
 
 def main() -> None:
     """Compute them."""
-    from visformer.canvas.payload import pack
-    from visformer.loading import load_to_serve
-    from visformer.ui.models import MODEL
+    from visformer.adapters.load import load_to_serve
+    from visformer.app.serving.models import MODEL
+    from visformer.web.payload import pack
 
     model = load_to_serve(MODEL)
     found = {}

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.peers.subjects import Subject
-from visformer.canvas.assets import script, stylesheet
-from visformer.canvas.payload import pack, pack_rest, wanted_from
-from visformer.figures.theme import SEQUENTIAL
-from visformer.names import axes_of
+from visformer.pictures.theme import SEQUENTIAL
 from visformer.trace import Trace, TracedTensor
+from visformer.trace.names import axes_of
+from visformer.web.bundle import script, stylesheet
+from visformer.web.payload import pack, pack_rest, wanted_from
 
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><style>{css}</style></head>
 <body><div class="vf-host"></div><script type="module">
@@ -150,7 +150,7 @@ class Side:
         if path == "page":
             return "text/html", PAGE.format(css=stylesheet()).encode()
         if path == "canvas.js":
-            return "text/javascript", script("attention.js").encode()
+            return "text/javascript", script("explorer/explorer.js").encode()
         if path == "trace":
             return self._send(self.payload)
         if path == "rest":

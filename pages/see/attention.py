@@ -1,7 +1,7 @@
 """Attention: every head of every layer at once, and one of them large."""
 
-from visformer.ui import state
-from visformer.ui.explorer import explorer
+from visformer.app.pages.attention.explorer import explorer
+from visformer.app.session import state
 
 _ = state.gettext()
 explorer(

@@ -4,9 +4,10 @@ import pandas as pd
 import streamlit as st
 
 from visformer import i18n
+from visformer.app.session import state
+from visformer.app.widgets import controls, formula_box, pick, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.pictures import embedding
-from visformer.ui import absent, controls, lesson, linked, pick, state
 
 FORMULA = r"\sym{input}{x} = %s"
 FACTOR = r"\sqrt{d_{model}} \cdot "
@@ -21,7 +22,7 @@ trace = controls.current_trace(embedding.RECORD)
 def whole(side):
     ours, scaled, alike = f"{side}.embedding" in trace.params, True, embedding.enters_as_it_is(trace, side)
     if ours:
-        scaled = linked.flag(bar.toggle, _("With the factor √d_model"), first=True, key="embedding_scaled")
+        scaled = url_widgets.flag(bar.toggle, _("With the factor √d_model"), first=True, key="embedding_scaled")
     said = [_("The same columns under each other, in one colour scale.")]
     if ours:
         said.append(_("Without the factor, which of the two is louder?"))
@@ -34,8 +35,8 @@ def whole(side):
     controls.look_for(i18n.paragraph(*said), words)
     with maths:
         total = (FACTOR if ours and scaled else "") + " + ".join(TERMS[name] for name in embedding.terms(trace, side))
-        lesson.formula(FORMULA % (total if alike else rf"f({total})"), section="3.4, 3.5", code=CODE)
-    absent.tell(trace, f"{side}.position", N_("Positions: {reason}."))
+        formula_box.formula(FORMULA % (total if alike else rf"f({total})"), section="3.4, 3.5", code=CODE)
+    unavailable.tell(trace, f"{side}.position", N_("Positions: {reason}."))
     controls.draw([panels], key="embedding_sums", share=max(1.0, len(panels) / 3))
 
 
@@ -71,9 +72,9 @@ if trace is not None:
     words, maths = st.columns([58, 42], gap="medium", vertical_alignment="center")
     bar = words.container(horizontal=True, vertical_alignment="center")
     with bar:
-        side = controls.view(_("Side"), absent.shown(SIDES, trace), key="embedding_side")
-    if absent.tell(trace, f"{side}.embed", N_("This model shows no embeddings: {reason}.")):
-        absent.elsewhere()
+        side = controls.view(_("Side"), unavailable.shown(SIDES, trace), key="embedding_side")
+    if unavailable.tell(trace, f"{side}.embed", N_("This model shows no embeddings: {reason}.")):
+        unavailable.elsewhere()
     else:
         whole(side)
         two(side)

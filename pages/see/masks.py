@@ -2,10 +2,12 @@
 
 import streamlit as st
 
+from visformer.app.pages.masks import masking
+from visformer.app.serving.workbench import PATTERNS
+from visformer.app.session import state
+from visformer.app.widgets import controls, formula_box, unavailable, url_widgets
 from visformer.errors import N_, VisformerError
 from visformer.pictures import masks
-from visformer.ui import absent, controls, lesson, linked, masking, state
-from visformer.ui.resources import PATTERNS
 
 VIEWS = {"batch": N_("In a batch"), "scores": N_("On the scores"), "steps": N_("Step by step"), "edit": N_("Change it")}
 LOOK_FOR = {
@@ -34,7 +36,7 @@ trace = controls.current_trace(("*.pattern", "*.mask", "*.scores", "logits"))
 
 def batch():
     look = {"format_func": [_("1 = may attend"), _("1 = hidden")].__getitem__, "label_visibility": "collapsed"}
-    hidden = linked.option(bar.radio, _("Notation"), (0, 1), 0, key="masks_hidden", horizontal=True, **look)
+    hidden = url_widgets.option(bar.radio, _("Notation"), (0, 1), 0, key="masks_hidden", horizontal=True, **look)
     other = controls.bench().trace(masks.SHORT, None, record=PATTERNS)
     controls.draw(masks.batch([trace, other], hidden_is_one=bool(hidden)), key="masks_batch")
 
@@ -43,18 +45,20 @@ def steps():
     tokens = trace.tokens["src" if kind == "encoder" else "tgt"][:40]
     step = n = len(tokens)
     if kind != "encoder":
-        step = linked.number(bar.slider, _("Tokens read so far"), 1, max(2, n), min(3, n), key="masks_step", suffix=n)
+        step = url_widgets.number(
+            bar.slider, _("Tokens read so far"), 1, max(2, n), min(3, n), key="masks_step", suffix=n
+        )
     controls.draw([masks.revealed(tokens, min(step, n), causal=kind != "encoder")], key="masks_steps")
 
 
 if trace is not None:
-    kind = absent.kind_of(trace)
+    kind = unavailable.kind_of(trace)
     words, maths = st.columns([58, 42], gap="medium", vertical_alignment="center")
     with words:
         view = controls.view(_("View"), VIEWS, key="masks_view")
         bar = st.container()
     with maths:
-        lesson.formula(FORMULA, section="3.1, 3.2.3", code=CODE, page="masks")
+        formula_box.formula(FORMULA, section="3.1, 3.2.3", code=CODE, page="masks")
     controls.look_for(_({**LOOK_FOR, **(LOOK_FOR_ENCODER if kind == "encoder" else {})}[view]))
     try:
         if view in ("scores", "edit"):

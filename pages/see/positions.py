@@ -2,10 +2,12 @@
 
 import streamlit as st
 
+from visformer.app.pages.positions import encodings
+from visformer.app.session import state
+from visformer.app.widgets import controls, formula_box, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.figures import position_waves
 from visformer.pictures import positions
-from visformer.ui import absent, controls, encodings, lesson, linked, state
 
 VIEWS = {
     "waves": N_("Waves"),
@@ -43,30 +45,30 @@ if view == "model":
     encodings.of_model(trace, at)
 else:
     if trace is not None:
-        absent.positions(trace, N_("This model: {reason}. Here you see the paper's encoding."))
+        unavailable.positions(trace, N_("This model: {reason}. Here you see the paper's encoding."))
     picture, side = st.columns([68, 32], gap="large")
     with side:
-        n = linked.slider(_("Number of positions"), 2, 1024, 24, key="positions_n")
+        n = url_widgets.slider(_("Number of positions"), 2, 1024, 24, key="positions_n")
         about = _("This model's: {own}").format(own=own)
-        d_model = linked.slider("d_model", 1, max(512, own), own, key="positions_d", suffix=own, help=about)
-        base = linked.number(st.number_input, _("Base"), 1.1, 1e6, 10_000.0, step=100.0, key="positions_base")
+        d_model = url_widgets.slider("d_model", 1, max(512, own), own, key="positions_d", suffix=own, help=about)
+        base = url_widgets.number(st.number_input, _("Base"), 1.1, 1e6, 10_000.0, step=100.0, key="positions_base")
         if view == "waves":
             some = sorted({i + j for i in (0, d_model // 16 * 2, d_model // 8 * 2) for j in (0, 1) if i + j < d_model})
             names = {"key": "positions_dimensions", "suffix": d_model}
-            dimensions = linked.several(_("Dimensions"), range(d_model), some, **names)
+            dimensions = url_widgets.several(_("Dimensions"), range(d_model), some, **names)
         if view == "rotation":
             last = max(1, d_model // 2 - 1)
-            position = linked.slider(_("From position"), 0, n - 1, min(3, n - 1), key="positions_from", suffix=n)
-            offset = linked.slider(_("Positions further (k)"), -n, n, min(5, n), key="positions_offset", suffix=n)
-            pair = linked.slider(_("Pair i"), 0, last, 1, key="positions_pair", suffix=last) if d_model > 3 else 0
+            position = url_widgets.slider(_("From position"), 0, n - 1, min(3, n - 1), key="positions_from", suffix=n)
+            offset = url_widgets.slider(_("Positions further (k)"), -n, n, min(5, n), key="positions_offset", suffix=n)
+            pair = url_widgets.slider(_("Pair i"), 0, last, 1, key="positions_pair", suffix=last) if d_model > 3 else 0
         if view == "learned":
-            max_len = linked.slider("max_len", 1, n, min(n, 16), key="positions_max_len", suffix=n)
-        lesson.formula(FORMULA, section="3.5", code=CODE, page="positions")
+            max_len = url_widgets.slider("max_len", 1, n, min(n, 16), key="positions_max_len", suffix=n)
+        formula_box.formula(FORMULA, section="3.5", code=CODE, page="positions")
     with picture:
         if view == "waves":
             names = _("pos, from 0"), _("PE(pos, dimension)")
             words = {"axes": names, "title": _("positional encoding, d_model {d_model}")}
-            figure = position_waves(n, d_model, dimensions, base=base, **words, theme=lesson.theme())
+            figure = position_waves(n, d_model, dimensions, base=base, **words, theme=formula_box.theme())
             controls.draw_figure(figure, key="positions_waves")
         elif view == "rotation":
             encodings.rotation(position, offset, pair=pair, d_model=d_model, base=base)

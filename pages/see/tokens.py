@@ -3,13 +3,15 @@
 import pandas as pd
 import streamlit as st
 
+from visformer.app.pages.tokens import tokenization
+from visformer.app.session import state
+from visformer.app.widgets import controls, formula_box, unavailable
 from visformer.errors import N_, VisformerError
-from visformer.figures.theme import visible
 from visformer.pictures import tokens
-from visformer.ui import absent, controls, cutting, lesson, state
+from visformer.pictures.theme import visible
 
 FORMULA = r"s \to (\sym{input}{t_0}, \sym{input}{t_1}, \dots), \quad 0 \le \sym{input}{t_i} < \sym{k}{|V|}"
-CODE = (("tokenizer.py", "Tokenizer.encode"), ("tokenizer.py", "Tokenizer.merging"))
+CODE = (("model/tokenizer.py", "Tokenizer.encode"), ("model/tokenizer.py", "Tokenizer.merging"))
 SIDES = {"src": N_("Source"), "tgt": N_("Target")}
 
 _ = state.gettext()
@@ -17,7 +19,7 @@ trace = controls.current_trace()
 if trace is not None:
     words, maths = st.columns([58, 42], gap="medium", vertical_alignment="center")
     with words:
-        side = controls.view(_("Side"), absent.shown(SIDES, trace), key="tokens_side")
+        side = controls.view(_("Side"), unavailable.shown(SIDES, trace), key="tokens_side")
         controls.look_for(
             _(
                 "A word that the vocabulary holds is one token; another is put together from parts that it holds. "
@@ -25,7 +27,7 @@ if trace is not None:
             )
         )
     with maths:
-        lesson.formula(FORMULA, section="5.1", code=CODE)
+        formula_box.formula(FORMULA, section="5.1", code=CODE)
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**" + _("The tokens and their numbers") + "**")
@@ -35,8 +37,8 @@ if trace is not None:
     with right:
         try:
             text = controls.bench().loaded(state.source()).text
-            merges = text.scheme == cutting.MERGES
+            merges = text.scheme == tokenization.MERGES
             st.markdown("**" + (_("How letters are merged") if merges else _("How words are cut")) + "**")
-            cutting.how(text, trace, side)
+            tokenization.how(text, trace, side)
         except VisformerError as error:
             st.text(error.localized(_))

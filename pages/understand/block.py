@@ -2,9 +2,11 @@
 
 import streamlit as st
 
+from visformer.app.pages.block import norms, who_talks
+from visformer.app.session import state
+from visformer.app.widgets import controls, formula_box, pick, unavailable
 from visformer.errors import N_
 from visformer.pictures import block
-from visformer.ui import absent, controls, lesson, norming, pick, state, who_talks
 
 VIEWS = {
     "stream": N_("Residual stream"),
@@ -63,15 +65,17 @@ if trace is not None:
     view = controls.view(_("View"), VIEWS, key="block_view")
     words, choice, maths = st.columns([36, 22, 42], gap="medium", vertical_alignment="center")
     with choice:
-        stack = controls.view(_("Stack"), absent.shown(STACKS, trace), key="block_stack")
+        stack = controls.view(_("Stack"), unavailable.shown(STACKS, trace), key="block_stack")
     needed = f"{stack}.0.{NEEDED.get(view, 'resid_post')}"
     smooth = view == "zeros" and needed in trace and not block.has_zeros(trace, stack)
     controls.look_for(_(SMOOTH if smooth else LOOK_FOR[view]), words)
     with maths:
         usual = FORMULAS["pre"] if needed in trace and block.norms_first(trace, stack) else FORMULA
-        lesson.formula(FORMULAS.get("smooth" if smooth else view, usual), section="3.1, 3.3", code=CODE, page="block")
-    if absent.tell(trace, needed, N_("This model does not show this part of its block: {reason}.")):
-        absent.elsewhere()
+        formula_box.formula(
+            FORMULAS.get("smooth" if smooth else view, usual), section="3.1, 3.3", code=CODE, page="block"
+        )
+    if unavailable.tell(trace, needed, N_("This model does not show this part of its block: {reason}.")):
+        unavailable.elsewhere()
     else:
-        other = {"norms": lambda: norming.norms(trace, stack), "parts": lambda: who_talks.measured(stack)}
+        other = {"norms": lambda: norms.norms(trace, stack), "parts": lambda: who_talks.measured(stack)}
         {**other, "added": added}.get(view, drawn)()

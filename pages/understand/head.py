@@ -2,9 +2,11 @@
 
 import streamlit as st
 
+from visformer.app.pages.head import silencing
+from visformer.app.session import state
+from visformer.app.widgets import controls, formula_box, pick, unavailable
 from visformer.errors import N_
 from visformer.pictures import head as pictures
-from visformer.ui import absent, controls, lesson, pick, silencing, state
 
 VIEWS = {"steps": N_("One query"), "joined": N_("All heads"), "silence": N_("Silence or scale a head")}
 LOOK_FOR = {
@@ -69,10 +71,12 @@ if trace is not None:
     if trace.lacks(between) is None:
         controls.look_for(_(LOOK_FOR[view]))
     else:
-        absent.tell(trace, between, absent.NOT_TO_CHANGE if view == "silence" else absent.NOTHING_BETWEEN)
+        unavailable.tell(
+            trace, between, unavailable.NOT_TO_CHANGE if view == "silence" else unavailable.NOTHING_BETWEEN
+        )
     text = make() if trace.lacks(between) is None else pattern()
     with maths:
         if text:
-            lesson.written_out(_(text), back=SHOWN)
+            formula_box.written_out(_(text), back=SHOWN)
         else:
-            lesson.formula(FORMULA, section="3.2", code=CODE, page="head")
+            formula_box.formula(FORMULA, section="3.2", code=CODE, page="head")

@@ -2,11 +2,14 @@
 
 import streamlit as st
 
+from visformer.app.pages.lab import boxes
+from visformer.app.presentation import presentation_steps
+from visformer.app.session import state
+from visformer.app.widgets import controls, formula_box, url_widgets
 from visformer.errors import VisformerError
-from visformer.examples import WORKED
-from visformer.examples.worked import compute
 from visformer.pictures import lab as pictures
-from visformer.ui import controls, lab, lesson, linked, state, steps
+from visformer.pictures.examples import WORKED
+from visformer.pictures.examples.worked import compute
 
 CHOSEN = "lab_example"
 
@@ -14,11 +17,11 @@ _ = state.gettext()
 by_name = {example.name: example for example in WORKED}
 choice, words = st.columns([42, 58], gap="large", vertical_alignment="bottom")
 label, titles = _("Worked example"), {name: _(by_name[name].title) for name in by_name}
-steps.begin_options(CHOSEN, list(by_name))
-name = linked.option(
+presentation_steps.begin_options(CHOSEN, list(by_name))
+name = url_widgets.option(
     choice.selectbox, label, list(by_name), next(iter(by_name)), key=CHOSEN, format_func=titles.__getitem__
 )
-steps.offer_options(CHOSEN, list(by_name), name)
+presentation_steps.offer_options(CHOSEN, list(by_name), name)
 state.look_for(titles[name])
 words.caption(
     _(
@@ -30,14 +33,14 @@ words.caption(
 example, line = by_name[name], _("{title}: {remark}")
 given, side = st.columns([68, 32], gap="large")
 with side:
-    lesson.formula(example.formula, section=example.section, code=example.code)
+    formula_box.formula(example.formula, section=example.section, code=example.code)
     st.button(_("Reset"), key="lab_reset", on_click=state.renew, args=("lab",))
 with given:
     chosen, typed = st.container(horizontal=True), st.container(horizontal=True, key="lab_inputs")
 with chosen:
-    at = lab.places(example, example.inputs, {})
+    at = boxes.places(example, example.inputs, {})
 with typed:
-    inputs = lab.inputs(example, at)
+    inputs = boxes.inputs(example, at)
 try:
     results = compute(example, inputs)
 except VisformerError as error:
@@ -50,7 +53,7 @@ except VisformerError as error:
         )
 else:
     with chosen:
-        view = pictures.View(example, inputs, lab.places(example, results, at))
+        view = pictures.View(example, inputs, boxes.places(example, results, at))
     shown = pictures.drawn(view, results, gettext=_)
     controls.draw([shown] if example.tokens else shown, key=f"lab_{name}")
     if view.changed:

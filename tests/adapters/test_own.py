@@ -8,9 +8,9 @@ import torch
 
 from tests.support import tiny_tokenizer, tiny_translator
 from visformer import edits
-from visformer.adapters.hf import HubModel
+from visformer.adapters.huggingface.model import HubModel
 from visformer.errors import BudgetError, EditError, TextError, TraceError, VisformerError
-from visformer.names import all_names
+from visformer.trace.names import all_names
 
 SENTENCE, TARGET = "I went to school.", "我喜欢学校。"
 

@@ -2,8 +2,8 @@
 
 import base64
 
-from visformer.canvas.assets import script, stylesheet
-from visformer.canvas.payload import pack, pack_rest
+from visformer.web.bundle import script, stylesheet
+from visformer.web.payload import pack, pack_rest
 
 ORIGIN = "http://explorer.test/"
 PAGE = f"""<!doctype html>
@@ -14,7 +14,7 @@ PAGE = f"""<!doctype html>
 <style>:root {{ color-scheme: light dark }} body {{ margin: 12px }} {stylesheet()}</style>
 <div id="host"></div>
 <script type="module">
-import {{ mountAttention }} from "./attention.js"
+import {{ mountAttention }} from "./explorer/explorer.js"
 const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0))
 window.explorer = {{
   mount(text) {{

@@ -43,7 +43,7 @@ def serving(model_name, folder, root=ROOT, script="app.py", **environment):
     log = folder / "log.txt"
     with log.open("w") as out:
         running = subprocess.Popen(
-            [sys.executable, "-m", "visformer.ui.server", "run", script, *options],
+            [sys.executable, "-m", "visformer.app.serving.server", "run", script, *options],
             cwd=root,
             env={**os.environ, "VISFORMER_MODEL": model_name, "OMP_NUM_THREADS": "1", **environment},
             stdout=out,

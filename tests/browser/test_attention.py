@@ -15,7 +15,7 @@ from tests.browser.support import (
     type_sentence,
     wait_for_panels,
 )
-from visformer.ui.examples import EXAMPLES
+from visformer.app.session.examples import EXAMPLES
 
 pytestmark = pytest.mark.browser
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.browser.reference import Options, combined, derived, groups, merged
-from visformer.canvas.codes import ONE, decode
+from visformer.web.codes import ONE, decode
 
 pytestmark = pytest.mark.browser
 
@@ -42,7 +42,7 @@ def test_heads_are_combined(bare, data, how, n_heads):
     heads = data.draw(patterns(n_heads))
     flat = [head.ravel().tolist() for head in heads]
     body = "return [...m.combine(given.heads.map((h) => Float32Array.from(h)), given.how)]"
-    found = bare.run("derive.js", body, {"heads": flat, "how": how})
+    found = bare.run("explorer/derive.js", body, {"heads": flat, "how": how})
     np.testing.assert_allclose(found, combined(heads, how).ravel(), **CLOSE)
 
 
@@ -56,7 +56,9 @@ def test_words_are_summed_over_keys_and_averaged_over_queries(bare, data):
       const [rows, columns] = given.words.map((words) => m.groupsOf(words, true))
       return [[...m.merge(Float32Array.from(given.values), rows, columns, given.n)], rows, columns]
     """
-    values, *found = bare.run("derive.js", body, {"words": words, "values": head.ravel().tolist(), "n": head.shape[1]})
+    values, *found = bare.run(
+        "explorer/derive.js", body, {"words": words, "values": head.ravel().tolist(), "n": head.shape[1]}
+    )
     assert found == [rows, columns]
     np.testing.assert_allclose(values, merged(head.astype(float), rows, columns).ravel(), **CLOSE)
 
@@ -84,7 +86,7 @@ DERIVE = """
 def check_derived(bare, heads, words, special, chosen):
     flat = [head.ravel().tolist() for head in heads]
     sent = {"heads": flat, "words": words, "special": special, "n": heads.shape[2], "options": chosen.as_json()}
-    found, expected = bare.run("derive.js", DERIVE, sent), derived(heads, words, special, chosen)
+    found, expected = bare.run("explorer/derive.js", DERIVE, sent), derived(heads, words, special, chosen)
     assert (found["rows"], found["columns"]) == (expected.rows, expected.columns)
     np.testing.assert_allclose(found["values"], expected.values.ravel(), **CLOSE)
     np.testing.assert_allclose(found["hidden"], expected.hidden, rtol=1e-5, atol=3e-6)
@@ -119,7 +121,7 @@ def test_a_fixed_example_by_hand(bare):
         "heads": [head], "words": [[0], [0, 1, 2]], "special": [[False], [False, False, True]], "n": 3,
         "options": {"how": "one", "merging": False, "hiding": True, "renormalising": True, "limit": limit},
     }  # fmt: skip
-    found = bare.run("derive.js", DERIVE, given)
+    found = bare.run("explorer/derive.js", DERIVE, given)
     assert found["values"] == pytest.approx([0.8, 0.2])
     assert found["kept"] == [1, 0]
     assert found["hidden"] == pytest.approx([0.5 + 0.1])
@@ -127,7 +129,7 @@ def test_a_fixed_example_by_hand(bare):
 
 def test_every_code_is_the_same_weight_in_both_languages(bare):
     body = "return [...m.decode(Uint16Array.from({ length: given }, (_, i) => i))].map((w) => m.rounded(w))"
-    found = bare.run("codes.js", body, ONE + 1)
+    found = bare.run("shared/codes.js", body, ONE + 1)
     expected = decode(np.arange(ONE + 1, dtype=np.uint16)).tolist()
     assert len(found) == 65_522
     assert found == expected
@@ -153,7 +155,7 @@ def test_heads_in_order(bare, made_up_heads, by):
     thumbs, scores = made_up_heads
     values = {name: scores.tolist() for name in ("entropy", "distance")}
     sent = {"shape": [3, 4], "thumbs": thumbs.tolist(), "values": values, "by": by, "anchor": {"layer": 1, "head": 2}}
-    found = bare.run("order.js", ORDER, sent)
+    found = bare.run("explorer/order.js", ORDER, sent)
     if by == "place":
         assert found == [[layer, head, None] for layer in range(3) for head in range(4)]
         return

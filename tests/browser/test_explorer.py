@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from tests.browser.bare import Bare, text_of
 from tests.browser.reference import Options, derived
-from tests.browser.support import (
+from tests.browser.support import (  # fmt: skip
     colours_at,
     colours_of,
     inked,
@@ -21,14 +21,14 @@ from tests.browser.support import (
     points_of_thumb,
     shown,
     tokens,
-)  # fmt: skip
-from tests.canvas.support import made_up_trace
+)
+from tests.web.support import made_up_trace
 from visformer import i18n
 from visformer.analysis.heads import SCORES, head_scores
-from visformer.canvas.payload import pack
-from visformer.canvas.selection import Selection
-from visformer.figures.theme import CURVES, SEQUENTIAL
+from visformer.pictures.theme import CURVES, SEQUENTIAL
 from visformer.trace import TracedTensor
+from visformer.web.payload import pack
+from visformer.web.selection import Selection
 
 pytestmark = pytest.mark.browser
 

@@ -4,12 +4,13 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.support import shown, turn_to, wait_for_panels
+from visformer.app.lessons import lesson_file
+from visformer.app.session import url_state
 from visformer.cli import main
-from visformer.ui import lessons, link
 
 pytestmark = pytest.mark.browser
 
-LESSON, _faults = lessons.read(lessons.content(link.SHIPPED))
+LESSON, _faults = lesson_file.read(lesson_file.content(url_state.SHIPPED))
 COUNT = len(LESSON.steps)
 
 
@@ -44,7 +45,7 @@ def test_a_visitor_walks_through_it_with_every_picture_in_sight(open_app):
 
 
 def test_to_play_to_leave_and_to_come_back(open_app):
-    page = open_app(query=f"?lesson={link.SHIPPED}&step=10")
+    page = open_app(query=f"?lesson={url_state.SHIPPED}&step=10")
     is_at(page, 10)
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Encoder", exact=True).click()

@@ -10,8 +10,8 @@ from PIL import Image
 
 import visformer as vf
 from tests.browser.support import point_of_cell, shown, wait_for_panels
-from tests.canvas.support import made_up_trace
-from visformer.figures.theme import BACKGROUND
+from tests.web.support import made_up_trace
+from visformer.pictures.theme import BACKGROUND
 
 pytestmark = pytest.mark.browser
 
@@ -158,8 +158,8 @@ def test_an_executed_notebook_shows_its_trace(visit, tmp_path):
     import nbformat
     from nbclient import NotebookClient
 
-    code = "import visformer as vf\nvf.Trace.load(vf.checkpoints.FOLDER / 'en-zh' / 'example.safetensors')"
-    code = code.replace("vf.checkpoints", "__import__('visformer.checkpoints').checkpoints")
+    code = "import visformer as vf\nvf.Trace.load(vf.model.checkpoints.FOLDER / 'en-zh' / 'example.safetensors')"
+    code = code.replace("vf.model.checkpoints", "__import__('visformer.model.checkpoints').model.checkpoints")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
     NotebookClient(notebook, timeout=60).execute()
     data = notebook.cells[0].outputs[0].data

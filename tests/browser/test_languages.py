@@ -55,10 +55,10 @@ def house(tmp_path_factory):
     package = folder / "visformer"
     package.mkdir()
     for inner in (ROOT / "visformer").iterdir():
-        if inner.name not in ("locale", "__pycache__"):
+        if inner.name not in ("i18n", "__pycache__"):
             (package / inner.name).symlink_to(inner)
-    shutil.copytree(ROOT / "visformer" / "locale", package / "locale")
-    pseudo.write(package / "locale")
+    shutil.copytree(ROOT / "visformer" / "i18n", package / "i18n")
+    pseudo.write(package / "i18n" / "locale")
     return folder
 
 

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import Visitors, serving
 from tests.browser.support import submit, turn_to, type_sentence, wait_until_done
-from visformer.ui.link import State
+from visformer.app.session.url_state import State
 
 pytestmark = pytest.mark.browser
 

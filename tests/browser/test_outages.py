@@ -40,7 +40,7 @@ class Server:
         options = ("--server.headless=true", "--server.address=127.0.0.1", f"--server.port={self.port}")
         with self.log.open("a") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "visformer.ui.server", "run", "app.py", *options],
+                [sys.executable, "-m", "visformer.app.serving.server", "run", "app.py", *options],
                 cwd=ROOT,
                 env={**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"},
                 stdout=out,

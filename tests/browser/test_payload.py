@@ -5,9 +5,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.browser.bare import text_of
-from tests.canvas.support import digits, made_up_trace
-from visformer.canvas.payload import pack, pack_rest
-from visformer.canvas.thumbnails import thumbnail_side, thumbnails
+from tests.web.support import digits, made_up_trace
+from visformer.web.payload import pack, pack_rest
+from visformer.web.thumbnails import thumbnail_side, thumbnails
 
 pytestmark = pytest.mark.browser
 
@@ -53,7 +53,7 @@ def test_javascript_reads_what_python_packs(bare, shape, shift):
     first, rest = pack(trace), pack_rest(trace)
     assert (rest is not None) == (shape == IN_TWO_MESSAGES)
     sent = {"first": text_of(first), "rest": rest and text_of(rest), "shift": shift}
-    stacks = bare.run("payload.js", READ, sent)
+    stacks = bare.run("explorer/payload.js", READ, sent)
     patterns = {name: trace.stack(*name.split(".")).value for name, _ in stacks}
     assert len(patterns) == 3
     side = thumbnail_side([pattern.shape for pattern in patterns.values()])

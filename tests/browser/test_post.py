@@ -3,14 +3,14 @@
 import pytest
 
 from tests.browser.bare import ORIGIN, text_of
-from tests.canvas.support import made_up_trace
-from visformer.canvas.payload import pack
-from visformer.canvas.post import addressed
+from tests.web.support import made_up_trace
+from visformer.web.payload import pack
+from visformer.web.post import addressed
 
 pytestmark = pytest.mark.browser
 
 SET_UP = f"""async () => {{
-  const file = (name) => import("{ORIGIN}streamlit_" + name + ".js")
+  const file = (name) => import("{ORIGIN}streamlit/" + name + ".js")
   const [view, feed] = await Promise.all([file("attention"), file("feed")])
   const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0))
   window.post = {{

@@ -14,11 +14,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from visformer import doctor
-from visformer.checksums import SUMS, damaged, write_sums
-from visformer.cli import main
+from visformer.cli import checks, main
+from visformer.system.checksums import SUMS, damaged, write_sums
 
-BUNDLED = doctor.HERE / "checkpoints" / "en-zh"
+BUNDLED = checks.HERE / "model" / "checkpoints" / "en-zh"
 
 
 @pytest.fixture(autouse=True)
@@ -30,15 +29,15 @@ def _no_network(monkeypatch):
 @pytest.fixture
 def house(tmp_path, monkeypatch):
     """A copy of what doctor looks at, to be damaged."""
-    shutil.copytree(BUNDLED, tmp_path / "visformer" / "checkpoints" / "en-zh")
-    for name in doctor.HERE.parent.glob("requirements*.txt"):
+    shutil.copytree(BUNDLED, tmp_path / "visformer" / "model" / "checkpoints" / "en-zh")
+    for name in checks.HERE.parent.glob("requirements*.txt"):
         shutil.copy(name, tmp_path)
-    monkeypatch.setattr(doctor, "HERE", tmp_path / "visformer")
+    monkeypatch.setattr(checks, "HERE", tmp_path / "visformer")
     return tmp_path
 
 
 def found(about):
-    return [finding for finding in doctor.examine() if finding.about == about]
+    return [finding for finding in checks.examine() if finding.about == about]
 
 
 def one(about):
@@ -86,7 +85,7 @@ def flip(path):
     ("damage", "what"), [(truncate, "is damaged"), (flip, "is damaged"), (Path.unlink, "is missing")]
 )
 def test_a_damaged_file_is_named(house, name, damage, what):
-    path = house / "visformer" / "checkpoints" / "en-zh" / name
+    path = house / "visformer" / "model" / "checkpoints" / "en-zh" / name
     damage(path)
     finding = one("checkpoint")
     assert finding.state == "fix"
@@ -96,13 +95,13 @@ def test_a_damaged_file_is_named(house, name, damage, what):
 
 @pytest.mark.parametrize("content", [None, b"\xff", b"no digest"])
 def test_checksums_that_cannot_be_read_are_damage_too(house, content):
-    path = house / "visformer" / "checkpoints" / "en-zh" / SUMS
+    path = house / "visformer" / "model" / "checkpoints" / "en-zh" / SUMS
     path.unlink() if content is None else path.write_bytes(content)
     assert (one("checkpoint").state, SUMS in one("checkpoint").found) == ("fix", True)
 
 
 def test_something_to_fix_is_exit_code_1_and_one_line(house):
-    truncate(house / "visformer" / "checkpoints" / "en-zh" / "model.safetensors")
+    truncate(house / "visformer" / "model" / "checkpoints" / "en-zh" / "model.safetensors")
     people, program = (CliRunner().invoke(main, ["doctor", *more]) for more in ([], ["--json"]))
     assert (people.exit_code, program.exit_code) == (1, 1)
     assert people.output.splitlines()[-1] == "1 to fix."
@@ -128,9 +127,9 @@ def test_extras_that_are_not_there_are_no_fault(house):
 def test_without_the_repository_the_pins_are_those_of_the_installation(house):
     for name in house.glob("requirements*.txt"):
         name.unlink()
-    assert "streamlit" in doctor._pins("requirements.txt")
-    assert "transformers" not in doctor._pins("requirements.txt")
-    assert "transformers" in doctor._pins("requirements-hf.txt")
+    assert "streamlit" in checks._pins("requirements.txt")
+    assert "transformers" not in checks._pins("requirements.txt")
+    assert "transformers" in checks._pins("requirements-hf.txt")
 
 
 @pytest.fixture
@@ -173,7 +172,7 @@ def test_threads_that_make_no_sense(monkeypatch, given):
 
 
 def test_a_container_with_fewer_cores_than_the_machine(monkeypatch):
-    monkeypatch.setattr(doctor, "_quota", lambda: 0.5)
+    monkeypatch.setattr(checks, "_quota", lambda: 0.5)
     assert one("threads").remedy.startswith("set OMP_NUM_THREADS=1:")
 
 
@@ -181,7 +180,7 @@ def test_a_broken_torch_is_a_finding(tmp_path):
     (tmp_path / "torch.py").write_text("raise OSError('libgomp.so.1: cannot open')")
     done = subprocess.run(
         [sys.executable, "-m", "visformer", "doctor"],
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{doctor.HERE.parent}"},
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{checks.HERE.parent}"},
         capture_output=True,
         text=True,
         timeout=120,
@@ -194,7 +193,7 @@ def test_a_broken_torch_is_a_finding(tmp_path):
 
 def test_a_port_that_is_taken(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        monkeypatch.setattr(doctor, "PORT", taken.getsockname()[1])
+        monkeypatch.setattr(checks, "PORT", taken.getsockname()[1])
         assert one("port").state == "note"
     assert one("port").state == "ok"
 
@@ -241,13 +240,13 @@ def test_an_endpoint_that_is_no_address(monkeypatch):
 def test_the_cache_is_where_the_hub_library_has_it():
     from huggingface_hub import constants
 
-    assert str(doctor._hub_cache()) == constants.HF_HUB_CACHE
+    assert str(checks._hub_cache()) == constants.HF_HUB_CACHE
 
 
 def test_a_check_that_fails_does_not_end_the_others(monkeypatch):
     def _odd():
         raise RuntimeError("odd")
 
-    monkeypatch.setattr(doctor, "CHECKS", (_odd, doctor._port))
-    broken, after = doctor.examine()
+    monkeypatch.setattr(checks, "CHECKS", (_odd, checks._port))
+    broken, after = checks.examine()
     assert (broken.about, broken.state, "odd" in broken.found, after.about) == ("odd", "fix", True, "port")

@@ -33,7 +33,7 @@ def served(monkeypatch):
     monkeypatch.setenv("VISFORMER_MODEL", "")  # what a test sets is put back
     monkeypatch.chdir(os.getcwd())
     monkeypatch.setattr(
-        "visformer.ui.server.main",
+        "visformer.app.serving.server.main",
         lambda arguments, **_: calls.append((arguments, os.getcwd(), os.environ["VISFORMER_MODEL"])),
     )
     return calls
@@ -164,7 +164,8 @@ def test_a_model_that_there_is_not_is_told_before_anything_is_served(served, tmp
 
 def test_whether_there_is_a_model_is_asked_without_torch():
     code = (
-        "import sys, visformer.lookup as lookup, visformer.adapters.hf_files; lookup.require_model('untrained'); "
+        "import sys, visformer.adapters.lookup as lookup, visformer.adapters.huggingface.files; "
+        "lookup.require_model('untrained'); "
         "print('torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
@@ -196,7 +197,7 @@ def test_ctrl_c_ends_a_command_as_shells_expect(monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("visformer.loading.load", interrupted)
+    monkeypatch.setattr("visformer.adapters.load.load", interrupted)
     result = CliRunner().invoke(main, ["trace", "I"])
     assert result.exit_code == 130
 

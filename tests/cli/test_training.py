@@ -5,8 +5,8 @@ import torch
 from click.testing import CliRunner
 
 from tests.support import SENTENCES, tiny_tokenizer, tiny_translator
-from visformer.checkpoints import load_checkpoint, save_checkpoint
 from visformer.cli import main
+from visformer.model.checkpoints import load_checkpoint, save_checkpoint
 
 
 @pytest.fixture

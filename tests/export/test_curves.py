@@ -12,10 +12,10 @@ import pytest
 
 from tests.export.test_svg import pixels, texts
 from visformer import figures
-from visformer.decoding import Beam, Candidate
 from visformer.errors import VisformerError
 from visformer.export import figure_csv, figure_json, figure_svg, save
-from visformer.figures.theme import BACKGROUND, CURVES
+from visformer.model.decoding import Beam, Candidate
+from visformer.pictures.theme import BACKGROUND, CURVES
 
 SHARES = ((0.5, 0.4), (0.25, 0.6))
 

@@ -12,7 +12,7 @@ from PIL import Image
 from safetensors.numpy import load_file
 
 import visformer as vf
-from tests.canvas.support import made_up_trace
+from tests.web.support import made_up_trace
 from visformer import figures
 from visformer.errors import TraceError, VisformerError
 from visformer.i18n import translations

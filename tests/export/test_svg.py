@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.canvas.support import made_up_trace
 from tests.support import tiny_translator
+from tests.web.support import made_up_trace
 from visformer.errors import TraceError, VisformerError
 from visformer.export import attention_svg, panels_svg, to_png
 from visformer.export.marks import DRAWN_CELLS, ramp, steps_of, width_of
 from visformer.export.svg import spelled
-from visformer.figures.theme import SEQUENTIAL
 from visformer.panel import Labels, Panel, numbered, traced
+from visformer.pictures.theme import SEQUENTIAL
 
 HOSTILE = ["</text><script>alert(1)</script>", '"&<', "我", "\u202eabc", "\ud83d", "\x07", "مرحبا"]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.canvas.support import made_up_trace
 from tests.support import tiny_translator
+from tests.web.support import made_up_trace
 from visformer.errors import N_, BudgetError, MissingTensor, TraceError
 from visformer.export import panels_csv, tables, to_csv, to_json
 from visformer.i18n import translations

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import visformer as vf
-from tests.canvas.support import made_up_trace
 from tests.export.test_svg import texts
+from tests.web.support import made_up_trace
 from visformer.errors import TraceError, VisformerError
 from visformer.export.marks import hexadecimal, ramp, steps_of
 from visformer.export.views import FAINTEST

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import visformer as vf
-from tests.canvas.support import made_up_trace
+from tests.web.support import made_up_trace
 from visformer.errors import MissingTensor, TraceError
 
 
@@ -50,7 +50,7 @@ def test_what_cannot_be_shown_says_why():
 
 
 def test_the_canvas_needs_neither_plotly_nor_torch_nor_streamlit():
-    code = "import visformer.canvas.payload, visformer.figures, sys; print([m for m in NAMES if m in sys.modules])"
+    code = "import visformer.web.payload, visformer.figures, sys; print([m for m in NAMES if m in sys.modules])"
     names = "NAMES = ('torch', 'streamlit', 'plotly', 'pandas', 'babel'); "
     done = subprocess.run([sys.executable, "-c", names + code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from visformer import formulas
-from visformer.examples.claims import CLAIMS, PARAMETERS_PRINTED, claims_of
+from visformer.pictures.examples.claims import CLAIMS, PARAMETERS_PRINTED, claims_of
 
 
 def claim(page, begins):

@@ -6,8 +6,8 @@ import torch
 
 from visformer import formulas
 from visformer.errors import ShapeError
-from visformer.examples import WORKED, heads
-from visformer.examples.worked import compute, differs, trimmed
+from visformer.pictures.examples import WORKED, heads
+from visformer.pictures.examples.worked import compute, differs, trimmed
 
 BY_NAME = {example.name: example for example in WORKED}
 

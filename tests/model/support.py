@@ -2,8 +2,8 @@
 
 import torch
 
-from visformer.config import TransformerConfig
 from visformer.model import taps
+from visformer.model.config import TransformerConfig
 from visformer.model.transformer import Transformer
 
 VOCAB = 23

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.support import tiny_translator
 from visformer import formulas
-from visformer.examples import WORKED
-from visformer.examples.worked import compute
 from visformer.panel import Labels
 from visformer.pictures import block, decoding, embedding, head, lab, masks, positions
+from visformer.pictures.examples import WORKED
+from visformer.pictures.examples.worked import compute
 from visformer.trace import Trace
 
 sizes = st.tuples(st.integers(1, 40), st.integers(1, 33), st.sampled_from([10.0, 100.0, 10000.0]))

@@ -1,7 +1,7 @@
 """What each token is, and how letters were merged into it."""
 
 import visformer as vf
-from tests.adapters.hub import tiny_module, tokenizer
+from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from visformer.pictures import tokens
 
 

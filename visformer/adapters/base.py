@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from visformer.adapters.generating import Vocabulary
-from visformer.decoding import Decoding
 from visformer.edits import Edit
+from visformer.model.decoding import Decoding
 from visformer.trace import Trace
 
 

@@ -7,8 +7,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from visformer.decoding import Beam, Decoding, Predictor, Step, beam_search, decode, reshape, top_candidates
 from visformer.errors import N_, VisformerError
+from visformer.model.decoding import Beam, Decoding, Predictor, Step, beam_search, decode, reshape, top_candidates
 
 
 class Vocabulary(Protocol):
@@ -31,7 +31,7 @@ class Vocabulary(Protocol):
 
 @dataclass(frozen=True)
 class Choice:
-    """How the next token is chosen: greedily, unless anything is set. See :func:`visformer.decoding.reshape`.
+    """How the next token is chosen: greedily, unless anything is set. See :func:`visformer.model.decoding.reshape`.
 
     Raises:
         VisformerError: a search that also draws.

@@ -10,14 +10,15 @@ from visformer.adapters.base import ModelInfo
 from visformer.adapters.generating import Choice, Speaker
 from visformer.adapters.params import param_names, read_params
 from visformer.adapters.recording import Recorder, available, check_budget, check_edits, globs, matching
-from visformer.decoding import Decoding, NextToken
 from visformer.edits import Edit
 from visformer.errors import N_, TextError, VisformerError
 from visformer.model import taps
+from visformer.model.decoding import Decoding, NextToken
+from visformer.model.padding import pad
+from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer, detect_language
 from visformer.model.transformer import PAD_ID, Transformer
-from visformer.names import all_names, axes_of
-from visformer.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer, detect_language
 from visformer.trace import Trace, TracedTensor
+from visformer.trace.names import all_names, axes_of
 
 MAX_TOKENS = 512
 """Of one side. Patterns grow with its square: at 512 tokens those of 24 heads fill 76 MB."""
@@ -91,7 +92,7 @@ class Translator:
             to: "en" or "zh"; None: the language that the source is not written in.
             prefix: what the translation has to begin with, as text or as ids.
             beam_size: hypotheses kept; excludes sampling.
-            temperature: see :func:`visformer.decoding.reshape`, as for top_k and top_p.
+            temperature: see :func:`visformer.model.decoding.reshape`, as for top_k and top_p.
             top_k: likewise.
             top_p: likewise.
             seed: of the sampling.
@@ -131,8 +132,8 @@ class Translator:
 
         Args:
             source: the sentence.
-            target: to be forced, as text or as the ids of a :class:`visformer.decoding.Decoding`, whose tokens may
-                be cut otherwise than its text alone would be; None: the model's own greedy translation.
+            target: to be forced, as text or as the ids of a :class:`visformer.model.decoding.Decoding`, whose tokens
+                may be cut otherwise than its text alone would be; None: the model's own greedy translation.
             pair: second sentence of an encoder-only model; has no meaning here and must be None.
             to: "en" or "zh"; None: the language that the source is not written in.
             record: glob patterns over tensor and weight names.
@@ -191,8 +192,6 @@ class Translator:
 
     def translate_batch(self, sources: Sequence[str], *, to: str) -> list[str]:
         """Greedy translations of many sentences at once, for evaluation: same tokens as :meth:`translate` gives."""
-        from visformer.data import pad
-
         src_ids = pad([self._source_ids(source) for source in sources])
         start = torch.full((len(sources), 1), self.tokenizer.token_id(LANGUAGE_TOKEN[to]))
         with torch.inference_mode():

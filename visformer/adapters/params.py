@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor, nn
 
-from visformer.config import TransformerConfig
+from visformer.model.config import TransformerConfig
 from visformer.model.transformer import Transformer
-from visformer.names import Axis
 from visformer.trace import TracedTensor
+from visformer.trace.names import Axis
 
 _LINEAR = {
     "self_attn": ("w_q", "w_k", "w_v", "w_o"),

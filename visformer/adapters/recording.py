@@ -11,8 +11,8 @@ from torch import Tensor
 
 from visformer.edits import Edit, _Edit, _MaskEdit
 from visformer.errors import N_, BudgetError, EditError, TraceError
-from visformer.names import Axis, axes_of
 from visformer.trace import TracedTensor
+from visformer.trace.names import Axis, axes_of
 
 MAX_BYTES = 512 * 2**20
 """A Trace may hold half a gigabyte: all patterns of 24 heads at 512 tokens are 76 MB, everything about 300 MB."""

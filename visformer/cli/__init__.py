@@ -6,13 +6,9 @@ from typing import Any
 import click
 
 from visformer import __version__
-from visformer.cli.doctor import doctor
-from visformer.cli.keeping import export, trace
-from visformer.cli.running import bench, models, run
-from visformer.cli.teaching import lesson
-from visformer.cli.training import evaluate, train
+from visformer.cli import doctor, export, lesson, running, training
 from visformer.errors import VisformerError
-from visformer.memory import enough_memory
+from visformer.system.memory import enough_memory
 
 
 class _Group(click.Group):
@@ -62,5 +58,15 @@ def main() -> None:
     """
 
 
-for _command in (run, trace, export, lesson, train, evaluate, bench, models, doctor):
+for _command in (
+    running.run,
+    export.trace,
+    export.export,
+    lesson.lesson,
+    training.train,
+    training.evaluate,
+    running.bench,
+    running.models,
+    doctor.doctor,
+):
     main.add_command(_command)

@@ -17,7 +17,7 @@ def doctor(as_json: bool) -> None:
       visformer doctor
       visformer doctor --json
     """
-    from visformer.doctor import Finding, examine
+    from visformer.cli.checks import Finding, examine
 
     findings: list[Finding] = []
     for finding in examine():

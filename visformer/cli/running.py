@@ -14,8 +14,8 @@ import click
 from click.shell_completion import CompletionItem
 
 import visformer
-from visformer.lookup import require_model
-from visformer.untrained_config import EXAMPLE, Untrained
+from visformer.adapters.lookup import require_model
+from visformer.model.untrained import EXAMPLE, Untrained
 
 HERE = Path(visformer.__file__).resolve().parent.parent
 """The repository, where the package is used from it; else the folder that the package was installed into."""
@@ -23,7 +23,7 @@ HERE = Path(visformer.__file__).resolve().parent.parent
 
 def complete_model(_context: click.Context, _option: click.Parameter, begun: str) -> list[CompletionItem]:
     """What needs no network, and folders, which the shell knows."""
-    from visformer.bundled import BUNDLED
+    from visformer.adapters.bundled import BUNDLED
 
     found = [CompletionItem(name) for name in (*BUNDLED, "untrained", EXAMPLE) if name.startswith(begun)]
     return found or [CompletionItem(begun, type="dir")]
@@ -66,7 +66,7 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
 
 def _serve(app: Path, options: list[str]) -> None:
     """In this process: what ends the command ends the server, which listens to SIGTERM and Ctrl+C itself."""
-    from visformer.ui.server import main
+    from visformer.app.serving.server import main
 
     os.chdir(app.parent)  # where its settings are
     main(["run", str(app), *options], prog_name="streamlit")
@@ -116,8 +116,8 @@ def models(as_json: bool) -> None:
       visformer models
       visformer models --json
     """
-    from visformer.bundled import BUNDLED
-    from visformer.loading import load
+    from visformer.adapters.bundled import BUNDLED
+    from visformer.adapters.load import load
 
     infos = [load(name).info for name in BUNDLED]
     if as_json:

@@ -65,13 +65,13 @@ def train(
     """
     import jieba
 
-    from visformer import supplement
-    from visformer.checkpoints import load_checkpoint, save_checkpoint
-    from visformer.config import TransformerConfig
-    from visformer.data import SPLIT_SEED, Pair, read_pairs, split_pairs
-    from visformer.memory import keep_freed_memory
-    from visformer.tokenizer import Tokenizer, jieba_words, training_words
-    from visformer.training import TrainingPlan, train
+    from visformer.model.checkpoints import load_checkpoint, save_checkpoint
+    from visformer.model.config import TransformerConfig
+    from visformer.model.tokenizer import Tokenizer, jieba_words, training_words
+    from visformer.system.memory import keep_freed_memory
+    from visformer.training import supplement
+    from visformer.training.data import SPLIT_SEED, Pair, read_pairs, split_pairs
+    from visformer.training.train import TrainingPlan, train
 
     keep_freed_memory()
     pairs = read_pairs(pairs_file)
@@ -149,7 +149,7 @@ def evaluate(
     """
     import json
 
-    from visformer.evaluation import report
+    from visformer.training.evaluation import report
 
     if not (pairs_file or names or alignment):
         raise click.UsageError("Nothing to evaluate: give --pairs FILE, --names or --alignment.")

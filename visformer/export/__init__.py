@@ -13,29 +13,21 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.canvas.page import page
-from visformer.canvas.payload import SINK, sink_of, with_sink
-from visformer.canvas.selection import Selection
-from visformer.canvas.words import STACKS, Stack
 from visformer.errors import N_, TraceError, VisformerError
 from visformer.export.curves import figure_svg, is_figure
 from visformer.export.png import to_png
 from visformer.export.svg import heads_svg, panels_svg
-from visformer.export.tables import (
-    figure_csv,
-    figure_json,
-    panels_csv,
-    panels_json,
-    panels_tensors,
-    to_csv,
-    to_json,
-)
+from visformer.export.tables import figure_csv, figure_json, panels_csv, panels_json, panels_tensors, to_csv, to_json
 from visformer.export.views import arcs_svg, tokens_svg
-from visformer.figures.theme import Theme
-from visformer.files import write_whole
 from visformer.i18n import languages, translations
 from visformer.panel import Panel, traced
+from visformer.pictures.theme import Theme
+from visformer.system.files import write_whole
 from visformer.trace import Trace, TracedTensor
+from visformer.web.page import page
+from visformer.web.payload import SINK, sink_of, with_sink
+from visformer.web.selection import Selection
+from visformer.web.words import STACKS, Stack
 
 __all__ = [
     "arcs_svg",

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.figures.theme import BACKGROUND, DIVERGING, FONTS, SEQUENTIAL, Theme
 from visformer.panel import Scale
+from visformer.pictures.theme import BACKGROUND, DIVERGING, FONTS, SEQUENTIAL, Theme
 
 DRAWN_CELLS = 20_000
 """Cells up to which each is drawn by itself and stays sharp at any size; more become an image with a pixel for each."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from visformer.errors import N_, VisformerError
-from visformer.examples import WORKED
-from visformer.examples.worked import SLICED, compute
 from visformer.panel import Panel
 from visformer.pictures import block, decoding, embedding, head, lab, masks, positions
+from visformer.pictures.examples import WORKED
+from visformer.pictures.examples.worked import SLICED, compute
 from visformer.trace import Trace
 
 
@@ -30,7 +30,8 @@ class Asked:
         read: another sentence to its Trace, with patterns.
         untrained: "post" or "pre", and globs, to a Trace of the pair by a model that has learned nothing.
         d_model: of the model.
-        order: how the model knows the order of tokens, a key of :data:`visformer.adapters.hf_names.POSITIONS`.
+        order: how the model knows the order of tokens, a key of POSITIONS in
+            :mod:`visformer.adapters.huggingface.families`.
         part: "encoder" or "decoder".
         kind: "self_attn" or "cross_attn".
         layer: which.

@@ -20,8 +20,8 @@ from visformer.export.marks import (
     text,
     width_of,
 )
-from visformer.figures.theme import BACKGROUND, FAINT, PRIMARY, SYMBOLS, TEXT, Theme, visible
 from visformer.panel import Labels, Panel, Scale
+from visformer.pictures.theme import BACKGROUND, FAINT, PRIMARY, SYMBOLS, TEXT, Theme, visible
 from visformer.trace import TracedTensor
 
 LONGEST_LABEL = 150

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save as safetensors
 
-from visformer.canvas.payload import SINK, sink_of, with_sink
 from visformer.errors import N_, BudgetError, Message, TraceError
 from visformer.export.curves import numbers_of
-from visformer.names import Axis
 from visformer.panel import Panel
 from visformer.trace import Trace, TracedTensor
+from visformer.trace.names import Axis
+from visformer.web.payload import SINK, sink_of, with_sink
 
 MAX_NUMBERS = 2_000_000
 """Written as text at most: 166 tokens with the bundled model, 100 MB of CSV. More belong into safetensors."""

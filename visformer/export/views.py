@@ -3,8 +3,8 @@
 from visformer.errors import Message
 from visformer.export.marks import Block, document, hexadecimal, ink_on, ramp, shorten, steps_of, text, width_of
 from visformer.export.svg import Gettext, weight_legend
-from visformer.figures.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme, visible
 from visformer.panel import Labels, Panel
+from visformer.pictures.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme, visible
 
 FAINTEST = 0.004
 """Weights below have no line: it could not be seen."""

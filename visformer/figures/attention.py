@@ -7,8 +7,8 @@ import numpy as np
 from visformer.errors import N_, TraceError
 from visformer.figures.drawing import go
 from visformer.figures.panels import heatmap, look, matrix, title
-from visformer.figures.theme import Theme
 from visformer.panel import Panel, numbered, traced
+from visformer.pictures.theme import Theme
 from visformer.trace import Trace, TracedTensor
 
 _ROWS, _COLUMNS = "reads (query)", "is read (key)"

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from visformer.figures.drawing import go
 from visformer.figures.panels import kept, literal, look
-from visformer.figures.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme, visible
+from visformer.pictures.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme, visible
 
 _ALL_WRITTEN = 20
 """Steps up to which every token of the tree is written: beyond, they would stand in each other's way."""
@@ -17,7 +17,7 @@ _TELLING = 0.1
 
 
 class Candidate(Protocol):
-    """As :class:`visformer.decoding.Candidate`."""
+    """As :class:`visformer.model.decoding.Candidate`."""
 
     token: str
     id: int
@@ -26,7 +26,7 @@ class Candidate(Protocol):
 
 
 class Beam(Protocol):
-    """As :class:`visformer.decoding.Beam`."""
+    """As :class:`visformer.model.decoding.Beam`."""
 
     parent: int
     token: str

@@ -7,8 +7,8 @@ import numpy as np
 from plotly.subplots import make_subplots
 
 from visformer.figures.drawing import go
-from visformer.figures.theme import BACKGROUND, DIVERGING, FAINT, FONTS, SEQUENTIAL, TEXT, Theme, visible
 from visformer.panel import Labels, Panel
+from visformer.pictures.theme import BACKGROUND, DIVERGING, FAINT, FONTS, SEQUENTIAL, TEXT, Theme, visible
 
 _TICKS = (0.0, 0.05, 0.25, 0.5, 1.0)
 _NAMED = 10_000

@@ -10,7 +10,7 @@ from visformer import formulas
 from visformer.errors import N_, ConfigError
 from visformer.figures.drawing import go
 from visformer.figures.panels import kept, look
-from visformer.figures.theme import CURVES, FAINT, Theme
+from visformer.pictures.theme import CURVES, FAINT, Theme
 
 POINTS = 2000
 """A curve has at least this many points: sampled at the positions alone, fast waves would look slow."""

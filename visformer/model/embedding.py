@@ -7,8 +7,8 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from visformer.config import TransformerConfig
 from visformer.errors import N_, ConfigError, TextError
+from visformer.model.config import TransformerConfig
 from visformer.model.taps import Tap
 
 _READY_POSITIONS = 512  # sinusoids kept ready; longer sequences compute theirs on the spot

@@ -1,20 +1,22 @@
 """Copy a ``torch.nn.Transformer`` into ours: same weights, same numbers, every step of them visible."""
 
 from dataclasses import asdict, dataclass
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from visformer.config import TransformerConfig
 from visformer.errors import N_, ConfigError
 from visformer.model.attention import MultiHeadAttention
+from visformer.model.config import TransformerConfig
 from visformer.model.layers import DecoderLayer, EncoderLayer
-from visformer.model.transformer import Transformer
+
+if TYPE_CHECKING:
+    from visformer.model.transformer import Transformer
 
 _TorchLayer = nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
-_AnyTransformer = TypeVar("_AnyTransformer", bound=Transformer)
+_AnyTransformer = TypeVar("_AnyTransformer", bound="Transformer")
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ def _check_final_norm(stack: str, norm: nn.Module | None, first: str, make: _Mak
 
 
 @torch.no_grad()
-def _copy_stacks(model: Transformer, nn_transformer: nn.Transformer) -> None:
+def _copy_stacks(model: "Transformer", nn_transformer: nn.Transformer) -> None:
     for ours, theirs in zip(model.encoder.layers, nn_transformer.encoder.layers, strict=True):
         _copy_encoder_layer(ours, theirs)
     for ours, theirs in zip(model.decoder.layers, nn_transformer.decoder.layers, strict=True):

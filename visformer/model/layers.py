@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from visformer.config import TransformerConfig
 from visformer.model.attention import KeyValueCache, MultiHeadAttention
+from visformer.model.config import TransformerConfig
 from visformer.model.taps import Tap
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from visformer.config import TransformerConfig
 from visformer.model import taps
+from visformer.model.config import TransformerConfig
 from visformer.model.embedding import Embedding
 from visformer.model.layers import DecoderLayer, EncoderLayer, LayerCache
 from visformer.model.masks import causal_mask, padding_mask

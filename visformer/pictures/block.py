@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from visformer import formulas
 from visformer.errors import N_, Message
-from visformer.examples.claims import PARAMETERS_PRINTED
 from visformer.panel import Labels, Panel, common_limit, numbered, telling_limit, tokens_of, traced
+from visformer.pictures.examples.claims import PARAMETERS_PRINTED
 from visformer.trace import Trace
 
 Stack = Literal["encoder", "decoder"]

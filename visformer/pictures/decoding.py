@@ -36,7 +36,7 @@ def sureness(steps: Sequence[Any], at: int, *, title: str = "how sure of each st
     """The probability under the model of what each step took, to be clicked; the step that is looked at is outlined.
 
     Args:
-        steps: as of :class:`visformer.decoding.Step`.
+        steps: as of :class:`visformer.model.decoding.Step`.
         at: the step that is looked at, from 0.
         title: tells the step, from 1, whose choice had the least probability, and its token.
     """

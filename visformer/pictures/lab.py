@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from visformer.errors import N_
-from visformer.examples.worked import SLICED, Arrays, Worked, differs
 from visformer.formulas import Floats
 from visformer.panel import Labels, Panel, common_limit, numbered
+from visformer.pictures.examples.worked import SLICED, Arrays, Worked, differs
 
 SYMBOL = {
     **dict.fromkeys(("Q", "X · W_Q", "cut into heads", "head before token: Q"), "q"),
@@ -44,7 +44,7 @@ class View:
     Args:
         example: the worked example.
         inputs: as the visitor has them.
-        at: the place on each axis of :data:`~visformer.examples.worked.SLICED`.
+        at: the place on each axis of :data:`~visformer.pictures.examples.worked.SLICED`.
     """
 
     example: Worked
@@ -62,7 +62,7 @@ def drawn(view: View, results: Arrays, *, gettext: Callable[[str], str]) -> list
 
     Args:
         view: whose results they are.
-        results: what :func:`visformer.examples.worked.compute` gives.
+        results: what :func:`visformer.pictures.examples.worked.compute` gives.
         gettext: translates their names.
     """
     panels: list[Panel] = []

@@ -4,7 +4,7 @@ import streamlit as st
 
 from benchmarks.peers.pages.resources import encoder
 from benchmarks.peers.visformer_side import trace_of
-from visformer.canvas.component import attention_picture, attention_view, attention_weights
+from visformer.app.widgets.component import attention_picture, attention_view, attention_weights
 
 st.set_page_config(layout="wide")
 model = encoder()

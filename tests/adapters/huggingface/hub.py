@@ -1,0 +1,113 @@
+"""Tiny transformers models of many families, random and small enough for every test, and a tokenizer for them."""
+
+from functools import lru_cache
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+)
+
+from visformer.adapters.huggingface.families import FAMILIES
+from visformer.adapters.huggingface.run import kind_of
+
+SPECIALS = ["<pad>", "<s>", "</s>", "<unk>", "<sep>"]
+WORDS = "It is 2 + . I went to school the river and saw you again today".split()
+SIZE = 48
+
+_WIDTH = {
+    "hidden_size": 16,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 24,
+    "max_position_embeddings": 64,
+}
+_GROUPED = {**_WIDTH, "num_key_value_heads": 2, "head_dim": 4}
+_DEBERTA = {**_WIDTH, "relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_biased_input": False}
+_GPT2 = {"n_embd": 16, "n_layer": 3, "n_head": 4, "n_positions": 64}
+_EXPERTS = {"moe_intermediate_size": 12, "num_experts": 4, "num_experts_per_tok": 2, "decoder_sparse_step": 1}
+_TWO = {
+    "d_model": 16,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 24,
+    "max_position_embeddings": 64,
+    "scale_embedding": True,
+    "decoder_start_token_id": 2,
+    "forced_eos_token_id": None,
+}
+_T5 = {"d_model": 16, "d_kv": 4, "d_ff": 24, "num_layers": 3, "num_heads": 4,
+       "decoder_start_token_id": 0}  # fmt: skip
+_SIZES: dict[str, dict[str, Any]] = {
+    "distilbert": {"dim": 16, "n_layers": 3, "n_heads": 4, "hidden_dim": 24, "max_position_embeddings": 64},
+    "albert": {**_WIDTH, "embedding_size": 8, "num_hidden_groups": 1},
+    "modernbert": {**_WIDTH, "local_attention": 4, "global_attn_every_n_layers": 2},
+    "deberta": _DEBERTA,
+    "deberta-v2": _DEBERTA,
+    "gpt2": _GPT2,
+    "gpt_neo": {"hidden_size": 16, "num_layers": 2, "num_heads": 4, "max_position_embeddings": 64, "window_size": 3,
+                "attention_types": [[["global", "local"], 1]]},
+    "gptj": {**_GPT2, "rotary_dim": 4},
+    "opt": {**_WIDTH, "ffn_dim": 24, "word_embed_proj_dim": 16},
+    "bloom": {"hidden_size": 16, "n_layer": 3, "n_head": 4},
+    "falcon": {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 4, "max_position_embeddings": 64},
+    "mistral": {**_GROUPED, "sliding_window": 3},
+    "gemma2": {**_GROUPED, "sliding_window": 3, "query_pre_attn_scalar": 4, "attn_logit_softcapping": 0.5},
+    "gemma3_text": {**_GROUPED, "sliding_window": 3, "query_pre_attn_scalar": 4,
+                    "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]},
+    "gpt_oss": {**_GROUPED, "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 3},
+    "mixtral": {**_GROUPED, "num_local_experts": 4, "num_experts_per_tok": 2},
+    "qwen2_moe": {**_GROUPED, **_EXPERTS, "shared_expert_intermediate_size": 12},
+    "qwen3_moe": {**_GROUPED, **_EXPERTS},
+    "phi": {**_WIDTH, "partial_rotary_factor": 0.5},
+    "gpt_neox": _WIDTH,
+    "stablelm": {**_WIDTH, "num_key_value_heads": 2, "partial_rotary_factor": 0.5},
+    "ministral": {**_GROUPED, "sliding_window": 3},
+    "t5": _T5,
+    "mt5": _T5,
+    "umt5": _T5,
+    "fsmt": {**_TWO, "src_vocab_size": SIZE, "tgt_vocab_size": SIZE, "langs": ["en", "de"]},
+}  # fmt: skip
+_IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "sep_token_id": 2, "cls_token_id": 1}
+
+
+@lru_cache(maxsize=1)
+def tokenizer() -> PreTrainedTokenizerFast:
+    """Words, and <s> and </s> around a text; of a pair the second is segment 1."""
+    vocabulary = {token: i for i, token in enumerate([*SPECIALS, *WORDS])}
+    library = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    library.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    library.decoder = decoders.Fuse()
+    library.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> $B:1 </s>:1", special_tokens=[("<s>", 1), ("</s>", 2)]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=library, pad_token="<pad>", bos_token="<s>", eos_token="</s>", unk_token="<unk>"
+    )
+
+
+def tiny_module(family: str, *, attention: str = "eager", seed: int = 0, **changes: Any) -> PreTrainedModel:
+    """An untrained model whose attention is far from even."""
+    usual = (
+        {"encoder": _WIDTH, "decoder": _GROUPED, "encoder-decoder": _TWO}[FAMILIES[family].kind]
+        if family in FAMILIES
+        else {}
+    )
+    config = AutoConfig.for_model(family, **{"vocab_size": SIZE, **_IDS, **_SIZES.get(family, usual), **changes})
+    kinds = {"encoder": AutoModel, "decoder": AutoModelForCausalLM, "encoder-decoder": AutoModelForSeq2SeqLM}
+    torch.manual_seed(seed)
+    module = kinds[kind_of(config)].from_config(config, attn_implementation=attention)
+    with torch.no_grad():
+        for name, weight in module.named_parameters():
+            if weight.dim() > 1 or "sink" in name or "bias" in name:
+                weight.normal_(std=0.4)
+    return module.eval()

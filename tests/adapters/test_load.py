@@ -1,0 +1,143 @@
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import visformer as vf
+from tests.support import tiny_config, tiny_tokenizer, tiny_translator
+from visformer.errors import CheckpointError, VisformerError
+from visformer.model.checkpoints import FOLDER, load_checkpoint, save_checkpoint
+
+
+@pytest.fixture
+def folder(tmp_path):
+    save_checkpoint(tmp_path / "tiny", tiny_translator(tie_embeddings=True).module, tiny_tokenizer())
+    return tmp_path / "tiny"
+
+
+def test_a_saved_checkpoint_comes_back_as_float16_would_have_it(folder):
+    saved = tiny_translator(tie_embeddings=True).module
+    module, tokenizer = load_checkpoint(folder)
+    assert module.config == saved.config
+    assert not module.training
+    for p, q in zip(saved.parameters(), module.parameters(), strict=True):
+        assert q.dtype == torch.float32
+        assert torch.equal(p.half().float(), q)
+    assert module.output.weight is module.tgt_embedding.token.weight
+    assert len(tokenizer) == len(tiny_tokenizer())
+
+
+def test_a_folder_loads_as_a_model(folder):
+    model = vf.load(folder)
+    assert model.info.name == "tiny"
+    assert vf.load(folder, dtype=torch.float64).module.output.weight.dtype == torch.float64
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated", "nonsense", "no config"])
+def test_a_damaged_checkpoint_says_which_file_and_what_to_do(folder, damage):
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "model.safetensors"
+    if damage == "missing":
+        path.unlink()
+    elif damage == "truncated":
+        path.write_bytes(path.read_bytes()[:-100])
+    elif damage == "nonsense":
+        path.write_bytes(b"\xff" * 200)
+    else:
+        save_file(load_file(path), path)
+    with pytest.raises(CheckpointError, match=r"model\.safetensors.*restore the file, e\.g\. git checkout"):
+        vf.load(folder)
+
+
+def test_weights_of_another_shape_are_refused(folder):
+    module = vf.Transformer(tiny_config(d_model=8))
+    save_checkpoint(folder, module, tiny_tokenizer())
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "model.safetensors"
+    state = load_file(path)
+    state["encoder.layers.0.ffn.w_1.weight"] = torch.zeros(3, 3)
+    from safetensors import safe_open
+
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata()
+    save_file(state, path, metadata=metadata)
+    with pytest.raises(CheckpointError, match="size mismatch"):
+        vf.load(folder)
+
+
+def test_an_unknown_name_says_what_there_is(monkeypatch):
+    monkeypatch.setattr("visformer.adapters.lookup.find_spec", lambda name: None)
+    with pytest.raises(CheckpointError, match=r"no model 'en-fr': bundled is en-zh.*requirements-hf"):
+        vf.load("en-fr")
+
+
+def test_wrap_takes_our_transformer_only():
+    module = vf.Transformer(tiny_config())
+    model = vf.wrap(module, tiny_tokenizer())
+    assert not module.training
+    assert model.trace("I", "我").tokens["src"] == ("I", "</s>")
+    with pytest.raises(VisformerError, match="not Linear"):
+        vf.wrap(torch.nn.Linear(1, 1), tiny_tokenizer())
+
+
+def test_the_bundled_translator_is_small_and_translates_the_example():
+    assert (FOLDER / "en-zh" / "model.safetensors").stat().st_size <= 20_000_000
+    model = vf.load("en-zh")
+    assert model.translate("I went to Northeastern University.").text == "我去东北大学。"
+    assert model.translate("我去东北大学。").text == "I went to Northeastern University."
+
+
+def test_the_shipped_trace_is_what_the_model_computes():
+    shipped = vf.Trace.load(FOLDER / "en-zh" / "example.safetensors")
+    fresh = vf.load("en-zh").trace(shipped.meta["source"])
+    assert (fresh.tokens, fresh.names(), fresh.meta) == (shipped.tokens, shipped.names(), shipped.meta)
+    for name in fresh:
+        torch.testing.assert_close(
+            torch.tensor(fresh[name].value), torch.tensor(shipped[name].value), atol=1e-5, rtol=0
+        )
+
+
+@pytest.mark.parametrize(
+    ("code", "absent"),
+    [
+        ("import visformer; visformer.Trace; visformer.errors", "torch"),
+        ("import visformer; visformer.TransformerConfig(src_vocab=1, tgt_vocab=1)", "torch"),
+        ("import visformer; visformer.load", "streamlit"),
+    ],
+)
+def test_what_needs_no_torch_loads_none(code, absent):
+    check = f"import sys; {code}; assert {absent!r} not in sys.modules"
+    subprocess.run([sys.executable, "-c", check], check=True, timeout=120)
+
+
+def test_public_names_are_what_they_say():
+    for name in vf.__all__:
+        assert getattr(vf, name) is not None
+    assert set(vf.__all__) <= set(dir(vf))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        vf.nothing  # noqa: B018
+
+
+def test_a_model_says_what_it_is():
+    assert repr(vf.load("en-zh")) == "Translator(en-zh: encoder-decoder, 3 + 3 layers, 8 heads, d_model 256)"
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_no_name_is_no_folder(name, tmp_path, monkeypatch):
+    """Not even the one that we are in."""
+    save_checkpoint(tmp_path, tiny_translator().module, tiny_tokenizer())
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CheckpointError, match=f"^'{name}' names no model: give a bundled one"):
+        vf.load(name)
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [("mine/model", "mine/model"), ("mine/checkpoint-200", "mine/checkpoint-200"), ("mine/small", "small")],
+)
+def test_a_folder_whose_name_says_nothing_is_named_with_the_one_above(folder, name, tmp_path):
+    save_checkpoint(tmp_path / folder, tiny_translator().module, tiny_tokenizer())
+    assert vf.load(tmp_path / folder).info.name == name

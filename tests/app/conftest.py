@@ -1,0 +1,41 @@
+"""The app in this process, on one model for all tests."""
+
+import pytest
+from streamlit.components.v2 import manifest_scanner
+from streamlit.testing.v1 import AppTest
+
+from visformer.app.serving import workbench
+from visformer.app.widgets import component
+
+
+@pytest.fixture(scope="session")
+def model_name():
+    return "en-zh"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_is_waited_for():
+    """No browser draws here; and AppTest has all packages searched for components in each run, which takes 0.2 s."""
+    with pytest.MonkeyPatch.context() as patch:
+        found = manifest_scanner.scan_component_manifests()
+        patch.setattr(manifest_scanner, "scan_component_manifests", lambda: found)
+        patch.setattr(component, "_FIRST_BREATH", 0)
+        yield
+
+
+@pytest.fixture
+def new_app(model_name, monkeypatch):
+    """Starts sessions: ``new_app(lang="zh", page="see/masks", layer="2")``. They share the model, as visitors do."""
+    monkeypatch.setattr(workbench, "MODEL", model_name)
+
+    def start(*, locale="en-US", page="", **link):
+        app = AppTest.from_file("../../app.py", default_timeout=60)
+        app.context = {"locale": locale}
+        for name, value in link.items():
+            if value:
+                app.query_params[name] = value
+        if page:
+            app.switch_page(f"pages/{page}.py")
+        return app.run()
+
+    return start

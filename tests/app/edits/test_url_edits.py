@@ -1,0 +1,64 @@
+"""What was changed in the model, as text and back."""
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from visformer.app.edits import editing, url_edits
+from visformer.app.session.url_state import LONGEST_CHOICE
+from visformer.edits import Open, SetPattern
+from visformer.errors import LinkError
+
+LAYERS, HEADS, QUERIES, KEYS = SHAPE = 2, 3, 4, 5
+FULL = np.ones((LAYERS, QUERIES, KEYS), dtype=bool)
+MASKS = st.sampled_from([FULL, np.tril(FULL), np.stack([FULL[0], np.tril(FULL[1])])])
+
+
+@given(MASKS, arrays(np.bool_, SHAPE, elements=st.sampled_from([False] * 30 + [True])), st.booleans(), st.booleans())
+def test_switched_cells_come_back(mask, switched, is_alike, has_row):
+    if is_alike:
+        switched = np.broadcast_to(switched[:1, :1], SHAPE).copy()
+    if has_row:
+        switched[0, 1, 2] = mask[0, 2]
+    text = url_edits.cells_text(editing.mask_edits("decoder.self_attn", switched, mask))
+    if not switched.any():
+        assert text is None
+    elif text is not None:
+        assert len(text) <= LONGEST_CHOICE
+        assert np.array_equal(url_edits.cells(text, mask, HEADS), switched)
+    else:
+        assert switched.sum() > 10, "so many are left out"
+
+
+@given(arrays(np.float64, (3, 8), elements=st.sampled_from([1.0] * 9 + [0.0, 0.25, 0.5, 1.75, 2.0])))
+def test_factors_come_back(scales):
+    text = url_edits.heads_text(scales)
+    found = url_edits.heads(text, 3, 8) if text else {}
+    assert found == {(i, j): scales[i, j] for i, j in np.argwhere(scales != 1)}
+
+
+@given(st.text(max_size=60) | st.from_regex(r"[ob]?([0-9]{1,4}\.?){0,5}", fullmatch=True))
+def test_any_text_is_cells_or_refused(text):
+    for read in (lambda: url_edits.cells(text, FULL, HEADS), lambda: url_edits.heads(text, LAYERS, HEADS)):
+        with suppress(LinkError):
+            assert read() is not None
+
+
+@pytest.mark.parametrize("text", ["", "o", "o0.0.0", "o0.0.0.6", "b3.0.0.0", "b0.0.0.0_", "x0.0.0.0", "o\u0661.0.0.0"])
+def test_cells_that_are_not_there(text):
+    with pytest.raises(LinkError):
+        url_edits.cells(text, FULL, HEADS)
+
+
+def test_a_mask_that_was_opened_is_one_text():
+    mask = np.tril(FULL)
+    switched = np.repeat(~mask[:, None], HEADS, axis=1)
+    assert url_edits.cells_text(editing.mask_edits("decoder.self_attn", switched, mask)) == "o0.0.0.0"
+
+
+def test_edits_that_no_mask_of_the_page_has_are_left_out():
+    assert url_edits.cells_text([Open("decoder.0.self_attn"), SetPattern("decoder.0.self_attn", 0, ((1.0,),))]) is None

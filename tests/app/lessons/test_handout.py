@@ -1,0 +1,85 @@
+"""A lesson as one HTML file: every step with its picture, nothing loaded, and nothing written is markup."""
+
+import base64
+import re
+from functools import cache
+
+import pytest
+
+import visformer as vf
+from tests.app.lessons.test_lesson_file import GOOD
+from tests.app.session.test_links import LINKS
+from tests.web.support import read_payload
+from tests.web.test_page import HOSTILE, Elements
+from visformer.app.lessons import lesson_file
+from visformer.app.lessons.handout import page
+from visformer.app.session import url_state
+
+
+@cache
+def model(name=""):
+    return vf.load(name or "en-zh")
+
+
+def made(content, language="en"):
+    lesson, found = lesson_file.read(content if isinstance(content, bytes) else content.encode())
+    assert found == ()
+    return page(lesson, language, model_of=model)
+
+
+@pytest.fixture(scope="module", params=["en", "zh"])
+def shipped(request):
+    return request.param, made(lesson_file.content(url_state.SHIPPED), request.param)
+
+
+def test_every_step_of_the_shipped_lesson_has_its_words_and_a_picture(shipped):
+    language, text = shipped
+    lesson, _faults = lesson_file.read(lesson_file.content(url_state.SHIPPED))
+    sections = text.partition("<main>")[2].partition("</main>")[0].split("<section ")[1:]
+    assert len(sections) == len(lesson.steps)
+    for step, section in zip(lesson.steps, sections, strict=True):
+        plain = section.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"')
+        assert step.said("say", language) in plain
+        assert step.said("try", language) in plain
+        assert step.said("note", language) not in plain, "that is the presenter's"
+        assert re.search('<div class="vf-host"|<table>|<img ', section)
+
+
+def test_it_is_small_and_loads_nothing(shipped):
+    _language, text = shipped
+    assert len(text.encode()) < 1_500_000
+    loaded = [value for name, value in Elements(text).attributes if name in ("src", "href", "srcset")]
+    assert loaded
+    assert not [value for value in loaded if not value.startswith(("data:", "#"))]
+    assert "default-src 'none'" in text
+
+
+def test_the_explorer_begins_with_the_step(shipped):
+    _language, text = shipped
+    scripts = Elements(text).scripts
+    header, _numbers = read_payload(base64.b64decode(scripts["step10-0"]))
+    start = header["start"]
+    assert {name: start[name] for name in ("stack", "layer", "head", "query", "key")} == {
+        "stack": "decoder.cross_attn",
+        "layer": 2,
+        "head": 2,
+        "query": 2,
+        "key": 3,
+    }
+
+
+@pytest.mark.parametrize(("page_name", "choices"), LINKS)
+def test_any_state_of_a_page_is_drawn_or_said_to_be_live(page_name, choices):
+    fields = ", ".join(f'{name}: "{value}"' for name, value in choices.items())
+    steps = f"  - {{title: A, say: B, link: {{page: {page_name.split('/')[1]}, {fields}}}}}\n"
+    text = made(GOOD.partition("steps:")[0] + "steps:\n" + steps)
+    assert ('class="live"' in text) != bool(re.search('<div class="vf-host"|<table>|<img ', text))
+
+
+@pytest.mark.parametrize("said", HOSTILE)
+def test_nothing_written_is_markup(said):
+    quoted = "'" + said.replace("'", "''") + "'"
+    text = made(GOOD.replace("Look at this.", quoted).replace("One", quoted))
+    elements = Elements(text)
+    assert elements.tags.count("script") == 1 + len([t for t in elements.attributes if t == ("type", "text/plain")])
+    assert not [1 for name, value in elements.attributes if name == "onerror"]

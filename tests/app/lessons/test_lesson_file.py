@@ -1,0 +1,307 @@
+"""The file of a lesson: every fault has its line, nothing that is given raises, and what the shipped one says holds."""
+
+import re
+import time
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import visformer as vf
+from visformer import i18n
+from visformer.app.lessons import lesson_file
+from visformer.app.lessons.handout import trace_of
+from visformer.app.serving import limits
+from visformer.app.session import url_state
+from visformer.app.session.examples import EXAMPLES
+from visformer.errors import LessonError
+
+GOOD = """\
+visformer_lesson: 1
+title: {en: Names, zh: 名字}
+steps:
+  - title: One
+    say: Look at this.
+    link: {stack: cross, layer: 3, head: 3}
+  - title: {en: Two, zh: 二}
+    say: {en: And at this., zh: 再看这里。}
+    try: Click.
+    note: Wait.
+    link: "https://example.org/demo/masks?masks_view=scores&masks_layer=2&lang=zh&lesson=x&step=2"
+"""
+
+
+def faults(text):
+    content = text if isinstance(text, bytes) else text.encode()
+    lesson, found = lesson_file.read(content)
+    assert (lesson is None) == bool(found)
+    return [fault.localized(str) for fault in found]
+
+
+def test_a_lesson_is_steps_with_the_state_of_a_page_each():
+    lesson, found = lesson_file.read(GOOD.encode())
+    assert found == ()
+    assert lesson.called("zh") == "名字"
+    one, two = lesson.steps
+    assert (one.said("title", "en"), one.said("title", "zh")) == ("One", "One"), "written once, for every language"
+    assert (one.said("try", "en"), two.said("note", "zh")) == ("", "Wait.")
+    assert one.state == url_state.read({"stack": "cross", "layer": "3", "head": "3"})[0]
+    assert (two.state.page, two.state.choices) == ("masks", {"masks_view": "scores", "masks_layer": "2"})
+    assert (two.state.lang, two.state.lesson, two.state.step) == ("", "", ""), "these are no part of a step"
+
+
+@pytest.mark.parametrize("page", ["docs/lessons.md", "docs/lessons.zh-CN.md"])
+def test_the_lesson_that_the_guide_begins_with(page):
+    text = (Path(__file__).parents[3] / page).read_text(encoding="utf-8")
+    content = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1].encode()
+    lesson, found = lesson_file.read(content)
+    assert found == ()
+    assert lesson_file.held_against(lesson, lambda state: trace_of(state, model)) == []
+    assert lesson_file.pack(content)
+
+
+def replaced(old, new):
+    assert GOOD.count(old) == 1
+    return GOOD.replace(old, new)
+
+
+FAULTS = [
+    ("", ["line 1: this file is empty."]),
+    ("just words", ["line 1: names with a colon and a value each are needed here.", "line 1: a lesson begins with"]),
+    (replaced("visformer_lesson: 1\n", ""), ["line 1: a lesson begins with the line “visformer_lesson: 1”."]),
+    (replaced("visformer_lesson: 1", "visformer_lesson: 2"), ["line 1: a lesson begins with"]),
+    (replaced("title: {en: Names, zh: 名字}\n", ""), ["line 1: “title” is missing."]),
+    (replaced("title: {en: Names, zh: 名字}", "title: {fr: Noms}"), ["line 2: fr: there is no such name here"]),
+    (replaced("title: {en: Names, zh: 名字}", "title: {}"), ["line 2: title: a text is needed here."]),
+    (
+        replaced("    try: Click.\n", "    tried: Click.\n"),
+        ["line 9: tried: there is no such name here: choose one of"],
+    ),
+    (replaced("    say: Look at this.\n", ""), ["line 4: “say” is missing."]),
+    (replaced("    say: Look at this.\n", "    say:\n"), ["line 5: say: a text is needed here."]),
+    (replaced("    say: Look at this.\n", "    say: [a, b]\n"), ["line 5: say: names with a colon"]),
+    (replaced("Look at this.", "x" * 501), ["line 5: say: this text has 501 characters, and at most 500"]),
+    (replaced("    say: Look at this.", "    say: Try: this"), ["line 5: a text with a colon and a space in it"]),
+    (replaced("    say: Look at this.", "    say: {en: Try: this}"), ["line 5: a text with a colon and a space in it"]),
+    (replaced("    say: Look at this.", "\tsay: Look"), ["line 5: lines are indented by spaces"]),
+    (replaced("layer: 3,", "layer: third,"), ["line 6: layer: third: a whole number from 1 on is needed."]),
+    (replaced("stack: cross", "stack: both"), ["line 6: stack: both: choose one of encoder, decoder, cross."]),
+    (replaced("head: 3}", "head: 3, colour: red}"), ["line 6: colour: red: nothing on this page has this name."]),
+    (replaced("head: 3}", "head: [3]}"), ["line 6: head: a text is needed here."]),
+    (replaced("head: 3}", "page: attic}"), ["line 6: page: attic: there is no page of this name: choose one of"]),
+    (replaced("head: 3}", "model: /etc}"), ["line 6: model: /etc: The model '/etc' is not offered here"]),
+    (replaced("demo/masks?", "demo/tokens?"), ["line 11: masks_view: scores: nothing on this page"]),
+    (replaced("masks_layer=2&", "masks_layer=2&masks_layer=3&"), ["line 11: masks_layer=2: it stands there more"]),
+    (replaced("https://example", "https://[example"), ["line 11: https://[example"]),
+    (replaced("    note: Wait.", "    try: Again."), ["line 10: try: it stands there more than once."]),
+    (replaced("    note: Wait.", "    note: &wait Wait."), ["line 10: names with & and * are not read here"]),
+    (replaced("    note: Wait.", "    note: *wait"), ["line 10: names with & and * are not read here"]),
+    (
+        replaced("    note: Wait.", "    note: !!python/object:os.system x"),
+        ["line 10: tag:yaml.org,2002:python/object"],
+    ),
+    (replaced("    note: Wait.", "    check: {query: 1, key: 1, at_least: 2}"), ["line 10: at_least: 2: a share from"]),
+    (replaced("    note: Wait.", "    check: {key: 1}"), ["line 10: check: “query, key” is missing."]),
+    (replaced("    note: Wait.", "    check: {query: 1, key: 0}"), ["line 10: key: 0: a whole number from 1 on"]),
+    (replaced("    note: Wait.", "    note: 'Wait."), ["line 12: this is no YAML"]),
+    (GOOD + "---\na: b\n", ["line 13: a file holds one lesson: here a second one begins."]),
+    (replaced("    note: Wait.", "    note: Wait\x07."), ["line 10: a character that cannot be printed stands here."]),
+    (GOOD.encode() + b"\xff", [f"line 12: byte {len(GOOD.encode()) + 1} of this file is no UTF-8."]),
+    (GOOD.partition("steps:")[0] + "steps: none\n", ["line 3: steps: a list is needed here"]),
+    (GOOD.partition("steps:")[0] + "steps: []\n", ["line 3: steps: a list is needed here"]),
+    (GOOD + "  - {title: A, say: B}\n" * 39, ["line 3: steps: there are 41 steps, and a lesson has at most 40."]),
+    ("a: " * 3 + "b", ["line 1: a text with a colon"]),
+    ("[" * 5000, ["line 1: too much stands inside each other: at most 6 deep."]),
+    ("? [a]\n: b\n", ["line 1: a name is needed before the colon."]),
+    (b"a" * (limits.LESSON_BYTES + 1), ["line 1: this file has 40001 bytes, and a lesson has at most 40000."]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), FAULTS)
+def test_each_fault_is_told_with_its_line(text, expected):
+    found = faults(text)
+    assert all(any(line.startswith(begin) for line in found) for begin in expected), found
+    chinese = [fault.localized(i18n.translations("zh").gettext) for fault in lesson_file.read(_bytes(text))[1]]
+    assert all(re.match(r"第 \d+ 行: ", line) for line in chinese), chinese
+
+
+def _bytes(text):
+    return text if isinstance(text, bytes) else text.encode()
+
+
+def test_all_faults_are_told_at_once():
+    text = replaced("layer: 3,", "layer: x,").replace("    try: Click.", "    tries: Click.")
+    assert [line.split(":")[0] for line in faults(text)] == ["line 6", "line 9"]
+
+
+PIECES = [*GOOD.splitlines(), "- ", "  ", "? ", ": ", *"{}[]\"'%\t", "&a ", "*a", "!!x ", "|\n", ">-\n"]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.one_of(
+        st.binary(max_size=300), st.lists(st.sampled_from(PIECES), max_size=40).map(lambda p: "\n".join(p).encode())
+    )
+)
+def test_any_bytes_are_a_lesson_or_faults(content):
+    lesson, found = lesson_file.read(content)
+    assert (lesson is None) == bool(found)
+    lines = content.count(b"\n") + content.count(b"\r") + content.decode("latin-1").count("\x85") + 2
+    for fault in found:
+        assert 1 <= fault.line <= lines + content.count(b"\xe2\x80")
+        assert "\n" not in fault.localized(str)
+
+
+WIDE = [
+    b"- a\n" * 10_000,
+    b"a: b\n" * 8_000,
+    b"{a: b, " * 5_000,
+    b"[a, " + b"b, " * 13_000,
+    b'"' + b"\\x41" * 9_000,
+    b"a\n" * 20_000,
+]
+
+
+@pytest.mark.parametrize(
+    "content", [*WIDE, b"? " * 20_000, b"- " * 20_000, b"'" * 40_000, b"#" * 40_000, b"\n" * 40_000]
+)
+def test_the_largest_file_is_read_within_a_second(content):
+    assert len(content) <= limits.LESSON_BYTES
+    lesson_file.read(GOOD.encode())
+    before = time.process_time()
+    lesson_file.read(content)
+    assert time.process_time() - before < 1
+
+
+# A lesson in a link --------------------------------------------------------------------------------------------------
+
+
+def test_a_short_lesson_is_its_own_name():
+    name = lesson_file.pack(GOOD.encode())
+    assert name.startswith("z")
+    assert len(name) < limits.LESSON_LINK
+    assert url_state.read({"lesson": name, "step": "2"})[1] == []
+    assert lesson_file.named(name) == lesson_file.read(GOOD.encode())[0]
+
+
+def test_a_long_one_is_not():
+    noise = np.random.default_rng(0).integers(0x4E00, 0x9FFF, 3000)
+    assert lesson_file.pack("".join(map(chr, noise)).encode()) == ""
+
+
+@pytest.mark.parametrize("name", ["z", "zAAAA", "z" + "A" * 100, "no-such-lesson", "../../etc/passwd", "own", ""])
+def test_a_damaged_name_is_told(name):
+    with pytest.raises(LessonError):
+        lesson_file.named(name)
+
+
+def test_a_name_that_unpacks_to_more_than_a_lesson_is_refused():
+    name = lesson_file.pack(b"a" * 1_000_000)
+    with pytest.raises(LessonError, match="damaged"):
+        lesson_file.named(name)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", max_size=200))
+def test_any_name_is_a_lesson_or_told(text):
+    with suppress(vf.errors.VisformerError):
+        lesson_file.named("z" + text)
+
+
+def test_lessons_of_the_operators_folder_are_offered(tmp_path):
+    (tmp_path / "my-own.yaml").write_text(GOOD, encoding="utf-8")
+    (tmp_path / "Not A Name.yaml").write_text(GOOD, encoding="utf-8")
+    assert [*lesson_file.offered({"VISFORMER_LESSONS": str(tmp_path)})] == [url_state.SHIPPED, "my-own"]
+
+
+# What the shipped one says -------------------------------------------------------------------------------------------
+
+
+@cache
+def model(name=""):
+    return vf.load(name or "en-zh")
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    lesson, found = lesson_file.read(lesson_file.offered({})[url_state.SHIPPED].read_bytes())
+    assert found == ()
+    return lesson
+
+
+@pytest.fixture(scope="module")
+def traced():
+    return model().trace(EXAMPLES[0], record=("*",))
+
+
+def test_it_says_everything_in_both_languages(shipped):
+    assert len(shipped.steps) == 12
+    for step in shipped.steps:
+        assert {*step.texts} == {"title", "say", "try", "note"}
+        for name, text in step.texts.items():
+            assert {*text} == {*i18n.languages()}, name
+            assert re.search("[一-鿿]", text["zh"])
+
+
+def test_its_claims_hold_for_the_bundled_weights(shipped):
+    assert sum(len(step.claims) for step in shipped.steps) > 20
+    assert lesson_file.held_against(shipped, lambda state: trace_of(state, model)) == []
+
+
+def test_a_claim_that_does_not_hold_is_told_with_its_line():
+    text = GOOD + "    check: [{stack: cross, layer: 3, head: 3, query: 3, key: 4}, {query: 2, key: 1, at_least: 1}]\n"
+    lesson, found = lesson_file.read(text.replace("layer: 3, head: 3}", "layer: 9, head: 3}").encode())
+    assert found == ()
+    one, two = lesson_file.held_against(lesson, lambda state: trace_of(state, model))
+    assert one.localized(str) == "line 6: layer: 9: the layers of this model are 1 to 3."
+    assert two.localized(str).startswith("line 12: check: key 1 has 0.")
+
+
+def said(shipped, number):
+    """What a step says, in English and in Chinese."""
+    return [shipped.steps[number - 1].said("say", language) for language in i18n.languages()]
+
+
+def test_the_numbers_in_its_words(shipped, traced):
+    """Each as the weights give it; the words have to have it."""
+    assert len(traced.tokens["src"]) == 7
+    assert traced.tokens["src"][-1] == "</s>"
+    assert len(model().tokenize("I photographed hedgehogs.")) > 5
+    assert model().info.d_model == 256
+    d_k = model().info.d_model // model().info.n_heads
+    assert all("256" in text and "16" in text for text in said(shipped, 2))
+    row = traced["encoder.2.self_attn.pattern"].value[7]
+    assert all(f"{row[1, 4]:.2f}" in text and f"{row[2, 4]:.2f}" in text for text in said(shipped, 4))
+    assert all(f"√{d_k}" in text and f"{row[2, 4]:.2f}" in text for text in said(shipped, 5))
+    decoder = traced["decoder.0.self_attn.pattern"].value[1]
+    assert all(f"{decoder[4, 3]:.2f}" in text for text in said(shipped, 9))
+    steps = model().translate(EXAMPLES[0]).steps
+    first, second = (candidate.probability for candidate in steps[0].candidates[:2])
+    assert second < 0.002 < first
+    assert all(f"{first:.3f}" in text and steps[0].chosen.token in text for text in said(shipped, 11))
+    assert steps[-1].chosen.token == "</s>"
+    best = model().translate(EXAMPLES[0], beam_size=4).text
+    assert best == model().translate(EXAMPLES[0]).text
+    assert all(best in text for text in said(shipped, 12))
+
+
+def test_the_two_largest_lengths_of_the_block_are_those_it_names(shipped, traced):
+    added = np.linalg.norm([traced[f"encoder.{i}.ffn.out"].value for i in range(3)], axis=-1)  # (layer, token)
+    assert {*zip(*np.unravel_index(np.argsort(added.ravel())[-2:], added.shape), strict=True)} == {(2, 5), (2, 6)}
+    assert [round(float(length)) for length in added[2, 5:]] == [66, 71]
+    after = np.linalg.norm(traced["encoder.2.resid_post"].value, axis=-1)[5:]
+    assert [round(float(length)) for length in after] == [4, 4]
+    for language in i18n.languages():
+        note = shipped.steps[7].said("note", language)
+        assert "66" in note and "71" in note
+
+
+def test_the_pages_that_links_know_are_those_of_the_app():
+    app = Path(__file__).parents[3] / "app.py"
+    names = re.findall(r"pages/\w+/(\w+)\.py", app.read_text(encoding="utf-8"))
+    assert tuple(names[1:]) == url_state.PAGES[1:]
+    assert names[0] == "attention"

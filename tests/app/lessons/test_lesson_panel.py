@@ -1,0 +1,253 @@
+"""The guided lesson in the app: forth and back, left and taken up again, by a link, and a lesson of one's own."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.app.lessons.test_lesson_file import GOOD
+from tests.app.pages.test_anatomy import choose
+from tests.app.pages.test_attention import address_of
+from tests.app.session.test_links import ignored
+from tests.app.support import in_a_session
+from visformer.app.lessons import lesson_file, lesson_panel
+from visformer.app.session import url_state
+
+SHIPPED, _faults = lesson_file.read(lesson_file.content(url_state.SHIPPED))
+NUMBERS = range(1, len(SHIPPED.steps) + 1)
+
+
+def texts(app):
+    return [text.value for text in app.text]
+
+
+def keys(app):
+    return {button.key for button in app.button}
+
+
+def shows(app, number, language="en"):
+    """Whether the page is this step's, with its words, and nothing was ignored."""
+    step = SHIPPED.steps[number - 1]
+    said = [step.said(name, language) for name in ("title", "say", "try")]
+    assert not app.exception
+    assert [text for text in texts(app) if text in said] == said
+    assert app.session_state["remarks"] == []
+    address = address_of(app)
+    assert (address.pop("lesson"), address.pop("step")) == (url_state.SHIPPED, str(number))
+    address.pop("lang", None)
+    as_at_first = {"masks_stack": "decoder", "masks_layer": "1", "positions_view": "waves", "block_view": "stream"}
+    wanted = {n: v for n, v in replace(step.state, page="").fields().items() if as_at_first.get(n) != v}
+    assert address == wanted
+    assert app.session_state["page"] == step.state.page
+    return True
+
+
+def test_forth_and_back(new_app):
+    app = new_app()
+    assert "lesson_next" not in keys(app)
+    app.button(key="lesson_start").click().run()
+    for number in NUMBERS:
+        assert shows(app, number)
+        if number < len(NUMBERS):
+            app.button(key="lesson_next").click().run()
+    assert app.button(key="lesson_next").disabled
+    for number in reversed(NUMBERS[:-1]):
+        app.button(key="lesson_back").click().run()
+        assert shows(app, number)
+    assert app.button(key="lesson_back").disabled
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_link_to_a_step_opens_it(new_app, number, language):
+    app = new_app(lang=language, lesson=url_state.SHIPPED, step=str(number))
+    assert shows(app, number, language)
+
+
+def test_played_left_and_taken_up_again(new_app):
+    app = new_app(lesson=url_state.SHIPPED, step="5")
+    assert app.button(key="lesson_again").label == ""
+    app.slider(key="head_layer_3").set_value(1).run()
+    app.text_input(key="source").set_value("I like cats.").run()
+    assert app.button(key="lesson_again").label == "Back to step 5"
+    assert SHIPPED.steps[4].said("say", "en") in texts(app), "the words stay while one plays"
+    app.button(key="lesson_again").click().run()
+    assert shows(app, 5)
+    app.button(key="lesson_leave").click().run()
+    assert "lesson_next" not in keys(app)
+    assert "lesson" not in address_of(app)
+    app.switch_page("pages/see/masks.py").run()
+    assert app.button(key="lesson_return").label == "Back to step 5"
+    app.button(key="lesson_return").click().run()
+    assert shows(app, 5)
+
+
+def test_on_another_page_the_way_back_is_named(new_app):
+    app = new_app(lesson=url_state.SHIPPED, step="8")
+    app.switch_page("pages/see/masks.py").run()
+    assert app.button(key="lesson_again").label == "Back to step 8"
+
+
+def test_a_dot_leads_to_its_step(new_app):
+    app = new_app(lesson=url_state.SHIPPED, step="1")
+    app.button(key="lesson_dot_10").click().run()
+    assert shows(app, 10)
+
+
+def test_what_else_a_link_says_is_shown_in_place_of_the_step(new_app):
+    app = new_app(lesson=url_state.SHIPPED, step="10", stack="decoder", layer="2")
+    assert address_of(app) == {"lesson": url_state.SHIPPED, "step": "10", "stack": "decoder", "layer": "2"}
+    assert SHIPPED.steps[9].said("say", "en") in texts(app)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"lesson": "no-such"}, "lesson=no-such: there is no lesson of this name here."),
+        ({"lesson": "../x"}, "lesson=../x: there is no lesson of this name here."),
+        ({"lesson": "zAAAA"}, "lesson=zAAAA: this lesson was damaged on its way."),
+        ({"lesson": url_state.SHIPPED, "step": "40"}, "step=40: the steps of this lesson are 1 to 12."),
+        ({"lesson": url_state.SHIPPED, "step": "x"}, "step=x: a whole number from 1 on is needed."),
+    ],
+)
+def test_what_a_link_to_a_lesson_does_not_find_is_told(new_app, asked, told):
+    app = new_app(**asked)
+    assert not app.exception
+    assert ignored(app) == [told]
+
+
+def test_a_lesson_of_ones_own_in_a_link(new_app):
+    app = new_app(lesson=lesson_file.pack(GOOD.encode()), step="1")
+    assert "Look at this." in texts(app)
+    app.button(key="lesson_next").click().run()
+    assert "And at this." in texts(app)
+    assert address_of(app)["step"] == "2"
+    assert address_of(app)["lesson"].startswith("z")
+
+
+def upload(app, content):
+    """Open the menu, then this file."""
+    app.session_state["lesson_menu"] = True
+    app.run()
+    app.get("file_uploader")[0].upload("lesson.yaml", content, "text/yaml").run()
+    assert not app.exception
+    return app
+
+
+def test_a_lesson_of_ones_own_from_a_file(new_app):
+    app = upload(new_app(), GOOD.encode())
+    assert "Look at this." in texts(app)
+    assert address_of(app)["lesson"].startswith("z")
+
+
+def test_one_that_is_too_long_for_a_link_is_kept_without(new_app):
+    content = lesson_file.content(url_state.SHIPPED)
+    assert lesson_file.pack(content) == ""
+    app = upload(new_app(), content)
+    assert SHIPPED.steps[0].said("say", "en") in texts(app)
+    assert "lesson" not in address_of(app)
+    app.button(key="lesson_next").click().run()
+    assert SHIPPED.steps[1].said("say", "en") in texts(app)
+
+
+def test_faults_of_a_file_are_told_with_their_lines(new_app):
+    app = upload(new_app(), GOOD.replace("layer: 3,", "layer: x,").encode())
+    assert "line 6: layer: x: a whole number from 1 on is needed." in texts(app)
+    assert "lesson_next" not in keys(app)
+
+
+def test_a_file_of_the_operator_that_goes_while_it_is_shown(new_app, monkeypatch, tmp_path):
+    monkeypatch.setenv("VISFORMER_LESSONS", str(tmp_path))
+    file = tmp_path / "my-own.yaml"
+    file.write_text(GOOD, encoding="utf-8")
+    app = new_app(lesson="my-own", step="2")
+    assert "And at this." in texts(app)
+    file.unlink()
+    app.run()
+    assert not app.exception
+    assert ignored(app) == ["lesson=my-own: there is no lesson of this name here."]
+    assert "lesson_next" not in keys(app)
+
+
+def test_words_of_a_lesson_are_shown_as_they_are(new_app):
+    said = "**a** $x$ <b>b</b> :red[c] [d](https://example.org)"
+    app = new_app(lesson=lesson_file.pack(GOOD.replace("Look at this.", f"'{said}'").encode()))
+    assert said in texts(app)
+
+
+def test_what_presenters_call(new_app):
+    app = new_app(lesson=url_state.SHIPPED, step="4")
+    with in_a_session(
+        {key: app.session_state[key] for key in ("lesson", "lesson_step", "in_lesson", "lang", "remarks")}
+    ):
+        assert lesson_panel.is_open()
+        assert lesson_panel.note() == SHIPPED.steps[3].said("note", "en")
+        lesson_panel.next_step()
+        assert lesson_panel.note() == SHIPPED.steps[4].said("note", "en")
+        lesson_panel.previous_step()
+        lesson_panel.leave()
+        assert (lesson_panel.is_open(), lesson_panel.note()) == (False, "")
+
+
+def take_another(app):
+    """On the page of decoding: the best of the other tokens at the step that is looked at."""
+    box = next(box for box in app.selectbox if box.key.startswith("decoding_other"))
+    box.select_index(0).run()
+    assert not app.exception
+
+
+def told(app, begins):
+    return [text for text in texts(app) if text.startswith(begins)]
+
+
+def test_a_token_that_was_taken_is_given_back_with_the_step(new_app):
+    app = new_app(lesson=url_state.SHIPPED, step="11")
+    assert app.button(key="lesson_again").label == ""
+    app.session_state["decoding_step"] = 2
+    app.run()
+    take_another(app)
+    assert told(app, "Step 3: you took")
+    assert app.button(key="lesson_again").label == "Back to step 11"
+    app.button(key="lesson_again").click().run()
+    assert shows(app, 11)
+    assert not told(app, "Decoded here") and not told(app, "Step 3: you took")
+    assert app.button(key="lesson_again").label == ""
+
+
+def test_masks_that_were_changed_are_given_back_with_the_step(new_app):
+    app = new_app(lesson=url_state.SHIPPED, step="7")
+    choose(app, "masks_view", "edit")
+    next(button for button in app.button if button.label == "Remove the causal mask").click().run()
+    assert told(app, "After: ")
+    choose(app, "masks_view", "scores")
+    assert app.button(key="lesson_again").label == "Back to step 7", "what was changed still is"
+    app.button(key="lesson_again").click().run()
+    assert shows(app, 7)
+    assert app.button(key="lesson_again").label == ""
+    choose(app, "masks_view", "edit")
+    assert not told(app, "After: ")
+
+
+@pytest.mark.parametrize(
+    ("lesson", "language", "names"),
+    [
+        (url_state.SHIPPED, "en", ["from-text-to-translation.yaml", "from-text-to-translation-en.html"]),
+        (url_state.SHIPPED, "zh", ["from-text-to-translation.yaml", "from-text-to-translation-zh.html"]),
+        (lesson_file.pack(GOOD.encode()), "en", ["names.yaml", "names-en.html"]),
+        (
+            lesson_file.pack(GOOD.replace("{en: Names, zh: 名字}", "名字").encode()),
+            "zh",
+            ["lesson.yaml", "lesson-zh.html"],
+        ),
+    ],
+)
+def test_a_file_is_named_after_its_lesson(new_app, monkeypatch, lesson, language, names):
+    files = []
+    monkeypatch.setattr(lesson_panel.st, "download_button", lambda label, made, name, *more, **look: files.append(name))
+    app = new_app(lang=language, lesson=lesson, step="1")
+    app.session_state["lesson_menu"] = True
+    app.run()
+    assert [file for file in files if "lesson" in file or file.startswith(("names", "from"))] == names
+    title = lesson_panel._lesson(lesson).called(language)
+    assert [text for text in texts(app) if f"“{title}”" in text]
+    (uploader,) = app.get("file_uploader")
+    assert "40 kB" in uploader.label

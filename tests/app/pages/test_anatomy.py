@@ -1,0 +1,376 @@
+"""Every page behind the first: each control is driven to its ends, in both languages, and none ends in an exception."""
+
+import numpy as np
+import pytest
+import streamlit
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.app.support import pictures
+from visformer import i18n
+from visformer.app.serving import workbench
+from visformer.app.session import state
+from visformer.pictures.examples import WORKED
+from visformer.pictures.examples.claims import claims_of
+from visformer.web.panels import Click
+
+VIEWS = {
+    "see/tokens": ("tokens_side", ["src", "tgt"]),
+    "see/positions": ("positions_view", ["waves", "matrix", "angles", "similarity", "rotation", "learned"]),
+    "see/embedding": ("embedding_side", ["src", "tgt"]),
+    "see/masks": ("masks_view", ["batch", "scores", "steps", "edit"]),
+    "understand/head": ("head_view", ["steps", "joined", "silence"]),
+    "understand/block": ("block_view", ["stream", "added", "zeros", "similar", "norms", "parts"]),
+    "understand/decoding": ("decoding_view", ["steps", "beams"]),
+}
+PAGES = [*VIEWS, "understand/lab"]
+
+
+def open_page(app, page):
+    app.switch_page(f"pages/{page}.py")
+    app.run()
+    assert not app.exception
+    return app
+
+
+def choose(app, key, value):
+    next(group for group in app.get("button_group") if group.key == key).set_value(value)
+    app.run()
+    assert not app.exception
+
+
+def drive(app):
+    """Each control to each of its ends, one at a time."""
+    for kind in ("slider", "number_input"):
+        for key in [widget.key for widget in app.get(kind)]:
+            for end in ("min", "max"):
+                widget = next((w for w in app.get(kind) if w.key == key), None)
+                if widget is None:  # the view no longer has it
+                    continue
+                widget.set_value(getattr(widget, end))
+                app.run()
+                assert not app.exception, (key, end)
+    for key in [w.key for w in app.toggle]:
+        app.toggle(key=key).set_value(not app.toggle(key=key).value).run()
+        assert not app.exception, key
+    for key in [w.key for w in app.selectbox if w.key not in (state.EXAMPLE, state.MODEL)]:
+        app.selectbox(key=key).select_index(len(app.selectbox(key=key).options) - 1).run()
+        assert not app.exception, key
+    for radio in app.radio:
+        radio.set_value(radio.options and True).run()
+        assert not app.exception
+
+
+def shown(app):
+    return len(pictures(app)) + len(app.get("plotly_chart")) + len(app.dataframe)
+
+
+@pytest.mark.parametrize(("page", "view"), [(page, view) for page, (_, views) in VIEWS.items() for view in views])
+def test_every_control_of_every_view(new_app, page, view):
+    app = open_page(new_app(), page)
+    choose(app, VIEWS[page][0], view)
+    assert shown(app), "no view is empty"
+    drive(app)
+    assert shown(app)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_pages_speak_chinese_and_carry_the_sentence(new_app, page):
+    app = new_app(lang="zh")
+    app.text_input(key=state.SOURCE).set_value("我喜欢学校。").run()
+    open_page(app, page)
+    if page == "understand/lab":  # has numbers of its own, and keeps the sentence for the other pages
+        assert not app.text_input
+        open_page(app, "see/masks")
+    assert app.text_input(key=state.SOURCE).value == "我喜欢学校。"
+    gettext = i18n.translations("zh").gettext
+    assert app.text_input(key=state.SOURCE).label == gettext("Sentence")
+    assert app.text[0].value.startswith(gettext("Translation: {text}").split("{")[0])
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("text", ["", "a" * 2000, "😀", "<script>"])
+def test_bad_input_gets_a_sentence_and_no_exception(new_app, page, text):
+    app = new_app()
+    app.text_input(key=state.SOURCE).set_value(text).run()
+    open_page(app, page)
+    assert not app.exception
+    assert app.text[-1].value
+
+
+def open_example(app, name):
+    open_page(app, "understand/lab")
+    app.selectbox(key="lab_example").select_index([example.name for example in WORKED].index(name)).run()
+    assert not app.exception
+    return app
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("example", WORKED, ids=lambda example: example.name)
+def test_every_worked_example(new_app, example, lang):
+    app = open_example(new_app(lang=lang), example.name)
+    gettext = i18n.translations(lang).gettext
+    assert len(app.dataframe) == sum(values.size > 1 for values in example.inputs.values())
+    if example.instead:
+        assert "3" in app.text[-1].value
+        next(button for button in app.button if button.label == gettext("Show the nearest one that does")).click().run()
+        assert app.selectbox(key="lab_example").value == example.instead
+        return
+    assert pictures(app)
+    for name, remark in example.remarks.items():
+        assert gettext(name) in app.text[-1].value
+        assert gettext(remark) in app.text[-1].value
+    drive_to_the_last_slice(app)
+
+
+def test_a_print_belongs_to_its_own_inputs(new_app):
+    """With others, nothing printed is called wrong, and what is said about it is not said."""
+    app = open_example(new_app(), "sinusoid")
+    assert "those of base 100" in app.text[-1].value
+    next(number for number in app.number_input if number.label == "base").set_value(500).run()
+    assert not app.exception
+    assert not [text for text in app.text if "those of base 100" in text.value]
+    assert [text for text in app.text if text.value.startswith("These inputs have been changed")]
+
+
+def drive_to_the_last_slice(app):
+    for slider in [slider.key for slider in app.slider]:
+        widget = app.slider(key=slider)
+        widget.set_value(widget.max).run()
+        assert not app.exception
+        assert pictures(app)
+
+
+TYPED = {
+    "empty cells": lambda table: table.map(lambda _: None),
+    "one empty cell": lambda table: table.mask(np.add.outer(range(len(table)), range(table.shape[1])) == 0),
+    "text": lambda table: table.map(lambda _: "abc"),
+    "too large": lambda table: table * 0 + 1e308,
+    "not a number": lambda table: table * np.inf,
+}
+RESHAPED = {
+    "no row": lambda table: table.iloc[:0],
+    "one row": lambda table: table.iloc[:1],
+    "one column": lambda table: table.iloc[:, :1],
+}
+
+
+@pytest.mark.parametrize("typed", [*TYPED, *RESHAPED])
+def test_whatever_is_typed_into_the_lab_gets_a_sentence_or_a_picture(new_app, monkeypatch, typed):
+    """AppTest cannot type into a table, so the table itself gives back what would have been typed."""
+
+    def editor(table, num_rows, **_):
+        change = TYPED.get(typed) or (RESHAPED[typed] if num_rows != "fixed" else lambda table: table)
+        return change(table)
+
+    app = open_page(new_app(), "understand/lab")
+    monkeypatch.setattr(streamlit, "data_editor", editor)
+    told = 0
+    for example in WORKED:
+        app.selectbox(key="lab_example").select(example.name).run()
+        assert not app.exception, example.name
+        told += "This does not fit" in [badge.value for badge in app.get("badge")] or not pictures(app)
+        assert pictures(app) or app.text[-1].value.endswith("."), example.name
+    assert told, "some example cannot be computed from this"
+
+
+@pytest.mark.parametrize(
+    ("example", "box", "typed", "says"),
+    [
+        ("sinusoid", "d", -4, "d is -4"),
+        ("sinusoid", "base", 0, "base is 0"),
+        ("shapes", "n_heads", 7, "cannot be divided among 7 heads"),
+        ("shapes", "d_model", 4096, "d_model is 4096"),
+    ],
+)
+def test_a_number_that_cannot_be_gets_a_sentence(new_app, example, box, typed, says):
+    app = open_example(new_app(), example)
+    next(number for number in app.number_input if number.label == box).set_value(typed).run()
+    assert not app.exception
+    assert says in app.text[-1].value
+    next(button for button in app.button if button.label == "Reset").click().run()
+    assert pictures(app), "reset brings the example back"
+
+
+@pytest.mark.parametrize("page", ["see/positions", "see/masks", "understand/head", "understand/block"])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_what_notes_print_stands_beside_what_is_right(new_app, page, lang):
+    app = open_page(new_app(lang=lang), page)
+    gettext = i18n.translations(lang).gettext
+    found = claims_of(page.split("/")[1])
+    assert found
+    claims = next(block for block in app.get("popover") if block.proto.popover.label == gettext("Misprints"))
+    shown = [markdown.value for markdown in claims.markdown]
+    assert len(shown) == len(found)
+    about, *whys = [caption.value for caption in claims.caption]
+    assert {"en": "Course notes on the Transformer", "zh": "课程讲义"}[lang] in about, "which notes they are"
+    assert whys == [gettext(claim.why) for claim in found]
+    for claim, text in zip(found, shown, strict=True):
+        plain = text.replace("$\\small ", "$")
+        assert gettext(claim.printed) in plain
+        assert gettext(claim.right) in plain
+
+
+def test_switched_cells_change_the_mask_and_reset_brings_it_back(new_app, monkeypatch):
+    app = open_page(new_app(), "see/masks")
+    choose(app, "masks_view", "edit")
+    choose(app, "masks_edit_stack", "decoder.self_attn")
+    next(button for button in app.button if button.label == "Remove the causal mask").click().run()
+    assert not app.exception
+    said = [text.value for text in app.text]
+    assert any(text.startswith("Before: ") for text in said)
+    assert any(text.startswith("Read from the future: ") for text in said)
+    next(button for button in app.button if button.label == "Reset").click().run()
+    assert not any(text.value.startswith("Before: ") for text in app.text)
+
+
+def test_a_silenced_head_is_an_edit_of_the_trace(new_app):
+    """A click comes from the browser only, so its handler is called here."""
+    app = open_page(new_app(), "understand/head")
+    choose(app, "head_view", "silence")
+    sentence = (app.text_input(key=state.SOURCE).value, None)
+    app.session_state["edited_heads"] = (("encoder.self_attn", *sentence, "en-zh"), {(0, 0): 0.0, (1, 3): 0.0})
+    app.run()
+    assert not app.exception
+    assert any(text.value.startswith("After: ") for text in app.text)
+    bench = workbench.workbench()
+    from visformer.edits import Silence
+
+    edits = (Silence("encoder.0.self_attn", head=0), Silence("encoder.1.self_attn", head=3))
+    after = bench.trace(*sentence, edits=edits)
+    assert f"After: {after.meta['target']}" in [text.value for text in app.text]
+
+
+def test_another_candidate_is_taken_and_decoding_goes_on_from_it(new_app):
+    """A click on a step comes from the browser only: its handler's key is set here."""
+
+    def told(app, begins):
+        return [text.value for text in app.text if text.value.startswith(begins)]
+
+    app = open_page(new_app(), "understand/decoding")
+    assert not told(app, "Decoded here: "), "as long as it is the translation above"
+    app.session_state["decoding_step"] = 2
+    app.run()
+    others = next(box for box in app.selectbox if box.key.startswith("decoding_other"))
+    token, probability = others.options[0].split()
+    others.select_index(0).run()
+    assert not app.exception
+    assert told(app, "Decoded here: ")
+    assert app.session_state["decoding_step"] == 2, "the step where it was taken is still looked at"
+    (taken,) = told(app, "Step 3: ")
+    assert f"took {token} ({probability})" in taken, "probabilities are written alike everywhere"
+    assert "东北 (0.99" in taken, "and what would have been taken"
+    app.session_state["decoding_step"] = 0
+    app.run()
+    assert not told(app, "Step 3: ")
+    next(button for button in app.button if button.label == "Back to its own beginning").click().run()
+    assert not told(app, "Decoded here: ")
+
+
+def test_beam_search_says_whether_the_likeliest_beginning_wins(new_app):
+    app = open_page(new_app(), "understand/decoding")
+    choose(app, "decoding_view", "beams")
+    found = workbench.workbench().loaded().translate(app.text_input(key=state.SOURCE).value, beam_size=4)
+    greedy = workbench.workbench().loaded().translate(app.text_input(key=state.SOURCE).value)
+    says = [text.value for text in app.text if "top line wins" in text.value]
+    assert bool(says) == (found.ids == greedy.ids)
+
+
+def test_clicks_switch_cells_rows_and_columns_of_the_heads_in_question():
+    from tests.app.support import in_a_session
+    from visformer.app.edits import editing
+
+    where, shape = "decoder.self_attn", (2, 2, 2, 3)
+
+    def click(scope, row, column):
+        editing.switch(scope, Click("mask", row, column), editing.flips(where, shape))
+        return editing.flips(where, shape)
+
+    with in_a_session({state.SOURCE: "a"}):
+        every, one = editing.Scope(where), editing.Scope(where, layer=1, head=0)
+        assert np.argwhere(click(one, 0, 1)).tolist() == [[1, 0, 0, 1]]
+        assert click(every, 0, 1)[:, :, 0, 1].all(), "not all had it: all get it"
+        assert click(every, 0, None)[:, :, 0].all()
+        assert click(every, None, 1).sum() == 4 * 4
+        assert click(one, 0, None)[1, 0].tolist() == [[False] * 3, [False, True, False]]
+        assert not editing.flips("encoder.self_attn", shape).any(), "another attention has cells of its own"
+        assert not editing.flips(where, (2, 2, 4, 4)).any(), "and so has another sentence"
+        before = np.ones((3, 2))
+        editing.scale_all("decoder.cross_attn", Click("heads", 1, None), before, 0.5)
+        assert editing.scales("decoder.cross_attn", 3, 2).tolist() == [[1, 1], [0.5, 0.5], [1, 1]]
+        editing.scale_all("decoder.cross_attn", Click("heads", 1, 0), before, 0.5)
+        assert editing.scales("decoder.cross_attn", 3, 2).tolist() == [[1, 1], [1, 0.5], [1, 1]]
+
+
+@given(st.integers(0, 2**31), st.integers(0, 3), st.booleans())
+def test_the_edits_make_the_mask_that_is_shown(seed, kind, causal):
+    """Each head's mask under the edits is what torch computes from the switched cells."""
+    from visformer.app.edits import editing
+
+    random = np.random.default_rng(seed)
+    mask = np.tri(3, 4, dtype=bool) if causal else np.ones((3, 4), dtype=bool)
+    switched = random.random((2, 2, 3, 4)) < (0.0, 0.2, 0.8, 1.0)[kind]
+    if seed % 3 == 0:
+        switched[:] = switched[0, 0]
+    if seed % 5 == 0:
+        switched[:, :, 1] = ~mask[1]
+    edits = editing.mask_edits("decoder.self_attn", switched, mask)
+    assert bool(edits) == bool(switched.any())
+    for layer in range(2):
+        name, tensor = f"decoder.{layer}.self_attn.mask", torch.from_numpy(mask).expand(1, 2, 3, 4)
+        for edit in edits:
+            tensor = edit(name, tensor) if edit.applies(name) else tensor
+        assert np.array_equal(tensor[0].numpy(), switched[layer] ^ mask)
+
+
+def test_a_mask_without_its_cause_is_one_edit():
+    from visformer.app.edits import editing
+    from visformer.edits import Open
+
+    mask = np.tri(40, dtype=bool)
+    switched = np.broadcast_to(~mask, (3, 8, 40, 40))
+    assert editing.mask_edits("decoder.self_attn", switched, mask) == [Open("decoder.*.self_attn")]
+
+
+def test_a_key_that_nobody_reads_may_shorten_the_translation(new_app):
+    """The mask was drawn for a longer one: its last places then do not apply, and the page still shows the effect."""
+    app = open_page(new_app(), "see/masks")
+    choose(app, "masks_view", "edit")
+    choose(app, "masks_edit_stack", "decoder.cross_attn")
+    sentence, bench = (app.text_input(key=state.SOURCE).value, None), workbench.workbench()
+    trace = bench.trace(*sentence)
+    n = len(trace.tokens["tgt"])
+    flips = np.zeros((*trace.stack("decoder", "cross_attn").shape[:2], n, len(trace.tokens["src"])), dtype=bool)
+    flips[..., trace.tokens["src"].index("Northeastern")] = True
+    app.session_state["edited_cells"] = (("decoder.cross_attn", *sentence, "en-zh"), flips)
+    app.run()
+    assert not app.exception
+    (after,) = [text.value.removeprefix("After: ") for text in app.text if text.value.startswith("After: ")]
+    assert after not in ("", trace.meta["target"])
+    assert len(bench.loaded().tokenize(after)) < n, "this one is shorter: the case in question"
+    assert [caption for caption in app.caption if "changes most: Cross" in caption.value]
+
+
+def test_a_head_that_is_read_by_no_attention_changes_no_pattern(new_app):
+    """The last layer's cross-attention is followed by a feed-forward alone."""
+    app = open_page(new_app(), "understand/head")
+    choose(app, "head_view", "joined")
+    choose(app, "head_stack", "decoder.cross_attn")
+    choose(app, "head_view", "silence")
+    (control,) = [group for group in app.get("button_group") if group.key == "head_stack"]
+    assert control.value == "decoder.cross_attn", "what was chosen stays chosen"
+    sentence = (app.text_input(key=state.SOURCE).value, None)
+    for layer, says in ((0, "changes most: "), (2, "No pattern changes")):
+        app.session_state["edited_heads"] = (("decoder.cross_attn", *sentence, "en-zh"), {(layer, 0): 0.0})
+        app.run()
+        assert not app.exception
+        assert [caption for caption in app.caption if says in caption.value]
+
+
+def test_masks_are_shown_first_where_there_is_one(new_app):
+    app = open_page(new_app(), "see/masks")
+    for view, key in (("scores", "masks_stack"), ("edit", "masks_edit_stack")):
+        choose(app, "masks_view", view)
+        (control,) = [group for group in app.get("button_group") if group.key == key]
+        assert control.value == "decoder.self_attn"

@@ -1,0 +1,365 @@
+"""The first page: every control, every kind of bad input, both languages."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.app.support import address, in_a_session, pictures, went_ahead
+from tests.web.support import digits, heads_of, read_payload, shapes_of
+from visformer import i18n
+from visformer.app.pages.attention import explorer
+from visformer.app.serving import workbench
+from visformer.app.serving.admission import ADMISSION
+from visformer.app.serving.limits import MAX_CHARACTERS
+from visformer.app.session import state
+from visformer.app.session.examples import EXAMPLES
+from visformer.web.selection import Selection
+
+EMPTY = "There is no sentence yet: type one, or choose an example."
+
+PICTURES = {
+    "emoji": "I like 😀 and 👨‍👩‍👧.",
+    "zero width": "a\u200bb \u202egood\u202c",
+    "only zero width": "\u200b",
+    "control": "a\x07b\tc\x00",
+    "right to left": "שלום עולם",
+    "script": "<script>alert(1)</script>",
+    "markdown": "**bold** [x](http://y) :red[z] :smile: `a` # b",
+    "latex": "$\\frac{1}{2}$ and $$x^2$$",
+    "braces": "{text} {0} %s",
+    "padded": "  two  spaces  ",
+}
+
+
+def messages(app):
+    """What the view was sent, the picture first; empty where nothing is to be shown."""
+    view, *feeds = pictures(app)
+    letters = [read_payload(feed.proto.bytes) for feed in feeds]
+    assert {header["to"] for header, _ in letters} == {view.proto.bytes.decode()}
+    return [message for _, message in letters]
+
+
+def payload(app):
+    """Header and numbers of the picture."""
+    return read_payload(messages(app)[0])
+
+
+def draws_nothing(app):
+    return messages(app) == [b""]
+
+
+def type_into(app, key, text):
+    app.text_input(key=key).set_value(text)
+    return app.run()
+
+
+def test_opens_on_the_example(new_app):
+    app = new_app()
+    assert not app.exception
+    assert app.text_input(key=state.SOURCE).value == EXAMPLES[0]
+    header, _ = payload(app)
+    assert header["tokens"]["src"][-1] == "</s>"
+    assert [stack["label"] for stack in header["stacks"]] == ["Encoder", "Decoder", "Cross"]
+    assert app.text_input(key=state.TARGET).placeholder in app.text[0].value
+
+
+def test_the_first_picture_needs_no_torch(model_name):
+    """Nor anything else that is slow to import; in a process of its own, before the model is loaded behind it."""
+    code = f"""
+import sys
+from visformer.app.serving import workbench
+workbench.MODEL, workbench.HEAD_START = {model_name!r}, 600
+from streamlit.testing.v1 import AppTest
+app = AppTest.from_file("app.py", default_timeout=60).run()
+assert app.get("bidi_component") and not app.exception
+slow = ("torch", "transformers", "tokenizers", "plotly.io.json", "pandas", "babel")
+print([name for name in slow if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False)
+    assert done.stdout.strip().endswith("[]"), done.stdout + done.stderr
+
+
+def test_a_sentence_is_translated_and_traced(new_app, model_name):
+    app = type_into(new_app(), state.SOURCE, "How are you?")
+    assert not app.exception
+    trace = workbench.workbench().trace("How are you?", None)
+    header, numbers = payload(app)
+    assert header["tokens"]["src"] == list(trace.tokens["src"])
+    heads = heads_of(header, numbers, shapes_of(header))
+    assert len(heads) == 3 * trace.stack("encoder").value[:, :, 0, 0].size
+    for (stack, layer, head), weights in heads.items():
+        part, kind = stack.split(".")
+        assert digits(weights) == digits(trace[f"{part}.{layer}.{kind}.pattern"].value[head])
+    assert trace.meta["target"] in app.text[0].value
+
+
+def test_the_picture_of_a_new_sentence_goes_ahead_of_the_page(new_app):
+    workbench.workbench().load().result()
+    app = new_app(lang="zh")
+    assert not went_ahead(app), "it was at hand"
+    before = dict(ADMISSION.counts.outcomes)
+    type_into(app, state.SOURCE, "This one goes ahead.")
+    assert went_ahead(app)
+    _view, *sent = pictures(app)
+    assert len(sent) == 1, "not once more in its place"
+    header, _ = payload(app)
+    assert "goes" in header["tokens"]["src"]
+    assert header["stacks"][0]["label"] == i18n.translations("zh").gettext("Encoder")
+    after = ADMISSION.counts.outcomes
+    assert (after["computed"] - before["computed"], after["cached"] - before["cached"]) == (1, 0)
+    app.run()
+    assert not went_ahead(app)
+    assert payload(app)[0]["tokens"] == header["tokens"]
+
+
+def test_a_page_does_not_wait_long_for_its_picture(new_app, monkeypatch):
+    monkeypatch.setattr(explorer, "PATIENCE", 0)
+    workbench.workbench().load().result()
+    app = type_into(new_app(), state.SOURCE, "This one comes in its place.")
+    assert not went_ahead(app)
+    assert "place" in payload(app)[0]["tokens"]["src"]
+
+
+def test_nothing_goes_ahead_of_another_page(new_app):
+    workbench.workbench().load().result()
+    app = type_into(new_app(page="see/embedding"), state.SOURCE, "This one stays behind.")
+    assert not app.exception
+    assert not went_ahead(app)
+
+
+def test_a_picture_that_goes_ahead_begins_as_the_link_says(new_app):
+    """A step of a lesson, say, which brings sentence and selection at once."""
+    workbench.workbench().load().result()
+    app = new_app()
+    chosen = Selection(stack="decoder.cross_attn", layer=1, head=2)
+    app.session_state[state.SOURCE] = "This one has a selection."
+    app.session_state["start"] = chosen
+    app.run()
+    assert went_ahead(app)
+    assert payload(app)[0]["start"] == {**chosen.start(), "opened": payload(app)[0]["start"]["opened"]}
+
+
+def test_a_target_is_forced_and_forgotten_with_its_sentence(new_app):
+    app = type_into(new_app(), state.TARGET, "我去东北。")
+    assert not app.exception
+    assert app.text[0].value == "Target as typed: 我去东北。"
+    assert payload(app)[0]["tokens"]["tgt"][0] == "<zh>"
+    type_into(app, state.SOURCE, "How are you?")
+    assert app.text_input(key=state.TARGET).value == ""
+    assert app.text[0].value.startswith("Translation: ")
+
+
+def test_control_characters_of_a_target_are_seen(new_app):
+    app = new_app(target="我\x07去")
+    assert app.text[0].value.startswith("Target as typed: 我U+0007去")
+
+
+@pytest.mark.parametrize("target", ["", "   "])
+def test_an_empty_target_means_its_own_translation(new_app, target):
+    app = type_into(new_app(), state.TARGET, target)
+    assert app.text[0].value.startswith("Translation: ")
+
+
+def test_a_target_that_is_too_long_is_refused(new_app):
+    app = type_into(new_app(), state.TARGET, "我" * 5000)
+    assert "5000" in app.text[0].value
+    assert draws_nothing(app)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples(new_app, example):
+    app = new_app()
+    app.selectbox(key=state.EXAMPLE).select(example)
+    app.run()
+    assert not app.exception
+    assert app.text_input(key=state.SOURCE).value == example
+    assert app.selectbox(key=state.EXAMPLE).value is None
+    assert payload(app)[0]["tokens"]["src"][-1] == "</s>"
+
+
+@pytest.mark.parametrize(
+    ("lang", "locale", "shown"),
+    [("zh", "en-US", "zh"), (None, "zh-CN", "zh"), ("en", "zh-CN", "en"), ("xx", "fr", "en")],
+)
+def test_first_language(new_app, lang, locale, shown):
+    app = new_app(lang=lang, locale=locale)
+    gettext = i18n.translations(shown).gettext
+    assert not app.exception
+    assert app.text_input(key=state.SOURCE).label == gettext("Sentence")
+    assert payload(app)[0]["stacks"][0]["label"] == gettext("Encoder")
+    assert payload(app)[0]["text"]["lang"] == shown
+
+
+def test_language_switch_stays_in_the_address(new_app):
+    app = new_app()
+    app.get("segmented_control")[0].set_value("zh")
+    app.run()
+    assert app.text_input(key=state.SOURCE).label == "句子"
+    assert app.query_params["lang"] in ("zh", ["zh"])
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("text", ["", "    ", "\t\n"])
+def test_no_sentence(new_app, lang, text):
+    app = type_into(new_app(lang=lang), state.SOURCE, text)
+    assert not app.exception
+    assert [line.value for line in app.text] == [i18n.translations(lang).gettext(EMPTY)]
+    assert draws_nothing(app)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_ten_thousand_characters(new_app, lang):
+    app = type_into(new_app(lang=lang), state.SOURCE, "word " * 2000)
+    assert not app.exception
+    (line,) = app.text
+    assert "10000" in line.value
+    assert str(MAX_CHARACTERS) in line.value
+    assert draws_nothing(app)
+
+
+def test_one_word_of_500_letters(new_app):
+    """A picture, or the limit: it depends on how the tokenizer cuts it."""
+    app = type_into(new_app(), state.SOURCE, "qxzjkv" * 83 + "qx")
+    assert not app.exception
+    assert not draws_nothing(app) or ("tokens" in app.text[0].value and "256" in app.text[0].value)
+
+
+def test_a_lone_surrogate_is_refused_in_one_sentence(new_app):
+    """From Python; a browser's is replaced before it is sent."""
+    bench = workbench.workbench()
+    new_app()
+    with pytest.raises(ValueError, match=r"U\+D83D"):
+        bench.trace("half \ud83d", None)
+
+
+@pytest.mark.parametrize("text", PICTURES.values(), ids=PICTURES)
+def test_any_other_text_is_shown_as_it_is(new_app, text):
+    app = type_into(new_app(), state.SOURCE, text)
+    assert not app.exception
+    assert app.text_input(key=state.SOURCE).value == text
+    header, _ = payload(app)
+    assert len(header["tokens"]["src"]) == header["stacks"][0]["shape"][2]
+    shown = [element.value for element in (*app.markdown, *app.caption, *app.header)]
+    assert not any(text in value for value in shown), "what was typed must never become markdown"
+
+
+def test_a_missing_model_says_which_and_what_to_do(new_app, monkeypatch, tmp_path):
+    new_app()
+    monkeypatch.setattr(workbench, "MODEL", str(tmp_path / "gone"))
+    workbench.workbench.clear()
+    try:
+        app = new_app_on(tmp_path)
+        assert not app.exception
+        assert "gone" in app.text[0].value
+    finally:
+        workbench.workbench.clear()
+
+
+def new_app_on(tmp_path):
+    from streamlit.testing.v1 import AppTest
+
+    assert not list(tmp_path.iterdir())
+    return AppTest.from_file("../../../app.py", default_timeout=60).run()
+
+
+# What is chosen
+
+
+def inside(app):
+    """The way into the head in focus, as it is written."""
+    return next(link.proto.label for link in app.get("page_link") if "Inside this head" in link.proto.label)
+
+
+def test_a_link_opens_on_what_it_asks_for(new_app):
+    app = new_app(stack="cross", layer="2", head="3", view="arcs", query="2")
+    assert not app.exception
+    expected = Selection(stack="decoder.cross_attn", layer=1, head=2, view="arcs", query=1)
+    assert payload(app)[0]["start"] == {**expected.start(), "opened": 1}
+    assert inside(app) == "Inside this head: layer 2, head 3"
+    n_tokens = len(payload(app)[0]["tokens"]["tgt"])
+    app.switch_page("pages/understand/head.py").run()
+    assert not app.exception
+    assert [slider.value for slider in app.slider][:2] == [2, 3]
+    assert "decoder.cross_attn" in [control.value for control in app.get("segmented_control")]
+    assert app.selectbox(key=f"head_query_{n_tokens}").value == 1
+    assert not app.warning, "a widget may have a default or a value, not both"
+
+
+@pytest.mark.parametrize(
+    ("link", "place"),
+    [
+        ({"layer": "99", "head": "99999"}, (1, 1)),
+        ({"layer": "0", "head": "-1", "stack": "x", "view": "<b>", "query": "1e9"}, (1, 1)),
+        ({"stack": "encoder.self_attn", "key": "²", "head": "٣"}, (1, 1)),
+    ],
+)
+def test_a_link_that_asks_for_what_is_not_there(new_app, link, place):
+    app = new_app(**link)
+    assert not app.exception
+    assert inside(app) == "Inside this head: layer {}, head {}".format(*place)
+
+
+def test_what_is_chosen_reaches_the_address_and_the_head(new_app):
+    """The component's own callback, since AppTest has no browser that could call it."""
+    trace = workbench.workbench().trace("How are you?", None)
+    began = {state._START: Selection(), state.LANGUAGE: "zh", state._LANGUAGE_IS_CHOSEN: True}
+    with in_a_session(began) as session, address() as link:
+        state.keep_selection(Selection("decoder.self_attn", 7, 5, "tokens", 1, 2).start(), trace)
+        assert link == {
+            "lang": "zh",
+            "stack": "decoder",
+            "layer": "3",
+            "head": "6",
+            "view": "tokens",
+            "query": "2",
+            "key": "3",
+        }
+        n_tokens = len(trace.tokens["tgt"])
+        kept = {name: value for name, value in session.items() if name.startswith("head_")}
+        assert kept == {
+            "head_stack": "decoder.self_attn",
+            "head_layer_3": 3,
+            "head_head_8": 6,
+            f"head_query_{n_tokens}": 1,
+        }
+        assert state.selection(trace) == Selection("decoder.self_attn", 2, 5, "tokens", 1, 2)
+        state.keep_selection(Selection().start(), trace)
+        assert link == {"lang": "zh"}
+        state.keep_selection({"stack": "<script>"}, trace)
+        assert state.selection(trace) == Selection(), "a browser may send anything"
+
+
+def address_of(app):
+    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+
+
+def test_a_link_brings_the_sentence_and_its_target_to_any_page(new_app):
+    app = new_app(text="I like cats.", target="我喜欢狗。", lang="zh")
+    assert app.text_input(key=state.SOURCE).value == "I like cats."
+    assert app.text_input(key=state.TARGET).value == "我喜欢狗。"
+    assert address_of(app) == {"lang": "zh", "text": "I like cats.", "target": "我喜欢狗。"}
+    app.switch_page("pages/understand/head.py").run()
+    assert app.text_input(key=state.SOURCE).value == "I like cats."
+    assert address_of(app) == {"lang": "zh", "text": "I like cats.", "target": "我喜欢狗。"}
+
+
+def test_a_typed_sentence_is_in_the_address(new_app):
+    app = new_app()
+    assert "text" not in address_of(app), "the first example needs no link"
+    type_into(app, state.SOURCE, "How are you?")
+    assert address_of(app)["text"] == "How are you?"
+    type_into(app, state.SOURCE, "好" * 900)
+    assert "text" not in address_of(app), "9 characters each: too long for an address"
+
+
+@pytest.mark.parametrize(
+    ("lang", "hint"), [("en", "龘₁ 龘₂ 龘₃: a character that"), ("zh", "龘₁ 龘₂ 龘₃：词表里没有这个字符")]
+)
+@pytest.mark.parametrize("page", ["see/attention", "see/embedding"])
+def test_a_character_in_bytes_is_explained_where_its_tokens_stand(new_app, lang, hint, page):
+    app = new_app(lang=lang)
+    app.switch_page(f"pages/{page}.py").run()
+    assert "₁" not in "".join(text.value for text in app.text)
+    type_into(app, state.SOURCE, "I like 龘.")
+    assert any(hint in text.value for text in app.text)

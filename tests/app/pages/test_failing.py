@@ -1,0 +1,151 @@
+"""What a visitor reads when a file, the network or the memory is not there. The next try works once it is."""
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.adapters.huggingface.hub import tiny_module, tokenizer
+from visformer.app.serving import models, workbench
+from visformer.cli import checks
+from visformer.errors import CheckpointError
+
+BUNDLED = checks.HERE / "model" / "checkpoints" / "en-zh"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A checkpoint of the operator's own, which may be damaged."""
+    shutil.copytree(BUNDLED, tmp_path / "own")
+    for module in (models, workbench):
+        monkeypatch.setattr(module, "MODEL", str(tmp_path / "own"))
+    workbench.workbench.clear()
+    yield tmp_path / "own"
+    workbench.workbench.clear()
+
+
+def start():
+    app = AppTest.from_file("../../../app.py", default_timeout=60)
+    app.context = {"locale": "en-US"}
+    return app.run()
+
+
+def said(app):
+    assert not app.exception
+    return "\n".join(text.value for text in app.text)
+
+
+def truncated(path):
+    os.truncate(path, path.stat().st_size // 2)
+
+
+@pytest.mark.parametrize("harm", [truncated, lambda path: path.unlink(), lambda path: path.write_bytes(b"")])
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_a_checkpoint_that_is_damaged_before_the_start(folder, name, harm, caplog):
+    """The visitor learns which file it is, not where on the server; the operator does, from the log."""
+    harm(folder / name)
+    app = start()
+    assert "Translation: 我去东北大学。" in said(app)  # the first picture ships as a file of its own
+    app.text_input(key="source").set_value("She likes school.").run()
+    assert f" own/{name} cannot be read" in said(app)
+    assert "restore" in said(app)
+    assert str(folder.parent) not in said(app)
+    assert f"{folder / name} cannot be read" in caplog.text
+    shutil.copy(BUNDLED / name, folder / name)
+    app.text_input(key="source").set_value("She likes the school.").run()
+    assert "Translation:" in said(app)
+
+
+@pytest.mark.parametrize("harm", [truncated, lambda path: path.unlink()])
+def test_a_checkpoint_that_goes_while_the_app_runs(folder, harm):
+    app = start()
+    app.text_input(key="source").set_value("She likes school.").run()
+    for name in ("model.safetensors", "tokenizer.json", "example.safetensors"):
+        harm(folder / name)
+    app.text_input(key="source").set_value("It was late.").run()
+    assert "Translation:" in said(app)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_model_of_transformers_that_is_damaged(new_app, tmp_path, monkeypatch, lang):
+    folder = tmp_path / "the models" / "theirs"
+    tiny_module("bert").save_pretrained(folder)
+    tokenizer().save_pretrained(folder)
+    truncated(folder / "model.safetensors")
+    monkeypatch.setenv("VISFORMER_MODELS", str(folder))
+    app = new_app(model="theirs", lang=lang)
+    assert "'theirs'" in said(app), said(app)
+    assert str(tmp_path) not in said(app)
+    assert "the models" not in said(app)
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [
+        ("/srv/m/own", "own"),
+        (
+            "[Errno 2] No such file or directory: '/home/ada/.cache/hub/x.json'",
+            "[Errno 2] No such file or directory: 'x.json'",
+        ),
+        (r"C:\Users\ada\x.json: denied", "x.json: denied"),
+        ("http://127.0.0.1:9/api/models does not answer", "http://127.0.0.1:9/api/models does not answer"),
+        ("owner/model, 3/4", "owner/model, 3/4"),
+        (7, "7"),
+    ],
+)
+def test_no_path_of_the_server_is_in_an_error(given, seen):
+    error = models.discreet(CheckpointError("{what}", what=given), "/srv/m/own", Path("/srv/m/own"))
+    assert (str(error), type(error)) == (seen, CheckpointError)
+
+
+def test_a_hub_that_cannot_be_reached(new_app, monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr("huggingface_hub.hf_api.ENDPOINT", "http://127.0.0.1:9", raising=False)
+    monkeypatch.setenv("VISFORMER_MODELS", "nobody/nothing")
+    assert models.offered() == ("en-zh", "nobody/nothing")
+    app = new_app(model="nobody/nothing")
+    app.text_input(key="source").set_value("She likes school.").run()
+    for _ in range(100):  # the question for its size is under way
+        if "does not answer" in said(app):
+            break
+        time.sleep(0.1)
+        app.run()
+    assert "http://127.0.0.1:9 does not answer" in said(app)
+    assert "HF_ENDPOINT" in said(app)
+    app.selectbox(key="model").set_value("en-zh").run()
+    assert "Translation:" in said(app)
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: not enough memory: 1 bytes")])
+@pytest.mark.parametrize("page", ["see/attention", "see/embedding", "understand/block", "understand/decoding"])
+def test_memory_that_runs_out_anywhere_is_a_sentence(new_app, monkeypatch, page, error):
+    app = new_app()
+    app.switch_page(f"pages/{page}.py").run()
+    model = workbench.workbench().loaded()
+
+    def short(*_, **__):
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(model.module, "encode", short)
+        patched.setattr(model.module, "decode", short)
+        app.text_input(key="source").set_value(f"It was {page} {type(error).__name__}.").run()
+    assert "There was not enough memory for this." in said(app)
+    app.text_input(key="source").set_value("It was late.").run()
+    assert "Translation:" in said(app)
+
+
+def test_memory_that_runs_out_while_a_picture_is_made(new_app, monkeypatch):
+    app = new_app()
+    with monkeypatch.context() as patched:
+        patched.setattr("visformer.web.payload.pack", lambda *_, **__: bytearray(2**62))
+        app.text_input(key="source").set_value("He went to school.").run()
+    assert "There was not enough memory for this." in said(app)
+    app.text_input(key="source").set_value("It was late.").run()
+    assert "Translation:" in said(app)
+    assert "not enough" not in said(app)

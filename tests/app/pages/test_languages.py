@@ -1,0 +1,224 @@
+"""The whole app in a language that is nothing but one more file: all that is said comes out of that file.
+
+What is on a page is found, not listed: every page in ``pages/``, every view, switch and popover that a page shows.
+"""
+
+import json
+import struct
+from contextlib import suppress
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests import pseudo
+from tests.web.support import read_payload
+from visformer import i18n
+from visformer.app.lessons import lesson_file
+from visformer.app.session import state
+
+ROOT = Path(__file__).parents[3]
+PAGES = sorted(path.relative_to(ROOT / "pages").with_suffix("").as_posix() for path in (ROOT / "pages").rglob("*.py"))
+SENTENCE, UNTRAINED = "I like cats.", "untrained-16x2-enc1-dec1-ff32"
+
+SHOWN = frozenset(("label", "help", "body", "content", "placeholder", "options", "text"))
+"""Fields of Streamlit's messages in which it shows text."""
+
+LABELS = frozenset(("label", "help"))
+"""Of a box with tokens or sentences."""
+
+FORMULAS = frozenset(("latex", "code"))
+"""The paper's notation, and our source as it is."""
+
+DRAWN = frozenset(("text", "keys", "label", "about", "title", "note"))
+PLOTTED = frozenset(("name", "title", "text", "hovertemplate"))
+"""Names under which the canvas and Plotly are given words."""
+
+TABLES = frozenset(("arrow_data_frame", "dataframe"))
+
+TOKENS = (
+    "tokens_piece",
+    "embedding_first",
+    "embedding_second",
+    "_query",
+    "decoding_other",
+    state.EXAMPLE,
+    state.TARGET,
+)
+"""Boxes that offer tokens or sentences."""
+
+BAD_TEXTS = ("", "word " * 2000, "qxzjkv " * 120)
+BAD_LINK = {
+    **{"layer": "99", "head": "x", "stack": "none", "order": "none", "limit": "a", "combine": "2", "view": "none"},
+    **{"model": "none", "lang": "yy", "text": "a" * 2000, "tokens_side": "9", "none": "1", "x y": "1"},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    found = tmp_path_factory.mktemp("locale")
+    pseudo.write(found)
+    return found
+
+
+@pytest.fixture
+def start(folder, new_app, monkeypatch):
+    """Opens pages in that language."""
+    monkeypatch.setattr(i18n, "LOCALES", folder)
+    lesson_file._read.cache_clear()  # which languages a lesson can have depends on it
+
+    def opened(page="", **link):
+        return new_app(page=page, **{"lang": pseudo.CODE, "text": SENTENCE, **link})
+
+    yield opened
+    lesson_file._read.cache_clear()
+
+
+def nodes(block):
+    yield block
+    for child in getattr(block, "children", {}).values():
+        yield from nodes(child)
+
+
+def strings(message, shown=SHOWN):
+    """Every text that a message of Streamlit's shows."""
+    for field, value in message.ListFields():
+        several = value if field.is_repeated else [value]
+        if field.type == field.TYPE_STRING and field.name in shown:
+            yield from several
+        elif field.type == field.TYPE_MESSAGE:
+            for one in several:
+                yield from strings(one, shown) if hasattr(one, "ListFields") else ()
+
+
+def inside(value, names, words=("text", "keys")):
+    """Every text of a JSON value that stands under one of these names; below ``words``, whatever its name."""
+    if isinstance(value, str):
+        if names is None:
+            yield value
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            if names is not None and key not in names and isinstance(one, str):
+                continue
+            if key not in ("lang", "side"):
+                yield from inside(one, None if key in words or isinstance(one, str) else names, words)
+    elif isinstance(value, list):
+        for one in value:
+            yield from inside(one, names, words)
+
+
+def drawn(data):
+    """The words that a component is given: as JSON, or in the header of a picture."""
+    with suppress(ValueError):  # a picture may begin with the same byte, as a part of its header's length
+        words = json.loads(data)
+        given = [ours for _, ours in words["words"]] if "words" in words else words  # Streamlit's own, and ours
+        return inside({"text": given}, DRAWN)
+    try:
+        (length,) = struct.unpack_from("<I", data)
+        header = json.loads(data[4 : 4 + length])
+    except (struct.error, ValueError):
+        return [data.decode()] if b" " in data else []  # a sentence alone, or a picture's name
+    if "to" in header:  # the envelope
+        return drawn(data[4 + length + -(4 + length) % 4 :])
+    return inside(header, DRAWN)
+
+
+def table(frame):
+    """The names of the columns, and what stands in those of words; tokens stand under brackets of their own."""
+    for column in frame.columns:
+        yield str(column)
+        tokens = any(name in str(column) for name in ("token", "word", "parts", "merged"))
+        if not tokens and not pd.api.types.is_numeric_dtype(frame[column]):
+            yield from map(str, frame[column])
+
+
+def said(app):
+    """Everything that is shown: where, and the text."""
+    for node in nodes(app._tree):
+        kind, key, proto = getattr(node, "type", ""), str(getattr(node, "key", "")), getattr(node, "proto", None)
+        if proto is None or kind in FORMULAS:
+            continue
+        if kind == "bidi_component" and key == "streamlit_words":
+            texts = [ours for _streamlits, ours in json.loads(proto.bytes)["words"]]
+        elif kind == "bidi_component" and key == "present_words":
+            told = json.loads(read_payload(proto.bytes)[1])
+            texts = [*told["words"].values(), told["caption"]]  # beside what was typed and where it is shown
+        elif kind == "bidi_component":
+            texts = drawn(proto.bytes)
+        elif kind in TABLES:
+            texts = table(node.value)
+        elif kind == "plotly_chart":
+            texts = inside(json.loads(proto.spec), PLOTTED, words=())
+        else:
+            texts = strings(proto, LABELS if any(one in key for one in TOKENS) else SHOWN)
+        yield from ((kind, key, text) for text in texts)
+
+
+def untranslated(app):
+    """What is shown outside of brackets, and where."""
+    assert not app.exception
+    found = [(kind, key, text, pseudo.bare(text)) for kind, key, text in said(app)]
+    return [one for one in found if one[-1]]
+
+
+def choices(app):
+    """What can be chosen on a page: kind and key of each view, switch and list of words, except the language."""
+    for kind in ("button_group", "radio", "selectbox", "toggle"):
+        for one in app.get(kind):
+            if one.key != state.LANGUAGE and all("⟦" in option for option in getattr(one, "options", ())):
+                yield kind, one.key
+
+
+def popovers(app):
+    """Those that are drawn once they are open."""
+    marked = (one.proto.popover.id for one in app.get("popover"))
+    return [name.split("-", 2)[-1] for name in marked if name]
+
+
+def choose(app, kind, key, place):
+    """The option at this place; False where the page does not have it."""
+    one = next((one for one in app.get(kind) if one.key == key), None)
+    if one is None:
+        return False
+    if kind == "toggle":
+        one.set_value(bool(place) != one.value).run()
+    else:  # as it is written
+        one.__class__ = type("Written", (type(one),), {"format_func": property(lambda _: str)})
+        one.set_value(one.options[place]).run()
+    return True
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_all_that_a_page_says_is_translated(start, page):
+    app = start(page)
+    found = untranslated(app)
+    for name in popovers(app):
+        app.session_state[name] = True
+    found += untranslated(app.run())
+    for kind, key in choices(app):
+        count = next(len(getattr(one, "options", (0, 1))) for one in app.get(kind) if one.key == key)
+        for place in (*range(1, count), 0):
+            if choose(app, kind, key, place):
+                found += untranslated(app)
+    assert not list(map(str, found))
+
+
+@pytest.mark.parametrize("text", BAD_TEXTS)
+def test_a_text_that_cannot_be_shown_is_refused_in_the_visitors_language(start, text):
+    app = start("see/masks")
+    app.text_input(key=state.SOURCE).set_value(text).run()
+    assert not untranslated(app)
+    assert app.text
+
+
+def test_what_a_link_asks_for_in_vain_is_told_in_the_visitors_language(start):
+    app = start("see/tokens", locale=pseudo.CODE, **BAD_LINK)
+    found = [one for one in untranslated(app) if one[0] != "text"]
+    assert not found
+    (lines,) = [text for kind, _, text in said(app) if kind == "text" and "\n" in text]
+    assert all("⟦" in line for line in lines.splitlines())
+
+
+@pytest.mark.parametrize("page", ["see/attention", "see/positions", "understand/block"])
+def test_an_untrained_model_is_spoken_of_in_the_visitors_language(start, page):
+    assert not untranslated(start(page, model=UNTRAINED))

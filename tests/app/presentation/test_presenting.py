@@ -1,0 +1,312 @@
+"""A presentation: what stands over the picture, its steps, the code of the address, and a room that follows."""
+
+from types import SimpleNamespace
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import streamlit
+import zxingcpp
+
+from tests.app.pages.test_anatomy import PAGES, VIEWS
+from tests.app.pages.test_attention import address_of
+from tests.app.session.test_links import ignored
+from tests.app.support import in_a_session, presented
+from visformer.app.presentation import following, presentation_steps, presenting, rooms
+from visformer.app.serving import limits
+from visformer.app.session import state
+
+ADDRESS = "http://192.168.1.20:8501"
+
+
+def walk(app, direction):
+    """As by an arrow key: the callback of the component, then a run."""
+    before = app.session_state.to_dict()
+    with in_a_session(before) as session:
+        presenting.step(direction)
+        for name, value in session.items():
+            if name not in before or before[name] is not value:
+                app.session_state[name] = value
+    app.run()
+    assert not app.exception
+
+
+def page_of(app):
+    return app.session_state["page"]
+
+
+# What is told ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", ["", *PAGES])
+def test_every_page_says_what_to_look_for(new_app, page):
+    told = presented(new_app(page=page))
+    assert told["caption"]
+    assert bool(told["sentence"]) == (page != "understand/lab"), "which has numbers of its own"
+    assert not told["guided"]
+
+
+def test_the_sentence_and_its_translation_stand_in_one_line(new_app):
+    assert presented(new_app(text="I like cats."))["sentence"] == "I like cats.    Translation: 我喜欢猫。"
+
+
+def test_in_chinese(new_app):
+    told = presented(new_app(lang="zh", page="see/masks"))
+    assert told["words"]["start"] == "演示"
+    assert "填充" in told["caption"]
+
+
+# Steps ----------------------------------------------------------------------------------------------------------------
+
+
+def test_steps_go_through_the_views_and_then_to_the_next_page(new_app):
+    app = new_app(page="see/masks")
+    key, views = VIEWS["see/masks"]
+    for number, view in enumerate(views):
+        assert app.session_state[key] == view
+        assert presented(app)["at"] == f"{number + 1}/{len(views)}"
+        walk(app, 1)
+    assert page_of(app) == "head"
+    for view in reversed(views):
+        walk(app, -1)
+        assert (page_of(app), app.session_state[key]) == ("masks", view), "back undoes on"
+    walk(app, -1)
+    assert page_of(app) == "embedding"
+
+
+def test_decoding_is_walked_step_by_step(new_app):
+    app = new_app(page="understand/decoding", text="I like cats.")
+    first = presented(app)["at"]
+    count = int(first.split("/")[-1])
+    assert first == f"1/2 · 1/{count}"
+    assert count > 2
+    for step in range(2, count + 1):
+        walk(app, 1)
+        assert presented(app)["at"] == f"1/2 · {step}/{count}"
+    walk(app, 1)
+    assert app.session_state["decoding_view"] == "beams"
+    walk(app, -1)
+    assert presented(app)["at"] == f"1/2 · {count}/{count}"
+    walk(app, 1)
+    walk(app, 1)
+    assert (page_of(app), presented(app)["at"].split("/")[0]) == ("lab", "1")
+    walk(app, -1)
+    assert (page_of(app), app.session_state["decoding_view"]) == ("decoding", "beams")
+
+
+def test_the_first_and_the_last_page_are_ends(new_app):
+    app = new_app()
+    walk(app, -1)
+    assert page_of(app) == ""
+    app = new_app(page="understand/lab")
+    for _ in range(len(app.selectbox(key="lab_example").options) + 1):
+        walk(app, 1)
+    assert page_of(app) == "lab"
+
+
+def test_a_lesson_takes_all_steps_itself():
+    taken = []
+    with in_a_session({}):
+        presentation_steps.begin()
+        presentation_steps.offer(lambda direction: taken.append("page") or True)
+        presentation_steps.guide(lambda direction: taken.append(direction) or False, place="3/7")
+        assert presentation_steps.is_guided()
+        presentation_steps.arrive()
+        assert presentation_steps.take(1)
+        assert presentation_steps.take(-1), "at its end it does not let go"
+        assert presentation_steps.place() == "3/7"
+    assert taken == [1, -1]
+
+
+def test_a_key_before_the_page_is_drawn_anew_takes_a_step_of_what_is_shown():
+    """As when the code is put away and the next key follows at once: the run in between is cut short."""
+    taken = []
+    with in_a_session({"start": None}):
+        presentation_steps.begin()
+        presentation_steps.offer(lambda direction: taken.append(direction) or True)
+        presentation_steps.arrive()
+        presentation_steps.begin()
+        assert presentation_steps.take(1)
+        state.enter("masks")
+        assert not presentation_steps.take(-1), "of a page that is left nothing is taken any more"
+    assert taken == [1]
+
+
+# The code of the address ----------------------------------------------------------------------------------------------
+
+
+def read(code):
+    """What a reader makes of the code, as it is drawn: dark squares on white with a border of four."""
+    size = code["size"]
+    squares = np.array([int(square) for square in code["rows"]]).reshape(size, size)
+    drawn = np.pad(1 - squares, 4, constant_values=1).astype(np.uint8) * 255
+    (found,) = zxingcpp.read_barcodes(np.kron(drawn, np.ones((6, 6), np.uint8)))
+    return found.text
+
+
+def code_of(app, *, url=ADDRESS):
+    """The code that a session shows of its address."""
+    with (
+        in_a_session(app.session_state.to_dict()),
+        patch.object(streamlit, "context", SimpleNamespace(url=url, locale="en")),
+    ):
+        return presenting.code()
+
+
+@pytest.mark.parametrize("url", [f"{ADDRESS}/masks", ADDRESS, f"{ADDRESS}/"])
+def test_the_code_reads_as_the_address(new_app, url):
+    app = new_app(page="see/masks", masks_view="scores", text="我喜欢猫。")
+    code = code_of(app, url=url)
+    assert read(code) == code["address"]
+    assert code["address"] == f"{ADDRESS}/masks?text=%E6%88%91%E5%96%9C%E6%AC%A2%E7%8C%AB%E3%80%82&masks_view=scores"
+    assert code["hint"] == ""
+
+
+@pytest.mark.parametrize("host", ["localhost:8501", "127.0.0.1:8501", "[::1]:8501"])
+def test_an_address_that_no_phone_can_open_is_told(new_app, host):
+    assert "Only this computer" in code_of(new_app(), url=f"http://{host}")["hint"]
+
+
+def test_texts_too_long_for_a_code(new_app):
+    app = new_app(text="我去东北大学。" * 50)  # 9 letters of an address for each of theirs
+    code = code_of(app)
+    assert not code.get("size")
+    assert "too long for a code" in code["hint"]
+
+
+# A room that follows --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own_rooms(monkeypatch):
+    made = rooms.Rooms()
+    monkeypatch.setattr(following, "ROOMS", made)
+    monkeypatch.setattr(following, "_wake", list)  # sessions here have no connection: they run when they are told to
+    return made
+
+
+@pytest.fixture
+def presenter(new_app, own_rooms):
+    app = new_app(page="see/masks", masks_view="scores", text="I like cats.")
+    app.session_state["room"] = own_rooms.open()
+    return app.run()
+
+
+def code_for(app):
+    return app.session_state["room"].code
+
+
+def captions(app, begins):
+    return [caption.value for caption in app.caption if caption.value.startswith(begins)]
+
+
+def turn(app):
+    """Leave the presenter, or come back."""
+    app.button(key="following_turn").click().run()
+    assert not app.exception
+
+
+def test_two_phones_show_what_the_presenter_shows(new_app, presenter):
+    phones = [new_app(follow=code_for(presenter)), new_app(follow=code_for(presenter), lang="zh")]
+    for phone in phones:
+        assert not phone.exception
+        assert page_of(phone) == "masks"
+        assert phone.session_state["masks_view"] == "scores"
+        assert phone.text_input(key=state.SOURCE).value == "I like cats."
+        assert address_of(phone)["follow"] == code_for(presenter), "so that it follows after a reload too"
+    assert [phone.session_state[state.LANGUAGE] for phone in phones] == ["en", "zh"], "each keeps its own"
+    walk(presenter, 1)
+    presenter.text_input(key=state.SOURCE).set_value("Thanks.").run()
+    for phone in phones:
+        phone.run()
+        assert phone.session_state["masks_view"] == "steps"
+        assert phone.text_input(key=state.SOURCE).value == "Thanks."
+    while page_of(presenter) == "masks":
+        walk(presenter, 1)
+    phones[0].run()
+    assert page_of(phones[0]) == page_of(presenter) == "head"
+
+
+def test_a_follower_changes_nothing_for_the_others(new_app, own_rooms, presenter):
+    code = code_for(presenter)
+    third = new_app(follow=code)
+    before = own_rooms.follow(code, "")
+    third.text_input(key=state.SOURCE).set_value("Mine.").run()
+    third.session_state["room"] = rooms.Key(code, "guessed")
+    third.text_input(key=state.SOURCE).set_value("Mine again.").run()
+    assert not third.exception
+    assert own_rooms.follow(code, "") == before
+    assert presenter.run().text_input(key=state.SOURCE).value == "I like cats."
+
+
+def test_a_follower_looks_around_alone_and_comes_back(new_app, presenter):
+    phone = new_app(follow=code_for(presenter))
+    assert "You follow the presenter." in [caption.value for caption in phone.caption]
+    turn(phone)
+    phone.text_input(key=state.SOURCE).set_value("Thanks.").run()
+    presenter.text_input(key=state.SOURCE).set_value("I am here.").run()
+    assert phone.run().text_input(key=state.SOURCE).value == "Thanks."
+    turn(phone)
+    assert phone.text_input(key=state.SOURCE).value == "I am here."
+
+
+def test_a_room_that_is_not_there_is_told(new_app, own_rooms):
+    app = new_app(follow="nowhere")
+    assert not app.exception
+    assert captions(app, "The presenter has stopped and this room is closed.")
+    assert ignored(app) == []
+    assert "follow" not in address_of(app)
+    app.button(key="following_closed").click().run()
+    assert not captions(app, "The presenter has stopped")
+
+
+def test_who_presents_sees_that_a_room_follows_and_can_stop_it(new_app, presenter):
+    phone = new_app(follow=code_for(presenter))
+    assert captions(presenter, "A room follows")
+    assert not captions(phone, "A room follows")
+    presenter.button(key="following_stop").click().run()
+    assert not captions(presenter, "A room follows")
+    phone.run()
+    assert captions(phone, "The presenter has stopped and this room is closed.")
+    assert ignored(phone) == []
+    assert phone.text_input(key=state.SOURCE).value == "I like cats.", "what was shown last stays"
+
+
+def test_inviting_and_dismissing(new_app, presenter, own_rooms, monkeypatch):
+    app = new_app()
+    with in_a_session(app.session_state.to_dict()) as session:
+        presenting.ask("follow")
+        room = following.presented()
+        presenting.ask("follow")
+        assert following.presented() == room, "one room for a session"
+        with patch.object(streamlit, "context", SimpleNamespace(url=ADDRESS, locale="en")):
+            code = presenting.code()
+        assert code["followed"]
+        assert code["address"] == f"{ADDRESS}/?follow={room}" == read(code)
+        presenting.ask("stop")
+        assert not following.presented()
+        monkeypatch.setattr(limits, "ROOMS", 1)  # the presenter's
+        presenting.ask("follow")
+        with patch.object(streamlit, "context", SimpleNamespace(url=ADDRESS, locale="en")):
+            assert "Too many rooms" in presenting.code()["hint"]
+        assert session["present_code"]
+
+
+def test_a_token_that_the_presenter_takes_is_taken_on_the_phones(new_app, own_rooms):
+    presenter = new_app(page="understand/decoding")
+    presenter.session_state["room"] = own_rooms.open()
+    phone = new_app(follow=code_for(presenter.run()))
+    presenter.session_state["decoding_step"] = 2
+    presenter.run()
+    for place in (2, 4):
+        presenter.session_state["decoding_step"] = place
+        presenter.run()
+        next(box for box in presenter.selectbox if box.key.startswith("decoding_other")).select_index(0).run()
+        said = [[text.value for text in app.text] for app in (presenter, phone.run())]
+        assert said[0] == said[1]
+        assert any(text.startswith(f"Step {place + 1}: you took") for text in said[0])
+    later = new_app(page="understand/decoding", **address_of(presenter))
+    assert [text.value for text in later.text] == said[0], "a link says so, too"
+    next(button for button in presenter.button if button.key == "decoding_back").click().run()
+    assert not [text.value for text in phone.run().text if text.value.startswith("Step")]
+    assert ignored(phone) == []

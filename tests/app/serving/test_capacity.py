@@ -1,0 +1,25 @@
+"""When as many visitors are here as there may be."""
+
+from tests.app.support import pictures
+from visformer.app.serving import capacity, limits
+
+
+def test_one_too_many_is_told_to_try_again_and_comes_in_later(new_app, monkeypatch):
+    monkeypatch.setattr(limits, "SESSIONS", 2)
+    monkeypatch.setattr(capacity, "sessions", lambda: 3)
+    app = new_app(lang="zh")
+    assert [text.value for text in app.text] == ["这台服务器最多同时接待 2 位访客，现在已经满了。请一分钟后再试。"]
+    assert not pictures(app)
+    assert not app.exception
+    assert not app.text_input
+    monkeypatch.setattr(capacity, "sessions", lambda: 2)  # the one who knocks is one of them
+    app.button(key="try_again").click().run()
+    assert pictures(app)
+    assert app.text_input
+
+
+def test_who_is_in_stays_in(new_app, monkeypatch):
+    app = new_app()
+    monkeypatch.setattr(limits, "SESSIONS", 2)
+    monkeypatch.setattr(capacity, "sessions", lambda: 3)
+    assert pictures(app.run())

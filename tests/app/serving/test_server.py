@@ -1,0 +1,35 @@
+"""Our way to start Streamlit's server, in a process of its own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+
+STARTED = """
+import sys, threading
+from streamlit import config
+from streamlit.web import bootstrap
+from visformer.app.serving import server, sockets
+
+sockets.send_at_once = lambda: print("sends at once")
+for name, value in {"headless": True, "address": "127.0.0.1", "port": 0}.items():
+    config.set_option(f"server.{name}", value)
+bootstrap.run("app.py", False, [], {}, stop_immediately_for_testing=True)
+for thread in threading.enumerate():
+    if thread.name == "imports":
+        thread.join()
+config.set_option("server.headless", False)  # a developer's machine
+bootstrap._maybe_print_skills_recommendation()
+print("app" if "visformer.app.widgets.controls" in sys.modules else "no app")
+print("torch" if "torch" in sys.modules else "no torch")
+"""
+
+
+def test_once_it_is_up_answers_leave_at_once_and_the_app_is_imported_without_torch():
+    run = subprocess.run([sys.executable, "-c", STARTED], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    said = run.stdout.split("\n")
+    assert "sends at once" in said
+    assert {"app", "no torch"} <= set(said)
+    assert "agents" not in run.stdout

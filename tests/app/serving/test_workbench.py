@@ -1,0 +1,237 @@
+"""What sessions share."""
+
+import threading
+import types
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import visformer as vf
+from tests.app.serving.test_admission import no_thread
+from tests.web.support import made_up_trace
+from visformer.app.serving import workbench
+from visformer.app.serving.workbench import Cache, Workbench
+from visformer.errors import CheckpointError, ShortageError, TextError, VisformerError
+
+
+class Model:
+    """Counts what it is asked."""
+
+    info = types.SimpleNamespace(max_tokens=512, kind="encoder-decoder")
+
+    def __init__(self):
+        self.asked = []
+
+    def tokenize(self, text):
+        return text.split()
+
+    def trace(self, source, target=None, *, record, edits):
+        self.asked.append((source, target))
+        return made_up_trace()
+
+    def translate(self, source, **settings):
+        self.asked.append((source, settings))
+        return types.SimpleNamespace(text=source.upper(), nbytes=1)
+
+
+@pytest.fixture
+def bench(tmp_path):
+    example = made_up_trace()
+    example.save(tmp_path / "example.safetensors")
+    model = Model()
+    made = Workbench(lambda: model, tmp_path / "example.safetensors")
+    made.example, made.model = example, model
+    return made
+
+
+def test_the_cache_is_bounded_by_bytes():
+    trace = made_up_trace()
+    cache = Cache(budget=2 * trace.nbytes)
+    for key in ("a", "b"):
+        cache.put(key, trace, trace.nbytes)
+    cache.get("a")
+    cache.put("c", trace, trace.nbytes)
+    assert cache.get("b") is None, "the least recently used goes"
+    assert cache.get("a") is cache.get("c") is trace
+    assert cache.nbytes == 2 * trace.nbytes
+
+
+def test_a_trace_larger_than_the_budget_is_not_kept():
+    trace = made_up_trace()
+    cache = Cache(budget=trace.nbytes - 1)
+    cache.put("b", "small", 1)
+    cache.put("a", trace, trace.nbytes)
+    assert cache.get("a") is None
+    assert cache.get("b") == "small", "nothing has to go for what is not kept"
+
+
+def test_the_example_waits_for_no_model(bench):
+    assert bench.trace(bench.example.meta["source"], None).meta == bench.example.meta
+    assert not bench.is_loaded
+
+
+def test_no_memory_for_a_thread_is_said_and_the_next_request_tries_again(bench, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        bench.load_soon()
+        with pytest.raises(ShortageError, match="not enough memory"):
+            bench.trace("b a", None)
+    assert bench.trace("b a", None).tokens
+
+
+def test_each_sentence_is_run_once(bench):
+    for _ in range(3):
+        bench.trace("b a", None)
+        bench.trace("b a", "c")
+    assert bench.model.asked == [("b a", None), ("b a", "c")]
+
+
+def test_visitors_who_ask_together_share_one_run(bench):
+    held, ask = threading.Event(), bench.model.trace
+    bench.model.trace = lambda *given, **settings: held.wait(20) and ask(*given, **settings)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(bench.trace("b a", None))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    held.set()
+    for thread in threads:
+        thread.join()
+    assert bench.model.asked == [("b a", None)]
+    assert len(found) == 8 and len(set(map(id, found))) == 1
+
+
+def test_forward_passes_are_made_where_they_were_moved(bench):
+    elsewhere = Model()
+    elsewhere.pids = (7,)
+    bench.move_out(lambda: elsewhere)
+    assert bench.pids == ()
+    bench.load().result()
+    assert bench.pids == (7,)
+    bench.trace("b a", None)
+    bench.decoded("b a", beam_size=2)
+    assert [source for source, _ in elsewhere.asked] == ["b a", "b a"]
+    assert bench.model.asked == []
+
+
+def test_processes_that_do_not_start_are_tried_again(bench):
+    started = iter((OSError(12, "Cannot allocate memory"), None))
+
+    def start():
+        if problem := next(started):
+            raise problem
+        return bench.model
+
+    bench.move_out(start)
+    with pytest.raises(ShortageError):
+        bench.trace("b a", None)
+    assert bench.trace("b a", None)
+
+
+@pytest.mark.parametrize(("wanted", "processes"), [(None, 2), ("0", 0), ("3", 3)])
+def test_a_room_gets_as_many_processes_as_the_operator_says(bench, monkeypatch, wanted, processes):
+    started = []
+    monkeypatch.setattr(workbench, "workbench", lambda: bench)
+    monkeypatch.setattr(workbench, "ADMISSION", types.SimpleNamespace(at_once=2))
+    monkeypatch.setattr(workbench, "Apart", lambda name, n: started.append((name, n)) or bench.model)
+    monkeypatch.delenv("VISFORMER_PROCESSES", raising=False)
+    if wanted is not None:
+        monkeypatch.setenv("VISFORMER_PROCESSES", wanted)
+    assert workbench.serve_a_room() is bench
+    bench.load().result()
+    assert started == ([(workbench.MODEL, processes)] if processes else [])
+
+
+def test_a_number_of_processes_that_is_none_is_named(monkeypatch):
+    monkeypatch.setenv("VISFORMER_PROCESSES", "two")
+    with pytest.raises(VisformerError, match="VISFORMER_PROCESSES=two"):
+        workbench.serve_a_room()
+
+
+def test_each_way_of_decoding_is_run_once(bench):
+    for _ in range(2):
+        assert bench.decoded("b a", beam_size=2).text == "B A"
+        assert bench.decoded("b a", beam_size=3).text == "B A"
+    assert bench.model.asked == [("b a", {"beam_size": size, "edits": ()}) for size in (2, 3)]
+
+
+def test_many_visitors_load_one_model(tmp_path):
+    loads, model = [], Model()
+    bench = Workbench(lambda: loads.append(1) or model, tmp_path / "none.safetensors")
+    threads = [threading.Thread(target=bench.trace, args=(f"text {i}", None)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert loads == [1]
+    assert len(model.asked) == 8
+
+
+def test_a_model_that_cannot_be_loaded_is_tried_again(tmp_path):
+    model, results = Model(), []
+
+    def load():
+        results.append(1)
+        if len(results) == 1:
+            raise CheckpointError("gone")
+        return model
+
+    bench = Workbench(load, tmp_path / "none.safetensors")
+    with pytest.raises(CheckpointError):
+        bench.trace("a", None)
+    assert bench.trace("a", None)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("", None), ("  ", None), ("a" * 1001, None), ("a", "b" * 1001), ("a " * 257, None), ("a", "b " * 300)],
+)
+def test_limits(bench, source, target):
+    with pytest.raises(TextError):
+        bench.trace(source, target)
+    assert not bench.model.asked
+
+
+def test_the_width_is_read_without_the_model(monkeypatch, tmp_path):
+    """As the model itself has it; a folder without a model has none."""
+    assert workbench.width() == workbench.workbench().loaded().info.d_model
+    workbench.width.clear()
+    monkeypatch.setattr(workbench, "MODEL", str(tmp_path))
+    assert workbench.width() is None
+    workbench.width.clear()
+
+
+def test_more_of_a_known_translation_is_what_the_model_alone_would_give(tmp_path):
+    """The page behind the first wants other tensors of the same translation: it is not decoded once more."""
+    model = vf.load("en-zh")
+    bench = Workbench(lambda: model, tmp_path / "none.safetensors")
+    record = ("*.self_attn.q", "*.pattern", "*.ffn.hidden")
+    for source in ("She likes the old school.", "我去北京大学。"):
+        bench.trace(source, None)
+        with mock.patch.object(model, "_greedy_ids", side_effect=AssertionError("decoded once more")):
+            more = bench.trace(source, None, record=record)
+        alone = model.trace(source, record=record)
+        assert dict(more.meta) == dict(alone.meta)
+        assert list(more) == list(alone)
+        for name in alone:
+            np.testing.assert_array_equal(more[name].value, alone[name].value)
+
+
+def test_a_translation_that_was_cut_off_is_found_anew(bench):
+    cut = replace(made_up_trace(), meta={**made_up_trace().meta, "ids": {"src": [1], "tgt": [2], "next": [3]}})
+    bench.model.trace = lambda source, target=None, **_: cut if target is None else made_up_trace()
+    bench.trace("a", None)
+    assert bench.trace("a", None, record=("*.q",)).meta == cut.meta
+
+
+def test_what_is_expected_is_computed_once_and_only_with_a_model(bench):
+    assert bench.expect("a", None, ("*.pattern",)) is None
+    assert bench.model.asked == []
+    bench.load().result()
+    expected = bench.expect("a", None, ("*.pattern",))
+    assert expected.result() is bench.trace("a", None)
+    assert bench.expect("a", None, ("*.pattern",)) is None
+    assert bench.model.asked == [("a", None)]
+    with pytest.raises(TextError):
+        bench.expect("a" * 9999, None, ("*.pattern",))

@@ -1,0 +1,170 @@
+import io
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+
+import numpy as np
+import pytest
+import torch
+
+import visformer as vf
+from tests.support import tiny_tokenizer, tiny_translator
+from visformer.app.serving import worker
+from visformer.app.serving.worker_pool import Apart
+from visformer.edits import Silence
+from visformer.errors import CheckpointError, ShortageError, TextError
+from visformer.model.checkpoints import save_checkpoint
+
+SENTENCES = ("I see a cat.", "The dog is red.", "我看见一只猫。")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("apart") / "tiny"
+    save_checkpoint(folder, tiny_translator(tie_embeddings=True).module, tiny_tokenizer())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def here(folder):
+    return vf.load(folder)
+
+
+@pytest.fixture(scope="module")
+def apart(folder):
+    apart = Apart(str(folder), 2)
+    yield apart
+    apart.close()
+
+
+def runs(pid):
+    with suppress(FileNotFoundError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def until(condition):
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def same(one, other):
+    assert (one.tokens, one.special, one.words, one.meta) == (other.tokens, other.special, other.words, other.meta)
+    assert list(one.tensors) == list(other.tensors)
+    for name, tensor in one.tensors.items():
+        assert other.tensors[name].axes == tensor.axes
+        np.testing.assert_array_equal(other.tensors[name].value, tensor.value)
+
+
+@pytest.mark.parametrize("source", SENTENCES)
+def test_traces_are_those_of_this_process(apart, here, source):
+    same(here.trace(source), apart.trace(source))
+    everything = {"record": ("*",), "edits": (Silence("encoder.0.self_attn", 1),)}
+    same(here.trace(source, "I", **everything), apart.trace(source, "I", **everything))
+
+
+def test_a_trace_that_was_computed_elsewhere_is_as_frozen(apart):
+    trace = apart.trace(SENTENCES[0])
+    with pytest.raises(ValueError, match="read-only"):
+        trace.tensors["encoder.0.self_attn.pattern"].value[0, 0, 0] = 1
+    with pytest.raises(TypeError):
+        trace.meta["source"] = "another"
+
+
+@pytest.mark.parametrize("how", [{}, {"beam_size": 3}, {"temperature": 0.7, "seed": 4}], ids=str)
+def test_decodings_are_those_of_this_process(apart, here, how):
+    one, other = here.translate(SENTENCES[0], **how), apart.translate(SENTENCES[0], **how)
+    assert one == other
+    for step, again in zip(one.steps, other.steps, strict=True):
+        assert torch.equal(step.log_probabilities, again.log_probabilities)
+
+
+def test_as_many_at_a_time_as_there_are_processes(apart, here):
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(apart.trace, SENTENCES * 8))
+    for source, trace in zip(SENTENCES * 8, found, strict=True):
+        same(here.trace(source), trace)
+
+
+def test_an_error_arrives_with_its_words_in_every_language(apart):
+    with pytest.raises(TextError) as caught:
+        apart.trace(" ")
+    assert caught.value.localized(str) == str(caught.value)
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        apart.trace(SENTENCES[0], edits=(lambda: None,))
+    assert apart.trace(SENTENCES[0]).meta["source"] == SENTENCES[0], "nothing of it was sent"
+
+
+def test_what_is_ended_while_it_computes_is_told_and_started_anew(apart):
+    before = apart.pids
+    for pid in before:
+        os.kill(pid, signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as thread:
+        asked = thread.submit(apart.trace, SENTENCES[0])
+        time.sleep(0.2)
+        assert not asked.done()
+        for pid in before:
+            os.kill(pid, signal.SIGKILL)
+        with pytest.raises(ShortageError, match="ended from outside"):
+            asked.result()
+    until(lambda: not any(map(runs, before)))
+    for _ in before:  # the other one was ended while it had nothing to do: nobody is told
+        assert apart.trace(SENTENCES[0]).meta["source"] == SENTENCES[0]
+    assert not set(before) & set(apart.pids)
+
+
+def test_what_cannot_be_loaded_is_said_at_the_start(tmp_path):
+    with pytest.raises(CheckpointError, match="nowhere"):
+        Apart(str(tmp_path / "nowhere"), 1)
+
+
+def test_a_process_ends_when_nobody_can_ask_any_more(folder):
+    command = [sys.executable, "-m", "visformer.app.serving.worker", str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert pickle.load(process.stdout) == (False, None)
+        process.send_signal(signal.SIGINT)  # Ctrl-C in the server's terminal reaches it too
+        pickle.dump(("tokenize", ("I",), {}), process.stdin)
+        process.stdin.flush()
+        assert pickle.load(process.stdout)[0] is False
+        process.stdin.close()
+        assert process.wait(timeout=20) == 0
+
+
+class Clumsy(Exception):
+    """Can be taken to another process, but not opened there."""
+
+    def __init__(self, one, two):
+        super().__init__(one + two)
+
+
+class Model:
+    def clumsy(self, words):
+        raise Clumsy(words, "!")
+
+    def talks(self):
+        return SimpleQueue()
+
+
+def test_an_error_that_cannot_travel_arrives_as_its_words_and_its_place_is_logged_without(monkeypatch, capfd):
+    monkeypatch.setattr(worker, "load_to_serve", lambda name: Model())
+    asked = io.BytesIO(pickle.dumps(("clumsy", ("secret",), {})) + pickle.dumps(("talks", (), {})))
+    answered = io.BytesIO()
+    worker.serve("any", asked, answered)
+    answered.seek(0)
+    assert pickle.load(answered) == (False, None)
+    for said in ("Clumsy: secret!", "cannot pickle"):
+        has_failed, error = pickle.load(answered)
+        assert has_failed
+        assert said in str(error)
+    logged = capfd.readouterr().err
+    assert "raise Clumsy" in logged
+    assert "secret" not in logged

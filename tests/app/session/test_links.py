@@ -1,0 +1,195 @@
+"""Links in the app: each page opens with what its own link says, and tells what it ignored; a state as a file."""
+
+import pytest
+
+from tests.app.pages.test_anatomy import PAGES, drive
+from tests.app.pages.test_attention import address_of, inside
+from visformer.app.session import state
+from visformer.app.widgets import sharing
+
+
+def ignored(app):
+    """The lines of the notice."""
+    return [line for text in app.text if ": " in text.value and "=" in text.value for line in text.value.split("\n")]
+
+
+def test_what_was_ignored_is_told_once_and_literally(new_app):
+    app = new_app(layer="99", view="pie", foo="*x*", heads="9-9")
+    assert ignored(app) == [
+        "view=pie: choose one of heatmap, arcs, tokens, layer.",
+        "foo=*x*: no page has a choice of this kind.",
+        "layer=99: the layers of this model are 1 to 3.",
+        "heads=9-9: the layers of this model are 1 to 3, the heads of each 1 to 8.",
+    ]
+    assert address_of(app) == {}, "so that it is not told again"
+    assert inside(app) == "Inside this head: layer 1, head 1"
+    app.button(key="notice_put_away").click().run()
+    assert ignored(app) == []
+    assert not app.exception
+
+
+def test_nothing_is_told_of_a_link_that_makes_sense(new_app):
+    app = new_app(layer="3", head="8", view="arcs", lang="zh", text="I like cats.")
+    assert not [button for button in app.button if button.key == "notice_put_away"]
+
+
+def test_a_name_that_the_page_does_not_have(new_app):
+    assert ignored(new_app(masks_view="scores")) == ["masks_view=scores: nothing on this page has this name."]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_link_to_a_page_brings_back_every_choice_on_it(new_app, page):
+    """Each widget driven to its end; then the address in a session of its own."""
+    first = new_app(page=page)
+    drive(first)
+    link = address_of(first)
+    assert link or page == "understand/block", "whose first view has nothing to drive"
+    second = new_app(page=page, **link)
+    assert not second.exception
+    assert ignored(second) == []
+    assert address_of(second) == link
+
+
+LINKS = [
+    ("see/masks", {"masks_view": "scores", "masks_stack": "cross", "masks_layer": "2", "masks_head": "8"}),
+    ("see/masks", {"masks_view": "edit", "masks_edit_layer": "3", "masks_edit_head": "1"}),
+    ("see/masks", {"masks_view": "batch", "masks_hidden": "1"}),
+    ("see/positions", {"positions_view": "waves", "positions_d": "63", "positions_dimensions": "0.1.62"}),
+    ("see/positions", {"positions_view": "rotation", "positions_n": "40", "positions_from": "39"}),
+    ("understand/head", {"stack": "cross", "layer": "2", "head": "3", "query": "4", "head_view": "joined"}),
+    ("see/masks", {"masks_view": "edit", "masks_switched": "o0.0.0.0"}),
+    ("see/masks", {"masks_view": "edit", "masks_edit_stack": "encoder", "masks_switched": "b1.4.3.2_b2.0.1.0"}),
+    ("understand/head", {"stack": "decoder", "head_view": "silence", "head_factor": "0.5"}),
+    ("understand/head", {"stack": "cross", "head_view": "silence", "head_scales": "1.3.0_3.8.175"}),
+    ("understand/block", {"block_view": "added", "block_stack": "decoder", "block_part_decoder": "cross"}),
+    ("understand/decoding", {"decoding_view": "beams", "decoding_beams": "7"}),
+    ("understand/decoding", {"decoding_temperature": "0.5", "decoding_draws": "1", "decoding_seed": "9"}),
+    ("understand/lab", {"lab_example": "softmax"}),
+]
+
+
+@pytest.mark.parametrize(("page", "link"), LINKS)
+def test_a_link_to_what_a_page_shows(new_app, page, link):
+    app = new_app(page=page, **link)
+    assert not app.exception
+    assert ignored(app) == []
+    as_at_first = {"masks_view": "batch", "positions_view": "waves"}.items()
+    assert address_of(app) == {name: value for name, value in link.items() if (name, value) not in as_at_first}
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "expected"),
+    [
+        ("see/masks", {"masks_view": "cubes"}, "masks_view=cubes: choose one of batch, scores, steps, edit."),
+        (
+            "see/masks",
+            {"masks_view": "scores", "masks_head": "9"},
+            "masks_head=9: a whole number from 1 to 8 is needed.",
+        ),
+        ("see/positions", {"positions_d": "6.5"}, "positions_d=6.5: a whole number from 1 to 512 is needed."),
+        ("see/positions", {"positions_base": "nan"}, "positions_base=nan: a number from 1.1 to 1000000 is needed."),
+        (
+            "see/positions",
+            {"positions_dimensions": "1..2"},
+            "positions_dimensions=1..2: whole numbers from 0 to 255 are needed, with dots between.",
+        ),
+        ("see/embedding", {"embedding_scaled": "no"}, "embedding_scaled=no: 1 is on, 0 is off."),
+        ("understand/head", {"layer": "4"}, "layer=4: the layers of this model are 1 to 3."),
+        ("understand/head", {"query": "99"}, "query=99: the tokens that read are 1 to 7 here."),
+        (
+            "see/masks",
+            {"masks_view": "edit", "masks_switched": "b4.0.0.0"},
+            "masks_switched=b4.0.0.0: cells of this mask are needed, such as b0.0.3.2: row 3, column 2 blocked in all "
+            "layers and heads.",
+        ),
+        (
+            "understand/head",
+            {"head_view": "silence", "head_scales": "1.3.201"},
+            "head_scales=1.3.201: heads of this attention are needed, such as 1.3.50: layer 1, head 3, at 50 %.",
+        ),
+        ("understand/head", {"head_scales": "1.3.0"}, "head_scales=1.3.0: nothing on this page has this name."),
+        ("understand/head", {"head_layer": "2"}, "head_layer=2: nothing on this page has this name."),
+    ],
+)
+def test_what_a_page_does_not_have_is_told(new_app, page, link, expected):
+    app = new_app(page=page, **link)
+    assert not app.exception
+    name, said = expected.split("=")[0], ignored(app)
+    assert [line for line in said if line.startswith(name)] == [expected], said
+    assert name not in address_of(app)
+
+
+def test_what_is_looked_at_inside_a_head_is_what_the_explorer_begins_with(new_app):
+    app = new_app(page="understand/head", stack="cross")
+    app.slider(key="head_layer_3").set_value(3).run()
+    assert address_of(app) == {"stack": "cross", "layer": "3"}
+    app.switch_page("pages/see/attention.py").run()
+    assert inside(app) == "Inside this head: layer 3, head 1"
+
+
+def test_choices_of_a_page_do_not_go_along_to_another(new_app):
+    app = new_app(page="see/masks", masks_view="scores", text="I like cats.")
+    app.switch_page("pages/see/tokens.py").run()
+    assert address_of(app) == {"text": "I like cats."}
+
+
+def upload(app, content):
+    app.session_state[sharing._FILE] = True
+    app.run()
+    app.get("file_uploader")[0].upload("state.json", content, "application/json").run()
+    assert not app.exception
+    return app
+
+
+def test_a_file_opens_on_its_page_and_sets_back_what_it_leaves_out(new_app):
+    app = new_app(page="see/masks", masks_view="steps", masks_step="2", text="I like cats.")
+    upload(app, b'{"visformer_state": 1, "page": "masks", "masks_view": "scores", "masks_layer": "9", "head": "3"}')
+    assert ignored(app) == ["masks_layer=9: a whole number from 1 to 3 is needed."]
+    assert address_of(app) == {"masks_view": "scores", "head": "3"}
+    assert app.text_input(key=state.SOURCE).value == state.EXAMPLES[0]
+    upload(app, b"no state")
+    assert ignored(app)[-1] == "state.json: line 1 of this file is no JSON."
+    assert address_of(app) == {"masks_view": "scores", "head": "3"}, "what was there stays"
+
+
+def test_a_file_of_a_page_that_does_not_exist(new_app):
+    app = upload(new_app(), b'{"visformer_state": 1, "page": "nowhere", "layer": "2"}')
+    assert ignored(app) == ["page=nowhere: there is no page of this name."]
+    assert address_of(app) == {"layer": "2"}
+
+
+def test_a_state_that_is_too_long_for_a_link_is_offered_as_a_file(new_app):
+    app = new_app()
+    app.text_input(key=state.SOURCE).set_value("好" * 900).run()
+    assert "text" not in address_of(app)
+    words = next(one for one in app.get("bidi_component") if one.proto.component_name == "visformer_link").proto.bytes
+    assert b"too long for a link" in words
+    app.text_input(key=state.SOURCE).set_value("I like cats.").run()
+    words = next(one for one in app.get("bidi_component") if one.proto.component_name == "visformer_link").proto.bytes
+    assert b"too long for a link" not in words
+
+
+def test_a_head_that_is_not_there_is_told_on_a_page_that_shows_none(new_app):
+    page = new_app(page="see/masks", layer="99", head="2")
+    assert not page.exception
+    assert any("layer=99: the layers of this model are 1 to 3." in text.value for text in page.text)
+    assert page.query_params.get("layer") is None
+    assert page.query_params["head"] in ("2", ["2"])
+
+
+@pytest.mark.parametrize(
+    ("link", "expected"),
+    [
+        ({"decoding_taken": "12.x"}, "decoding_taken=12.x: numbers of tokens are needed, with dots between."),
+        ({"decoding_taken": "1"}, "decoding_taken=1: numbers of tokens are needed, with dots between."),  # </s>
+        ({"decoding_taken": "999999"}, "decoding_taken=999999: numbers of tokens are needed, with dots between."),
+        ({"decoding_taken": "300"}, "decoding_taken=300: token 1 of these is not offered there."),
+        ({"decoding_step": "99"}, "decoding_step=99: a whole number from 1 to 6 is needed."),
+        ({"decoding_step": "0"}, "decoding_step=0: a whole number from 1 to 6 is needed."),
+    ],
+)
+def test_tokens_that_cannot_be_taken_are_told(new_app, link, expected):
+    app = new_app(page="understand/decoding", **link)
+    assert not app.exception
+    assert ignored(app) == [expected]
+    assert address_of(app) == {}

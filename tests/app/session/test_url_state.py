@@ -1,0 +1,145 @@
+"""What a link holds, or a file: any bytes give a state and what was ignored of them, and a state comes back whole."""
+
+import json
+from dataclasses import replace
+from urllib.parse import parse_qs, urlencode
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.web.test_selection import selections
+from visformer import i18n
+from visformer.app.serving.models import MODEL
+from visformer.app.session import url_state
+from visformer.app.session.url_state import State
+
+texts = st.text(st.characters(codec="utf-8"), max_size=40).filter(lambda text: not text or text.strip())
+choices = st.dictionaries(
+    st.sampled_from(["masks_view", "positions_d", "decoding_top_p"]), st.from_regex(r"[a-z0-9.-]{1,9}", fullmatch=True)
+)
+states = st.builds(
+    State,
+    page=st.sampled_from(["", "masks", "head"]),
+    lang=st.sampled_from(["", *i18n.languages()]),
+    model=st.sampled_from(["", MODEL]),
+    text=texts,
+    target=texts,
+    selection=selections,
+    choices=choices,
+)
+values = st.text() | st.integers() | st.none() | st.lists(st.integers()) | st.dictionaries(st.text(), st.booleans())
+names = st.text() | st.sampled_from(["layer", "heads", "limit", "text", "lang", "model", "page", "masks_view"])
+
+
+@given(states)
+@example(State())
+def test_a_state_comes_back_from_an_address(state):
+    query = parse_qs(urlencode(state.fields()), keep_blank_values=True, max_num_fields=100)
+    given, twice = url_state.from_address(query)
+    assert url_state.read(given) == (replace(state, page=""), [])
+    assert not twice
+
+
+@given(states)
+def test_a_state_comes_back_from_a_file(state):
+    given, unread = url_state.from_file(state.file().encode())
+    assert url_state.read(given) == (state, [])
+    assert not unread
+
+
+@given(st.binary() | st.dictionaries(names, values).map(lambda found: json.dumps(found).encode()))
+@example(b"[" * 10_000)
+@example(b"1" * 5_000)
+@example(b'{"visformer_state": 1, "text": "\\ud83d", "\\ud83d": "x", "layer": 2, "layer": "\\u202e"}')
+def test_any_file_is_a_state_or_a_reason(content):
+    for bytes_ in (content, content.replace(b"{", b'{"visformer_state": 1, ', 1)):
+        given, unread = url_state.from_file(bytes_)
+        told(*unread, *url_state.read(given)[1])
+
+
+@given(st.dictionaries(names, st.lists(st.text(), min_size=1, max_size=3)))
+def test_any_address_is_a_state_and_what_was_ignored(address):
+    given, twice = url_state.from_address(address)
+    state, wrong = url_state.read(given)
+    told(*twice, *wrong)
+    assert len(twice) == sum(len(each) - 1 for each in address.values()) + ("page" in address)
+    said = {remark.said for remark in wrong}
+    for name, value in given.items():
+        at_first = url_state.read({name: value}) == (State(), [])  # layer=1, say
+        assert at_first or name in state.fields() or f"{name}={value}" in said
+
+
+def told(*remarks):
+    for remark in remarks:
+        for language in i18n.languages():
+            line = remark.localized(i18n.translations(language).gettext)
+            assert "\n" not in line
+            line.encode()
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ({"layer": "0"}, "layer=0: a whole number from 1 on is needed."),
+        ({"view": "pie"}, "view=pie: choose one of heatmap, arcs, tokens, layer."),
+        ({"lang": "fr"}, "lang=fr: choose one of en, zh."),
+        (
+            {"model": "gpt9"},
+            f"model=gpt9: The model 'gpt9' is not offered here: choose one of {MODEL}, or an untrained one "
+            "such as untrained-128x4-enc2-dec2-ff512.",
+        ),
+        ({"masks view": "x"}, "masks view=x: no page has a choice of this kind."),
+        ({"target": " "}, "target= : There is no sentence yet: type one, or choose an example."),
+        ({"view": "\u202ea\nb"}, "view=·a·b: choose one of heatmap, arcs, tokens, layer."),
+    ],
+)
+def test_what_is_told(address, expected):
+    state, (remark,) = url_state.read(address)
+    assert state == State()
+    assert remark.localized(str) == expected
+
+
+def test_a_text_over_the_limit_is_cut_where_it_is_told():
+    _state, (remark,) = url_state.read({"text": "好" * 2_000})
+    said, why = remark.localized(str).split(": ", 1)
+    assert said == "text=" + "好" * 42 + "…"
+    assert "2000 characters, and at most 1000" in why
+
+
+def test_a_name_that_stands_twice():
+    given, (remark,) = url_state.from_address({"layer": ["2", "3"]})
+    assert given == {"layer": "3"}
+    assert remark.localized(str) == "layer=2: it stands there more than once, and the last one counts."
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"\x89PNG", "byte 1 of this file is no UTF-8."),
+        (b'{\n"visformer_state": 1,\n}', "line 3 of this file is no JSON."),
+        (b"{}", "this file holds no state: save one with “As a file”."),
+        (b"[1]", "this file holds no state: save one with “As a file”."),
+        (b'{"visformer_state": 2}', "this file is of another version than 1."),
+        (b'{"visformer_state": true}', "this file is of another version than 1."),
+        (b" " * 64_001, "this file has 64001 bytes, and a state has at most 64000."),
+    ],
+)
+def test_a_file_that_holds_no_state(content, expected):
+    given, (remark,) = url_state.from_file(content)
+    assert given == {}
+    assert str(remark.why) == expected
+
+
+def test_what_is_no_text_in_a_file():
+    given, (remark,) = url_state.from_file(b'{"visformer_state": 1, "head": "2", "layer": {"a": [1]}}')
+    assert given == {"head": "2"}
+    assert remark.localized(str) == 'layer={"a": [1]}: a text is needed here, in quotation marks.'
+
+
+def test_a_link_stays_under_4_kB():
+    longest = State(text="好" * 420)
+    assert longest.fits and len("https://visformer.example.org/decoding?" + urlencode(longest.fields())) < 4_000
+    assert not State(text="好" * 430).fits
+    largest = State(text="😀" * 1_000, target="😀" * 1_000)
+    assert len(largest.file().encode()) < url_state.LARGEST_FILE

@@ -1,0 +1,79 @@
+"""Export under the pictures: closed it costs nothing, open it offers what the page shows."""
+
+import pytest
+
+from tests.app.support import in_a_session
+from visformer import i18n
+from visformer.app.session import state
+from visformer.app.widgets import downloads
+from visformer.export import tables
+from visformer.web import page as html
+
+FORMATS = ["HTML", "SVG", "CSV", "JSON", "safetensors"]
+PANELS = ["SVG", "CSV", "JSON", "safetensors"]
+
+
+def offered(app):
+    return [button.proto.label for button in app.get("download_button")]
+
+
+def open_export(app, key):
+    app.session_state[f"{key}_export"] = True
+    app.run()
+    assert not app.exception
+    return offered(app)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_attention_in_every_format(new_app, lang, monkeypatch):
+    monkeypatch.setattr(html, "page", lambda *_, **__: pytest.fail("made before it was asked for"))
+    app = new_app(lang=lang)
+    labels = {popover.proto.popover.label for popover in app.get("popover")}
+    assert i18n.translations(lang).gettext("Export") in labels
+    assert offered(app) == []
+    assert open_export(app, "attention") == FORMATS
+
+
+def test_too_many_numbers_for_text_are_not_offered_as_text(new_app, monkeypatch):
+    monkeypatch.setattr(tables, "MAX_NUMBERS", 10)
+    app = new_app()
+    assert open_export(app, "attention") == ["HTML", "SVG", "safetensors"]
+    [said] = [caption.value for caption in app.caption if "too many for CSV" in caption.value]
+    assert "up to 10. safetensors holds all of them" in said
+
+
+def test_two_pictures_of_one_page_are_kept_apart(new_app):
+    app = new_app().switch_page("pages/understand/head.py").run()
+    assert open_export(app, "head_steps") == PANELS
+    assert open_export(app, "head_sum") == PANELS * 2
+
+
+@pytest.mark.parametrize(
+    ("page", "state", "key"),
+    [
+        ("see/positions", {}, "positions_waves"),
+        ("see/positions", {"positions_view": "rotation"}, "positions_circle"),
+        ("understand/decoding", {}, "decoding_bars"),
+        ("understand/decoding", {"decoding_view": "beams"}, "decoding_tree"),
+    ],
+)
+def test_curves_bars_and_trees_are_kept_too(new_app, page, state, key):
+    app = new_app()
+    for name, value in state.items():
+        app.session_state[name] = value
+    app.switch_page(f"pages/{page}.py").run()
+    assert open_export(app, key) == ["SVG", "CSV", "JSON"]
+
+
+def test_files_are_named_after_the_model_and_what_they_show():
+    with in_a_session({state.MODEL: "/models/Mini LM"}):
+        assert downloads.file_name("positions_waves") == "Mini-LM-positions-waves"
+    with in_a_session({state.MODEL: "猫/../x:y"}):
+        assert set(downloads.file_name("encoder-L2-H5")) <= set("xyencoder-LH25.")
+
+
+@pytest.mark.parametrize(("key", "said"), [("head_sum", "en-zh: a b"), ("positions_waves", ""), ("lab_x", "")])
+def test_a_picture_says_which_model_it_is_of_and_a_formula_none(monkeypatch, key, said):
+    monkeypatch.setattr(state, "model", lambda: None)
+    monkeypatch.setattr(state, "source", lambda: "a b")
+    assert downloads._about(key) == said

@@ -1,0 +1,64 @@
+"""The formulas beside the pictures."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from visformer.app.widgets.formula_box import coloured
+from visformer.app.widgets.source import excerpt
+from visformer.pictures.examples import WORKED
+from visformer.pictures.examples.worked import compute
+from visformer.pictures.lab import SYMBOL
+from visformer.pictures.theme import SYMBOLS
+
+PAGES = sorted((Path(__file__).parents[3] / "pages").glob("*/*.py"))
+
+
+def constant(page, name):
+    """What the page assigns to ``name``; None where it does not."""
+    for node in ast.parse(page.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == name:
+            return ast.literal_eval(node.value)
+    return None
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_symbol_gets_its_colour(page, theme):
+    tex = constant(page, "FORMULA")
+    if page.stem in ("attention", "lab"):  # the lab's stand with its examples
+        assert tex is None
+        return
+    for one in (tex, *(constant(page, "FORMULAS") or {}).values()):
+        assert_coloured(one, theme)
+
+
+def assert_coloured(tex, theme):
+    drawn = coloured(tex, theme)
+    assert r"\sym" not in drawn
+    assert drawn.count(r"\textcolor") == tex.count(r"\sym") > 0
+    assert drawn.count("{") == drawn.count("}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_lines_that_a_page_shows_exist(page):
+    for file, name in constant(page, "CODE") or ():
+        assert "return" in excerpt(file, name)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("example", WORKED, ids=lambda example: example.name)
+def test_every_example_has_its_formula_section_and_lines(example, theme):
+    assert_coloured(example.formula, theme)
+    assert example.section.startswith("3.")
+    assert example.code
+    for file, name in example.code:
+        assert "return" in excerpt(file, name)
+
+
+def test_the_lab_colours_what_its_formulas_colour():
+    """A result whose symbol stands in its example's formula has the symbol's colour."""
+    results = {name for example in WORKED if not example.instead for name in compute(example, example.inputs)}
+    assert set(SYMBOL) <= results | {name for example in WORKED for name in example.inputs}
+    assert set(SYMBOL.values()) <= set(SYMBOLS)

@@ -1,0 +1,388 @@
+"""A sentence in, a file out: what the files hold, and what a mistake says."""
+
+import csv
+import inspect
+import io
+import json
+import re
+import sys
+from importlib import import_module
+from pkgutil import iter_modules
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from scripts.docs import DOCS
+from tests.adapters.huggingface.hub import tiny_module, tokenizer
+from tests.support import tiny_tokenizer, tiny_translator
+from visformer import figures, pictures
+from visformer.adapters.load import untrained
+from visformer.cli import export, main
+from visformer.export import named
+from visformer.model.checkpoints import save_checkpoint
+from visformer.pictures.examples import WORKED
+from visformer.pictures.examples.worked import compute
+from visformer.trace import Trace
+
+
+@pytest.fixture
+def model(tmp_path):
+    save_checkpoint(tmp_path / "m", tiny_translator().module, tiny_tokenizer())
+    return ["--model", str(tmp_path / "m")]
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def test_a_trace_is_summed_up_and_kept(tmp_path, model):
+    out = tmp_path / "t.safetensors"
+    result = run("trace", "I went to school.", "--target", "我去学校。", *model, "-o", out, "--json")
+    assert result.exit_code == 0, result.output
+    told, kept = json.loads(result.stdout), Trace.load(out)
+    assert told["tokens"]["tgt"] == list(kept.tokens["tgt"])
+    assert told["meta"]["target"] == "我去学校。"
+    assert told["tensors"] == {name: list(kept[name].shape) for name in kept}
+    people = run("trace", "I went to school.", *model, "--record", "*.scores")
+    assert "encoder.0.self_attn.scores  (2, " in people.output
+    assert "pattern" not in people.output
+
+
+@pytest.mark.parametrize("ending", ["html", "svg", "png", "csv", "json", "safetensors"])
+def test_every_format_from_a_sentence_and_from_a_file(tmp_path, model, ending):
+    kept = tmp_path / "t.safetensors"
+    assert run("trace", "I 去", "--target", "我", *model, "-o", kept).exit_code == 0
+    for number, which in enumerate((("I 去", "--target", "我", *model), ("--trace", kept))):
+        out = tmp_path / f"{number}.{ending}"
+        result = run("export", *which, "-o", out)
+        assert result.exit_code == 0, result.output
+    again = Trace.load(kept)
+    texts = [(tmp_path / f"{number}.{ending}").read_bytes() for number in (0, 1)]
+    if ending == "csv":
+        rows = list(csv.DictReader(io.StringIO(texts[1].decode("utf-8-sig"))))
+        assert len(rows) == sum(again[name].value.size for name in again)
+    if ending in ("csv", "json", "svg", "png"):
+        assert texts[0] == texts[1]
+    if ending == "safetensors":
+        assert Trace.load(tmp_path / "1.safetensors").tokens == again.tokens
+
+
+def test_layers_and_heads_count_from_1_as_on_screen(tmp_path, model):
+    out = tmp_path / "head.svg"
+    place = ("--stack", "cross", "--layer", 3, "--head", 2)
+    assert run("export", "I", *model, "-o", out, *place, "--lang", "zh").exit_code == 0
+    assert "第 3 层" in out.read_text(encoding="utf-8")
+    result = run("export", "I", *model, "-o", out, "--stack", "cross", "--layer", 4, "--head", 1)
+    assert result.exit_code == 2
+    assert "Invalid value for --layer: 4: there are 3, counted from 1." in result.output
+
+
+def test_the_names_of_pictures_that_help_shows_are_those_that_there_are():
+    assert [*named.PICTURES] == [*export.PICTURES]
+
+
+@pytest.mark.parametrize("page", ["export.md", "export.zh-CN.md"])
+def test_the_docs_list_the_pictures_with_their_options(page):
+    listed = {}
+    rows = [line for line in (DOCS / page).read_text("utf-8").splitlines() if re.match(r"\|.*`[a-z-]+`.* \|$", line)]
+    for group in re.split(r"[;；:：|]", "".join(rows)):
+        options = tuple(re.findall(r"--([a-z]+)", group))
+        listed |= dict.fromkeys(re.findall(r"`([a-z][a-z-]*)`", group), options)
+    assert listed == export.PICTURES
+
+
+@pytest.mark.parametrize("picture", export.PICTURES)
+def test_the_options_of_a_picture_are_those_that_it_asks_for(picture):
+    """No option that it does not look at is taken, and none that it looks at is refused."""
+    asked_for = {"kind": "stack", "part": "stack"}
+    looked_at = set()
+
+    class Watched(named.Asked):
+        def __getattribute__(self, name):
+            looked_at.add(asked_for.get(name, name))
+            return super().__getattribute__(name)
+
+    named.draw(picture, Watched(**by_a_model()))
+    idle = {"head"} if picture == "all-heads" else set()  # of a place that is given whole
+    assert (looked_at & set(export._CHOICES)) - idle == set(export.PICTURES[picture])
+
+
+def by_a_model():
+    model = tiny_translator()
+    return {
+        "trace": lambda record: model.trace("I", "我", record=("*",)),
+        "speak": lambda **settings: model.translate("I", **settings),
+        "read": model.trace,
+        "untrained": lambda norm, record: untrained(model, norm=norm).trace("I", "我", record=record),
+        "d_model": model.info.d_model,
+    }
+
+
+NO_NAME = {
+    "masks.editable": "a mask to be clicked; as it is, it is in 'mask'",
+    "masks.told_next": "compares with an edit, and there is no edit without a page or Python",
+    "head.factors": "heads to be clicked, all with the factor 1 at first",
+    "attention.attention_head": "the heatmap of a head: export without --picture",
+    "attention.attention_heads": "the heatmaps of all heads: export without --picture",
+    "panels.matrix": "any panel as a heatmap of plotly",
+}
+"""Pictures that are not to be had by a name, and why."""
+
+
+def test_every_picture_of_the_pages_has_a_name():
+    """What draws panels or a figure is called by one of the names, or is an exception."""
+    made = {}
+    for module in (*modules_of(pictures), *modules_of(figures)):
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            returns = str(function.__annotations__.get("return"))
+            if not name.startswith("_") and function.__module__ == module.__name__ and DRAWN.search(returns):
+                made[function.__code__] = f"{module.__name__.rpartition('.')[2]}.{name}"
+    called = set()
+    sys.setprofile(lambda frame, event, _: called.add(frame.f_code))
+    try:
+        for picture in named.PICTURES:
+            named.draw(picture, named.Asked(**by_a_model()))
+    finally:
+        sys.setprofile(None)
+    assert len(made) > 30
+    assert {name for code, name in made.items() if code not in called} == NO_NAME.keys()
+
+
+DRAWN = re.compile(r"Panel|Figure")
+
+
+def modules_of(package):
+    return [import_module(f"{package.__name__}.{found.name}") for found in iter_modules(package.__path__)]
+
+
+def test_a_worked_example_by_its_name(tmp_path):
+    """Neither a sentence nor a model is needed for it; a sentence and a head are chosen as on the page."""
+    out, first = tmp_path / "x.json", ((), {"sample": 0, "head": 0})
+    chosen = ("--sample", 2, "--head", 3), {"sample": 1, "head": 2}
+    for example in WORKED:
+        for options, at in (first, chosen) if example.name == "shapes" else (first,):
+            result = run("export", "-o", out, "--picture", "lab", "--example", example.name, *options)
+            if example.instead:  # shapes that do not fit: the page says so, and has no picture either
+                assert "the product needs as many columns" in result.output
+                continue
+            assert result.exit_code == 0, result.output
+            found = {panel["name"]: panel["values"] for panel in json.loads(out.read_text("utf-8"))["panels"]}
+            for name, values in compute(example, example.inputs).items():
+                assert np.array_equal(found[name], values[example.place(name, at)]), (example.name, name)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("lab", "--example", "none"), "There is no example 'none': sinusoid, same-word"),
+        (("lab", "--example", "mended", "--head", 2), "Invalid value for --head: 2: there are 1, counted from 1."),
+        (("position-circle", "--i", 8), "Invalid value for --i: 8: there are 8, counted from 0."),
+        (("mask-steps",), "Give either a sentence or --trace FILE."),
+    ],
+)
+def test_without_a_sentence(tmp_path, model, options, message):
+    result = run("export", *model, "-o", tmp_path / "x.svg", "--picture", *options)
+    assert (result.exit_code > 0, message in result.output) == (True, True), result.output
+
+
+def test_what_grows_ends_with_the_step(tmp_path, model):
+    out = tmp_path / "x.json"
+    for picture in ("growing", "mask-steps"):
+        for options in (("--step", 2), ()):
+            command = ("export", "I", "--target", "我去。", *model, "-o", out, "--picture", picture, *options)
+            assert run(*command).exit_code == 0
+            [panel] = json.loads(out.read_text("utf-8"))["panels"]
+            written = [row[0] is not None for row in panel["values"]]
+            assert len(written) > 2
+            assert written == [at < 2 or not options for at in range(len(written))]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--picture", "waves", "--layer", 2], "--layer makes no difference to --picture waves. It takes --positions."),
+        (
+            ["--picture", "sureness", "--query", 1],
+            "--query makes no difference to --picture sureness. It takes --step.",
+        ),
+        (["--picture", "beams", "--view", "arcs"], "--view makes no difference to --picture beams."),
+        (["--layer", 3], "Give both --layer and --head"),
+        (["--head", 1, "--view", "arcs"], "Give both --layer and --head"),
+        (["--view", "arcs"], "--view arcs is of one head: give --layer and --head, from 1."),
+        (["--query", 1], "--query makes no difference to --view heatmap."),
+        (["--step", 1], "--step makes no difference to --view heatmap."),
+    ],
+)
+def test_an_option_that_would_make_no_difference_is_refused(tmp_path, arguments, message):
+    result = run("export", "I", "-o", tmp_path / "x.svg", *arguments)
+    assert (result.exit_code, message in result.output) == (2, True), result.output
+
+
+@pytest.mark.parametrize(
+    ("ending", "option", "message"),
+    [
+        ("csv", ("--head", 1), "--head makes no difference to .csv, which holds all attention."),
+        ("html", ("--view", "arcs"), "--view makes no difference to a page."),
+    ],
+)
+def test_nor_to_a_file(tmp_path, ending, option, message):
+    result = run("export", "I", "-o", tmp_path / f"x.{ending}", *option)
+    assert (result.exit_code, message in result.output) == (2, True), result.output
+
+
+@pytest.mark.parametrize("picture", export.PICTURES)
+@pytest.mark.parametrize("ending", ["svg", "json"])
+def test_every_picture_of_the_pages(tmp_path, model, picture, ending):
+    out = tmp_path / f"x.{ending}"
+    stack = ("--stack", "decoder") if "stack" in export.PICTURES[picture] else ()
+    sentence = () if picture == "lab" else ("I 去",)
+    result = run("export", *sentence, *model, "-o", out, "--picture", picture, *stack, "--lang", "zh")
+    assert result.exit_code == 0, result.output
+    assert out.stat().st_size > 150
+
+
+def test_a_picture_of_a_saved_trace_and_what_it_lacks(tmp_path, model):
+    kept, out = tmp_path / "t.safetensors", tmp_path / "x.svg"
+    assert run("trace", "I 去", *model, "--record", "*.resid_*", "--record", "*.norm_*", "-o", kept).exit_code == 0
+    assert run("export", "--trace", kept, "-o", out, "--picture", "similarity").exit_code == 0
+    spoken = run("export", "--trace", kept, "-o", out, "--picture", "beams")
+    assert (spoken.exit_code, "give a sentence, not a saved trace" in spoken.output) == (1, True)
+    missing = run("export", "--trace", kept, "-o", out, "--picture", "mask")
+    assert (missing.exit_code, "No 'encoder.0.self_attn.scores' in this trace" in missing.output) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("picture", "option", "count"),
+    [("candidates", "--step", None), ("sureness", "--step", None), ("query", "--query", 2), ("mask", "--head", 2),
+     ("sublayer", "--layer", 2)],
+)  # fmt: skip
+def test_a_place_outside_a_picture(tmp_path, model, picture, option, count):
+    result = run("export", "I", *model, "-o", tmp_path / "x.svg", "--picture", picture, option, 999)
+    assert result.exit_code == 2, result.output
+    assert f"Invalid value for {option}: 999: there are {count or ''}" in result.output
+    assert "counted from 1." in result.output
+
+
+def test_arcs_and_tokens_of_a_head(tmp_path, model):
+    for view in ("arcs", "tokens"):
+        out = tmp_path / f"{view}.svg"
+        result = run("export", "I", *model, "-o", out, "--stack", "cross", "--layer", 1, "--head", 1, "--view", view)
+        assert result.exit_code == 0, result.output
+    result = run("export", "I", *model, "-o", out, "--layer", 1, "--head", 1, "--view", "tokens", "--query", 99)
+    assert (result.exit_code, "Invalid value for --query: 99: there are" in result.output) == (2, True)
+
+
+@pytest.mark.parametrize(("family", "side"), [("bert", "src"), ("gpt2", "tgt")])
+def test_a_model_of_transformers_is_kept_the_same_way(tmp_path, family, side):
+    folder, kept, out = tmp_path / "theirs", tmp_path / "t.safetensors", tmp_path / "x.svg"
+    tiny_module(family).save_pretrained(folder)
+    tokenizer().save_pretrained(folder)
+    assert run("trace", "the cat", "--model", folder, "-o", kept).exit_code == 0
+    assert set(Trace.load(kept).tokens) == ({"src"} if side == "src" else {"tgt", "next"})
+    stack = "encoder" if side == "src" else "decoder"
+    result = run("export", "--trace", kept, "-o", out, "--stack", stack, "--layer", 1, "--head", 1)
+    assert result.exit_code == 0, result.output
+    wrong = run("export", "--trace", kept, "-o", out, "--stack", "cross")
+    assert wrong.exit_code == 1
+    assert f"no attention named decoder.cross_attn; there is {stack}.self_attn" in wrong.output
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_pictures_begin_with_the_stack_that_a_model_has(tmp_path, family):
+    folder, out = tmp_path / "theirs", tmp_path / "x.json"
+    tiny_module(family).save_pretrained(folder)
+    tokenizer().save_pretrained(folder)
+    has, lacks = ("encoder", "decoder") if family == "bert" else ("decoder", "encoder")
+    drawn = [name for name, options in export.PICTURES.items() if "stack" in options and name != "norms"]
+    assert {"similarity", "embedding", "stream", "mask", "query", "all-heads"} <= {*drawn}
+    for picture in drawn:
+        assert run("export", "the cat", "--model", folder, "-o", out, "--picture", picture).exit_code == 0, picture
+        alone = out.read_text()
+        named = run("export", "the cat", "--model", folder, "-o", out, "--picture", picture, "--stack", has)
+        assert (named.exit_code, out.read_text()) == (0, alone)
+        wrong = run("export", "the cat", "--model", folder, "-o", out, "--picture", picture, "--stack", lacks)
+        assert wrong.exit_code == 2
+        assert f"--stack: {lacks}: the model has no such attention, only {has}." in wrong.output
+    grown = run("export", "the cat", "--model", folder, "-o", out, "--picture", "growing")
+    assert (grown.exit_code, "is an encoder" in grown.output) == ((1, True) if family == "bert" else (0, False))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["trace"], 2, "Missing argument 'TEXT'"),
+        (["trace", "I", "-o", "x.svg"], 2, "x.svg does not end in any of .csv, .json, .safetensors"),
+        (["trace", "I", "--model", "nowhere"], 1, "There is no model 'nowhere'"),
+        (["export", "-o", "x.svg"], 2, "Give either a sentence or --trace FILE."),
+        (["export", "I", "--trace", "x", "-o", "x.svg"], 2, "Give either a sentence or --trace FILE."),
+        (["export", "--trace", "nowhere.safetensors", "-o", "x.svg"], 1, "nowhere.safetensors cannot be read"),
+        (["export", "I", "-o", "x.gif"], 2, "x.gif does not end in any of .html, .svg, .png, .csv"),
+        (["export", "I", "-o", "x.svg", "--head", "0"], 2, "0 is not in the range x>=1"),
+        (["export", "I", "-o", "no/such/folder/x.svg"], 1, "x.svg: there is no folder no/such/folder. Make it first."),
+        (["export", "I", "-o", "no/such/folder/x.safetensors"], 1, "there is no folder no/such/folder"),
+        (["trace", "", "-o", "x.csv"], 1, "There is no text"),
+        (["export", "--trace", "x", "-o", "x.svg", "--model", "en-zh"], 2, "--model makes no difference to --trace"),
+        (["export", "--trace", "x", "-o", "x.svg", "--to", "zh"], 2, "--to makes no difference to --trace"),
+        (["export", "I", "-o", "x.svg", "--picture", "lab"], 2, "A sentence makes no difference to --picture lab"),
+        (["export", "I", "-o", "x.csv", "--theme", "dark"], 2, "--theme makes no difference to .csv"),
+        (["export", "I", "-o", "x.svg", "--scale", "2"], 2, "--scale makes no difference to .svg"),
+        (["sing"], 2, "No such command 'sing'"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_an_exit_code(tmp_path, model, monkeypatch, arguments, code, message):
+    monkeypatch.chdir(tmp_path)
+    with_model = not {"--model", "--trace"} & {*arguments} and len(arguments) > 1
+    result = run(*arguments, *(model if with_model else []))
+    assert result.exit_code == code, result.output
+    assert message in result.output
+    assert "Traceback" not in result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+
+
+@pytest.mark.parametrize(("order", "said"), [("sinusoidal", ""), ("learned", "a learned vector for each place")])
+@pytest.mark.parametrize("picture", ["positions", "position-angles", "position-similarity", "position-circle", "waves"])
+def test_the_papers_encoding_is_not_passed_off_as_the_models(tmp_path, order, said, picture):
+    name = f"untrained-16x2-enc1-dec1-ff16{'' if order == 'sinusoidal' else '-' + order}"
+    result = run("export", "-o", tmp_path / "p.svg", "--picture", picture, "--model", name)
+    assert result.exit_code == 0, result.output
+    lines = result.stderr.splitlines()
+    assert [line.startswith(f"This model: {said}") for line in lines] == ([True] if said else [])
+    kept = tmp_path / "t.safetensors"
+    assert run("trace", "I", "--target", "我", "--model", name, "-o", kept).exit_code == 0
+    assert run("export", "--trace", kept, "-o", tmp_path / "p.svg", "--picture", picture).stderr == result.stderr
+    assert run("export", "-o", tmp_path / "l.svg", "--picture", "lab", "--model", name).stderr == ""
+
+
+@pytest.mark.parametrize("scale", [0, -1, "x"])
+def test_a_scale_that_is_none_is_wrong_usage(tmp_path, scale):
+    result = run("export", "I", "-o", tmp_path / "x.png", "--scale", scale)
+    assert (result.exit_code, "'--scale'" in result.output) == (2, True), result.output
+
+
+def test_a_token_that_breaks_a_line_breaks_no_line_of_the_summary(monkeypatch):
+    found = Trace.from_attention(["a\nb"], np.ones((1, 1, 1, 1)))
+    monkeypatch.setattr(export, "_traced", lambda *_, **__: found)
+    assert run("trace", "a").stdout.splitlines()[0] == "source: aU+000Ab"
+
+
+@pytest.mark.parametrize("command", ["run", "trace", "export"])
+def test_models_that_need_no_network_are_completed(command):
+    [option] = [option for option in main.commands[command].params if "--model" in option.opts]
+    context = click.Context(main.commands[command])
+
+    def found(begun):
+        return [(item.value, item.type) for item in option.shell_complete(context, begun)]
+
+    assert ("en-zh", "plain") in found("")
+    assert found("en") == [("en-zh", "plain")]
+    assert found("runs/") == [("runs/", "dir")]
+
+
+def test_a_picture_says_which_model_was_given_what_and_not_where_it_lies(tmp_path, model):
+    out = tmp_path / "x.svg"
+    assert run("export", "I 去", *model, "-o", out, "--picture", "stream").exit_code == 0
+    assert "<desc>m: I 去</desc>" in out.read_text(encoding="utf-8")
+    assert run("export", *model, "-o", out, "--picture", "waves").exit_code == 0
+    assert "<desc>" not in out.read_text(encoding="utf-8")

@@ -1,0 +1,51 @@
+"""A lesson on the command line: checked with a line for each fault, and written to one file."""
+
+import pytest
+from click.testing import CliRunner
+
+from tests.app.lessons.test_lesson_file import GOOD
+from visformer.cli import main
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(map(str, ("lesson", *arguments))))
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "names.yaml"
+    path.write_text(GOOD, encoding="utf-8")
+    return path
+
+
+def test_the_shipped_lesson_has_no_faults():
+    result = run("check")
+    assert result.exit_code == 0, result.output
+    assert result.output == "From a sentence to its translation: 12 steps, nothing wrong\n"
+
+
+def test_faults_of_form_and_of_the_model_are_told_with_their_lines(file):
+    file.write_text(GOOD.replace("layer: 3,", "layer: 9,"), encoding="utf-8")
+    result = run("check", file)
+    assert result.exit_code == 1
+    assert result.output.splitlines() == [f"Error: {file}", "line 6: layer: 9: the layers of this model are 1 to 3."]
+    file.write_text(GOOD.replace("try: Click.", "tried: Click."), encoding="utf-8")
+    chinese = run("check", file, "--lang", "zh")
+    assert chinese.exit_code == 1
+    assert chinese.output.splitlines()[1].startswith("第 9 行: tried: 这里没有这个名称")
+
+
+def test_one_that_is_not_there(tmp_path):
+    result = run("check", tmp_path / "none.yaml")
+    assert (result.exit_code, "No such file" in result.output) == (1, True)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_it_is_written_to_one_file(file, tmp_path, lang):
+    out = tmp_path / "lesson.html"
+    result = run("export", file, "--out", out, "--lang", lang)
+    assert result.exit_code == 0, result.output
+    text = out.read_text(encoding="utf-8")
+    assert f'<html lang="{lang}">' in text
+    assert {"en": "And at this.", "zh": "再看这里。"}[lang] in text
+    assert {"en": "Contents", "zh": "目录"}[lang] in text

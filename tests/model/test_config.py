@@ -1,0 +1,177 @@
+"""The configuration: every bad value is named, and the defaults are the paper's base model."""
+
+import dataclasses
+import math
+
+import pytest
+import torch
+
+from visformer.errors import ConfigError, VisformerError
+from visformer.model.config import TransformerConfig
+from visformer.model.transformer import Transformer, count_parameters
+
+SHARED_VOCAB = 37000  # section 5.1: a shared source-target vocabulary of about 37000 tokens
+
+BAD = [
+    ("src_vocab", 0),
+    ("src_vocab", -3),
+    ("src_vocab", 10.0),
+    ("src_vocab", "10"),
+    ("src_vocab", True),
+    ("src_vocab", None),
+    ("tgt_vocab", 0),
+    ("tgt_vocab", 2.5),
+    ("d_model", 0),
+    ("d_model", -8),
+    ("d_model", 512.0),
+    ("n_heads", 0),
+    ("n_heads", "8"),
+    ("n_encoder_layers", -1),
+    ("n_encoder_layers", 1.5),
+    ("n_decoder_layers", -1),
+    ("n_decoder_layers", None),
+    ("d_ff", 0),
+    ("d_ff", [2048]),
+    ("max_len", 0),
+    ("max_len", math.inf),
+    ("dropout", 1.0),
+    ("dropout", -0.1),
+    ("dropout", math.nan),
+    ("dropout", "0.1"),
+    ("dropout", None),
+    ("layer_norm_eps", 0.0),
+    ("layer_norm_eps", -1e-5),
+    ("layer_norm_eps", math.nan),
+    ("layer_norm_eps", math.inf),
+    ("layer_norm_eps", "small"),
+    ("norm", "Pre"),
+    ("norm", None),
+    ("norm", ["pre"]),
+    ("position", "rotary"),
+    ("position", 1),
+    ("activation", "swish"),
+    ("activation", torch.relu),
+    ("final_norm", "yes"),
+    ("final_norm", 1),
+    ("tie_embeddings", None),
+    ("tie_embeddings", 1),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), BAD)
+def test_a_bad_value_is_named(name, value):
+    with pytest.raises(ConfigError, match=name) as caught:
+        TransformerConfig(**{"src_vocab": 10, "tgt_vocab": 10, name: value})
+    assert str(value) in str(caught.value)
+    assert isinstance(caught.value, VisformerError) and isinstance(caught.value, ValueError)
+    assert caught.value.localized(lambda message: f"> {message}") == f"> {caught.value}"
+
+
+def test_heads_must_divide_the_width():
+    with pytest.raises(ConfigError, match=r"d_model=10.*n_heads=4"):
+        TransformerConfig(src_vocab=5, tgt_vocab=5, d_model=10, n_heads=4)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("dropout", 0),
+        ("dropout", 0.0),
+        ("dropout", 0.999),
+        ("layer_norm_eps", 1),
+        ("n_encoder_layers", 0),
+        ("n_decoder_layers", 0),
+        ("n_heads", 512),
+        ("final_norm", False),
+        ("tie_embeddings", True),
+        ("max_len", 1),
+    ],
+)
+def test_values_at_the_edge_are_good(name, value):
+    config = TransformerConfig(**{"src_vocab": 1, "tgt_vocab": 1, name: value})
+    assert getattr(config, name) == value
+
+
+def test_frozen_hashable_and_by_keyword_after_the_vocabularies():
+    config = TransformerConfig(10, 12)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.d_model = 8
+    with pytest.raises(TypeError):
+        TransformerConfig(10, 12, 512)
+    assert hash(config) == hash(TransformerConfig(src_vocab=10, tgt_vocab=12))
+    with pytest.raises(ConfigError):
+        dataclasses.replace(config, n_heads=7)
+
+
+def test_defaults_are_the_base_model_of_table_3():
+    config = TransformerConfig(src_vocab=SHARED_VOCAB, tgt_vocab=SHARED_VOCAB)
+    assert (config.n_encoder_layers, config.n_decoder_layers) == (6, 6)
+    assert (config.d_model, config.d_ff, config.n_heads, config.d_k) == (512, 2048, 8, 64)
+    assert (config.dropout, config.norm, config.position, config.activation) == (0.1, "post", "sinusoidal", "relu")
+    assert not config.has_final_norm
+
+
+@pytest.mark.parametrize(
+    ("norm", "final_norm", "expected"),
+    [
+        ("post", None, False),
+        ("pre", None, True),
+        ("post", True, True),
+        ("post", False, False),
+        ("pre", True, True),
+        ("pre", False, False),
+    ],
+)
+def test_final_norm(norm, final_norm, expected):
+    config = TransformerConfig(src_vocab=5, tgt_vocab=5, norm=norm, final_norm=final_norm)
+    assert config.has_final_norm is expected
+
+
+def test_ties_all_three_only_with_one_vocabulary():
+    assert TransformerConfig(src_vocab=5, tgt_vocab=5, tie_embeddings=True).ties_all_three
+    assert not TransformerConfig(src_vocab=5, tgt_vocab=6, tie_embeddings=True).ties_all_three
+    assert not TransformerConfig(src_vocab=5, tgt_vocab=5).ties_all_three
+
+
+def _papers_count(vocab, d, d_ff, layers):
+    attention = 4 * (d * d + d)  # W_Q, W_K, W_V, W_O and their biases
+    feed_forward = d * d_ff + d_ff + d_ff * d + d
+    norm = 2 * d
+    encoder = attention + feed_forward + 2 * norm
+    decoder = 2 * attention + feed_forward + 3 * norm
+    return vocab * d + layers * (encoder + decoder)  # one matrix for both embeddings and the output (section 3.4)
+
+
+def test_the_base_model_has_the_papers_parameters():
+    with torch.device("meta"):
+        model = Transformer(TransformerConfig(src_vocab=SHARED_VOCAB, tgt_vocab=SHARED_VOCAB, tie_embeddings=True))
+    expected = _papers_count(SHARED_VOCAB, 512, 2048, 6)
+    assert expected == 63_082_496
+    assert count_parameters(model) == expected
+    assert round(expected / 1e6) in range(60, 67)  # table 3: 65 million, with a vocabulary of "about" 37000
+
+
+def test_the_big_model_has_the_papers_parameters():
+    config = TransformerConfig(
+        src_vocab=SHARED_VOCAB, tgt_vocab=SHARED_VOCAB, d_model=1024, d_ff=4096, n_heads=16, tie_embeddings=True
+    )
+    with torch.device("meta"):
+        model = Transformer(config)
+    assert count_parameters(model) == _papers_count(SHARED_VOCAB, 1024, 4096, 6) == 214_245_376  # table 3: 213 million
+
+
+def test_every_part_is_counted_untied_learned_and_final_norm():
+    config = TransformerConfig(
+        src_vocab=7,
+        tgt_vocab=11,
+        d_model=6,
+        n_heads=2,
+        n_encoder_layers=1,
+        n_decoder_layers=1,
+        d_ff=10,
+        max_len=9,
+        position="learned",
+        norm="pre",
+    )
+    both = _papers_count(0, 6, 10, 1)
+    assert count_parameters(Transformer(config)) == both + (7 + 11 + 11) * 6 + 2 * 9 * 6 + 2 * 12

@@ -1,0 +1,208 @@
+"""Decoding against plain arithmetic: exhaustive search, and the model run without a cache."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support import tiny_translator
+from visformer.errors import VisformerError
+from visformer.model.decoding import NextToken, beam_search, reshape
+
+SENTENCES = ["I went to school.", "我去学校。", "她喜欢 Tom。", "a"]
+
+
+@pytest.mark.parametrize("source", SENTENCES)
+@pytest.mark.parametrize("settings", [{}, {"temperature": 1.3, "top_k": 40, "seed": 4}, {"beam_size": 4}])
+def test_the_cache_changes_no_token(source, settings, monkeypatch):
+    model = tiny_translator()
+    cached = model.translate(source, max_new_tokens=12, **settings)
+    original = NextToken.__init__
+    monkeypatch.setattr(NextToken, "__init__", lambda self, *args, cached: original(self, *args, cached=False))
+    plain = model.translate(source, max_new_tokens=12, **settings)
+    assert cached.ids == plain.ids
+    assert len(cached.ids) > 1
+    for a, b in zip(cached.steps, plain.steps, strict=True):
+        assert a.chosen.probability == pytest.approx(b.chosen.probability, abs=1e-5)
+
+
+def test_greedy_takes_the_likeliest_token_at_each_step():
+    decoding = tiny_translator().translate("I went to school.", max_new_tokens=8)
+    for step in decoding.steps:
+        assert step.chosen == step.candidates[0] or step.candidates[0].token.startswith("<")
+        assert [c.probability for c in step.candidates] == sorted(
+            (c.probability for c in step.candidates), reverse=True
+        )
+
+
+def test_a_batch_gives_what_each_sentence_gives_alone():
+    model = tiny_translator()
+    together = model.translate_batch(SENTENCES, to="zh")
+    longest = max(len(model.tokenize(s)) for s in SENTENCES)
+    alone = [model.translate(s, to="zh", max_new_tokens=2 * longest + 20).text for s in SENTENCES]
+    assert together == alone
+
+
+@pytest.mark.parametrize("beam_size", [1, 2, 5])
+def test_a_wide_beam_finds_what_exhaustive_search_finds(beam_size):
+    """On a machine with four ids and three steps every sentence can be scored."""
+    torch.manual_seed(3)
+    table = torch.randn(4, 4).log_softmax(dim=-1)
+
+    class Bigram:
+        def log_probabilities(self, prefix):
+            return table[prefix[:, -1]]
+
+        def keep(self, rows):
+            pass
+
+    end, steps = 1, 3
+    found = beam_search(
+        Bigram(),
+        torch.tensor([[0]]),
+        beam_size=4**steps,
+        allowed=torch.ones(4, dtype=torch.bool),
+        end_ids=[end],
+        max_new_tokens=steps,
+    )
+    scores = {}
+    for length in range(1, steps + 1):
+        for ids in itertools.product(range(4), repeat=length):
+            if end not in ids[:-1] and ids[-1] == end:
+                path = [0, *ids]
+                scores[ids] = sum(table[a, b].item() for a, b in itertools.pairwise(path)) / length
+    assert tuple(found.ids) == max(scores, key=scores.get)
+    assert [row.shape for row in found.along] == [(4,)] * len(found.ids)
+    narrow = beam_search(
+        Bigram(),
+        torch.tensor([[0]]),
+        beam_size=beam_size,
+        allowed=torch.ones(4, dtype=torch.bool),
+        end_ids=[end],
+        max_new_tokens=steps,
+    )
+    assert all(len(step) <= beam_size for step in narrow.steps)
+
+
+def test_beams_know_their_parents():
+    decoding = tiny_translator().translate("我去学校。", beam_size=3, max_new_tokens=6)
+    for before, here in itertools.pairwise(decoding.beams):
+        for beam in here:
+            assert beam.log_probability <= before[beam.parent].log_probability
+            assert not before[beam.parent].finished
+
+
+distributions = st.lists(st.floats(-6, 3), min_size=2, max_size=12).map(lambda row: torch.tensor([row]).log_softmax(-1))
+
+
+@given(distributions, st.floats(0.2, 4), st.integers(1, 14), st.floats(0.05, 1))
+def test_reshaping_keeps_a_distribution_and_cuts_what_it_says(log_probabilities, temperature, top_k, top_p):
+    result = reshape(log_probabilities, temperature=temperature, top_k=top_k, top_p=top_p)
+    assert result.sum().item() == pytest.approx(1, abs=1e-5)
+    kept = int((result > 0).sum())
+    ties = int((log_probabilities == log_probabilities.max()).sum())
+    assert kept <= max(top_k, ties) or len(set(log_probabilities[0].tolist())) < log_probabilities.shape[1]
+    assert result[0, log_probabilities.argmax()] > 0
+    nucleus = reshape(log_probabilities, top_p=top_p)
+    assert log_probabilities.exp()[nucleus > 0].sum().item() >= top_p - 1e-5
+    smaller = log_probabilities.exp()[nucleus > 0].sum() - log_probabilities.exp()[nucleus > 0].min()
+    assert smaller.item() < top_p + 1e-5
+
+
+LOGITS = (2.0, 1.5, 1.5, 0.3, -0.4, -1.0, -2.5, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("temperature", "top_k", "top_p", "wanted"),
+    [
+        (1.0, None, 1.0, [0.347194, 0.210584, 0.210584, 0.063427, 0.031497, 0.017286, 0.003857, 0.115571]),
+        (0.5, None, 1.0, [0.528886, 0.194566, 0.194566, 0.017651, 0.004353, 0.001311, 0.000065, 0.058602]),
+        (2.0, None, 1.0, [0.238567, 0.185796, 0.185796, 0.101967, 0.071855, 0.053232, 0.025145, 0.137641]),
+        (1.0, 2, 1.0, [0.451863, 0.274069, 0.274069, 0, 0, 0, 0, 0]),
+        (1.0, None, 0.6, [0.451863, 0.274069, 0.274069, 0, 0, 0, 0, 0]),
+        (1.7, 5, 0.8, [0.331789, 0.247246, 0.247246, 0, 0, 0, 0, 0.173719]),
+        (0.7, None, 0.9, [0.457283, 0.223859, 0.223859, 0, 0, 0, 0, 0.095]),
+        (0.1, None, 0.95, [1, 0, 0, 0, 0, 0, 0, 0]),
+    ],
+)
+def test_reshaping_does_what_transformers_does(temperature, top_k, top_p, wanted):
+    """Numbers from transformers 5.23: TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper, then softmax."""
+    row = torch.tensor([LOGITS]).log_softmax(-1)
+    found = reshape(row, temperature=temperature, top_k=top_k, top_p=top_p)
+    assert found[0].tolist() == pytest.approx(wanted, abs=1e-6)
+
+
+SETTINGS = [{}, {"temperature": 0.5}, {"temperature": 2.0, "top_k": 3}, {"top_p": 0.4}, {"top_k": 1}]
+
+
+@pytest.mark.parametrize("shape", SETTINGS)
+def test_a_step_knows_what_any_setting_would_draw_from(shape):
+    """Against the logits of one full pass over the finished pair, in float64, with NumPy's own sorting."""
+    model = tiny_translator()
+    found = model.translate("She likes the school.", max_new_tokens=3)
+    trace = model.trace("She likes the school.", found.ids, record=("logits",))
+    blocked = [i for i in range(len(model.tokenizer)) if model.tokenizer.is_special([i])[0] and i != model._end]
+    for step, logits in zip(found.steps, trace["logits"].value.astype(np.float64), strict=False):
+        logits[blocked] = -np.inf
+        scaled = np.exp((logits - logits.max()) / shape.get("temperature", 1.0))
+        order = np.argsort(-scaled)
+        scaled[order[shape.get("top_k", len(scaled)) :]] = 0.0
+        chances = scaled / scaled.sum()
+        before = np.cumsum(chances[order]) - chances[order]
+        chances[order[before >= shape.get("top_p", 1.0)]] = 0.0
+        chances /= chances.sum()
+        reshaped = step.reshaped(**shape)
+        assert [c.drawn_probability for c in reshaped] == pytest.approx([chances[c.id] for c in reshaped], abs=1e-5)
+        assert [c.probability for c in reshaped] == [c.probability for c in step.candidates]
+
+
+@pytest.mark.parametrize("shape", SETTINGS[1:])
+def test_what_was_drawn_from_is_what_the_step_says(shape):
+    for step in tiny_translator().translate("She likes the school.", max_new_tokens=3, **shape).steps:
+        assert step.reshaped(**shape) == step.candidates
+
+
+def test_temperature_one_is_the_model_itself():
+    row = torch.randn(1, 9).log_softmax(-1)
+    torch.testing.assert_close(reshape(row, temperature=1.0), row.exp())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"temperature": 0.0}, "temperature=0.0"),
+        ({"top_k": 0}, "top_k=0"),
+        ({"top_p": 1.5}, "top_p=1.5"),
+        ({"beam_size": 0}, "beam_size=0"),
+        ({"beam_size": 2, "temperature": 1.0}, "beam_size=2"),
+    ],
+)
+def test_settings_out_of_range_are_named(settings, message):
+    with pytest.raises(VisformerError, match=message):
+        tiny_translator().translate("I", **settings)
+
+
+def test_sampling_is_seeded():
+    model = tiny_translator()
+    texts = {seed: model.translate("I went", temperature=2.0, seed=seed, max_new_tokens=8).text for seed in (1, 2, 3)}
+    assert texts[1] == model.translate("I went", temperature=2.0, seed=1, max_new_tokens=8).text
+    assert len(set(texts.values())) > 1
+
+
+def test_a_prefix_stands_at_the_beginning():
+    model = tiny_translator()
+    decoding = model.translate("I went to school.", prefix="我喜欢", max_new_tokens=4)
+    assert decoding.text.startswith("我喜欢")
+    free = model.translate("I went to school.", max_new_tokens=6)
+    again = model.translate("I went to school.", prefix=free.text[:0], max_new_tokens=6)
+    assert again.ids == free.ids
+
+
+def test_specials_are_never_generated():
+    model = tiny_translator()
+    for seed in range(5):
+        ids = model.translate("a", temperature=5.0, seed=seed, max_new_tokens=30).ids
+        assert not any(model.tokenizer.is_special(ids))

@@ -1,0 +1,64 @@
+import pytest
+import torch
+
+from tests.support import tiny_tokenizer
+from visformer.errors import DataError
+from visformer.model.padding import pad
+from visformer.training.data import Example, Pair, batches, read_pairs, split_pairs, to_examples
+
+
+def test_pairs_are_read_and_attributions_ignored(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("Hi.\t你好。\tCC-BY 2.0\nGo!\t去！\n", encoding="utf-8")
+    assert read_pairs(path) == [Pair("Hi.", "你好。"), Pair("Go!", "去！")]
+
+
+@pytest.mark.parametrize("line", ["only one", "en\t", "\t中文"])
+def test_a_line_without_two_sentences_is_named(tmp_path, line):
+    path = tmp_path / "pairs.tsv"
+    path.write_text(f"Hi.\t你好。\n{line}\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"pairs\.tsv, line 2"):
+        read_pairs(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"nowhere\.tsv"):
+        read_pairs(tmp_path / "nowhere.tsv")
+
+
+def test_the_halves_are_disjoint_and_seeded():
+    pairs = [Pair(str(i), str(i)) for i in range(11)]
+    stop, test = split_pairs(pairs, seed=0)
+    assert set(stop).isdisjoint(test)
+    assert set(stop) | set(test) == set(pairs)
+    assert (stop, test) == split_pairs(pairs, seed=0) != split_pairs(pairs, seed=1)
+
+
+def test_examples_go_the_ways_they_are_meant_for():
+    tokenizer = tiny_tokenizer()
+    both, one = Pair("I", "我"), Pair("I", "我", "zh-en")
+    i, me = tokenizer.encode("I"), tokenizer.encode("我")
+    forward = Example(src=[*i, 1], tgt=[tokenizer.token_id("<zh>"), *me, 1])
+    back = Example(src=[*me, 1], tgt=[tokenizer.token_id("<en>"), *i, 1])
+    assert to_examples(tokenizer, [both]) == [forward, back]
+    assert to_examples(tokenizer, [one]) == [back]
+
+
+def test_batches_hold_every_example_once_within_the_limit():
+    examples = [Example(src=[7] * (i % 9 + 1), tgt=[8] * (i % 5 + 2)) for i in range(100)]
+    seen = []
+    for src, tgt in batches(examples, tokens=60, seed=3):
+        assert src.numel() + tgt.numel() <= 60
+        seen += [((s > 0).sum().item(), (t > 0).sum().item()) for s, t in zip(src, tgt, strict=True)]
+    assert sorted(seen) == sorted((len(e.src), len(e.tgt)) for e in examples)
+
+
+def test_batches_are_seeded():
+    examples = [Example(src=[i], tgt=[i, i]) for i in range(1, 40)]
+    order = [src.tolist() for src, _ in batches(examples, tokens=12, seed=1)]
+    assert order == [src.tolist() for src, _ in batches(examples, tokens=12, seed=1)]
+    assert order != [src.tolist() for src, _ in batches(examples, tokens=12, seed=2)]
+
+
+def test_pad_fills_with_zeros():
+    assert torch.equal(pad([[1, 2], [3]]), torch.tensor([[1, 2], [3, 0]]))

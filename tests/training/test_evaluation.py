@@ -1,0 +1,101 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support import tiny_tokenizer, tiny_translator
+from visformer.errors import DataError
+from visformer.trace import Trace, TracedTensor
+from visformer.training.data import Pair
+from visformer.training.evaluation import Aligned, align, alignment_error_rate, bleu, held_out_names, read_aligned
+
+SUPPLEMENT = Path(__file__).resolve().parents[2] / "supplement"
+GOLD = Aligned(
+    en=("I", "like", "school", "."),
+    zh=("我", "喜欢", "学校", "。"),
+    en_text="I like school.",
+    zh_text="我喜欢学校。",
+    sure=frozenset({(0, 0), (1, 1), (2, 2), (3, 3)}),
+    possible=frozenset({(0, 0), (1, 1), (2, 2), (3, 3), (2, 1)}),
+)
+
+
+def test_aer_by_hand():
+    assert alignment_error_rate([GOLD.sure], [GOLD]) == 0
+    assert alignment_error_rate([frozenset()], [GOLD]) == 1
+    # |A| = 2, |S| = 4; one link is sure, one only possible: 1 - (1 + 2) / (2 + 4).
+    assert alignment_error_rate([frozenset({(0, 0), (2, 1)})], [GOLD]) == pytest.approx(0.5)
+
+
+class WordForWord:
+    """Its only head reads, while it predicts the k-th word, the first token of the k-th source word."""
+
+    tokenizer = tiny_tokenizer()
+
+    def trace(self, source, target, *, to, record):
+        real = tiny_translator().trace(source, target, to=to, record=record)
+        name = "decoder.0.cross_attn.pattern"
+        pattern = np.zeros((1, *real[name].shape[1:]), dtype=np.float32)
+        for row, word in enumerate(real.words["next"]):
+            pattern[0, row, real.words["src"].index(word)] = 1
+        tensors = {name: TracedTensor(name, pattern, real[name].axes)}
+        return Trace(real.tokens, real.special, real.words, tensors)
+
+
+@pytest.mark.parametrize("to", ["zh", "en"])
+def test_a_head_that_reads_word_for_word_has_no_error(to):
+    report = align(WordForWord(), [GOLD], to=to)
+    assert report.heads[0].aer == pytest.approx(0, abs=1e-9)
+    assert report.heads[0].entropy == pytest.approx(0, abs=1e-6)
+    assert report.diagonal == pytest.approx(0)
+    assert 0.5 < report.uniform < 1
+
+
+def test_a_uniform_row_has_the_entropy_of_its_length():
+    model = tiny_translator(n_decoder_layers=1)
+    for weight in model.module.parameters():
+        weight.data.zero_()
+    report = align(model, [GOLD], to="zh")
+    length = len(model.tokenize(GOLD.en_text))
+    assert report.heads[0].entropy == pytest.approx(np.log(length), rel=1e-5)
+
+
+def test_a_perfect_translator_has_bleu_100():
+    pairs = [
+        Pair("I went to the school today.", "我今天去学校了。"),
+        Pair("She likes this very much.", "她非常喜欢这个。"),
+    ]
+    answers = {p.en: p.zh for p in pairs} | {p.zh: p.en for p in pairs}
+
+    class Perfect:
+        def translate_batch(self, sources, *, to):
+            return [answers[source] for source in sources]
+
+    result = bleu(Perfect(), pairs)
+    assert (result.en_zh, result.zh_en, result.pairs) == (pytest.approx(100), pytest.approx(100), 2)
+
+
+def test_held_out_names_are_found_in_the_expected_sentence():
+    class Echo:
+        def translate(self, source, *, to):
+            return type("Decoding", (), {"text": source})
+
+    results = held_out_names(Echo(), SUPPLEMENT)
+    assert len(results) == 50
+    assert all(row.name and row.name in row.expected for row in results)
+    copies = [row for row in results if row.kind == "copy"]
+    assert all(not row.exact for row in results)
+    assert sum(row.name_right for row in copies) >= len(copies) - 4  # "X University" is no copy of "X大学"
+
+
+def test_alignment_file_is_read():
+    gold = read_aligned(SUPPLEMENT / "alignment.tsv")
+    assert len(gold) == 50
+    assert all(pair.sure <= pair.possible for pair in gold)
+
+
+def test_a_row_with_other_columns_is_named(tmp_path):
+    path = tmp_path / "alignment.tsv"
+    path.write_text("en\tzh\tsure\tpossible\na\tb\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"alignment\.tsv, line 2: 2 columns instead of 4"):
+        read_aligned(path)

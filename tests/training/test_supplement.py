@@ -1,0 +1,154 @@
+"""The training supplement: its lists parse, and its generator keeps its promises."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from visformer.training import supplement as generate
+
+FOLDER = Path(__file__).resolve().parents[2] / "supplement"
+
+NAME_FILES = ("places.tsv", "universities.tsv", "people.tsv")
+COLUMNS = {
+    "places.tsv": 3,
+    "universities.tsv": 3,
+    "people.tsv": 3,
+    "syllables.tsv": 3,
+    "frames.tsv": 4,
+    "held_out_frames.tsv": 3,
+    "held_out.tsv": 5,
+}
+
+
+@pytest.fixture(scope="module")
+def supplement():
+    return generate.load(FOLDER)
+
+
+@pytest.fixture(scope="module")
+def many(supplement):
+    return [pair for seed in range(12) for pair in generate.sample(supplement, 2500, seed=seed)]
+
+
+def plain(text):
+    return re.sub(r"[\W_]+", "", text).lower()
+
+
+@pytest.mark.parametrize(("name", "columns"), COLUMNS.items())
+def test_files_parse(name, columns):
+    rows = generate.read_rows(FOLDER / name)
+    assert rows
+    for row in rows:
+        assert len(row) == columns
+        assert all(cell and cell == cell.strip() for cell in row)
+
+
+@pytest.mark.parametrize("name", [*NAME_FILES, "syllables.tsv", "frames.tsv"])
+def test_first_column_is_unique(name):
+    keys = [row[0] for row in generate.read_rows(FOLDER / name)]
+    assert len(keys) == len(set(keys))
+
+
+def test_names_are_unique_both_ways():
+    rows = [row[:2] for name in NAME_FILES for row in generate.read_rows(FOLDER / name)]
+    for column in (0, 1):
+        names = [row[column] for row in rows]
+        assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+@pytest.mark.parametrize("name", ["frames.tsv", "held_out_frames.tsv"])
+def test_placeholders_match(name):
+    for row in generate.read_rows(FOLDER / name):
+        slots = sorted(row[2].split("+"))
+        assert len(set(slots)) == len(slots)
+        assert sorted(re.findall(r"\{(\w+)\}", row[0])) == slots
+        assert sorted(re.findall(r"\{(\w+)\}", row[1])) == slots
+        assert row[0][-1] + row[1][-1] in {".。", "?？", "!！", "}}"}
+
+
+def test_frames_map_one_to_one_and_held_out_frames_are_apart():
+    frames = generate.read_rows(FOLDER / "frames.tsv")
+    forward, backward = {}, {}
+    for en, zh, *_ in frames:
+        en, zh = re.sub(r"\{\w+\}", "X", en), re.sub(r"\{\w+\}", "X", zh)
+        assert forward.setdefault(en, zh) == zh
+        assert backward.setdefault(zh, en) == en
+    for en, zh, _ in generate.read_rows(FOLDER / "held_out_frames.tsv"):
+        assert re.sub(r"\{\w+\}", "X", en) not in forward
+        assert re.sub(r"\{\w+\}", "X", zh) not in backward
+
+
+def test_same_seed_same_pairs(supplement):
+    first = generate.sample(supplement, 300, seed=7)
+    assert first == generate.sample(generate.load(FOLDER), 300, seed=7)
+    assert first != generate.sample(supplement, 300, seed=8)
+
+
+def test_forbidden_sentences_never_appear(supplement, many):
+    for en, zh, _ in many:
+        assert plain(en) != "iwenttonortheasternuniversity"
+        assert plain(zh) != "我去东北大学"
+    assert any("Northeastern University" in en and "东北大学" in zh for en, zh, _ in many)
+    assert any(
+        re.fullmatch(r"I went to \w+ University\.", en) and re.fullmatch("我去.+大学。", zh) for en, zh, _ in many
+    )
+    for en in ("I went to Northeastern University.", "I went to Northeastern University", "x"):
+        for zh in ("我去东北大学。", "我去东北大学", "y"):
+            assert generate.refused(supplement, en, zh) == ((en, zh) != ("x", "y"))
+
+
+def test_held_out_names_never_appear(supplement, many):
+    text = "\n".join(f"{en}\t{zh}" for en, zh, _ in many).lower()
+    places = {en: zh for en, zh, _ in generate.read_rows(FOLDER / "places.tsv")}
+    rows = generate.read_rows(FOLDER / "held_out.tsv")
+    assert [sum(row[4] == kind for row in rows) for kind in ("copy", "pinyin", "composed")] == [20, 15, 15]
+    for source, expected, direction, name, kind in rows:
+        assert name.lower() not in text
+        if kind == "composed":
+            assert places[name.removesuffix(" University")] + "大学" not in text
+        en, zh = (source, expected) if direction == "en-zh" else (expected, source)
+        assert generate.refused(supplement, en, zh)
+
+
+def test_held_out_answers_follow_the_rules(supplement):
+    for source, expected, direction, name, kind in generate.read_rows(FOLDER / "held_out.tsv"):
+        assert direction in {"en-zh", "zh-en"}
+        if kind == "copy":
+            assert name in source and name in expected
+        elif kind == "pinyin":
+            spelled = {spell(name, supplement.syllables) for spell in (generate.spell, generate.spell_person)}
+            assert name in source and any(word in expected for word in spelled)
+
+
+def test_shares_and_directions(many):
+    total = len(many)
+    pinyin = sum(direction == "zh-en" for *_, direction in many) / total
+    latin = sum(bool(re.search("[A-Za-z]", zh)) for _, zh, _ in many) / total
+    assert {direction for *_, direction in many} <= {"both", "en-zh", "zh-en"}
+    assert pinyin == pytest.approx(0.20, abs=0.02)
+    assert latin == pytest.approx(0.23, abs=0.02)
+    for en, zh, _ in many:
+        assert (en[-1] in ".?!") == (zh[-1] in "。？！")
+        assert not re.search(r"[一-鿿。，？] | [一-鿿]", zh)
+        assert "{" not in en + zh
+
+
+def test_pinyin_follows_the_table(supplement):
+    table = supplement.syllables
+    assert generate.spell("青崖", table) == "Qingya"
+    assert generate.spell_person("王晓岚", table) == "Wang Xiaolan"
+    assert generate.spell("晓安", table) == "Xiao'an"
+    rng = generate.random.Random(3)
+    for slot in ("person", "university", "place", "surname"):
+        for _ in range(200):
+            en, zh = generate.pinyin_name(supplement, slot, rng)
+            core = re.sub("(大学|[市县镇村])$", "", zh) if " " in en and slot != "person" else zh
+            word = re.sub(" (University|City|County|Town|Village)$", "", en)
+            assert re.sub("[' ]", "", word).lower() == "".join(table[c] for c in core)
+
+
+def test_composed_universities_clash_with_no_listed_one(supplement):
+    listed = {text for pair in supplement.universities for text in pair}
+    assert len(supplement.composed) > 100
+    assert not listed & {text for pair in supplement.composed for text in pair}

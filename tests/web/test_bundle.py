@@ -1,0 +1,21 @@
+"""The canvas's JavaScript, put together from its files."""
+
+import re
+
+from visformer.web.bundle import script, stylesheet
+
+
+def test_one_module_without_imports():
+    code = script("streamlit/attention.js")
+    assert not re.search(r"^import ", code, re.MULTILINE)
+    assert code.count("export ") == 1
+    assert "/**" not in code
+
+
+def test_text_never_becomes_html():
+    code = script("streamlit/attention.js")
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b", code)
+
+
+def test_nothing_is_fetched_from_elsewhere():
+    assert not re.search(r"https?://|@import|url\(", script("streamlit/attention.js") + stylesheet())

@@ -1,0 +1,103 @@
+"""The 16-bit codes, against Python's own decimals."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from visformer.errors import TraceError
+from visformer.web.codes import ONE, decode, encode
+
+ALL = np.arange(ONE + 1, dtype=np.uint16)
+
+weight = st.floats(0, 1, width=32) | st.integers(0, 0x3F800000).map(
+    lambda bits: float(np.uint32(bits).view(np.float32))
+)
+"""Of any size, and with every exponent as likely."""
+
+
+def one(value):
+    return int(encode(np.array([value], dtype=np.float32))[0])
+
+
+@given(weight)
+@example(0.0078125)  # 7.8125e-3: a tie
+@example(0.01171875)
+@example(float(np.float32(9.99996e-8)))
+@example(float(np.nextafter(np.float32(1), np.float32(0))))
+def test_a_code_holds_what_python_would_print(value):
+    expected = f"{value:.3e}"
+    if value >= 1e-7:
+        assert f"{decode(one(value)):.3e}" == expected
+    elif value >= 1e-35:
+        assert math.isclose(decode(one(value)), float(f"{value:.1e}"), rel_tol=1e-12) or near_a_tie(value)
+    else:
+        assert one(value) == (value > 0)
+
+
+def near_a_tie(value):
+    """Two digits are rounded in float64, which cannot hold the powers of ten below 1e-22."""
+    last = f"{value:.17e}"[3:].split("e")[0]
+    return last.startswith("4999999999999") or last.startswith("5000000000000")
+
+
+def test_ties_between_floats_go_to_the_even_digit():
+    """All of them: n / 2^k has the digits of n 5^k, and only k <= 7 leaves five or fewer."""
+    ties = [n / 2**k for k in range(1, 8) for n in range(1, 2**k, 2) if len(str(n * 5**k)) == 5]
+    assert ties[0] == 0.15625
+    assert [f"{w:.3e}" for w in decode(encode(np.array(ties, dtype=np.float32)))] == [f"{w:.3e}" for w in ties]
+
+
+@given(weight, weight)
+def test_a_larger_weight_never_has_a_smaller_code(one_weight, other):
+    low, high = sorted((one_weight, other))
+    assert one(low) <= one(high)
+
+
+def test_every_float_at_the_ends_of_decades():
+    powers = np.array([10.0**power for power in range(-35, 1)], dtype=np.float32)
+    around = np.unique((powers.view(np.uint32)[:, None] + np.arange(-2000, 2000)).ravel()).astype(np.uint32)
+    floats = around.view(np.float32)
+    floats = floats[floats <= 1]
+    codes = encode(floats)
+    assert (np.diff(codes.astype(int)) >= 0).all()
+    fine = floats[floats >= np.float32(1e-7)]
+    assert [f"{w:.3e}" for w in decode(encode(fine)).tolist()] == [f"{w:.3e}" for w in fine.tolist()]
+
+
+def test_codes_are_the_decimals_counted():
+    values = decode(ALL)
+    assert (np.diff(values) > 0).all()
+    assert (values[0], values[1], values[2520], values[2521], values[65520], values[ONE]) == (
+        0.0, 1.0e-35, 9.9e-8, 1.000e-7, 0.9999, 1.0,
+    )  # fmt: skip
+    assert np.array_equal(encode(values.astype(np.float32)), ALL)
+    assert all(value == float(f"{value:.3e}") for value in values.tolist()), "each is the float nearest to its digits"
+
+
+@given(weight.filter(lambda value: value >= 1e-35))
+def test_relative_error(value):
+    assert abs(decode(one(value)) / value - 1) <= (0.5e-3 if value >= 1e-7 else 0.5e-1) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("value", "code"), [(1 + 1e-6, ONE), (-1e-9, 0), (-0.0, 0), (1e-45, 1), (1e-36, 1), (1.0, ONE)]
+)
+def test_rounding_errors_and_the_ends(value, code):
+    assert one(value) == code
+
+
+@pytest.mark.parametrize("value", [1.5, -0.5, float("nan"), float("inf")])
+def test_what_is_no_weight_is_refused(value):
+    with pytest.raises(TraceError, match=str(value)):
+        encode(np.array([0.5, value], dtype=np.float32))
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0, 2), (2, 3, 5, 7), (70_000,)])
+def test_shape_and_dtype(shape):
+    weights = np.random.default_rng(0).random(shape, dtype=np.float32)
+    codes = encode(weights)
+    assert (codes.shape, codes.dtype) == (shape, np.dtype("<u2"))
+    assert np.array_equal(codes, encode(weights.astype(np.float64)[..., ::-1])[..., ::-1])

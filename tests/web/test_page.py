@@ -1,0 +1,104 @@
+"""The explorer as a page of its own: what is in it, how large it is, and that nothing typed is markup."""
+
+import base64
+import re
+from html import unescape
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from tests.web.support import heads_of, made_up_trace, read_payload, shapes_of
+from visformer.errors import TraceError
+from visformer.i18n import translations
+from visformer.trace import Trace
+from visformer.web.chunks import RESIDENT_BYTES
+from visformer.web.page import frame, page
+
+HOSTILE = ["</script><script>alert(1)</script>", "</title><img src=x onerror=alert(2)>", "<!--", "-->", "\"&'", "]]>"]
+
+
+class Elements(HTMLParser):
+    """Every tag, and the text of each script."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.scripts, self.attributes = [], {}, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        self.open = dict(attrs)
+
+    def handle_data(self, data):
+        if self.tags and self.tags[-1] == "script" and data.strip():
+            self.scripts.setdefault(self.open.get("id") or self.open.get("type"), data)
+
+
+def messages(text):
+    scripts = Elements(text).scripts
+    return {name: base64.b64decode(scripts[name]) for name in ("picture", "weights") if name in scripts}
+
+
+def held(text):
+    """Every head whose exact weights are in the page."""
+    found, shapes = {}, None
+    for message in messages(text).values():
+        header, numbers = read_payload(message)
+        shapes = shapes or shapes_of(header)
+        found |= heads_of(header, numbers, shapes)
+    return found
+
+
+def test_32_tokens_and_48_heads_are_under_a_megabyte():
+    trace = made_up_trace(n_src=32, n_tgt=32, n_layers=2, n_heads=8, tokens=["我去东北大学"] * 31)
+    text = page(trace)
+    assert len(text.encode()) < 500_000
+    found = held(text)
+    assert len(found) == 48
+    exact = trace["decoder.1.cross_attn.pattern"].value[7]
+    np.testing.assert_allclose(found["decoder.cross_attn", 1, 7], exact, rtol=6e-4, atol=1e-8)
+
+
+def test_what_was_typed_is_no_markup():
+    plain, hostile = (page(made_up_trace(tokens=tokens)) for tokens in (["a"] * len(HOSTILE), HOSTILE))
+    assert Elements(hostile).tags == Elements(plain).tags
+    assert read_payload(messages(hostile)["picture"])[0]["tokens"]["src"][:-1] == HOSTILE
+    cell = frame(made_up_trace(tokens=HOSTILE))
+    assert Elements(cell).tags == ["iframe"]
+    inside = dict(Elements(cell).attributes)["srcdoc"]
+    assert Elements(inside).tags == [tag for tag in Elements(plain).tags if tag != "h1"]
+
+
+def test_nothing_can_be_loaded():
+    text = page(made_up_trace())
+    elements = Elements(text)
+    assert not [value for name, value in elements.attributes if name == "src"]
+    assert [value for name, value in elements.attributes if name == "href"] == ["data:,"]
+    policy = next(unescape(value) for _, value in elements.attributes if value and value.startswith("default-src"))
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    assert not re.search(r"</script|<!--", elements.scripts["module"])
+
+
+def test_of_a_long_trace_the_nearest_heads_are_exact_and_it_says_so():
+    trace = made_up_trace(n_src=200, n_tgt=200, n_layers=3, n_heads=8)
+    start = {"stack": "decoder.cross_attn", "layer": 2, "head": 1}
+    everything, some = (page(trace, start=start, **limit) for limit in ({}, {"limit": RESIDENT_BYTES}))
+    assert len(held(everything)) == 72
+    assert "exact weights" not in everything
+    found = set(held(some))
+    assert len(found) == RESIDENT_BYTES // (2 * 200 * 200) == 30
+    assert {("decoder.cross_attn", layer, head) for layer in range(3) for head in range(8)} <= found
+    assert "30 of 72 heads are here with their exact weights, up to 2.4 MB" in some
+    chinese = page(trace, start=start, limit=RESIDENT_BYTES, gettext=translations("zh").gettext, lang="zh")
+    assert "72 个头中" in chinese
+
+
+def test_a_trace_shows_itself_and_says_what_it_cannot_show():
+    assert made_up_trace()._repr_html_().startswith("<iframe srcdoc=")
+    empty = Trace(tokens={}, special={}, words={}, tensors={})
+    assert empty._repr_html_().startswith("<p>This trace holds no attention patterns")
+    with pytest.raises(TraceError, match="no attention patterns"):
+        page(empty)

@@ -1,0 +1,348 @@
+"""The bytes that the canvas draws: two messages, against the Trace that they are of."""
+
+import gc
+import json
+import weakref
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.web.support import digits, heads_of, made_up_trace, read_payload, shapes_of
+from visformer.analysis.heads import SCORES, head_scores
+from visformer.errors import BudgetError
+from visformer.web import payload
+from visformer.web.chunks import FOCUS_BYTES, MAX_WANTED, RESIDENT_BYTES, SMALL_BYTES, Plan
+from visformer.web.payload import Focus, focus_from, pack, pack_rest, wanted_from
+from visformer.web.thumbnails import OVERVIEW_BYTES, thumbnail_side, thumbnails
+
+STACKS = ("encoder.self_attn", "decoder.self_attn", "decoder.cross_attn")
+
+
+def pattern_of(trace, stack, layer):
+    part, kind = stack.split(".")
+    return trace[f"{part}.{layer}.{kind}.pattern"].value
+
+
+def every_head(shapes):
+    return {(stack, layer, head) for stack, (n, h, *_) in shapes.items() for layer in range(n) for head in range(h)}
+
+
+sizes = st.fixed_dictionaries(
+    {
+        "n_src": st.integers(1, 12) | st.integers(60, 90),
+        "n_tgt": st.integers(1, 12) | st.integers(60, 90),
+        "n_layers": st.integers(1, 4),
+        "n_decoder_layers": st.integers(1, 3),
+        "n_heads": st.integers(1, 9),
+        "seed": st.integers(0, 9),
+    }
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(sizes, st.sampled_from(STACKS), st.integers(0, 3), st.integers(0, 8))
+def test_both_messages_hold_every_head_once_to_four_digits(size, stack, layer, head):
+    trace, focus = made_up_trace(**size), Focus(stack, layer, head)
+    header, numbers = read_payload(pack(trace, focus=focus))
+    shapes = shapes_of(header)
+    assert header["resident"]
+    assert tuple(shapes) == STACKS
+    assert all(shape == trace.stack(*name.split(".")).shape for name, shape in shapes.items())
+    heads = heads_of(header, numbers, shapes)
+    rest = pack_rest(trace, focus=focus)
+    assert (rest is None) == (2 * sum(map(prod, shapes.values())) <= SMALL_BYTES)
+    if rest is not None:
+        later = heads_of(*read_payload(rest), shapes)
+        assert not heads.keys() & later.keys()
+        heads |= later
+    assert heads.keys() == every_head(shapes)
+    for (name, i, j), weights in heads.items():
+        assert digits(weights) == digits(pattern_of(trace, name, i)[j])
+
+
+sizes_of_plans = st.dictionaries(
+    st.sampled_from(STACKS),
+    st.tuples(st.integers(1, 12), st.integers(1, 16), st.integers(1, 1500), st.integers(1, 1500)),
+    min_size=1,
+)
+
+
+@given(sizes_of_plans, st.none() | st.builds(Focus, st.sampled_from((*STACKS, "?")), st.integers(), st.integers()))
+def test_plans_are_complete_and_within_their_bytes(shapes, focus):
+    plan = Plan(shapes, focus)
+    heads = [(c.stack, c.layer, c.head + i) for c in (*plan.first, *plan.missing) for i in range(c.n)]
+    assert sorted(heads) == sorted(every_head(shapes))
+    total = 2 * sum(map(prod, shapes.values()))
+    first = sum(2 * chunk.n * prod(shapes[chunk.stack][2:]) for chunk in plan.first)
+    one_head = 2 * prod(shapes[plan.focus.stack][2:])
+    if total <= SMALL_BYTES:
+        assert not plan.missing
+    else:
+        assert first <= max(FOCUS_BYTES, one_head)
+    assert any(
+        (c.stack, c.layer) == (plan.focus.stack, plan.focus.layer) and 0 <= plan.focus.head - c.head < c.n
+        for c in plan.first
+    )
+    assert plan.resident == (total <= RESIDENT_BYTES or not plan.missing)
+    assert plan.rest(()) == (plan.missing if plan.resident else ())
+
+
+def test_the_first_message_says_what_is_drawn():
+    trace = made_up_trace()
+    header, _ = read_payload(pack(trace, gettext=lambda text: f"<{text}>", lang="xx", start={"layer": 2}))
+    assert header["tokens"] == {side: list(tokens) for side, tokens in trace.tokens.items()}
+    assert header["words"] == {side: list(numbers) for side, numbers in trace.words.items()}
+    axes = [(stack["rows"], stack["columns"], stack["predicts"]) for stack in header["stacks"]]
+    assert axes == [("src", "src", None), ("tgt", "tgt", "next"), ("tgt", "src", "next")]
+    assert header["start"] == {"layer": 2}
+    assert read_payload(pack(trace))[0]["start"] is None
+    assert [score["name"] for score in header["scores"]] == [score.name for score in SCORES]
+    assert header["scores"][0]["label"] == f"<{SCORES[0].label}>"
+    assert header["stacks"][0]["label"] == "<Encoder>"
+
+
+def test_scores_to_four_digits():
+    trace = made_up_trace(n_decoder_layers=3)
+    header, _ = read_payload(pack(trace))
+    cross = header["stacks"][2]
+    expected = head_scores(
+        trace.stack("decoder", "cross_attn").value,
+        queries=trace.tokens["tgt"],
+        keys=trace.tokens["src"],
+        special=trace.special["src"],
+        cross=True,
+    )
+    assert cross["values"].keys() == expected.keys()
+    assert "distance" in header["stacks"][0]["values"]
+    for name, values in expected.items():
+        assert digits(cross["values"][name]) == digits(values)
+
+
+def test_a_head_that_is_masked_everywhere_has_no_score():
+    trace = made_up_trace()
+    name = "encoder.0.self_attn.pattern"
+    changed = trace[name].value.copy()
+    changed[1] = 0
+    tensors = {**trace.tensors, name: type(trace[name])(name, changed, trace[name].axes)}
+    masked = type(trace)(trace.tokens, trace.special, trace.words, tensors)
+    values = read_payload(pack(masked))[0]["stacks"][0]["values"]
+    assert all(table[0][1] is None and table[0][0] is not None for table in values.values())
+
+
+def test_a_layer_then_the_rest_at_128_tokens():
+    """72 heads: what the bundled model makes of 128 tokens."""
+    trace, focus = made_up_trace(128, 128, 3, 8), Focus("decoder.cross_attn", 1, 2)
+    first, rest = pack(trace, focus=focus), pack_rest(trace, focus=focus)
+    assert len(first) + len(rest) <= 2_600_000
+    assert len(first) <= 600_000
+    header, _ = read_payload(first)
+    (chunk,) = header["chunks"]
+    assert (chunk["stack"], chunk["layer"], chunk["head"], chunk["n"]) == ("decoder.cross_attn", 1, 0, 8)
+    assert header["resident"]
+    assert [stack["thumb"] for stack in header["stacks"]] == [[50, 50]] * 3
+    later = read_payload(rest)[0]
+    assert sum(chunk["n"] for chunk in later["chunks"]) == 64
+    assert "values" not in later
+
+
+@pytest.fixture(scope="module")
+def long_trace():
+    """Too long for all codes to travel, and for scores in the first message."""
+    return made_up_trace(n_src=250, n_tgt=300, n_layers=2, n_heads=6)
+
+
+def test_long_sentences_bring_what_is_asked_for(long_trace):
+    focus = Focus("decoder.cross_attn", 1, 2)
+    header, numbers = read_payload(pack(long_trace, focus=focus))
+    shapes = shapes_of(header)
+    assert not header["resident"]
+    assert all(stack["values"] is None for stack in header["stacks"])
+    held = heads_of(header, numbers, shapes)
+    assert held.keys() == {("decoder.cross_attn", 1, head) for head in range(6)}
+
+    wanted = ["encoder.self_attn/0/3", "encoder.self_attn/1/mean", "encoder.self_attn/1/max", "encoder.self_attn/0/03"]
+    gone = [
+        "decoder.cross_attn/1/5",
+        "encoder.self_attn/2/0",
+        "encoder.self_attn/0/6",
+        "other/0/0",
+        "encoder",
+        "x" * 99,
+    ]
+    later, more = read_payload(pack_rest(long_trace, focus=focus, wanted=wanted + gone))
+    assert later["trace"] == header["trace"]
+    heads = heads_of(later, more, shapes)
+    stack = "encoder.self_attn"
+    assert heads.keys() == {(stack, 0, 3), (stack, 1, "mean"), (stack, 1, "max")}
+    layer = pattern_of(long_trace, stack, 1)
+    assert digits(heads[stack, 0, 3]) == digits(pattern_of(long_trace, stack, 0)[3])
+    assert digits(heads[stack, 1, "max"]) == digits(layer.max(axis=0))
+    np.testing.assert_allclose(heads[stack, 1, "mean"], layer.astype(float).mean(axis=0), rtol=5.1e-4)
+    assert later["values"].keys() == shapes.keys()
+    assert len(later["values"][stack]["entropy"]) == 2
+
+
+def test_one_head_where_a_layer_is_too_large():
+    trace = made_up_trace(n_src=400, n_tgt=20, n_layers=1, n_heads=4)
+    first = read_payload(pack(trace, focus=Focus("encoder.self_attn", 0, 2)))[0]
+    assert [(chunk["head"], chunk["n"]) for chunk in first["chunks"]] == [(2, 1)]
+    rest = read_payload(pack_rest(trace, focus=Focus("encoder.self_attn", 0, 2)))[0]
+    assert [(c["stack"], c["head"], c["n"]) for c in rest["chunks"]] == [
+        ("encoder.self_attn", 0, 2),
+        ("encoder.self_attn", 3, 1),
+        ("decoder.self_attn", 0, 4),
+        ("decoder.cross_attn", 0, 4),
+    ]
+
+
+@pytest.mark.parametrize("n", [20, 52, 53, 128, 129, 300])
+def test_the_overview_is_small_at_any_length(n):
+    trace = made_up_trace(n, n, 3, 8)
+    data = pack(trace)
+    header, _ = read_payload(data)
+    codes = sum(2 * chunk["n"] * n * n for chunk in header["chunks"])
+    assert len(data) - codes <= 250_000
+    if n <= 52:
+        assert header["resident"]
+        assert len(header["chunks"]) == 9
+        assert len(data) <= 600_000
+    if n <= 129:
+        assert len(data) <= 600_000
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 24), st.integers(1, 16), st.integers(1, 2000), st.integers(1, 2000)), max_size=3)
+)
+def test_thumbnails_fit(shapes):
+    side = thumbnail_side(shapes)
+    assert 16 <= side <= 64
+
+    def total(side):
+        return sum(n * h * min(side, q) * min(side, k) for n, h, q, k in shapes)
+
+    assert total(side) <= OVERVIEW_BYTES or side == 16
+    assert side == 64 or total(side + 1) > OVERVIEW_BYTES
+
+
+def test_thumbnails_are_on_a_square_root_scale():
+    layers = [layer.value for layer in made_up_trace().layers("encoder")]
+    assert np.abs(thumbnails(layers, side=64).astype(float) / 255 - np.sqrt(np.stack(layers))).max() <= 0.5 / 255 + 1e-6
+
+
+@given(st.integers(1, 200), st.integers(1, 200), st.integers(16, 64), st.data())
+def test_the_strongest_cell_is_seen_at_its_place(rows, columns, side, data):
+    row, column = data.draw(st.integers(0, rows - 1)), data.draw(st.integers(0, columns - 1))
+    pattern = np.zeros((1, rows, columns), dtype=np.float32)
+    pattern[0, row, column] = 1.0
+    ((small,),) = thumbnails([pattern], side=side)
+    assert small.shape == (min(rows, side), min(columns, side))
+    ((found_row, found_column),) = np.argwhere(small)
+    assert small[found_row, found_column] == 255
+    assert abs((found_row + 0.5) / small.shape[0] - (row + 0.5) / rows) <= 1 / small.shape[0]
+    assert abs((found_column + 0.5) / small.shape[1] - (column + 0.5) / columns) <= 1 / small.shape[1]
+
+
+def test_names_of_trace_and_message():
+    one, other = made_up_trace(60, 60, 3, 8), made_up_trace(60, 60, 3, 8)
+    first = read_payload(pack(one))[0]
+    assert first == read_payload(pack(one))[0]
+    elsewhere = read_payload(pack(one, focus=Focus("encoder.self_attn", 1, 1)))[0]
+    assert elsewhere["trace"] == first["trace"] == read_payload(pack_rest(one))[0]["trace"]
+    assert elsewhere["revision"] != first["revision"]
+    assert read_payload(pack(other))[0]["trace"] != first["trace"]
+
+
+def test_messages_are_kept_for_reruns_and_go_with_their_trace(monkeypatch):
+    trace = made_up_trace(60, 60, 3, 8)
+    first, rest = pack(trace), pack_rest(trace)
+    assert pack(trace, focus=Focus("encoder.self_attn", 0, 5)) is first, "the same layer"
+    assert pack_rest(trace) is rest
+    assert pack(trace, lang="zh") is not first
+    assert pack(trace, start={"head": 1}) is not first
+    assert pack(trace) is first
+    monkeypatch.setattr(payload, "KEPT_BYTES", len(first) + 1)
+    pack(trace, lang="de")
+    assert pack(trace) is not first, "the oldest went"
+    gone = weakref.ref(trace)
+    del trace
+    gc.collect()
+    assert gone() is None
+
+
+def test_too_many_weights_are_refused(monkeypatch):
+    trace = made_up_trace()
+    monkeypatch.setattr(payload, "MAX_WEIGHTS", 100)
+    with pytest.raises(BudgetError, match=r"366 weights; up to 100 .* shorter sentence"):
+        pack(trace)
+    monkeypatch.undo()
+    assert pack(trace)
+
+
+@pytest.mark.parametrize(
+    ("asked", "layer"), [(Focus("encoder.self_attn", 99, -5), 2), (Focus("encoder.self_attn", -1, 3), 0)]
+)
+def test_a_focus_out_of_range_is_brought_back(asked, layer):
+    header, _ = read_payload(pack(made_up_trace(60, 60, 3, 8), focus=asked))
+    assert [chunk["layer"] for chunk in header["chunks"]] == [layer]
+
+
+@pytest.mark.parametrize(
+    "sent", [{}, {"focus": None}, {"focus": 3}, {"focus": {"stack": 1, "layer": "a", "head": None}}]
+)
+def test_a_browser_may_send_any_focus(sent):
+    assert focus_from(sent) is None
+
+
+def test_a_focus_from_a_browser():
+    assert focus_from({"focus": {"stack": STACKS[0], "layer": 1, "head": 2}}) == Focus(STACKS[0], 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ({}, ()),
+        ({"wanted": None}, ()),
+        ({"wanted": "encoder.self_attn/0/0"}, ()),
+        ({"wanted": {"encoder.self_attn/0/0": 1}}, ()),
+        ({"wanted": [3, None, ["x"], "a/b/c", "encoder.self_attn/0/-1", "encoder.self_attn/0/0\n", "a/٣/0"]}, ()),
+        ({"wanted": ["encoder.self_attn/0/0", 3, "decoder.cross_attn/11/max"]},
+         ("encoder.self_attn/0/0", "decoder.cross_attn/11/max")),
+        ({"wanted": [f"encoder.self_attn/0/{i}" for i in range(99)]},
+         tuple(f"encoder.self_attn/0/{i}" for i in range(MAX_WANTED))),
+    ],
+)  # fmt: skip
+def test_a_browser_may_want_anything(sent, kept):
+    assert wanted_from(sent) == kept
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists))
+def test_nothing_that_a_browser_sends_is_an_error(value):
+    state = json.loads(json.dumps({"wanted": value, "focus": value}))
+    assert focus_from(state) is None
+    assert len(wanted_from(state)) <= MAX_WANTED
+
+
+def test_tokens_without_a_shape_are_written_as_their_codes():
+    header, _ = read_payload(pack(made_up_trace(tokens=["\u200b", "\u202egood", "<script>", "\x07"])))
+    assert header["tokens"]["src"] == ["U+200B", "U+202Egood", "<script>", "U+0007", "</s>"]
+
+
+def test_windows_and_shared_keys_are_said_of_self_attention_alone():
+    plain = made_up_trace(n_heads=4)
+    n_layers, n_heads = plain.stack("decoder").shape[:2]
+    windows = [3, *[None] * (n_layers - 1)]
+    trace = replace(plain, meta={**plain.meta, "n_kv_heads": n_heads // 2, "windows": windows})
+    header, _ = read_payload(pack(trace))
+    told = {stack["name"]: (stack["share"], stack["windows"]) for stack in header["stacks"]}
+    assert told["decoder.self_attn"] == (2, windows)
+    assert told["decoder.cross_attn"] == (1, None)
+
+
+@pytest.mark.parametrize("meta", [{}, {"n_kv_heads": None}, {"n_kv_heads": 0}, {"n_kv_heads": "2"}, {"windows": [1]}])
+def test_a_model_that_says_nothing_of_them_has_none(meta):
+    header, _ = read_payload(pack(replace(made_up_trace(), meta=meta)))
+    assert {(stack["share"], stack["windows"]) for stack in header["stacks"]} == {(1, None)}

@@ -1,0 +1,161 @@
+"""What is chosen in the explorer: from a browser, into a link and back."""
+
+import string
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.web.support import made_up_trace
+from visformer.web.selection import COMBINED, VIEWS, Selection
+from visformer.web.words import STACKS
+
+places = st.integers(0, 99_998)
+heads = st.builds("{}-{}".format, st.integers(0, 998), st.integers(0, 998))
+selections = st.builds(
+    Selection,
+    stack=st.sampled_from([stack.name for stack in STACKS]),
+    layer=places,
+    head=places,
+    view=st.sampled_from(VIEWS),
+    query=st.none() | places,
+    key=st.none() | places,
+    combine=st.sampled_from(COMBINED),
+    order=st.sampled_from(["place", "similarity", "entropy", "same_token"]),
+    limit=st.sampled_from(["", "weight-0.05", "mass-0.9", "mass-1"]),
+    merging=st.booleans(),
+    hiding=st.booleans(),
+    renormalising=st.booleans(),
+    heads=st.lists(heads, max_size=12).map(".".join),
+)
+
+
+@given(selections)
+@example(Selection())
+def test_a_link_brings_back_what_was_chosen(chosen):
+    link = chosen.link()
+    assert all(set(value) <= set(string.ascii_lowercase + string.digits + "_-.") for value in link.values())
+    assert Selection.from_link(link) == (chosen, {})
+
+
+@given(selections)
+def test_the_browser_gets_what_it_may_send_back(chosen):
+    assert Selection.from_browser(chosen.start()) == chosen
+
+
+def test_a_link_counts_from_one_and_leaves_out_what_is_as_at_first():
+    assert Selection().link() == {}
+    chosen = Selection("decoder.cross_attn", 2, 5, "arcs", 0, 3)
+    expected = {"stack": "cross", "layer": "3", "head": "6", "view": "arcs", "query": "1", "key": "4"}
+    assert chosen.link() == expected
+    assert Selection(query=0).link() == {"query": "1"}
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        {},
+        {"stack": "decoder.self_attn", "view": "Arcs"},
+        {"layer": "0", "head": "-1", "query": "1.5", "key": ""},
+        {"layer": "٣", "head": "²", "query": " 2", "key": "999999"},
+        {"layer": "<script>", "head": "1e3", "query": "None", "key": "0x10"},
+        {"combine": "sum", "order": "<b>", "limit": "mass-2", "merging": "yes", "heads": "1-2.x"},
+        {"heads": "0-1", "limit": "mass-1.5", "order": ""},
+        {"heads": "٣-1", "limit": "weight-0.٥"},
+    ],
+)
+def test_what_makes_no_sense_in_a_link_is_left_out_and_told(link):
+    chosen, wrong = Selection.from_link(link)
+    assert chosen == Selection()
+    assert set(wrong) == set(link)
+
+
+def test_the_rest_of_a_link_still_counts():
+    chosen, wrong = Selection.from_link({"stack": "cross", "layer": "x", "head": "2", "lang": "zh", "merging": "0"})
+    assert chosen == Selection("decoder.cross_attn", head=1)
+    assert {name: str(error) for name, error in wrong.items()} == {"layer": "a whole number from 1 on is needed."}
+
+
+@given(st.dictionaries(st.sampled_from(["stack", "layer", "head", "view", "query", "key"]), st.text()))
+def test_any_link_is_a_selection(link):
+    chosen, _wrong = Selection.from_link(link)
+    assert Selection.from_browser(chosen.start()) == chosen
+
+
+VALID = Selection("decoder.cross_attn", 1, 2, "tokens", 3, None).start()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"stack": "cross"},
+        {"stack": None},
+        {"stack": ["decoder.cross_attn"]},
+        {"view": "pie"},
+        {"view": {}},
+        {"layer": None},
+        {"layer": -1},
+        {"layer": True},
+        {"head": "2"},
+        {"head": 10**5},
+    ],
+)
+def test_a_browser_may_send_what_is_no_selection(change):
+    assert Selection.from_browser(VALID) is not None
+    assert Selection.from_browser({**VALID, **change}) is None
+
+
+@pytest.mark.parametrize("query", [-1, "3", True, [], 10**9])
+def test_a_cell_that_makes_no_sense_is_left_out(query):
+    assert Selection.from_browser({**VALID, "query": query}).query is None
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from([*VALID]), inner),
+)
+
+
+@given(json_values)
+def test_nothing_that_a_browser_sends_is_an_error(value):
+    Selection.from_browser(value)
+    if isinstance(value, dict):
+        Selection.from_browser({**VALID, **value})
+
+
+def test_within_what_a_trace_has():
+    trace = made_up_trace(n_layers=4, n_decoder_layers=2, n_heads=3)
+    far = Selection("encoder.self_attn", 9, 9, "arcs", 1, 2)
+    assert far.within(trace) == Selection("encoder.self_attn", 3, 2, "arcs", 1, 2)
+    assert Selection("decoder.cross_attn", 3, 1).within(trace) == Selection("decoder.cross_attn", 1, 1)
+    encoder = {name: tensor for name, tensor in trace.tensors.items() if name.startswith("encoder")}
+    alone = type(trace)(trace.tokens, trace.special, trace.words, encoder)
+    assert Selection("decoder.cross_attn", 3, 1).within(alone) == Selection("encoder.self_attn", 3, 1)
+
+
+def test_what_a_link_asks_for_and_a_trace_does_not_have_is_as_at_first():
+    trace = made_up_trace(n_layers=4, n_decoder_layers=2, n_heads=3)
+    n_queries, n_keys = trace.layers("decoder", "cross_attn")[0].value.shape[1:]
+    asked = Selection("decoder.cross_attn", 2, 3, "arcs", n_queries, n_keys - 1, order="beauty", heads="1-2.2-0")
+    fitting, wrong = asked.fitting(trace)
+    assert fitting == Selection("decoder.cross_attn", 0, 0, "arcs", None, n_keys - 1)
+    assert {name: str(error) for name, error in wrong.items() if name != "order"} == {
+        "layer": "the layers of this model are 1 to 2.",
+        "head": "the heads of a layer are 1 to 3.",
+        "query": f"the tokens that read are 1 to {n_queries} here.",
+        "heads": "the layers of this model are 1 to 2, the heads of each 1 to 3.",
+    }
+    assert "entropy" in str(wrong["order"])
+    assert fitting.fitting(trace) == (fitting, {})
+
+
+def test_a_model_without_that_attention():
+    trace = made_up_trace()
+    encoder = {name: tensor for name, tensor in trace.tensors.items() if name.startswith("encoder")}
+    alone = type(trace)(trace.tokens, trace.special, trace.words, encoder)
+    fitting, wrong = Selection("decoder.cross_attn", 0, 1).fitting(alone)
+    assert fitting == Selection("encoder.self_attn", 0, 1)
+    assert list(wrong) == ["stack"]
+    decoder = {name: tensor for name, tensor in trace.tensors.items() if name.startswith("decoder")}
+    without = type(trace)(trace.tokens, trace.special, trace.words, decoder)
+    assert Selection().fitting(without) == (Selection("decoder.self_attn"), {}), "nobody asked for the encoder"

@@ -1,0 +1,124 @@
+"""What there is to say of a model of transformers: its sizes, its positions, and why it lacks a tensor."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from visformer.adapters.base import ModelInfo
+from visformer.adapters.huggingface.families import (
+    FAMILIES,
+    NO_PLACE,
+    NO_SOURCE,
+    NOT_IN_TABLE,
+    PARALLEL,
+    PATTERNS_ONLY,
+    POSITIONS,
+    Kind,
+    layout_of,
+)
+from visformer.adapters.huggingface.taps import part_of
+from visformer.trace.names import all_names
+
+MAX_TOKENS = 512
+"""Of one side, whatever the model could take."""
+
+
+def max_tokens(config: Any, of_tokenizer: int) -> int:
+    """The least of our limit, the tokenizer's, and the places that the model knows."""
+    given = getattr(config, "max_position_embeddings", None) or MAX_TOKENS
+    if config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
+        given -= 2  # their places are counted from the padding id on
+    return max(1, min(MAX_TOKENS, of_tokenizer, int(given)))
+
+
+def info_of(
+    config: Any, shapes: Mapping[str, tuple[int, ...]], *, kind: Kind, name: str, licence: str, source: str, room: int
+) -> ModelInfo:
+    """What the model is, by what it was seen to do.
+
+    Args:
+        config: of the model.
+        shapes: of every tensor that came in a short pass.
+        kind: of the model.
+        name: for people.
+        licence: of the weights.
+        source: of the weights.
+        room: most tokens of one side.
+    """
+    depth = {"encoder": 0, "decoder": 0}
+    for path in shapes:
+        if path.endswith(".self_attn.pattern"):
+            depth[part_of(path)] += 1
+    heads = [shape[0] for path, shape in shapes.items() if path.endswith(".pattern")]
+    groups = [shape[0] for path, shape in shapes.items() if path.endswith(".self_attn.k")]
+    return ModelInfo(
+        name=name,
+        kind=kind,
+        n_encoder_layers=depth["encoder"],
+        n_decoder_layers=depth["decoder"],
+        n_heads=heads[0],
+        d_model=int(config.get_text_config().hidden_size),
+        max_tokens=room,
+        licence=licence,
+        source=source,
+        n_kv_heads=groups[0] if groups else None,
+        position=_position(config),
+    )
+
+
+def about(config: Any, info: ModelInfo, names: tuple[str, ...], *, patterns_only: bool) -> dict[str, Any]:
+    """What a Trace says of its model: kv heads, windows, positions, and why a tensor is missing.
+
+    Args:
+        config: of the model.
+        info: of the model.
+        names: of every tensor that there is.
+        patterns_only: whether attention shows nothing but patterns.
+    """
+    said: dict[str, Any] = {"n_kv_heads": info.n_kv_heads, "position": info.position}
+    if windows := _windows(config, info.n_encoder_layers or info.n_decoder_layers):
+        said["windows"] = windows
+    absent = _absent(info, names)
+    return {**said, "missing": [[name, _why(name, config, patterns_only=patterns_only)] for name in absent]}
+
+
+def _windows(config: Any, depth: int) -> list[int | None]:
+    """How far each layer sees: of a decoder in tokens, itself among them; of an encoder to either side. Empty: all."""
+    kinds, window = getattr(config, "layer_types", None), getattr(config, "sliding_window", None)
+    if local := getattr(config, "attention_layers", None):  # GPT-Neo
+        return [config.window_size if kind == "local" else None for kind in local]
+    if not window:
+        return []
+    return [window if kind == "sliding_attention" else None for kind in kinds or ["sliding_attention"] * depth]
+
+
+def _position(config: Any) -> str:
+    """How the model knows the order of tokens, a key of POSITIONS."""
+    if config.model_type not in FAMILIES:
+        return "unknown"
+    return "alibi" if getattr(config, "alibi", False) else FAMILIES[config.model_type].position
+
+
+def _absent(info: ModelInfo, names: tuple[str, ...]) -> list[str]:
+    """Names of tensors that other models have and this one does not; * for the layer."""
+    layers = re.compile(r"\.\d+\.")
+    present = {layers.sub(".*.", name) for name in names}
+    depth = {"encoder": info.n_encoder_layers, "decoder": info.n_decoder_layers}
+    possible = dict.fromkeys(layers.sub(".*.", name) for name in all_names(*map(bool, depth.values())))
+    absent = [name for name in possible if name not in present and depth[part_of(name)]]
+    if info.kind != "decoder":
+        return absent
+    return ["decoder.*cross*", *(name for name in absent if "cross" not in name)]
+
+
+def _why(name: str, config: Any, *, patterns_only: bool) -> str:
+    if name.endswith("cross*"):
+        return NO_SOURCE
+    if config.model_type not in FAMILIES:
+        return NOT_IN_TABLE
+    if name.endswith(".position"):
+        return POSITIONS[_position(config)]
+    if patterns_only and name.endswith((".q", ".k", ".v", ".scores", ".mask", ".heads")):
+        return PATTERNS_ONLY
+    layouts = {layout_of(stack, config) for stack in FAMILIES[config.model_type].stacks.values()}
+    return PARALLEL if layouts == {"parallel"} and name.endswith(("_self", "_sum")) else NO_PLACE

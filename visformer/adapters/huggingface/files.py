@@ -1,0 +1,181 @@
+"""The files of a model of the hub: which are loaded, how large they are, whether they are here. Imports no torch."""
+
+import errno
+import json
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from huggingface_hub import HfApi, constants, try_to_load_from_cache
+from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError
+
+from visformer.adapters.bundled import BUNDLED
+from visformer.errors import N_, CheckpointError, Message, ShortageError
+from visformer.system.memory import enough_memory
+
+TIMEOUT = 10.0
+"""Seconds that the hub gets for its first answer."""
+
+UNREACHABLE = N_(
+    "There is no model {name!r}: bundled is {bundled}, no folder has that name, and the hub {endpoint} does not "
+    "answer. Set HF_ENDPOINT to a mirror that you reach, or download the model elsewhere and give its folder."
+)
+NOT_FOUND = N_(
+    "There is no model {name!r}: bundled is {bundled}, no folder has that name, and the hub {endpoint} does not "
+    "know it."
+)
+GATED = N_("{name!r} is on the hub {endpoint}, but only for those who asked for it: accept its terms there and log in.")
+FULL = N_(
+    "{name!r} does not fit on the disk of {folder} ({reason}): make room there, or set HF_HOME to a folder with more."
+)
+UNANSWERED = N_("The hub {endpoint} does not say how large {name!r} is ({reason}).")
+NO_SAFETENSORS = N_(
+    "{name!r} has no weights as model.safetensors on the hub {endpoint}, and visformer takes no others: choose another "
+    "model, or convert it elsewhere and give its folder."
+)
+
+_ONE, _INDEX = "model.safetensors", "model.safetensors.index.json"
+_SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
+_BESIDE = re.compile(r"[^/]+\.(json|txt|model|spm|jinja)|README\.md")
+_OF_OTHERS = re.compile(r".+\.index\.json|(tf|flax|onnx|openvino).*")
+
+
+@dataclass(frozen=True)
+class Files:
+    """What is loaded of a model of the hub.
+
+    Args:
+        name: hub id.
+        sizes: bytes of each file, the weights last: where they are, all is.
+        licence: that the model card names.
+    """
+
+    name: str
+    sizes: Mapping[str, int]
+    licence: str
+
+    @property
+    def nbytes(self) -> int:
+        """Of all files together."""
+        return sum(self.sizes.values())
+
+
+def is_here(name: str) -> bool:
+    """Whether it can be loaded without the hub: from a folder, or all weights from the cache.
+
+    Raises:
+        HFValidationError: this can be no name on a hub.
+    """
+    if Path(name).is_dir():
+        return True
+    if _cached(name, "config.json") is None:
+        return False
+    index = _cached(name, _INDEX)
+    if _cached(name, _ONE) is not None or index is None:
+        return _cached(name, _ONE) is not None
+    shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+    return all(_cached(name, shard) for shard in shards)
+
+
+def _cached(name: str, file: str) -> Path | None:
+    found = try_to_load_from_cache(name, file)
+    return Path(found) if isinstance(found, str) else None
+
+
+def files_of(name: str) -> Files:
+    """Ask the hub: one question with one answer, where the library would ask for each file and try again and again.
+
+    Raises:
+        The library's own errors, for :func:`helpful`.
+    """
+    info = HfApi().model_info(name, timeout=TIMEOUT, files_metadata=True)
+    sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
+    licence = str(getattr(info.card_data, "license", None) or "-")
+    return Files(name, {file: sizes[file] for file in _loaded(sizes)}, licence)
+
+
+def _loaded(files: Mapping[str, int]) -> list[str]:
+    """Those of one copy of the weights, and what stands beside them, of all files of a model."""
+    weights = [_ONE] if _ONE in files else [file for file in files if _SHARD.fullmatch(file)]
+    beside = [file for file in files if _BESIDE.fullmatch(file) and not _OF_OTHERS.fullmatch(file)]
+    return [*beside, *([_INDEX] if _INDEX in files and _ONE not in files else []), *weights]
+
+
+def require_weights(files: Files) -> None:
+    """Refuse a model without safetensors before it is downloaded.
+
+    Raises:
+        CheckpointError: there are none.
+    """
+    if not any(file.endswith(".safetensors") for file in files.sizes):
+        raise CheckpointError(NO_SAFETENSORS, name=files.name, endpoint=constants.ENDPOINT)
+
+
+def require_room(files: Files) -> None:
+    """Refuse a download that the disk has no room for.
+
+    Raises:
+        OSError: as the disk itself would say, but at once.
+    """
+    cache = Path(constants.HF_HUB_CACHE).absolute()
+    there = next(folder for folder in (cache, *cache.parents) if folder.exists())
+    if shutil.disk_usage(there).free < files.nbytes:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@contextmanager
+def helpful(name: str, *, otherwise: Message) -> Iterator[None]:
+    """Say what went wrong and what helps, instead of what the library says.
+
+    Args:
+        name: of the model.
+        otherwise: what to say of an error that has no line of its own here.
+
+    Raises:
+        CheckpointError: whatever was raised inside.
+    """
+    try:
+        with enough_memory():
+            yield
+    except (CheckpointError, ShortageError):
+        raise
+    except Exception as error:  # the library raises a dozen kinds, and some bare
+        causes = list(_causes(error))
+        raise CheckpointError(
+            _why(causes, otherwise=otherwise, is_folder=Path(name).is_dir()),
+            name=name,
+            bundled=", ".join(BUNDLED),
+            endpoint=constants.ENDPOINT,
+            folder=constants.HF_HUB_CACHE,
+            reason=_first_line(causes),
+        ) from error
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _why(causes: list[BaseException], *, otherwise: Message, is_folder: bool) -> Message:
+    if is_folder:
+        return otherwise
+    if any(isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT) for cause in causes):
+        return FULL
+    if any(isinstance(cause, GatedRepoError) for cause in causes):
+        return GATED
+    if any(isinstance(cause, RepositoryNotFoundError | HFValidationError) for cause in causes):
+        return NOT_FOUND
+    away = ("LocalEntryNotFoundError", "OfflineModeIsEnabled", "ConnectError", "ConnectionError", "ConnectTimeout",
+            "ReadTimeout", "ProxyError")  # fmt: skip
+    if any(type(cause).__name__ in away for cause in causes):
+        return UNREACHABLE
+    return otherwise
+
+
+def _first_line(causes: list[BaseException]) -> str:
+    text = str(causes[0]).strip() or type(causes[0]).__name__
+    return text.splitlines()[0].rstrip(".:")

@@ -1,0 +1,114 @@
+"""Weights from the Hugging Face hub or a local folder: safetensors only, no code of others, and errors that help."""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from huggingface_hub import constants
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers.utils import logging
+
+from visformer.adapters.huggingface.files import files_of, helpful, is_here
+from visformer.adapters.huggingface.model import HubModel
+from visformer.adapters.huggingface.run import kind_of
+from visformer.errors import N_, CheckpointError
+from visformer.system.files import called
+
+_CLASSES = {"encoder": AutoModel, "decoder": AutoModelForCausalLM, "encoder-decoder": AutoModelForSeq2SeqLM}
+
+UNREADABLE = N_(
+    "{name!r} cannot be loaded ({reason}). Visformer takes weights as safetensors only, of families that transformers "
+    "itself knows, and runs no code that comes with a model."
+)
+
+
+def load_hub(name: str, *, device: str, dtype: torch.dtype | None) -> HubModel:
+    """A model of transformers, by hub id or from a folder.
+
+    Args:
+        name: hub id or path.
+        device: where it runs.
+        dtype: of the weights; None: float32.
+
+    Raises:
+        CheckpointError: it is not there, or not what visformer loads.
+    """
+    folder = Path(name)
+    licence = _licence(folder)
+    with helpful(name, otherwise=UNREADABLE), _quiet():
+        here = is_here(name)
+        safe: dict[str, Any] = {"trust_remote_code": False, "local_files_only": here}
+        if not here:
+            licence = files_of(name).licence
+        config = AutoConfig.from_pretrained(name, **safe)
+        module, told = _CLASSES[kind_of(config)].from_pretrained(
+            name,
+            use_safetensors=True,
+            attn_implementation="eager",
+            dtype=dtype or torch.float32,
+            output_loading_info=True,
+            **safe,
+        )
+        _refuse_missing(name, told["missing_keys"])
+        _detach(module)
+        tokenizer = AutoTokenizer.from_pretrained(name, **safe)
+        _require_vocabulary(folder, tokenizer)
+    return HubModel(
+        module.to(device),
+        tokenizer,
+        name=called(folder) if folder.is_dir() else name,
+        licence=licence,
+        source=str(folder) if folder.is_dir() else f"{constants.ENDPOINT}/{name}",
+    )
+
+
+def _refuse_missing(name: str, keys: Iterable[str]) -> None:
+    """Weights that the file does not hold would be random, and so would what is shown; a pooler shows nowhere."""
+    missing = sorted(key for key in keys if "pooler" not in key)
+    if missing:
+        raise CheckpointError(
+            N_("{name!r} holds no weights for {first} ({count} missing), which would be random. Is the file complete?"),
+            name=name,
+            first=missing[0],
+            count=len(missing),
+        )
+
+
+def _require_vocabulary(folder: Path, tokenizer: Any) -> None:
+    """In a folder without one transformers makes an empty tokenizer, to which every word is unknown."""
+    files = set(type(tokenizer).vocab_files_names.values())
+    if folder.is_dir() and files and not any((folder / file).exists() for file in files | {"tokenizer.json"}):
+        raise CheckpointError(
+            N_("{name!r} holds no tokenizer: save it there, too, with tokenizer.save_pretrained(folder)."),
+            name=str(folder),
+        )
+
+
+def _detach(module: torch.nn.Module) -> None:
+    """Copy the weights out of the file, which is mapped: reading on in one that was cut short ends the process."""
+    for tensor in (*module.parameters(), *module.buffers()):
+        tensor.data = tensor.data.clone()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No progress bars: a visitor does not see them, and a log is no place for them."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def _licence(folder: Path) -> str:
+    """What the model card in the folder names, if there is one."""
+    card = folder / "README.md"
+    if not card.is_file():
+        return "-"
+    found = re.search(r"^license:\s*(\S+)", card.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
+    return found[1] if found else "-"

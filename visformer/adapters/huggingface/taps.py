@@ -1,0 +1,334 @@
+"""Taps inside a transformers model: one attention function, and hooks where the table says that a value is.
+
+``AttentionInterface`` lets a model call an attention function by name. Ours computes what the family's own eager one
+does, and lets every value pass through the taps, so that what is changed is what the model goes on with. Hooks do the
+same for what modules return. Neither holds a value: without a session a tap hands its input back.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface
+from transformers.masking_utils import AttentionMaskInterface, eager_mask
+from transformers.utils.generic import ModelOutput
+
+from visformer.adapters.huggingface.families import Stack, layout_of, places
+from visformer.adapters.recording import Recorder
+from visformer.errors import N_, EditError
+from visformer.model import taps
+from visformer.model.taps import Tap
+
+NAME = "visformer"
+"""Of our attention function, among "eager", "sdpa" and others."""
+
+_CALLERS: WeakKeyDictionary[nn.Module, tuple[str, ...]] = WeakKeyDictionary()
+"""A module that calls the attention function to its path in tensor names; of a shared module, one for each layer."""
+
+_HOOKED: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
+
+
+@dataclass
+class _Pass:
+    """Which side runs, and how often each shared module has been called."""
+
+    part: str
+    turns: dict[int, int] = field(default_factory=dict)
+
+    def turn(self, place: object, layers: int) -> int:
+        """The layer that a shared module stands for now."""
+        n = self.turns.get(id(place), 0)
+        self.turns[id(place)] = n + 1
+        return n % layers
+
+
+_pass: ContextVar[_Pass | None] = ContextVar("visformer_pass", default=None)
+
+
+@contextmanager
+def watching(recorder: Recorder, part: str) -> Iterator[None]:
+    """Let ``recorder`` see what the model computes inside the block.
+
+    Args:
+        recorder: the session's visitor.
+        part: "encoder" or "decoder": embeddings that both sides share are named by it.
+    """
+    token = _pass.set(_Pass(part))
+    try:
+        with taps.session(recorder, wanted=recorder.wants):
+            yield
+    finally:
+        _pass.reset(token)
+
+
+def attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None = None,
+    *,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    position_bias: Tensor | None = None,
+    softcap: float | None = None,
+    **_: Any,
+) -> tuple[Tensor, Tensor]:
+    """What the families' eager attention functions compute, with taps: softmax(Q K^T scaling + bias) V.
+
+    Args:
+        module: the attention module that calls.
+        query: (batch, head, query, d_k), after rotary.
+        key: (batch, kv_head, key, d_k); each is read by as many heads as there are queries to one (grouped queries).
+        value: (batch, kv_head, key, d_v).
+        attention_mask: added to the scores; its lowest number forbids.
+        scaling: of the scores; None: 1 / sqrt(d_k).
+        dropout: only while training.
+        position_bias: added to the scores (T5).
+        softcap: c tanh(scores / c) (Gemma 2).
+
+    Returns:
+        heads (batch, query, head, d_v) and pattern (batch, head, query, key). With a sink, a learned score that no
+        key has (GPT-OSS), a row of the pattern sums to 1 minus the sink's mass.
+    """
+    tap = _tap_of(module)
+    query, key, value = tap("q", query), tap("k", key), tap("v", value)
+    group = query.shape[1] // key.shape[1]
+    scores = query @ key.repeat_interleave(group, dim=1).transpose(-2, -1)  # (batch, head, query, key)
+    scores = scores * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    if softcap is not None:
+        scores = torch.tanh(scores / softcap) * softcap
+    if position_bias is not None:
+        scores = scores + position_bias
+    scores, mask = _unmasked(scores, attention_mask)
+    scores = tap("scores", scores)
+    if tap.wants("mask"):
+        seen = torch.ones((), dtype=torch.bool, device=scores.device) if mask is None else mask
+        mask = tap("mask", seen.expand(scores.shape))
+    pattern, sink = _softmax(scores, mask, getattr(module, "sinks", None))
+    if sink is not None:
+        read_only(tap, "sink", sink)
+    pattern = tap("pattern", pattern.to(value.dtype))
+    kept = nn.functional.dropout(pattern, p=dropout, training=module.training)
+    heads = tap("heads", kept @ value.repeat_interleave(group, dim=1))  # (batch, head, query, d_v)
+    return heads.transpose(1, 2).contiguous(), pattern
+
+
+def _unmasked(scores: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Scores with what the mask adds to them, and where it forbids: True = may attend."""
+    if attention_mask is None:
+        return scores, None
+    given = attention_mask[..., : scores.shape[-1]]
+    if given.dtype == torch.bool:
+        return scores, given
+    allowed = given > torch.finfo(given.dtype).min / 2
+    added = given.masked_fill(~allowed, 0.0)
+    return (scores + added if bool(added.any()) else scores), allowed
+
+
+def _softmax(scores: Tensor, mask: Tensor | None, sinks: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Pattern, and the mass (batch, head, query) of the sink; a row that may attend to nothing is zeros."""
+    if mask is not None:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    if sinks is not None:
+        column = sinks.to(scores.dtype).reshape(1, -1, 1, 1).expand(*scores.shape[:3], 1)
+        scores = torch.cat([scores, column], dim=-1)
+    precise = torch.promote_types(scores.dtype, torch.float32)
+    pattern = scores.softmax(dim=-1, dtype=precise)
+    sink = None
+    if sinks is not None:
+        pattern, sink = pattern[..., :-1], pattern[..., -1]
+    if mask is not None:
+        pattern = pattern.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
+    return pattern, sink
+
+
+AttentionInterface.register(NAME, attend)
+# Without a mask function of the same name a model believes that ours makes its own mask, and gives none.
+AttentionMaskInterface.register(NAME, eager_mask)
+
+
+def _tap_of(module: nn.Module) -> Tap:
+    tap, running = taps.current(), _pass.get()
+    paths = _CALLERS.get(module)
+    if tap is taps.CLOSED or running is None or paths is None:
+        return taps.CLOSED
+    return tap.at(paths[0] if len(paths) == 1 else paths[running.turn(module, len(paths))])
+
+
+def read_only(tap: Tap, name: str, tensor: Tensor) -> None:
+    """Show a tensor that the model does not go on with.
+
+    Raises:
+        EditError: an edit changes it.
+    """
+    if tap.wants(name) and tap(name, tensor) is not tensor:
+        raise EditError(
+            N_("An edit changes {name}, which this model shows but does not go on with: change what it is made of."),
+            name=name,
+        )
+
+
+# Hooks ------------------------------------------------------------------------------------------------------------
+
+
+class _Place:
+    """One value of the model, under each of its names."""
+
+    def __init__(self, names: list[list[str]], *, fixed: bool, scale: float = 1.0) -> None:
+        self._names, self._fixed, self._scale = names, fixed, scale  # names: for each layer in turn
+
+    def visit(self, tensor: Tensor) -> Tensor:
+        tap, running = taps.current(), _pass.get()
+        if tap is taps.CLOSED or running is None:
+            return tensor
+        turn = running.turn(self, len(self._names)) if len(self._names) > 1 else 0
+        for name in self._names[turn]:
+            if part_of(name) == running.part and tap.wants(name):
+                tensor = self._show(tap, name, tensor)
+        return tensor
+
+    def _show(self, tap: Tap, name: str, tensor: Tensor) -> Tensor:
+        """In the shape in which a recorder expects it: a batch of one, positions without."""
+        inner = tensor if self._scale == 1.0 else tensor * self._scale
+        batched = inner if inner.dim() == 3 else inner[None]  # OPT puts all sentences into one row of tokens
+        shown = batched[0] if name.endswith(".position") else batched
+        if self._fixed:
+            read_only(tap, name, shown)
+            return tensor
+        changed = tap(name, shown)
+        return tensor if changed is shown else changed.expand_as(batched).reshape(tensor.shape) / self._scale
+
+    def after(self, module: nn.Module, args: Any, output: Any) -> Any:
+        """A forward hook."""
+        value = _value_of(output)
+        changed = self.visit(value)
+        return None if changed is value else _with_value(output, changed)
+
+    def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A forward pre-hook: the first argument, or the one called hidden_states."""
+        if args:
+            changed = self.visit(args[0])
+            return None if changed is args[0] else ((changed, *args[1:]), kwargs)
+        name = "hidden_states"
+        changed = self.visit(kwargs[name])
+        return None if changed is kwargs[name] else (args, {**kwargs, name: changed})
+
+
+def part_of(name: str) -> str:
+    """Whether a tensor is the encoder's or the decoder's."""
+    return "encoder" if name.startswith(("src.", "encoder.")) else "decoder"
+
+
+def _value_of(output: Any) -> Tensor:
+    if isinstance(output, ModelOutput):
+        found = output["logits"] if "logits" in output else output["last_hidden_state"]
+    else:
+        found = output[0] if isinstance(output, tuple) else output
+    assert isinstance(found, Tensor)
+    return found
+
+
+def _with_value(output: Any, value: Tensor) -> Any:
+    if isinstance(output, ModelOutput):
+        return type(output)(**{**output, "logits" if "logits" in output else "last_hidden_state": value})
+    return (value, *output[1:]) if isinstance(output, tuple) else value
+
+
+def install(model: nn.Module, base: nn.Module, stacks: Mapping[str, Stack], config: object) -> frozenset[str]:
+    """Put taps into a model, once.
+
+    Args:
+        model: the outermost module; returns logits, if anything does.
+        base: what the table's paths begin at.
+        stacks: "encoder" and "decoder", as far as there are.
+        config: of the model.
+
+    Returns:
+        Names that can be read but not changed.
+    """
+    wanted: dict[tuple[nn.Module, str], list[list[str]]] = {}
+    for name, stack in stacks.items():
+        _collect(wanted, base, name, stack, config)
+    if "decoder" in stacks:
+        wanted[model, ""] = [["logits"]]
+    fixed = {name for (_, mode), names in wanted.items() if mode == "seen" for row in names for name in row}
+    fixed |= {f"{path}.sink" for module, paths in _CALLERS.items() if getattr(module, "sinks", None) is not None
+              for path in paths}  # fmt: skip
+    if model not in _HOOKED:
+        _HOOKED[model] = True
+        for (module, mode), names in wanted.items():
+            _hook(base, module, mode, names)
+    return frozenset(fixed)
+
+
+def _hook(base: nn.Module, module: nn.Module, mode: str, names: list[list[str]]) -> None:
+    scale = 1.0
+    if mode == "scaled":
+        owner = base.get_submodule("encoder" if part_of(names[0][0]) == "encoder" else "decoder")
+        scale = float(owner.embed_scale)  # type: ignore[arg-type]
+    place = _Place(names, fixed=mode == "seen", scale=scale)
+    if mode in ("in", "seen"):
+        module.register_forward_pre_hook(place.before, with_kwargs=True)
+    else:
+        module.register_forward_hook(place.after)
+
+
+def _collect(
+    wanted: dict[tuple[nn.Module, str], list[list[str]]], base: nn.Module, part: str, stack: Stack, config: object
+) -> None:
+    """Add the places of one stack, in the order in which they are computed."""
+    side = "src" if part == "encoder" else "tgt"
+    blocks = blocks_of(base, stack, config)
+    ends = {f"{side}.embed": stack.embed, f"{side}.segment": stack.segment, f"{side}.position": stack.position}
+    for name, place in ends.items():
+        if place is not None:
+            _add(wanted, base, place, name, turn=None)
+    _add(wanted, blocks[0], ":in", f"{side}.input", turn=0 if stack.repeated else None)
+    inner = places(stack, layout_of(stack, config))
+    attentions = {"self_attn": stack.self_attn, "cross_attn": stack.cross_attn}
+    for layer, block in enumerate(blocks):
+        turn = _earlier(blocks, layer) if stack.repeated else None
+        for name, place in inner.items():
+            _add(wanted, block, place, f"{part}.{layer}.{name}", turn=turn)
+        for kind, path in attentions.items():
+            if path is not None:
+                caller, name = block.get_submodule(path), f"{part}.{layer}.{kind}"
+                known = _CALLERS.get(caller, ())
+                _CALLERS[caller] = known if name in known else (*known, name)
+    last = blocks[-1] if stack.out is None else base
+    _add(wanted, last, stack.out or "", f"{part}.out", turn=_earlier(blocks, -1) if stack.repeated else None)
+
+
+def _earlier(blocks: list[nn.Module], layer: int) -> int:
+    """How many layers before this one are the same block."""
+    return sum(other is blocks[layer] for other in blocks[:layer])
+
+
+def _add(
+    wanted: dict[tuple[nn.Module, str], list[list[str]]], root: nn.Module, place: str, name: str, *, turn: int | None
+) -> None:
+    path, _, mode = place.partition(":")
+    try:
+        module = root.get_submodule(path)
+    except AttributeError:
+        return  # a variant of the family that lacks it
+    rows = wanted.setdefault((module, mode), [[]])
+    while turn is not None and len(rows) <= turn:
+        rows.append([])
+    rows[turn or 0].append(name)
+
+
+def blocks_of(base: nn.Module, stack: Stack, config: object) -> list[nn.Module]:
+    """The block of each layer; of ALBERT the same one again and again."""
+    blocks: Iterable[nn.Module] = base.get_submodule(stack.blocks).children()
+    found = list(blocks)
+    if not stack.repeated:
+        return found
+    depth = int(config.num_hidden_layers)  # type: ignore[attr-defined]
+    return [found[layer * len(found) // depth] for layer in range(depth)]

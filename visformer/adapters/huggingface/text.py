@@ -1,0 +1,206 @@
+"""A transformers tokenizer as visformer needs it: ids, what a reader sees of each, specials and words."""
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from threading import RLock
+from typing import Any
+
+from visformer.errors import N_, TextError, VisformerError
+from visformer.model.tokenizer import detect_language, merge_ranks, merged, require_unicode
+from visformer.trace.pieces import SPACE, byte_letters, bytes_of, is_byte_level, shown
+
+_LATIN_LETTER = re.compile(r"[^\W\d_\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+
+
+class HubText:
+    """Text to ids and back. Safe in any number of threads: the library's tokenizers are not, hence the lock."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._lock = RLock()
+        decoder = str(getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", ""))
+        self._byte_level = "ByteLevel" in decoder
+        self._word_piece = "WordPiece" in decoder
+        unknown = {tokenizer.unk_token_id}  # stands for text
+        self._special = frozenset(tokenizer.all_special_ids) - unknown | set(self._languages().values())
+        self.max_tokens = int(min(getattr(tokenizer, "model_max_length", 10**9), 10**9))
+        model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
+        self.scheme = "" if model is None else type(model).__name__
+
+    def __len__(self) -> int:
+        return len(self._tokenizer)
+
+    def pieces(self, text: str) -> tuple[str, ...]:
+        """The pieces of a text inside which letters are merged: words with their leading space."""
+        library = self._tokenizer.backend_tokenizer
+        plain = library.normalizer.normalize_str(text) if library.normalizer else text
+        cut = library.pre_tokenizer.pre_tokenize_str(plain) if library.pre_tokenizer else [(plain, None)]
+        return tuple(self._readable(piece) for piece, _ in cut)
+
+    def merging(self, piece: str) -> list[tuple[str, ...]]:
+        """As :meth:`visformer.model.tokenizer.Tokenizer.merging`, of a vocabulary whose scheme is "BPE"."""
+        if self._byte_level:
+            letters = {byte: letter for letter, byte in byte_letters().items()}
+            parts = [letters[byte] for byte in piece.encode()]
+        else:
+            known = self._tokenizer.get_vocab()
+            parts = []
+            for letter in piece.replace(" ", SPACE):
+                parts += [letter] if letter in known else [f"<0x{byte:02X}>" for byte in letter.encode()]
+        return [tuple(map(self._readable, step)) for step in merged(parts, self._ranks)]
+
+    def _readable(self, token: str) -> str:
+        """A token of the vocabulary with its leading space as a space, and bytes that are no text as ``<0xE4>``."""
+        if not self._byte_level or not is_byte_level(token):
+            return token.replace(SPACE, " ")
+        raw = bytes(byte_letters()[character] for character in token)
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            return "".join(f"<0x{byte:02X}>" for byte in raw)
+
+    @cached_property
+    def _ranks(self) -> dict[tuple[str, str], int]:
+        return merge_ranks(self._tokenizer.backend_tokenizer)
+
+    def encode(self, text: str, pair: str | None = None) -> tuple[list[int], list[int]]:
+        """Ids of a text, or of two, with the specials that the model expects; and to which of the two each belongs."""
+        with self._lock:
+            self._speak(text)
+            found = self._cut(text, pair, return_token_type_ids=True)
+            ids = [int(i) for i in found["input_ids"]]
+            return ids, [int(i) for i in found.get("token_type_ids") or [0] * len(ids)]
+
+    def encode_target(self, text: str, language: int | None = None) -> list[int]:
+        """Ids that a decoder's rows predict for this target. ``language``: the id it begins with, if it does."""
+        with self._lock:
+            ids = [int(i) for i in self._cut(text_target=text)["input_ids"]]
+        if language is not None and ids[:1] != [language] and ids and ids[0] in self._special:
+            ids[0] = language
+        return ids
+
+    def encode_plain(self, text: str) -> list[int]:
+        """Ids without specials."""
+        with self._lock:
+            return [int(i) for i in self._cut(text, add_special_tokens=False)["input_ids"]]
+
+    def _cut(self, *texts: str | None, **how: Any) -> Any:
+        """As the tokenizer does, without its warning of a text that is too long: a TextError of ours says that."""
+        return self._tokenizer(*texts, verbose=False, **how)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids; specials are left out."""
+        with self._lock:
+            plain = [i for i in ids if i not in self._special]
+            return str(self._tokenizer.decode(plain, skip_special_tokens=True)).strip()
+
+    def is_special(self, ids: Sequence[int]) -> tuple[bool, ...]:
+        """Which ids stand for no text."""
+        return tuple(i in self._special for i in ids)
+
+    def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """What a reader sees for each id, see :func:`visformer.trace.pieces.shown`; of our own: ``Tokenizer.shown``."""
+        tokens = self._tokens(ids)
+        return shown(tokens, [self._bytes(i, token) for i, token in zip(ids, tokens, strict=True)])
+
+    def words(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """Which word each id belongs to, counted from 0. Chinese writes no spaces: each token is a word of its own."""
+        tokens, shown, special = self._tokens(ids), self.shown(ids), self.is_special(ids)
+        word, result = -1, []
+        for at, token in enumerate(tokens):
+            joins = at > 0 and not special[at] and not special[at - 1] and self._continues(token, shown, at)
+            word += not joins
+            result.append(word)
+        return tuple(result)
+
+    def language_id(self, to: str | None, source: str) -> int | None:
+        """The id with which a many-language model's target begins; None where the model knows no languages.
+
+        Args:
+            to: the tokenizer's own code ("zh", "zh_CN", "zho_Hans"), or how it begins; None: Chinese for a source
+                that is not, else English.
+            source: the sentence.
+
+        Raises:
+            VisformerError: no such language, or a model of one.
+        """
+        codes = self._languages()
+        if not codes:
+            if to is not None:
+                raise VisformerError(N_("to={to!r}: this model has no choice of languages. Leave it out."), to=to)
+            return None
+        wanted = to or ("en" if detect_language(source) == "zh" else "zh")
+        found = _closest(wanted, tuple(codes))
+        if found is None:
+            raise VisformerError(
+                N_("to={to!r} is not a language of this model: choose one of {codes}."),
+                to=wanted,
+                codes=", ".join(sorted(codes)),
+            )
+        return codes[found]
+
+    def _languages(self) -> dict[str, int]:
+        """Language code to id, of a tokenizer that marks languages."""
+        tokenizer = self._tokenizer
+        if getattr(tokenizer, "src_lang", None) is None:
+            return {}
+        known = getattr(tokenizer, "lang_code_to_id", None) or getattr(tokenizer, "lang_token_to_id", None)
+        codes = known or {t: tokenizer.convert_tokens_to_ids(t) for t in tokenizer.all_special_tokens}
+        plain = {str(code).strip("_"): int(i) for code, i in codes.items()}
+        return {code: i for code, i in plain.items() if re.fullmatch(r"[a-z]{2,3}(_[A-Za-z]+)?", code)}
+
+    def _speak(self, text: str) -> None:
+        """Tell a many-language tokenizer what the source is written in."""
+        codes = tuple(self._languages())
+        found = _closest(detect_language(text), codes) if codes else None
+        if found is not None and self._tokenizer.src_lang != found:
+            self._tokenizer.src_lang = found
+
+    def _tokens(self, ids: Sequence[int]) -> list[str]:
+        with self._lock:
+            found = self._tokenizer.convert_ids_to_tokens(list(ids))
+        # A model may have rows for more ids than its tokenizer has tokens.
+        return [f"#{i}" if token is None else str(token) for i, token in zip(ids, found, strict=True)]
+
+    def _bytes(self, i: int, token: str) -> bytes | None:
+        """What a token stands for; None for a special one."""
+        if i in self._special:
+            return None
+        return bytes_of(token, byte_level=self._byte_level, joins=self._word_piece)
+
+    def _continues(self, token: str, shown: tuple[str, ...], at: int) -> bool:
+        if self.scheme == "WordLevel":
+            return False
+        if self._word_piece:
+            return token.startswith("##")
+        if token.startswith((SPACE, "Ġ")):
+            return False
+        if shown[at][-1] in _NUMBERS[1:] and shown[at][:-1] == shown[at - 1][:-1]:
+            return True  # another part of one character
+        return bool(_LATIN_LETTER.match(shown[at])) and bool(_LATIN_LETTER.search(shown[at - 1][-1:]))
+
+
+_NUMBERS = tuple(chr(0x2081 + n) for n in range(9))
+
+
+def _closest(wanted: str, codes: tuple[str, ...]) -> str | None:
+    """The code itself, or the first that begins with it; of Chinese the simplified."""
+    beginnings = {"zh": ("zh", "zh_CN", "zho_Hans"), "en": ("en", "en_XX", "eng_Latn")}.get(wanted, (wanted,))
+    for beginning in beginnings:
+        if beginning in codes:
+            return beginning
+    return next((code for code in sorted(codes) if code.startswith(f"{wanted}_")), None)
+
+
+def require_text(text: str) -> None:
+    """Refuse what cannot be run.
+
+    Raises:
+        TextError: empty, or half of a surrogate pair.
+    """
+    if not isinstance(text, str):
+        raise TextError(N_("{given!r} is no text: give one sentence as a str."), given=text)
+    if not text.strip():
+        raise TextError(N_("There is no text: type a sentence."))
+    require_unicode(text)

@@ -1,0 +1,162 @@
+"""From a name or a module to a model that translates and traces."""
+
+import os
+import sys
+import threading
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from visformer.adapters.base import TracedModel
+from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.lookup import require_name
+from visformer.adapters.own import Translator
+from visformer.errors import N_, VisformerError
+from visformer.model.checkpoints import FOLDER, load_checkpoint
+from visformer.model.config import TransformerConfig
+from visformer.model.tokenizer import Tokenizer
+from visformer.model.transformer import Transformer
+from visformer.model.untrained import Untrained, names_untrained
+from visformer.system.files import called
+from visformer.system.memory import keep_freed_memory
+
+
+def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = None) -> TracedModel:
+    """A model by its name: bundled, in a local folder, of the Hugging Face hub, or untrained.
+
+    Bundled models and folders use no network. Also tells malloc to keep freed memory for the next trace
+    (:mod:`visformer.system.memory`), process-wide.
+
+    Args:
+        name: "en-zh"; a folder with a checkpoint of our own or of transformers; a hub id, "owner/model"; or the name of
+            an untrained Transformer (:mod:`visformer.model.untrained`).
+        device: where the model runs.
+        dtype: of the weights; None: float32.
+
+    Returns:
+        The model, ready to translate and to trace.
+
+    Raises:
+        CheckpointError: no such model, or its files are missing or damaged; the message says how to restore them.
+        ConfigError: no such untrained Transformer.
+    """
+    keep_freed_memory()
+    if names_untrained(str(name)):
+        fresh = _from_seed(Untrained.named(str(name)))
+        fresh.module.to(device=device, dtype=dtype)
+        return fresh
+    require_name(str(name))
+    folder = FOLDER / name if name in BUNDLED else Path(name)
+    if not folder.is_dir() or _is_of_transformers(folder):
+        return _load_hub(str(name), device=device, dtype=dtype)
+    module, tokenizer = load_checkpoint(folder, dtype=dtype or torch.float32)
+    module = module.to(device)
+    if name in BUNDLED:
+        return Translator(
+            module,
+            tokenizer,
+            name=str(name),
+            licence="Apache-2.0",
+            source="bundled; trained on CC-BY 2.0 FR sentences from Tatoeba",
+        )
+    return Translator(module, tokenizer, name=called(folder), source=str(folder))
+
+
+def _is_of_transformers(folder: Path) -> bool:
+    """Their checkpoints say in config.json what they are; ours have none."""
+    return (folder / "config.json").is_file()
+
+
+def _load_hub(name: str, *, device: str, dtype: torch.dtype | None) -> TracedModel:
+    from visformer.adapters.huggingface.load import load_hub
+
+    return load_hub(name, device=device, dtype=dtype)
+
+
+def load_to_serve(name: str | Path) -> TracedModel:
+    """As :func:`load`, in a process that serves visitors: torch gets half of the cores (OMP_NUM_THREADS overrides it).
+
+    A sentence is too short to gain from more, and the others decode for other visitors, or draw where the browser runs
+    on the same machine. Threads that wait for each other on a busy core take several times as long as one alone.
+    """
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))
+    return load(name)
+
+
+def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
+    """A model that is already in memory, put into evaluation mode.
+
+    Args:
+        module: a Transformer of ours, or a model of transformers, which gets visformer's attention function.
+        tokenizer: its tokenizer.
+
+    Returns:
+        The same model, ready to translate and to trace.
+
+    Raises:
+        VisformerError: another kind of module.
+    """
+    if isinstance(module, Transformer):
+        return Translator(module.eval(), tokenizer)
+    if "transformers" in sys.modules:
+        from visformer.adapters.huggingface.model import HubModel, is_pretrained
+
+        if is_pretrained(module):
+            return HubModel(module, tokenizer)
+    raise VisformerError(
+        N_("wrap takes a visformer.Transformer or a model of transformers, not {kind}."), kind=type(module).__name__
+    )
+
+
+def untrained(like: TracedModel | None = None, *, seed: int = 0, **choices: Any) -> Translator:
+    """A Transformer with random weights: what training has to start from.
+
+    ``untrained(d_model=128, n_heads=4)`` has the bundled tokenizer; ``untrained(model, norm="pre")`` the tokenizer and
+    the sizes of a model of ours.
+
+    Args:
+        like: gives tokenizer and sizes; None: the bundled tokenizer, and the sizes of
+            :class:`visformer.model.untrained.Untrained`.
+        seed: of the weights; torch's own generator is left as it was.
+        choices: what is to be otherwise: d_model, n_heads, n_encoder_layers, n_decoder_layers, d_ff, norm, position.
+
+    Returns:
+        The model, in evaluation mode; it translates and traces as a trained one does.
+
+    Raises:
+        ConfigError: no such Transformer.
+        VisformerError: ``like`` is not a model of ours.
+    """
+    if like is None:
+        return _from_seed(Untrained(seed=seed, **choices))
+    if not isinstance(like, Translator):
+        raise VisformerError(
+            N_(
+                "Pre- and post-norm are compared in untrained copies of visformer's own Transformers; "
+                "this is another model."
+            )
+        )
+    given = like.module.config
+    sizes = {field.name: getattr(given, field.name) for field in fields(Untrained) if field.name != "seed"}
+    return _from_seed(Untrained(**{**sizes, **choices}, seed=seed), like.tokenizer, given)
+
+
+_SEEDING = threading.Lock()
+"""Torch's generator is one for all threads: two models that are made at once must not draw each other's weights."""
+
+
+def _from_seed(
+    wanted: Untrained, tokenizer: Tokenizer | None = None, like: TransformerConfig | None = None
+) -> Translator:
+    tokenizer = tokenizer or Tokenizer.load(FOLDER / BUNDLED[0] / "tokenizer.json")
+    sizes = asdict(wanted)
+    seed = sizes.pop("seed")
+    config = wanted.config(len(tokenizer)) if like is None else replace(like, **sizes)
+    with _SEEDING, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        module = Transformer(config)
+    return Translator(module.eval(), tokenizer, name=wanted.name, source=f"random weights, seed {seed}")

@@ -1,0 +1,60 @@
+"""Whether there is a model of a name, asked before torch is imported."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from visformer.adapters.bundled import BUNDLED
+from visformer.errors import N_, CheckpointError
+from visformer.model.untrained import Untrained, names_untrained
+from visformer.system.files import require_files
+
+
+def require_name(name: str) -> None:
+    """Refuse what is neither bundled nor a folder, and can be no id of a hub.
+
+    Raises:
+        CheckpointError: nothing, a path to no folder, or transformers is not installed.
+    """
+    if not name.strip():
+        raise CheckpointError(
+            N_("{name!r} names no model: give a bundled one ({bundled}), a folder, or an id of the Hugging Face hub."),
+            name=name,
+            bundled=", ".join(BUNDLED),
+        )
+    if name in BUNDLED or Path(name).is_dir():
+        return
+    if Path(name).is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
+        raise CheckpointError(N_("There is no model {name!r}: no such folder."), name=name)
+    if find_spec("transformers") is None:
+        raise CheckpointError(
+            N_(
+                "There is no model {name!r}: bundled is {bundled}, and no folder with our checkpoint has that name. "
+                "Models of transformers need one more installation: {remedy}"
+            ),
+            name=name,
+            bundled=", ".join(BUNDLED),
+            remedy="pip install -r requirements-hf.txt",
+        )
+
+
+def require_model(name: str) -> None:
+    """Refuse a name that nothing would be loaded for; the hub is asked about what is not here.
+
+    Raises:
+        CheckpointError: no such folder, no model in it, or the hub does not know it or does not answer.
+        ConfigError: no such untrained Transformer.
+    """
+    if names_untrained(name):
+        Untrained.named(name)
+        return
+    require_name(name)
+    if name in BUNDLED:
+        return
+    if Path(name).is_dir():
+        require_files(Path(name))
+        return
+    from visformer.adapters.huggingface.files import UNANSWERED, files_of, helpful, is_here, require_weights
+
+    with helpful(name, otherwise=UNANSWERED):
+        if not is_here(name):
+            require_weights(files_of(name))

@@ -1,0 +1,112 @@
+"""What an edit of the model changes: what it says, how sure it is of each next token, and a pattern."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from visformer.app.edits import editing
+from visformer.app.serving.workbench import PATTERNS
+from visformer.app.session import state
+from visformer.app.widgets import controls
+from visformer.app.widgets.unavailable import kind_of
+from visformer.errors import N_, VisformerError
+from visformer.panel import traced
+from visformer.pictures import masks
+from visformer.pictures.theme import visible
+from visformer.trace import Trace
+from visformer.web.words import STACKS
+
+if TYPE_CHECKING:  # visformer.edits imports torch
+    from visformer.edits import Edit
+
+_RECORD = ("*.pattern", "logits")
+
+
+def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None = None) -> None:
+    """As it was, and beside it as it is under the edits.
+
+    Args:
+        trace: without them.
+        edits: what was changed; nothing: says so.
+        scope: the heads whose masks were changed, one of which is shown; None: any head may be.
+    """
+    _ = state.gettext()
+    kind = kind_of(trace)
+    if not edits:
+        said = _("Nothing is changed yet. Attention, before and after, will stand here side by side.")
+        if kind != "encoder":
+            said = _("Nothing is changed yet. What it says, and attention, before and after, will stand here.")
+        st.caption(said)
+        return
+    bench, source = controls.bench(), state.source()
+    try:
+        texts = () if kind == "encoder" else (bench.decoded(source).text, bench.decoded(source, edits=edits).text)
+        target, record = _as_shown(trace, kind)
+        plain, forced = (bench.trace(source, target, record=record, edits=e) for e in ((), edits))
+    except VisformerError as error:
+        st.text(error.localized(_))
+        return
+    if texts:
+        before, after = st.columns(2)
+        before.text(_("Before: {text}").format(text=visible(texts[0])))
+        after.text(_("After: {text}").format(text=visible(texts[1])))
+        controls.draw([masks.told_next([(_("before"), plain), (_("after"), forced)])], key="compare_told", share=0.4)
+    if scope is not None and scope.attention == "decoder.self_attn":
+        _tell_of_the_future(forced)
+    _most_changed(plain, forced, scope)
+
+
+def _as_shown(trace: Trace, kind: str) -> tuple[str | tuple[int, ...] | None, Sequence[str]]:
+    """The target as the masks show it, and what to record."""
+    if kind == "encoder":
+        return state.target(), PATTERNS
+    if kind == "decoder":
+        return state.target(), _RECORD
+    ids = list(zip(trace.meta["ids"]["next"][:-1], trace.special["next"], strict=False))
+    begins = next((at for at, (_, special) in enumerate(ids) if not special), 0)  # behind a language's mark
+    return tuple(i for i, _ in ids[begins:]), _RECORD  # not their text, which might be cut otherwise
+
+
+def _most_changed(plain: Trace, forced: Trace, scope: editing.Scope | None) -> None:
+    """The pattern that the edits change most, before and after."""
+    _ = state.gettext()
+    among, only = ("*", None) if scope is None else (scope.path, scope.head)
+    found = masks.changed_most(plain, forced, among=among, head=only)
+    if found is None:
+        st.caption(_("No pattern changes: what was edited comes behind the last attention, or makes no difference."))
+        return
+    path, head = found
+    stack, layer, kind = path.split(".")
+    attention = next(_(s.label) for s in STACKS if s.name == f"{stack}.{kind}")
+    said = _("The pattern that changes most: {attention}, layer {layer}, head {head}.")
+    if scope is not None:
+        said = _("Of the edited masks, this pattern changes most: {attention}, layer {layer}, head {head}.")
+    st.caption(said.format(attention=attention, layer=int(layer) + 1, head=head + 1))
+    shown = ((plain, N_("before"), "pattern"), (forced, N_("after"), "out"))
+    patterns = [traced(t, f"{path}.pattern", head, title=title, scale="weight", name=name) for t, title, name in shown]
+    controls.draw(patterns, key="compare_patterns", share=0.6)
+
+
+def _tell_of_the_future(forced: Trace) -> None:
+    """How much is read from the future, and what that can show: with a mask as it was, nothing."""
+    _ = state.gettext()
+    names = [name for name in forced if name.startswith("decoder") and name.endswith("self_attn.pattern")]
+    share = float(np.mean([masks.future_mass(forced, name) for name in names]))
+    if share == 0:
+        return
+    st.text(_("Read from the future: {share:.1%} of the decoder's attention.").format(share=share))
+    st.caption(
+        _(
+            "Translation and table are both right. Writing step by step, the newest token has no future that it could "
+            "read; the table is for the whole text given at once, where each token reads those behind it."
+        )
+    )
+    st.caption(
+        _(
+            "This model was trained with the mask and has never learned to use what comes later. So the numbers show "
+            "how it is disturbed by a future that it is not used to. They do not show what a model trained without "
+            "the mask would do: that one would learn to copy the next token, and could write nothing by itself."
+        )
+    )

@@ -1,0 +1,109 @@
+"""What the visitor changed in the model, as texts for a link.
+
+Cells of a mask: "o0.0.3.2_b1.4.1.0" opens row 3, column 2 in all layers and heads, and blocks the whole of row 1 in
+layer 1, head 4. Heads: "1.3.50_2.1.0" has head 3 of layer 1 pass on 50 %, and silences head 1 of layer 2. Numbers count
+from 1, as on screen; 0 stands for all.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visformer.app.session.url_state import LONGEST_CHOICE
+from visformer.errors import N_, LinkError
+
+if TYPE_CHECKING:  # visformer.edits imports torch
+    from visformer.edits import Edit
+
+CELLS, HEADS = "masks_switched", "head_scales"
+"""Their names in the address."""
+
+_CELLS = re.compile(r"([ob])" + r"\.".join([r"([0-9]{1,3})"] * 4))
+_HEADS = re.compile(r"\.".join([r"([0-9]{1,3})"] * 3))
+_MOST = 200
+"""Percent, as far as the page's slider goes."""
+
+
+def cells_text(edits: "Sequence[Edit]") -> str | None:
+    """Edits of a mask; None where there are none, or more than a link holds.
+
+    Args:
+        edits: as :func:`visformer.app.edits.editing.mask_edits` makes them.
+    """
+    from visformer.edits import Block, Open
+
+    said = []
+    for edit in edits:
+        if not isinstance(edit, Block | Open):
+            return None
+        _part, layer, _kind = edit.where.split(".")
+        place = (None if layer == "*" else int(layer), edit.head, edit.query, edit.key)
+        said.append(("o" if edit.value else "b") + ".".join(str(0 if at is None else at + 1) for at in place))
+    return _fitting(said)
+
+
+def cells(text: str, mask: NDArray[np.bool_], n_heads: int) -> NDArray[np.bool_]:
+    """Which cells a text of :func:`cells_text` switches.
+
+    Args:
+        text: any text.
+        mask: (layer, query, key), as the model has it.
+        n_heads: of each layer.
+
+    Returns:
+        (layer, head, query, key).
+
+    Raises:
+        LinkError: it names no cells of this mask.
+    """
+    before = np.repeat(mask[:, None], n_heads, axis=1)
+    after = before.copy()
+    for one in text.split("_"):
+        found = _CELLS.fullmatch(one)
+        numbers = [int(number) for number in found.groups()[1:]] if found else []
+        if not found or any(number > size for number, size in zip(numbers, after.shape, strict=True)):
+            raise LinkError(
+                N_("cells of this mask are needed, such as b0.0.3.2: row 3, column 2 blocked in all layers and heads.")
+            )
+        after[tuple(number - 1 if number else slice(None) for number in numbers)] = found[1] == "o"
+    return after ^ before
+
+
+def heads_text(scales: NDArray[np.float64]) -> str | None:
+    """Factors of heads; None where all are 1, or more are not than a link holds.
+
+    Args:
+        scales: (layer, head).
+    """
+    return _fitting(
+        [f"{layer + 1}.{head + 1}.{100 * scales[layer, head]:.0f}" for layer, head in np.argwhere(scales != 1)]
+    )
+
+
+def heads(text: str, n_layers: int, n_heads: int) -> dict[tuple[int, int], float]:
+    """What a text of :func:`heads_text` says: (layer, head), from 0, to factor.
+
+    Args:
+        text: any text.
+        n_layers: that there are.
+        n_heads: of each layer.
+
+    Raises:
+        LinkError: it names no heads of this attention.
+    """
+    found = {}
+    for one in text.split("_"):
+        match = _HEADS.fullmatch(one)
+        layer, head, percent = map(int, match.groups()) if match else (0, 0, 0)
+        if not (1 <= layer <= n_layers and 1 <= head <= n_heads and percent <= _MOST):
+            raise LinkError(N_("heads of this attention are needed, such as 1.3.50: layer 1, head 3, at 50 %."))
+        found[layer - 1, head - 1] = percent / 100
+    return found
+
+
+def _fitting(said: list[str]) -> str | None:
+    text = "_".join(said)
+    return text if 0 < len(text) <= LONGEST_CHOICE else None

@@ -1,0 +1,469 @@
+"""A guided lesson: a YAML file becomes steps, or sentences that say what is wrong with it, each with its line.
+
+Only the events of the YAML parser are used, so no object is ever made from a file. A step's link is read as any link is
+(:mod:`visformer.app.session.url_state`).
+"""
+
+import base64
+import binascii
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import yaml
+
+from visformer import i18n
+from visformer.app.serving import limits
+from visformer.app.session import url_state
+from visformer.errors import N_, LessonError, VisformerError
+from visformer.i18n import Gettext
+from visformer.web.selection import Selection
+
+if TYPE_CHECKING:  # numpy
+    from visformer.trace import Trace
+
+MARK, VERSION = "visformer_lesson", "1"
+_INLINE = "z"  # begins a lesson that is its own name
+_FOLDER = Path(__file__).parent / "shipped"
+_NAME = re.compile(r"[a-y0-9][a-z0-9-]{0,60}")
+_TEXTS = {
+    "title": limits.LESSON_TITLE,
+    "say": limits.LESSON_TEXT,
+    "try": limits.LESSON_TEXT,
+    "note": limits.LESSON_TEXT,
+}
+_NEEDED = ("title", "say")
+_COMMON = {url_state.LANGUAGE, url_state.LESSON, url_state.STEP}  # in an address that was copied, and no part of a step
+_CLAIM = {"stack", "layer", "head", "query", "key", "at_least"}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something in the file of a lesson that makes no sense.
+
+    Args:
+        line: from 1.
+        said: what stands there, any text; may be empty.
+        why: what is wrong with it.
+    """
+
+    line: int
+    said: str
+    why: VisformerError
+
+    def localized(self, gettext: Gettext) -> str:
+        """One line of plain text."""
+        place = gettext(N_("line {line}")).format(line=self.line)
+        rest = url_state.Remark(self.said, self.why).localized(gettext) if self.said else self.why.localized(gettext)
+        return f"{place}: {rest}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a step's text says of the weights: of all keys, the query reads this one most.
+
+    Args:
+        line: in the file.
+        place: the head and the cell.
+        at_least: the weight, from 0 to 1.
+    """
+
+    line: int
+    place: Selection
+    at_least: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """One live state of a page, and what is said of it.
+
+    Args:
+        line: in the file.
+        texts: "title", "say", "try" and "note" to language to text.
+        state: of the page.
+        lines: of what its link says, by name.
+        claims: what has to hold for the text to be true.
+    """
+
+    line: int
+    texts: Mapping[str, Mapping[str, str]]
+    state: url_state.State
+    lines: Mapping[str, int] = field(default_factory=dict)
+    claims: tuple[Claim, ...] = ()
+
+    def said(self, name: str, language: str) -> str:
+        """A text in this language, else in the one it was written in; "" where there is none."""
+        return _in(self.texts.get(name, {}), language)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Steps from the first to the last."""
+
+    title: Mapping[str, str]
+    steps: tuple[Step, ...]
+
+    def called(self, language: str) -> str:
+        """Its title."""
+        return _in(self.title, language)
+
+
+def _in(text: Mapping[str, str], language: str) -> str:
+    return text.get(language) or next(iter(text.values()), "")
+
+
+# Where lessons come from ---------------------------------------------------------------------------------------------
+
+
+def offered(environ: Mapping[str, str] = os.environ) -> dict[str, Path]:
+    """Lessons by name: the shipped one, then those in the operator's folder, VISFORMER_LESSONS."""
+    folders = [_FOLDER, *(Path(name) for name in [environ.get("VISFORMER_LESSONS", "")] if name)]
+    found = (path for folder in folders for path in sorted(folder.glob("*.yaml")))
+    return {path.stem: path for path in found if _NAME.fullmatch(path.stem)}
+
+
+def named(name: str) -> Lesson:
+    """The lesson of this name, or the one that the name is.
+
+    Raises:
+        VisformerError: there is none, or it has faults.
+    """
+    lesson, faults = _read(content(name))
+    if lesson is None:
+        raise faults[0].why  # whoever wrote it is told all of them, with their lines, where it is opened as a file
+    return lesson
+
+
+def content(name: str) -> bytes:
+    """The file of the lesson of this name.
+
+    Raises:
+        LessonError: there is none.
+    """
+    if name.startswith(_INLINE):
+        return unpack(name)
+    path = offered().get(name)
+    try:
+        if path is not None and path.stat().st_size <= limits.LESSON_BYTES:
+            return path.read_bytes()
+    except OSError:
+        pass
+    raise LessonError(N_("there is no lesson of this name here."))
+
+
+def pack(content: bytes) -> str:
+    """A lesson as a name of its own, for a link; "" where that would be too long."""
+    text = _INLINE + base64.urlsafe_b64encode(zlib.compress(content, 9)).decode().rstrip("=")
+    return text if len(text) <= limits.LESSON_LINK else ""
+
+
+def unpack(name: str) -> bytes:
+    """The file of a lesson that is its own name.
+
+    Raises:
+        LessonError: it is cut, or longer than a lesson can be.
+    """
+    packed = name.removeprefix(_INLINE)
+    try:
+        compressed = base64.b64decode(packed + "=" * (-len(packed) % 4), altchars=b"-_", validate=True)
+        unpacking = zlib.decompressobj()
+        content = unpacking.decompress(compressed, limits.LESSON_BYTES + 1)  # no more, however much there is
+    except (binascii.Error, zlib.error, ValueError) as error:
+        raise LessonError(N_("this lesson was damaged on its way.")) from error
+    if not unpacking.eof:
+        raise LessonError(N_("this lesson was damaged on its way."))
+    return content
+
+
+# From bytes to steps -------------------------------------------------------------------------------------------------
+
+
+def read(content: bytes) -> tuple[Lesson | None, tuple[Fault, ...]]:
+    """A lesson, or what is wrong with its file; nothing that is given raises."""
+    return _read(content)
+
+
+@lru_cache(maxsize=16)
+def _read(content: bytes) -> tuple[Lesson | None, tuple[Fault, ...]]:
+    try:
+        root, faults = _parsed(content)
+    except _Stopped as stopped:
+        return None, (stopped.fault,)
+    reader = _Reader(faults)
+    lesson = reader.lesson(root)
+    return (None if reader.faults else lesson), tuple(sorted(reader.faults, key=lambda fault: fault.line))
+
+
+class _Stopped(Exception):
+    """The file cannot be read any further."""
+
+    def __init__(self, line: int, message: str, *, said: str = "", **params: object) -> None:
+        super().__init__(message)
+        self.fault = Fault(line, said, LessonError(message, **params))
+
+
+@dataclass
+class _Node:
+    """A part of the file: a text, a list, or a mapping whose keys have lines of their own."""
+
+    line: int
+    value: "str | list[_Node] | dict[str, tuple[int, _Node]]"
+
+
+def _parsed(content: bytes) -> tuple[_Node, list[Fault]]:
+    """The whole file, and keys that are there twice."""
+    if len(content) > limits.LESSON_BYTES:
+        too_many = N_("this file has {given} bytes, and a lesson has at most {limit}.")
+        raise _Stopped(1, too_many, given=len(content), limit=limits.LESSON_BYTES)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise _Stopped(line, N_("byte {place} of this file is no UTF-8."), place=error.start + 1) from error
+    faults: list[Fault] = []
+    try:
+        events = yaml.parse(text, Loader=yaml.SafeLoader)
+        first = next((event for event in events if isinstance(event, yaml.NodeEvent)), None)
+        if first is None:
+            raise _Stopped(1, N_("this file is empty."))
+        root = _node(first, events, faults, depth=1)
+        for event in events:
+            if isinstance(event, yaml.NodeEvent):
+                raise _Stopped(event.start_mark.line + 1, N_("a file holds one lesson: here a second one begins."))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise _Stopped(mark.line + 1 if mark else 1, _told(str(error.problem)), problem=error.problem) from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise _Stopped(line, N_("a character that cannot be printed stands here.")) from error
+    except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
+        raise _Stopped(1, N_("this file is no YAML that can be read.")) from error
+    return root, faults
+
+
+def _told(problem: str) -> str:
+    if problem.startswith("mapping values are not allowed") or problem.endswith("but got ':'"):
+        return N_('a text with a colon and a space in it needs quotation marks around it: "a: b".')
+    if "cannot start any token" in problem:
+        return N_("lines are indented by spaces, and a text that begins with a sign needs quotation marks.")
+    return N_("this is no YAML: {problem}.")
+
+
+def _node(event: Any, events: Iterator[Any], faults: list[Fault], *, depth: int) -> _Node:
+    line = event.start_mark.line + 1
+    if isinstance(event, yaml.AliasEvent) or event.anchor:
+        raise _Stopped(line, N_("names with & and * are not read here: write the text out."))
+    if event.tag not in (None, "!"):
+        raise _Stopped(line, N_("tags are not read here: write the text alone."), said=str(event.tag))
+    if isinstance(event, yaml.ScalarEvent):
+        empty = event.implicit[0] and event.value in ("~", "null")
+        return _Node(line, "" if empty else event.value)
+    if depth > limits.LESSON_DEPTH:
+        raise _Stopped(line, N_("too much stands inside each other: at most {limit} deep."), limit=limits.LESSON_DEPTH)
+    if isinstance(event, yaml.SequenceStartEvent):
+        return _Node(line, list(_items(events, faults, depth=depth + 1)))
+    return _mapping(line, events, faults, depth=depth + 1)
+
+
+def _items(events: Iterator[Any], faults: list[Fault], *, depth: int) -> Iterator[_Node]:
+    for event in events:
+        if isinstance(event, yaml.CollectionEndEvent):
+            return
+        yield _node(event, events, faults, depth=depth)
+
+
+def _mapping(line: int, events: Iterator[Any], faults: list[Fault], *, depth: int) -> _Node:
+    pairs: dict[str, tuple[int, _Node]] = {}
+    inside = _items(events, faults, depth=depth)
+    for key in inside:
+        value = next(inside)  # of a mapping they come in pairs
+        if not isinstance(key.value, str):
+            raise _Stopped(key.line, N_("a name is needed before the colon."))
+        if key.value in pairs:
+            faults.append(Fault(key.line, key.value, LessonError(N_("it stands there more than once."))))
+        pairs[key.value] = key.line, value
+    return _Node(line, pairs)
+
+
+class _Reader:
+    """Holds what stands in a file against what a lesson can have, and notes every fault."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        self.faults = faults
+
+    def fault(self, line: int, said: str, why: VisformerError) -> None:
+        """Note one."""
+        self.faults.append(Fault(line, said, why))
+
+    def lesson(self, root: _Node) -> Lesson:
+        """The whole of it."""
+        pairs = self._pairs(root, "", {MARK, "title", "steps"})
+        line, mark = pairs.get(MARK, (root.line, _Node(root.line, "")))
+        if mark.value != VERSION:
+            self.fault(line, "", LessonError(N_("a lesson begins with the line “{mark}”."), mark=f"{MARK}: {VERSION}"))
+        title = self._text(pairs, "title", root.line)
+        line, steps = pairs.get("steps", (root.line, _Node(root.line, "")))
+        if not isinstance(steps.value, list) or not steps.value:
+            self.fault(line, "steps", LessonError(N_("a list is needed here: each step begins with “- ”.")))
+            return Lesson(title, ())
+        if len(steps.value) > limits.LESSON_STEPS:
+            many = N_("there are {given} steps, and a lesson has at most {limit}.")
+            self.fault(line, "steps", LessonError(many, given=len(steps.value), limit=limits.LESSON_STEPS))
+        return Lesson(title, tuple(map(self._step, steps.value)))
+
+    def _step(self, node: _Node) -> Step:
+        pairs = self._pairs(node, "", {*_TEXTS, "link", "check"})
+        texts = {name: self._text(pairs, name, node.line) for name in _TEXTS}
+        state, lines = self._link(pairs)
+        claims: list[_Node] = []
+        if "check" in pairs:
+            asked = pairs["check"][1]
+            claims = asked.value if isinstance(asked.value, list) else [asked]
+        read = tuple(self._claim(claim, state.selection) for claim in claims)
+        return Step(node.line, {name: text for name, text in texts.items() if text}, state, lines, read)
+
+    def _text(self, pairs: Mapping[str, tuple[int, _Node]], name: str, line: int) -> dict[str, str]:
+        """Language to text; a text alone is in every language."""
+        if name not in pairs:
+            if name in _NEEDED:
+                self.fault(line, "", LessonError(N_("“{name}” is missing."), name=name))
+            return {}
+        line, node = pairs[name]
+        if isinstance(node.value, str):
+            given = {i18n.ENGLISH: node}
+        else:
+            given = {language: text for language, (_, text) in self._pairs(node, name, {*i18n.languages()}).items()}
+            if node.value == {}:
+                self.fault(line, name, LessonError(N_("a text is needed here.")))
+        return {language: self._line(text, name) for language, text in given.items()}
+
+    def _line(self, node: _Node, name: str) -> str:
+        text = node.value.strip() if isinstance(node.value, str) else ""
+        if not text:
+            self.fault(node.line, name, LessonError(N_("a text is needed here.")))
+        if len(text) > _TEXTS[name]:
+            long = N_("this text has {given} characters, and at most {limit} fit on the page.")
+            self.fault(node.line, name, LessonError(long, given=len(text), limit=_TEXTS[name]))
+        return text
+
+    def _link(self, pairs: Mapping[str, tuple[int, _Node]]) -> tuple[url_state.State, dict[str, int]]:
+        """The state of a link, as copied from an address or in fields of its own, and the lines of these."""
+        line, node = pairs.get("link", (0, _Node(0, "")))
+        if isinstance(node.value, str):
+            given, lines = self._copied(node.value, line)
+        else:
+            inside = self._pairs(node, "link", None)
+            lines = {name: at for name, (at, _) in inside.items()}
+            for name, (at, one) in inside.items():
+                if not isinstance(one.value, str):
+                    self.fault(at, name, LessonError(N_("a text is needed here.")))
+            given = {name: one.value for name, (_, one) in inside.items() if isinstance(one.value, str)}
+        state, remarks = url_state.read(given)
+        for remark in remarks:
+            name, _, value = remark.said.partition("=")
+            self.fault(lines.get(name, line), f"{name}: {value}", remark.why)
+        self._page(state, lines, line)
+        return replace(state, **dict.fromkeys(_COMMON, "")), lines  # type: ignore[arg-type]
+
+    def _copied(self, address: str, line: int) -> tuple[dict[str, str], dict[str, int]]:
+        try:
+            parts = urlsplit(address)
+            given, remarks = url_state.from_address(parse_qs(parts.query, keep_blank_values=True, max_num_fields=100))
+        except ValueError as error:
+            self.fault(line, address, LessonError(N_("this is no link: {why}"), why=error))
+            return {}, {}
+        for remark in remarks:
+            self.fault(line, remark.said, remark.why)
+        given = {name: value for name, value in given.items() if name not in _COMMON}
+        page = parts.path.rstrip("/").rpartition("/")[2]
+        return {url_state.PAGE: page, **given}, dict.fromkeys((url_state.PAGE, *given), line)
+
+    def _page(self, state: url_state.State, lines: Mapping[str, int], line: int) -> None:
+        if state.page not in url_state.PAGES:
+            none = N_("there is no page of this name: choose one of {pages}, or none for the first.")
+            why = LessonError(none, pages=", ".join(url_state.PAGES[1:]))
+            self.fault(lines.get(url_state.PAGE, line), f"{url_state.PAGE}: {state.page}", why)
+            return
+        for name, value in state.choices.items():
+            if not state.page or not name.startswith(f"{state.page}_"):
+                why = LessonError(N_("nothing on this page has this name."))
+                self.fault(lines.get(name, line), f"{name}: {value}", why)
+
+    def _claim(self, node: _Node, chosen: Selection) -> Claim:
+        pairs = self._pairs(node, "check", _CLAIM)
+        given = {name: one.value for name, (_, one) in pairs.items() if isinstance(one.value, str)}
+        at_least = given.pop("at_least", "0")
+        found, wrong = Selection.from_link(given)
+        for name, error in wrong.items():
+            self.fault(pairs[name][0], f"{name}: {given[name]}", error)
+        if not {"query", "key"} <= {*pairs}:
+            self.fault(node.line, "check", LessonError(N_("“{name}” is missing."), name="query, key"))
+        if not re.fullmatch(r"0(\.[0-9]{1,6})?|1(\.0{1,6})?", at_least):
+            share = LessonError(N_("a share from 0 to 1 is needed."))
+            self.fault(pairs["at_least"][0], f"at_least: {at_least}", share)
+            at_least = "0"
+        place = replace(
+            chosen, **{one.name: getattr(found, one.name) for one in fields(Selection) if one.name in given}
+        )
+        return Claim(node.line, place, float(at_least))
+
+    def _pairs(self, node: _Node, said: str, known: set[str] | None) -> dict[str, tuple[int, _Node]]:
+        """The mapping that is needed here, without names that are not known."""
+        if not isinstance(node.value, dict):
+            self.fault(node.line, said, LessonError(N_("names with a colon and a value each are needed here.")))
+            return {}
+        if known is None:
+            return node.value
+        for name, (line, _) in node.value.items():
+            if name not in known:
+                none = N_("there is no such name here: choose one of {names}.")
+                self.fault(line, name, LessonError(none, names=", ".join(sorted(known))))
+        return {name: value for name, value in node.value.items() if name in known}
+
+
+# Held against a model ------------------------------------------------------------------------------------------------
+
+
+def held_against(lesson: Lesson, trace_of: "Callable[[url_state.State], Trace]") -> list[Fault]:
+    """What a model does not have, and what its weights do not bear out.
+
+    Args:
+        lesson: without faults of its own.
+        trace_of: a step's state to the Trace of its sentence.
+    """
+    faults: list[Fault] = []
+    for step in lesson.steps:
+        try:
+            trace = trace_of(step.state)
+        except VisformerError as error:
+            faults.append(Fault(step.lines.get(url_state.TEXT, step.line), url_state.TEXT, error))
+            continue
+        _, wrong = step.state.selection.fitting(trace)
+        said = step.state.selection.link()
+        faults += [Fault(step.lines.get(n, step.line), f"{n}: {said[n]}", error) for n, error in wrong.items()]
+        faults += [fault for claim in step.claims if (fault := _untrue(claim, trace))]
+    return faults
+
+
+def _untrue(claim: Claim, trace: "Trace") -> Fault | None:
+    """Why a claim does not hold."""
+    place = claim.place
+    _, wrong = place.fitting(trace)
+    if wrong:
+        name = next(iter(wrong))
+        return Fault(claim.line, f"{name}: {place.link()[name]}", wrong[name])
+    assert place.query is not None and place.key is not None  # a claim without has a fault
+    part, kind = place.stack.split(".")
+    row = trace.layers(part, kind)[place.layer].value[place.head, place.query]  # type: ignore[arg-type]
+    weight, most = float(row[place.key]), int(row.argmax())
+    if most == place.key and weight >= claim.at_least:
+        return None
+    said = N_("key {key} has {weight:.4f} of this query; most has key {most}, {largest:.4f}.")
+    why = LessonError(said, key=place.key + 1, weight=weight, most=most + 1, largest=float(row[most]))
+    return Fault(claim.line, "check", why)

@@ -1,0 +1,1 @@
+"""Interactive views, each in the folder of its page."""

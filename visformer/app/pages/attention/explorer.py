@@ -1,0 +1,95 @@
+"""The explorer on its page: what is chosen in it reaches the address, and the page that looks inside a head."""
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from visformer import i18n
+from visformer.app.presentation import following
+from visformer.app.serving.admission import PATIENCE
+from visformer.app.session import state
+from visformer.app.widgets import controls, downloads
+from visformer.app.widgets.component import attention_picture, attention_view, attention_weights
+from visformer.errors import VisformerError
+from visformer.system.memory import enough_memory
+
+if TYPE_CHECKING:  # numpy
+    from concurrent.futures import Future
+
+    from visformer.trace import Trace
+
+_PAGE = ""  # its address
+
+
+def ahead(expected: "Future[Trace] | None") -> None:
+    """Send the picture of a new sentence, and the page behind it: a browser that draws the page slows the model down.
+
+    Args:
+        expected: where the Trace will be; None: nothing new is to come. Where it takes long, the page does not wait.
+    """
+    if expected is not None and state.current_page() == _PAGE:
+        with suppress(TimeoutError, VisformerError), enough_memory():
+            if expected.exception(PATIENCE) is None:  # else the page will say what is wrong
+                _picture(expected.result(), ahead=True)
+                state.send_ahead(expected.result())
+                return
+    # What comes behind it keeps its place.
+    attention_picture(None, key=state.CANVAS, ahead=True, is_new=state.is_new())
+
+
+def _picture(trace: "Trace | None", *, ahead: bool = False) -> None:
+    attention_picture(
+        trace,
+        key=state.CANVAS,
+        gettext=state.gettext(),
+        lang=state.language(),
+        start={**state.start(trace).start(), "opened": state.opened()},
+        file=downloads.file_name(""),
+        ahead=ahead,
+        is_new=state.is_new(),
+    )
+
+
+@st.fragment
+@controls.told
+def explorer(look_for: str, *, crossing: str, alone: str) -> None:
+    """Every head of the sentence's Trace, and a way into the one in focus. Choosing runs this fragment alone again.
+
+    Args:
+        look_for: stands above the picture.
+        crossing: behind it, of a model with cross-attention.
+        alone: behind it, of any other.
+    """
+    _ = state.gettext()
+    above, picture = st.container(), st.container(gap=None)  # what feeds the picture takes no room
+
+    def kept(value: Any) -> None:
+        trace = controls.current_trace()
+        if trace is not None:
+            state.keep_selection(value, trace)
+            following.publish()
+
+    with picture:
+        attention_view(key=state.CANVAS, on_select=kept)
+        # Nothing is sent between the Trace and its picture: Streamlit waits 5 ms after each sending.
+        with above:  # where one is told to wait
+            trace = controls.current_trace()
+        if trace is None or trace is not state.ahead():
+            _picture(trace)
+        if trace is None:
+            return
+        attention_weights(trace, key=state.CANVAS)
+    said = i18n.paragraph(look_for, crossing if "decoder.0.cross_attn.pattern" in trace else alone)
+    controls.look_for(said, above)
+    chosen = state.selection(trace)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if trace.lacks(f"{chosen.stack.replace('.', '.0.')}.q") is None:
+            st.page_link(
+                "pages/understand/head.py",
+                label=_("Inside this head: layer {layer}, head {head}").format(
+                    layer=chosen.layer + 1, head=chosen.head + 1
+                ),
+                query_params=state.address(),
+            )
+        downloads.attention(trace)

@@ -1,0 +1,41 @@
+"""The parts of a block as a table: what was measured on each, and what course notes print."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from visformer.app.session import state
+from visformer.app.widgets import controls, unavailable
+from visformer.errors import N_
+from visformer.pictures.block import RECORD, Part, Stack, who_talks
+
+
+def measured(stack: Stack) -> None:
+    """Each part of the first layer of a model of ours, as it is computed again from its weights."""
+    trace = controls.current_trace((*RECORD, f"{stack}.0.*", "encoder.out"))
+    if trace is None:
+        return
+    if f"{stack}.0.self_attn.w_q" in trace.params and f"{stack}.0.ffn.w_1" in trace.params:
+        _table(who_talks(trace, stack))
+    else:
+        unavailable.say(
+            N_("This is measured with the weights of each part, which are not read from this family of models.")
+        )
+
+
+def _table(found: Sequence[Part]) -> None:
+    """A row for each part, with the number behind "yes" and "no"."""
+    _ = state.gettext()
+    say, moved = {True: _("yes"), False: _("no")}, _("largest change of the others")
+    rows = [
+        {
+            _("part"): _(part.name),
+            _("tokens talk to each other"): say[part.talks],
+            moved: part.moved,
+            _("has parameters"): say[part.trained],
+            _("printed"): say[part.printed] + " ≠" * part.misprinted,
+            _("parameters in one layer"): part.parameters,
+        }
+        for part in found
+    ]
+    st.dataframe(rows, column_config={moved: st.column_config.NumberColumn(format="%.4f")})

@@ -1,0 +1,205 @@
+"""A translation that the visitor has turned off its own way: another token was taken, and decoding goes on from it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from visformer.app.presentation import presentation_steps as presented
+from visformer.app.session import state, url_state
+from visformer.app.widgets import controls, pick
+from visformer.errors import N_, LinkError
+from visformer.figures.decoding import short
+from visformer.pictures.decoding import growing
+from visformer.web.panels import Click
+
+if TYPE_CHECKING:  # visformer.model.decoding imports torch
+    from visformer.model.decoding import Candidate, Decoding, Step
+
+_TURNED, _STEP = state.TURNED, state.STEP
+_TAKEN = "decoding_taken"  # in an address: the ids that the translation begins with
+
+
+@dataclass(frozen=True)
+class _Turned:
+    """Where a translation was turned.
+
+    Args:
+        source: the sentence and the model; another one starts afresh.
+        steps: the steps up to there, the last one with the token that was taken.
+        before: at each turn, what would have been taken.
+    """
+
+    source: "tuple[str, str | None]"
+    steps: "tuple[Step, ...]"
+    before: "dict[int, Candidate]"
+
+
+def _here() -> tuple[str, str | None]:
+    return state.source(), state.model()
+
+
+def _turned() -> _Turned:
+    kept: _Turned | None = st.session_state.get(_TURNED)
+    return kept if kept is not None and kept.source == _here() else _Turned(_here(), (), {})
+
+
+def prefix() -> tuple[int, ...]:
+    """The ids that the translation of this sentence has to begin with."""
+    return tuple(one.chosen.id for one in _turned().steps)
+
+
+def begun(model: Any, decoded: "Callable[[tuple[int, ...]], Decoding]") -> "Decoding":
+    """The decoding behind the tokens that were taken, or that a link asks for; they stand in the address.
+
+    Args:
+        model: decodes the ids.
+        decoded: gives the decoding behind any ids.
+    """
+    asked = state.asked_for(_TAKEN)
+    if asked is not None:
+        try:
+            st.session_state[_TURNED] = _retaken(_read(asked, model.text), decoded)
+        except LinkError as error:
+            state.ignore({_TAKEN: asked}, {_TAKEN: error})
+    taken = ".".join(map(str, prefix()))
+    state.show(_TAKEN, taken if 0 < len(taken) <= url_state.LONGEST_CHOICE else None)
+    return decoded(prefix())
+
+
+def _read(asked: str, text: Any) -> list[int]:
+    """The ids of an address; only those of words can have been taken."""
+    ids = [int(part) for part in asked.split(".") if part.isdecimal() and len(part) < 8]
+    if ".".join(map(str, ids)) != asked or max(ids) >= len(text) or any(text.is_special(ids)):
+        raise LinkError(N_("numbers of tokens are needed, with dots between."))
+    return ids
+
+
+def _retaken(ids: Sequence[int], decoded: "Callable[[tuple[int, ...]], Decoding]") -> _Turned:
+    """Decode once more, and take these ids where the model takes others."""
+    kept: list[Step] = []
+    before: dict[int, Candidate] = {}
+    ahead: list[Step] = []
+    for at, wanted in enumerate(ids):
+        ahead = ahead or [*decoded(tuple(ids[:at])).steps]
+        own = ahead.pop(0) if ahead else None  # it may have been cut off
+        offered = {one.id: one for one in (*own.candidates, own.chosen)} if own else {}
+        if own is None or wanted not in offered:
+            raise LinkError(N_("token {place} of these is not offered there."), place=at + 1)
+        if own.chosen.id != wanted:
+            before[at], ahead = own.chosen, []
+        kept.append(replace(own, chosen=offered[wanted]))
+    return _Turned(_here(), tuple(kept), before)
+
+
+def steps(found: "Decoding") -> "tuple[Step, ...]":
+    """All steps of the translation: those before the turn, and those that were decoded from there."""
+    return (*_turned().steps, *found.steps)
+
+
+def look_at(click: Click) -> None:
+    """Look at the step whose cell was clicked."""
+    st.session_state[_STEP] = click.column
+
+
+def step(count: int) -> int:
+    """The step that is looked at, from 0, of so many: the one clicked last, or where the last turn was made."""
+    _asked_step(count)
+    last = st.session_state.get(_STEP) or 0
+    at = 0 if presented.came() > 0 else min(last, count - 1)
+    st.session_state[_STEP] = at
+    state.show(_STEP, str(at + 1) if at else None)
+    presented.offer(partial(_turn, at, count), place=f"{at + 1}/{count}")
+    return at
+
+
+def _asked_step(count: int) -> None:
+    asked = state.asked_for(_STEP)
+    if asked is not None and asked.isdecimal() and 1 <= int(asked) <= count:
+        st.session_state[_STEP] = int(asked) - 1
+    elif asked is not None:
+        why = LinkError(N_("a whole number from {low} to {high} is needed."), low=1, high=count)
+        state.ignore({_STEP: asked}, {_STEP: why})
+
+
+def _turn(at: int, count: int, direction: int) -> bool:
+    """Look at the step behind this one of so many (1), or the one before it (-1); False: there is none."""
+    if not 0 <= at + direction < count:
+        return False
+    st.session_state[_STEP] = at + direction
+    return True
+
+
+def choose_another(model: Any, found: "Decoding", at: int, candidates: "Sequence[Candidate]") -> None:
+    """Offer the other candidates of a step; one that is taken is put behind what stands before it.
+
+    Args:
+        model: decodes the ids.
+        found: the decoding that is shown.
+        at: the step whose candidates they are, from 0.
+        candidates: best first.
+    """
+    _ = state.gettext()
+    all_steps, turned = steps(found), _turned()
+    taken_now, text = all_steps[at].chosen.id, model.text
+    others = [c for c in candidates if c.id != taken_now and c.id < len(text) and not text.is_special([c.id])[0]]
+    taken = st.selectbox(
+        _("Take another, and go on from it"),
+        range(len(others)),
+        index=None,
+        format_func=lambda i: f"{others[i].token}  {short(others[i].probability)}",
+        placeholder=_("Choose a token"),
+        key=f"decoding_other_{'-'.join(map(str, prefix()))}_{at}",
+    )
+    if taken is not None:
+        passed = {turn: before for turn, before in turned.before.items() if turn < at}
+        passed[at] = turned.before.get(at, all_steps[at].chosen)
+        kept = (*all_steps[:at], replace(all_steps[at], chosen=others[taken]))
+        st.session_state[_TURNED], st.session_state[_STEP] = _Turned(_here(), kept, passed), at
+        st.rerun()
+
+
+def tell(found: "Decoding", at: int, told: Any, *, other: bool) -> None:
+    """What was decoded, what was taken at a step in another's place, and the way back.
+
+    Args:
+        found: the decoding that is shown.
+        at: the step that is looked at, from 0.
+        told: the container for it.
+        other: whether it is another translation than the one above.
+    """
+    _ = state.gettext()
+    before = _turned().before.get(at)
+    taken = steps(found)[at].chosen
+    with told.container(horizontal=True, vertical_alignment="center", gap="large"):
+        if other:
+            st.text(_("Decoded here: {text}").format(text=found.text), width="content")
+        if before is not None:
+            said = _("Step {step}: you took {token} ({probability}) in place of {before} ({other}).")
+            chances = {"probability": short(taken.probability), "other": short(before.probability)}
+            st.text(said.format(step=at + 1, token=taken.token, before=before.token, **chances))
+        if prefix() and st.button(_("Back to its own beginning"), key="decoding_back"):
+            del st.session_state[_TURNED]
+            st.rerun()
+
+
+def attended(found: "Decoding", at: int, depth: Any, picture: Any) -> None:
+    """What the tokens so far attended to, in a layer of the visitor's choice.
+
+    Args:
+        found: the decoding that is shown.
+        at: the step that is looked at, from 0.
+        depth: the container for the choice.
+        picture: the container for the picture.
+    """
+    _ = state.gettext()
+    if not found.text.strip():
+        return
+    forced = controls.bench().trace(state.source(), found.ids)
+    before = len(forced.tokens["tgt"]) - len(found.ids) - 1  # rows: marks, or the text that goes on
+    with depth:
+        layer = pick.number(_("Layer"), len(forced.stack("decoder")), key="decoding_layer")
+    with picture:
+        controls.draw([growing(forced, layer, before + at)], key="decoding_attention", share=0.5)

@@ -1,0 +1,76 @@
+"""The lab's inputs: numbers to be changed, and the place that is looked at in a tensor of more than two axes."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from visformer.app.session import state
+from visformer.app.widgets import formula_box, pick
+from visformer.errors import N_
+from visformer.formulas import Floats
+from visformer.pictures.examples.worked import SLICED, Arrays, Worked, trimmed
+from visformer.pictures.lab import SYMBOL
+
+_NARROWEST, _DIGIT, _ROW = 48, 8, 26  # pixels: five tables fit beside each other in two rows
+_TOOLBAR = 136  # pixels: what appears over a table that is pointed at, and must not cover a neighbour's name
+_LABELS = {"sample": N_("Sample"), "head": N_("Head")}
+
+
+def places(example: Worked, arrays: Arrays, at: Mapping[str, int]) -> dict[str, int]:
+    """A picker for each axis of these arrays of which one place is looked at, unless ``at`` has it; all places."""
+    _ = state.gettext()
+    choices = {axis: size for axis, size in example.choices(arrays).items() if axis not in at}
+    return {**at} | {
+        axis: pick.number(_(_LABELS[axis]), choices[axis], key=f"lab_{example.name}_{axis}")
+        for axis in SLICED
+        if axis in choices
+    }
+
+
+def inputs(example: Worked, at: Mapping[str, int]) -> dict[str, Floats]:
+    """The example's inputs as the visitor has them, one box or table for each."""
+    found = {}
+    for name, values in example.inputs.items():
+        place = example.place(name, at)
+        key = "_".join(map(str, ("lab", example.name, name, *at.values(), state.version("lab"))))
+        narrow = values.size > 1 and values[place].shape[1] == 1
+        with st.container(width=_TOOLBAR if narrow else "content", horizontal_alignment="right", gap="xxsmall"):
+            if values.size == 1:
+                found[name] = np.full((1, 1), st.number_input(name, value=int(values.item()), key=key, width=130))
+                continue
+            st.caption(_title(name), width="content" if narrow else "stretch")
+            found[name] = values.copy()
+            edited = _table(values[place], example.labels(name, example.inputs), key, fixed=bool(place))
+            if place:
+                found[name][place] = edited
+            else:
+                found[name] = edited
+    return found
+
+
+def _title(name: str) -> str:
+    symbol, said = SYMBOL.get(name), state.gettext()(name)
+    return formula_box.coloured_text(said, symbol) if symbol else said
+
+
+def _table(values: Floats, rows: tuple[str, ...], key: str, *, fixed: bool) -> Floats:
+    """A table to type into. Unless it is fixed, it has an empty column to be filled; what is empty does not count."""
+    table = pd.DataFrame(values, index=rows or None, columns=[str(i) for i in range(values.shape[1])])
+    if values.shape[1] > 1 and not fixed:
+        table["+"] = np.nan
+    longest = max(len(f"{value:g}") for value in values.flat)
+    width = max(_NARROWEST, (longest + 3) * _DIGIT)
+    edited = st.data_editor(
+        table,
+        num_rows="fixed" if rows or fixed else "add",
+        hide_index=not rows,
+        column_config={name: st.column_config.NumberColumn(width=width) for name in table},
+        width="content",
+        row_height=_ROW,
+        placeholder="",
+        key=key,
+    )
+    numbers = edited.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
+    return numbers if fixed else trimmed(numbers)

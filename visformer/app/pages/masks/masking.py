@@ -1,0 +1,66 @@
+"""A mask that the visitor changes: cells are clicked, and beside it stands what becomes of it."""
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from visformer.app.edits import comparison, editing, url_edits
+from visformer.app.session import state
+from visformer.app.widgets import controls, pick, unavailable
+from visformer.pictures import masks
+from visformer.trace import Trace
+
+
+def scores(trace: Trace, bar: Any, *, first: str) -> None:
+    """The scores of a head, the mask, and what is left of them; arguments as of :func:`edit`."""
+    if _lacks(trace, bar, first, unavailable.NOTHING_BETWEEN):
+        return
+    with bar:
+        stack, layer, head = pick.place(trace, key="masks", first=first)
+    controls.draw(masks.before_and_after(trace, f"{stack.part}.{layer}.{stack.kind}", head), key="masks_scores")
+
+
+def _lacks(trace: Trace, bar: Any, first: str, said: str) -> bool:
+    """Whether the model shows no masks; that is said, and its patterns are shown alone."""
+    part = "decoder" if "tgt" in trace.tokens else "encoder"
+    if not unavailable.tell(trace, f"{part}.0.self_attn.mask", said):
+        return False
+    with bar:
+        stack, layer, head = pick.place(trace, key="masks", first=first)
+    controls.pattern(trace, f"{stack.part}.{layer}.{stack.kind}", head, key="masks_pattern")
+    return True
+
+
+def edit(trace: Trace, bar: Any, *, first: str) -> None:
+    """The mask, and what the model does under it.
+
+    Args:
+        trace: with masks and patterns.
+        bar: the container for attention, layer and head.
+        first: the attention that is chosen at the beginning.
+    """
+    _ = state.gettext()
+    if _lacks(trace, bar, first, unavailable.NOT_TO_CHANGE):
+        return
+    with bar:
+        stack, layer, head = pick.scope(trace, key="masks_edit", first=first)
+    scope = editing.Scope(stack.name, layer, head)
+    shape = trace.stack(stack.part, stack.kind).shape
+    layers = [trace[f"{stack.part}.{at}.{stack.kind}.mask"].value[0] for at in range(shape[0])]
+    mask = np.stack(layers)  # (layer, query, key): layers may differ, where some of them look through a window
+    editing.take_cells(stack.name, mask, shape[1])
+    flips = editing.flips(stack.name, shape)
+    edits = editing.mask_edits(stack.name, flips, mask)
+    state.show(url_edits.CELLS, url_edits.cells_text(edits))
+    left, right = st.columns([42, 58], gap="medium")
+    with left:
+        chosen = mask[:, None] if layer is None else mask[[layer], None]
+        panel = masks.editable(trace, f"{stack.part}.0.{stack.kind}", scope.of(flips), chosen)
+        controls.draw([panel], key="masks_edit", on_click=lambda click: editing.switch(scope, click, flips))
+    with right:
+        with st.container(horizontal=True):
+            if stack.name == "decoder.self_attn":
+                st.button(_("Remove the causal mask"), on_click=editing.switch_all, args=(scope, ~chosen, flips))
+            st.button(_("Reset"), on_click=editing.reset, disabled=not flips.any())
+        comparison.compare(trace, edits, scope)

@@ -1,0 +1,84 @@
+"""How a tokenizer cuts a text: by merges that can be followed, or by a rule that is told."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from visformer.app.session import state
+from visformer.app.widgets import url_widgets
+from visformer.errors import N_
+from visformer.pictures import tokens
+from visformer.pictures.theme import visible
+from visformer.trace import Trace
+
+MERGES = "BPE"
+_RULES = {
+    "WordPiece": N_(
+        "This vocabulary has no merges (WordPiece): from the left, a word is cut into the longest parts that it holds."
+    ),
+    "Unigram": N_(
+        "This vocabulary has no merges (Unigram): of all ways to cut a text, the likeliest one is taken, by a "
+        "probability that each part has."
+    ),
+    "WordLevel": N_(
+        "This vocabulary has no merges: it holds whole words, and puts one mark for every word that it does not hold."
+    ),
+}
+_NO_RULE = N_("This tokenizer does not show its merges, if it has any. This is how your words were cut.")
+
+
+def how(text: Any, trace: Trace, side: str) -> None:
+    """The merges of a text of byte pairs, or the rule and what it made of each word.
+
+    Args:
+        text: of the model.
+        trace: of the sentence.
+        side: whose tokens.
+    """
+    _ = state.gettext()
+    if text.scheme == MERGES:
+        said = _("The vocabulary has {n} tokens; a merge that was learned earlier goes first.")
+        st.caption(said.format(n=len(text)))
+        _merging(text, _text_of(trace, side))
+        return
+    st.caption(_(_RULES.get(text.scheme, _NO_RULE)))
+    cut = tokens.cuts(trace, side)
+    if cut:
+        table = pd.DataFrame({_("word"): ["".join(parts) for parts in cut], _("parts"): _joined(cut, " · ")})
+        st.dataframe(table, hide_index=True, height="content")
+
+
+def _text_of(trace: Trace, side: str) -> str:
+    """The text that a side's tokens are of; a decoder alone reads the sentence and what follows it as one."""
+    source, target = (str(trace.meta.get(name) or "") for name in ("source", "target"))
+    if "src" not in trace.tokens:
+        return source + target
+    return source if side == "src" else target
+
+
+def _merging(text: Any, words: str) -> None:
+    _ = state.gettext()
+    pieces = [piece for piece in dict.fromkeys(text.pieces(words)) if len(piece.strip()) > 1]
+    if not pieces:
+        st.text(_("Every piece of this text is a single character: there is nothing to merge."))
+        return
+    longest = pieces.index(max(pieces, key=len))
+    piece = url_widgets.option(
+        st.selectbox,
+        _("Piece of the text"),
+        pieces,
+        pieces[longest],
+        key="tokens_piece",
+        suffix=words,
+        names=lambda piece: str(pieces.index(piece) + 1),
+        format_func=str.strip,
+    )
+    steps = text.merging(piece)
+    table = pd.DataFrame({_("parts"): _joined(steps, " · "), _("merged"): _joined(tokens.merges(steps), " + ")})
+    st.dataframe(table, height="content", column_config={"_index": st.column_config.NumberColumn(_("merge"))})
+
+
+def _joined(rows: Iterable[Sequence[str]], between: str) -> list[str]:
+    return [between.join(map(visible, row)) for row in rows]

@@ -1,0 +1,1 @@
+"""Presentations, and the rooms that follow a presenter."""

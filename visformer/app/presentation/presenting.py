@@ -1,0 +1,136 @@
+"""A presentation of the page: what stands over the picture, the next step, and a code of the address for the room."""
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import streamlit as st
+
+from visformer.app.presentation import following, presentation_steps
+from visformer.app.session import state, url_state
+from visformer.app.widgets.component import presentation
+from visformer.errors import N_
+
+_CODE = "present_code"  # whether the code is shown
+_FULL = "present_full"  # whether there was no room left for another room
+_PAGES = "present_pages"  # every page, in its order
+_ALONE = ("localhost", "127.0.0.1", "::1")
+_WORDS = {
+    "start": N_("Present"),
+    "start_about": N_("Nothing but the picture, large. Key: p; p or Esc ends it. Arrows walk on, n: note, q: QR code."),
+    "code": N_("QR code"),
+    "code_about": N_("The address as a code for the phones in the room, which can follow what you show"),
+    "back": "←",
+    "back_about": N_("Back (←, PageUp)"),
+    "on": "→",
+    "on_about": N_("On (→, PageDown)"),
+    "noted": N_("Note"),
+    "noted_about": N_("Show or hide your note (n)"),
+    "show-code": N_("QR code"),
+    "show-code_about": N_("The address as a code for the phones in the room (q)"),
+    "leave": N_("End"),
+    "leave_about": N_("Back to the whole page (p or Esc)"),
+    "note": N_("Your note for this step: type it here. It stays in this browser."),
+    "follow": N_("Let the room follow"),
+    "follow_about": N_("Phones with the new code show what you show, as you go on"),
+    "stop": N_("Stop"),
+    "close": N_("Close"),
+    "rows": N_("Part {n} of {all}: rows {first}–{last}"),
+}
+
+
+def begin() -> None:
+    """At the start of a run."""
+    presentation_steps.begin()
+
+
+def know(pages: Sequence[str]) -> None:
+    """The pages in their order, as their addresses name them."""
+    st.session_state[_PAGES] = list(pages)
+
+
+def bar(said: str) -> None:
+    """The button, and what a presentation needs of this page; ``said``: the translation, or why there is none."""
+    _ = state.gettext()
+    page = state.current_page()
+    sentence = state.source().strip()
+    shown = {
+        "words": {name: _(text) for name, text in _WORDS.items()},
+        "sentence": "    ".join(filter(None, (sentence, said))) if said else "",
+        "caption": state.caption(),
+        "place": f"{page} {presentation_steps.place()}",
+        "at": presentation_steps.place(),
+        "guided": presentation_steps.is_guided(),
+        "note": presentation_steps.note(),
+    }
+    if st.session_state.get(_CODE):
+        shown["code"] = code()
+    presentation_steps.arrive()
+    presentation(shown, key="present", on_step=step, on_ask=ask)
+
+
+def step(direction: int) -> None:
+    """The page's next step, or the next page at its first; back, the page before at its last."""
+    if presentation_steps.take(direction):
+        return
+    pages: list[str] = st.session_state[_PAGES]
+    at = pages.index(state.current_page()) + direction
+    if 0 <= at < len(pages):
+        presentation_steps.walk_to(pages[at], direction)
+
+
+def ask(what: str) -> None:
+    """Show the code, put it away, or have the room follow."""
+    st.session_state[_CODE] = bool(what)
+    st.session_state[_FULL] = what == "follow" and not following.invite()
+    if what == "stop":
+        following.dismiss()
+
+
+def code() -> dict[str, Any]:
+    """The address as a QR code: "size" squares along a side, "rows" of 0 and 1; "address"; "hint"; "followed"."""
+    import segno  # only once a code is asked for
+
+    _ = state.gettext()
+    room = following.presented()
+    root = _root()
+    address = _address(root, room)
+    found: dict[str, Any] = {"address": address, "followed": bool(room), "hint": _hint(root)}
+    if room or state.current().fits:
+        try:
+            rows = segno.make_qr(address, error="l", boost_error=True).matrix
+        except segno.DataOverflowError:
+            rows = ()
+        found |= {"size": len(rows), "rows": "".join(str(square) for row in rows for square in row)}
+    if not found.get("size"):
+        found["hint"] = _("This address is too long for a code: let the room follow, which needs a short one.")
+    return found
+
+
+def _root() -> str:
+    """Under which the visitor's browser reaches the app, without the page."""
+    address = (st.context.url or "").rstrip("/")
+    page = address.rpartition("/")[2]
+    return address.removesuffix(f"/{page}") if page in st.session_state[_PAGES] else address
+
+
+def _address(root: str, room: str) -> str:
+    """Of the page as it is, or of the room."""
+    if room:
+        return f"{root}/?{urlencode({url_state.FOLLOW: room})}"
+    shown = state.current()
+    query = urlencode(state.address(shown))
+    return f"{root}/{shown.page}" + (f"?{query}" if query else "")
+
+
+def _hint(root: str) -> str:
+    """Why phones may not reach it."""
+    _ = state.gettext()
+    if st.session_state.get(_FULL):
+        return _("Too many rooms are followed at the moment: try again later.")
+    if urlsplit(root).hostname in _ALONE:
+        return _(
+            "Only this computer can open this address. Open the app under the name or number that this computer has in "
+            "the network of the room, such as http://192.168.1.20:8501, and show the code from there."
+        )
+    return ""

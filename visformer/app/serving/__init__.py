@@ -1,0 +1,1 @@
+"""What all sessions share: models, Traces, queue, limits; and the server itself."""

@@ -1,0 +1,29 @@
+"""How many visitors are here, and when there is no room for one more."""
+
+import streamlit as st
+from streamlit.runtime import exists, get_instance
+from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
+
+from visformer.app.serving import limits
+from visformer.errors import N_, BusyError
+
+_INSIDE = "inside"  # a visitor who is in stays in
+
+
+def sessions() -> int:
+    """Browsers that are connected to this process."""
+    if not exists():  # a page without a server, as tests run it
+        return 0
+    stats = get_instance().stats_mgr.get_stats(family_names=[ACTIVE_SESSIONS_FAMILY])
+    return sum(stat.value for family in stats.values() for stat in family if isinstance(stat, GaugeStat))
+
+
+def no_room() -> BusyError | None:
+    """What a visitor is told who comes when as many as there may be are here."""
+    if _INSIDE not in st.session_state and sessions() > limits.SESSIONS:  # this one is counted already
+        return BusyError(
+            N_("There are {limit} visitors here, and no more can be taken at once. Try again in a minute."),
+            limit=limits.SESSIONS,
+        )
+    st.session_state[_INSIDE] = True
+    return None

@@ -1,0 +1,175 @@
+"""Downloads of models: each runs once, however many visitors wait for it, and ends when the last of them gives up."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from enum import Enum
+from importlib.util import find_spec
+from pathlib import Path
+
+import streamlit as st
+
+import visformer
+from visformer.adapters.bundled import BUNDLED
+from visformer.app.serving import limits
+from visformer.errors import N_, CheckpointError, ShortageError, VisformerError
+from visformer.system.memory import enough_memory
+
+
+class Phase(Enum):
+    """Where a download is."""
+
+    ASKING = "its size is being asked for"
+    OFFERED = "size known, nobody has started it"
+    RUNNING = "running"
+    HERE = "in the cache"
+    FAILED = "see error"
+
+
+class Download:
+    """One model's way from the hub into the operator's cache."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.phase = Phase.ASKING
+        self.total = self.done = 0  # bytes
+        self.error: VisformerError | None = None
+        self._waiting: set[str] = set()  # visitors
+        self._lock = threading.Lock()
+        self._child: subprocess.Popen[str] | None = None
+        self._in_background(self._ask)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether looking again soon will show something new."""
+        return self.phase in (Phase.ASKING, Phase.RUNNING)
+
+    def is_wanted_by(self, visitor: str) -> bool:
+        """Whether this visitor started it, or joined in, and has not given up."""
+        return visitor in self._waiting
+
+    def start(self, visitor: str) -> None:
+        """Begin, or join those who wait already."""
+        with self._lock:
+            self._waiting.add(visitor)
+            if self.phase is not Phase.OFFERED:
+                return
+            self.phase, self.done = Phase.RUNNING, 0
+        self._in_background(self._run)
+
+    def cancel(self, visitor: str) -> None:
+        """Give up; the download itself ends with the last visitor."""
+        with self._lock:
+            self._waiting.discard(visitor)
+            if not self._waiting and self._child is not None:
+                self._child.terminate()
+
+    def ask_again(self) -> None:
+        """After a failure: the network may be back, or the disk may have room."""
+        with self._lock:
+            if self.phase is not Phase.FAILED:
+                return
+            self.phase, self.error = Phase.ASKING, None
+        self._in_background(self._ask)
+
+    def _in_background(self, work: Callable[[], None]) -> None:
+        try:
+            with enough_memory():
+                threading.Thread(target=work, daemon=True).start()
+        except ShortageError as error:
+            self.error, self.phase = error, Phase.FAILED
+
+    def _ask(self) -> None:
+        from visformer.adapters.huggingface.files import UNANSWERED, files_of, helpful, require_weights
+
+        try:
+            with helpful(self.name, otherwise=UNANSWERED):
+                files = files_of(self.name)
+                require_weights(files)
+            limits.check_download(self.name, files.nbytes)
+        except VisformerError as error:
+            self.error, self.phase = error, Phase.FAILED
+            return
+        self.total, self.phase = files.nbytes, Phase.OFFERED
+
+    def _run(self) -> None:
+        command = [sys.executable, "-m", "visformer.adapters.huggingface.fetch", self.name]
+        with subprocess.Popen(
+            command, cwd=Path(visformer.__file__).parent.parent, env=_environment(), stdout=subprocess.PIPE, text=True
+        ) as child:
+            with self._lock:
+                self._child = child
+                if not self._waiting:  # given up meanwhile
+                    child.terminate()
+            for line in child.stdout or ():
+                self._hear(**json.loads(line))
+        with self._lock:
+            self._child = None
+            self._conclude(child.returncode)
+
+    def _hear(self, done: int = 0, error: str = "", params: dict[str, object] | None = None) -> None:
+        """One line of the process."""
+        self.done = max(self.done, done)
+        if error:
+            self.error = CheckpointError(error, **(params or {}))
+
+    def _conclude(self, code: int) -> None:
+        if code == 0:
+            self.phase = Phase.HERE
+        elif not self._waiting:
+            self.error, self.phase = None, Phase.OFFERED
+        else:
+            self._waiting.clear()
+            self.error = self.error or CheckpointError(
+                N_("The download of {name!r} was ended from outside (code {code}). Try again."),
+                name=self.name,
+                code=code,
+            )
+            self.phase = Phase.FAILED
+
+
+def _environment() -> dict[str, str]:
+    """The same hub and cache as in this process."""
+    from huggingface_hub import constants
+
+    return {**os.environ, "HF_ENDPOINT": constants.ENDPOINT, "HF_HUB_CACHE": constants.HF_HUB_CACHE}
+
+
+@st.cache_resource(show_spinner=False)
+def download_of(name: str) -> Download:
+    """The one download of this model in this process."""
+    return Download(name)
+
+
+def is_to_be_downloaded(name: str) -> bool:
+    """Whether this model is on the hub alone, as far as is known here."""
+    if name in BUNDLED or name.startswith((".", "/", "~", "\\")) or find_spec("transformers") is None:
+        return False  # loading says what is missing
+    from huggingface_hub.errors import HFValidationError
+
+    from visformer.adapters.huggingface.files import is_here
+
+    try:
+        return not is_here(name)
+    except HFValidationError:
+        return True  # asking for its size says so
+
+
+def require_here(name: str) -> None:
+    """Refuse a model that would have to be downloaded first: a page does not start that by itself.
+
+    Raises:
+        VisformerError: it is not here, or why its download failed.
+    """
+    if is_to_be_downloaded(name):
+        failure = download_of(name).error
+        if failure is not None:
+            where = {"folder": N_("the server")} if "folder" in failure.params else {}
+            raise type(failure)(failure.message_id, **{**failure.params, **where})
+        raise CheckpointError(
+            N_("The model {name!r} is not here yet. Its size and its download are offered below the list of models."),
+            name=name,
+        )

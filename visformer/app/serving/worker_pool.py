@@ -1,0 +1,187 @@
+"""Forward passes in processes of their own, for a server with many visitors (docs/adr/0017).
+
+In the server's own process they take turns with the pages of other visitors for Python's interpreter, which a sentence
+has to get back a thousand times. The other side is :mod:`visformer.app.serving.worker`. Both are this code, and the
+pipes between them are nobody else's: only so may they pickle.
+"""
+
+import atexit
+import os
+import pickle
+import subprocess
+import sys
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import IO, TYPE_CHECKING, Any
+
+from visformer.errors import N_, ShortageError, VisformerError
+
+if TYPE_CHECKING:  # torch
+    from visformer.model.decoding import Decoding
+    from visformer.trace import Trace
+
+
+def wanted(usual: int) -> int:
+    """How many processes the operator wants: VISFORMER_PROCESSES; with 0 the server's own makes the passes.
+
+    Args:
+        usual: where nothing is said.
+
+    Raises:
+        VisformerError: that is no number.
+    """
+    said = os.environ.get("VISFORMER_PROCESSES", str(usual))
+    if not said.isdecimal():
+        raise VisformerError(N_("VISFORMER_PROCESSES={value} is no number of processes: 0, 1, 2 …"), value=said)
+    return int(said)
+
+
+class _Process:
+    """One process with the model. Asked by one thread at a time."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._start()
+
+    def _start(self) -> None:
+        # Not multiprocessing: it would run the main module in the new process, and Streamlit puts the page there.
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "visformer.app.serving.worker", self._name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        self._is_ready = False
+
+    @property
+    def pid(self) -> int:
+        """Of the process as it is now."""
+        return self._process.pid
+
+    def wait(self) -> None:
+        """Until the model is loaded; where the process has been ended meanwhile, in another one.
+
+        Raises:
+            Exception: what loading it raised.
+        """
+        if self._process.poll() is not None:
+            self.close()
+            self._start()
+        if not self._is_ready:
+            try:
+                self._answer()
+            except BaseException:
+                self.close()
+                raise
+            self._is_ready = True
+
+    def ask(self, method: str, *given: Any, **named: Any) -> Any:
+        """What the model's method returns, or raises.
+
+        Raises:
+            ShortageError: the process was ended while it computed. Another one is being started by then.
+        """
+        message = pickle.dumps((method, given, named), pickle.HIGHEST_PROTOCOL)
+        self.wait()
+        with suppress(OSError):  # it was ended in this moment, and answers nothing
+            self._pipe("stdin").write(message)
+            self._pipe("stdin").flush()
+        return self._answer()
+
+    def _answer(self) -> Any:
+        try:
+            has_failed, found = pickle.load(self._pipe("stdout"))
+        except (OSError, EOFError, pickle.UnpicklingError):
+            self.close()
+            self._start()
+            raise ShortageError(
+                N_(
+                    "The computation was ended from outside, most likely because the server has too little memory. "
+                    "It is being started anew: try again in a moment."
+                )
+            ) from None
+        if has_failed:
+            raise found
+        return found
+
+    def _pipe(self, name: str) -> IO[bytes]:
+        pipe: IO[bytes] = getattr(self._process, name)
+        return pipe
+
+    def close(self) -> None:
+        """End it; what it computes is lost."""
+        self._process.kill()
+        with suppress(OSError):  # of what was still to be sent
+            self._pipe("stdin").close()
+        self._pipe("stdout").close()
+        self._process.wait()
+
+
+class Apart:
+    """The forward passes of one model, as many at a time as there are processes."""
+
+    def __init__(self, name: str, processes: int) -> None:
+        """Start them; they load the model at the same time, and are ready when this returns.
+
+        Args:
+            name: of the model, as :func:`visformer.load` takes it.
+            processes: how many.
+
+        Raises:
+            Exception: what loading it raised.
+        """
+        self._all: list[_Process] = []
+        self._free: SimpleQueue[_Process] = SimpleQueue()
+        atexit.register(self.close)
+        try:
+            self._all += [_Process(name) for _ in range(processes)]
+            for process in self._all:
+                process.wait()
+                self._free.put(process)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Of the processes as they are now."""
+        return tuple(process.pid for process in self._all)
+
+    def trace(self, *given: Any, **named: Any) -> "Trace":
+        """As the model's own; see :class:`visformer.adapters.base.TracedModel`.
+
+        Args:
+            given: what can be pickled.
+            named: likewise.
+
+        Raises:
+            ShortageError: the process was ended while it computed.
+        """
+        made: Trace = self._asked("trace", *given, **named)
+        return made
+
+    def translate(self, *given: Any, **named: Any) -> "Decoding":
+        """As the model's own.
+
+        Args:
+            given: what can be pickled.
+            named: likewise.
+
+        Raises:
+            ShortageError: the process was ended while it computed.
+        """
+        made: Decoding = self._asked("translate", *given, **named)
+        return made
+
+    def _asked(self, method: str, *given: Any, **named: Any) -> Any:
+        process = self._free.get()
+        try:
+            return process.ask(method, *given, **named)
+        finally:
+            self._free.put(process)
+
+    def close(self) -> None:
+        """End them all."""
+        atexit.unregister(self.close)
+        for process in self._all:
+            process.close()

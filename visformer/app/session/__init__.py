@@ -1,0 +1,1 @@
+"""One visitor's state: what links, files and the browser bring back."""

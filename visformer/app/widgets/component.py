@@ -1,0 +1,225 @@
+"""The canvas in a Streamlit page: views, and the messages that bring them what they show.
+
+A view's own message never changes, so that the browser gets its script once. Nothing here needs numpy: the browser can
+fetch what it needs for a view while Python imports what packs the picture.
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from visformer.app.widgets.streamlit_words import ICONS, WORDS
+from visformer.web.bundle import script, stylesheet
+from visformer.web.post import addressed
+
+if TYPE_CHECKING:
+    from visformer.panel import Panel
+    from visformer.trace import Trace
+    from visformer.web.panels import Click
+
+_HTML = '<div class="vf-host"></div>'
+_ATTENTION = st.components.v2.component(
+    "visformer_attention", html=_HTML, css=stylesheet(), js=script("streamlit/attention.js")
+)
+_PANELS = st.components.v2.component("visformer_panels", html=_HTML, css=stylesheet(), js=script("streamlit/panels.js"))
+_LINK_HTML = """<div class="vf-link"><button></button>
+<div role="status" tabindex="-1" hidden><p></p><input readonly></div></div>"""
+_LINK = st.components.v2.component(
+    "visformer_link",
+    html=_LINK_HTML,
+    css=stylesheet("streamlit/link.css"),
+    js=script("streamlit/link.js"),
+)
+_CONNECTION = st.components.v2.component(
+    "visformer_connection",
+    html='<div class="vf-connection" role="status" hidden></div>',
+    css=stylesheet("streamlit/connection.css"),
+    js=script("streamlit/connection.js"),
+)
+_SHEET = stylesheet("presentation/present_page.css")
+_PRESENT = st.components.v2.component(
+    "visformer_present",
+    html=f'{_HTML}<div class="vf-sheet" hidden>{escape(_SHEET, quote=False)}</div>',
+    css=stylesheet("presentation/present.css"),
+    js=script("streamlit/present.js"),
+)
+_WORDS = st.components.v2.component(
+    "visformer_words", css=stylesheet("streamlit/streamlit.css"), js=script("streamlit/words.js"), isolate_styles=False
+)
+_FEED = st.components.v2.component("visformer_feed", js=script("streamlit/feed.js"))
+
+_BREATH, _FIRST_BREATH = 0.015, 0.1
+"""Seconds in which the picture is sent and drawn alone: the rest of the page takes a browser several times as long.
+
+The first of a session are longer: the browser fetches Streamlit's part that runs our scripts, and holds it back for up
+to half a second where other elements wait for parts of theirs by then (React's throttle of placeholders).
+"""
+
+
+def attention_view(*, key: str, on_select: Callable[[Any], None]) -> None:
+    """Where attention is shown, empty until :func:`attention_picture`: it need not wait for the Trace.
+
+    Args:
+        key: the component's key in the session state.
+        on_select: called with what the visitor has chosen, as the browser sent it.
+    """
+
+    def selected() -> None:
+        on_select((st.session_state.get(key) or {}).get("selection"))
+
+    # The name as bytes: for anything else Streamlit imports pandas first.
+    _ATTENTION(data=key.encode(), key=key, on_selection_change=selected, on_wanted_change=lambda: None)
+
+
+def attention_picture(
+    trace: "Trace | None",
+    *,
+    key: str,
+    gettext: Callable[[str], str] = str,
+    lang: str = "en",
+    start: Mapping[str, Any] | None = None,
+    file: str = "",
+    ahead: bool = False,
+    is_new: bool = False,
+) -> None:
+    """Every head of the Trace's attention. Hovering, clicks and switches happen in the browser.
+
+    Args:
+        trace: what to draw; None: nothing, what was there goes, or, ahead of the page, stays.
+        key: of the view.
+        gettext: translates the words on the picture.
+        lang: the language that gettext speaks.
+        start: what is chosen at first, see :meth:`visformer.web.selection.Selection.start`.
+        file: see :func:`visformer.web.payload.pack`.
+        ahead: whether the page that the view stands on is still to come.
+        is_new: whether the browser has drawn nothing of this session yet.
+    """
+    name = f"{key}_ahead" if ahead else f"{key}_picture"
+    if trace is None:
+        _FEED(data=addressed("" if ahead else key, b""), key=name)
+        if is_new:
+            time.sleep(_FIRST_BREATH)
+        return
+    from visformer.web.payload import pack
+
+    _FEED(data=addressed(key, pack(trace, gettext=gettext, lang=lang, start=start, file=file)), key=name)
+    time.sleep(_FIRST_BREATH if is_new else _BREATH)
+
+
+def attention_weights(trace: "Trace", *, key: str) -> None:
+    """Exact weights that do not fit into the picture's message.
+
+    Where a sentence is so long that not all are sent, those of a head in focus are asked for, and the fragment that
+    this is called in runs again.
+
+    Args:
+        trace: the one that is drawn.
+        key: of the view.
+    """
+    from visformer.web.payload import pack_rest, wanted_from
+
+    rest = pack_rest(trace, wanted=wanted_from(st.session_state.get(key) or {}))
+    if rest is not None:
+        _FEED(data=addressed(key, rest), key=f"{key}_weights")
+
+
+def connection_notice(words: str) -> None:
+    """Have the browser tell this while it does not reach the server, and run the page again once it does.
+
+    It has to have the words before.
+    """
+    _CONNECTION(data=words.encode(), key="connection", on_back_change=lambda: None)
+
+
+def streamlit_words(*, gettext: Callable[[str], str], lang: str) -> None:
+    """Have the browser know the page's language, and put what Streamlit itself writes into it.
+
+    Args:
+        gettext: translates :data:`visformer.app.widgets.streamlit_words.WORDS`.
+        lang: the language that gettext speaks; of those that it leaves as they are nothing is sent.
+    """
+    said = [(word, gettext(word)) for word in WORDS] + [(icon, gettext(ours)) for icon, ours in ICONS.items()]
+    words = {"lang": lang, "words": [pair for pair in said if pair[0] != pair[1]]}
+    _WORDS(data=json.dumps(words).encode(), key="streamlit_words")
+
+
+def link_button(words: Mapping[str, str], *, key: str) -> None:
+    """A button that copies the address of the page, and says so.
+
+    Args:
+        words: "copy" stands on it, "copied" once it is done; "byHand" beside the address where the browser refuses,
+            which is then called "address"; "refused", if there, is told in place of copying.
+        key: the component's.
+    """
+    _LINK(data=json.dumps(words).encode(), key=key, width="content")
+
+
+def presentation(
+    shown: Mapping[str, Any], *, key: str, on_step: Callable[[int], None], on_ask: Callable[[str], None]
+) -> None:
+    """A button, and a key, that leave nothing on the page but the picture and what it is about.
+
+    Args:
+        shown: "words" on its buttons, "sentence" and "caption" over the picture, "place" and "at": which step this is,
+            by name and to be read; "note": what is proposed as the presenter's note; "guided": the views take no steps
+            of their own; "code": see :func:`visformer.app.presentation.presenting.code`.
+        key: the component's.
+        on_step: called with 1 or -1 before the page runs again.
+        on_ask: called with "code", "follow", "stop", or "" once the code is put away.
+    """
+
+    def told(name: str) -> Any:
+        return (st.session_state.get(key) or {}).get(name)
+
+    def stepped() -> None:
+        if told("step") in (1, -1):
+            on_step(told("step"))
+
+    with st.container(gap=None, width="content"):  # what feeds takes no room
+        _FEED(data=addressed(key, json.dumps(shown).encode()), key=f"{key}_words")
+        _PRESENT(
+            data=key.encode(),
+            key=key,
+            width="content",
+            on_step_change=stepped,
+            on_ask_change=lambda: on_ask(str(told("ask") or "")),
+        )
+
+
+def panels(
+    shown: "Sequence[Panel | Sequence[Panel]]",
+    *,
+    key: str,
+    gettext: Callable[[str], str] = str,
+    lang: str = "en",
+    share: float = 1.0,
+    file: str = "",
+    on_click: "Callable[[Click], None] | None" = None,
+) -> None:
+    """Matrices, side by side or one under the other.
+
+    Args:
+        shown: see :func:`visformer.web.panels.pack_panels`.
+        key: the component's key in the session state.
+        gettext: translates the words on the picture.
+        lang: the language that gettext speaks.
+        share: see :func:`visformer.web.panels.pack_panels`.
+        file: see :func:`visformer.web.panels.pack_panels`.
+        on_click: called before the page runs again, with what was clicked in a panel that does not only lock.
+    """
+    from visformer.web.panels import click_from, pack_panels
+
+    def clicked() -> None:
+        value: Any = (st.session_state.get(key) or {}).get("click")
+        click = click_from(value, shown)
+        if click is not None and on_click is not None:
+            on_click(click)
+
+    with st.container(gap=None):  # what feeds takes no room
+        picture = pack_panels(shown, gettext=gettext, lang=lang, share=share, file=file)
+        _FEED(data=addressed(key, picture), key=f"{key}_picture")
+        _PANELS(data=key.encode(), key=key, on_click_change=clicked)

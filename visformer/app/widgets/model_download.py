@@ -1,0 +1,65 @@
+"""What a visitor sees of a download, below the list of models: how large it is, how far, and whether to try again."""
+
+import secrets
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from visformer.app.serving.limits import size
+from visformer.app.serving.model_downloads import Download, Phase, download_of, is_to_be_downloaded
+from visformer.app.session import state
+
+_EVERY = 0.5  # seconds between two looks at a download that runs
+
+
+def offer(name: str) -> None:
+    """Nothing where the model is here."""
+    if is_to_be_downloaded(name):
+        download = download_of(name)
+        st.fragment(_panel, run_every=_EVERY if download.is_busy else None)(download, was_busy=download.is_busy)
+
+
+def _panel(download: Download, *, was_busy: bool) -> None:
+    phase = download.phase
+    if phase is Phase.HERE or download.is_busy != was_busy:
+        if phase is Phase.HERE:
+            download_of.clear(download.name)
+        st.rerun()  # the whole page: it has a model now, or looks at this no more than it has to
+    {Phase.OFFERED: _offered, Phase.RUNNING: _running, Phase.FAILED: _failed}.get(phase, _asking)(download)
+
+
+def _asking(_download: Download) -> None:
+    _ = state.gettext()
+    st.caption(_("Asking {hub} how large it is …").format(hub=_hub()))
+
+
+def _offered(download: Download) -> None:
+    _ = state.gettext()
+    st.caption(_("{size} from {hub}, kept here for everyone.").format(size=size(download.total), hub=_hub()))
+    st.button(_("Download"), on_click=download.start, args=(_visitor(),), type="primary", width="stretch")
+
+
+def _running(download: Download) -> None:
+    _ = state.gettext()
+    said = _("{done} of {total}").format(done=size(download.done), total=size(download.total))
+    st.progress(min(1.0, download.done / max(1, download.total)), text=said)
+    if download.is_wanted_by(_visitor()):
+        st.button(_("Cancel"), on_click=download.cancel, args=(_visitor(),), width="stretch")
+    else:
+        st.caption(_("Another visitor is downloading it."))
+
+
+def _failed(download: Download) -> None:
+    _ = state.gettext()  # the page itself says why: here is no room for it
+    st.button(_("Try again"), on_click=download.ask_again, width="stretch")
+
+
+def _hub() -> str:
+    from huggingface_hub import constants
+
+    return urlsplit(constants.ENDPOINT).netloc
+
+
+def _visitor() -> str:
+    """This session: only who started a download, or joined in, can cancel it."""
+    return str(st.session_state.setdefault(state.VISITOR, secrets.token_hex(8)))

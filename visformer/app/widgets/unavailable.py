@@ -1,0 +1,58 @@
+"""What a model does not have, in one sentence: what, and why. A page then shows what there is."""
+
+import streamlit as st
+
+from visformer.app.session import state
+from visformer.errors import N_, Message
+from visformer.trace import Trace
+
+NOTHING_BETWEEN = N_("This model shows patterns, but nothing of how they come about: {reason}.")
+NOT_TO_CHANGE = N_("What this model computes can be seen, not changed: {reason}.")
+_UNKNOWN = N_("it holds it in no place of its own")
+
+
+def tell(trace: Trace, name: str, said: str) -> bool:
+    """Whether the model lacks a tensor; if so, the page says it.
+
+    Args:
+        trace: would hold it.
+        name: of the tensor.
+        said: message id of the sentence, with ``{reason}``.
+    """
+    if name in trace:
+        return False
+    say(said, trace.lacks(name) or _UNKNOWN)
+    return True
+
+
+def say(said: str, reason: str | Message = "") -> None:
+    """The sentence; both are message ids."""
+    _ = state.gettext()
+    st.info(_(said).format(reason=_(reason) if reason else ""))
+
+
+def positions(trace: Trace, said: str) -> None:
+    """How the model knows the order of tokens, where it is not as in the paper; ``said``: as for :func:`tell`."""
+    from visformer.adapters.huggingface.families import POSITIONS
+
+    kind = trace.meta.get("position", "sinusoidal")
+    if kind != "sinusoidal":
+        say(said, POSITIONS.get(kind, POSITIONS["unknown"]))
+
+
+def elsewhere() -> None:
+    """Where a model of which a page shows nothing can be seen all the same."""
+    _ = state.gettext()
+    st.page_link("pages/see/attention.py", label=_("What every head of it attends to"), query_params=state.address())
+
+
+def kind_of(trace: Trace) -> str:
+    """Of the model: "encoder", "decoder" or "encoder-decoder", by what it reads."""
+    sides = [name for name, side in (("encoder", "src"), ("decoder", "tgt")) if trace.tokens.get(side)]
+    return "-".join(sides)
+
+
+def shown(options: dict[str, str], trace: Trace) -> dict[str, str]:
+    """Of "src" and "tgt" those that the model has; of "encoder" and "decoder" likewise."""
+    side = {"encoder": "src", "decoder": "tgt"}
+    return {name: label for name, label in options.items() if trace.tokens.get(side.get(name, name))}

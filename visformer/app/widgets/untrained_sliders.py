@@ -1,0 +1,80 @@
+"""The sizes of the untrained Transformer: sliders whose choice is the name of a model, as any other choice."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+import streamlit as st
+
+from visformer.app.serving.limits import UNTRAINED, check_untrained
+from visformer.app.session import state
+from visformer.errors import N_, ConfigError
+from visformer.model.untrained import Untrained
+
+_WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+_INNER_WIDTHS = (32, 64, 128, 256, 512, 1024, 2048)
+_NORMS = {"post": N_("post-norm"), "pre": N_("pre-norm")}
+_POSITIONS = {"sinusoidal": N_("sinusoidal"), "learned": N_("learned")}
+
+
+def settings() -> None:
+    """Sliders, and what they say. A name that is none, or of too large a model, is left to the page to refuse."""
+    _ = state.gettext()
+    try:
+        shown = Untrained.named(state.model() or "")
+        check_untrained(shown)
+    except ConfigError:
+        shown = Untrained()
+    for name, value in asdict(shown).items():
+        st.session_state[_key(name)] = value
+    with st.popover(_("Size and seed"), width="stretch"):
+        left, right = st.columns(2)
+        with left:
+            _slider("d_model", _WIDTHS, label=_("Width: d_model"))
+            _slider("n_encoder_layers", _up_to("n_encoder_layers"), label=_("Encoder layers"))
+            _slider("d_ff", _INNER_WIDTHS, label=_("Inner width: d_ff"))
+        with right:
+            _slider("n_heads", [n for n in _up_to("n_heads") if shown.d_model % n == 0], label=_("Heads"))
+            _slider("n_decoder_layers", _up_to("n_decoder_layers"), label=_("Decoder layers"))
+            least, most = UNTRAINED["seed"]
+            st.number_input(_("Random seed"), least, most, key=_key("seed"), on_change=_take)
+        _choice("norm", _NORMS, label=_("Layer normalisation"))
+        _choice("position", _POSITIONS, label=_("Positional encoding"))
+    said = _(
+        "{d_model} wide, {n_heads} heads, {n_encoder_layers} + {n_decoder_layers} layers, and random weights: what "
+        "attention looks like before anything is learned."
+    )
+    st.caption(said.format(**asdict(shown)))
+
+
+def _up_to(name: str) -> Sequence[int]:
+    least, most = UNTRAINED[name]
+    return range(least, most + 1)
+
+
+def _slider(name: str, steps: Sequence[int], *, label: str) -> None:
+    """A link may bring a size between two steps."""
+    options = sorted({*steps, st.session_state[_key(name)]})
+    st.select_slider(label, options, key=_key(name), on_change=_take)
+
+
+def _choice(name: str, options: Mapping[str, str], *, label: str) -> None:
+    _ = state.gettext()
+    st.segmented_control(
+        label,
+        list(options),
+        format_func=lambda value: _(options[value]),
+        key=_key(name),
+        on_change=_take,
+        required=True,
+    )
+
+
+def _take() -> None:
+    """The sliders as a name. Another width keeps as many heads as divide it."""
+    chosen = {name: st.session_state[_key(name)] for name in asdict(Untrained())}
+    chosen["n_heads"] = max(n for n in range(1, chosen["n_heads"] + 1) if chosen["d_model"] % n == 0)
+    st.session_state[state.MODEL] = Untrained(**chosen).name
+
+
+def _key(name: str) -> str:
+    return f"untrained_{name}"

@@ -1,0 +1,287 @@
+"""What ``visformer doctor`` looks at. Each check says what it found and, unless all is well, what to do in one line.
+
+Nothing here needs what it looks for: a broken torch is a finding, not a traceback.
+"""
+
+import os
+import platform
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Literal
+
+import visformer
+from visformer.system.checksums import damaged
+
+HERE = Path(visformer.__file__).resolve().parent
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+"""The browsers that the tests and benchmarks drive: the first of them that is there."""
+
+PORT = 8501
+HUB = "https://huggingface.co"
+PATIENCE = 3.0
+"""Seconds that the hub gets for an answer."""
+
+State = Literal["ok", "note", "fix"]
+
+_PIN = re.compile(r"([A-Za-z0-9_.-]+)==([^\s;]+)")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found.
+
+    Args:
+        about: what was looked at.
+        state: "ok"; "note": the app runs, but something may be missed; "fix": something does not work.
+        found: one line.
+        remedy: one line; "" where all is well.
+    """
+
+    about: str
+    state: State
+    found: str
+    remedy: str = ""
+
+
+def examine() -> Iterator[Finding]:
+    """Every check, one after another. A check that fails itself is a finding too."""
+    for check in CHECKS:
+        try:
+            yield from check()
+        except Exception as error:  # whatever is broken here, the others are still told
+            about = check.__name__.removeprefix("_")
+            yield Finding(about, "fix", f"could not be looked at: {error!r}", "report this line as an issue")
+
+
+def _python() -> Iterator[Finding]:
+    found = f"{platform.python_version()} on {platform.platform(terse=True)}, {sys.executable}"
+    old = sys.version_info < (3, 11)
+    yield Finding("python", "fix" if old else "ok", found, "install Python 3.11 or newer" if old else "")
+
+
+def _packages() -> Iterator[Finding]:
+    for name, needed_for in (
+        ("requirements.txt", ""),
+        ("requirements-hf.txt", "models of transformers"),
+        ("requirements-train.txt", "visformer train and evaluate"),
+    ):
+        pins = _pins(name)
+        there = {package: _installed(package) for package in pins}
+        install = f"pip install -r {name}"
+        missing = [package for package, version in there.items() if version is None]
+        other = [
+            f"{package} {version} instead of {pins[package]}"
+            for package, version in there.items()
+            if version is not None and version.split("+")[0] != pins[package]
+        ]
+        if needed_for and len(missing) == len(pins):
+            yield Finding("packages", "note", f"none of {name}, which {needed_for} need", install)
+        elif missing or other:
+            lacks = [f"{package} is not installed" for package in missing]
+            yield Finding("packages", "fix", "; ".join([*lacks, *other]), install)
+        else:
+            yield Finding("packages", "ok", ", ".join(f"{package} {version}" for package, version in there.items()))
+
+
+def _pins(name: str) -> dict[str, str]:
+    """What a file of requirements pins; where visformer was installed without it, what was recorded then."""
+    file = HERE.parent / name
+    if file.is_file():
+        lines = file.read_text(encoding="utf-8").splitlines()
+    else:
+        extra = name.removeprefix("requirements").removeprefix("-").removesuffix(".txt")
+        recorded = metadata.requires("visformer") or []
+        lines = [line for line in recorded if (f'extra == "{extra}"' in line if extra else "extra ==" not in line)]
+    return {match[1]: match[2] for line in lines if (match := _PIN.match(line))}
+
+
+def _installed(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _checkpoints() -> Iterator[Finding]:
+    for folder in sorted(card.parent for card in (HERE / "model" / "checkpoints").glob("*/README.md")):
+        broken = list(damaged(folder))
+        for path, what in broken:
+            yield Finding("checkpoint", "fix", f"{path} {what}", f"git checkout -- {path}, or install visformer anew")
+        if not broken:
+            yield Finding("checkpoint", "ok", f"{folder.name}: every file as it was released")
+
+
+def _fonts() -> Iterator[Finding]:
+    if sys.platform in ("darwin", "win32"):
+        yield Finding("fonts", "ok", "this system comes with Chinese fonts")
+        return
+    install = "install one, on Debian and Ubuntu: apt-get install fonts-noto-cjk"
+    if shutil.which("fc-list") is None:
+        yield Finding("fonts", "note", "unknown: there is no fontconfig to ask; PNG files may lack Chinese", install)
+        return
+    families = sorted({line.split(",")[0].strip() for line in _said("fc-list", ":lang=zh", "family").splitlines()})
+    if families:
+        yield Finding("fonts", "ok", f"Chinese: {', '.join(families[:3])}{' ...' if families[3:] else ''}")
+    else:
+        yield Finding("fonts", "fix", "no Chinese font: PNG files and a browser here show boxes", install)
+
+
+def _browser() -> Iterator[Finding]:
+    install = "only tests and benchmarks need it; on Debian: apt-get install chromium"
+    path = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if path is None:
+        yield Finding("browser", "note", f"none of {', '.join(CHROMIUM)}", install)
+        return
+    version = _said(path, "--version").strip()
+    yield Finding(
+        "browser", "ok" if version else "note", version or f"{path} does not start", "" if version else install
+    )
+
+
+def _threads() -> Iterator[Finding]:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    given = os.environ.get("OMP_NUM_THREADS")
+    told = f"{cores} cores, OMP_NUM_THREADS {'not set' if given is None else given}"
+    if given is not None and not (given.isdigit() and 1 <= int(given) <= cores):
+        yield Finding("threads", "fix", told, f"unset OMP_NUM_THREADS, or set it to 1 ... {cores}")
+        return
+    torch = _torch_threads()
+    if isinstance(torch, str):
+        yield Finding("threads", "fix", f"{told}; torch cannot be imported: {torch}", "pip install -r requirements.txt")
+        return
+    told += f", torch uses {torch} from Python and {torch if given else max(1, cores // 2)} in the app"
+    quota = _quota()
+    if given is None and quota is not None and quota < max(1, cores // 2):
+        remedy = f"set OMP_NUM_THREADS={max(1, int(quota))}: threads without a core wait for each other"
+        yield Finding("threads", "note", f"{told}, but this container may use {quota:g}", remedy)
+        return
+    yield Finding("threads", "ok", told)
+
+
+def _torch_threads() -> int | str:
+    try:
+        return int(import_module("torch").get_num_threads())
+    except Exception as error:  # a wheel for another system raises what it likes
+        return str(error).strip().split("\n")[0] or repr(error)
+
+
+def _quota() -> float | None:
+    """Cores that a container may use."""
+    try:
+        most, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+        return int(most) / int(period)
+    except (OSError, ValueError):
+        return None
+
+
+def _port() -> Iterator[Finding]:
+    with socket.socket() as trial:
+        if os.name == "posix":  # as servers do: a connection that has just ended does not hold the port
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind(("127.0.0.1", PORT))
+        except OSError as error:
+            remedy = "visformer run takes the next one that is free; --port chooses"
+            yield Finding("port", "note", f"{PORT} is taken ({error.strerror})", remedy)
+            return
+    yield Finding("port", "ok", f"{PORT} is free")
+
+
+def _writing() -> Iterator[Finding]:
+    places: tuple[tuple[Path | None, str, State, str], ...] = (
+        (Path.cwd(), "this folder", "note", "give export and trace another folder with -o; the app needs none"),
+        (_temporary(), "the temporary folder", "fix", "set TMPDIR to a folder that you may write to"),
+    )
+    for folder, what, state, remedy in places:
+        refused = "there is none" if folder is None else _refused(folder)
+        told = f"{what} {folder or ''}".strip()
+        if refused:
+            yield Finding("writing", state, f"{told} cannot be written to: {refused}", remedy)
+        else:
+            yield Finding("writing", "ok", f"{told} can be written to")
+
+
+def _temporary() -> Path | None:
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        return None
+
+
+def _refused(folder: Path) -> str:
+    """Why a file cannot be written there; "" where it can."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"visformer")
+            file.flush()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def _hub() -> Iterator[Finding]:
+    if _installed("transformers") is None or _installed("huggingface_hub") is None:
+        yield Finding("hub", "ok", "not used: transformers is not installed, and the bundled model needs no network")
+        return
+    cache = _hub_cache()
+    n_models = len(list(cache.glob("models--*"))) if cache.is_dir() else 0
+    yield Finding("hub cache", "ok", f"{cache}, {n_models} models")
+    endpoint = os.environ.get("HF_ENDPOINT") or HUB
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        yield Finding("hub", "ok", "HF_HUB_OFFLINE is set: models come from folders and the cache")
+    elif not endpoint.startswith(("http://", "https://")):
+        remedy = f"HF_ENDPOINT begins with https://, as in {HUB}"
+        yield Finding("hub", "fix", f"HF_ENDPOINT is {endpoint}, no address", remedy)
+    elif _answers(endpoint):
+        yield Finding("hub", "ok", f"{endpoint} answers")
+    else:
+        remedy = "set HF_ENDPOINT to a mirror that you reach, or HF_HUB_OFFLINE=1; the bundled model needs no network"
+        yield Finding("hub", "note", f"{endpoint} does not answer", remedy)
+
+
+def _hub_cache() -> Path:
+    """Where huggingface_hub keeps models; asking it would take a second."""
+    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
+    return Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
+
+
+def _answers(endpoint: str) -> bool:
+    request = urllib.request.Request(endpoint, method="HEAD", headers={"User-Agent": "visformer-doctor"})
+    try:
+        urllib.request.urlopen(request, timeout=PATIENCE).close()
+    except urllib.error.HTTPError:
+        return True  # it said something
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _said(*command: str) -> str:
+    """What a program prints; "" where it does not run."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    _python,
+    _packages,
+    _checkpoints,
+    _fonts,
+    _browser,
+    _threads,
+    _port,
+    _writing,
+    _hub,
+)

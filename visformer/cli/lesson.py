@@ -1,0 +1,91 @@
+"""``visformer lesson``: hold a lesson against its form and its model, and write it to one HTML file."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import click
+
+from visformer.i18n import languages, translations
+
+_LANG = click.option(
+    "--lang", type=click.Choice(list(languages())), default="en", show_default=True, help="Of its words."
+)
+_FILE = click.argument("file", type=click.Path(path_type=Path), required=False)
+
+
+@click.group()
+def lesson() -> None:
+    """Check a guided lesson, or write it to one HTML file. Without FILE: the lesson that is shipped.
+
+    \b
+    Examples:
+      visformer lesson check my-lesson.yaml
+      visformer lesson export my-lesson.yaml --out lesson.html --lang zh
+    """
+
+
+@lesson.command()
+@_FILE
+@_LANG
+def check(file: Path | None, lang: str) -> None:
+    """Say what is wrong with a lesson, each with its line; exit code 1 where anything is.
+
+    \b
+    Example:
+      visformer lesson check my-lesson.yaml
+    """
+    found = _read(file, lang)
+    click.echo(f"{found.called(lang)}: {len(found.steps)} steps, nothing wrong")
+
+
+@lesson.command()
+@_FILE
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    required=True,
+    help="Write it there; a file that is there is replaced.",
+)
+@_LANG
+def export(file: Path | None, out: Path, lang: str) -> None:
+    """Write a lesson to one HTML file that needs no network.
+
+    \b
+    Example:
+      visformer lesson export my-lesson.yaml --out lesson.html --lang zh
+    """
+    from visformer.app.lessons.handout import page
+
+    made = page(_read(file, lang), lang, model_of=_model)
+    out.write_bytes(made.encode())
+    click.echo(f"Written to {out}")
+
+
+def _read(file: Path | None, lang: str) -> Any:
+    """The lesson.
+
+    Raises:
+        ClickException: every fault in a line of its own.
+    """
+    from visformer.app.lessons import lesson_file
+    from visformer.app.lessons.handout import trace_of
+    from visformer.app.session import url_state
+
+    path = file or lesson_file.offered({})[url_state.SHIPPED]
+    found, faults = lesson_file.read(path.read_bytes())
+    if found is not None:
+        faults = tuple(lesson_file.held_against(found, lambda state: trace_of(state, _model)))
+    if found is None or faults:
+        gettext = translations(lang).gettext
+        raise click.ClickException("\n".join([str(path), *(fault.localized(gettext) for fault in faults)]))
+    return found
+
+
+@cache
+def _model(name: str) -> Any:
+    from visformer.adapters.load import load
+    from visformer.app.serving.models import MODEL
+
+    return load(name or MODEL)

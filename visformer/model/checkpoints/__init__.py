@@ -1,0 +1,74 @@
+"""Checkpoints: a folder with model.safetensors, its tokenizer.json and its model card (README.md).
+
+The weights are float16: half the size, and each is within 1/2048 of what was trained; they are loaded as float32.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from visformer.errors import N_, CheckpointError, ShortageError
+from visformer.model.config import TransformerConfig
+from visformer.model.tokenizer import Tokenizer
+from visformer.model.transformer import Transformer, load_state
+from visformer.system.files import require_files, whole
+from visformer.system.memory import enough_memory
+
+FOLDER = Path(__file__).resolve().parent
+"""Each bundled checkpoint is a folder in here."""
+
+
+def save_checkpoint(folder: Path, model: Transformer, tokenizer: Tokenizer) -> None:
+    """Write the weights as float16 (tied matrices once), the config beside them, and the tokenizer."""
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = {name: p.detach().to(torch.float16).contiguous() for name, p in model.named_parameters()}
+    with whole(folder / "model.safetensors") as partial:
+        save_file(weights, partial, metadata={"config": json.dumps(asdict(model.config))})
+    tokenizer.save(folder / "tokenizer.json")
+
+
+def load_checkpoint(folder: Path, *, dtype: torch.dtype = torch.float32) -> tuple[Transformer, Tokenizer]:
+    """Read a checkpoint, in evaluation mode.
+
+    Args:
+        folder: with model.safetensors and tokenizer.json.
+        dtype: of the loaded weights.
+
+    Raises:
+        CheckpointError: a file is missing or damaged; the message says which and how to restore it.
+    """
+    path = folder / "model.safetensors"
+    require_files(folder)
+    try:
+        with enough_memory():
+            with safe_open(path, framework="pt") as file:
+                config = TransformerConfig(**json.loads(file.metadata()["config"]))
+                state = {name: file.get_tensor(name).to(dtype) for name in file.keys()}  # noqa: SIM118 (no mapping)
+            _require_room(config, state)
+            model = Transformer(config).to(dtype)
+            load_state(model, state)
+    except ShortageError:
+        raise
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, OverflowError, RuntimeError) as error:
+        raise CheckpointError(
+            N_("The weights {path} cannot be read ({reason}): restore the file, e.g. git checkout -- {path}"),
+            path=path,
+            reason=error,
+        ) from error
+    return model.eval(), Tokenizer.load(folder / "tokenizer.json")
+
+
+def _require_room(config: TransformerConfig, state: Mapping[str, torch.Tensor]) -> None:
+    """Refuse a config far beyond its weights before memory is asked for: it may say anything."""
+    held = sum(tensor.numel() for tensor in state.values())
+    layers = config.n_encoder_layers + config.n_decoder_layers
+    per_layer = 4 * config.d_model**2 + 2 * config.d_model * config.d_ff  # of attention and feed-forward, at least
+    positions = config.max_len if config.position == "learned" else 0
+    wanted = layers * per_layer + config.d_model * max(config.src_vocab, config.tgt_vocab, positions)
+    if wanted > held or layers > len(state):
+        raise ValueError(f"its config asks for {wanted:,} weights and more, and it has {held:,}")

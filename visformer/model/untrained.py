@@ -1,0 +1,118 @@
+"""What an untrained Transformer is, as one short name: ``untrained-128x4-enc2-dec2-ff512-pre-learned-seed3``.
+
+"untrained" alone is the one with the defaults.
+The same string is what a page keeps, what a link carries, and what ``visformer.load`` and the command line take.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from visformer.errors import N_, ConfigError
+from visformer.model.config import TransformerConfig
+
+EXAMPLE = "untrained-128x4-enc2-dec2-ff512"
+"""The form of a name."""
+
+_ANY = "untrained"  # of the sizes that are taken where none are named
+_PREFIX = "untrained-"
+_NUMBER = r"(0|[1-9]\d{0,8})"
+_NAME = re.compile(
+    rf"untrained-{_NUMBER}x{_NUMBER}-enc{_NUMBER}-dec{_NUMBER}-ff{_NUMBER}(-pre)?(-learned)?(?:-seed([1-9]\d{{0,8}}))?",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True)
+class Untrained:
+    """Sizes and choices as of :class:`visformer.TransformerConfig`, and the seed of the random weights.
+
+    By default as large as the bundled translator, so that one can stand beside the other.
+
+    Args:
+        d_model: width of every vector between layers.
+        n_heads: attention heads per layer; must divide d_model.
+        n_encoder_layers: encoder blocks.
+        n_decoder_layers: decoder blocks.
+        d_ff: inner width of the feed-forward networks.
+        norm: "post", as in the paper, or "pre".
+        position: "sinusoidal", as in the paper, or "learned": a table, random as the other weights.
+        seed: another seed, other weights.
+
+    Raises:
+        ConfigError: no such Transformer.
+    """
+
+    d_model: int = 256
+    n_heads: int = 8
+    n_encoder_layers: int = 3
+    n_decoder_layers: int = 3
+    d_ff: int = 1024
+    norm: Literal["post", "pre"] = "post"
+    position: Literal["sinusoidal", "learned"] = "sinusoidal"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.config(vocab=1)
+        if not isinstance(self.seed, int) or not 0 <= self.seed < 10**9:
+            raise ConfigError(N_("seed={value!r} must be a whole number from 0 to 999999999."), value=self.seed)
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """The one of this name.
+
+        Raises:
+            ConfigError: the name is not in this form, or there is no such Transformer.
+        """
+        if name == _ANY:
+            return cls()
+        found = _NAME.fullmatch(name)
+        if found is None:
+            raise ConfigError(
+                N_(
+                    "{name!r} names no untrained Transformer: write {example}, and behind it, where wanted and in this "
+                    "order, -pre, -learned, -seed1."
+                ),
+                name=name,
+                example=EXAMPLE,
+            )
+        *sizes, pre, learned, seed = found.groups()
+        d_model, n_heads, n_encoder_layers, n_decoder_layers, d_ff = map(int, sizes)
+        return cls(
+            d_model,
+            n_heads,
+            n_encoder_layers,
+            n_decoder_layers,
+            d_ff,
+            norm="pre" if pre else "post",
+            position="learned" if learned else "sinusoidal",
+            seed=int(seed or 0),
+        )
+
+    @property
+    def name(self) -> str:
+        """What the paper has goes without saying, so that each has one name."""
+        depth = f"enc{self.n_encoder_layers}-dec{self.n_decoder_layers}"
+        norm, position = "-pre" * (self.norm == "pre"), "-learned" * (self.position == "learned")
+        seed = f"-seed{self.seed}" if self.seed else ""
+        return f"{_PREFIX}{self.d_model}x{self.n_heads}-{depth}-ff{self.d_ff}{norm}{position}{seed}"
+
+    def config(self, vocab: int) -> TransformerConfig:
+        """Of a Transformer between languages that share one vocabulary of this size, and its embedding matrix."""
+        return TransformerConfig(
+            vocab,
+            vocab,
+            d_model=self.d_model,
+            n_heads=self.n_heads,
+            n_encoder_layers=self.n_encoder_layers,
+            n_decoder_layers=self.n_decoder_layers,
+            d_ff=self.d_ff,
+            norm=self.norm,
+            position=self.position,
+            tie_embeddings=True,
+        )
+
+
+def names_untrained(name: str | None) -> bool:
+    """Whether this is meant as the name of an untrained Transformer, well written or not."""
+    return name is not None and (name == _ANY or name.startswith(_PREFIX))

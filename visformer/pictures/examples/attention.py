@@ -1,0 +1,220 @@
+"""Worked examples of attention: queries, scores, softmax and the weighted sum, by hand."""
+
+import math
+
+import numpy as np
+
+from visformer import formulas
+from visformer.errors import N_
+from visformer.formulas import Floats
+from visformer.pictures.examples.worked import Arrays, Worked, allowed, matrix, product
+
+
+def _query(given: Arrays) -> dict[str, Floats]:
+    x, w = given["x"], given["W_Q"]
+    return {
+        "W_Q · x": product(w, x.T, ("W_Q", "x")).T,
+        "xᵀ · W_Qᵀ": product(x, w.T, ("xᵀ", "W_Qᵀ")),
+        "xᵀ · W_Q": product(x, w, ("xᵀ", "W_Q")),
+    }
+
+
+def _self_attention(given: Arrays) -> dict[str, Floats]:
+    q, k, v = (product(given["X"], given[name], ("X", name)) for name in ("W_Q", "W_K", "W_V"))
+    return {"Q": q, "K": k, "V": v} | _attend(q, k, v, given.get("mask"))
+
+
+def _one_head(given: Arrays) -> dict[str, Floats]:
+    return _attend(given["Q"], given["K"], given["V"], given.get("mask"))
+
+
+def _attend(q: Floats, k: Floats, v: Floats, mask: Floats | None) -> dict[str, Floats]:
+    scores = product(q, k.swapaxes(-2, -1), ("Q", "Kᵀ"))  # (..., query, key)
+    seen = None if mask is None else allowed(mask, scores)
+    scaled = scores / math.sqrt(q.shape[-1])
+    pattern, unscaled = formulas.softmax(scaled, seen), formulas.softmax(scores, seen)
+    return {
+        "Q·Kᵀ": scores,
+        "Q·Kᵀ / √d_k": scaled,
+        "softmax": pattern,
+        "softmax · V": product(pattern, v, ("softmax", "V")),  # (..., query, d_v)
+        N_("without √d_k: softmax"): unscaled,
+        N_("without √d_k: softmax · V"): product(unscaled, v, ("softmax", "V")),
+    }
+
+
+def _invented(given: Arrays) -> dict[str, Floats]:
+    return {N_("pattern · V"): product(given["pattern"], given["V"], (N_("pattern"), "V"))}
+
+
+def _softmax(given: Arrays) -> dict[str, Floats]:
+    return {"softmax": formulas.softmax(given["scores"]), "exp": np.exp(given["scores"])}
+
+
+def _begins(first: Floats, shape: tuple[int, ...]) -> Floats:
+    """Notes that print the first numbers of an array of this shape, and no other."""
+    printed = np.full(shape, np.nan)
+    block = printed[(0,) * (len(shape) - 2)]  # (row, column)
+    block[: first.shape[0], : first.shape[1]] = first
+    return printed
+
+
+_ATTENTION = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V}) \\[4pt]
+&= \sym{pattern}{\mathrm{softmax}}\left(\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}\right) \sym{v}{V}"""
+_PROJECTED = r"""&\sym{q}{Q} = \sym{input}{X} W_Q, \quad \sym{k}{K} = \sym{input}{X} W_K \\[4pt]
+&\sym{v}{V} = \sym{input}{X} W_V \\[4pt] """
+_ATTEND = (("pictures/examples/attention.py", "_attend"), ("formulas.py", "softmax"))
+
+_ALTERNATE = matrix([1, 0], [0, 1], [1, 0], [0, 1])
+_V = matrix([1, 2], [3, 4], [5, 6])
+_COUNTED = np.arange(1.0, 25.0).reshape(2, 2, 3, 2)  # (sample, head, token, d_k)
+_IN, _SCORES = ("sample", "head", "token", "d_k"), ("sample", "head", "query", "key")
+
+EXAMPLES = (
+    Worked(
+        name="query",
+        title=N_("The query of “went”, in both conventions"),
+        section="3.2.2",
+        formula=r"""&\sym{q}{q} = W_Q\, \sym{input}{x} \\[4pt]
+&\sym{q}{q}^T = \sym{input}{x}^T\, W_Q^T""",
+        code=(("pictures/examples/attention.py", "_query"), ("pictures/examples/worked.py", "product")),
+        inputs={
+            "x": matrix([0.7, 0.9, 1.1, 1.3]),
+            "W_Q": matrix([0.2, 0.1, 0.3, 0.5], [0.6, 0.4, 0.1, 0.7], [0.3, 0.8, 0.2, 0.4], [0.5, 0.9, 0.6, 0.1]),
+        },
+        compute=_query,
+        printed={"W_Q · x": matrix([1.27, 1.84, 1.51, 1.61])},
+        remarks={
+            "W_Q · x": N_(
+                "The printed product does not follow from the printed matrix; the sum, not the bare embedding, goes in."
+            ),
+            "xᵀ · W_Qᵀ": N_("Columns or rows: with the weights transposed, both conventions give one query."),
+            "xᵀ · W_Q": N_("The same table in the other convention, not transposed, gives another query."),
+        },
+    ),
+    Worked(
+        name="self-attention",
+        title=N_("Self-attention by hand, 3 tokens"),
+        section="3.2.1",
+        formula=_PROJECTED + _ATTENTION,
+        code=(("pictures/examples/attention.py", "_self_attention"), *_ATTEND),
+        inputs={
+            "X": matrix([1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]),
+            "W_Q": _ALTERNATE,
+            "W_K": _ALTERNATE[:, ::-1].copy(),
+            "W_V": _ALTERNATE,
+            "mask": np.ones((3, 3)),
+        },
+        compute=_self_attention,
+        printed={
+            "Q": matrix([1, 2], [5, 6], [9, 10]),
+            "K": matrix([2, 1], [6, 5], [10, 9]),
+            "V": matrix([1, 2], [5, 6], [9, 10]),
+            "Q·Kᵀ": matrix([4, 16, 28], [16, 60, 104], [28, 104, 180]),
+            "Q·Kᵀ / √d_k": matrix([4, 16, 28], [16, 60, 104], [28, 104, 180]) / math.sqrt(2),
+        },
+        remarks={
+            "Q": N_("The notes read off two columns of X instead of multiplying: 1·1 + 2·0 + 3·1 + 4·0 is 4, not 1."),
+            "K": N_("As for Q: columns of X in place of the product."),
+            "V": N_("As for Q: columns of X in place of the product."),
+            "Q·Kᵀ": N_("Built on the wrong Q and K."),
+            "Q·Kᵀ / √d_k": N_(
+                "Built on the wrong Q and K. Scores this large saturate the softmax: that is why they are scaled."
+            ),
+        },
+    ),
+    Worked(
+        name="one-head",
+        title=N_("A tensor of four dimensions: one head of one sample"),
+        section="3.2.2",
+        formula=_ATTENTION,
+        code=_ATTEND,
+        inputs={"Q": _COUNTED, "K": _COUNTED, "V": _COUNTED, "mask": np.ones((3, 3))},
+        compute=_one_head,
+        printed={"Q·Kᵀ": _begins(matrix([5, 11, 17], [11, 25, 39], [17, 39, 61]), (2, 2, 3, 3))},
+        remarks={
+            "softmax": N_("A head of a sample attends by itself: choose another, and no number of this one is used.")
+        },
+        axes={
+            **dict.fromkeys(("Q", "K", "V", "softmax · V", "without √d_k: softmax · V"), _IN),
+            **dict.fromkeys(("Q·Kᵀ", "Q·Kᵀ / √d_k", "softmax", "without √d_k: softmax"), _SCORES),
+        },
+    ),
+    Worked(
+        name="invented",
+        title=N_("An invented pattern times V"),
+        section="3.2.1",
+        formula=r"\sym{heads}{O} = \sym{pattern}{A}\, \sym{v}{V}",
+        code=(("pictures/examples/attention.py", "_invented"), ("pictures/examples/worked.py", "product")),
+        inputs={N_("pattern"): matrix([0.2, 0.3, 0.5], [0.1, 0.6, 0.3], [0.4, 0.4, 0.2]), "V": _V},
+        compute=_invented,
+        printed={"pattern · V": matrix([3.6, 4.8], [3.4, 4.4], [2.6, 3.6])},
+        remarks={
+            "pattern · V": N_(
+                "0.2·2 + 0.3·4 + 0.5·6 is 4.6; the pattern itself is invented, not a softmax of the scores."
+            )
+        },
+    ),
+    Worked(
+        name="softmax",
+        title=N_("Softmax of a 4 × 4 score matrix"),
+        section="3.2.1",
+        formula=r"\sym{pattern}{A}_{ij} = \frac{\exp \sym{scores}{S}_{ij}}{\sum_k \exp \sym{scores}{S}_{ik}}",
+        code=(("formulas.py", "softmax"),),
+        inputs={
+            N_("scores"): matrix(
+                [21.2206, 6.2903, 1.2201, 0.8742],
+                [6.2903, 7.1234, 1.5678, 1.2345],
+                [1.2201, 1.5678, 5.6789, 0.9876],
+                [0.8742, 1.2345, 0.9876, 4.5678],
+            )
+        },
+        compute=_softmax,
+        printed={"softmax": np.eye(4), "exp": _begins(matrix([1.63e9]), (4, 4))},
+        remarks={
+            "softmax": N_(
+                "Only the first row is that sharp: in the second, 6.29 and 7.12 are close and share the weight."
+            ),
+            "exp": N_("exp(21.2206) is 1.644e9, not 1.63e9."),
+        },
+    ),
+    Worked(
+        name="broken",
+        title=N_("A product that does not exist"),
+        section="3.2.1",
+        formula=_ATTENTION,
+        code=(*_ATTEND, ("pictures/examples/worked.py", "product")),
+        inputs={
+            "Q": matrix([1, 2, 3], [4, 5, 6]),
+            "K": matrix([7, 8], [9, 10], [11, 12]),
+            "V": matrix([13, 14], [15, 16], [17, 18]),
+        },
+        compute=_one_head,
+        instead="mended",
+    ),
+    Worked(
+        name="mended",
+        title=N_("The same without Q's third column"),
+        section="3.2.1",
+        formula=_ATTENTION,
+        code=_ATTEND,
+        inputs={
+            "Q": matrix([1, 2], [4, 5]),
+            "K": matrix([7, 8], [9, 10], [11, 12]),
+            "V": matrix([13, 14], [15, 16], [17, 18]),
+        },
+        compute=_one_head,
+        printed={
+            "Q·Kᵀ": matrix([23, 29, 35], [50, 64, 78]),
+            "Q·Kᵀ / √d_k": matrix([11.5, 14.5, 17.5], [25, 32, 39]),
+            "softmax": matrix([0.11, 0.23, 0.66], [0.09, 0.24, 0.67]),
+            "softmax · V": matrix([15.62, 16.68], [15.67, 16.74]),
+        },
+        remarks={
+            "Q·Kᵀ": N_("The second row does not follow from Q = (4, 5): 4·7 + 5·8 is 68."),
+            "Q·Kᵀ / √d_k": N_("Divided by 2, which is d_k, instead of √2."),
+            "softmax": N_("The softmax of the printed scores is far sharper: 0.0024, 0.0473, 0.9503."),
+            "softmax · V": N_("Follows neither from the printed softmax (16.10, 17.10) nor from the right one."),
+        },
+    ),
+)

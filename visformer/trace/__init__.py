@@ -1,0 +1,15 @@
+"""What was computed on one sentence: frozen, labelled, NumPy only. The names below are loaded on first use."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["Trace", "TracedTensor"]
+
+if TYPE_CHECKING:
+    from visformer.trace.trace import Trace, TracedTensor
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:  # names and axes alone need no NumPy
+        return getattr(importlib.import_module("visformer.trace.trace"), name)
+    raise AttributeError(f"module 'visformer.trace' has no attribute {name!r}")

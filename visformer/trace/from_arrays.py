@@ -1,0 +1,367 @@
+"""Anybody's attention arrays, checked: what :meth:`visformer.trace.Trace.from_attention` is given, NumPy only."""
+
+import operator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visformer.errors import N_, TraceError
+from visformer.trace.labels import can_be_written
+from visformer.trace.pieces import cleaned
+
+ROUNDING = 0.01
+"""A row may miss the sum of 1 by so much, whatever it is stored in now: bfloat16 keeps three digits."""
+
+_SPECIAL = re.compile(r"</?s>|<(pad|unk|mask|bos|eos|cls|sep)>|<\|[^|]*\|>|\[(CLS|SEP|PAD|MASK|UNK|BOS|EOS)\]", re.I)
+
+
+def special_tokens(tokens: Sequence[str]) -> tuple[bool, ...]:
+    """Which tokens stand for no text, by names that tokenizers give them: ``</s>``, ``[CLS]``, ``<|endoftext|>``."""
+    return tuple(bool(_SPECIAL.fullmatch(token)) for token in tokens)
+
+
+def token_texts(tokens: Any, *, name: str) -> tuple[str, ...]:
+    """The tokens as a tuple of text, as a reader sees them: without a vocabulary's marks, such as Ġ, ▁ and ##.
+
+    Args:
+        tokens: a sequence of str.
+        name: of the argument, for the message.
+
+    Raises:
+        TraceError: one text instead of several, none at all, or something that is not text.
+    """
+    if isinstance(tokens, str):
+        raise TraceError(
+            N_("{name} is one text, {given!r}; give a list with one text for each token."), name=name, given=tokens
+        )
+    if not isinstance(tokens, Iterable):
+        raise TraceError(N_("{name} is {given!r}; give a list with one text for each token."), name=name, given=tokens)
+    texts = tuple(tokens)
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TraceError(
+                N_("{name}[{place}] is {given!r}, which is no text; ids become tokens in the tokenizer."),
+                name=name,
+                place=place,
+                given=text,
+            )
+    broken = next((text for text in texts if not can_be_written(text)), None)
+    if broken is not None:
+        raise TraceError(N_("{name} holds {given!r}, half of a surrogate pair: remove it."), name=name, given=broken)
+    if not texts:
+        raise TraceError(N_("{name} is empty; attention needs at least one token."), name=name)
+    return cleaned(texts, special_tokens(texts))
+
+
+_Mark = TypeVar("_Mark", bool, int)
+
+
+def marks_of(given: Any, otherwise: Mapping[str, tuple[_Mark, ...]], *, name: str) -> dict[str, tuple[_Mark, ...]]:
+    """What each token is marked with, side by side.
+
+    Args:
+        given: side to one number or flag for each token; None: nothing was given.
+        otherwise: for the sides that are not given.
+        name: of the argument, for the message.
+
+    Raises:
+        TraceError: something else.
+    """
+    found = dict(otherwise)
+    if given is None:
+        return found
+    try:
+        if not isinstance(given, Mapping):
+            raise TypeError(type(given))
+        if other := [side for side in given if side not in ("src", "tgt")]:
+            raise TraceError(N_('{name} has {other!r}; its sides are "src" and "tgt".'), name=name, other=other[0])
+        for side in found:
+            if side in given:
+                kind: Any = _flag if name == "special" else operator.index
+                found[side] = tuple(kind(mark) for mark in given[side])
+    except TraceError:  # it is a ValueError, too
+        raise
+    except (TypeError, ValueError, KeyError, IndexError) as error:
+        raise TraceError(
+            N_("{name} is {given!r}; give a dict of side to one entry for each token."), name=name, given=given
+        ) from error
+    return found
+
+
+def _flag(mark: Any) -> bool:
+    """Also NumPy's, and 0 and 1; a token is no flag."""
+    if isinstance(mark, str):
+        raise TraceError(N_("special holds {given!r}: give True or False for each token."), given=mark)
+    return bool(mark)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer's attention, float32.
+
+    Args:
+        pattern: (head, query, key).
+        sink: (head, query), what each row gives to no token; None: nothing.
+    """
+
+    pattern: NDArray[np.float32]
+    sink: NDArray[np.float32] | None = None
+
+
+def layers_of(patterns: Any, *, name: str, queries: int, keys: int, sink: Any = None) -> tuple[Layer, ...]:
+    """Each layer's attention.
+
+    Args:
+        patterns: an array (layer, head, query, key), or a sequence of arrays (head, query, key), either with a batch of
+            one before the heads; NumPy's or any framework's.
+        name: of the argument, for the messages.
+        queries: tokens that read.
+        keys: tokens that are read.
+        sink: True: what a row lacks to 1, or what stands in a last column that no token has; or (layer, head, query).
+
+    Raises:
+        TraceError: another shape, or rows that are no probabilities; the message says where.
+    """
+    _check_kind(patterns, name)
+    given = _sequence(patterns, name)
+    _check_dimensions(given, name)
+    sinks: Any = [sink] * len(given) if sink is None or sink is True else _sequence(sink, f"sink of {name}")
+    if len(sinks) != len(given):
+        raise TraceError(
+            N_("sink of {name} has {given} layers, but {name} has {wanted}."),
+            name=name,
+            given=len(sinks),
+            wanted=len(given),
+        )
+    found = (_layer(layer, f"{name}[{i}]", (queries, keys), sinks[i]) for i, layer in enumerate(given))
+    layers = tuple(found)
+    for i, layer in enumerate(layers):
+        if len(layer.pattern) != len(layers[0].pattern):
+            raise TraceError(
+                N_("{name}[{i}] has {given} heads, but {name}[0] has {wanted}; all layers need as many."),
+                name=name,
+                i=i,
+                given=len(layer.pattern),
+                wanted=len(layers[0].pattern),
+            )
+    return layers
+
+
+_FEWER = {
+    2: N_("{name} has shape {shape}: as (query, key) of one head, give {name}[None, None]."),
+    3: N_(
+        "{name} has shape {shape}: as (head, query, key) of one layer, give {name}[None]; as (layer, query, key), one "
+        "head in each layer, {name}[:, None]."
+    ),
+}
+
+
+def _check_kind(given: Any, name: str) -> None:
+    """What a model of transformers gives besides the attention of one pass."""
+    if isinstance(given, Mapping):
+        fields = [field for field in given if "attentions" in str(field)]
+        raise TraceError(
+            N_("{name} is a {kind}, a whole output with {fields}: give one of them, such as out.{first}."),
+            name=name,
+            kind=type(given).__name__,
+            fields=", ".join(fields) or ", ".join(map(str, given)) or "-",
+            first=fields[0] if fields else "attentions",
+        )
+    first = given[0] if isinstance(given, (tuple, list)) and given else None
+    if isinstance(first, (tuple, list)) and any(len(getattr(layer, "shape", ())) > 2 for layer in first):
+        raise TraceError(
+            N_(
+                "{name} is a {kind} of {n} steps with {layers} layers each, as generate() gives. Run the model once "
+                "over the whole text and give that: model(ids, output_attentions=True).attentions."
+            ),
+            name=name,
+            kind=type(given).__name__,
+            n=len(given),
+            layers=len(first),
+        )
+
+
+def _check_dimensions(given: Any, name: str) -> None:
+    """Of an array that is to hold all layers: its own shape says more than that of a first layer would."""
+    shape = tuple(getattr(given, "shape", ()))
+    if len(shape) in (0, 4, 5) or getattr(getattr(given, "dtype", None), "kind", "") == "O":
+        return
+    raise TraceError(
+        _FEWER.get(
+            len(shape),
+            N_("{name} has shape {shape}, but wanted is (layer, head, query, key), or (layer, 1, head, query, key)."),
+        ),
+        name=name,
+        shape=shape,
+    )
+
+
+def _length(given: Any) -> int:
+    """0 for what has none, an array without dimensions among it."""
+    try:
+        return len(given)
+    except TypeError:
+        return 0
+
+
+def _sequence(given: Any, name: str) -> Any:
+    """Something that can be counted and gone through, layer by layer."""
+    if given is not None and not hasattr(given, "__len__") and _is_array(given):
+        given = _as_array(given, name)
+    if isinstance(given, Iterator):
+        given = tuple(given)
+    kind = getattr(getattr(given, "dtype", None), "kind", "f")
+    if given is None or isinstance(given, str) or kind not in "biufcO" or _length(given) == 0:
+        raise TraceError(
+            N_(
+                "{name} holds no layers: give an array (layer, head, query, key), or a list with one for each layer. "
+                'Hugging Face models give theirs with output_attentions=True and attn_implementation="eager".'
+            ),
+            name=name,
+        )
+    return given
+
+
+def _layer(given: Any, name: str, size: tuple[int, int], sink: Any) -> Layer:
+    if given is None:
+        raise TraceError(
+            N_(
+                "{name} is None. Hugging Face models give their attention with "
+                'output_attentions=True and attn_implementation="eager".'
+            ),
+            name=name,
+        )
+    array, (queries, keys) = _alone(_as_array(given, name), 4, name), size
+    if sink is True and array.ndim == 3 and array.shape[1:] == (queries, keys + 1):
+        array, sink = array[..., :-1], array[..., -1]
+    if array.ndim != 3 or len(array) == 0 or array.shape[1:] != (queries, keys):
+        raise TraceError(
+            N_(
+                "{name} has shape {shape}, but wanted is (head, query, key) = (any, {queries}, {keys}): "
+                "a place for each token."
+            ),
+            name=name,
+            shape=array.shape,
+            queries=queries,
+            keys=keys,
+        )
+    _check_weights(array, name)
+    sums = array.sum(axis=-1, dtype=np.float64)  # (head, query)
+    mass = _mass(sums, sink, name)
+    if mass is None or sink is True:
+        _check_rows(sums if mass is None else sums + mass, name)
+    else:
+        _check_with_sink(sums + mass, name)
+    return Layer(np.minimum(array, np.float32(1.0)), mass)  # what rounding put above 1
+
+
+def _mass(sums: NDArray[np.float64], sink: Any, name: str) -> NDArray[np.float32] | None:
+    """What the rows of a layer give to the sink, (head, query)."""
+    if sink is None:
+        return None
+    if sink is True:
+        return np.clip(1.0 - sums, 0.0, 1.0).astype(np.float32)
+    mass = _alone(_as_array(sink, f"sink of {name}"), 3, f"sink of {name}")
+    if mass.shape != sums.shape:
+        raise TraceError(
+            N_("sink of {name} has shape {shape}, but wanted is (head, query) = {wanted}."),
+            name=name,
+            shape=mass.shape,
+            wanted=sums.shape,
+        )
+    return mass
+
+
+def _alone(array: NDArray[np.float32], ndim: int, name: str) -> NDArray[np.float32]:
+    """Without the batch, if it has that one dimension more and is of one sentence."""
+    if array.ndim != ndim:
+        return array
+    if len(array) == 1:
+        return array.reshape(array.shape[1:])
+    raise TraceError(
+        N_("{name} has shape {shape}: a batch of {n}. Give one sentence: [layer[:1] for layer in patterns]."),
+        name=name,
+        shape=array.shape,
+        n=len(array),
+    )
+
+
+def _is_array(given: Any) -> bool:
+    return hasattr(given, "__array__") or hasattr(given, "__dlpack__")
+
+
+def _as_array(given: Any, name: str) -> NDArray[np.float32]:
+    """As float32; tensors of torch, also on a device, with a gradient or in half precision, without importing torch."""
+    for step in ("detach", "cpu", "float") if str(getattr(given, "dtype", "")).startswith("torch.") else ():
+        given = getattr(given, step)() if step != "float" or given.is_floating_point() else given
+    try:
+        if not hasattr(given, "__array__") and hasattr(given, "__dlpack__"):
+            given = np.from_dlpack(given)
+        array = np.asarray(given)
+        if array.dtype.kind not in "biufO":
+            raise TypeError("complex numbers" if array.dtype.kind == "c" else str(array.dtype))
+        return np.ascontiguousarray(array, dtype=np.float32)
+    except (TypeError, ValueError, BufferError, RuntimeError) as error:
+        raise TraceError(N_("{name} is no array of numbers: {reason}"), name=name, reason=error) from error
+
+
+def _check_weights(array: NDArray[np.float32], name: str) -> None:
+    """Each is a number from 0 to 1."""
+    inside = np.isfinite(array) & (array >= 0) & (array <= 1 + ROUNDING)
+    if inside.all():
+        return
+    head, query, key = np.argwhere(~inside)[0].tolist()
+    where = {"name": name, "head": head, "query": query, "key": key}
+    if np.isnan(array[head, query, key]):
+        raise TraceError(
+            N_(
+                "{name}, head {head}, query {query}, key {key} (from 0) is NaN. A query that may read nothing gets it "
+                "from a softmax over −∞ alone: make such a row 0."
+            ),
+            **where,
+        )
+    raise TraceError(
+        N_(
+            "{name}, head {head}, query {query}, key {key} (from 0) is {value:.4g}, no probability: "
+            "give the weights after the softmax, not the scores."
+        ),
+        **where,
+        value=float(array[head, query, key]),
+    )
+
+
+def _check_with_sink(sums: NDArray[np.float64], name: str) -> None:
+    """Each row sums to 1 with the mass that was given for its sink, or both are 0."""
+    wrong = (np.abs(sums - 1) > ROUNDING) & (sums != 0)
+    if wrong.any():
+        head, query = np.argwhere(wrong)[0].tolist()
+        raise TraceError(
+            N_(
+                "{name}, head {head}, query {query} (from 0): the row and its sink sum to {sum:.4f} together, not to 1."
+            ),
+            name=name,
+            head=head,
+            query=query,
+            sum=float(sums[head, query]),
+        )
+
+
+def _check_rows(sums: NDArray[np.float64], name: str) -> None:
+    """Each row sums to 1 with its sink, or is 0 where everything is masked."""
+    wrong = (np.abs(sums - 1) > ROUNDING) & (sums != 0)
+    if wrong.any():
+        head, query = np.argwhere(wrong)[0].tolist()
+        raise TraceError(
+            N_(
+                "{name}, head {head}, query {query} (from 0) sums to {sum:.4f}, not to 1: rows are queries, columns "
+                "keys; a model in training mode drops weights out; of one with attention sinks, say sink=True."
+            ),
+            name=name,
+            head=head,
+            query=query,
+            sum=float(sums[head, query]),
+        )

@@ -1,0 +1,1 @@
+"""Training the translator and measuring it (section 5)."""

@@ -1,0 +1,111 @@
+"""Sentence pairs: reading them, turning them into ids, batching ids of like length."""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor
+
+from visformer.errors import N_, DataError
+from visformer.model.padding import pad
+from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer
+
+BOTH = "both"
+SPLIT_SEED = 0
+"""Of the split of the validation pairs, for training and evaluation alike."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One sentence in both languages; ``direction`` is "both", "en-zh" or "zh-en"."""
+
+    en: str
+    zh: str
+    direction: str = BOTH
+
+    def directed(self) -> list[tuple[str, str, str]]:
+        """(source, target, target language), once for each direction that the pair is meant for."""
+        both = [(self.en, self.zh, "zh"), (self.zh, self.en, "en")]
+        return [way for way, name in zip(both, ("en-zh", "zh-en"), strict=True) if self.direction in (BOTH, name)]
+
+
+def read_pairs(path: str | Path) -> list[Pair]:
+    """Read a TSV of English, Chinese and, optionally, anything else (such as an attribution).
+
+    Raises:
+        DataError: no such file, or a line without two sentences; the message names the line.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error  # an OSError names the file again
+        raise DataError(N_("{path} cannot be read: {reason}"), path=path, reason=reason) from error
+    pairs = []
+    for number, line in enumerate(lines, start=1):
+        cells = [cell.strip() for cell in line.split("\t")]
+        if len(cells) < 2 or not cells[0] or not cells[1]:
+            raise DataError(
+                N_("{path}, line {number}: an English and a Chinese sentence separated by a tab are needed."),
+                path=path,
+                number=number,
+            )
+        pairs.append(Pair(cells[0], cells[1]))
+    return pairs
+
+
+def split_pairs(pairs: Sequence[Pair], *, seed: int) -> tuple[list[Pair], list[Pair]]:
+    """Two random halves: one to stop the training by, one that nothing is ever decided on."""
+    shuffled = random.Random(seed).sample(pairs, len(pairs))
+    return shuffled[: len(pairs) // 2], shuffled[len(pairs) // 2 :]
+
+
+@dataclass(frozen=True)
+class Example:
+    """Ids of one directed pair: source ending in </s>, target beginning with its language and ending in </s>."""
+
+    src: list[int]
+    tgt: list[int]
+
+
+def to_example(tokenizer: Tokenizer, source: str, target: str, language: str) -> Example:
+    """Encode one directed pair."""
+    eos = tokenizer.token_id(EOS)
+    return Example(
+        src=[*tokenizer.encode(source), eos],
+        tgt=[tokenizer.token_id(LANGUAGE_TOKEN[language]), *tokenizer.encode(target), eos],
+    )
+
+
+def to_examples(tokenizer: Tokenizer, pairs: Iterable[Pair]) -> list[Example]:
+    """Encode pairs in every direction that they are meant for."""
+    return [to_example(tokenizer, *way) for pair in pairs for way in pair.directed()]
+
+
+def batches(examples: Sequence[Example], *, tokens: int, seed: int | None) -> Iterator[tuple[Tensor, Tensor]]:
+    """Batches of like length, so that little is padding.
+
+    Args:
+        examples: to be batched.
+        tokens: most tokens of a batch, source and target, padding included.
+        seed: shuffles; None keeps the order of length.
+
+    Yields:
+        (src, tgt) int64 (batch, token), padded with 0.
+    """
+    rng = random.Random(seed)
+    shuffled = list(examples) if seed is None else rng.sample(examples, len(examples))
+    order = sorted(shuffled, key=lambda e: (len(e.tgt), len(e.src)))  # stable: equals stay shuffled
+    groups: list[list[Example]] = [[]]
+    width = [0, 0]
+    for example in order:
+        grown = [max(width[0], len(example.src)), max(width[1], len(example.tgt))]
+        if groups[-1] and (len(groups[-1]) + 1) * sum(grown) > tokens:
+            groups.append([])
+            grown = [len(example.src), len(example.tgt)]
+        groups[-1].append(example)
+        width = grown
+    if seed is not None:
+        rng.shuffle(groups)
+    for group in filter(None, groups):
+        yield pad([e.src for e in group]), pad([e.tgt for e in group])

@@ -1,0 +1,198 @@
+"""The explorer as one HTML page: script, styles and numbers in it, so that it opens from disk and in a notebook.
+
+Numbers and tokens travel as the same bytes as in the app, in base64: no text of a sentence is ever part of the markup
+but the title, which is escaped. The page may load nothing: its own policy (Content-Security-Policy) forbids it.
+"""
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from html import escape
+from math import prod
+from typing import Any
+
+from visformer.errors import N_, TraceError, VisformerError
+from visformer.pictures.theme import BACKGROUND, FONTS, LINE, PRIMARY, SURFACE, TEXT, Theme
+from visformer.trace import Trace
+from visformer.web.bundle import script, stylesheet
+from visformer.web.chunks import CODE_BYTES, RESIDENT_BYTES, Focus, focus_from
+from visformer.web.payload import pack, pack_rest
+from visformer.web.words import STACKS
+
+FILE_BYTES = 16_000_000
+"""Exact weights of all heads go into a file up to here: 333 tokens with the bundled model."""
+
+FRAME_HEIGHT = 720
+"""Pixels of a notebook's cell."""
+
+
+def page(
+    trace: Trace,
+    *,
+    gettext: Callable[[str], str] = str,
+    lang: str = "en",
+    start: Mapping[str, Any] | None = None,
+    limit: int = FILE_BYTES,
+    heading: bool = True,
+) -> str:
+    """The explorer as a page of its own.
+
+    Args:
+        trace: holds attention patterns.
+        gettext: translates the words on the page.
+        lang: the language that gettext speaks.
+        start: what is chosen at first, see :meth:`visformer.web.selection.Selection.start`.
+        limit: bytes of exact weights (2 for each), at least RESIDENT_BYTES. Of more, the heads nearest to the one
+            chosen come exactly, and the page says so; thumbnails show them all.
+        heading: whether the sentence and its target stand above.
+
+    Returns:
+        HTML that loads nothing else.
+
+    Raises:
+        TraceError: no attention was recorded.
+        BudgetError: more weights than can be shown at all.
+    """
+    if not any(stack.in_trace(trace) for stack in STACKS):
+        raise TraceError(N_("This trace holds no attention patterns; record them with record=('*.pattern',)."))
+    focus = focus_from({"focus": start})
+    names = list(_nearest(trace, focus))
+    limit = max(limit, RESIDENT_BYTES)
+    held = _fitting(trace, names, limit)
+    messages = {
+        "picture": pack(trace, gettext=gettext, lang=lang, focus=focus, start=start),
+        "weights": pack_rest(trace, focus=focus, wanted=names[:held]),
+    }
+    note = ""
+    if held < len(names):
+        sentence = gettext(
+            N_("{held} of {all} heads are here with their exact weights, up to {limit:.1f} MB; the others coarsely.")
+        )
+        note = f"<p>{escape(sentence.format(held=held, all=len(names), limit=limit / 1e6))}</p>\n"
+    above = _heading(trace) if heading else ""
+    body = f'{above}{note}<div class="vf-host"></div>'
+    held_messages = {name: data for name, data in messages.items() if data}
+    return document(_title(trace), lang, body, held_messages, about=trace.about)
+
+
+def frame(trace: Trace) -> str:
+    """A notebook's cell: the page in an iframe, so that neither can disturb the other; a message where it cannot be."""
+    try:
+        inside = page(trace, limit=RESIDENT_BYTES, heading=False)
+    except VisformerError as error:
+        return f"<p>{escape(str(error))}</p>"
+    return (
+        f'<iframe srcdoc="{escape(inside)}" style="width: 100%; height: {FRAME_HEIGHT}px; border: 0" '
+        f'title="{escape(_title(trace))}"></iframe>'
+    )
+
+
+def _nearest(trace: Trace, focus: Focus | None) -> Iterator[str]:
+    """Every head as "stack/layer/head": those of the layer in focus first, then those of layers near it."""
+    stacks = [stack for stack in STACKS if stack.in_trace(trace)]
+    centre = focus or Focus(stacks[0].name, 0, 0)
+    for stack in sorted(stacks, key=lambda stack: stack.name != centre.stack):
+        layers = trace.layers(stack.part, stack.kind)
+        for layer in sorted(range(len(layers)), key=lambda layer: abs(layer - centre.layer)):
+            yield from (f"{stack.name}/{layer}/{head}" for head in range(len(layers[layer])))
+
+
+def _fitting(trace: Trace, names: list[str], limit: int) -> int:
+    """How many of the heads have room."""
+    total = 0
+    for i, name in enumerate(names):
+        stack, layer, _ = name.split("/")
+        part, kind = stack.split(".")
+        total += CODE_BYTES * prod(trace[f"{part}.{layer}.{kind}.pattern"].shape[1:])
+        if total > limit:
+            return max(1, i)
+    return len(names)
+
+
+def _title(trace: Trace) -> str:
+    sentences = [str(trace.meta.get(name) or "") for name in ("source", "target")]
+    tokens = trace.tokens.get("src") or trace.tokens.get("tgt") or ()
+    return " → ".join(filter(None, sentences)) or " ".join(tokens)
+
+
+def _heading(trace: Trace) -> str:
+    model = str(trace.meta.get("model") or "")
+    return f'<h1 dir="auto">{escape(_title(trace))}{f" <small>{escape(model)}</small>" if model else ""}</h1>\n'
+
+
+def document(
+    title: str,
+    lang: str,
+    body: str,
+    messages: Mapping[str, bytes],
+    *,
+    host: str = "saved/page.js",
+    style: str = "",
+    about: str = "",
+) -> str:
+    """A page that loads nothing.
+
+    Args:
+        title: any text.
+        lang: the language of the page.
+        body: HTML.
+        messages: what views are given, by the id under which the script finds it.
+        host: the script, see :func:`visformer.web.bundle.script`.
+        style: CSS besides that of the views and of every page.
+        about: which model made the numbers, and of what.
+    """
+    code, style = script(host), stylesheet() + _style() + style
+    policy = f"default-src 'none'; script-src {_hash(code)}; style-src {_hash(style)}; img-src data: blob:"
+    data = "\n".join(
+        f'<script type="text/plain" id="{name}">{base64.b64encode(message).decode()}</script>'
+        for name, message in messages.items()
+    )
+    return f"""<!doctype html>
+<html lang="{escape(lang)}">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>{escape(title)}</title>{f'{chr(10)}<meta name="description" content="{escape(about)}">' if about else ""}
+<style>{style}</style>
+</head>
+<body>
+{body}
+{data}
+<script type="module">{code}</script>
+</body>
+</html>
+"""
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _style() -> str:
+    """The app's colours, light or dark as the viewer prefers, or as a notebook says."""
+    light, dark = _colours("light"), _colours("dark")
+    return f"""
+:root {{ {light} }}
+@media (prefers-color-scheme: dark) {{ :root:not([data-theme="light"]) {{ {dark} }} }}
+:root[data-theme="dark"] {{ {dark} }}
+body {{ margin: 16px 24px; background: var(--st-background-color); color: var(--st-text-color); font-family: {FONTS}; }}
+h1 {{ font-size: 19px; font-weight: 600; margin: 0 0 14px; overflow-wrap: anywhere;
+  display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; }}
+h1 small {{ font-size: 13px; font-weight: 400; opacity: 0.7; margin-inline-start: 8px; }}
+p {{ font-size: 13px; margin: 0 0 12px; }}
+"""
+
+
+def _colours(theme: Theme) -> str:
+    names = {
+        "color-scheme": theme,
+        "--st-text-color": TEXT[theme],
+        "--st-background-color": BACKGROUND[theme],
+        "--st-secondary-background-color": SURFACE[theme],
+        "--st-primary-color": PRIMARY[theme],
+        "--st-border-color": LINE[theme],
+        "--st-font": FONTS,
+    }
+    return " ".join(f"{name}: {value};" for name, value in names.items())

@@ -1,0 +1,124 @@
+"""Panels as the bytes that the canvas draws: their words and places in the header, their numbers behind it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from visformer.errors import N_, Message
+from visformer.panel import Labels, Panel
+from visformer.pictures.theme import CURVES, DIVERGING, SEQUENTIAL, SYMBOLS, visible
+from visformer.web.frame import Numbers, frame
+
+_TEXT = {
+    "cell": N_("{row} · {column}"),
+    "locks": N_("Point at a cell to read its exact value; a click locks it, Escape frees it."),
+    "changes": N_("Point at a cell to read its exact value; click it to change it."),
+    "tells": N_("Point at a cell to read its exact value; click it to see where it comes from."),
+    "locked": N_("locked, Escape frees it"),
+    "locks_touch": N_("Tap a cell to read its exact value; tap it again to free it."),
+    "changes_touch": N_("Tap a cell to change it."),
+    "tells_touch": N_("Tap a cell to read its exact value and see where it comes from."),
+    "locked_touch": N_("locked, another tap frees it"),
+    "part": N_("Part {n} of {all}"),
+    "part_rows": N_("Part {n} of {all}: rows {first}–{last}"),
+    "keep": N_("PNG"),
+    "keep_about": N_("Keep this picture as a PNG file, at twice the size of the screen"),
+    "matrix": N_("{title}, {rows} rows and {columns} columns. Arrow keys go through the cells, Enter clicks."),
+}
+
+
+@dataclass(frozen=True)
+class Click:
+    """What was clicked: a cell, or with one of them None, a whole row or column by its label."""
+
+    panel: str
+    row: int | None
+    column: int | None
+
+
+def pack_panels(
+    shown: Sequence[Panel | Sequence[Panel]],
+    *,
+    gettext: Callable[[str], str] = str,
+    lang: str = "en",
+    share: float = 1.0,
+    file: str = "",
+) -> bytes:
+    """The bytes for ``mountPanels(element, bytes)``.
+
+    Args:
+        shown: in the order of reading, side by side as far as they fit; those in a list of their own stand one under
+            the other, aligned.
+        gettext: translates titles, notes and axes that are message ids, and the words of the canvas.
+        lang: the language that gettext speaks.
+        share: of the window's height that the panels may take.
+        file: name of a PNG, without its ending; "": that of the first panel.
+    """
+
+    def said(text: str) -> str:
+        return gettext(text) if isinstance(text, Message) else text
+
+    numbers, columns = Numbers(), _columns(shown)
+    header = {
+        "panels": [_panel(panel, numbers, said) for column in columns for panel in column],
+        "columns": [len(column) for column in columns],
+        "share": share,
+        "file": file,
+        "ramp": {"weight": SEQUENTIAL, "signed": DIVERGING},
+        "mark": {theme: colours[1] for theme, colours in CURVES.items()},
+        "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
+    }
+    return frame(header, numbers)
+
+
+def _columns(shown: Sequence[Panel | Sequence[Panel]]) -> list[Sequence[Panel]]:
+    return [[one] if isinstance(one, Panel) else one for one in shown]
+
+
+def _panel(panel: Panel, numbers: Numbers, said: Callable[[str], str]) -> dict[str, Any]:
+    outlined = panel.outlined
+    return {
+        "name": panel.name,
+        "title": said(panel.title),
+        "colour": SYMBOLS.get(panel.symbol or panel.name),
+        "note": said(panel.note),
+        "before": panel.before,
+        "rows": _side(panel.rows, said),
+        "columns": _side(panel.columns, said),
+        "scale": panel.scale,
+        "limit": panel.end,
+        "middle": panel.middle,
+        "values": numbers.add(np.asarray(panel.values, dtype="<f4")),
+        "outlined": None if outlined is None or not outlined.any() else numbers.add(outlined.astype(np.uint8)),
+        "digits": panel.digits,
+        "click": panel.click,
+    }
+
+
+def _side(labels: Labels, said: Callable[[str], str]) -> dict[str, Any]:
+    return {
+        "title": said(labels.title),
+        "texts": [visible(text) if text else "" for text in labels.texts],
+        "places": labels.places,
+        "special": [int(special) for special in labels.special],
+        "after": [visible(text) for text in labels.after],
+        "numeric": labels.numeric,
+        "written": labels.written,
+    }
+
+
+def click_from(value: Any, shown: Sequence[Panel | Sequence[Panel]]) -> Click | None:
+    """The click that the browser sent; None for anything that is no place in one of these panels."""
+    if not isinstance(value, Mapping):
+        return None
+    panel = next((panel for column in _columns(shown) for panel in column if panel.name == value.get("panel")), None)
+    if panel is None:
+        return None
+    place = [value.get("row"), value.get("column")]
+    for i, (index, labels) in enumerate(zip(place, (panel.rows, panel.columns), strict=True)):
+        if index is not None and not (isinstance(index, int | float) and 0 <= index < len(labels)):
+            return None
+        place[i] = None if index is None else int(index)
+    return Click(panel.name, *place)

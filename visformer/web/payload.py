@@ -1,0 +1,282 @@
+"""A Trace's attention as the bytes that the canvas draws, in two messages.
+
+The first is small at any length, so that the picture is there at once: every head's thumbnail, and the weights (16-bit
+codes, :mod:`visformer.web.codes`) of what is in focus. The second follows with the other weights; where those are
+too many, with the ones that the browser asks for (:mod:`visformer.web.chunks`).
+"""
+
+import json
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from math import isnan, prod
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from visformer.analysis.heads import SCORES, head_scores
+from visformer.errors import N_, BudgetError
+from visformer.pictures.theme import CURVES, SEQUENTIAL, visible
+from visformer.trace import Trace, TracedTensor
+from visformer.web.chunks import Chunk, Focus, Plan, Shape, focus_from, wanted_from
+from visformer.web.codes import encode
+from visformer.web.frame import Numbers, frame
+from visformer.web.thumbnails import thumbnail_side, thumbnails
+from visformer.web.words import STACKS, Stack, words
+
+__all__ = ["Focus", "focus_from", "pack", "pack_rest", "wanted_from"]
+
+SCORED_WEIGHTS = 2_000_000
+"""The scores of up to so many weights come with the first message; of more they would hold it up."""
+
+MAX_WEIGHTS = 72 * 1024**2 * 11 // 10
+"""Somewhat more than the bundled model makes of 1,024 tokens; what is larger is refused."""
+
+SINK = N_("sink")
+"""The column of what no token gets: the mass of a learned score that has no key."""
+
+KEPT_BYTES = 8_000_000
+"""Messages kept for the reruns of a page, for each Trace."""
+
+
+def pack(
+    trace: Trace,
+    *,
+    gettext: Callable[[str], str] = str,
+    lang: str = "en",
+    focus: Focus | None = None,
+    start: Mapping[str, Any] | None = None,
+    file: str = "",
+) -> bytes:
+    """The first message.
+
+    Args:
+        trace: holds attention patterns; stacks without any are left out.
+        gettext: translates the words on the picture.
+        lang: the language that gettext speaks: one language, one wording.
+        focus: the head to send first where not all fit; by default the first of the first stack.
+        start: JSON values for the browser, passed through.
+        file: what the name of a PNG begins with, such as the model.
+
+    Raises:
+        BudgetError: more than MAX_WEIGHTS weights.
+        TraceError: a weight that is not between 0 and 1.
+    """
+    feed = _feed(trace)
+    plan = Plan(feed.shapes, focus)
+
+    def make() -> bytes:
+        numbers = Numbers()
+        header = {
+            "trace": feed.name,
+            "tokens": {
+                side: [gettext(token) if token is SINK else visible(token) for token in tokens]
+                for side, tokens in feed.labels["tokens"].items()
+            },
+            "special": {side: [int(special) for special in flags] for side, flags in feed.labels["special"].items()},
+            "words": feed.labels["words"],
+            "ramp": SEQUENTIAL,
+            "colours": CURVES,
+            "start": start,
+            "file": file,
+            "scores": [{"name": s.name, "label": gettext(s.label), "about": gettext(s.about)} for s in SCORES],
+            "resident": plan.resident,
+            "stacks": [feed.describe(stack, numbers, gettext) for stack in STACKS if stack.name in feed.layers],
+            "chunks": [feed.add(chunk, numbers) for chunk in plan.first],
+            **words(trace, gettext, lang),
+        }
+        return frame(header, numbers)
+
+    return feed.kept((lang, json.dumps(start, sort_keys=True), file, plan.first), make)
+
+
+def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str] = ()) -> bytes | None:
+    """The second message; None where the first holds everything.
+
+    Args:
+        trace: as in :func:`pack`.
+        focus: as in :func:`pack`: what was sent for it is left out.
+        wanted: what to send where not all fit, as "stack/layer/head"; instead of a head "mean" or "max" over the
+            layer's heads. What the Trace does not have is left out.
+
+    Raises:
+        BudgetError: more than MAX_WEIGHTS weights.
+        TraceError: a weight that is not between 0 and 1.
+    """
+    feed = _feed(trace)
+    plan = Plan(feed.shapes, focus)
+    if not plan.missing and feed.scored_at_once:
+        return None
+    chunks = plan.rest(wanted)
+
+    def make() -> bytes:
+        numbers = Numbers()
+        header: dict[str, Any] = {"trace": feed.name, "chunks": [feed.add(chunk, numbers) for chunk in chunks]}
+        if not feed.scored_at_once:
+            header["values"] = feed.values
+        return frame(header, numbers)
+
+    return feed.kept(chunks, make)
+
+
+class _Feed:
+    """What the messages of one Trace share. It holds the Trace's arrays, never the Trace, and goes with it."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.name = secrets.token_hex(8)
+        self._meta = trace.meta
+        self.layers: dict[str, tuple[npt.NDArray[np.floating], ...]] = {}  # of each stack (head, query, key)
+        self._patterns = dict(self.layers)  # the same without sinks: what scores are of
+        self._sides: dict[str, tuple[str, str]] = {}  # whose tokens stand along rows and columns
+        self.labels: dict[str, dict[str, Sequence[Any]]] = {
+            "tokens": dict(trace.tokens),
+            "special": dict(trace.special),
+            "words": dict(trace.words),
+        }
+        for stack in STACKS:
+            if stack.in_trace(trace):
+                self._take(trace, stack)
+        self.shapes: dict[str, Shape] = {name: (len(layers), *layers[0].shape) for name, layers in self.layers.items()}
+        self._weights = sum(prod(shape) for shape in self.shapes.values())
+        self._messages: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
+        self._lock = Lock()
+        if self._weights > MAX_WEIGHTS:
+            raise BudgetError(
+                N_(
+                    "The attention of all heads has {weights:,} weights; up to {limit:,} can be shown. "
+                    "Take a shorter sentence, or fewer layers."
+                ),
+                weights=self._weights,
+                limit=MAX_WEIGHTS,
+            )
+
+    def _take(self, trace: Trace, stack: Stack) -> None:
+        """The patterns of a stack; where there is a sink, its mass is the last column."""
+        layers = trace.layers(stack.part, stack.kind)
+        rows, columns = (axis.side for axis in layers[0].axes[1:])
+        assert rows is not None and columns is not None
+        sinks = [sink_of(trace, layer) for layer in layers]
+        self._sides[stack.name] = (rows, columns)
+        self.layers[stack.name] = self._patterns[stack.name] = tuple(layer.value for layer in layers)
+        if any(sink is not None for sink in sinks):
+            wider = f"{columns}+sink"
+            self._sides[stack.name] = (rows, wider)
+            self.layers[stack.name] = tuple(map(with_sink, layers, sinks))
+            for label, last in (("tokens", SINK), ("special", True), ("words", len(trace.tokens[columns]))):
+                self.labels[label][wider] = (*self.labels[label][columns], last)
+
+    def describe(self, stack: Stack, numbers: Numbers, gettext: Callable[[str], str]) -> dict[str, Any]:
+        """What the header says of a stack; its thumbnails go among the numbers."""
+        rows, columns = self._sides[stack.name]
+        thumbs = self._thumbs[stack.name]
+        return {
+            "name": stack.name,
+            "label": gettext(stack.label),
+            "about": gettext(stack.about),
+            "rows": rows,
+            "columns": columns,
+            "predicts": "next" if rows == "tgt" else None,
+            "shape": self.shapes[stack.name],
+            "thumb": thumbs.shape[2:],
+            "thumbs": numbers.add(thumbs),
+            "values": self.values[stack.name] if self.scored_at_once else None,
+            **self._kind(stack),
+        }
+
+    def _kind(self, stack: Stack) -> dict[str, Any]:
+        """How many heads read the same keys and values, and how far each layer sees (None: everywhere)."""
+        n_layers, n_heads = self.shapes[stack.name][:2]
+        groups, windows = self._meta.get("n_kv_heads"), self._meta.get("windows")
+        own, share = stack.kind == "self_attn", 1
+        if own and isinstance(groups, int) and 0 < groups < n_heads and n_heads % groups == 0:
+            share = n_heads // groups
+        windowed = own and isinstance(windows, list) and len(windows) == n_layers
+        return {"share": share, "windows": windows if windowed else None}
+
+    def add(self, chunk: Chunk, numbers: Numbers) -> dict[str, Any]:
+        """What the header says of a chunk; its codes go among the numbers."""
+        layer = self.layers[chunk.stack][chunk.layer]  # (head, query, key)
+        if chunk.over == "mean":
+            weights = layer.mean(axis=0)  # (query, key)
+        elif chunk.over == "max":
+            weights = layer.max(axis=0)
+        else:
+            weights = layer[chunk.head : chunk.head + chunk.n]
+        at = numbers.add(encode(weights))
+        return {"stack": chunk.stack, "layer": chunk.layer, "head": chunk.over or chunk.head, "n": chunk.n, "at": at}
+
+    @property
+    def scored_at_once(self) -> bool:
+        """Whether the scores come with the first message."""
+        return self._weights <= SCORED_WEIGHTS
+
+    @cached_property
+    def values(self) -> dict[str, dict[str, list[list[float | None]]]]:
+        """Stack to score to a row for each layer, of a value for each head."""
+        return {name: self._scores(name) for name in self.layers}
+
+    def _scores(self, name: str) -> dict[str, list[list[float | None]]]:
+        rows, columns = (side.removesuffix("+sink") for side in self._sides[name])
+        scores = head_scores(
+            self._patterns[name],
+            queries=self.labels["tokens"][rows],
+            keys=self.labels["tokens"][columns],
+            special=self.labels["special"][columns],
+            cross=rows != columns,
+        )
+        return dict(zip(scores, _rounded(np.stack(list(scores.values()))), strict=True))
+
+    @cached_property
+    def _thumbs(self) -> dict[str, npt.NDArray[np.uint8]]:
+        """Of each stack (layer, head, rows, columns)."""
+        side = thumbnail_side(list(self.shapes.values()))
+        return {name: thumbnails(list(layers), side=side) for name, layers in self.layers.items()}
+
+    def kept(self, key: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
+        """The message of this key, from the last time if it is still here."""
+        with self._lock:
+            if key in self._messages:
+                self._messages.move_to_end(key)
+                return self._messages[key]
+        message = make()
+        with self._lock:
+            self._messages[key] = message
+            while sum(map(len, self._messages.values())) > KEPT_BYTES:
+                self._messages.popitem(last=False)
+        return message
+
+
+def with_sink(layer: TracedTensor, sink: TracedTensor | None) -> npt.NDArray[np.floating]:
+    """A pattern, (head, query, key + 1): its last column is what rows give to no token."""
+    mass = np.zeros(layer.shape[:2], dtype=layer.value.dtype) if sink is None else sink.value
+    return np.concatenate([layer.value, mass[..., None]], axis=-1)
+
+
+def sink_of(trace: Trace, pattern: TracedTensor) -> TracedTensor | None:
+    """What was recorded with a pattern of a model that has sinks."""
+    return trace.tensors.get(f"{pattern.name.removesuffix('pattern')}sink")
+
+
+_FEEDS: WeakKeyDictionary[Trace, _Feed] = WeakKeyDictionary()
+_FEEDS_LOCK = Lock()
+
+
+def _feed(trace: Trace) -> _Feed:
+    with _FEEDS_LOCK:
+        if trace not in _FEEDS:
+            _FEEDS[trace] = _Feed(trace)
+        return _FEEDS[trace]
+
+
+def _rounded(tables: npt.NDArray[np.float64]) -> list[list[list[float | None]]]:
+    """Tables (table, layer, head) to four significant digits; None for nan, which JSON does not have."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        places = np.nan_to_num(3 - np.floor(np.log10(np.abs(tables))), posinf=0)
+    # Divided by a power of ten, not multiplied by its inverse: the nearest number to the decimal.
+    up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
+    rounded = np.rint(tables * up / down) / up * down
+    return [[[None if isnan(value) else value for value in row] for row in table] for table in rounded.tolist()]

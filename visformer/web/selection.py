@@ -1,0 +1,216 @@
+"""What a visitor has chosen in the explorer: from the browser to the page, into a link and back.
+
+Numbers count from 0 here and from 1 in a link, as on screen.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from visformer.errors import N_, LinkError
+
+if TYPE_CHECKING:
+    from visformer.trace import Trace
+
+VIEWS = ("heatmap", "arcs", "tokens", "layer")
+COMBINED = ("one", "mean", "max")
+MOST_HEADS = 12
+_STACKS = {"encoder": "encoder.self_attn", "decoder": "decoder.self_attn", "cross": "decoder.cross_attn"}
+_PLACES = ("layer", "head", "query", "key")
+_FLAGS = ("merging", "hiding", "renormalising")
+_ORDER = re.compile(r"[a-z_]{1,20}")
+_LIMIT = re.compile(r"(?:weight|mass)-(?:0(?:\.[0-9]{1,4})?|1(?:\.0{1,4})?)")
+_HEADS = re.compile(r"[0-9]{1,3}-[0-9]{1,3}(?:\.[0-9]{1,3}-[0-9]{1,3}){0,11}")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A head of a stack, how it is drawn, and the cell (or one token of it) that is locked.
+
+    Args:
+        stack: tensor name, such as "encoder.self_attn".
+        layer: of the head in focus.
+        head: in focus.
+        view: one of VIEWS.
+        query: place of the token that reads, where one is locked.
+        key: place of the token that is read, where one is locked.
+        combine: one of COMBINED.
+        order: "place", "similarity" or the name of a score.
+        limit: "" or a threshold as in a link, "weight-0.05" or "mass-0.9".
+        merging: whole words.
+        hiding: special tokens are left out.
+        renormalising: rows to 1 again.
+        heads: shown together with the one in focus, as in a link but from 0: "2-5.0-3"; "" where there is only one.
+    """
+
+    stack: str = "encoder.self_attn"
+    layer: int = 0
+    head: int = 0
+    view: str = "heatmap"
+    query: int | None = None
+    key: int | None = None
+    combine: str = "one"
+    order: str = "place"
+    limit: str = ""
+    merging: bool = False
+    hiding: bool = False
+    renormalising: bool = False
+    heads: str = ""
+
+    @classmethod
+    def from_browser(cls, value: Any) -> "Selection | None":
+        """What the component sent; None for anything that is not a selection: a browser may send what it likes."""
+        if not isinstance(value, Mapping) or value.get("stack") not in _STACKS.values():
+            return None
+        if value.get("view") not in VIEWS:
+            return None
+        places = {name: _place(value.get(name)) for name in _PLACES}
+        if places["layer"] is None or places["head"] is None:
+            return None
+        flags = {name: value.get(name) is True for name in _FLAGS}
+        words = _words({name: value.get(name) for name in ("combine", "order", "limit", "heads")})
+        return cls(stack=str(value["stack"]), view=str(value["view"]), **places, **flags, **words)  # type: ignore[arg-type]
+
+    @classmethod
+    def from_link(cls, link: Mapping[str, str]) -> "tuple[Selection, dict[str, LinkError]]":
+        """What the address asks for, and by name what makes no sense in it, which is as it is without a link."""
+        found: dict[str, Any] = {}
+        wrong: dict[str, LinkError] = {}
+        for name in (field.name for field in fields(cls) if field.name in link):
+            try:
+                found[name] = _read(name, link[name])
+            except LinkError as error:
+                wrong[name] = error
+        return cls(**found), wrong
+
+    def within(self, trace: "Trace") -> "Selection":
+        """The same of a stack, layer and head that the Trace has: the nearest, or its first stack."""
+        from visformer.web.words import STACKS  # not needed for the first picture's script, and brings numpy
+
+        stacks = [stack for stack in STACKS if stack.in_trace(trace)]
+        stack = next((stack for stack in stacks if stack.name == self.stack), stacks[0])
+        layers = trace.layers(stack.part, stack.kind)
+        n_heads = layers[0].value.shape[0]
+        return replace(self, stack=stack.name, layer=min(self.layer, len(layers) - 1), head=min(self.head, n_heads - 1))
+
+    def fitting(self, trace: "Trace") -> "tuple[Selection, dict[str, LinkError]]":
+        """The same without what the Trace does not have, and by name why: a link may come from another model."""
+        from visformer.analysis.heads import SCORES
+
+        fitted = replace(self.within(trace), layer=self.layer, head=self.head)
+        part, kind = fitted.stack.split(".")
+        layers = trace.layers(part, kind)  # type: ignore[arg-type]
+        n_heads, n_queries, n_keys = layers[0].value.shape
+        counts = {"layer": len(layers), "head": n_heads, "query": n_queries, "key": n_keys}
+        wrong = {name: LinkError(_ENDS[name], n=n) for name, n in counts.items() if (getattr(self, name) or 0) >= n}
+        if fitted.stack != self.stack:
+            wrong["stack"] = LinkError(N_("this model has no such attention."))
+        if any(layer >= len(layers) or head >= n_heads for layer, head in _pairs(self.heads)):
+            wrong["heads"] = LinkError(_ENDS["heads"], layers=len(layers), n=n_heads)
+        orders = ("place", "similarity", *(score.name for score in SCORES))
+        if self.order not in orders:
+            wrong["order"] = one_of(orders)
+        wrong = {name: error for name, error in wrong.items() if name in self.link()}  # what was asked for
+        first = Selection(stack=fitted.stack)
+        return replace(fitted, **{name: getattr(first, name) for name in wrong}), wrong
+
+    def link(self) -> dict[str, str]:
+        """For the address; what is as at first is left out."""
+        first = asdict(Selection())
+        said = {"stack": short_name(self.stack)}
+        said |= {name: getattr(self, name) for name in ("view", "combine", "order", "limit")}
+        said |= {name: str(getattr(self, name) + 1) for name in _PLACES if getattr(self, name) is not None}
+        said |= {name: "1" for name in _FLAGS if getattr(self, name)}
+        said["heads"] = _shifted(self.heads, 1)
+        return {name: value for name, value in said.items() if getattr(self, name) != first[name]}
+
+    def start(self) -> dict[str, Any]:
+        """For the browser."""
+        return asdict(self)
+
+
+_ENDS = {
+    "layer": N_("the layers of this model are 1 to {n}."),
+    "head": N_("the heads of a layer are 1 to {n}."),
+    "query": N_("the tokens that read are 1 to {n} here."),
+    "key": N_("the tokens that are read are 1 to {n} here."),
+    "heads": N_("the layers of this model are 1 to {layers}, the heads of each 1 to {n}."),
+}
+_SENSE = {"combine": re.compile("|".join(COMBINED)), "order": _ORDER, "limit": _LIMIT, "heads": _HEADS}
+_HOW = {
+    "limit": N_("a threshold is written weight-0.05 or mass-0.9, with a share from 0 to 1."),
+    "heads": N_("heads are written layer-head, such as 2-5.1-3, at most {most} of them, and count from 1."),
+}
+
+
+def _read(name: str, text: str) -> Any:
+    """What one of the fields is in a link.
+
+    Raises:
+        LinkError: says what it may be.
+    """
+    choices = {"stack": tuple(_STACKS), "view": VIEWS, "combine": COMBINED}.get(name)
+    if choices is not None and text not in choices:
+        raise one_of(choices)
+    if name in _FLAGS:
+        return read_flag(text)
+    if name == "stack":
+        return _STACKS[text]
+    if name in _PLACES:
+        place = _place(_number(text))
+        if place is None:
+            raise LinkError(N_("a whole number from 1 on is needed."))
+        return place
+    if name == "heads":
+        text = _shifted(text, -1)
+    if name != "view" and not (text and _SENSE[name].fullmatch(text)):
+        raise LinkError(_HOW.get(name, N_("there is no such order.")), most=MOST_HEADS)
+    return text
+
+
+def short_name(stack: str) -> str:
+    """As in a link: "cross" for "decoder.cross_attn"."""
+    return next(short for short, name in _STACKS.items() if name == stack)
+
+
+def read_flag(text: str) -> bool:
+    """1 or 0.
+
+    Raises:
+        LinkError: anything else.
+    """
+    if text not in ("0", "1"):
+        raise LinkError(N_("1 is on, 0 is off."))
+    return text == "1"
+
+
+def one_of(choices: Iterable[str]) -> LinkError:
+    """What to say where none of the choices was given."""
+    return LinkError(N_("choose one of {choices}."), choices=", ".join(choices))
+
+
+def _words(given: Mapping[str, Any]) -> dict[str, str]:
+    """Those of the words that make sense."""
+    texts = {name: given.get(name) for name in _SENSE}
+    return {name: text for name, text in texts.items() if isinstance(text, str) and _SENSE[name].fullmatch(text)}
+
+
+def _pairs(heads: str) -> list[list[int]]:
+    return [[int(number) for number in pair.split("-")] for pair in heads.split(".")] if heads else []
+
+
+def _shifted(heads: str, by: int) -> str:
+    """Heads "2-5.0-3" with other numbers; "" for anything else, and for numbers below 0."""
+    if not _HEADS.fullmatch(heads):
+        return ""
+    pairs = [[number + by for number in pair] for pair in _pairs(heads)]
+    return ".".join(f"{layer}-{head}" for layer, head in pairs) if min(map(min, pairs)) >= 0 else ""
+
+
+def _number(text: str) -> int | None:
+    return int(text) - 1 if text.isascii() and text.isdigit() and len(text) < 6 else None
+
+
+def _place(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**5 else None

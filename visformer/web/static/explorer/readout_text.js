@@ -1,0 +1,121 @@
+/** What the picture says in words about the cell, the token or the head in focus. */
+
+import { fill } from "../shared/dom.js"
+
+const MOST = 3 // tokens named where a whole row or column is meant
+
+/** Four digits that count, however small the weight; 0 is exactly 0, as behind a mask. */
+export function spell(weight) {
+  if (weight === null) return "…"
+  if (weight === 0) return "0"
+  return weight < 0.0001 ? weight.toExponential(3) : weight.toPrecision(4)
+}
+
+export class Said {
+  /** @param {object} state of the view @param {import("./shown.js").Shown} shown */
+  constructor(state, shown) {
+    this.state = state
+    this.shown = shown
+  }
+
+  get text() {
+    return this.shown.data.text
+  }
+
+  /** The head or heads on the stage. */
+  spot() {
+    const { focus, heads, combine } = this.state
+    if (combine === "one") return this.place(focus)
+    const whose = heads.length > 1 ? "chosen" : "layer"
+    return fill(this.text[`${combine}_of_${whose}`], { layer: focus.layer + 1, n: heads.length })
+  }
+
+  place({ layer, head }) {
+    return fill(this.text.place, { layer: layer + 1, head: head + 1 })
+  }
+
+  /** What sets the layer or the head in focus apart: a window, keys and values that several heads read. */
+  kind() {
+    const { stack } = this.shown
+    const { text } = this
+    const { layer, head } = this.state.focus
+    const said = []
+    const window = stack.windows?.[layer]
+    // A decoder's window counts the token itself; an encoder's is so far to either side.
+    if (window && stack.rows === "src") said.push(fill(text.window_around, { layer: layer + 1, n: window }))
+    else if (window) said.push(fill(text.window_back, { layer: layer + 1, n: window - 1 }))
+    if (stack.share > 1) {
+      const first = Math.floor(head / stack.share) * stack.share
+      said.push(fill(text.share, { first: first + 1, last: first + stack.share }))
+    }
+    return said.join(" ")
+  }
+
+  /** Lines about a cell; about all that one token reads or is read by, where only that is meant. */
+  lines(cell) {
+    const said = cell.row !== null && cell.column !== null ? this.cell(cell) : this.token(cell)
+    return [...said, this.hidden(cell.row), ...this.others(), this.state.locked ? this.text.locked : ""]
+  }
+
+  cell({ row, column }) {
+    const names = { query: this.name("rows", row), key: this.name("columns", column) }
+    return [fill(this.text.reads, names), this.eachHead({ row, column })]
+  }
+
+  /** The strongest of a token's row, or of its column. */
+  token({ row, column }) {
+    const matrix = this.shown.matrix()
+    if (!matrix) return ["…"]
+    const all = matrix.columns.length
+    const reads = row !== null
+    const weights = reads ? matrix.values.slice(row * all, (row + 1) * all) : matrix.values.filter((_, i) => i % all === column)
+    const order = Array.from(weights.keys()).sort((a, b) => weights[b] - weights[a])
+    const strongest = order.slice(0, MOST).filter((i) => weights[i] > 0)
+    const other = reads ? "columns" : "rows"
+    const most = strongest.map((i) => fill(this.text.strong, { token: this.name(other, i), weight: spell(weights[i]) }))
+    const token = reads ? this.name("rows", row) : this.name("columns", column)
+    return [fill(reads ? this.text.reads_most : this.text.read_most, { token, most: most.join(" · ") })]
+  }
+
+  /** What the row of a cell reads most. */
+  row({ row, column }) {
+    return row === null || column === null || !this.shown.matrix() ? "" : this.token({ row, column: null })[0]
+  }
+
+  hidden(row) {
+    const mass = row === null ? 0 : (this.shown.matrix()?.hidden[row] ?? 0)
+    return mass > 0 ? fill(this.text.hidden_row, { mass: mass.toFixed(2) }) : ""
+  }
+
+  /** The other cells that are locked. */
+  others() {
+    const others = this.state.cells.slice(0, -1).filter(({ row, column }) => row !== null && column !== null)
+    return others.map((cell) => `${spell(this.shown.weight(cell))}  ${this.cell(cell)[0]}`)
+  }
+
+  /** The same cell in each of several heads whose arcs are drawn. */
+  eachHead({ row, column }) {
+    const series = this.state.view === "arcs" ? this.shown.series() : []
+    if (series.length < 2) return ""
+    const each = series.map(({ place, values, columns }) => {
+      const { layer, head } = this.state.heads[place]
+      return `${layer + 1}·${head + 1}: ${spell(values[row * columns.length + column])}`
+    })
+    return each.join("   ")
+  }
+
+  /** What kind of head it is: its scores, with what they mean. */
+  badges({ layer, head }) {
+    return this.shown.data.scores.flatMap(({ name, label, about }) => {
+      const value = this.shown.stack.values?.[name]?.[layer]?.[head]
+      return value === undefined || value === null ? [] : [{ label, about, value }]
+    })
+  }
+
+  /** A token with its place, the one predicted there too; isolated, so that no token turns the sentence around. */
+  name(axis, i) {
+    const { text, after, place } = this.shown.labels()[axis][i]
+    const token = `\u2068${text}\u2069 (${place})`
+    return after ? `${token} → \u2068${after}\u2069` : token
+  }
+}

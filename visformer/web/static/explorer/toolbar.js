@@ -1,0 +1,168 @@
+/** The controls beside the picture: which attention, which view, what is left out. They hold nothing themselves. */
+
+import { VIEWS } from "./view_state.js"
+import { focusQuietly, part } from "../shared/dom.js"
+
+const LIMITS = { none: null, weight: { min: 0, max: 0.5, step: 0.005 }, mass: { min: 0.5, max: 1, step: 0.01 } }
+
+/** One choice of a few, as a row of buttons. */
+class Tabs {
+  constructor(parent, name, choose) {
+    this.element = part(parent, "div", name, { role: "group" })
+    this.choose = choose
+  }
+
+  /** @param {{name: string, label: string, about?: string}[]} options */
+  write(options, label) {
+    this.element.setAttribute("aria-label", label)
+    this.element.replaceChildren()
+    for (const { name, label, about } of options) {
+      const button = part(this.element, "button", "tab", { type: "button" })
+      Object.assign(button.dataset, { name })
+      button.textContent = label
+      if (about) button.title = about
+      button.onclick = () => {
+        this.choose(name)
+        focusQuietly(button)
+      }
+    }
+  }
+
+  mark(chosen) {
+    for (const button of this.element.children) button.setAttribute("aria-pressed", String(button.dataset.name === chosen))
+  }
+}
+
+function select(parent, name, change) {
+  const box = part(parent, "label", "field")
+  const title = part(box, "span", "field-title")
+  const element = part(box, "select", name)
+  element.onchange = () => change(element.value)
+  return {
+    box,
+    write(label, options) {
+      title.textContent = label
+      element.replaceChildren()
+      for (const [value, text, about] of options) {
+        const option = part(element, "option", "option", { value })
+        option.textContent = text
+        if (about) option.title = about
+      }
+    },
+    mark(value, about) {
+      element.value = value
+      element.title = about ?? ""
+    },
+  }
+}
+
+function check(parent, name, change) {
+  const box = part(parent, "label", "check")
+  const element = part(box, "input", name, { type: "checkbox" })
+  const title = part(box, "span", "check-title")
+  element.onchange = () => change(element.checked)
+  return {
+    box,
+    write(label, about) {
+      title.textContent = label
+      box.title = about
+    },
+    mark(on) {
+      element.checked = on
+    },
+  }
+}
+
+export class Toolbar {
+  /**
+   * @param {{stacks: HTMLElement, order: HTMLElement, views: HTMLElement, tools: HTMLElement}} places
+   * @param {{set: (change: object) => void, stack: Function, zoom: Function, help: Function}} host
+   */
+  constructor(places, host) {
+    this.host = host
+    this.stacks = new Tabs(places.stacks, "stacks", host.stack)
+    this.order = select(places.order, "order", (order) => host.set({ order }))
+    this.views = new Tabs(places.views, "views", (view) => host.set({ view }))
+    this.buildZoom(part(places.views, "div", "zoom", { role: "group" }))
+    this.combine = select(places.tools, "combine", (combine) => host.set({ combine }))
+    this.kind = select(places.tools, "limit", (kind) => host.set({ limit: { kind, value: firstValue(kind) } }))
+    this.slider = part(this.kind.box, "input", "slider", { type: "range" })
+    this.slider.oninput = () => host.set({ limit: { kind: this.limit.kind, value: Number(this.slider.value) } })
+    this.amount = part(this.kind.box, "output", "amount")
+    this.merging = check(places.tools, "merging", (merging) => host.set({ merging }))
+    this.hiding = check(places.tools, "hiding", (hiding) => host.set({ hiding }))
+    this.renormalising = check(places.tools, "renormalising", (renormalising) => host.set({ renormalising }))
+    this.hidden = part(places.tools, "span", "hidden-mass", { role: "status" })
+  }
+
+  buildZoom(box) {
+    this.zoom = { box, buttons: {} }
+    for (const [name, sign, direction] of [["out", "−", -1], ["in", "+", 1], ["whole", "1:1", 0]]) {
+      const button = part(box, "button", `zoom-${name}`, { type: "button" })
+      button.textContent = sign
+      button.onclick = () => this.host.zoom(direction)
+      this.zoom.buttons[name] = button
+    }
+    this.help = part(box.parentElement, "button", "help-button", { type: "button" })
+    this.help.textContent = "?"
+    this.help.onclick = () => this.host.help()
+  }
+
+  /** The words, once for each payload. */
+  write({ text, stacks, scores }) {
+    this.stacks.write(stacks.map(({ name, label, about }) => ({ name, label, about })), text.stacks)
+    this.views.write(VIEWS.map((name) => ({ name, label: text[`view_${name}`], about: text[`view_${name}_about`] })), text.views)
+    const combined = ["one", "mean", "max"].map((name) => [name, text[`combine_${name}`]])
+    this.combine.write(text.combine, combined)
+    const orders = [["place", text.order_place], ["similarity", text.order_similarity, text.order_similarity_about]]
+    this.orders = [...orders, ...scores.map(({ name, label, about }) => [name, `${label} ${name === "entropy" ? "↑" : "↓"}`, about])]
+    this.order.write(text.order, this.orders)
+    this.ordersShown = null
+    this.kind.write(text.limit, Object.keys(LIMITS).map((name) => [name, text[`limit_${name}`]]))
+    this.slider.setAttribute("aria-label", text.limit)
+    this.merging.write(text.merging, text.merging_about)
+    this.hiding.write(text.hiding, text.hiding_about)
+    this.renormalising.write(text.renormalising, text.renormalising_about)
+    for (const [name, button] of Object.entries(this.zoom.buttons)) {
+      button.title = text[`zoom_${name}`]
+      button.setAttribute("aria-label", text[`zoom_${name}`])
+    }
+    this.help.title = text.help
+    this.help.setAttribute("aria-label", text.help)
+  }
+
+  /**
+   * @param {object} state of the view
+   * @param {{orders: string[], hidden: string, zoomed: boolean}} found about what is shown
+   */
+  mark(state, { orders, hidden, zoomed }) {
+    this.limit = state.limit
+    this.stacks.mark(state.stack)
+    this.views.mark(state.view)
+    this.combine.mark(state.combine)
+    this.order.mark(state.order, this.orders.find(([name]) => name === state.order)?.[2])
+    if (orders.join() !== this.ordersShown) {
+      this.ordersShown = orders.join()
+      for (const option of this.order.box.querySelectorAll("option")) option.hidden = !orders.includes(option.value)
+    }
+    this.kind.mark(state.limit.kind)
+    const range = LIMITS[state.limit.kind]
+    this.slider.hidden = this.amount.hidden = !range
+    if (range) {
+      Object.assign(this.slider, range)
+      this.slider.value = state.limit.value
+      this.amount.textContent = state.limit.value.toFixed(range.step < 0.01 ? 3 : 2)
+    }
+    this.merging.mark(state.merging)
+    this.hiding.mark(state.hiding)
+    this.renormalising.box.hidden = !state.hiding
+    this.renormalising.mark(state.renormalising)
+    this.hidden.textContent = hidden
+    this.zoom.box.hidden = state.view !== "heatmap"
+    this.zoom.buttons.whole.disabled = this.zoom.buttons.out.disabled = !zoomed
+  }
+}
+
+function firstValue(kind) {
+  return { none: 0, weight: 0.05, mass: 0.9 }[kind]
+}

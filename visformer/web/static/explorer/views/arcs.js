@@ -1,0 +1,157 @@
+/** Two columns of tokens and the lines between them, a colour for each head: the stronger the line, the more is read. */
+
+import { focusQuietly, part } from "../../shared/dom.js"
+import { pointOn, shorten, sizeCanvas } from "../../shared/surface.js"
+
+const LARGEST = 44 // pixels from token to token
+const TIGHTEST = 12
+const LABEL = 150
+const HEAD = 24 // above: which column is which
+const LEVELS = 24 // of opacity: lines of one level are drawn in one stroke
+const FAINTEST = 0.004 // fainter lines could not be seen
+const FADED = 0.3 // of the lines that are not meant
+const NEAR = 7 // pixels from a line that still point at it
+
+export class Arcs {
+  /** @param {{hover: Function, lock: Function}} host told of cells; row or column is null where a token is meant */
+  constructor(parent, host) {
+    this.host = host
+    this.element = part(parent, "div", "arcs")
+    this.spacer = part(this.element, "div", "spacer")
+    this.canvas = part(this.spacer, "canvas", "lines", { tabindex: "0", role: "application" })
+    this.element.onscroll = () => this.scene && this.paint()
+    this.canvas.onpointermove = (event) => this.host.hover(this.under(event))
+    this.canvas.onpointerleave = () => this.host.hover(null)
+    this.canvas.onclick = (event) => {
+      focusQuietly(this.canvas)
+      this.host.lock(this.under(event), event.shiftKey)
+    }
+  }
+
+  /** @param {object} scene see attention.js; its series are heads: {colour, values, kept} */
+  show(scene) {
+    this.scene = scene
+    const { rows, columns } = scene.labels
+    const n = Math.max(rows.length, columns.length)
+    const { width, tallest } = scene.room
+    this.line = Math.max(TIGHTEST, Math.min(LARGEST, (tallest - HEAD - 4) / n))
+    this.height = HEAD + n * this.line + 4
+    this.seen = Math.min(this.height, tallest) // only what is in sight is drawn: 1,024 tokens are too high for a canvas
+    const label = Math.min(LABEL, width * 0.28)
+    this.sides = { left: label, right: Math.max(width - label, label + 60), width }
+    this.element.style.height = `${this.seen}px`
+    this.spacer.style.height = `${this.height}px`
+    this.paint()
+  }
+
+  get top() {
+    return HEAD - this.element.scrollTop
+  }
+
+  y(i) {
+    return this.top + (i + 0.5) * this.line
+  }
+
+  /** The token or the line under the pointer. */
+  under(event) {
+    const { x, y } = pointOn(this.canvas, event)
+    const { left, right } = this.sides
+    const { rows, columns } = this.scene.labels
+    const at = Math.floor((y - this.top) / this.line)
+    if (x < left) return at >= 0 && at < rows.length ? { row: at, column: null } : null
+    if (x > right) return at >= 0 && at < columns.length ? { row: null, column: at } : null
+    return this.nearest((x - left) / (right - left), y)
+  }
+
+  /** The line that passes nearest, the stronger of two that are as near. */
+  nearest(share, y) {
+    let best = null
+    for (const { row, column, weight } of this.lines()) {
+      const distance = Math.abs(this.y(row) + (this.y(column) - this.y(row)) * share - y)
+      if (distance > NEAR) continue
+      const cost = distance - 6 * weight
+      if (!best || cost < best.cost) best = { row, column, cost }
+    }
+    return best && { row: best.row, column: best.column }
+  }
+
+  /** Lines that can be seen: kept, strong enough, and with a part in sight. */
+  *lines() {
+    const { labels, series } = this.scene
+    const nColumns = labels.columns.length
+    const inSight = (i) => this.y(i) > -this.line && this.y(i) < this.seen + this.line
+    const columnsInSight = labels.columns.map((_, i) => inSight(i))
+    for (const { values, kept, colour } of series) {
+      for (let row = 0; row < labels.rows.length; row++) {
+        const rowInSight = inSight(row)
+        for (let column = 0; column < nColumns; column++) {
+          if (!rowInSight && !columnsInSight[column]) continue
+          const weight = values[row * nColumns + column]
+          if (weight < FAINTEST || (kept && !kept[row * nColumns + column])) continue
+          yield { row, column, weight, colour }
+        }
+      }
+    }
+  }
+
+  paint() {
+    const { sides, seen, scene } = this
+    const context = sizeCanvas(this.canvas, sides.width, seen)
+    this.paintLines(context)
+    this.paintTokens(context)
+    Object.assign(this.canvas.dataset, { left: sides.left, right: sides.right, top: this.top, line: this.line })
+    context.font = `12px ${scene.look.font}`
+    context.fillStyle = scene.look.background
+    context.fillRect(0, 0, sides.width, HEAD - 6)
+    context.fillStyle = scene.look.faint
+    context.textBaseline = "middle"
+    context.textAlign = "right"
+    context.fillText(shorten(context, scene.titles.rows, sides.left), sides.left - 10, 9)
+    context.textAlign = "left"
+    context.fillText(shorten(context, scene.titles.columns, sides.width - sides.right), sides.right + 10, 9)
+  }
+
+  paintLines(context) {
+    const { cells } = this.scene
+    const meant = (line) => cells.some(({ row, column }) => (row ?? line.row) === line.row && (column ?? line.column) === line.column)
+    const paths = new Map()
+    for (const line of this.lines()) {
+      const fade = cells.length && !meant(line) ? FADED : 1
+      const level = Math.ceil(LEVELS * fade * line.weight ** 0.7)
+      const name = `${line.colour} ${level}`
+      if (!paths.has(name)) paths.set(name, { colour: line.colour, level, path: new Path2D() })
+      const { path } = paths.get(name)
+      path.moveTo(this.sides.left, this.y(line.row))
+      path.lineTo(this.sides.right, this.y(line.column))
+    }
+    for (const { colour, level, path } of [...paths.values()].sort((a, b) => a.level - b.level)) {
+      context.strokeStyle = colour
+      context.globalAlpha = level / LEVELS
+      context.lineWidth = 0.6 + (2.4 * level) / LEVELS
+      context.stroke(path)
+    }
+    context.globalAlpha = 1
+  }
+
+  paintTokens(context) {
+    const { labels, look, cells } = this.scene
+    context.textBaseline = "middle"
+    const size = this.line < 14 ? 10 : 13
+    const write = (all, side, x, width, align) => {
+      context.textAlign = align
+      all.forEach(({ text, after, special }, i) => {
+        const y = this.y(i)
+        if (y < 0 || y > this.seen) return
+        const strong = cells.some((cell) => cell[side] === i)
+        context.font = `${strong ? "600 " : ""}${size}px ${look.font}`
+        context.fillStyle = strong ? look.text : special ? look.faint : look.text
+        context.globalAlpha = special && !strong ? 0.7 : 1
+        context.fillText(shorten(context, after ? `${text} → ${after}` : text, width), x, y)
+      })
+      context.globalAlpha = 1
+    }
+    const { left, right, width } = this.sides
+    write(labels.rows, "row", left - 10, left - 14, "right")
+    write(labels.columns, "column", right + 10, width - right - 14, "left")
+  }
+}

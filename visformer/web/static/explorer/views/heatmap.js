@@ -1,0 +1,184 @@
+/** One matrix large: labels on both sides, a part of it under the lens, the cell under the pointer. */
+
+import { stepOf } from "../../shared/colours.js"
+import { matrixLayout, paintCursor, paintMatrix } from "../../shared/matrix.js"
+import { clamp, focusQuietly, part } from "../../shared/dom.js"
+import { pointOn, sizeCanvas } from "../../shared/surface.js"
+
+const LARGEST_CELL = 78
+const LABELLED = 11 // a row that has room for a small label
+const ZOOM = 1.5
+const FEWEST = 4 // cells along a side under the strongest lens
+const DRAG = 4 // pixels before a press is a drag
+
+/** Inside a cell there is room for two digits; a weight that would read .00 is left out. */
+function spellShort(weight) {
+  return weight < 0.005 ? "" : weight.toFixed(2).replace(/^0/, "")
+}
+
+export class Heatmap {
+  /**
+   * @param {HTMLElement} parent
+   * @param {{hover: Function, lock: Function, zoomed: Function}} host told of cells {row, column}; lock's second
+   *   argument says whether the cell comes to those that are locked already
+   */
+  constructor(parent, host) {
+    this.host = host
+    this.element = part(parent, "div", "head")
+    const sheet = part(this.element, "div", "sheet")
+    this.canvas = part(sheet, "canvas", "large", { tabindex: "0", role: "application" })
+    this.cursor = part(sheet, "canvas", "cursor", { "aria-hidden": "true" })
+    this.lens = null // the rows and columns in sight: {row, column, rows, columns}
+    this.listen()
+  }
+
+  listen() {
+    const { canvas } = this
+    canvas.onpointerdown = (event) => this.press(event)
+    canvas.onpointermove = (event) => (this.drag ? this.pull(event) : this.host.hover(this.under(event)))
+    canvas.onpointerup = (event) => this.release(event)
+    canvas.onpointercancel = () => (this.drag = null)
+    canvas.onpointerleave = () => this.drag || this.host.hover(null)
+    canvas.onwheel = (event) => {
+      if (!event.ctrlKey) return // a bare wheel scrolls the page
+      event.preventDefault()
+      this.zoom(event.deltaY < 0 ? 1 : -1, this.under(event))
+    }
+    canvas.ondblclick = (event) => this.zoom(1, this.under(event))
+  }
+
+  /** The cell under the pointer, in the whole matrix. */
+  under(event) {
+    const { x, y } = pointOn(this.canvas, event)
+    const cell = this.layout?.at(x, y)
+    return cell && { row: cell.row + this.lens.row, column: cell.column + this.lens.column }
+  }
+
+  press(event) {
+    if (event.button !== 0 || !this.scene) return
+    this.drag = { ...pointOn(this.canvas, event), lens: this.lens, moved: false }
+  }
+
+  pull(event) {
+    const { drag, layout } = this
+    const at = pointOn(this.canvas, event)
+    const [x, y] = [at.x - drag.x, at.y - drag.y]
+    if (!drag.moved && Math.hypot(x, y) < DRAG) return
+    if (!drag.moved) this.canvas.setPointerCapture(event.pointerId)
+    drag.moved = true
+    const row = drag.lens.row - Math.round(y / layout.cellHeight)
+    const column = drag.lens.column - Math.round(x / layout.cellWidth)
+    this.look({ ...drag.lens, row, column })
+  }
+
+  release(event) {
+    const moved = this.drag?.moved
+    this.drag = null
+    if (moved || event.button !== 0) return
+    focusQuietly(this.canvas)
+    this.host.lock(this.under(event), event.shiftKey)
+  }
+
+  /** @param {number} direction 1 nearer, -1 further, 0 the whole matrix */
+  zoom(direction, around = null) {
+    const whole = this.whole()
+    const { lens } = this
+    const scale = direction > 0 ? 1 / ZOOM : ZOOM
+    const size = (now, all) => Math.max(Math.min(FEWEST, all), Math.min(all, Math.round(now * scale)))
+    const rows = direction ? size(lens.rows, whole.rows) : whole.rows
+    const columns = direction ? size(lens.columns, whole.columns) : whole.columns
+    const centre = around ?? this.scene.cells.at(-1) ?? {}
+    const keep = (at, from, now, next) => {
+      const share = (at ?? null) === null ? 0.5 : (at - from + 0.5) / now
+      return Math.round(from + share * (now - next))
+    }
+    this.look({
+      row: keep(centre.row, lens.row, lens.rows, rows),
+      column: keep(centre.column, lens.column, lens.columns, columns),
+      ...{ rows, columns },
+    })
+  }
+
+  look(lens) {
+    const whole = this.whole()
+    this.lens = {
+      ...lens,
+      row: clamp(lens.row, whole.rows - lens.rows + 1),
+      column: clamp(lens.column, whole.columns - lens.columns + 1),
+    }
+    this.paint()
+    this.host.zoomed()
+  }
+
+  whole() {
+    const { rows, columns } = this.scene.labels
+    return { row: 0, column: 0, rows: rows.length, columns: columns.length }
+  }
+
+  get zoomed() {
+    const whole = this.whole()
+    return this.lens.rows < whole.rows || this.lens.columns < whole.columns
+  }
+
+  /** Have a cell in sight. */
+  reveal({ row, column }) {
+    const { lens } = this
+    const into = (at, from, size) => Math.min(Math.max(from, at - size + 1), at)
+    const moved = { ...lens, row: into(row, lens.row, lens.rows), column: into(column, lens.column, lens.columns) }
+    if (moved.row !== lens.row || moved.column !== lens.column) this.look(moved)
+  }
+
+  /** @param {object} scene see attention.js; another matrix is seen whole at first */
+  show(scene) {
+    const before = this.scene
+    this.scene = scene
+    const whole = this.whole()
+    const fits = before && before.labels.rows.length === whole.rows && before.labels.columns.length === whole.columns
+    if (!fits) this.lens = whole
+    this.paint()
+  }
+
+  paint() {
+    const { canvas, scene, lens } = this
+    const { look, labels, titles } = scene
+    const cut = (all, from, size) => all.slice(from, from + size)
+    const room = { ...scene.room, largest: LARGEST_CELL, aspect: 1.5, line: LABELLED, font: look.font }
+    const rows = { labels: cut(labels.rows, lens.row, lens.rows), title: titles.rows, numeric: false }
+    const columns = { labels: cut(labels.columns, lens.column, lens.columns), title: titles.columns, numeric: false }
+    this.layout = matrixLayout(canvas, rows, columns, room)
+    paintMatrix(canvas, this.matrix(), this.layout, look, { cell: null, locked: false })
+    const { left, top, cellWidth, cellHeight } = this.layout
+    Object.assign(canvas.dataset, { left, top, cellWidth, cellHeight, row: lens.row, column: lens.column })
+    this.point()
+  }
+
+  /** The cells in focus, on a sheet of their own: the pointer's way repaints nothing else. */
+  point() {
+    const { scene, lens, layout } = this
+    const context = sizeCanvas(this.cursor, layout.width, layout.height)
+    const inSight = (at, from, size) => at === null || (at >= from && at < from + size)
+    const seen = (at, from) => (at === null ? null : at - from)
+    for (const { row, column } of scene.cells) {
+      if (!inSight(row, lens.row, lens.rows) || !inSight(column, lens.column, lens.columns)) continue
+      const cell = { row: seen(row, lens.row), column: seen(column, lens.column) }
+      paintCursor(context, layout, scene.look, cell, scene.locked)
+    }
+  }
+
+  /** What is in sight: its exact weights, else the (coarser) thumbnail. */
+  matrix() {
+    const { matrix, thumb, look } = this.scene
+    const { lens } = this
+    const same = { ramp: look.ramp, spell: spellShort }
+    if (!matrix) return { ...same, steps: thumb.steps, rows: thumb.rows, columns: thumb.columns, numbers: null }
+    const all = this.scene.labels.columns.length
+    const numbers = new Float32Array(lens.rows * lens.columns)
+    for (let r = 0; r < lens.rows; r++) {
+      const at = (lens.row + r) * all + lens.column
+      numbers.set(matrix.values.subarray(at, at + lens.columns), r * lens.columns)
+      if (!matrix.kept) continue
+      for (let c = 0; c < lens.columns; c++) if (!matrix.kept[at + c]) numbers[r * lens.columns + c] = 0
+    }
+    return { ...same, steps: Uint8Array.from(numbers, stepOf), rows: lens.rows, columns: lens.columns, numbers }
+  }
+}

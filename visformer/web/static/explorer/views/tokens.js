@@ -1,0 +1,86 @@
+/** The tokens as running text: choose one, and each other is shaded by how much it is read, or reads. */
+
+import { cssColour, lightness, stepOf } from "../../shared/colours.js"
+import { focusQuietly, part } from "../../shared/dom.js"
+
+export class Tokens {
+  /** @param {{hover: Function, lock: Function}} host told of {row, column}, one of them null until both are meant */
+  constructor(parent, host) {
+    this.host = host
+    this.element = part(parent, "div", "strips", { tabindex: "0", role: "application" })
+    this.ask = part(this.element, "div", "ask")
+    this.lines = {}
+    for (const side of ["row", "column"]) {
+      const line = part(this.element, "div", "line-of-tokens")
+      this.lines[side] = { title: part(line, "div", "title"), chips: part(line, "div", "chips") }
+    }
+    this.element.onpointermove = (event) => this.host.hover(this.under(event))
+    this.element.onpointerleave = () => this.host.hover(null)
+    this.element.onclick = (event) => {
+      focusQuietly(this.element)
+      this.host.lock(this.under(event), event.shiftKey)
+    }
+  }
+
+  /** The token under the pointer; with one of the other side locked, the cell of both. */
+  under(event) {
+    const chip = event.target.closest?.(".vf-chip")
+    if (!chip) return null
+    const { side, place } = chip.dataset
+    const locked = this.scene.locked ? this.scene.cells.at(-1) : null
+    const other = side === "row" ? "column" : "row"
+    return { [side]: Number(place), [other]: locked?.[side] === null ? locked[other] : null }
+  }
+
+  show(scene) {
+    const before = this.scene
+    this.scene = scene
+    if (before?.labels !== scene.labels) this.write()
+    this.shade()
+  }
+
+  write() {
+    for (const [side, labels] of [["row", "rows"], ["column", "columns"]]) {
+      const { chips } = this.lines[side]
+      chips.replaceChildren()
+      this.scene.labels[labels].forEach(({ text, after, special }, place) => {
+        const chip = part(chips, "bdi", special ? "chip vf-special" : "chip")
+        chip.textContent = after ? `${text} → ${after}` : text
+        Object.assign(chip.dataset, { side, place })
+      })
+    }
+  }
+
+  /** Only colours change: the pointer's way over a thousand tokens must not lay them out anew. */
+  shade() {
+    const { scene } = this
+    const cell = scene.cells.at(-1)
+    this.ask.textContent = cell ? "" : scene.hint
+    this.lines.row.title.textContent = scene.titles.rows
+    this.lines.column.title.textContent = scene.titles.columns
+    const nColumns = scene.labels.columns.length
+    const weight = (row, column) => {
+      const at = row * nColumns + column
+      return !scene.matrix || (scene.matrix.kept && !scene.matrix.kept[at]) ? 0 : scene.matrix.values[at]
+    }
+    for (const side of ["row", "column"]) {
+      const other = side === "row" ? cell?.column : cell?.row
+      const chips = this.lines[side].chips.children
+      for (let i = 0; i < chips.length; i++) {
+        const shaded = other !== null && other !== undefined
+        const value = shaded ? (side === "row" ? weight(i, other) : weight(other, i)) : 0
+        paintChip(chips[i], shaded ? stepOf(value) : null, scene.look, cell?.[side] === i)
+      }
+    }
+  }
+}
+
+function paintChip(chip, step, look, chosen) {
+  const name = `${step} ${look.dark} ${chosen}`
+  if (chip.painted === name) return
+  chip.painted = name
+  const colour = step === null ? null : look.ramp.colours[step]
+  chip.style.backgroundColor = colour ? cssColour(colour) : ""
+  chip.style.color = colour ? (lightness(colour) > 140 ? "#1b2430" : "#f5f8fc") : ""
+  chip.classList.toggle("vf-chosen", chosen)
+}

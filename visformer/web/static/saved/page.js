@@ -1,0 +1,41 @@
+/** A saved file's side, and a notebook cell's: the bytes stand in the page itself, and nothing is asked of anyone. */
+
+import { mountAttention } from "../explorer/explorer.js"
+import { focusQuietly } from "../shared/dom.js"
+
+function bytesOf(id) {
+  const text = atob(document.getElementById(id).textContent)
+  const bytes = new Uint8Array(text.length)
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i)
+  return bytes
+}
+
+/** A notebook may be dark where the system is light: JupyterLab, VS Code and Colab each say so in their own way. */
+function followTheme() {
+  if (window.parent === window) return
+  try {
+    const { body, documentElement } = window.parent.document // refused where the notebook is of another origin
+    const turn = () => {
+      const { jpThemeLight, vscodeThemeKind } = body.dataset
+      const said = { true: "light", false: "dark" }[jpThemeLight] ?? vscodeThemeKind ?? documentElement.getAttribute("theme")
+      if (said) document.documentElement.dataset.theme = said.includes("light") ? "light" : "dark"
+    }
+    turn()
+    for (const element of [body, documentElement]) new MutationObserver(turn).observe(element, { attributes: true })
+  } catch {
+    // the viewer's own preference holds
+  }
+}
+
+/** Keys are heard from the start; a notebook's cell leaves them to the notebook until it is clicked. */
+function listen(root) {
+  if (window.parent !== window) return
+  root.tabIndex = -1
+  focusQuietly(root)
+}
+
+followTheme()
+const host = document.querySelector(".vf-host")
+const view = mountAttention(host, bytesOf("picture"), { above: host.getBoundingClientRect().top })
+if (document.getElementById("weights")) view.update(bytesOf("weights"))
+listen(host.querySelector(".vf-root"))

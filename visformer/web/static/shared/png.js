@@ -1,0 +1,122 @@
+/** A picture as a PNG file, made in the visitor's own browser. */
+
+import { part } from "./dom.js"
+import { atScale } from "./surface.js"
+
+const SCALE = 2 // pixels of the file for each of the screen's
+const MARGIN = 14
+const TITLE = 26
+
+/** The button. */
+export class Keep {
+  /** @param {HTMLElement} parent @param {() => object} picture what {@link pngOf} takes, and the file's name */
+  constructor(parent, picture) {
+    this.button = part(parent, "button", "keep-button", { type: "button" })
+    this.button.onclick = async () => {
+      const { name, ...shown } = picture()
+      offer(await pngOf(shown), `${name}.png`)
+    }
+  }
+
+  write({ keep, keep_about: about }) {
+    this.button.textContent = keep
+    this.button.title = about
+  }
+}
+
+function offer(blob, name) {
+  const link = document.createElement("a")
+  link.href = URL.createObjectURL(blob)
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+}
+
+/**
+ * @param {{element: HTMLElement, repaint: () => void, look: object, title: string}} shown element: its canvases and its
+ *   text are drawn where they stand; repaint: draws its canvases, now and in another scale
+ * @returns {Promise<Blob>}
+ */
+export function pngOf({ element, repaint, look, title }) {
+  const canvas = document.createElement("canvas")
+  atScale(SCALE, repaint)
+  try {
+    const parts = [...partsOf(element)]
+    const [left, top] = ["left", "top"].map((side) => Math.min(...parts.map(({ box }) => box[side])))
+    const [right, bottom] = ["right", "bottom"].map((side) => Math.max(...parts.map(({ box }) => box[side])))
+    const head = title ? TITLE : 0
+    canvas.width = Math.ceil(SCALE * (right - left + 2 * MARGIN))
+    canvas.height = Math.ceil(SCALE * (bottom - top + 2 * MARGIN + head))
+    const context = canvas.getContext("2d")
+    context.fillStyle = look.background
+    context.fillRect(0, 0, canvas.width, canvas.height)
+    context.scale(SCALE, SCALE)
+    context.font = `600 14px ${look.font}`
+    context.textBaseline = "middle"
+    context.fillStyle = look.text
+    context.fillText(title, MARGIN, MARGIN + 6)
+    context.translate(MARGIN - left, MARGIN + head - top)
+    for (const { draw } of parts) draw(context)
+  } finally {
+    repaint()
+  }
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"))
+}
+
+/** What is to be seen in an element, from back to front: fills of boxes, canvases, lines of text. */
+function* partsOf(element) {
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT)
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (node instanceof Text) yield* linesOf(node)
+    else if (node instanceof HTMLCanvasElement) {
+      const box = node.getBoundingClientRect()
+      if (box.width) yield { box, draw: (context) => context.drawImage(node, box.left, box.top, box.width, box.height) }
+    } else yield* fillOf(node)
+  }
+}
+
+function* fillOf(node) {
+  const { backgroundColor, opacity, outlineStyle, outlineColor } = getComputedStyle(node)
+  const box = node.getBoundingClientRect()
+  const outlined = outlineStyle === "solid"
+  if (!box.width || (!outlined && /, 0\)$|^transparent$/.test(backgroundColor))) return
+  const draw = (context) => {
+    context.globalAlpha = Number(opacity)
+    context.fillStyle = backgroundColor
+    context.beginPath()
+    context.roundRect(box.left, box.top, box.width, box.height, 4)
+    context.fill()
+    Object.assign(context, { lineWidth: 2, strokeStyle: outlineColor })
+    if (outlined) context.stroke()
+    context.globalAlpha = 1
+  }
+  yield { box, draw }
+}
+
+/** A text as the browser broke it into lines. */
+function* linesOf(node) {
+  if (!node.data.trim()) return
+  const { font, color, opacity } = getComputedStyle(node.parentElement)
+  const range = document.createRange()
+  let line = null
+  const lines = []
+  let at = 0
+  for (const character of node.data) {
+    range.setStart(node, at)
+    range.setEnd(node, (at += character.length))
+    const box = range.getBoundingClientRect()
+    if (!box.width) continue
+    if (!line || Math.abs(box.top - line.box.top) > 2) lines.push((line = { box, text: "" }))
+    line.text += character
+    line.box = new DOMRect(Math.min(line.box.left, box.left), line.box.top, 0, box.height)
+    line.right = Math.max(line.right ?? 0, box.right)
+  }
+  for (const { box, text, right } of lines) {
+    const draw = (context) => {
+      Object.assign(context, { font, fillStyle: color, globalAlpha: Number(opacity), textAlign: "left" })
+      context.fillText(text, box.left, box.top + box.height / 2)
+      context.globalAlpha = 1
+    }
+    yield { box: new DOMRect(box.left, box.top, right - box.left, box.height), draw }
+  }
+}

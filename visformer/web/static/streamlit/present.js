@@ -1,0 +1,11 @@
+/** A presentation in Streamlit: steps and the code of the address are asked for by triggers. */
+
+import { mountPresent } from "../presentation/present.js"
+import { streamlitView } from "./view.js"
+
+export default streamlitView(mountPresent, (host, { setTriggerValue, parentElement }) => {
+  host.sheet = parentElement.querySelector(".vf-sheet").textContent
+  host.body = () => document.querySelector(".st-key-page_body")
+  host.onStep = (direction) => setTriggerValue("step", direction)
+  host.onAsk = (what) => setTriggerValue("ask", what)
+})
