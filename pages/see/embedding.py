@@ -5,15 +5,17 @@ import streamlit as st
 
 from visformer import i18n
 from visformer.app.session import state
-from visformer.app.widgets import controls, formula_box, pick, unavailable, url_widgets
+from visformer.app.widgets import controls, formula_box, pick, pictures, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.pictures import embedding
+from visformer.pictures.embedding import SCALED, SUMS
 
 FORMULA = r"\sym{input}{x} = %s"
 FACTOR = r"\sqrt{d_{model}} \cdot "
 TERMS = {"embed": r"\sym{embed}{E}_{token}", "segment": r"\sym{out}{S}_{type}", "position": r"\sym{position}{PE}_{pos}"}
 CODE = (("model/embedding.py", "Embedding.forward"),)
 SIDES = {"src": N_("Source"), "tgt": N_("Target")}
+STACKS = {"src": "encoder.self_attn", "tgt": "decoder.self_attn"}
 
 _ = state.gettext()
 trace = controls.current_trace(embedding.RECORD)
@@ -22,8 +24,8 @@ trace = controls.current_trace(embedding.RECORD)
 def whole(side):
     ours, scaled, alike = f"{side}.embedding" in trace.params, True, embedding.enters_as_it_is(trace, side)
     if ours:
-        scaled = url_widgets.flag(bar.toggle, _("With the factor √d_model"), first=True, key="embedding_scaled")
-    said = [_("The same columns under each other, in one colour scale.")]
+        scaled = url_widgets.draw(SCALED, setting, "embedding", place=bar)
+    said = [_(SUMS.look_for)]
     if ours:
         said.append(_("Without the factor, which of the two is louder?"))
     if not alike:
@@ -45,9 +47,9 @@ def two(side):
     twice = embedding.repeated(trace, side) or (0, 1)
     left, right, numbers = st.columns([2, 2, 6], gap="large")
     with left:
-        first = pick.token(trace, side, _("One token"), key="embedding_first", default=twice[0])
+        first = pick.token(setting, "first", N_("One token"), page="embedding", default=twice[0])
     with right:
-        second = pick.token(trace, side, _("Another"), key="embedding_second", default=twice[1])
+        second = pick.token(setting, "second", N_("Another"), page="embedding", default=twice[1])
     compared = embedding.compare(trace, side, first, second)
     columns = [_("distance"), _("cosine")]
     rows = {_(name): values for name, values in compared.items()}
@@ -73,6 +75,7 @@ if trace is not None:
     bar = words.container(horizontal=True, vertical_alignment="center")
     with bar:
         side = controls.view(_("Side"), unavailable.shown(SIDES, trace), key="embedding_side")
+    setting = pictures.setting_of(SUMS, trace, embedding.RECORD, stack=STACKS[side])
     if unavailable.tell(trace, f"{side}.embed", N_("This model shows no embeddings: {reason}.")):
         unavailable.elsewhere()
     else:

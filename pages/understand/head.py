@@ -4,16 +4,9 @@ import streamlit as st
 
 from visformer.app.pages.head import silencing
 from visformer.app.session import state
-from visformer.app.widgets import controls, formula_box, pick, unavailable
-from visformer.errors import N_
-from visformer.pictures import head as pictures
+from visformer.app.widgets import controls, formula_box, pick, pictures, unavailable
+from visformer.pictures.head import JOINED, PAGE, SILENCE, STEPS, place_of, shapes, written_out
 
-VIEWS = {"steps": N_("One query"), "joined": N_("All heads"), "silence": N_("Silence or scale a head")}
-LOOK_FOR = {
-    "steps": N_("One query: q times every key, scaled, masked, softmax, V weighted. Click a cell to read its sum."),
-    "joined": N_("The heads' sums stand end to end, and W_O mixes them. Which head says most about this query?"),
-    "silence": N_("Click a head: its output is multiplied by the factor, and the model runs again. 0 silences it."),
-}
 FORMULA = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V})
 = \sym{pattern}{\mathrm{softmax}}\left(\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}\right) \sym{v}{V}"""
 CODE = (("model/attention.py", "attention"), ("model/attention.py", "MultiHeadAttention.forward"))
@@ -27,53 +20,54 @@ def show(click):
     st.session_state[SHOWN] = None if None in (click.row, click.column) else click
 
 
-def chosen():
-    """What is looked at, and a trace of it with the weights."""
+def recorded(picture):
+    """The place that is looked at, with its numbers; None where they cannot be computed."""
+    setting = pictures.setting_of(picture, trace)
     with bar:
-        place = pictures.Place(*pick.selected(trace))
-    return place, controls.current_trace((*place.record, f"{place.path}.w_*", f"{place.path}.b_*"))
+        pick.selected(setting)
+    return setting if controls.current_trace(setting.needs) is not None else None
 
 
 def steps():
     """Gives the sum behind the clicked cell, if there is one."""
-    place, full = chosen()
-    if full is None:
+    setting = recorded(STEPS)
+    if setting is None:
         return ""
-    asked, answered, summed = pictures.steps(full, place)
+    full, place = setting.trace, place_of(setting)
+    asked, answered, summed = STEPS.draw(setting)
     left, right = st.columns([66, 34], gap="small")
     with left:
         controls.draw([asked, answered], key="head_steps", on_click=show)
     with right:
         controls.draw([summed], key="head_sum", on_click=show)
-    st.caption(_("Shapes, with the batch of one sentence: {shapes}").format(shapes=pictures.shapes(full, place)))
+    st.caption(_("Shapes, with the batch of one sentence: {shapes}").format(shapes=shapes(full, place)))
     click = st.session_state.get(SHOWN)
-    return pictures.written_out(full, place, click.panel, click.column, click.row) if click else ""
+    return written_out(full, place, click.panel, click.column, click.row) if click else ""
 
 
 def joined():
-    place, full = chosen()
-    if full is not None:
-        controls.draw(pictures.joined(full, place), key="head_joined")
+    setting = recorded(JOINED)
+    if setting is not None:
+        pictures.draw(JOINED, setting, key="head_joined")
 
 
 def pattern():
-    place, _full = chosen()
-    controls.pattern(trace, place.path, place.head, key="head_only")
+    setting = recorded(STEPS)
+    if setting is not None:
+        controls.pattern(trace, setting.path, setting["head"], key="head_only")
 
 
 if trace is not None:
     words, maths = st.columns([62, 38], gap="medium", vertical_alignment="center")
     with words:
-        view = controls.view(_("View"), VIEWS, key="head_view")
+        view = PAGE.view(controls.view(_("View"), PAGE.titles, key="head_view"))
         bar = st.container()
-    make = {"steps": steps, "joined": joined, "silence": lambda: silencing.silence(trace, bar)}[view]
+    make = {"steps": steps, "joined": joined, "silence": lambda: silencing.silence(trace, bar)}[view.view]
     between = f"{'encoder' if 'src' in trace.tokens else 'decoder'}.0.self_attn.heads"
     if trace.lacks(between) is None:
-        controls.look_for(_(LOOK_FOR[view]))
+        controls.look_for(_(view.look_for))
     else:
-        unavailable.tell(
-            trace, between, unavailable.NOT_TO_CHANGE if view == "silence" else unavailable.NOTHING_BETWEEN
-        )
+        unavailable.tell(trace, between, unavailable.NOT_TO_CHANGE if view is SILENCE else unavailable.NOTHING_BETWEEN)
     text = make() if trace.lacks(between) is None else pattern()
     with maths:
         if text:

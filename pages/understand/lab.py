@@ -8,21 +8,20 @@ from visformer.app.session import state
 from visformer.app.widgets import controls, formula_box, url_widgets
 from visformer.errors import VisformerError
 from visformer.pictures import lab as pictures
-from visformer.pictures.examples import WORKED
 from visformer.pictures.examples.worked import compute
+from visformer.pictures.lab import EXAMPLE
 
 CHOSEN = "lab_example"
 
 _ = state.gettext()
-by_name = {example.name: example for example in WORKED}
 choice, words = st.columns([42, 58], gap="large", vertical_alignment="bottom")
-label, titles = _("Worked example"), {name: _(by_name[name].title) for name in by_name}
-presentation_steps.begin_options(CHOSEN, list(by_name))
-name = url_widgets.option(
-    choice.selectbox, label, list(by_name), next(iter(by_name)), key=CHOSEN, format_func=titles.__getitem__
-)
-presentation_steps.offer_options(CHOSEN, list(by_name), name)
-state.look_for(titles[name])
+names = [*EXAMPLE.values]
+presentation_steps.begin_options(CHOSEN, names)
+name = url_widgets.draw(EXAMPLE, url_widgets.nothing(), "lab", place=choice)
+presentation_steps.offer_options(CHOSEN, names, name)
+example = pictures.example_named(name)
+title, line = _(example.title), _("{title}: {remark}")
+state.look_for(title)
 words.caption(
     _(
         "Examples from course notes on the Transformer, printed beside computed: an orange frame is where the print "
@@ -30,7 +29,6 @@ words.caption(
         "taken away; one that you fill is added."
     )
 )
-example, line = by_name[name], _("{title}: {remark}")
 given, side = st.columns([68, 32], gap="large")
 with side:
     formula_box.formula(example.formula, section=example.section, code=example.code)
@@ -46,7 +44,7 @@ try:
 except VisformerError as error:
     st.badge(_("This does not fit"), color="red")
     st.text(error.localized(_))
-    state.look_for(line.format(title=titles[name], remark=error.localized(_)))
+    state.look_for(line.format(title=title, remark=error.localized(_)))
     if example.instead:
         st.button(
             _("Show the nearest one that does"), on_click=lambda: st.session_state.update({CHOSEN: example.instead})

@@ -14,17 +14,21 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from scripts.docs import DOCS
+from scripts.picture_table import DOCS, HEADS, table, written
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.support import tiny_tokenizer, tiny_translator
-from visformer import figures, pictures
+from visformer import pictures
 from visformer.adapters.load import untrained
 from visformer.cli import export, main
-from visformer.export import named
 from visformer.model.checkpoints import save_checkpoint
+from visformer.pictures import charts
+from visformer.pictures import picture as registry
 from visformer.pictures.examples import WORKED
 from visformer.pictures.examples.worked import compute
+from visformer.pictures.setting import Setting, Source
 from visformer.trace import Trace
+
+REGISTERED = registry.pictures()
 
 
 @pytest.fixture
@@ -79,40 +83,37 @@ def test_layers_and_heads_count_from_1_as_on_screen(tmp_path, model):
     assert "Invalid value for --layer: 4: there are 3, counted from 1." in result.output
 
 
-def test_the_names_of_pictures_that_help_shows_are_those_that_there_are():
-    assert [*named.PICTURES] == [*export.PICTURES]
-
-
-@pytest.mark.parametrize("page", ["export.md", "export.zh-CN.md"])
+@pytest.mark.parametrize("page", HEADS)
 def test_the_docs_list_the_pictures_with_their_options(page):
-    listed = {}
-    rows = [line for line in (DOCS / page).read_text("utf-8").splitlines() if re.match(r"\|.*`[a-z-]+`.* \|$", line)]
-    for group in re.split(r"[;；:：|]", "".join(rows)):
-        options = tuple(re.findall(r"--([a-z]+)", group))
-        listed |= dict.fromkeys(re.findall(r"`([a-z][a-z-]*)`", group), options)
-    assert listed == export.PICTURES
+    assert (DOCS / page).read_text("utf-8") == written(page), "run: python -m scripts.picture_table"
+    for name in REGISTERED:
+        assert f"`{name}`" in table(page)
 
 
-@pytest.mark.parametrize("picture", export.PICTURES)
-def test_the_options_of_a_picture_are_those_that_it_asks_for(picture):
-    """No option that it does not look at is taken, and none that it looks at is refused."""
-    asked_for = {"kind": "stack", "part": "stack"}
+@pytest.mark.parametrize("picture", REGISTERED)
+def test_the_options_of_a_picture_are_those_that_it_looks_at(picture):
     looked_at = set()
 
-    class Watched(named.Asked):
-        def __getattribute__(self, name):
-            looked_at.add(asked_for.get(name, name))
-            return super().__getattribute__(name)
+    class Watched(Setting):
+        def __getitem__(self, name):
+            looked_at.add(name)
+            return super().__getitem__(name)
 
-    named.draw(picture, Watched(**by_a_model()))
+        def get(self, name, default=None):
+            looked_at.add(name)
+            return super().get(name, default)
+
+    found = REGISTERED[picture]
+    values = found.setting(Source(**by_a_model()), {})
+    found.draw(Watched(values.source, found.needs, values))
     idle = {"head"} if picture == "all-heads" else set()  # of a place that is given whole
-    assert (looked_at & set(export._CHOICES)) - idle == set(export.PICTURES[picture])
+    assert looked_at - idle == {*found.names}
 
 
 def by_a_model():
     model = tiny_translator()
     return {
-        "trace": lambda record: model.trace("I", "我", record=("*",)),
+        "record": lambda record: model.trace("I", "我", record=("*",)),
         "speak": lambda **settings: model.translate("I", **settings),
         "read": model.trace,
         "untrained": lambda norm, record: untrained(model, norm=norm).trace("I", "我", record=record),
@@ -134,7 +135,7 @@ NO_NAME = {
 def test_every_picture_of_the_pages_has_a_name():
     """What draws panels or a figure is called by one of the names, or is an exception."""
     made = {}
-    for module in (*modules_of(pictures), *modules_of(figures)):
+    for module in (*modules_of(pictures), *modules_of(charts)):
         for name, function in inspect.getmembers(module, inspect.isfunction):
             returns = str(function.__annotations__.get("return"))
             if not name.startswith("_") and function.__module__ == module.__name__ and DRAWN.search(returns):
@@ -142,8 +143,8 @@ def test_every_picture_of_the_pages_has_a_name():
     called = set()
     sys.setprofile(lambda frame, event, _: called.add(frame.f_code))
     try:
-        for picture in named.PICTURES:
-            named.draw(picture, named.Asked(**by_a_model()))
+        for picture in REGISTERED.values():
+            picture.make(Source(**by_a_model()))
     finally:
         sys.setprofile(None)
     assert len(made) > 30
@@ -176,7 +177,7 @@ def test_a_worked_example_by_its_name(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("lab", "--example", "none"), "There is no example 'none': sinusoid, same-word"),
+        (("lab", "--example", "none"), "'none' is not one of 'sinusoid', 'same-word'"),
         (("lab", "--example", "mended", "--head", 2), "Invalid value for --head: 2: there are 1, counted from 1."),
         (("position-circle", "--i", 8), "Invalid value for --i: 8: there are 8, counted from 0."),
         (("mask-steps",), "Give either a sentence or --trace FILE."),
@@ -202,7 +203,10 @@ def test_what_grows_ends_with_the_step(tmp_path, model):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--picture", "waves", "--layer", 2], "--layer makes no difference to --picture waves. It takes --positions."),
+        (
+            ["--picture", "waves", "--layer", 2],
+            "--layer makes no difference to --picture waves. It takes --positions, --d-model, --base, --dimensions.",
+        ),
         (
             ["--picture", "sureness", "--query", 1],
             "--query makes no difference to --picture sureness. It takes --step.",
@@ -232,11 +236,11 @@ def test_nor_to_a_file(tmp_path, ending, option, message):
     assert (result.exit_code, message in result.output) == (2, True), result.output
 
 
-@pytest.mark.parametrize("picture", export.PICTURES)
+@pytest.mark.parametrize("picture", REGISTERED)
 @pytest.mark.parametrize("ending", ["svg", "json"])
 def test_every_picture_of_the_pages(tmp_path, model, picture, ending):
     out = tmp_path / f"x.{ending}"
-    stack = ("--stack", "decoder") if "stack" in export.PICTURES[picture] else ()
+    stack = ("--stack", "decoder") if "stack" in REGISTERED[picture].names else ()
     sentence = () if picture == "lab" else ("I 去",)
     result = run("export", *sentence, *model, "-o", out, "--picture", picture, *stack, "--lang", "zh")
     assert result.exit_code == 0, result.output
@@ -295,7 +299,7 @@ def test_pictures_begin_with_the_stack_that_a_model_has(tmp_path, family):
     tiny_module(family).save_pretrained(folder)
     tokenizer().save_pretrained(folder)
     has, lacks = ("encoder", "decoder") if family == "bert" else ("decoder", "encoder")
-    drawn = [name for name, options in export.PICTURES.items() if "stack" in options and name != "norms"]
+    drawn = [name for name, one in REGISTERED.items() if "stack" in one.names and name != "norms"]
     assert {"similarity", "embedding", "stream", "mask", "query", "all-heads"} <= {*drawn}
     for picture in drawn:
         assert run("export", "the cat", "--model", folder, "-o", out, "--picture", picture).exit_code == 0, picture

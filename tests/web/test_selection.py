@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.web.support import made_up_trace
+from visformer.trace.stacks import STACKS
 from visformer.web.selection import COMBINED, VIEWS, Selection
-from visformer.web.words import STACKS
 
 places = st.integers(0, 99_998)
 heads = st.builds("{}-{}".format, st.integers(0, 998), st.integers(0, 998))

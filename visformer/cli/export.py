@@ -2,56 +2,29 @@
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from visformer.cli.running import MODEL_HELP, complete_model
 from visformer.i18n import languages
+from visformer.trace.stacks import SHORT_NAMES, short_name
 
-PICTURES: Mapping[str, tuple[str, ...]] = {
-    "embedding": ("stack",),
-    **dict.fromkeys(("positions", "position-angles", "position-similarity"), ("positions",)),
-    **dict.fromkeys(("position-rotation", "position-circle"), ("pos", "offset", "i")),
-    "position-learned": ("positions",),
-    "position-model": (),
-    "waves": ("positions",),
-    "mask": ("stack", "layer", "head"),
-    "mask-batch": (),
-    "mask-steps": ("step",),
-    "query": ("stack", "layer", "head", "query"),
-    "all-heads": ("stack", "layer", "query"),
-    "stream": ("stack",),
-    "sublayer": ("stack", "layer"),
-    "feed-forward": ("stack", "layer"),
-    "zeros": ("stack",),
-    "similarity": ("stack",),
-    "norms": ("stack",),
-    "sureness": ("step",),
-    "candidates": ("step",),
-    "growing": ("layer", "step"),
-    "beams": ("beams",),
-    "lab": ("example", "sample", "head"),
-}
-"""As :data:`visformer.export.named.PICTURES`, which help does not wait for, with the options that each takes."""
-
-_FORMULAS = ("positions", "pos", "example")
-"""Options by which a picture is known that shows formulas, and needs no sentence."""
-
-_CHOICES = ("stack", "layer", "head", "view", "query", "step", "beams", *_FORMULAS, "offset", "i", "sample")
-"""Options that are of some pictures only."""
+if TYPE_CHECKING:
+    from visformer.pictures.options import Option
+    from visformer.pictures.picture import Picture
+    from visformer.pictures.setting import Source
 
 _OF_TRACE = {"name": "model", "target": "target", "pair": "pair", "to": "to"}
-"""What a saved trace has settled, by parameter."""
+"""Parameters that a saved Trace has settled, and their options."""
 
-_STACKS = {"encoder": "encoder.self_attn", "decoder": "decoder.self_attn", "cross": "decoder.cross_attn"}
+_OF_HEAD = ("stack", "layer", "head", "view", "query")
+"""Parameters that choose a head, with a picture or without."""
 
-_FROM_ZERO = ("pos", "i")
-"""Places that the formula counts from 0; all others count from 1, as on screen."""
-
-_FROM_0, _FROM_1 = click.IntRange(min=0), click.IntRange(min=1)
+_FROM_1 = click.IntRange(min=1)
 _NUMBERS = (".csv", ".json", ".safetensors")
 _F = TypeVar("_F", bound=Callable[..., Any])
 _PICTURED = (".svg", ".png")
@@ -133,16 +106,61 @@ def trace(
         click.echo(f"Written to {out}")
 
 
-@click.command()
+class _Export(click.Command):
+    """With the options of all pictures; they are looked up when they are needed, which ``visformer --help`` is not."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        *own, last = super().get_params(ctx)  # --help comes last
+        return [*own, *_picture_options(), last]
+
+
+@cache
+def _picture_options() -> list[click.Parameter]:
+    from visformer.pictures.picture import pictures
+
+    names = ", ".join(pictures())
+    about = f"Instead of a head, a picture of the other pages: {names}."
+    kind = click.Choice([*pictures()])
+    options: list[click.Parameter] = [click.Option(["--picture"], type=kind, metavar="NAME", help=about)]
+    takers: dict[str, list[str]] = {}
+    declared: dict[str, Option] = {}
+    for picture in pictures().values():
+        for option in (picture.option(name) for name in picture.names):
+            takers.setdefault(option.name, []).append(picture.name)
+            declared.setdefault(option.name, option)
+    for name, option in declared.items():
+        if name not in _OF_HEAD:
+            flags = [*map(_flag, (name, *option.aliases))]
+            about = f"{option.help} Pictures: {', '.join(takers[name])}."
+            first = None if option.default is None or callable(option.default) else option.write(option.default)
+            options.append(
+                click.Option([*flags, name], type=_kind(option), default=first, show_default=True, help=about)
+            )
+    return options
+
+
+def _kind(option: "Option") -> Any:
+    from visformer.pictures.options import Choice, Flag, Number, Place
+
+    if isinstance(option, Place):
+        return click.IntRange(min=option.first)
+    if isinstance(option, Number):
+        return int if option.whole else float
+    if isinstance(option, Choice) and isinstance(option.values, Mapping):
+        return click.Choice([option.spell(value) for value in option.values])
+    return bool if isinstance(option, Flag) else str
+
+
+@click.command(cls=_Export)
 @click.argument("text", required=False)
 @_sentence
 @click.option(
     "--trace", "saved", type=click.Path(path_type=Path), help="Instead of a sentence, a file of visformer trace."
 )
 @_out(_ENDINGS, "Its ending says what is written:", required=True)
-@click.option("--stack", type=click.Choice([*_STACKS]), help="By default the first that the model has.")
-@click.option("--layer", type=click.IntRange(min=1), help="From 1, as on screen.")
-@click.option("--head", type=click.IntRange(min=1), help="From 1; with --layer. Without both: all heads.")
+@click.option("--stack", type=click.Choice([*SHORT_NAMES]), help="By default the first that the model has.")
+@click.option("--layer", type=_FROM_1, help="From 1, as on screen.")
+@click.option("--head", type=_FROM_1, help="From 1; with --layer. Without both: all heads.")
 @click.option(
     "--view",
     type=click.Choice(["heatmap", "arcs", "tokens"]),
@@ -151,38 +169,12 @@ def trace(
     help="Of one head, in a picture.",
 )
 @click.option(
-    "--picture",
-    type=click.Choice([*PICTURES]),
-    metavar="NAME",
-    help=f"Instead of a head, a picture of the other pages: {', '.join(PICTURES)}.",
-)
-@click.option(
     "--query",
     type=_FROM_1,
     default=1,
     show_default=True,
     help="The token that reads, from 1: view tokens, picture query.",
 )
-@click.option(
-    "--step",
-    type=_FROM_1,
-    help="Of decoding, from 1. By default the first; of what grows (pictures growing, mask-steps) the last.",
-)
-@click.option(
-    "--beams", type=click.IntRange(2, 8), default=4, show_default=True, help="Hypotheses kept: picture beams."
-)
-@click.option(
-    "--positions",
-    type=click.IntRange(2, 1024),
-    default=24,
-    show_default=True,
-    help="How many: pictures positions and so on.",
-)
-@click.option("--pos", type=_FROM_0, default=3, show_default=True, help="Where a rotation starts, from 0.")
-@click.option("--offset", type=int, default=5, show_default=True, help="How many positions further it takes.")
-@click.option("--i", type=_FROM_0, default=1, show_default=True, help="It turns dimensions 2i and 2i + 1; from 0.")
-@click.option("--example", default="", metavar="NAME", help="Of the lab, such as self-attention: picture lab.")
-@click.option("--sample", type=_FROM_1, default=1, show_default=True, help="The sentence, from 1: --example shapes.")
 @click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True, help="Of a picture.")
 @click.option(
     "--scale",
@@ -203,12 +195,8 @@ def export(
     name: str,
     saved: Path | None,
     out: Path,
-    stack: str | None,
-    layer: int | None,
-    head: int | None,
     view: Literal["heatmap", "arcs", "tokens"],
     picture: str | None,
-    query: int,
     theme: Literal["light", "dark"],
     scale: float,
     lang: str,
@@ -229,62 +217,71 @@ def export(
       visformer export -o lab.svg --picture lab --example self-attention
       visformer export --trace trace.safetensors -o weights.csv
     """
+    from visformer.adapters.load import load
     from visformer.export import save
+    from visformer.figures import source_of
     from visformer.i18n import translations
+    from visformer.pictures.picture import pictures
     from visformer.trace import Trace
 
-    alone = picture is not None and not {*PICTURES[picture]}.isdisjoint(_FORMULAS)
+    drawn = pictures()[picture] if picture else None
+    alone = drawn is not None and drawn.formula
     if (text is None) == (saved is None) and not (text is None and alone):
         raise click.UsageError("Give either a sentence or --trace FILE.")
-    given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    given = {one for one in context.params if context.get_parameter_source(one) is ParameterSource.COMMANDLINE}
     _refuse_idle_source(given, picture, out.suffix.lower())
-    _refuse_idle(given, picture, out.suffix.lower(), view)
-    attention = _STACKS[stack] if stack else None
+    _refuse_idle(given, drawn, out.suffix.lower(), view)
     how: dict[str, Any] = {"theme": theme, "scale": scale, "gettext": translations(lang).gettext, "lang": lang}
-    if picture is not None:
-        attention = _attention(picture, stack, attention, saved, name)
-        part, kind = attention.split(".")
-        if "stack" in PICTURES[picture] and {"layer", "head", "query"} & given:
-            found = Trace.load(saved) if saved else _traced(name, str(text), target, pair=pair, to=to)
-            _from_0(found, attention, layer=layer, head=head, query=query)
-        asked = {
-            "part": part,
-            "kind": kind,
-            "layer": (layer or 1) - 1,
-            "head": (head or 1) - 1,
-            "query": query - 1,
-            "theme": theme,
-            "gettext": how["gettext"],
-            **choices,
-            "step": None if choices["step"] is None else choices["step"] - 1,
-            "sample": choices["sample"] - 1,
-        }
-        how["about"] = Trace.load(saved).about if saved else _about(name, text)
-        save(_drawn(picture, asked, saved, name, text, target, pair=pair, to=to), out, **how)
+    kept = Trace.load(saved) if saved else None
+    if drawn is not None:
+        wanted = {one: value for one, value in choices.items() if one in given}
+        how["about"] = kept.about if kept else _about(name, text)
+        numbers = kept or (None if drawn.name == "lab" else load(name))
+        _tell_formula(drawn, numbers)
+        look = {"theme": theme, "gettext": how["gettext"]}
+        source = source_of(numbers, str(text), target, pair=pair, to=to, **look)
+        save(_drawn(drawn, source, wanted), out, **how)
     else:
-        found = Trace.load(saved) if saved else _traced(name, str(text), target, pair=pair, to=to)
-        place = _from_0(found, attention, layer=layer, head=head, query=query)
+        found = kept or _traced(name, str(text), target, pair=pair, to=to)
+        attention = SHORT_NAMES[choices["stack"]] if choices["stack"] else None
+        place = _from_0(found, attention, **{one: choices[one] for one in ("layer", "head", "query")})
         save(found, out, stack=attention, **place, view=view, **how)
     click.echo(f"Written to {out}")
 
 
-def _attention(picture: str, stack: str | None, asked: str | None, saved: Path | None, name: str) -> str:
-    """The one that was asked for, which the model has to have, or its first; of formulas no matter which."""
-    from visformer.adapters.load import load
-    from visformer.trace import Trace
+def _drawn(picture: "Picture", source: "Source", given: dict[str, Any]) -> Any:
+    """Panels or a figure."""
+    from visformer.pictures.options import OptionError, Outside
 
-    if "stack" not in PICTURES[picture]:
-        return "encoder.self_attn"
-    if saved:
-        names = [name.split(".") for name in Trace.load(saved) if name.endswith(".pattern")]
-        has = [*dict.fromkeys(f"{part}.{kind}" for part, _, kind, _ in names)] or [*_STACKS.values()]
-    else:
-        of_kind = {"encoder": ("encoder",), "decoder": ("decoder",)}
-        has = [_STACKS[one] for one in of_kind.get(load(name).info.kind, tuple(_STACKS))]
-    if asked not in (None, *has):
-        there = " and ".join(one for one, attention in _STACKS.items() if attention in has)
-        raise click.BadParameter(f"{stack}: the model has no such attention, only {there}.", param_hint="--stack")
-    return asked or has[0]
+    if given.get("stack") and SHORT_NAMES[given["stack"]] not in source.stacks:
+        there = " and ".join(short_name(one) for one in source.stacks)
+        said = f"{given['stack']}: the model has no such attention, only {there}."
+        raise click.BadParameter(said, param_hint="--stack")
+    values = {one: _value(picture.option(one), value) for one, value in given.items() if one in picture.names}
+    try:
+        return picture.make(source, values)
+    except Outside as error:
+        at: dict[str, Any] = error.params
+        first = getattr(picture.option(at["name"]), "first", 0)
+        said = f"{at['place'] + first}: there are {at['count']}, counted from {first}."
+        raise click.BadParameter(said, param_hint=f"--{at['name']}") from error
+    except OptionError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _value(option: "Option", given: Any) -> Any:
+    """What the command line says, as Python has it: counted from 0, and by its own name."""
+    from visformer.pictures.options import Choice, Place, Several
+
+    if option.name == "stack":
+        return SHORT_NAMES[given]
+    if isinstance(option, Place):
+        return given - option.first
+    if isinstance(option, Several):
+        return [int(one) for one in given.split(".") if one.isdecimal()]
+    if isinstance(option, Choice) and option.also:
+        return option.also.get(given, given)
+    return given
 
 
 def _about(name: str, text: str | None) -> str:
@@ -300,61 +297,17 @@ def _traced(name: str, text: str, target: str | None, **settings: Any) -> Any:
     return load(name).trace(text, target, **settings)
 
 
-def _drawn(
-    picture: str, asked: dict[str, Any], saved: Path | None, name: str, text: str | None, target: str | None, **how: Any
-) -> Any:
-    """Panels or a figure."""
-    from visformer.export.named import Asked, Outside, draw
+def _tell_formula(picture: "Picture", numbers: Any) -> None:
+    """Say that a picture of the paper's encoding is not this model's, where it is not."""
+    from visformer.adapters.huggingface.families import POSITIONS
     from visformer.trace import Trace
 
-    made: dict[str, Any] = {}
-    if saved:
-        found = Trace.load(saved)
-        made = {"trace": lambda record: found, "order": found.meta.get("position", Asked.order)}
-    elif picture != "lab":  # has numbers of its own
-        made = _by_model(name, str(text), target, **how)
-    asked = {**made, **asked}
-    _tell_formula(picture, asked.get("order", Asked.order))
-    try:
-        return draw(picture, Asked(**asked))
-    except Outside as error:
-        at: dict[str, Any] = error.params
-        first = 0 if at["name"] in _FROM_ZERO else 1
-        said = f"{at['place'] + first}: there are {at['count']}, counted from {first}."
-        raise click.BadParameter(said, param_hint=f"--{at['name']}") from error
-
-
-def _tell_formula(picture: str, order: str) -> None:
-    """That a picture of the paper's encoding is not this model's, where it is not."""
-    from visformer.adapters.huggingface.families import POSITIONS
-
-    if order != "sinusoidal" and not {"positions", "pos"}.isdisjoint(PICTURES[picture]):
+    if not picture.formula or numbers is None:
+        return
+    order = numbers.meta.get("position", "sinusoidal") if isinstance(numbers, Trace) else numbers.info.position
+    if order != "sinusoidal":
         reason = POSITIONS.get(order, POSITIONS["unknown"])
         click.echo(f"This model: {reason}. Here you see the paper's encoding.", err=True)
-
-
-def _by_model(name: str, text: str, target: str | None, **how: Any) -> dict[str, Any]:
-    """Where a picture's numbers come from."""
-    from visformer.adapters.load import load, untrained
-    from visformer.trace import Trace
-
-    model = load(name)
-
-    def trace(record: tuple[str, ...]) -> Trace:
-        return model.trace(text, target, record=model.available(record), **how)
-
-    def other(norm: str, record: tuple[str, ...]) -> Trace:
-        pair = str(trace(("*.pattern",)).meta["target"])
-        return untrained(model, norm=norm).trace(text, pair, record=record)
-
-    return {
-        "trace": trace,
-        "speak": lambda **settings: model.translate(text, to=how["to"], **settings),
-        "read": model.trace,
-        "untrained": other,
-        "d_model": model.info.d_model,
-        "order": model.info.position,
-    }
 
 
 def _refuse_idle_source(given: set[str], picture: str | None, ending: str) -> None:
@@ -371,10 +324,11 @@ def _refuse_idle_source(given: set[str], picture: str | None, ending: str) -> No
         raise click.UsageError(f"--theme makes no difference to {ending}: it is of a picture, {endings}.")
 
 
-def _refuse_idle(given: set[str], picture: str | None, ending: str, view: str) -> None:
+def _refuse_idle(given: set[str], picture: "Picture | None", ending: str, view: str) -> None:
     """Refuse what would make no difference."""
+    taken: tuple[str, ...]
     if picture is not None:
-        taken, what = PICTURES[picture], f"--picture {picture}"
+        taken, what = picture.names, f"--picture {picture.name}"
     elif ending in _NUMBERS:
         taken, what = (), f"{ending}, which holds all attention"
     elif ending == ".html":
@@ -385,9 +339,14 @@ def _refuse_idle(given: set[str], picture: str | None, ending: str, view: str) -
             raise click.UsageError(f"--view {view} is of one head: give --layer and --head, from 1.")
         if len({"layer", "head"} & given) == 1:
             raise click.UsageError("Give both --layer and --head: a picture is of one head, or without both of all.")
-    for name in (name for name in _CHOICES if name in given and name not in taken):
-        takes = f" It takes {', '.join(f'--{one}' for one in taken)}." if taken else ""
-        raise click.UsageError(f"--{name} makes no difference to {what}.{takes}")
+    choices = {*_OF_HEAD, *(str(option.name) for option in _picture_options()[1:])}
+    for name in sorted((given & choices) - {*taken}):
+        takes = f" It takes {', '.join(map(_flag, taken))}." if taken else ""
+        raise click.UsageError(f"{_flag(name)} makes no difference to {what}.{takes}")
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _require(name: str, place: int | None, size: int) -> None:

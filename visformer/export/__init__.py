@@ -24,10 +24,10 @@ from visformer.panel import Panel, traced
 from visformer.pictures.theme import Theme
 from visformer.system.files import write_whole
 from visformer.trace import Trace, TracedTensor
+from visformer.trace.stacks import STACKS, Stack
 from visformer.web.page import page
 from visformer.web.payload import SINK, sink_of, with_sink
 from visformer.web.selection import Selection
-from visformer.web.words import STACKS, Stack
 
 __all__ = [
     "arcs_svg",

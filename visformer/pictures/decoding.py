@@ -6,8 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from visformer.errors import N_
+from visformer.errors import N_, VisformerError
 from visformer.panel import Labels, Panel, traced
+from visformer.pictures.options import Flag, Number, Place
+from visformer.pictures.picture import Page, Picture
+from visformer.pictures.places import LAYER, STEP_HELP
+from visformer.pictures.setting import Setting
 from visformer.trace import Trace
 
 
@@ -54,3 +58,121 @@ def sureness(steps: Sequence[Any], at: int, *, title: str = "how sure of each st
         outlined=np.arange(len(steps))[None] == at,
         click="tells",
     )
+
+
+def _decoder(setting: Setting) -> Trace:
+    trace = setting.patterns
+    if "tgt" not in trace.tokens:
+        raise VisformerError(
+            N_("This model is an encoder: it reads a text and writes none, so it takes no steps of decoding.")
+        )
+    return trace
+
+
+def _layers(setting: Setting) -> int:
+    trace = _decoder(setting)
+    return len(trace.layers("decoder", kind(trace)))
+
+
+def _rows(setting: Setting) -> int:
+    trace = _decoder(setting)
+    return int(trace.layers("decoder", kind(trace))[0].value.shape[1])
+
+
+def _steps(setting: Setting) -> int:
+    return len(setting.source.speak().steps)
+
+
+def _sureness(setting: Setting) -> list[Panel]:
+    title = setting.gettext(N_("how sure of each step (least: {step}, {token})"))
+    return [sureness(setting.source.speak().steps, setting["step"], title=title)]
+
+
+def shape(setting: Setting) -> dict[str, Any]:
+    """What reshapes the distribution."""
+    return {"temperature": setting["temperature"], "top_k": setting["top_k"] or None, "top_p": setting["top_p"]}
+
+
+def _candidates(setting: Setting) -> Any:
+    from visformer.pictures.charts.decoding import candidate_bars
+
+    step = setting.source.speak().steps[setting["step"]]
+    names = setting.gettext(N_("model")), setting.gettext(N_("drawn from")), setting.gettext(N_("all others"))
+    title = setting.gettext(N_("step {step}: what might come next"))
+    look: dict[str, Any] = {"names": names, "title": title, "theme": setting.source.theme}
+    return candidate_bars(step.reshaped(**shape(setting)), step.chosen.id, step=setting["step"], **look)
+
+
+def _beams(setting: Setting) -> Any:
+    from visformer.pictures.charts.decoding import beam_tree
+
+    title = setting.gettext(N_("beam search: {size} hypotheses kept"))
+    beams = setting.source.speak(beam_size=setting["beams"]).beams
+    return beam_tree(beams, unit=setting.gettext(N_("nats")), title=title, theme=setting.source.theme)
+
+
+STEP = Place(name="step", help=STEP_HELP, count=_steps)
+TEMPERATURE = Number(
+    name="temperature",
+    label=N_("Temperature"),
+    help="Divides the scores.",
+    default=1.0,
+    least=0.1,
+    most=3.0,
+    whole=False,
+    step=0.1,
+)
+TOP_K = Number(
+    name="top_k", label=N_("top-k (0: all)"), help="The likeliest alone; 0: all.", default=0, least=0, most=50, valid=0
+)
+TOP_P = Number(
+    name="top_p",
+    label="top-p",
+    help="The likeliest that have this probability together.",
+    default=1.0,
+    least=0.05,
+    most=1.0,
+    whole=False,
+    step=0.05,
+)
+DRAWS = Flag(name="draws", label=N_("Draw"), tooltip=N_("Draw instead of taking the likeliest"))
+SEED = Number(name="seed", label=N_("Seed"), default=0, least=0, most=10_000, widget="number_input")
+BEAMS = Number(name="beams", label=N_("Hypotheses kept"), help="Hypotheses kept.", default=4, least=2, most=8, valid=1)
+SURE = Picture(
+    name="sureness",
+    view="steps",
+    title=N_("Step by step"),
+    look_for=N_(
+        "Each step is one choice: take another. Orange: what Draw draws from, after temperature, top-k and top-p."
+    ),
+    options=(STEP,),
+    draw=_sureness,
+)
+CANDIDATES = Picture(name="candidates", view="steps", options=(STEP, TEMPERATURE, TOP_K, TOP_P), draw=_candidates)
+GROWING = Picture(
+    name="growing",
+    view="steps",
+    needs=("*.pattern",),
+    in_handouts=False,
+    options=(
+        replace(LAYER, count=_layers, per=_layers),
+        replace(
+            STEP,
+            help=STEP_HELP,
+            count=_rows,
+            default=lambda setting: _rows(setting) - 1,
+        ),
+    ),
+    draw=lambda setting: [growing(setting.trace, setting["layer"], setting["step"])],
+)
+TREE = Picture(
+    name="beams",
+    view="beams",
+    title=N_("Beam search"),
+    look_for=N_("Numbers: log-probability; at an end also per token, which ranks. Does one that looked worse win (◂)?"),
+    options=(BEAMS,),
+    draw=_beams,
+)
+PAGE = Page(
+    name="decoding", section="understand", order=80, title=N_("Decoding"), views=(SURE, CANDIDATES, GROWING, TREE)
+)

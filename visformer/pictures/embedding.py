@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 
 from visformer.errors import N_
 from visformer.panel import Panel, telling_limit, traced
+from visformer.pictures.options import Flag
+from visformer.pictures.picture import Page, Picture
+from visformer.pictures.places import STACK
 from visformer.trace import Trace
 
 if TYPE_CHECKING:
@@ -135,3 +138,17 @@ def _angle(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32
 
 def _shape(panel: Panel) -> str:
     return f"({', '.join(map(str, panel.values.shape))})"
+
+
+SIDE = replace(STACK, link="side", also={"src": "encoder.self_attn", "tgt": "decoder.self_attn"})
+SCALED = Flag(
+    name="scaled", label=N_("With the factor √d_model"), help="As our models have it; 0: without.", default=True
+)
+SUMS = Picture(
+    name="embedding",
+    look_for=N_("The same columns under each other, in one colour scale."),
+    needs=RECORD,
+    options=(SIDE, SCALED),
+    draw=lambda setting: [sums(setting.trace, setting.side, scaled=setting["scaled"])],
+)
+PAGE = Page(name="embedding", section="see", order=40, title=N_("Embedding + position"), views=(SUMS,))

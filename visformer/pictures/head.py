@@ -9,6 +9,10 @@ from numpy.typing import NDArray
 
 from visformer.errors import N_
 from visformer.panel import Labels, Panel, axis_labels, numbered, traced
+from visformer.pictures.options import Number
+from visformer.pictures.picture import Page, Picture, View
+from visformer.pictures.places import HEAD, LAYER, QUERY, STACK
+from visformer.pictures.setting import Setting
 from visformer.trace import Trace
 
 _LARGE = 20.0
@@ -269,3 +273,50 @@ def _softmax(
     top, total = math.exp(scores[column] - shift), sum(math.exp(score - shift) for score in visible) / (1 - sink)
     less = f"\n({_number(scores[column])} − {_number(shift, first=False)})" if shift else ""
     return f"{result:.6f}\n= {top:.6f} / {total:.6f}\n= exp({_number(scores[column] - shift)}) / ({terms}){less}"
+
+
+def place_of(setting: Setting) -> Place:
+    """Which numbers a setting looks at."""
+    return Place(setting.path, setting.get("head", 0), setting["query"])
+
+
+_NEEDS = ("encoder.out", "encoder.*.pattern", "decoder.*.pattern", "{part}.{layer}.resid_*", "{part}.{layer}.norm_*",
+          "{path}.*")  # fmt: skip
+_SELECTED = tuple(replace(option, link=None) for option in (STACK, LAYER, HEAD, QUERY))  # the explorer's, too
+STEPS = Picture(
+    name="query",
+    view="steps",
+    title=N_("One query"),
+    look_for=N_("One query: q times every key, scaled, masked, softmax, V weighted. Click a cell to read its sum."),
+    needs=_NEEDS,
+    options=_SELECTED,
+    page_defaults={"query": 1},
+    draw=lambda setting: steps(setting.trace, place_of(setting)),
+)
+JOINED = Picture(
+    name="all-heads",
+    view="joined",
+    title=N_("All heads"),
+    look_for=N_("The heads' sums stand end to end, and W_O mixes them. Which head says most about this query?"),
+    needs=(*_NEEDS, "{path}.w_*", "{path}.b_*"),
+    options=(*_SELECTED[:2], _SELECTED[3]),
+    page_defaults={"query": 1},
+    draw=lambda setting: joined(setting.trace, place_of(setting)),
+)
+FACTOR = Number(
+    name="factor",
+    label=N_("Factor"),
+    tooltip=N_("0 silences, 1 changes nothing."),
+    default=0.0,
+    least=0.0,
+    most=2.0,
+    step=0.25,
+    whole=False,
+)
+SILENCE = View(
+    view="silence",
+    title=N_("Silence or scale a head"),
+    look_for=N_("Click a head: its output is multiplied by the factor, and the model runs again. 0 silences it."),
+    options=(FACTOR,),
+)
+PAGE = Page(name="head", section="understand", order=60, title=N_("Inside a head"), views=(STEPS, JOINED, SILENCE))

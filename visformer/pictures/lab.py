@@ -8,7 +8,11 @@ import numpy as np
 from visformer.errors import N_
 from visformer.formulas import Floats
 from visformer.panel import Labels, Panel, common_limit, numbered
-from visformer.pictures.examples.worked import SLICED, Arrays, Worked, differs
+from visformer.pictures.examples import WORKED
+from visformer.pictures.examples.worked import SLICED, Arrays, Worked, compute, differs
+from visformer.pictures.options import Choice, Place
+from visformer.pictures.picture import Page, Picture
+from visformer.pictures.setting import Setting
 
 SYMBOL = {
     **dict.fromkeys(("Q", "X · W_Q", "cut into heads", "head before token: Q"), "q"),
@@ -124,3 +128,51 @@ def _labels(view: View, name: str, shape: tuple[int, ...]) -> tuple[Labels, Labe
         for axis, text, size in zip(axes, texts, shape, strict=True)
     )
     return rows, columns
+
+
+def example_named(name: str) -> Worked:
+    """The worked example of this name."""
+    return next(example for example in WORKED if example.name == name)
+
+
+def _count(axis: str) -> Callable[[Setting], int]:
+    def count(setting: Setting) -> int:
+        example = example_named(setting["example"])
+        return example.choices({**example.inputs, **compute(example, example.inputs)}).get(axis, 1)
+
+    return count
+
+
+def _drawn(setting: Setting) -> list[Panel] | list[list[Panel]]:
+    example = example_named(setting["example"])
+    at = {axis: setting[axis] for axis in SLICED}
+    results = compute(example, example.inputs)
+    shown = drawn(View(example, example.inputs, at), results, gettext=setting.gettext)
+    return [shown] if example.tokens else shown
+
+
+EXAMPLE = Choice(
+    name="example",
+    widget="selectbox",
+    label=N_("Worked example"),
+    help="Such as self-attention; by default the first.",
+    values={example.name: example.title for example in WORKED},
+)
+SAMPLE = Place(
+    name="sample",
+    label=N_("Sample"),
+    help="The sentence, from 1: --example shapes.",
+    count=_count("sample"),
+    per=_count("sample"),
+    link=lambda setting: f"{setting['example']}_sample",
+)
+HEAD = Place(
+    name="head",
+    label=N_("Head"),
+    help="From 1.",
+    count=_count("head"),
+    per=_count("head"),
+    link=lambda setting: f"{setting['example']}_head",
+)
+LAB = Picture(name="lab", formula=True, in_handouts=False, options=(EXAMPLE, SAMPLE, HEAD), draw=_drawn)
+PAGE = Page(name="lab", section="understand", order=90, title=N_("The lab"), views=(LAB,), has_sentence=False)

@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 from visformer import formulas
 from visformer.errors import N_
 from visformer.panel import Labels, Panel, axis_labels, traced
+from visformer.pictures.options import Choice, Number, Place
+from visformer.pictures.picture import Page, Picture, View
+from visformer.pictures.places import HEAD, LAYER, STACK, STEP_HELP, decoder_first
+from visformer.pictures.setting import Setting
 from visformer.trace import Trace
 
 PAD = "<pad>"
@@ -191,3 +195,88 @@ def _tokens(row: Sequence[str], title: str) -> Labels:
 
 def _mask(name: str, title: str, values: NDArray[Any], rows: Labels, columns: Labels) -> Panel:
     return Panel(name=name, title=title, values=values.astype(np.float32), rows=rows, columns=columns, scale="weight")
+
+
+def _written(setting: Setting) -> tuple[str, tuple[str, ...]]:
+    """The side that a decoder writes, and its tokens; an encoder only reads."""
+    trace = setting.patterns
+    side = "tgt" if "tgt" in trace.tokens else "src"
+    return side, trace.tokens[side]
+
+
+def _shown(setting: Setting) -> int:
+    return min(int(setting["tokens"]), len(_written(setting)[1]))
+
+
+def _revealed(setting: Setting) -> list[Panel]:
+    side, tokens = _written(setting)
+    return [revealed(tokens[: setting["tokens"]], setting["step"] + 1, causal=side == "tgt")]
+
+
+NOTATION = Choice(
+    name="hidden",
+    label=N_("Notation"),
+    help="Notation: 0 where 1 = may attend, 1 where 1 = hidden.",
+    default=0,
+    widget="radio",
+    values={0: N_("1 = may attend"), 1: N_("1 = hidden")},
+    also={"0": 0, "1": 1},
+)
+MOST = 40  # tokens on the page
+TOKENS = Number(
+    name="tokens",
+    help="How many tokens; by default all.",
+    default=lambda setting: len(_written(setting)[1]),
+    least=1,
+    most=MOST,
+    valid=1,
+)
+STEP = Place(
+    name="step",
+    label=N_("Tokens read so far"),
+    help=STEP_HELP,
+    default=lambda setting: _shown(setting) - 1,
+    count=lambda setting: _shown(setting),
+    per=lambda setting: _shown(setting),
+)
+BATCH = Picture(
+    name="mask-batch",
+    view="batch",
+    title=N_("In a batch"),
+    in_handouts=False,
+    look_for=N_("Two sentences, yours and “Thanks.”: padding fills the shorter and is masked. Which rows lose most?"),
+    needs=("*.pattern",),
+    options=(NOTATION,),
+    draw=lambda setting: batch([setting.trace, setting.source.read(SHORT)], hidden_is_one=bool(setting["hidden"])),
+)
+SCORES = Picture(
+    name="mask",
+    view="scores",
+    title=N_("On the scores"),
+    look_for=N_("A masked score counts as −∞, so softmax gives it exactly 0. What becomes of its share?"),
+    needs=("{path}.scores", "{path}.mask", "{path}.pattern"),
+    options=(STACK, LAYER, HEAD),
+    page_defaults={"stack": decoder_first},
+    draw=lambda setting: before_and_after(setting.trace, setting.path, setting["head"]),
+)
+STEPS = Picture(
+    name="mask-steps",
+    view="steps",
+    title=N_("Step by step"),
+    in_handouts=False,
+    look_for=N_("One more token at each step: each may read those before it and itself, none that comes after."),
+    options=(TOKENS, STEP),
+    page_defaults={
+        "tokens": lambda setting: min(MOST, len(_written(setting)[1])),
+        "step": lambda setting: min(3, _shown(setting)) - 1,
+    },
+    draw=_revealed,
+)
+EDIT = View(
+    view="edit",
+    title=N_("Change it"),
+    look_for=N_(
+        "Click cells to block or open them. Then open the decoder's future: how sure does it become, and of what?"
+    ),
+)
+PAGE = Page(name="masks", section="see", order=50, title=N_("Masks"), views=(BATCH, SCORES, STEPS, EDIT))

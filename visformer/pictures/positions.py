@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from visformer import formulas
 from visformer.errors import N_, Message
 from visformer.panel import Labels, Panel, numbered, telling_limit, traced
+from visformer.pictures.options import Number, Place, Several
+from visformer.pictures.picture import Page, Picture
+from visformer.pictures.setting import Setting
 from visformer.trace import Trace
 
 _POSITION, _DIMENSION, _PAIR = N_("pos, from 0"), N_("dimension"), N_("pair i")
@@ -166,3 +170,209 @@ def two_kinds(n: int, d_model: int, *, max_len: int) -> list[Kind]:
         Kind(N_("sinusoidal"), N_("computed"), 0, N_("any position"), lacks[0]),
         Kind(N_("learned"), N_("looked up"), max_len * d_model, N_("those below max_len"), lacks[1]),
     ]
+
+
+def _dimensions(setting: Setting) -> list[int]:
+    """Pairs of a fast, a slower and a slow wave."""
+    d_model = setting["d_model"]
+    some = {i + j for i in (0, d_model // 16 * 2, d_model // 8 * 2) for j in (0, 1)}
+    return sorted(i for i in some if i < d_model)
+
+
+def _pairs(setting: Setting) -> int:
+    return int(setting["d_model"]) // 2
+
+
+def _waves(setting: Setting) -> Any:
+    from visformer.pictures.charts.positions import position_waves
+
+    n, d_model, dimensions = setting["positions"], setting["d_model"], setting["dimensions"]
+    axes = setting.gettext(N_("pos, from 0")), setting.gettext(N_("PE(pos, dimension)"))
+    title = setting.gettext(N_("positional encoding, d_model {d_model}"))
+    look = {"axes": axes, "title": title, "theme": setting.source.theme}
+    return position_waves(n, d_model, dimensions, base=setting["base"], **look)
+
+
+def _turn(setting: Setting) -> dict[str, Any]:
+    return {"pair": setting["i"], "d_model": setting["d_model"], "base": setting["base"]}
+
+
+def _circle(setting: Setting) -> Any:
+    from visformer.pictures.charts.positions import rotation_circle
+
+    return rotation_circle(setting["pos"], setting["offset"], **_turn(setting), theme=setting.source.theme)
+
+
+def _table(setting: Setting) -> tuple[int, int, float]:
+    return setting["positions"], setting["d_model"], setting["base"]
+
+
+def _of_model(setting: Setting) -> list[Panel]:
+    trace = setting.trace
+    return of_model(trace, "src" if "src" in trace.tokens else "tgt")
+
+
+def _two_tables(setting: Setting) -> list[Panel]:
+    n, d_model, base = _table(setting)
+    return [encoding(n, d_model, base), learned(n, d_model, max_len=setting["max_len"])]
+
+
+N = Number(
+    name="positions",
+    link="n",
+    label=N_("Number of positions"),
+    help="How many.",
+    default=24,
+    least=2,
+    most=1024,
+    valid=1,
+)
+D_MODEL = Number(
+    name="d_model",
+    link="d",
+    label="d_model",
+    help="Number of dimensions; by default the model's.",
+    tooltip=N_("This model's: {own}"),
+    default=lambda setting: setting.source.d_model,
+    least=1,
+    most=lambda setting: max(512, setting.source.d_model),
+    valid=1,
+    per=lambda setting: setting.source.d_model,
+)
+BASE = Number(
+    name="base",
+    label=N_("Base"),
+    help="Of the wavelengths.",
+    default=10_000.0,
+    least=1.1,
+    most=1e6,
+    whole=False,
+    step=100.0,
+    widget="number_input",
+)
+DIMENSIONS = Several(
+    name="dimensions",
+    label=N_("Dimensions"),
+    help="Which are drawn, from 0, with dots between.",
+    default=_dimensions,
+    count=lambda setting: setting["d_model"],
+    per=lambda setting: setting["d_model"],
+)
+MAX_LEN = Number(
+    name="max_len",
+    label="max_len",
+    help="Rows of the learned table.",
+    default=lambda setting: min(setting["positions"], 16),
+    least=1,
+    most=lambda setting: setting["positions"],
+    valid=1,
+    per=lambda setting: setting["positions"],
+)
+FROM = Number(
+    name="pos",
+    link="from",
+    label=N_("From position"),
+    help="Where a rotation starts, from 0.",
+    default=lambda setting: min(3, setting["positions"] - 1),
+    least=0,
+    most=lambda setting: setting["positions"] - 1,
+    valid=0,
+    per=lambda setting: setting["positions"],
+)
+OFFSET = Number(
+    name="offset",
+    label=N_("Positions further (k)"),
+    help="How many positions further it takes.",
+    default=lambda setting: min(5, setting["positions"]),
+    least=lambda setting: -setting["positions"],
+    most=lambda setting: setting["positions"],
+    per=lambda setting: setting["positions"],
+)
+PAIR = Place(
+    name="i",
+    link="pair",
+    label=N_("Pair i"),
+    help="It turns dimensions 2i and 2i + 1; from 0.",
+    first=0,
+    default=lambda setting: min(1, max(0, _pairs(setting) - 1)),
+    count=_pairs,
+    per=lambda setting: max(1, _pairs(setting) - 1),
+)
+_SIZES = (N, D_MODEL, BASE)
+WAVES = Picture(
+    name="waves",
+    view="waves",
+    title=N_("Waves"),
+    formula=True,
+    look_for=N_("Each pair of dimensions is a sine and a cosine of one wavelength. Which pairs change fast?"),
+    options=(*_SIZES, DIMENSIONS),
+    draw=_waves,
+)
+MATRIX = Picture(
+    name="positions",
+    view="matrix",
+    title=N_("Matrix"),
+    formula=True,
+    look_for=N_(
+        "Each row is what a position adds to its word; the second token has pos = 1. Where do rows differ most?"
+    ),
+    options=_SIZES,
+    draw=lambda setting: [encoding(*_table(setting), tokens=setting.source.tokens)],
+)
+ANGLES = Picture(
+    name="position-angles",
+    view="angles",
+    title=N_("Position × frequency"),
+    formula=True,
+    look_for=N_("One column times one row: every angle is a position times a frequency. Sine and cosine come after."),
+    options=_SIZES,
+    draw=lambda setting: outer_product(*_table(setting)),
+)
+SIMILARITY = Picture(
+    name="position-similarity",
+    view="similarity",
+    title=N_("Similarity"),
+    formula=True,
+    look_for=N_("The bands run along the diagonal: what counts is how far apart two positions are, not where."),
+    options=_SIZES,
+    draw=lambda setting: [similarity(*_table(setting), tokens=setting.source.tokens)],
+)
+ROTATION = Picture(
+    name="position-rotation",
+    view="rotation",
+    title=N_("Rotation"),
+    formula=True,
+    in_handouts=False,
+    look_for=N_("From one position to another is a turn by a fixed angle, the same wherever it starts."),
+    options=(replace(N, page_only=True), D_MODEL, BASE, FROM, OFFSET, PAIR),
+    draw=lambda setting: rotation(setting["pos"], setting["offset"], **_turn(setting)),
+)
+CIRCLE = Picture(
+    name="position-circle", view="rotation", formula=True, in_handouts=False, options=ROTATION.options, draw=_circle
+)
+LEARNED = Picture(
+    name="position-learned",
+    view="learned",
+    title=N_("Learned"),
+    formula=True,
+    in_handouts=False,
+    look_for=N_("A learned encoding is a table: beyond its last row it has nothing to say. The sinusoid goes on."),
+    options=(*_SIZES, MAX_LEN),
+    draw=_two_tables,
+)
+OWN = Picture(
+    name="position-model",
+    view="model",
+    title=N_("This model's"),
+    in_handouts=False,
+    look_for=N_("What the model adds at each place, and how alike every two places are. Are there bands here too?"),
+    needs=("src.*", "tgt.*"),
+    draw=_of_model,
+)
+PAGE = Page(
+    name="positions",
+    section="see",
+    order=30,
+    title=N_("Positions"),
+    views=(WAVES, MATRIX, ANGLES, SIMILARITY, ROTATION, CIRCLE, LEARNED, OWN),
+)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
 from visformer.errors import N_
+from visformer.pictures.picture import Page
 from visformer.trace import Trace
 
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>|.[₁-₈]")
@@ -98,3 +99,6 @@ def merges(steps: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
         at = next(i for i, part in enumerate(after) if part != before[i])
         joined.append((before[at], before[at + 1]))
     return joined
+
+
+PAGE = Page(name="tokens", section="see", order=20, title=N_("Tokens"))

@@ -14,10 +14,10 @@ from typing import Any
 from visformer.errors import N_, TraceError, VisformerError
 from visformer.pictures.theme import BACKGROUND, FONTS, LINE, PRIMARY, SURFACE, TEXT, Theme
 from visformer.trace import Trace
+from visformer.trace.stacks import STACKS
 from visformer.web.bundle import script, stylesheet
 from visformer.web.chunks import CODE_BYTES, RESIDENT_BYTES, Focus, focus_from
 from visformer.web.payload import pack, pack_rest
-from visformer.web.words import STACKS
 
 FILE_BYTES = 16_000_000
 """Exact weights of all heads go into a file up to here: 333 tokens with the bundled model."""

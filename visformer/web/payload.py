@@ -22,11 +22,12 @@ from visformer.analysis.heads import SCORES, head_scores
 from visformer.errors import N_, BudgetError
 from visformer.pictures.theme import CURVES, SEQUENTIAL, visible
 from visformer.trace import Trace, TracedTensor
+from visformer.trace.stacks import STACKS, Stack
 from visformer.web.chunks import Chunk, Focus, Plan, Shape, focus_from, wanted_from
 from visformer.web.codes import encode
 from visformer.web.frame import Numbers, frame
 from visformer.web.thumbnails import thumbnail_side, thumbnails
-from visformer.web.words import STACKS, Stack, words
+from visformer.web.words import words
 
 __all__ = ["Focus", "focus_from", "pack", "pack_rest", "wanted_from"]
 

@@ -4,11 +4,13 @@ Numbers count from 0 here and from 1 in a link, as on screen.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from visformer.errors import N_, LinkError
+from visformer.pictures.options import one_of, read_flag
+from visformer.trace.stacks import SHORT_NAMES, STACKS, short_name
 
 if TYPE_CHECKING:
     from visformer.trace import Trace
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 VIEWS = ("heatmap", "arcs", "tokens", "layer")
 COMBINED = ("one", "mean", "max")
 MOST_HEADS = 12
-_STACKS = {"encoder": "encoder.self_attn", "decoder": "decoder.self_attn", "cross": "decoder.cross_attn"}
 _PLACES = ("layer", "head", "query", "key")
 _FLAGS = ("merging", "hiding", "renormalising")
 _ORDER = re.compile(r"[a-z_]{1,20}")
@@ -61,7 +62,7 @@ class Selection:
     @classmethod
     def from_browser(cls, value: Any) -> "Selection | None":
         """What the component sent; None for anything that is not a selection: a browser may send what it likes."""
-        if not isinstance(value, Mapping) or value.get("stack") not in _STACKS.values():
+        if not isinstance(value, Mapping) or value.get("stack") not in SHORT_NAMES.values():
             return None
         if value.get("view") not in VIEWS:
             return None
@@ -86,8 +87,6 @@ class Selection:
 
     def within(self, trace: "Trace") -> "Selection":
         """The same of a stack, layer and head that the Trace has: the nearest, or its first stack."""
-        from visformer.web.words import STACKS  # not needed for the first picture's script, and brings numpy
-
         stacks = [stack for stack in STACKS if stack.in_trace(trace)]
         stack = next((stack for stack in stacks if stack.name == self.stack), stacks[0])
         layers = trace.layers(stack.part, stack.kind)
@@ -150,13 +149,13 @@ def _read(name: str, text: str) -> Any:
     Raises:
         LinkError: says what it may be.
     """
-    choices = {"stack": tuple(_STACKS), "view": VIEWS, "combine": COMBINED}.get(name)
+    choices = {"stack": tuple(SHORT_NAMES), "view": VIEWS, "combine": COMBINED}.get(name)
     if choices is not None and text not in choices:
         raise one_of(choices)
     if name in _FLAGS:
         return read_flag(text)
     if name == "stack":
-        return _STACKS[text]
+        return SHORT_NAMES[text]
     if name in _PLACES:
         place = _place(_number(text))
         if place is None:
@@ -167,27 +166,6 @@ def _read(name: str, text: str) -> Any:
     if name != "view" and not (text and _SENSE[name].fullmatch(text)):
         raise LinkError(_HOW.get(name, N_("there is no such order.")), most=MOST_HEADS)
     return text
-
-
-def short_name(stack: str) -> str:
-    """As in a link: "cross" for "decoder.cross_attn"."""
-    return next(short for short, name in _STACKS.items() if name == stack)
-
-
-def read_flag(text: str) -> bool:
-    """1 or 0.
-
-    Raises:
-        LinkError: anything else.
-    """
-    if text not in ("0", "1"):
-        raise LinkError(N_("1 is on, 0 is off."))
-    return text == "1"
-
-
-def one_of(choices: Iterable[str]) -> LinkError:
-    """What to say where none of the choices was given."""
-    return LinkError(N_("choose one of {choices}."), choices=", ".join(choices))
 
 
 def _words(given: Mapping[str, Any]) -> dict[str, str]:

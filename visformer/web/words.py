@@ -1,37 +1,10 @@
-"""What the canvas says, and which stacks it shows. Indexes become 1-based only where the browser writes them."""
+"""What the explorer says. Indexes become 1-based only where the browser writes them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from visformer.errors import N_
 from visformer.trace import Trace
-
-
-@dataclass(frozen=True)
-class Stack:
-    """One of the three attentions of a Transformer, by the names of its tensors."""
-
-    part: Literal["encoder", "decoder"]
-    kind: Literal["self_attn", "cross_attn"]
-    label: str
-    about: str
-
-    @property
-    def name(self) -> str:
-        """As in tensor names: ``decoder.cross_attn``."""
-        return f"{self.part}.{self.kind}"
-
-    def in_trace(self, trace: Trace) -> bool:
-        """Whether the Trace holds this attention's patterns."""
-        return f"{self.part}.0.{self.kind}.pattern" in trace
-
-
-STACKS = (
-    Stack("encoder", "self_attn", N_("Encoder"), N_("Encoder self-attention: the source reads itself.")),
-    Stack("decoder", "self_attn", N_("Decoder"), N_("Decoder self-attention: the target reads itself, never ahead.")),
-    Stack("decoder", "cross_attn", N_("Cross"), N_("Cross-attention: the target reads the source.")),
-)
 
 _TEXT = {
     "stacks": N_("Which attention is shown"),

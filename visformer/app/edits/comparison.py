@@ -16,7 +16,7 @@ from visformer.panel import traced
 from visformer.pictures import masks
 from visformer.pictures.theme import visible
 from visformer.trace import Trace
-from visformer.web.words import STACKS
+from visformer.trace.stacks import STACKS
 
 if TYPE_CHECKING:  # visformer.edits imports torch
     from visformer.edits import Edit

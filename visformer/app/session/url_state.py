@@ -17,7 +17,8 @@ from visformer.app.serving.models import label, named, require_allowed
 from visformer.errors import N_, LinkError, VisformerError
 from visformer.i18n import Gettext
 from visformer.model.untrained import Untrained, names_untrained
-from visformer.web.selection import Selection, one_of
+from visformer.pictures.options import one_of
+from visformer.web.selection import Selection
 
 LANGUAGE, MODEL, TEXT, TARGET, PAGE = "lang", "model", "text", "target", "page"
 FOLLOW = "follow"  # a presenter's room; no part of a state

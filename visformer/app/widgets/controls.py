@@ -21,6 +21,7 @@ from visformer.app.widgets import downloads, model_download, sharing, unavailabl
 from visformer.app.widgets.component import connection_notice, panels, streamlit_words
 from visformer.errors import N_, BusyError, ShortageError, VisformerError
 from visformer.model.untrained import names_untrained
+from visformer.pictures.options import Choice
 from visformer.system.memory import enough_memory
 
 if TYPE_CHECKING:  # numpy
@@ -309,20 +310,11 @@ def view(label: str, options: Mapping[str, str], *, key: str) -> str:
         options: name to message id, the first is shown at the beginning.
         key: in the session state, and in the address.
     """
-    _ = state.gettext()
     if len(options) == 1:
         return next(iter(options))
     presentation_steps.begin_options(key, [*options])
-    chosen = url_widgets.option(
-        st.segmented_control,
-        label,
-        [*options],
-        next(iter(options)),
-        key=key,
-        format_func=lambda name: _(options[name]),
-        required=True,
-        label_visibility="collapsed",
-    )
+    option = Choice(name=key, label=label, link=None, values=options)
+    chosen: str = url_widgets.draw(option, url_widgets.nothing(), "", label_visibility="collapsed")
     presentation_steps.offer_options(key, [*options], chosen)
     return chosen
 

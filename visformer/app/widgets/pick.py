@@ -1,127 +1,106 @@
 """Which attention, layer, head and query a page looks at. On screen they count from 1, in code from 0."""
 
-from typing import Any
+from dataclasses import replace
 
 import streamlit as st
 
 from visformer.app.session import state
 from visformer.app.widgets import url_widgets
-from visformer.trace import Trace
-from visformer.web.selection import short_name
-from visformer.web.words import STACKS, Stack
+from visformer.errors import N_
+from visformer.pictures.options import Choice, Place
+from visformer.pictures.places import HEAD, LAYER, QUERY, STACK
+from visformer.pictures.setting import Setting
+from visformer.trace.stacks import STACKS, Stack
 
 _QUERY = 1  # place of the token that reads, at first
 
 
-def selected(trace: Trace) -> tuple[str, int, int]:
-    """Path of the attention, head and query of the selection, which is also the explorer's."""
-    before = state.selection(trace).query
-    found, layer, head, query = place(trace, key="head", query=True)
+def selected(setting: Setting) -> None:
+    """Attention, layer, head and query of the selection, which is also the explorer's."""
+    before = state.selection(setting.patterns).query
+    place(setting, page="head", query=True)
+    query = setting["query"]
     kept = None if before is None and query == _QUERY else query  # not locked before it was chosen
-    state.keep_place(stack=found.name, layer=layer, head=head, query=kept)
-    return f"{found.part}.{layer}.{found.kind}", head, query
+    state.keep_place(stack=setting["stack"], layer=setting["layer"], head=setting["head"], query=kept)
 
 
-def selected_stack(trace: Trace) -> Stack:
+def selected_stack(setting: Setting) -> Stack:
     """The attention of the selection alone."""
-    state.selection(trace)
-    found = stack(trace, key="head_stack")
-    state.keep_place(stack=found.name)
-    return found
+    state.selection(setting.patterns)
+    found = url_widgets.draw(STACK, setting, "head")
+    state.keep_place(stack=found)
+    return stack_of(setting)
 
 
-def place(trace: Trace, *, key: str, query: bool = False, first: str = STACKS[0].name) -> tuple[Any, ...]:
-    """Attention, layer and head in one row, and a query with them where one is wanted; ``first``: see :func:`stack`."""
-    _ = state.gettext()
-    left, *rest = st.columns([13, 4, 4, 6] if query else [6, 3, 3], vertical_alignment="bottom")
-    with left:
-        found = stack(trace, key=f"{key}_stack", first=first)
-    with rest[0]:
-        at_layer = layer(trace, found, key=f"{key}_layer")
-    with rest[1]:
-        at_head = head(trace, found, key=f"{key}_head")
-    if not query:
-        return found, at_layer, at_head
-    with rest[2]:
-        read_by = "src" if found.part == "encoder" else "tgt"
-        return found, at_layer, at_head, token(trace, read_by, _("Query"), key=f"{key}_query", default=_QUERY)
+def stack_of(setting: Setting) -> Stack:
+    """The chosen attention."""
+    return next(stack for stack in STACKS if stack.name == setting["stack"])
 
 
-def scope(trace: Trace, *, key: str, first: str = STACKS[0].name) -> tuple[Stack, int | None, int | None]:
-    """Attention, layer and head, of which an edit may go to all: None; ``first``: see :func:`stack`."""
-    _ = state.gettext()
-    left, second, third = st.columns([6, 3, 3], vertical_alignment="bottom")
-    with left:
-        found = stack(trace, key=f"{key}_stack", first=first)
-    n_layers, n_heads = trace.stack(found.part, found.kind).shape[:2]
-    with second:
-        at_layer = _one_or_all(_("Layer"), n_layers, key=f"{key}_layer")
-    with third:
-        at_head = _one_or_all(_("Head"), n_heads, key=f"{key}_head")
-    return found, at_layer, at_head
+def place(setting: Setting, *, page: str, query: bool = False, first: str | None = None) -> None:
+    """Attention, layer and head in one row, and a query with them where one is wanted.
+
+    Args:
+        setting: into which they go.
+        page: whose address names them.
+        query: whether one is wanted.
+        first: the attention at the beginning; None: the first that there is.
+    """
+    columns = st.columns([13, 4, 4, 6] if query else [6, 3, 3], vertical_alignment="bottom")
+    begins = {} if first is None else {"default": first}
+    with columns[0]:
+        url_widgets.draw(STACK, setting, page, **begins)
+    for option, column in zip((LAYER, HEAD), columns[1:3], strict=True):
+        with column:
+            url_widgets.draw(option, setting, page)
+    if query:
+        with columns[3]:
+            url_widgets.draw(QUERY, setting, page, default=_QUERY)
 
 
-def _one_or_all(label: str, count: int, *, key: str) -> int | None:
-    _ = state.gettext()
-    chosen = url_widgets.option(
-        st.selectbox,
-        label,
-        range(-1, count),
-        -1,
-        key=key,
-        names=lambda i: "all" if i < 0 else str(i + 1),
-        suffix=count,
-        format_func=lambda i: _("all") if i < 0 else str(i + 1),
+def scope(setting: Setting, *, page: str, first: str) -> tuple[Stack, int | None, int | None]:
+    """Attention, layer and head, of which an edit may go to all: None; arguments as for :func:`place`."""
+    columns = st.columns([6, 3, 3], vertical_alignment="bottom")
+    with columns[0]:
+        url_widgets.draw(STACK, setting, page, default=first)
+    for option, column in zip((LAYER, HEAD), columns[1:], strict=True):
+        with column:
+            url_widgets.draw(_or_all(option), setting, page)
+    at_layer, at_head = (None if setting[one] < 0 else int(setting[one]) for one in ("layer", "head"))
+    return stack_of(setting), at_layer, at_head
+
+
+def _or_all(option: Place) -> Choice:
+    """One of the places of an option, or all of them: -1."""
+
+    def values(setting: Setting) -> dict[int, str]:
+        return {-1: N_("all"), **{i: str(i + 1) for i in range(option.count(setting) or 0)}}
+
+    return Choice(
+        name=option.name,
+        label=option.label,
+        values=values,
+        spell=lambda i: "all" if i < 0 else str(i + 1),
+        default=-1,
+        per=option.per,
+        widget="selectbox",
     )
-    return None if chosen < 0 else chosen
 
 
-def stack(trace: Trace, *, key: str, first: str = STACKS[0].name) -> Stack:
-    """One of the attentions that the Trace has; ``first``: the name of the one that is chosen at the beginning."""
-    _ = state.gettext()
-    by_name = {s.name: s for s in STACKS if s.in_trace(trace)}
-    chosen = url_widgets.option(
-        st.segmented_control,
-        _("Attention"),
-        [*by_name],
-        first if first in by_name else next(iter(by_name)),
-        key=key,
-        names=short_name,
-        format_func=lambda name: _(by_name[name].label),
-        required=True,
-    )
-    return by_name[chosen]
+def token(setting: Setting, name: str, label: str, *, page: str, default: int = 0) -> int:
+    """The place of one of a side's tokens, from 0.
 
-
-def layer(trace: Trace, stack: Stack, *, key: str) -> int:
-    """A layer of the stack, from 0."""
-    _ = state.gettext()
-    return number(_("Layer"), len(trace.stack(stack.part, stack.kind)), key=key)
-
-
-def head(trace: Trace, stack: Stack, *, key: str) -> int:
-    """A head, from 0."""
-    _ = state.gettext()
-    return number(_("Head"), trace.stack(stack.part, stack.kind).shape[1], key=key)
-
-
-def token(trace: Trace, side: str, label: str, *, key: str, default: int = 0) -> int:
-    """The place of one of a side's tokens, from 0."""
-    tokens = trace.tokens[side]
-    return url_widgets.option(
-        st.selectbox,
-        label,
-        range(len(tokens)),
-        min(default, len(tokens) - 1),
-        key=key,
-        names=lambda i: str(i + 1),
-        suffix=len(tokens),
-        format_func=lambda i: f"{i + 1} · {tokens[i]}",
-    )
+    Args:
+        setting: knows the tokens.
+        name: of the option.
+        label: message id.
+        page: whose address names it.
+        default: at the beginning.
+    """
+    return int(url_widgets.draw(replace(QUERY, name=name, label=label), setting, page, default=default))
 
 
 def number(label: str, count: int, *, key: str) -> int:
-    """One of ``count``, from 0."""
-    if count < 2:
-        return 0
-    return int(url_widgets.slider(label, 1, count, 1, key=key, suffix=count)) - 1
+    """One of ``count``, from 0; ``label``: a message id, ``key``: also the name in the address."""
+    option = Place(name=key, label=label, link=None, count=lambda _: count, per=lambda _: count)
+    return int(url_widgets.draw(option, url_widgets.nothing(), ""))

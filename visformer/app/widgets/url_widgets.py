@@ -1,149 +1,130 @@
-"""Widgets whose choice a link brings back: Streamlit's own, but what is not as at first stands in the address.
+"""Widgets of declared options: Streamlit's own, but what is not at its default stands in the address.
 
-The key is the name in the address. What a link asks for is held against what the widget offers, and told where the
-widget does not have it. A widget is a method of ``st`` or of any container, such as ``st.slider`` or ``left.slider``.
+What a link asks for goes into the widget before it is drawn; where the widget does not offer it, the visitor is told.
 """
 
-import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
 from visformer.app.session import state
-from visformer.errors import N_, LinkError
-from visformer.web.selection import one_of, read_flag
+from visformer.errors import LinkError, Message
+from visformer.pictures.options import Choice, Flag, Number, Option, Place, Several, resolved
+from visformer.pictures.picture import View
+from visformer.pictures.setting import Setting, Source
 
-T = TypeVar("T")
-Widget = Callable[..., Any]
-_NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,9})?")
-_MANY = 12  # choices that are told; more would be no help
+_UNSET = object()
 
 
-def number(
-    widget: Widget, label: str, low: float, high: float, first: float, *, key: str, suffix: object = "", **more: Any
-) -> Any:
-    """A slider, or a box for a number.
+def nothing() -> Setting:
+    """For options that depend on nothing."""
+    return Setting(Source())
+
+
+def draw(option: Option, setting: Setting, page: str, *, place: Any = st, default: Any = _UNSET, **look: Any) -> Any:
+    """Draw an option's widget; its value goes into the setting, too.
 
     Args:
-        widget: ``slider`` or ``number_input``.
-        label: of the widget.
-        low: the least; where all three are whole, only whole numbers are taken.
-        high: the greatest.
-        first: at the beginning.
-        key: and name in the address.
-        suffix: of the key alone: what low, high and first depend on.
-        more: as the widget has it.
+        option: what can be set.
+        setting: the values of the options before it.
+        page: whose address names it.
+        place: the container.
+        default: the value at first, where it is not the option's own.
+        look: as the widget has it.
     """
-    whole = all(isinstance(one, int) for one in (low, high, first))
-
-    def read(text: str) -> float:
-        if not _NUMBER.fullmatch(text) or (whole and "." in text) or not low <= float(text) <= high:
-            needed = N_("a number from {low} to {high} is needed.")
-            if whole:
-                needed = N_("a whole number from {low} to {high} is needed.")
-            raise LinkError(needed, low=_written(low), high=_written(high))
-        return int(text) if whole else float(text)
-
-    key, name = _key(key, suffix), key
-    begin = {} if _is_set(name, key, first, read) else {"value": first}
-    value = widget(label, low, high, key=key, **begin, **more)
-    state.show(name, None if value == first else _written(value))
+    first = option.start(setting) if default is _UNSET else default
+    name = option.key(page, setting)
+    key = name if option.per is None else f"{name}_{option.per(setting)}"
+    _ = state.gettext()
+    look.setdefault("help", _(option.tooltip).format(own=setting.source.d_model) if option.tooltip else None)
+    arguments: dict[str, Any] = {"label": _(option.label), "key": key, **look}
+    setting[option.name] = value = _DRAWN[type(option)](option, setting, place, name, first, arguments)
+    state.show(name, None if value == first else option.write(value))
     return value
 
 
-slider = partial(number, st.slider)
+def draw_all(view: View, setting: Setting, page: str, *, place: Any = st) -> None:
+    """Draw the widgets of a view's options that are not set yet, in their order."""
+    for option in view.options:
+        if option.name not in setting:
+            default = view.page_defaults.get(option.name, _UNSET)
+            draw(option, setting, page, place=place, default=resolved(default, setting))
 
 
-def flag(widget: Widget, label: str, *, key: str, first: bool = False, **more: Any) -> bool:
-    """A switch: ``toggle`` or ``checkbox``."""
-    begin = {} if _is_set(key, key, first, read_flag) else {"value": first}
-    value = bool(widget(label, key=key, **begin, **more))
-    state.show(key, None if value == first else str(int(value)))
-    return value
+def _number(option: Number, setting: Setting, place: Any, name: str, first: Any, arguments: dict[str, Any]) -> Any:
+    low, high = resolved(option.least, setting), resolved(option.most, setting)
+    begin = {} if _is_set(option, setting, name, arguments["key"], first) else {"value": first}
+    if option.step is not None:
+        arguments["step"] = option.step
+    widget = place.number_input if option.widget == "number_input" else place.slider
+    return widget(min_value=low, max_value=high, **begin, **arguments)
 
 
-def option(
-    widget: Widget,
-    label: str,
-    values: Sequence[T],
-    first: T,
-    *,
-    key: str,
-    names: Callable[[T], str] = str,
-    suffix: object = "",
-    **more: Any,
-) -> T:
-    """One of several.
+def _place(option: Place, setting: Setting, place: Any, name: str, first: int, arguments: dict[str, Any]) -> int:
+    count = option.count(setting) or 0
+    if option.tokens is not None:
+        tokens = option.tokens(setting)
+        first = min(first, count - 1)
+        begin = {} if _is_set(option, setting, name, arguments["key"], first) else {"index": first}
+        shown: Callable[[int], str] = lambda i: f"{i + 1} · {tokens[i]}"  # noqa: E731
+        return int(place.selectbox(options=range(count), format_func=shown, **begin, **arguments))
+    if count < 2:
+        return 0
+    shift = option.first
+    begin = {"value": first + shift}
+    if _is_set(option, setting, name, arguments["key"], first, shown=lambda value: value + shift):
+        begin = {}
+    return int(place.slider(min_value=shift, max_value=count - 1 + shift, **begin, **arguments)) - shift
 
-    Args:
-        widget: ``segmented_control``, ``radio`` or ``selectbox``.
-        label: of the widget.
-        values: what there is to choose from.
-        first: the one at the beginning.
-        key: and name in the address.
-        names: of the values in the address.
-        suffix: of the key alone: what the values depend on.
-        more: as the widget has it.
-    """
-    by_name = {names(value): value for value in values}
 
-    def read(text: str) -> T:
-        if text not in by_name:
-            raise one_of([*by_name][:_MANY] + ["…"] * (len(by_name) > _MANY))
-        return by_name[text]
-
-    key, name = _key(key, suffix), key
-    begin: dict[str, Any] = {"index": [*values].index(first)}
-    if widget.__name__ == "segmented_control":
-        begin = {"default": first}
+def _choice(option: Choice, setting: Setting, place: Any, name: str, first: Any, arguments: dict[str, Any]) -> Any:
+    _, labels = state.gettext(), resolved(option.values, setting)
+    values, key = [*labels], arguments["key"]
     if st.session_state.get(key, first) not in values:  # chosen where another model was shown
         del st.session_state[key]
-    begin = {} if _is_set(name, key, first, read) else begin
-    chosen: T = widget(label, values, key=key, **begin, **more)
-    state.show(name, None if chosen == first else names(chosen))
-    return chosen
+    begin = {"default": first} if option.widget == "segmented_control" else {"index": values.index(first)}
+    if option.widget == "segmented_control":
+        arguments["required"] = True
+    if _is_set(option, setting, name, key, first):
+        begin = {}
+
+    def shown(value: Any) -> str:
+        label = labels[value]
+        return _(label) if isinstance(label, Message) else label  # a visitor's words may be a message, too
+
+    return getattr(place, option.widget)(options=values, format_func=shown, **begin, **arguments)
 
 
-def several(label: str, values: Iterable[int], first: list[int], *, key: str, suffix: object = "") -> list[int]:
-    """Any number of whole numbers; see :func:`option`."""
-    offered = [*values]
-
-    def read(text: str) -> list[int]:
-        found = [int(part) for part in text.split(".") if part.isdecimal() and len(part) < 6]
-        if set(found) - set(offered) or _joined(found) != text:
-            needed = N_("whole numbers from {low} to {high} are needed, with dots between.")
-            raise LinkError(needed, low=offered[0], high=offered[-1])
-        return found
-
-    key, name = _key(key, suffix), key
-    begin: dict[str, Any] = {} if _is_set(name, key, first, read) else {"default": first}
-    chosen: list[int] = st.multiselect(label, offered, key=key, **begin)
-    state.show(name, None if chosen == first else _joined(chosen))
-    return chosen
+def _flag(option: Flag, setting: Setting, place: Any, name: str, first: bool, arguments: dict[str, Any]) -> bool:
+    begin = {} if _is_set(option, setting, name, arguments["key"], first) else {"value": first}
+    return bool(place.toggle(**begin, **arguments))
 
 
-def _is_set(name: str, key: str, first: Any, read: Callable[[str], Any]) -> bool:
+def _several(option: Several, setting: Setting, place: Any, name: str, first: Any, arguments: dict[str, Any]) -> Any:
+    begin = {} if _is_set(option, setting, name, arguments["key"], first) else {"default": first}
+    return place.multiselect(options=range(option.count(setting)), **begin, **arguments)
+
+
+_DRAWN: dict[type[Option], Callable[..., Any]] = {
+    Number: _number,
+    Place: _place,
+    Choice: _choice,
+    Flag: _flag,
+    Several: _several,
+}
+
+
+def _is_set(
+    option: Option, setting: Setting, name: str, key: str, first: Any, shown: Callable[[Any], Any] = lambda value: value
+) -> bool:
     """Give the widget what a link asks for; whether it has a value, and must be given no other."""
     asked = state.asked_for(name)
     if asked is not None or state.goes_back(name):
-        st.session_state[key] = first
+        st.session_state[key] = shown(first)
     if asked is not None:
         try:
-            st.session_state[key] = read(asked)
+            st.session_state[key] = shown(option.read(asked, setting))
         except LinkError as error:
             state.ignore({name: asked}, {name: error})
     return key in st.session_state
-
-
-def _key(name: str, suffix: object) -> str:
-    return f"{name}_{suffix}" if suffix != "" else name
-
-
-def _joined(numbers: list[int]) -> str:
-    return ".".join(map(str, numbers))
-
-
-def _written(value: float) -> str:
-    return format(value, ".10g")

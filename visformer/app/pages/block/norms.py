@@ -1,27 +1,28 @@
 """The stream of a model beside that of untrained ones with either kind of norm."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from visformer.app.session import state
-from visformer.app.widgets import controls
+from visformer.app.widgets import pictures
 from visformer.errors import VisformerError
-from visformer.pictures import block
-from visformer.trace import Trace
+from visformer.pictures.block import NORMS, RECORD, UNTRAINED
+from visformer.pictures.setting import Setting
 
 
-def norms(trace: Trace, stack: block.Stack) -> None:
+def norms(setting: Setting) -> None:
     """How long the vectors grow, untrained with post-norm and with pre-norm, and in this model.
 
     Untrained ones have the sizes of this one, which only our own can have; of another the stream stands alone.
     """
     _ = state.gettext()
-    untrained: dict[str, Trace] = {}
+    make = setting.source.untrained
+    assert make is not None  # where a Trace is shown
     try:
-        for norm in block.UNTRAINED:
-            untrained[norm] = controls.bench().untrained(
-                state.source(), str(trace.meta["target"]), norm=norm, record=block.RECORD
-            )
+        for norm in UNTRAINED:
+            make(norm, RECORD)
     except VisformerError as error:
         st.info(error.localized(_))
-    shown = block.norms(trace, stack, untrained)
-    controls.draw(block.noted(shown, _("strongest colour: {limit:.1f}")), key="block_norms")
+        setting.source = replace(setting.source, untrained=None)
+    pictures.draw(NORMS, setting, key="block_norms")

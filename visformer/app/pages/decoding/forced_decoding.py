@@ -11,7 +11,7 @@ from visformer.app.presentation import presentation_steps as presented
 from visformer.app.session import state, url_state
 from visformer.app.widgets import controls, pick
 from visformer.errors import N_, LinkError
-from visformer.figures.decoding import short
+from visformer.pictures.charts.decoding import short
 from visformer.pictures.decoding import growing
 from visformer.web.panels import Click
 

@@ -7,24 +7,22 @@ import streamlit as st
 
 from visformer.app.session import state
 from visformer.app.widgets import url_widgets
+from visformer.pictures.decoding import DRAWS, SEED, TEMPERATURE, TOP_K, TOP_P, shape
+from visformer.pictures.setting import Setting
 
 
-def settings() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Temperature, top-k and top-p; and what of them decoding uses: all where it draws, nothing where it does not."""
-    _ = state.gettext()
+def settings(setting: Setting) -> dict[str, Any]:
+    """Draw temperature, top-k and top-p; all of them and a seed where decoding draws, nothing where it does not."""
     boxes = st.columns(4, vertical_alignment="bottom")
-    with boxes[0]:
-        temperature = url_widgets.slider(_("Temperature"), 0.1, 3.0, 1.0, step=0.1, key="decoding_temperature")
-    with boxes[1]:
-        top_k = url_widgets.slider(_("top-k (0: all)"), 0, 50, 0, key="decoding_top_k")
-    with boxes[2]:
-        top_p = url_widgets.slider("top-p", 0.05, 1.0, 1.0, step=0.05, key="decoding_top_p")
-    shape = {"temperature": temperature, "top_k": top_k or None, "top_p": top_p}
+    for option, box in zip((TEMPERATURE, TOP_K, TOP_P), boxes[:3], strict=True):
+        with box:
+            url_widgets.draw(option, setting, "decoding")
     with boxes[3]:
-        about = _("Draw instead of taking the likeliest")
-        draws = url_widgets.flag(st.toggle, _("Draw"), key="decoding_draws", help=about)
-        seed = url_widgets.number(st.number_input, _("Seed"), 0, 10_000, 0, key="decoding_seed") if draws else 0
-    return shape, {**shape, "seed": seed} if draws else {}
+        draws = url_widgets.draw(DRAWS, setting, "decoding")
+        if not draws:
+            return {}
+        url_widgets.draw(SEED, setting, "decoding")
+    return {**shape(setting), "seed": setting["seed"]}
 
 
 def tell_winner(path: Sequence[int]) -> None:

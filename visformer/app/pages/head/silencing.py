@@ -6,8 +6,8 @@ import streamlit as st
 
 from visformer.app.edits import comparison, editing, url_edits
 from visformer.app.session import state
-from visformer.app.widgets import controls, pick, url_widgets
-from visformer.pictures import head as pictures
+from visformer.app.widgets import controls, pick, pictures, url_widgets
+from visformer.pictures.head import FACTOR, SILENCE, factors
 from visformer.trace import Trace
 
 
@@ -20,16 +20,15 @@ def silence(trace: Trace, bar: Any) -> None:
     """
     _ = state.gettext()
     with bar:
-        stack = pick.selected_stack(trace)
+        stack = pick.selected_stack(setting := pictures.setting_of(SILENCE, trace))
     left, right = st.columns([42, 58], gap="medium")
     with left:
-        told = _("0 silences, 1 changes nothing.")
-        scale = url_widgets.slider(_("Factor"), 0.0, 2.0, 0.0, step=0.25, key="head_factor", help=told)
+        scale = url_widgets.draw(FACTOR, setting, "head")
         sizes = trace.stack(stack.part, stack.kind).shape[:2]
         editing.take_scales(stack.name, *sizes)
         scales = editing.scales(stack.name, *sizes)
         state.show(url_edits.HEADS, url_edits.heads_text(scales))
-        panel = pictures.factors(scales)
+        panel = factors(scales)
         controls.draw([panel], key="head_scales", on_click=lambda c: editing.scale_all(stack.name, c, scales, scale))
     with right:
         st.button(_("Reset"), on_click=editing.reset, disabled=bool((scales == 1).all()), key="head_reset")

@@ -7,44 +7,47 @@ import streamlit as st
 
 from visformer.app.edits import comparison, editing, url_edits
 from visformer.app.session import state
-from visformer.app.widgets import controls, pick, unavailable
+from visformer.app.widgets import controls, pick, pictures, unavailable
 from visformer.pictures import masks
-from visformer.trace import Trace
+from visformer.pictures.masks import SCORES
+from visformer.pictures.places import decoder_first
+from visformer.pictures.setting import Setting
 
 
-def scores(trace: Trace, bar: Any, *, first: str) -> None:
+def scores(setting: Setting, bar: Any) -> None:
     """The scores of a head, the mask, and what is left of them; arguments as of :func:`edit`."""
-    if _lacks(trace, bar, first, unavailable.NOTHING_BETWEEN):
+    if _lacks(setting, bar, unavailable.NOTHING_BETWEEN):
         return
     with bar:
-        stack, layer, head = pick.place(trace, key="masks", first=first)
-    controls.draw(masks.before_and_after(trace, f"{stack.part}.{layer}.{stack.kind}", head), key="masks_scores")
+        pick.place(setting, page="masks", first=decoder_first(setting))
+    pictures.draw(SCORES, setting, key="masks_scores")
 
 
-def _lacks(trace: Trace, bar: Any, first: str, said: str) -> bool:
+def _lacks(setting: Setting, bar: Any, why: str) -> bool:
     """Whether the model shows no masks; that is said, and its patterns are shown alone."""
+    trace = setting.patterns
     part = "decoder" if "tgt" in trace.tokens else "encoder"
-    if not unavailable.tell(trace, f"{part}.0.self_attn.mask", said):
+    if not unavailable.tell(trace, f"{part}.0.self_attn.mask", why):
         return False
     with bar:
-        stack, layer, head = pick.place(trace, key="masks", first=first)
-    controls.pattern(trace, f"{stack.part}.{layer}.{stack.kind}", head, key="masks_pattern")
+        pick.place(setting, page="masks", first=decoder_first(setting))
+    controls.pattern(trace, setting.path, setting["head"], key="masks_pattern")
     return True
 
 
-def edit(trace: Trace, bar: Any, *, first: str) -> None:
+def edit(setting: Setting, bar: Any) -> None:
     """The mask, and what the model does under it.
 
     Args:
-        trace: with masks and patterns.
+        setting: of a trace with masks and patterns.
         bar: the container for attention, layer and head.
-        first: the attention that is chosen at the beginning.
     """
     _ = state.gettext()
-    if _lacks(trace, bar, first, unavailable.NOT_TO_CHANGE):
+    if _lacks(setting, bar, unavailable.NOT_TO_CHANGE):
         return
+    trace = setting.patterns
     with bar:
-        stack, layer, head = pick.scope(trace, key="masks_edit", first=first)
+        stack, layer, head = pick.scope(setting, page="masks_edit", first=decoder_first(setting))
     scope = editing.Scope(stack.name, layer, head)
     shape = trace.stack(stack.part, stack.kind).shape
     layers = [trace[f"{stack.part}.{at}.{stack.kind}.mask"].value[0] for at in range(shape[0])]

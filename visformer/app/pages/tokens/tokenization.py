@@ -10,6 +10,7 @@ from visformer.app.session import state
 from visformer.app.widgets import url_widgets
 from visformer.errors import N_
 from visformer.pictures import tokens
+from visformer.pictures.options import Choice
 from visformer.pictures.theme import visible
 from visformer.trace import Trace
 
@@ -65,16 +66,16 @@ def _merging(text: Any, words: str) -> None:
         st.text(_("Every piece of this text is a single character: there is nothing to merge."))
         return
     longest = pieces.index(max(pieces, key=len))
-    piece = url_widgets.option(
-        st.selectbox,
-        _("Piece of the text"),
-        pieces,
-        pieces[longest],
-        key="tokens_piece",
-        suffix=words,
-        names=lambda piece: str(pieces.index(piece) + 1),
-        format_func=str.strip,
+    option = Choice(
+        name="piece",
+        label=N_("Piece of the text"),
+        values={piece: piece.strip() for piece in pieces},
+        spell=lambda piece: str(pieces.index(piece) + 1),
+        default=pieces[longest],
+        per=lambda _: words,
+        widget="selectbox",
     )
+    piece = url_widgets.draw(option, url_widgets.nothing(), "tokens")
     steps = text.merging(piece)
     table = pd.DataFrame({_("parts"): _joined(steps, " · "), _("merged"): _joined(tokens.merges(steps), " + ")})
     st.dataframe(table, height="content", column_config={"_index": st.column_config.NumberColumn(_("merge"))})

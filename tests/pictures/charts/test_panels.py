@@ -9,8 +9,8 @@ import pytest
 import visformer as vf
 from tests.support import tiny_translator
 from visformer.errors import ConfigError
-from visformer.figures.decoding import best_path
 from visformer.pictures import positions
+from visformer.pictures.charts.decoding import best_path
 
 
 def test_a_panel_as_a_heatmap():

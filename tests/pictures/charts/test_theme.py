@@ -40,7 +40,7 @@ def test_the_ramp_gets_steadily_darker_or_lighter(theme, sign):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_that_are_no_apps_have_the_colours_of_the_app(theme):
-    config = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    config = tomllib.loads((Path(__file__).parents[3] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
     names = {
         "textColor": TEXT,
         "backgroundColor": BACKGROUND,

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from visformer.figures.drawing import go
-from visformer.figures.panels import kept, literal, look
+from visformer.pictures.charts.drawing import go
+from visformer.pictures.charts.panels import kept, literal, look
 from visformer.pictures.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme, visible
 
 _ALL_WRITTEN = 20

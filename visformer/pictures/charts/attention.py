@@ -5,9 +5,9 @@ from typing import Literal
 import numpy as np
 
 from visformer.errors import N_, TraceError
-from visformer.figures.drawing import go
-from visformer.figures.panels import heatmap, look, matrix, title
 from visformer.panel import Panel, numbered, traced
+from visformer.pictures.charts.drawing import go
+from visformer.pictures.charts.panels import heatmap, look, matrix, title
 from visformer.pictures.theme import Theme
 from visformer.trace import Trace, TracedTensor
 

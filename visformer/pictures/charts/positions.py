@@ -8,8 +8,8 @@ import numpy as np
 
 from visformer import formulas
 from visformer.errors import N_, ConfigError
-from visformer.figures.drawing import go
-from visformer.figures.panels import kept, look
+from visformer.pictures.charts.drawing import go
+from visformer.pictures.charts.panels import kept, look
 from visformer.pictures.theme import CURVES, FAINT, Theme
 
 POINTS = 2000

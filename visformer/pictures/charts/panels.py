@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from plotly.subplots import make_subplots
 
-from visformer.figures.drawing import go
 from visformer.panel import Labels, Panel
+from visformer.pictures.charts.drawing import go
 from visformer.pictures.theme import BACKGROUND, DIVERGING, FAINT, FONTS, SEQUENTIAL, TEXT, Theme, visible
 
 _TICKS = (0.0, 0.05, 0.25, 0.5, 1.0)

@@ -1,0 +1,79 @@
+"""Registered pictures on a page: where their numbers come from, and how they are drawn."""
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from visformer.app.serving.workbench import PATTERNS
+from visformer.app.session import state
+from visformer.app.widgets import controls, formula_box
+from visformer.pictures.picture import Picture, View, is_figure
+from visformer.pictures.setting import Setting, Source
+from visformer.trace.stacks import STACKS
+
+if TYPE_CHECKING:  # numpy
+    from visformer.trace import Trace
+    from visformer.web.panels import Click
+
+
+def setting_of(view: View, trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS, **known: Any) -> Setting:
+    """What a view is drawn from: the visitor's sentence and model.
+
+    Args:
+        view: a picture, or an interactive view.
+        trace: the visitor's sentence; None: only formulas can be shown.
+        recorded: globs over what the Trace holds; what else a picture needs is computed.
+        known: options whose values the page knows already.
+    """
+    return Setting(source_of(trace, recorded), view.needs if isinstance(view, Picture) else (), known)
+
+
+def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> Source:
+    """The visitor's sentence and model; arguments as for :func:`setting_of`."""
+    common: dict[str, Any] = {"theme": formula_box.theme(), "gettext": state.gettext()}
+    common["d_model"] = controls.width() or 32
+    if trace is None:
+        return Source(**common)
+
+    def record(needs: tuple[str, ...]) -> Any:
+        held = all(any(fnmatchcase(name, glob) for glob in (*PATTERNS, *recorded)) for name in needs)
+        return trace if held else controls.current_trace(needs)
+
+    def untrained(norm: str, needs: tuple[str, ...]) -> "Trace":
+        return controls.bench().untrained(state.source(), str(trace.meta["target"]), norm=norm, record=needs)
+
+    return Source(
+        record=record,
+        speak=lambda **how: controls.bench().decoded(state.source(), **how),
+        read=lambda text: controls.bench().trace(text, None, record=PATTERNS),
+        untrained=untrained,
+        stacks=tuple(stack.name for stack in STACKS if stack.in_trace(trace)),
+        tokens=trace.tokens["src" if "src" in trace.tokens else "tgt"],
+        **common,
+    )
+
+
+def draw(
+    picture: Picture,
+    setting: Setting,
+    *,
+    key: str,
+    share: float = 1.0,
+    on_click: "Callable[[Click], None] | None" = None,
+    kept: bool = True,
+) -> None:
+    """Draw it, with a way to keep it.
+
+    Args:
+        picture: what to draw.
+        setting: from what.
+        key: of its element and its file.
+        share: of the window's height, see :func:`visformer.web.panels.pack_panels`.
+        on_click: called before the page runs again, with the cell that was clicked.
+        kept: whether it can be kept.
+    """
+    shown = picture.draw(setting)
+    if is_figure(shown):
+        controls.draw_figure(shown, key=key)
+    else:
+        controls.draw(shown, key=key, share=share, on_click=on_click, kept=kept)

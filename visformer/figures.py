@@ -1,0 +1,147 @@
+"""Pictures for notebooks and papers, as plotly figures: ``vf.figures.stream(trace, stack="decoder.self_attn")``.
+
+Every registered picture is a function here, its name written with underscores; see :func:`draw`. The functions are
+loaded on first use, because plotly is large.
+"""
+
+import importlib
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+_PUBLIC = {
+    "attention_head": "visformer.pictures.charts.attention",
+    "attention_heads": "visformer.pictures.charts.attention",
+    "beam_tree": "visformer.pictures.charts.decoding",
+    "candidate_bars": "visformer.pictures.charts.decoding",
+    "matrix": "visformer.pictures.charts.panels",
+    "position_waves": "visformer.pictures.charts.positions",
+    "rotation_circle": "visformer.pictures.charts.positions",
+}
+
+__all__ = [
+    "attention_head",
+    "attention_heads",
+    "beam_tree",
+    "candidate_bars",
+    "draw",
+    "matrix",
+    "position_waves",
+    "rotation_circle",
+]
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from visformer.pictures.charts.attention import attention_head, attention_heads
+    from visformer.pictures.charts.decoding import beam_tree, candidate_bars
+    from visformer.pictures.charts.panels import matrix
+    from visformer.pictures.charts.positions import position_waves, rotation_circle
+    from visformer.pictures.setting import Source
+
+
+def draw(
+    picture: str,
+    source: Any = None,
+    text: str | None = None,
+    *,
+    target: str | None = None,
+    theme: str = "light",
+    lang: str = "en",
+    **options: Any,
+) -> "Figure":
+    """Draw one of the pictures of the pages, by its name.
+
+    Args:
+        picture: such as "stream"; ``visformer export --help`` lists all, with their options.
+        source: a Trace that holds what the picture shows; or a model, which is given ``text``; None: of a formula.
+        text: the sentence.
+        target: as for ``model.trace``; None: the model's own.
+        theme: "light" or "dark".
+        lang: the language of its words.
+        options: such as ``stack="decoder.self_attn"``; layers, heads and tokens count from 0.
+
+    Returns:
+        The figure, with hover; ``show()`` or the end of a cell draws it.
+
+    Raises:
+        VisformerError: a name or an option that there is not, or something that the source cannot give.
+    """
+    from visformer.i18n import translations
+    from visformer.panel import Panel
+    from visformer.pictures.charts.panels import matrix
+    from visformer.pictures.picture import is_figure
+    from visformer.pictures.picture import picture as registered
+
+    words: dict[str, Any] = {"theme": theme, "gettext": translations(lang).gettext}
+    drawn = registered(picture).make(source_of(source, text, target, **words), options)
+    if is_figure(drawn):
+        return drawn
+    return matrix(*(panel for one in drawn for panel in ([one] if isinstance(one, Panel) else one)), theme=theme)  # type: ignore[arg-type]
+
+
+def source_of(
+    source: Any,
+    text: str | None = None,
+    target: str | None = None,
+    *,
+    pair: str | None = None,
+    to: str | None = None,
+    **look: Any,
+) -> "Source":
+    """What registered pictures are drawn from.
+
+    Args:
+        source: a Trace, or a model and its ``text``; None: formulas alone.
+        text: the sentence.
+        target: as for ``model.trace``, and so ``pair`` and ``to``.
+        pair: a second sentence.
+        to: language of the target.
+        look: theme and gettext, see :class:`visformer.pictures.setting.Source`.
+    """
+    from visformer.pictures.setting import Source
+    from visformer.trace import Trace
+    from visformer.trace.stacks import STACKS
+
+    if source is None:
+        return Source(**look)
+    if isinstance(source, Trace):
+        held = tuple(stack.name for stack in STACKS if stack.in_trace(source))
+        return Source(record=lambda _: source, stacks=held or Source.stacks, **look)
+
+    from visformer.adapters.load import untrained
+
+    @cache
+    def record(needs: tuple[str, ...]) -> Trace:
+        found: Trace = source.trace(text, target, pair=pair, to=to, record=source.available(needs))
+        return found
+
+    def unlearned(norm: str, needs: tuple[str, ...]) -> Trace:
+        written = str(record(("*.pattern",)).meta["target"])
+        return untrained(source, norm=norm).trace(str(text), written, record=needs)
+
+    return Source(
+        record=record,
+        speak=cache(partial(source.translate, text, to=to)),
+        read=source.trace,
+        untrained=unlearned,
+        stacks=tuple(stack.name for stack in STACKS if stack.of_kind(source.info.kind)),
+        d_model=source.info.d_model,
+        **look,
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        return getattr(importlib.import_module(_PUBLIC[name]), name)
+    if not name.startswith("_"):
+        from visformer.pictures.picture import pictures
+
+        if (picture := name.replace("_", "-")) in pictures():
+            return partial(draw, picture)
+    raise AttributeError(f"module 'visformer.figures' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    from visformer.pictures.picture import pictures
+
+    return sorted([*globals(), *__all__, *(name.replace("-", "_") for name in pictures())])

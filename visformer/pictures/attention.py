@@ -1,0 +1,6 @@
+"""The page Attention: the explorer, which is drawn by the browser."""
+
+from visformer.errors import N_
+from visformer.pictures.picture import Page
+
+PAGE = Page(name="", script="attention", section="see", order=10, title=N_("Attention"))

@@ -1,0 +1,1 @@
+"""Curves, bars, trees and heatmaps as plotly figures."""
