@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from visformer.cli.running import MODEL_HELP, complete_model
+from visformer.export.formats import endings
 from visformer.i18n import languages
 
 PICTURES: Mapping[str, tuple[str, ...]] = {
@@ -52,10 +53,8 @@ _FROM_ZERO = ("pos", "i")
 """Places that the formula counts from 0; all others count from 1, as on screen."""
 
 _FROM_0, _FROM_1 = click.IntRange(min=0), click.IntRange(min=1)
-_NUMBERS = (".csv", ".json", ".safetensors")
+_NUMBERS, _PICTURED, _ENDINGS = endings("numbers"), endings("picture"), endings()
 _F = TypeVar("_F", bound=Callable[..., Any])
-_PICTURED = (".svg", ".png")
-_ENDINGS = (".html", *_PICTURED, *_NUMBERS)
 
 
 def _out(endings: tuple[str, ...], about: str, *, required: bool) -> Callable[[_F], _F]:

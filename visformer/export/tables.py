@@ -190,11 +190,6 @@ def to_json(trace: Trace, *names: str) -> str:
     return json.dumps(whole, ensure_ascii=False)
 
 
-def fits(trace: Trace) -> bool:
-    """Whether the trace can be written as text."""
-    return size_of(trace) <= MAX_NUMBERS
-
-
 def size_of(trace: Trace) -> int:
     """How many numbers it holds."""
     return sum(tensor.value.size for tensor in (*trace.tensors.values(), *trace.params.values()))

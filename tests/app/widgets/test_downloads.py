@@ -11,6 +11,10 @@ from visformer.web import page as html
 
 FORMATS = ["HTML", "SVG", "CSV", "JSON", "safetensors"]
 PANELS = ["SVG", "CSV", "JSON", "safetensors"]
+CAPTIONS = {
+    "en": "SVG: the head in focus; CSV, JSON, safetensors: the weights of all heads; HTML: the explorer.",
+    "zh": "SVG：当前头；CSV、JSON、safetensors：所有头的权重；HTML：整个探索器。",
+}
 
 
 def offered(app):
@@ -32,6 +36,7 @@ def test_attention_in_every_format(new_app, lang, monkeypatch):
     assert i18n.translations(lang).gettext("Export") in labels
     assert offered(app) == []
     assert open_export(app, "attention") == FORMATS
+    assert CAPTIONS[lang] in [caption.value for caption in app.caption]
 
 
 def test_too_many_numbers_for_text_are_not_offered_as_text(new_app, monkeypatch):
@@ -39,7 +44,7 @@ def test_too_many_numbers_for_text_are_not_offered_as_text(new_app, monkeypatch)
     app = new_app()
     assert open_export(app, "attention") == ["HTML", "SVG", "safetensors"]
     [said] = [caption.value for caption in app.caption if "too many for CSV" in caption.value]
-    assert "up to 10. safetensors holds all of them" in said
+    assert "CSV and JSON, which hold up to 10. safetensors holds all of them" in said
 
 
 def test_two_pictures_of_one_page_are_kept_apart(new_app):
