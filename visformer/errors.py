@@ -14,6 +14,11 @@ class Message(str):
     __slots__ = ()
 
 
+def translated(text: str, gettext: Callable[[str], str]) -> str:
+    """A message id in the language of ``gettext``; other text as it is."""
+    return gettext(text) if isinstance(text, Message) else text
+
+
 def N_(message: str) -> Message:
     """Mark a message for translation without translating it (gettext's usual name).
 
