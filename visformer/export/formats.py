@@ -25,24 +25,12 @@ Content = Literal["page", "picture", "numbers"]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a file is made, as in :func:`visformer.export.save`; a format reads those that concern it.
+    """How a file is made, as in :func:`visformer.export.save`; a format reads those that concern it."""
 
-    Args:
-        place: stack, layer and head.
-        view: of a head.
-        query: the token that reads.
-        start: what a page shows first; None: the head at ``place``.
-        theme: of a picture.
-        scale: pixels for each CSS pixel.
-        gettext: translates.
-        lang: the language that gettext speaks.
-        about: which model made the numbers of panels or a figure, and of what.
-    """
-
-    place: Mapping[str, Any] = field(default_factory=dict)
+    place: Mapping[str, Any] = field(default_factory=dict)  # stack, layer and head
+    start: Mapping[str, Any] | None = None  # what a page shows first; None: the head at this place
     view: "View" = "heatmap"
     query: int = 0
-    start: Mapping[str, Any] | None = None
     theme: Theme = "light"
     scale: float = 3.0
     gettext: Callable[[str], str] = str
@@ -131,12 +119,7 @@ def _each(shown: Any) -> "list[Panel]":
 
 
 FORMATS = (
-    Format(
-        "HTML",
-        "text/html",
-        "page",
-        {"trace": Offer(_page, N_("The explorer in one file, without a network"))},
-    ),
+    Format("HTML", "text/html", "page", {"trace": Offer(_page, N_("The explorer in one file, without a network"))}),
     Format(
         "SVG",
         "image/svg+xml",
@@ -158,18 +141,12 @@ FORMATS = (
         "text/csv",
         "numbers",
         {
-            "trace": Offer(
-                lambda trace, how: export.to_csv(trace),
-                N_("The weights of every head, for a spreadsheet"),
-            ),
+            "trace": Offer(lambda trace, how: export.to_csv(trace), N_("The weights of every head, for a spreadsheet")),
             "panels": Offer(
                 lambda shown, how: export.panels_csv(*_each(shown), gettext=how.gettext),
                 N_("Their numbers, for a spreadsheet"),
             ),
-            "figure": Offer(
-                lambda shown, how: export.figure_csv(shown),
-                N_("Its numbers, for a spreadsheet"),
-            ),
+            "figure": Offer(lambda shown, how: export.figure_csv(shown), N_("Its numbers, for a spreadsheet")),
         },
         limited=True,
     ),
@@ -178,17 +155,13 @@ FORMATS = (
         "application/json",
         "numbers",
         {
-            "trace": Offer(
-                lambda trace, how: export.to_json(trace),
-                N_("The weights of every head, for programs"),
-            ),
+            "trace": Offer(lambda trace, how: export.to_json(trace), N_("The weights of every head, for programs")),
             "panels": Offer(
                 lambda shown, how: export.panels_json(*_each(shown), gettext=how.gettext, about=how.about),
                 N_("Their numbers, for programs"),
             ),
             "figure": Offer(
-                lambda shown, how: export.figure_json(shown, about=how.about),
-                N_("Its numbers, for programs"),
+                lambda shown, how: export.figure_json(shown, about=how.about), N_("Its numbers, for programs")
             ),
         },
         limited=True,
@@ -199,8 +172,7 @@ FORMATS = (
         "numbers",
         {
             "trace": Offer(
-                lambda trace, how: trace.to_bytes(),
-                N_("The weights of every head, for Trace.load in Python"),
+                lambda trace, how: trace.to_bytes(), N_("The weights of every head, for Trace.load in Python")
             ),
             "panels": Offer(
                 lambda shown, how: export.panels_tensors(*_each(shown)),
