@@ -15,7 +15,15 @@ class Message(str):
 
 
 def translated(text: str, gettext: Callable[[str], str]) -> str:
-    """A message id in the language of ``gettext``; other text as it is."""
+    """Translate a text where it is a message id.
+
+    Args:
+        text: a message id, or any other text.
+        gettext: translates a message id.
+
+    Returns:
+        The message in the visitor's language; other text as it is.
+    """
     return gettext(text) if isinstance(text, Message) else text
 
 
