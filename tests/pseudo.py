@@ -10,6 +10,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import write_po
 
 from scripts.check_locale import messages_in_code
+from visformer.export.formats import FORMATS
 
 CODE, NAME = "xx", "⟦Xx⟧"
 
@@ -19,16 +20,11 @@ NAMES = {
             "Visformer",
             "visformer",
             "EN",
-            "PNG",
-            "SVG",
-            "CSV",
-            "JSON",
-            "HTML",
             "YAML",
-            "safetensors",
             "LayerNorm",
             "LN",
         ),
+        *(one.name for one in FORMATS),
     ),
     "notation of the paper, or a setting as the code has it": (
         *(

@@ -14,6 +14,19 @@ class Message(str):
     __slots__ = ()
 
 
+def translated(text: str, gettext: Callable[[str], str]) -> str:
+    """Translate a text where it is a message id.
+
+    Args:
+        text: a message id, or any other text.
+        gettext: translates a message id.
+
+    Returns:
+        The message in the visitor's language; other text as it is.
+    """
+    return gettext(text) if isinstance(text, Message) else text
+
+
 def N_(message: str) -> Message:
     """Mark a message for translation without translating it (gettext's usual name).
 

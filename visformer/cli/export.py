@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from visformer.cli.running import MODEL_HELP, complete_model
+from visformer.export.formats import endings
 from visformer.i18n import languages
 from visformer.trace.stacks import SHORT_NAMES, short_name
 
@@ -25,10 +26,8 @@ _OF_HEAD = ("stack", "layer", "head", "view", "query")
 """Parameters that choose a head, with a picture or without."""
 
 _FROM_1 = click.IntRange(min=1)
-_NUMBERS = (".csv", ".json", ".safetensors")
+_NUMBERS, _PICTURED, _ENDINGS = endings("numbers"), endings("picture"), endings()
 _F = TypeVar("_F", bound=Callable[..., Any])
-_PICTURED = (".svg", ".png")
-_ENDINGS = (".html", *_PICTURED, *_NUMBERS)
 
 
 def _out(endings: tuple[str, ...], about: str, *, required: bool) -> Callable[[_F], _F]:

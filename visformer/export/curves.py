@@ -103,11 +103,6 @@ def numbers_of(figure: Any) -> tuple[str, dict[str, list[Any]]]:
     return meta["title"], meta["table"]
 
 
-def is_figure(what: object) -> bool:
-    """Whether it is one of Plotly's, which is not imported to find out."""
-    return hasattr(what, "to_plotly_json")
-
-
 def _chart(traces: list[dict[str, Any]], layout: Mapping[str, Any]) -> Block:
     colour = layout.get("font", {}).get("color", "#000000")
     x_axis, y_axis = (layout.get(name, {}) for name in ("xaxis", "yaxis"))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from visformer.errors import Message
+from visformer.errors import translated
 from visformer.export.marks import (
     Block,
     cells,
@@ -56,7 +56,7 @@ def panels_svg(*shown: Panel | Sequence[Panel], theme: Theme = "light", gettext:
     """
     columns = [[panel] if isinstance(panel, Panel) else panel for panel in shown]
     blocks = [_below([_panel(panel, theme, gettext) for panel in column]) for column in columns]
-    title = ", ".join(_said(panel.title, gettext) for column in columns for panel in column)
+    title = ", ".join(translated(panel.title, gettext) for column in columns for panel in column)
     whole = _below([_beside(line) for line in _lines(blocks)])
     return document(whole, title, background=BACKGROUND[theme], about=about)
 
@@ -79,7 +79,8 @@ def heads_svg(
     n_layers, n_heads, n_queries, n_keys = stack.shape
     size, step, left, top = 84.0, 90.0, 26.0, 46.0
     colours = ramp("weight", theme)
-    parts = [text(_said(title, gettext), 0, 8, size=14, fill=TEXT[theme], strong=True)]
+    title = translated(title, gettext)
+    parts = [text(title, 0, 8, size=14, fill=TEXT[theme], strong=True)]
     parts += [
         text(str(i + 1), left + i * step + size / 2, 34, size=12, fill=FAINT[theme], anchor="middle")
         for i in range(n_heads)
@@ -94,13 +95,9 @@ def heads_svg(
             parts.append(block.at(left + head * step, top + layer * step))
     legend = weight_legend(theme)
     parts.append(legend.at(left, top + n_layers * step + 8))
-    width = max(left + n_heads * step, width_of(_said(title, gettext), 14) * 1.1, left + legend.width)
+    width = max(left + n_heads * step, width_of(title, 14) * 1.1, left + legend.width)
     whole = Block(width, top + n_layers * step + 8 + legend.height, "".join(parts))
-    return document(whole, _said(title, gettext), background=BACKGROUND[theme], about=about)
-
-
-def _said(words: str, gettext: Gettext) -> str:
-    return gettext(words) if isinstance(words, Message) else words
+    return document(whole, title, background=BACKGROUND[theme], about=about)
 
 
 # Arranging
@@ -140,7 +137,7 @@ def _below(blocks: list[Block]) -> Block:
 def _panel(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
     """Title, matrix and note, with the operator before it."""
     colour = SYMBOLS.get(panel.symbol or panel.name, TEXT)[theme]
-    title, note = _said(panel.title, gettext), _said(panel.note, gettext)
+    title, note = translated(panel.title, gettext), translated(panel.note, gettext)
     matrix = _matrix(panel, theme, gettext)
     parts = [text(title, 0, 8, size=14, fill=colour, strong=True), matrix.at(0, 24)]
     height = 24 + matrix.height + 8
@@ -162,7 +159,7 @@ def _matrix(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
     size = _cell_size(panel)
     (width, height), (n_rows, n_columns) = size, panel.values.shape
     rows, columns = _texts(panel.rows), _texts(panel.columns)
-    titles = [_said(side.title, gettext) for side in (panel.rows, panel.columns)]
+    titles = [translated(side.title, gettext) for side in (panel.rows, panel.columns)]
     beside = max(map(_label_width, rows), default=0.0) if panel.rows.written else 0.0
     left = max(beside, width_of(titles[0], _TITLE) if panel.rows.written else 0.0) + 10
     above = max(map(_label_width, columns), default=0.0) if panel.columns.written else 0.0
@@ -217,13 +214,18 @@ _Label = tuple[str, str, bool]
 
 
 def _texts(labels: Labels) -> list[_Label]:
-    found = []
-    for i, token in enumerate(labels.texts):
-        after = labels.after[i] if labels.after else ""
-        words = f"{visible(token)} → {visible(after)}" if after else visible(token) if token else ""
-        special = bool(labels.special[i]) if labels.special else False
-        found.append((shorten(words, _LABEL, LONGEST_LABEL), str(i + 1) if labels.places else "", special))
-    return found
+    special = labels.special or [False] * len(labels)
+    return [
+        (shorten(words, _LABEL, LONGEST_LABEL), str(i) if labels.places else "", bool(stands_apart))
+        for i, (words, stands_apart) in enumerate(zip(words_of(labels), special, strict=True), start=1)
+    ]
+
+
+def words_of(labels: Labels) -> list[str]:
+    """What is written at each place: the token, and behind an arrow the one that it predicts."""
+    after = labels.after or [""] * len(labels)
+    pairs = zip(labels.texts, after, strict=True)
+    return [f"{visible(token)} → {visible(follows)}" if follows else visible(token) for token, follows in pairs]
 
 
 def _label_width(label: _Label) -> float:

@@ -4,14 +4,15 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save as safetensors
 
-from visformer.errors import N_, BudgetError, Message, TraceError
+from visformer.errors import N_, BudgetError, TraceError, translated
 from visformer.export.curves import numbers_of
 from visformer.panel import Panel
 from visformer.trace import Trace, TracedTensor
@@ -53,13 +54,9 @@ def to_csv(trace: Trace, *names: str) -> str:
                 first=tensors[0].name,
             )
     _check_size(tensors)
-    out = io.StringIO()
-    table = csv.writer(out, lineterminator="\r\n")
     labelled = [[axis, f"{axis}_token"] if tensors[0].axes[i].side else [axis] for i, axis in enumerate(axes)]
-    table.writerow(["tensor", *(name for pair in labelled for name in pair), "value"])
-    for tensor in tensors:
-        table.writerows(_rows(trace, tensor))
-    return "\ufeff" + out.getvalue()
+    head = ["tensor", *(name for pair in labelled for name in pair), "value"]
+    return _csv(chain([head], *(_rows(trace, tensor) for tensor in tensors)))
 
 
 def panels_csv(*panels: Panel, gettext: Callable[[str], str] = str) -> str:
@@ -72,15 +69,15 @@ def panels_csv(*panels: Panel, gettext: Callable[[str], str] = str) -> str:
     Returns:
         Lines of CSV behind a byte order mark, an empty one after each panel.
     """
-    out = io.StringIO()
-    table = csv.writer(out, lineterminator="\r\n")
-    for panel in panels:
-        title = gettext(panel.title) if isinstance(panel.title, Message) else panel.title
-        table.writerow([harmless(title), *map(harmless, panel.columns.texts)])
-        for label, values in zip(panel.rows.texts, panel.values, strict=True):
-            table.writerow([harmless(label), *_digits(values)])
-        table.writerow([])
-    return "\ufeff" + out.getvalue()
+
+    def rows() -> Iterator[list[str]]:
+        for panel in panels:
+            yield [harmless(words) for words in (translated(panel.title, gettext), *panel.columns.texts)]
+            for label, values in zip(panel.rows.texts, panel.values, strict=True):
+                yield [harmless(label), *_digits(values)]
+            yield []
+
+    return _csv(rows())
 
 
 def panels_json(*panels: Panel, gettext: Callable[[str], str] = str, about: str = "") -> str:
@@ -94,16 +91,12 @@ def panels_json(*panels: Panel, gettext: Callable[[str], str] = str, about: str 
     Returns:
         JSON, as text.
     """
-
-    def said(words: str) -> str:
-        return gettext(words) if isinstance(words, Message) else words
-
     whole = [
         {
             "name": panel.name,
-            "title": said(panel.title),
+            "title": translated(panel.title, gettext),
             **{
-                side: {"title": said(labels.title), "labels": list(labels.texts)}
+                side: {"title": translated(labels.title, gettext), "labels": list(labels.texts)}
                 for side, labels in (("rows", panel.rows), ("columns", panel.columns))
             },
             "values": _plain_numbers(panel.values),
@@ -137,13 +130,9 @@ def figure_csv(figure: Any) -> str:
     Returns:
         CSV with a byte order mark, so that spreadsheets read Chinese.
     """
-    out = io.StringIO()
-    table = csv.writer(out, lineterminator="\r\n")
     _, columns = numbers_of(figure)
-    table.writerow(columns)
-    for row in zip(*columns.values(), strict=True):
-        table.writerow([_spelled(value) for value in row])
-    return "\ufeff" + out.getvalue()
+    rows = zip(*columns.values(), strict=True)
+    return _csv(chain([columns], (map(_spelled, row) for row in rows)))
 
 
 def figure_json(figure: Any, *, about: str = "") -> str:
@@ -190,14 +179,16 @@ def to_json(trace: Trace, *names: str) -> str:
     return json.dumps(whole, ensure_ascii=False)
 
 
-def fits(trace: Trace) -> bool:
-    """Whether the trace can be written as text."""
-    return size_of(trace) <= MAX_NUMBERS
-
-
 def size_of(trace: Trace) -> int:
     """How many numbers it holds."""
     return sum(tensor.value.size for tensor in (*trace.tensors.values(), *trace.params.values()))
+
+
+def _csv(rows: Iterable[Iterable[Any]]) -> str:
+    """Lines behind a byte order mark."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\r\n").writerows(rows)
+    return "\ufeff" + out.getvalue()
 
 
 def _patterns(trace: Trace) -> list[TracedTensor]:

@@ -1,10 +1,10 @@
 """One head as the explorer draws it besides the matrix: arcs between two columns of tokens, and shaded tokens."""
 
-from visformer.errors import Message
+from visformer.errors import translated
 from visformer.export.marks import Block, document, hexadecimal, ink_on, ramp, shorten, steps_of, text, width_of
-from visformer.export.svg import Gettext, weight_legend
-from visformer.panel import Labels, Panel
-from visformer.pictures.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme, visible
+from visformer.export.svg import Gettext, weight_legend, words_of
+from visformer.panel import Panel
+from visformer.pictures.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme
 
 FAINTEST = 0.004
 """Weights below have no line: it could not be seen."""
@@ -28,8 +28,8 @@ def arcs_svg(panel: Panel, *, theme: Theme = "light", gettext: Gettext = str, ab
     right = _LABEL + _BETWEEN
     marks = [text(panel.title, 0, 8, size=14, fill=TEXT[theme], strong=True)]
     for labels, x, anchor in ((panel.rows, _LABEL, "end"), (panel.columns, right, "start")):
-        marks.append(text(_said(labels.title, gettext), x, 36, size=12, fill=FAINT[theme], anchor=anchor))
-        for i, words in enumerate(_words(labels)):
+        marks.append(text(translated(labels.title, gettext), x, 36, size=12, fill=FAINT[theme], anchor=anchor))
+        for i, words in enumerate(words_of(labels)):
             ink = FAINT[theme] if labels.special and labels.special[i] else TEXT[theme]
             short = shorten(words, _SIZE, _LABEL - 10)
             beside = -8 if anchor == "end" else 8
@@ -66,12 +66,12 @@ def tokens_svg(panel: Panel, query: int, *, theme: Theme = "light", gettext: Get
     colours = ramp("weight", theme)
     steps = steps_of(panel.values[query], "weight", 1.0)
     marks = [text(panel.title, 0, 8, size=14, fill=TEXT[theme], strong=True)]
-    marks.append(text(_said(panel.rows.title, gettext), 0, 40, size=12, fill=FAINT[theme]))
-    asking = _words(panel.rows)[query]
+    marks.append(text(translated(panel.rows.title, gettext), 0, 40, size=12, fill=FAINT[theme]))
+    asking = words_of(panel.rows)[query]
     marks.append(text(asking, 0, 64, size=_SIZE + 2, fill=TEXT[theme], strong=True))
-    marks.append(text(_said(panel.columns.title, gettext), 0, 100, size=12, fill=FAINT[theme]))
+    marks.append(text(translated(panel.columns.title, gettext), 0, 100, size=12, fill=FAINT[theme]))
     x, y = 0.0, 114.0
-    for words, step in zip(_words(panel.columns), steps.tolist(), strict=True):
+    for words, step in zip(words_of(panel.columns), steps.tolist(), strict=True):
         width = width_of(words, _SIZE) + 12
         if x and x + width > _WIDE:
             x, y = 0.0, y + 28
@@ -84,13 +84,3 @@ def tokens_svg(panel: Panel, query: int, *, theme: Theme = "light", gettext: Get
     return document(
         Block(_WIDE, y + 38 + legend.height, "".join(marks)), panel.title, background=BACKGROUND[theme], about=about
     )
-
-
-def _words(labels: Labels) -> list[str]:
-    after = labels.after or [""] * len(labels)
-    pairs = zip(labels.texts, after, strict=True)
-    return [f"{visible(token)} → {visible(follows)}" if follows else visible(token) for token, follows in pairs]
-
-
-def _said(words: str, gettext: Gettext) -> str:
-    return gettext(words) if isinstance(words, Message) else words

@@ -7,10 +7,14 @@ from visformer import i18n
 from visformer.app.session import state
 from visformer.app.widgets import downloads
 from visformer.export import tables
+from visformer.export.formats import FORMATS
 from visformer.web import page as html
 
-FORMATS = ["HTML", "SVG", "CSV", "JSON", "safetensors"]
-PANELS = ["SVG", "CSV", "JSON", "safetensors"]
+
+def names(kind, *contents):
+    """What the page offers of a kind of thing; a PNG is drawn by the browser."""
+    held = [one for one in FORMATS if kind in one.offers and one.name != "PNG"]
+    return [one.name for one in held if not contents or one.content in contents]
 
 
 def offered(app):
@@ -31,21 +35,28 @@ def test_attention_in_every_format(new_app, lang, monkeypatch):
     labels = {popover.proto.popover.label for popover in app.get("popover")}
     assert i18n.translations(lang).gettext("Export") in labels
     assert offered(app) == []
-    assert open_export(app, "attention") == FORMATS
+    assert open_export(app, "attention") == names("trace")
+    numbers = {"en": ", ", "zh": "、"}[lang].join(names("trace", "numbers"))
+    said = {
+        "en": f"SVG: the head in focus; {numbers}: the weights of all heads; HTML: the explorer.",
+        "zh": f"SVG：当前头；{numbers}：所有头的权重；HTML：整个探索器。",
+    }
+    assert said[lang] in [caption.value for caption in app.caption]
 
 
 def test_too_many_numbers_for_text_are_not_offered_as_text(new_app, monkeypatch):
     monkeypatch.setattr(tables, "MAX_NUMBERS", 10)
     app = new_app()
-    assert open_export(app, "attention") == ["HTML", "SVG", "safetensors"]
+    assert open_export(app, "attention") == [one.name for one in FORMATS if one.name != "PNG" and not one.limited]
     [said] = [caption.value for caption in app.caption if "too many for CSV" in caption.value]
-    assert "up to 10. safetensors holds all of them" in said
+    limited = " and ".join(one.name for one in FORMATS if one.limited)
+    assert f"{limited}, which hold up to 10. safetensors holds all of them" in said
 
 
 def test_two_pictures_of_one_page_are_kept_apart(new_app):
     app = new_app().switch_page("pages/understand/head.py").run()
-    assert open_export(app, "head_steps") == PANELS
-    assert open_export(app, "head_sum") == PANELS * 2
+    assert open_export(app, "head_steps") == names("panels")
+    assert open_export(app, "head_sum") == names("panels") * 2
 
 
 @pytest.mark.parametrize(
@@ -62,7 +73,7 @@ def test_curves_bars_and_trees_are_kept_too(new_app, page, state, key):
     for name, value in state.items():
         app.session_state[name] = value
     app.switch_page(f"pages/{page}.py").run()
-    assert open_export(app, key) == ["SVG", "CSV", "JSON"]
+    assert open_export(app, key) == names("figure")
 
 
 def test_files_are_named_after_the_model_and_what_they_show():

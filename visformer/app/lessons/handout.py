@@ -9,7 +9,7 @@ from visformer.app.lessons.lesson_file import Lesson, Step
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
 from visformer.i18n import Gettext, translations
-from visformer.pictures.picture import Picture, pages
+from visformer.pictures.picture import Picture, is_figure, pages
 from visformer.pictures.setting import Source
 from visformer.pictures.theme import visible
 from visformer.web.slides import Part, Slide, slides
@@ -104,7 +104,7 @@ def _pictures(state: url_state.State, language: str, model_of: ModelOf) -> list[
 
 
 def _drawn(picture: Picture, source: Source, values: dict[str, Any], language: str) -> list[Part]:
-    from visformer.export.curves import figure_svg, is_figure
+    from visformer.export.curves import figure_svg
     from visformer.web.panels import pack_panels
 
     shown = picture.make(source, values)

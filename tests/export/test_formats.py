@@ -1,0 +1,49 @@
+"""Each format is declared once: what is written, shown and documented is what is declared."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+import visformer as vf
+from scripts.docs import DOCS
+from tests.web.support import made_up_trace
+from visformer import figures
+from visformer.export.formats import FORMATS, endings
+from visformer.pictures import positions
+
+THINGS = {
+    "trace": made_up_trace,
+    "panels": lambda: [positions.encoding(5, 6)],
+    "figure": lambda: figures.position_waves(4, 4, [0]),
+}
+
+
+@pytest.mark.parametrize("page", ["export.md", "export.zh-CN.md"])
+def test_the_docs_list_the_formats(page):
+    listed = re.findall(r"^\| `(\.\w+)` \|", (DOCS / page).read_text("utf-8"), re.MULTILINE)
+    assert tuple(listed) == endings()
+
+
+@pytest.mark.parametrize("kind", THINGS)
+def test_what_is_offered_can_be_written(tmp_path, kind):
+    offered = [one for one in FORMATS if kind in one.offers]
+    for one in offered:
+        path = tmp_path / f"x{one.ending}"
+        vf.export.save(THINGS[kind](), path)
+        assert path.stat().st_size > 0
+    assert len(offered) >= 4
+
+
+def test_declarations_are_quick_to_read():
+    """The command line's help and the first picture wait for them."""
+    code = "import sys, visformer.export.formats; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_package_has_the_names_that_it_lists():
+    assert {*vf.export.__all__} == {*vf.export._PUBLIC} <= {*dir(vf.export)}
+    assert all(callable(getattr(vf.export, name)) for name in vf.export.__all__)
+    with pytest.raises(AttributeError, match=r"visformer\.export.*nonsense"):
+        vf.export.nonsense  # noqa: B018

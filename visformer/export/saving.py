@@ -1,0 +1,79 @@
+"""Writing a file: its ending says in which format."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from visformer.errors import N_, VisformerError
+from visformer.export.attention import View
+from visformer.export.formats import FORMATS, Kind, Options
+from visformer.i18n import languages, translations
+from visformer.panel import Panel
+from visformer.pictures.picture import is_figure
+from visformer.pictures.theme import Theme
+from visformer.system.files import write_whole
+from visformer.trace import Trace
+
+
+def save(
+    what: Trace | Panel | Sequence[Panel | Sequence[Panel]] | Any,
+    path: str | Path,
+    *,
+    stack: str | None = None,
+    layer: int | None = None,
+    head: int | None = None,
+    view: View = "heatmap",
+    query: int = 0,
+    theme: Theme = "light",
+    scale: float = 3.0,
+    gettext: Callable[[str], str] | None = None,
+    lang: str = "en",
+    about: str = "",
+) -> None:
+    """Write a file: .html (the explorer), .svg, .png (a picture), .csv, .json, .safetensors (the numbers).
+
+    Args:
+        what: a Trace; a panel or several; or a figure of curves or bars of :mod:`visformer.figures`.
+        path: where to; its ending says what is written. Of panels all but .html, of a figure neither that nor
+            .safetensors.
+        stack: "encoder.self_attn", "decoder.self_attn" or "decoder.cross_attn"; None: the first that there is.
+        layer: from 0; with ``head`` the picture is of this head, without either of all heads.
+        head: from 0.
+        view: of a head in a picture: "heatmap", "arcs", or "tokens", shaded by how much ``query`` reads them.
+        query: from 0.
+        theme: "light" or "dark", of a picture; a page follows its viewer, a figure has its own.
+        scale: of a PNG: pixels for each CSS pixel; 3 is about 300 to the inch.
+        gettext: translates the words on the picture; None: as visformer does.
+        lang: the language of the words: "en", "zh" or another that visformer speaks, or what gettext speaks.
+        about: of panels and figures, which model made the numbers, and of what: a Trace knows it. Not drawn.
+
+    Raises:
+        VisformerError: an ending that is none of these, or something that the Trace does not hold.
+        OSError: the file cannot be written.
+    """
+    path = Path(path)
+    if theme not in get_args(Theme):
+        raise VisformerError(N_("theme is {theme!r}; it can be 'light' or 'dark'."), theme=theme)
+    if gettext is None and lang not in languages():
+        known = ", ".join(languages())
+        raise VisformerError(N_("lang is {lang!r}; it can be {languages}."), lang=lang, languages=known)
+    kind: Kind = "trace" if isinstance(what, Trace) else "figure" if is_figure(what) else "panels"
+    offers = {one.ending: one.offers[kind] for one in FORMATS if kind in one.offers}
+    offer = offers.get(path.suffix.lower())
+    if offer is None:
+        raise VisformerError(
+            N_("{path} does not end in any of {endings}: the ending says what is written."),
+            path=path.name,
+            endings=", ".join(offers),
+        )
+    options = Options(
+        place={"stack": stack, "layer": layer, "head": head},
+        view=view,
+        query=query,
+        theme=theme,
+        scale=scale,
+        gettext=gettext or translations(lang).gettext,
+        lang=lang,
+        about=about,
+    )
+    write_whole(path, offer.file([what] if isinstance(what, Panel) else what, options))
