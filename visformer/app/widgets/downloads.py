@@ -9,6 +9,7 @@ import streamlit as st
 
 from visformer.app.serving.models import MODEL, label
 from visformer.app.session import state
+from visformer.system import limits
 
 if TYPE_CHECKING:  # numpy
     from visformer.panel import Panel
@@ -103,13 +104,12 @@ def figure(shown: Any, *, key: str) -> None:
 def _too_many(count: int) -> None:
     """Why there is neither CSV nor JSON, and what to do instead."""
     _ = state.gettext()
-    from visformer.export.tables import MAX_NUMBERS
 
     said = _(
         "{count:,} weights are too many for CSV and JSON, which hold up to {limit:,}. safetensors holds all of them; "
         "in Python, visformer.export.to_csv(trace, name) writes one layer's as CSV."
     )
-    st.caption(said.format(count=count, limit=MAX_NUMBERS))
+    st.caption(said.format(count=count, limit=limits.MAX_NUMBERS))
 
 
 @contextmanager
