@@ -15,9 +15,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from visformer.app.serving import logs, worker_pool
+from visformer.app.serving import logs
 from visformer.app.serving.first_page import FirstPage
 from visformer.errors import VisformerError
+from visformer.system import settings
 
 
 @asynccontextmanager
@@ -50,7 +51,7 @@ async def metrics(_request: Request) -> Response:
 
 
 try:
-    worker_pool.wanted(0)
+    settings.check()
 except VisformerError as error:  # one line, not the traceback of a server that does not start
     raise SystemExit(str(error)) from None
 logs.keep_typed_text_out()

@@ -21,9 +21,10 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from benchmarks import chromium
 from benchmarks.measure import Effort, Row, alternating
 from visformer.model.checkpoints import FOLDER
+from visformer.system import settings
 
 ROOT = Path(__file__).parent.parent
-MODEL = os.environ.get("VISFORMER_MODEL", "en-zh")
+MODEL = settings.MODEL()
 """The app's and the translating page's."""
 
 TIMEOUT = 120

@@ -5,16 +5,16 @@ the two differ in.
 """
 
 import gc
-import os
 
 import streamlit as st
 
 from visformer.adapters.load import load_to_serve
+from visformer.system import settings
 
 
 @st.cache_resource(show_spinner=False)
 def model():
-    loaded = load_to_serve(os.environ.get("VISFORMER_MODEL", "en-zh"))
+    loaded = load_to_serve(settings.MODEL())
     gc.collect()
     gc.freeze()
     return loaded

@@ -20,7 +20,7 @@ from fuzz.reader import Reader
 from tests.support import tiny_tokenizer, tiny_translator
 from tests.web.support import made_up_trace
 from visformer.app.lessons import lesson_file as lessons
-from visformer.app.serving import limits
+from visformer.app.serving import checks
 from visformer.app.serving.models import label, require_allowed
 from visformer.app.session import url_state
 from visformer.errors import TextError, VisformerError
@@ -279,7 +279,7 @@ def wanted_from_browser(data: bytes) -> None:
 def sentence(data: bytes) -> None:
     """Any text: what a model is given, and what comes back."""
     text = data.decode("utf-8", errors="surrogateescape")
-    limits.check_text(text)
+    checks.check_text(text)
     tokenizer = tiny_tokenizer()
     try:
         ids = tokenizer.encode(text)
@@ -298,7 +298,7 @@ def model_name(data: bytes) -> None:
     name = data.decode("utf-8", errors="surrogateescape")
     label(name)
     with _answered():
-        limits.check_untrained(Untrained.named(name))
+        checks.check_untrained(Untrained.named(name))
     require_allowed(name)
 
 

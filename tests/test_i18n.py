@@ -11,9 +11,10 @@ from babel.messages.pofile import read_po
 from scripts.check_locale import complaints, messages_in_code
 from tests import pseudo
 from visformer import i18n
-from visformer.app.serving.limits import MAX_CHARACTERS, check_text
+from visformer.app.serving.checks import check_text
 from visformer.app.session import url_state
 from visformer.errors import TextError
+from visformer.system.limits import MAX_CHARACTERS
 
 ROOT = Path(__file__).parent.parent
 HAN = "[\u4e00-\u9fff]"

@@ -120,7 +120,7 @@ def test_a_glob_that_names_nothing_is_refused():
 
 def test_too_many_bytes_are_refused_before_running(monkeypatch):
     model = tiny_translator()
-    monkeypatch.setattr("visformer.adapters.recording.MAX_BYTES", 1000)
+    monkeypatch.setattr("visformer.system.limits.MAX_TRACE_BYTES", 1000)
     monkeypatch.setattr(model.module, "forward", None)
     with pytest.raises(BudgetError, match=r"more than the limit of 1,000"):
         model.trace(SENTENCE, TARGET, record=("*",))
@@ -129,9 +129,9 @@ def test_too_many_bytes_are_refused_before_running(monkeypatch):
 def test_the_budget_is_what_the_trace_then_holds(monkeypatch):
     model = tiny_translator()
     held = model.trace(SENTENCE, TARGET, record=("*",)).nbytes
-    monkeypatch.setattr("visformer.adapters.recording.MAX_BYTES", held)
+    monkeypatch.setattr("visformer.system.limits.MAX_TRACE_BYTES", held)
     assert model.trace(SENTENCE, TARGET, record=("*",)).nbytes == held
-    monkeypatch.setattr("visformer.adapters.recording.MAX_BYTES", held - 1)
+    monkeypatch.setattr("visformer.system.limits.MAX_TRACE_BYTES", held - 1)
     with pytest.raises(BudgetError, match=f"{held:,} bytes, 1 more"):
         model.trace(SENTENCE, TARGET, record=("*",))
 

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from visformer.cli import checks, main
 from visformer.system.checksums import SUMS, damaged, write_sums
+from visformer.system.settings import SETTINGS
 
 BUNDLED = checks.HERE / "model" / "checkpoints" / "en-zh"
 
@@ -51,10 +52,42 @@ def test_all_is_well_here():
     assert (people.exit_code, program.exit_code, told["ok"]) == (0, 0, True), people.output
     assert people.output.splitlines()[-1] == "All is well."
     about = {finding["about"] for finding in told["findings"]}
-    assert {"python", "packages", "checkpoint", "fonts", "browser", "threads", "port", "writing", "hub"} <= about
+    assert {
+        "python",
+        "packages",
+        "checkpoint",
+        "fonts",
+        "browser",
+        "threads",
+        "port",
+        "writing",
+        "hub",
+        "settings",
+    } <= about
     for finding in told["findings"]:
         assert (finding["state"] == "ok") == (finding["remedy"] == ""), finding
         assert "\n" not in finding["found"] + finding["remedy"]
+
+
+def test_settings_are_listed_with_their_values(monkeypatch):
+    monkeypatch.setenv("VISFORMER_MODELS", "gpt2,/models/x")
+    monkeypatch.setenv("VISFORMER_PROCESSES", "two")
+    monkeypatch.delenv("VISFORMER_MODEL", raising=False)
+    said = [finding.found for finding in found("settings")]
+    assert len(said) == len(SETTINGS)
+    assert said[:2] == ["VISFORMER_MODEL: en-zh", "VISFORMER_MODELS: gpt2,/models/x, by default none"]
+    (wrong,) = [finding for finding in found("settings") if finding.state == "fix"]
+    assert wrong.found == "VISFORMER_PROCESSES=two: a whole number is needed: 0, 1, 2 …"
+    assert "by default" in wrong.remedy
+
+
+def test_limits_are_listed_with_their_reasons():
+    people, program = (CliRunner().invoke(main, ["doctor", *more]) for more in (["--limits"], ["--json"]))
+    told = json.loads(program.stdout)
+    assert [line.split()[0] for line in people.output.splitlines()] == [each["name"] for each in told["limits"]]
+    assert {"name": "MAX_TOKENS", "value": 256, "unit": "tokens"}.items() <= told["limits"][1].items()
+    assert all(each["what"] and each["reason"] for each in told["limits"])
+    assert [each["name"] for each in told["settings"]] == [setting.name for setting in SETTINGS]
 
 
 def test_the_bundled_files_are_as_they_were_recorded():

@@ -146,7 +146,7 @@ def test_a_number_of_processes_that_is_none_is_one_line():
     environment = {**os.environ, "VISFORMER_PROCESSES": "two"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode
-    assert "VISFORMER_PROCESSES=two is no number of processes" in done.stderr
+    assert "VISFORMER_PROCESSES=two: a whole number is needed" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -11,9 +11,10 @@ import pytest
 from tests.support import tiny_translator
 from tests.web.support import made_up_trace
 from visformer.errors import N_, BudgetError, MissingTensor, TraceError
-from visformer.export import panels_csv, tables, to_csv, to_json
+from visformer.export import panels_csv, to_csv, to_json
 from visformer.i18n import translations
 from visformer.panel import Labels, Panel
+from visformer.system import limits
 from visformer.trace import Trace
 
 
@@ -82,7 +83,7 @@ def test_what_is_not_written_says_why(monkeypatch):
         to_json(trace, "nonsense")
     with pytest.raises(TraceError, match="no attention patterns"):
         to_csv(Trace(tokens={}, special={}, words={}, tensors={}))
-    monkeypatch.setattr(tables, "MAX_NUMBERS", 10)
+    monkeypatch.setattr(limits, "MAX_NUMBERS", 10)
     for write in (to_csv, to_json):
         with pytest.raises(BudgetError, match="at most 10 are written"):
             write(trace)

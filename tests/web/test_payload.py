@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from tests.web.support import digits, heads_of, made_up_trace, read_payload, shapes_of
 from visformer.analysis.heads import SCORES, head_scores
 from visformer.errors import BudgetError
-from visformer.web import payload
-from visformer.web.chunks import FOCUS_BYTES, MAX_WANTED, RESIDENT_BYTES, SMALL_BYTES, Plan
+from visformer.system import limits
+from visformer.system.limits import MAX_WANTED
+from visformer.web.chunks import FOCUS_BYTES, RESIDENT_BYTES, SMALL_BYTES, Plan
 from visformer.web.payload import Focus, focus_from, pack, pack_rest, wanted_from
 from visformer.web.thumbnails import OVERVIEW_BYTES, thumbnail_side, thumbnails
 
@@ -264,7 +265,7 @@ def test_messages_are_kept_for_reruns_and_go_with_their_trace(monkeypatch):
     assert pack(trace, lang="zh") is not first
     assert pack(trace, start={"head": 1}) is not first
     assert pack(trace) is first
-    monkeypatch.setattr(payload, "KEPT_BYTES", len(first) + 1)
+    monkeypatch.setattr(limits, "MESSAGE_BYTES", len(first) + 1)
     pack(trace, lang="de")
     assert pack(trace) is not first, "the oldest went"
     gone = weakref.ref(trace)
@@ -275,7 +276,7 @@ def test_messages_are_kept_for_reruns_and_go_with_their_trace(monkeypatch):
 
 def test_too_many_weights_are_refused(monkeypatch):
     trace = made_up_trace()
-    monkeypatch.setattr(payload, "MAX_WEIGHTS", 100)
+    monkeypatch.setattr(limits, "MAX_WEIGHTS", 100)
     with pytest.raises(BudgetError, match=r"366 weights; up to 100 .* shorter sentence"):
         pack(trace)
     monkeypatch.undo()

@@ -17,11 +17,9 @@ from visformer.model.decoding import Decoding, NextToken
 from visformer.model.padding import pad
 from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer, detect_language
 from visformer.model.transformer import PAD_ID, Transformer
+from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.names import all_names, axes_of
-
-MAX_TOKENS = 512
-"""Of one side. Patterns grow with its square: at 512 tokens those of 24 heads fill 76 MB."""
 
 
 class Translator:
@@ -32,7 +30,7 @@ class Translator:
     ) -> None:
         self.module, self.tokenizer, self.text = module, tokenizer, tokenizer
         config = module.config
-        limit = min(MAX_TOKENS, config.max_len) if config.position == "learned" else MAX_TOKENS
+        limit = min(limits.MODEL_TOKENS, config.max_len) if config.position == "learned" else limits.MODEL_TOKENS
         self.info = ModelInfo(
             name=name,
             kind="encoder-decoder",

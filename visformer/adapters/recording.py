@@ -11,11 +11,9 @@ from torch import Tensor
 
 from visformer.edits import Edit, _Edit, _MaskEdit
 from visformer.errors import N_, BudgetError, EditError, TraceError
+from visformer.system import limits
 from visformer.trace import TracedTensor
 from visformer.trace.names import Axis, axes_of
-
-MAX_BYTES = 512 * 2**20
-"""A Trace may hold half a gigabyte: all patterns of 24 heads at 512 tokens are 76 MB, everything about 300 MB."""
 
 
 def globs(record: str | Sequence[str]) -> tuple[str, ...]:
@@ -61,15 +59,15 @@ def check_budget(shapes: Mapping[str, tuple[int, ...]], *, more: int = 0) -> Non
         BudgetError: says by how much.
     """
     total = more + sum(prod(shape) * (1 if name.endswith(".mask") else 4) for name, shape in shapes.items())
-    if total > MAX_BYTES:
+    if total > limits.MAX_TRACE_BYTES:
         raise BudgetError(
             N_(
                 "This trace would hold {given:,} bytes, {over:,} more than the limit of {limit:,}: "
                 "record less or shorten the text."
             ),
             given=total,
-            over=total - MAX_BYTES,
-            limit=MAX_BYTES,
+            over=total - limits.MAX_TRACE_BYTES,
+            limit=limits.MAX_TRACE_BYTES,
         )
 
 

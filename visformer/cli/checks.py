@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Literal
 
 import visformer
+from visformer.errors import VisformerError
+from visformer.system import settings
 from visformer.system.checksums import damaged
 
 HERE = Path(visformer.__file__).resolve().parent
@@ -27,7 +29,6 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 """The browsers that the tests and benchmarks drive: the first of them that is there."""
 
 PORT = 8501
-HUB = "https://huggingface.co"
 PATIENCE = 3.0
 """Seconds that the hub gets for an answer."""
 
@@ -236,11 +237,11 @@ def _hub() -> Iterator[Finding]:
     cache = _hub_cache()
     n_models = len(list(cache.glob("models--*"))) if cache.is_dir() else 0
     yield Finding("hub cache", "ok", f"{cache}, {n_models} models")
-    endpoint = os.environ.get("HF_ENDPOINT") or HUB
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+    endpoint = settings.HF_ENDPOINT()
+    if settings.HF_HUB_OFFLINE().upper() in ("1", "ON", "YES", "TRUE"):
         yield Finding("hub", "ok", "HF_HUB_OFFLINE is set: models come from folders and the cache")
     elif not endpoint.startswith(("http://", "https://")):
-        remedy = f"HF_ENDPOINT begins with https://, as in {HUB}"
+        remedy = f"HF_ENDPOINT begins with https://, as in {settings.HUB}"
         yield Finding("hub", "fix", f"HF_ENDPOINT is {endpoint}, no address", remedy)
     elif _answers(endpoint):
         yield Finding("hub", "ok", f"{endpoint} answers")
@@ -266,6 +267,18 @@ def _answers(endpoint: str) -> bool:
     return True
 
 
+def _settings() -> Iterator[Finding]:
+    for setting in settings.SETTINGS:
+        value = os.environ.get(setting.name)
+        try:
+            setting()
+        except VisformerError as error:
+            yield Finding("settings", "fix", str(error), f"{setting.what}; by default {setting.by_default}")
+        else:
+            found = f"{value}, by default {setting.by_default}" if value else setting.by_default
+            yield Finding("settings", "ok", f"{setting.name}: {found}")
+
+
 def _said(*command: str) -> str:
     """What a program prints; "" where it does not run."""
     try:
@@ -284,4 +297,5 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     _port,
     _writing,
     _hub,
+    _settings,
 )

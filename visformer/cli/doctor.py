@@ -1,22 +1,32 @@
 """``visformer doctor``."""
 
 import json
+import os
 import sys
 from dataclasses import asdict
 
 import click
 
+from visformer.system.limits import LIMITS
+from visformer.system.settings import SETTINGS
+
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
-def doctor(as_json: bool) -> None:
-    """Look at this installation, and say what to fix. The exit code is 1 where something does not work.
+@click.option("--json", "as_json", is_flag=True, help="For programs; with settings and limits.")
+@click.option("--limits", "only_limits", is_flag=True, help="List all limits and their reasons instead.")
+def doctor(as_json: bool, only_limits: bool) -> None:
+    """Look at this installation and its settings, and say what to fix. Exit code 1: something does not work.
 
     \b
     Examples:
       visformer doctor
       visformer doctor --json
+      visformer doctor --limits
     """
+    if only_limits and not as_json:
+        for each in LIMITS:
+            click.echo(f"{each.name:21}  {each.what}: {each} ({each.reason})")
+        return
     from visformer.cli.checks import Finding, examine
 
     findings: list[Finding] = []
@@ -28,7 +38,15 @@ def doctor(as_json: bool) -> None:
                 click.echo(f"{'':18}-> {finding.remedy}")
     to_fix = sum(finding.state == "fix" for finding in findings)
     if as_json:
-        found = {"ok": to_fix == 0, "findings": [asdict(finding) for finding in findings]}
+        found = {
+            "ok": to_fix == 0,
+            "findings": [asdict(finding) for finding in findings],
+            "settings": [
+                {"name": each.name, "value": os.environ.get(each.name), "default": each.by_default, "what": each.what}
+                for each in SETTINGS
+            ],
+            "limits": [asdict(each) for each in LIMITS],
+        }
         click.echo(json.dumps(found, ensure_ascii=False, indent=2))
     else:
         click.echo("All is well." if to_fix == 0 else f"{to_fix} to fix.")

@@ -16,6 +16,7 @@ from click.shell_completion import CompletionItem
 import visformer
 from visformer.adapters.lookup import require_model
 from visformer.model.untrained import EXAMPLE, Untrained
+from visformer.system import settings
 
 HERE = Path(visformer.__file__).resolve().parent.parent
 """The repository, where the package is used from it; else the folder that the package was installed into."""
@@ -51,6 +52,7 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
       visformer run --port 8600 --headless
       visformer run --model runs/en-zh/checkpoint
     """
+    settings.check()
     if port is not None:
         _require_free(address, port)
     options = ["--server.address", address, "--server.headless", "true" if headless else "false"]

@@ -65,7 +65,7 @@ class Format:
         mime: the media type.
         content: what a file holds.
         offers: by the kind of thing that can be written.
-        limited: a Trace may hold at most :data:`visformer.export.tables.MAX_NUMBERS` numbers.
+        limited: a Trace may hold at most limits.MAX_NUMBERS numbers.
     """
 
     name: str

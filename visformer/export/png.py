@@ -1,9 +1,7 @@
 """An SVG picture as a PNG file, without a browser."""
 
 from visformer.errors import N_, VisformerError
-
-MAX_SIDE = 20_000
-"""Pixels of a side."""
+from visformer.system import limits
 
 
 def to_png(svg: str, *, scale: float = 3.0) -> bytes:
@@ -25,11 +23,11 @@ def to_png(svg: str, *, scale: float = 3.0) -> bytes:
 
     size = re.match(r'<svg [^>]*?width="([0-9]+)" height="([0-9]+)"', svg)
     longest = max(map(int, size.groups())) if size else 0
-    if not 0 < scale * longest <= MAX_SIDE:
+    if not 0 < scale * longest <= limits.PNG_SIDE:
         raise VisformerError(
             N_("A picture of {longest} pixels at scale {scale:g} cannot be made: up to {limit} pixels a side are."),
             longest=longest,
             scale=scale,
-            limit=MAX_SIDE,
+            limit=limits.PNG_SIDE,
         )
     return bytes(svg_to_bytes(svg_string=svg, zoom=scale))

@@ -15,12 +15,10 @@ from safetensors.numpy import save as safetensors
 from visformer.errors import N_, BudgetError, TraceError, translated
 from visformer.export.curves import numbers_of
 from visformer.panel import Panel
+from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.names import Axis
 from visformer.web.payload import SINK, sink_of, with_sink
-
-MAX_NUMBERS = 2_000_000
-"""Written as text at most: 166 tokens with the bundled model, 100 MB of CSV. More belong into safetensors."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -42,7 +40,7 @@ def to_csv(trace: Trace, *names: str) -> str:
     Raises:
         MissingTensor: it was not recorded.
         TraceError: no patterns were recorded, or tensors of unlike axes.
-        BudgetError: more than MAX_NUMBERS numbers.
+        BudgetError: more than limits.MAX_NUMBERS numbers.
     """
     tensors = [trace[name] for name in names] or _patterns(trace)
     axes = [axis.name for axis in tensors[0].axes]
@@ -162,7 +160,7 @@ def to_json(trace: Trace, *names: str) -> str:
 
     Raises:
         MissingTensor: it was not recorded.
-        BudgetError: more than MAX_NUMBERS numbers.
+        BudgetError: more than limits.MAX_NUMBERS numbers.
     """
     tensors = [trace[name] for name in names] or list(trace.tensors.values())
     params = [] if names else list(trace.params.values())
@@ -200,11 +198,11 @@ def _patterns(trace: Trace) -> list[TracedTensor]:
 
 def _check_size(tensors: list[TracedTensor]) -> None:
     count = sum(tensor.value.size for tensor in tensors)
-    if count > MAX_NUMBERS:
+    if count > limits.MAX_NUMBERS:
         raise BudgetError(
             N_("{count:,} numbers are too many for text; at most {limit:,} are written. Take safetensors."),
             count=count,
-            limit=MAX_NUMBERS,
+            limit=limits.MAX_NUMBERS,
         )
 
 

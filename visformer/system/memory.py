@@ -13,20 +13,22 @@ from contextlib import contextmanager
 from functools import cache
 
 from visformer.errors import N_, ShortageError
-
-KEPT_BYTES = 256 * 2**20
-"""At most so much freed memory stays with the process; also the size from which a block is mapped on its own."""
+from visformer.system import limits
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
 
 @cache
 def keep_freed_memory() -> bool:
-    """Set the thresholds of glibc's malloc once. Returns whether this system has them (Linux with glibc)."""
+    """Set the thresholds of glibc's malloc once: how much freed memory stays, and what is mapped on its own.
+
+    Returns:
+        Whether this system has them (Linux with glibc).
+    """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is None:
         return False
-    return all(mallopt(option, KEPT_BYTES) == 1 for option in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD))
+    return all(mallopt(option, limits.FREED_BYTES) == 1 for option in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD))
 
 
 _SHORT = (

@@ -7,6 +7,8 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
+from visformer.system import limits
+
 SMALL_BYTES = 400_000
 """All codes travel in the first message up to here: 52 tokens with the bundled model."""
 
@@ -17,9 +19,6 @@ RESIDENT_BYTES = 2_400_000
 """All codes travel up to here, and the browser asks for nothing: 128 tokens with the bundled model."""
 
 CODE_BYTES = 2
-
-MAX_WANTED = 8
-"""A browser may ask for so many heads at a time."""
 
 Shape = tuple[int, int, int, int]
 """(layer, head, query, key)."""
@@ -146,11 +145,11 @@ def focus_from(state: Mapping[str, Any]) -> Focus | None:
 
 
 def wanted_from(state: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the browser asked for, at most MAX_WANTED of it; anything that is not such a request is left out.
+    """What the browser asked for, at most limits.MAX_WANTED of it; anything that is not such a request is left out.
 
     Whether there are such heads is for :meth:`Plan.rest` to see: a request may be older than the Trace.
     """
     asked = state.get("wanted")
     if not isinstance(asked, (list, tuple)):
         return ()
-    return tuple(text for text in asked if isinstance(text, str) and _WANTED.fullmatch(text))[:MAX_WANTED]
+    return tuple(text for text in asked if isinstance(text, str) and _WANTED.fullmatch(text))[: limits.MAX_WANTED]

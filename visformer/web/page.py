@@ -13,14 +13,12 @@ from typing import Any
 
 from visformer.errors import N_, TraceError, VisformerError
 from visformer.pictures.theme import BACKGROUND, FONTS, LINE, PRIMARY, SURFACE, TEXT, Theme
+from visformer.system import limits
 from visformer.trace import Trace
 from visformer.trace.stacks import STACKS
 from visformer.web.bundle import script, stylesheet
 from visformer.web.chunks import CODE_BYTES, RESIDENT_BYTES, Focus, focus_from
 from visformer.web.payload import pack, pack_rest
-
-FILE_BYTES = 16_000_000
-"""Exact weights of all heads go into a file up to here: 333 tokens with the bundled model."""
 
 FRAME_HEIGHT = 720
 """Pixels of a notebook's cell."""
@@ -32,7 +30,7 @@ def page(
     gettext: Callable[[str], str] = str,
     lang: str = "en",
     start: Mapping[str, Any] | None = None,
-    limit: int = FILE_BYTES,
+    limit: int = limits.PAGE_BYTES,
     heading: bool = True,
 ) -> str:
     """The explorer as a page of its own.

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from visformer.analysis.heads import SCORES, head_scores
 from visformer.errors import N_, BudgetError
 from visformer.pictures.theme import CURVES, SEQUENTIAL, visible
+from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.stacks import STACKS, Stack
 from visformer.web.chunks import Chunk, Focus, Plan, Shape, focus_from, wanted_from
@@ -34,14 +35,8 @@ __all__ = ["Focus", "focus_from", "pack", "pack_rest", "wanted_from"]
 SCORED_WEIGHTS = 2_000_000
 """The scores of up to so many weights come with the first message; of more they would hold it up."""
 
-MAX_WEIGHTS = 72 * 1024**2 * 11 // 10
-"""Somewhat more than the bundled model makes of 1,024 tokens; what is larger is refused."""
-
 SINK = N_("sink")
 """The column of what no token gets: the mass of a learned score that has no key."""
-
-KEPT_BYTES = 8_000_000
-"""Messages kept for the reruns of a page, for each Trace."""
 
 
 def pack(
@@ -64,7 +59,7 @@ def pack(
         file: what the name of a PNG begins with, such as the model.
 
     Raises:
-        BudgetError: more than MAX_WEIGHTS weights.
+        BudgetError: more than limits.MAX_WEIGHTS weights.
         TraceError: a weight that is not between 0 and 1.
     """
     feed = _feed(trace)
@@ -105,7 +100,7 @@ def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str]
             layer's heads. What the Trace does not have is left out.
 
     Raises:
-        BudgetError: more than MAX_WEIGHTS weights.
+        BudgetError: more than limits.MAX_WEIGHTS weights.
         TraceError: a weight that is not between 0 and 1.
     """
     feed = _feed(trace)
@@ -145,14 +140,14 @@ class _Feed:
         self._weights = sum(prod(shape) for shape in self.shapes.values())
         self._messages: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
         self._lock = Lock()
-        if self._weights > MAX_WEIGHTS:
+        if self._weights > limits.MAX_WEIGHTS:
             raise BudgetError(
                 N_(
                     "The attention of all heads has {weights:,} weights; up to {limit:,} can be shown. "
                     "Take a shorter sentence, or fewer layers."
                 ),
                 weights=self._weights,
-                limit=MAX_WEIGHTS,
+                limit=limits.MAX_WEIGHTS,
             )
 
     def _take(self, trace: Trace, stack: Stack) -> None:
@@ -246,7 +241,7 @@ class _Feed:
         message = make()
         with self._lock:
             self._messages[key] = message
-            while sum(map(len, self._messages.values())) > KEPT_BYTES:
+            while sum(map(len, self._messages.values())) > limits.MESSAGE_BYTES:
                 self._messages.popitem(last=False)
         return message
 

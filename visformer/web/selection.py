@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from visformer.errors import N_, LinkError
 from visformer.pictures.options import one_of, read_flag
+from visformer.system import limits
 from visformer.trace.stacks import SHORT_NAMES, STACKS, short_name
 
 if TYPE_CHECKING:
@@ -17,12 +18,11 @@ if TYPE_CHECKING:
 
 VIEWS = ("heatmap", "arcs", "tokens", "layer")
 COMBINED = ("one", "mean", "max")
-MOST_HEADS = 12
 _PLACES = ("layer", "head", "query", "key")
 _FLAGS = ("merging", "hiding", "renormalising")
 _ORDER = re.compile(r"[a-z_]{1,20}")
 _LIMIT = re.compile(r"(?:weight|mass)-(?:0(?:\.[0-9]{1,4})?|1(?:\.0{1,4})?)")
-_HEADS = re.compile(r"[0-9]{1,3}-[0-9]{1,3}(?:\.[0-9]{1,3}-[0-9]{1,3}){0,11}")
+_HEADS = re.compile(rf"[0-9]{{1,3}}-[0-9]{{1,3}}(?:\.[0-9]{{1,3}}-[0-9]{{1,3}}){{0,{limits.MOST_HEADS - 1}}}")
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def _read(name: str, text: str) -> Any:
     if name == "heads":
         text = _shifted(text, -1)
     if name != "view" and not (text and _SENSE[name].fullmatch(text)):
-        raise LinkError(_HOW.get(name, N_("there is no such order.")), most=MOST_HEADS)
+        raise LinkError(_HOW.get(name, N_("there is no such order.")), most=limits.MOST_HEADS)
     return text
 
 

@@ -405,9 +405,9 @@ def test_generation_under_edits_agrees_with_the_trace_under_edits():
 def test_what_is_too_large_is_refused_before_it_runs(monkeypatch):
     model = model_of("llama")
     trace = model.trace(TEXT, record=("*",))
-    monkeypatch.setattr("visformer.adapters.recording.MAX_BYTES", trace.nbytes)
+    monkeypatch.setattr("visformer.system.limits.MAX_TRACE_BYTES", trace.nbytes)
     assert model.trace(TEXT, record=("*",)).nbytes == trace.nbytes
-    monkeypatch.setattr("visformer.adapters.recording.MAX_BYTES", trace.nbytes - 1)
+    monkeypatch.setattr("visformer.system.limits.MAX_TRACE_BYTES", trace.nbytes - 1)
     monkeypatch.setattr(model._engine, "decode", lambda *args, **kwargs: pytest.fail("it ran"))
     with pytest.raises(BudgetError, match=f"{trace.nbytes:,} bytes, 1 more"):
         model.trace(TEXT, record=("*",))

@@ -6,11 +6,11 @@ import torch
 
 import visformer as vf
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
-from visformer.adapters import recording
 from visformer.adapters.huggingface.families import FAMILIES
 from visformer.adapters.huggingface.taps import blocks_of
 from visformer.errors import BudgetError, MissingTensor
 from visformer.panel import traced
+from visformer.system import limits
 from visformer.trace import Trace
 
 TEXT = "I went to the river"
@@ -129,6 +129,6 @@ def test_everything_is_everything_but_weights():
 
 
 def test_weights_are_held_against_the_budget(monkeypatch):
-    monkeypatch.setattr(recording, "MAX_BYTES", 1000)
+    monkeypatch.setattr(limits, "MAX_TRACE_BYTES", 1000)
     with pytest.raises(BudgetError):
         vf.wrap(tiny_module("llama"), tokenizer()).trace(TEXT, record=("*.w_q",))

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from visformer.app.edits import editing, url_edits
-from visformer.app.session.url_state import LONGEST_CHOICE
 from visformer.edits import Open, SetPattern
 from visformer.errors import LinkError
+from visformer.system import limits
 
 LAYERS, HEADS, QUERIES, KEYS = SHAPE = 2, 3, 4, 5
 FULL = np.ones((LAYERS, QUERIES, KEYS), dtype=bool)
@@ -28,7 +28,7 @@ def test_switched_cells_come_back(mask, switched, is_alike, has_row):
     if not switched.any():
         assert text is None
     elif text is not None:
-        assert len(text) <= LONGEST_CHOICE
+        assert len(text) <= limits.CHOICE_CHARACTERS
         assert np.array_equal(url_edits.cells(text, mask, HEADS), switched)
     else:
         assert switched.sum() > 10, "so many are left out"

@@ -15,10 +15,10 @@ import visformer as vf
 from visformer import i18n
 from visformer.app.lessons import lesson_file
 from visformer.app.lessons.handout import trace_of
-from visformer.app.serving import limits
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
 from visformer.errors import LessonError
+from visformer.system import limits
 
 GOOD = """\
 visformer_lesson: 1

@@ -11,9 +11,9 @@ from visformer import i18n
 from visformer.app.pages.attention import explorer
 from visformer.app.serving import workbench
 from visformer.app.serving.admission import ADMISSION
-from visformer.app.serving.limits import MAX_CHARACTERS
 from visformer.app.session import state
 from visformer.app.session.examples import EXAMPLES
+from visformer.system.limits import MAX_CHARACTERS
 from visformer.web.selection import Selection
 
 EMPTY = "There is no sentence yet: type one, or choose an example."

@@ -13,8 +13,8 @@ from tests.app.pages.test_attention import address_of
 from tests.app.session.test_links import ignored
 from tests.app.support import in_a_session, presented
 from visformer.app.presentation import following, presentation_steps, presenting, rooms
-from visformer.app.serving import limits
 from visformer.app.session import state
+from visformer.system import limits
 
 ADDRESS = "http://192.168.1.20:8501"
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from visformer.app.presentation.rooms import Key, Rooms
-from visformer.app.serving import limits
+from visformer.system import limits
 
 SHOWN = {"page": "masks", "text": "I like cats."}
 

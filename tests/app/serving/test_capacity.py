@@ -1,7 +1,8 @@
 """When as many visitors are here as there may be."""
 
 from tests.app.support import pictures
-from visformer.app.serving import capacity, limits
+from visformer.app.serving import capacity
+from visformer.system import limits
 
 
 def test_one_too_many_is_told_to_try_again_and_comes_in_later(new_app, monkeypatch):

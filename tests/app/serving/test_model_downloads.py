@@ -14,10 +14,11 @@ from tests.app.serving.test_admission import no_thread
 from visformer.adapters.huggingface import files
 from visformer.adapters.huggingface.fetch import BROKE_OFF
 from visformer.adapters.huggingface.files import Files, helpful, require_room
-from visformer.app.serving import limits, model_downloads, workbench
+from visformer.app.serving import model_downloads, workbench
 from visformer.app.serving.model_downloads import Download, Phase
 from visformer.app.session import state
 from visformer.errors import CheckpointError
+from visformer.system import limits
 
 NAME = "someone/tiny-gpt2"
 

@@ -6,10 +6,11 @@ from streamlit.testing.v1 import AppTest
 
 import visformer as vf
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
-from visformer.app.serving import limits, models, workbench
+from visformer.app.serving import models, workbench
 from visformer.app.session import state, url_state
 from visformer.errors import VisformerError
 from visformer.model.untrained import Untrained
+from visformer.system import limits
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from visformer import i18n
 from visformer.app.serving.models import MODEL
 from visformer.app.session import url_state
 from visformer.app.session.url_state import State
+from visformer.system import limits
 
 texts = st.text(st.characters(codec="utf-8"), max_size=40).filter(lambda text: not text or text.strip())
 choices = st.dictionaries(
@@ -142,4 +143,4 @@ def test_a_link_stays_under_4_kB():
     assert longest.fits and len("https://visformer.example.org/decoding?" + urlencode(longest.fields())) < 4_000
     assert not State(text="好" * 430).fits
     largest = State(text="😀" * 1_000, target="😀" * 1_000)
-    assert len(largest.file().encode()) < url_state.LARGEST_FILE
+    assert len(largest.file().encode()) < limits.STATE_BYTES

@@ -6,8 +6,8 @@ from tests.app.support import in_a_session
 from visformer import i18n
 from visformer.app.session import state
 from visformer.app.widgets import downloads
-from visformer.export import tables
 from visformer.export.formats import FORMATS
+from visformer.system import limits
 from visformer.web import page as html
 
 
@@ -45,7 +45,7 @@ def test_attention_in_every_format(new_app, lang, monkeypatch):
 
 
 def test_too_many_numbers_for_text_are_not_offered_as_text(new_app, monkeypatch):
-    monkeypatch.setattr(tables, "MAX_NUMBERS", 10)
+    monkeypatch.setattr(limits, "MAX_NUMBERS", 10)
     app = new_app()
     assert open_export(app, "attention") == [one.name for one in FORMATS if one.name != "PNG" and not one.limited]
     [said] = [caption.value for caption in app.caption if "too many for CSV" in caption.value]

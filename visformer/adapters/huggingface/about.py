@@ -17,18 +17,16 @@ from visformer.adapters.huggingface.families import (
     layout_of,
 )
 from visformer.adapters.huggingface.taps import part_of
+from visformer.system import limits
 from visformer.trace.names import all_names
-
-MAX_TOKENS = 512
-"""Of one side, whatever the model could take."""
 
 
 def max_tokens(config: Any, of_tokenizer: int) -> int:
     """The least of our limit, the tokenizer's, and the places that the model knows."""
-    given = getattr(config, "max_position_embeddings", None) or MAX_TOKENS
+    given = getattr(config, "max_position_embeddings", None) or limits.MODEL_TOKENS
     if config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
         given -= 2  # their places are counted from the padding id on
-    return max(1, min(MAX_TOKENS, of_tokenizer, int(given)))
+    return max(1, min(limits.MODEL_TOKENS, of_tokenizer, int(given)))
 
 
 def info_of(

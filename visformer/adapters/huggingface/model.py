@@ -20,11 +20,9 @@ from visformer.edits import Edit
 from visformer.errors import N_, CheckpointError, TextError, VisformerError
 from visformer.model import taps
 from visformer.model.decoding import Decoding
+from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.names import Axis, axes_of
-
-NEW_TOKENS = 40
-"""That a decoder adds to a text, unless it is told otherwise."""
 
 _PROBE = "It is 2 + 2."
 
@@ -355,7 +353,7 @@ class HubModel:
         return None
 
     def _limit(self, n_src: int, begun: int, asked: int | None) -> int:
-        usual = NEW_TOKENS if self._engine.kind == "decoder" else 2 * n_src + 20
+        usual = limits.NEW_TOKENS if self._engine.kind == "decoder" else 2 * n_src + 20
         return max(1, min(self.info.max_tokens - begun, usual if asked is None else asked))
 
     def _require_room(self, tokens: int) -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.app.session.url_state import LONGEST_CHOICE
 from visformer.errors import N_, LinkError
+from visformer.system import limits
 
 if TYPE_CHECKING:  # visformer.edits imports torch
     from visformer.edits import Edit
@@ -23,8 +23,6 @@ CELLS, HEADS = "masks_switched", "head_scales"
 
 _CELLS = re.compile(r"([ob])" + r"\.".join([r"([0-9]{1,3})"] * 4))
 _HEADS = re.compile(r"\.".join([r"([0-9]{1,3})"] * 3))
-_MOST = 200
-"""Percent, as far as the page's slider goes."""
 
 
 def cells_text(edits: "Sequence[Edit]") -> str | None:
@@ -98,7 +96,7 @@ def heads(text: str, n_layers: int, n_heads: int) -> dict[tuple[int, int], float
     for one in text.split("_"):
         match = _HEADS.fullmatch(one)
         layer, head, percent = map(int, match.groups()) if match else (0, 0, 0)
-        if not (1 <= layer <= n_layers and 1 <= head <= n_heads and percent <= _MOST):
+        if not (1 <= layer <= n_layers and 1 <= head <= n_heads and percent <= limits.HEAD_PERCENT):
             raise LinkError(N_("heads of this attention are needed, such as 1.3.50: layer 1, head 3, at 50 %."))
         found[layer - 1, head - 1] = percent / 100
     return found
@@ -106,4 +104,4 @@ def heads(text: str, n_layers: int, n_heads: int) -> dict[tuple[int, int], float
 
 def _fitting(said: list[str]) -> str | None:
     text = "_".join(said)
-    return text if 0 < len(text) <= LONGEST_CHOICE else None
+    return text if 0 < len(text) <= limits.CHOICE_CHARACTERS else None

@@ -19,10 +19,10 @@ from urllib.parse import parse_qs, urlsplit
 import yaml
 
 from visformer import i18n
-from visformer.app.serving import limits
 from visformer.app.session import url_state
 from visformer.errors import N_, LessonError, VisformerError
 from visformer.i18n import Gettext
+from visformer.system import limits, settings
 from visformer.web.selection import Selection
 
 if TYPE_CHECKING:  # numpy
@@ -122,8 +122,8 @@ def _in(text: Mapping[str, str], language: str) -> str:
 
 
 def offered(environ: Mapping[str, str] = os.environ) -> dict[str, Path]:
-    """Lessons by name: the shipped one, then those in the operator's folder, VISFORMER_LESSONS."""
-    folders = [_FOLDER, *(Path(name) for name in [environ.get("VISFORMER_LESSONS", "")] if name)]
+    """Lessons by name: the shipped one, then those in the operator's folder."""
+    folders = filter(None, (_FOLDER, settings.LESSONS(environ)))
     found = (path for folder in folders for path in sorted(folder.glob("*.yaml")))
     return {path.stem: path for path in found if _NAME.fullmatch(path.stem)}
 

@@ -13,10 +13,10 @@ import streamlit as st
 from visformer import i18n
 from visformer.app.edits import url_edits
 from visformer.app.presentation import presentation_steps as walk
-from visformer.app.serving import limits
 from visformer.app.session import state, url_state
 from visformer.app.widgets import sharing
 from visformer.errors import N_, LessonError, VisformerError
+from visformer.system import limits
 
 _OWN = "lesson_own"  # the visitor's own lesson: the bytes of its file
 _FAULTS = "lesson_faults"  # what is wrong with the file that was opened last

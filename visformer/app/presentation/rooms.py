@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from visformer.app.serving import limits
+from visformer.system import limits
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that is taken for another when it is typed
 _LONG = 6  # letters: 800 million rooms, so nobody finds one by trying

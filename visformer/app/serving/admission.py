@@ -15,12 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from visformer.errors import N_, BusyError
+from visformer.system import limits
 
 AT_ONCE = min(4, max(2, (os.cpu_count() or 2) // 2))
 """Forward passes at a time. Two even on two cores: one long beam search is then not everybody's."""
-
-QUEUE = 60
-"""Requests that may wait: a room of people who press Enter together. A short sentence takes a tenth of a second."""
 
 PATIENCE = 0.4
 """Seconds of waiting before it is told: most are over by then."""
@@ -87,7 +85,7 @@ class _Flight:
 class Admission:
     """Runs what is asked for, at most so many at a time; the same key in flight is run once."""
 
-    def __init__(self, *, at_once: int = AT_ONCE, queue: int = QUEUE) -> None:
+    def __init__(self, *, at_once: int = AT_ONCE, queue: int = limits.QUEUE) -> None:
         self.counts = Counts()
         self.at_once, self._queue = at_once, queue
         self._lock = threading.Lock()

@@ -4,8 +4,8 @@ import streamlit as st
 from streamlit.runtime import exists, get_instance
 from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
 
-from visformer.app.serving import limits
 from visformer.errors import N_, BusyError
+from visformer.system import limits
 
 _INSIDE = "inside"  # a visitor who is in stays in
 

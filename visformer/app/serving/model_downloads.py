@@ -14,7 +14,7 @@ import streamlit as st
 
 import visformer
 from visformer.adapters.bundled import BUNDLED
-from visformer.app.serving import limits
+from visformer.app.serving import checks
 from visformer.errors import N_, CheckpointError, ShortageError, VisformerError
 from visformer.system.memory import enough_memory
 
@@ -89,7 +89,7 @@ class Download:
             with helpful(self.name, otherwise=UNANSWERED):
                 files = files_of(self.name)
                 require_weights(files)
-            limits.check_download(self.name, files.nbytes)
+            checks.check_download(self.name, files.nbytes)
         except VisformerError as error:
             self.error, self.phase = error, Phase.FAILED
             return

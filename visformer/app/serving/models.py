@@ -5,19 +5,18 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from visformer.adapters.bundled import BUNDLED
 from visformer.errors import N_, Message, VisformerError
 from visformer.model.untrained import EXAMPLE
+from visformer.system import settings
 from visformer.system.files import called
 
-MODEL = os.environ.get("VISFORMER_MODEL", BUNDLED[0])
+MODEL = settings.MODEL()
 """What every page shows: the bundled translator, or a local folder with one of our own."""
 
 
 def offered(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """The names in VISFORMER_MODELS, separated by commas, behind MODEL."""
-    listed = (name.strip() for name in environ.get("VISFORMER_MODELS", "").split(","))
-    return tuple(dict.fromkeys([MODEL, *filter(None, listed)]))
+    """MODEL, and behind it the operator's list."""
+    return tuple(dict.fromkeys([MODEL, *settings.MODELS(environ)]))
 
 
 def label(name: str) -> str:
@@ -65,8 +64,8 @@ _PATH = re.compile(r"(?<![\w:/\\.])(?:[A-Za-z]:)?(?:[/\\][^\s/\\'\":;,()]+)*[/\\
 
 
 def any_allowed(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether a visitor may type any hub id: VISFORMER_ANY_MODEL=1. It may be as large as the memory."""
-    return environ.get("VISFORMER_ANY_MODEL") == "1"
+    """Whether a visitor may type any hub id. It may be as large as the memory."""
+    return settings.ANY_MODEL(environ)
 
 
 def require_allowed(name: str) -> None:

@@ -19,15 +19,16 @@ import streamlit as st
 
 import visformer
 from visformer.adapters.bundled import BUNDLED
-from visformer.app.serving import limits, sockets
+from visformer.app.serving import checks, sockets
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.model_downloads import require_here
 from visformer.app.serving.models import MODEL, discreet, offered, require_allowed
-from visformer.app.serving.worker_pool import Apart, wanted
+from visformer.app.serving.worker_pool import Apart
 from visformer.app.session.state import SECOND_BOX
 from visformer.app.widgets import queue_notice
 from visformer.errors import N_, VisformerError
 from visformer.model.untrained import Untrained, names_untrained
+from visformer.system import limits, settings
 from visformer.system.memory import enough_memory
 
 if TYPE_CHECKING:  # torch, and numpy
@@ -234,12 +235,12 @@ class Workbench:
         self, source: str, target: str | tuple[int, ...] | None, record: tuple[str, ...], edits: "tuple[Edit, ...]"
     ) -> "tuple[Hashable, Callable[[], Any], Callable[[Any], Trace]]":
         """Under which key a Trace is kept, what loads its model, and what makes it."""
-        limits.check_text(source, _FIRST_BOX)
+        checks.check_text(source, _FIRST_BOX)
         text = target if isinstance(target, str) else None
         if text is not None:
-            limits.check_text(text, SECOND_BOX[self.kind])
+            checks.check_text(text, SECOND_BOX[self.kind])
         elif target is not None:
-            limits.check_tokens(len(target))
+            checks.check_tokens(len(target))
         if target is None and self._lends_target is not None and not self.holds(source, None, record):
             text = self._lends_target(source)
 
@@ -277,7 +278,7 @@ class Workbench:
         Raises:
             VisformerError: text that cannot be shown, or no model.
         """
-        limits.check_text(source, _FIRST_BOX)
+        checks.check_text(source, _FIRST_BOX)
         given = {**settings, "edits": tuple(edits)}
 
         def make(model: Any) -> "Decoding":
@@ -324,9 +325,9 @@ class Workbench:
         room, second = model.info.max_tokens, SECOND_BOX[model.info.kind]
         for text, box in ((source, _FIRST_BOX), (target, second)):
             if text is not None:
-                limits.check_tokens(len(model.tokenize(text)), room, box=box)
+                checks.check_tokens(len(model.tokenize(text)), room, box=box)
         if source is not None and target is not None and model.info.kind != "encoder-decoder":
-            limits.check_tokens(len(model.tokenize(source, target)), room, box=N_("Both boxes together"))
+            checks.check_tokens(len(model.tokenize(source, target)), room, box=N_("Both boxes together"))
         return model
 
     @property
@@ -393,7 +394,7 @@ def workbench_of(name: str | None) -> Workbench:
     if name is None or name == MODEL:
         return workbench()
     if names_untrained(name):
-        limits.check_untrained(Untrained.named(name))
+        checks.check_untrained(Untrained.named(name))
         return _untrained_workbench(name)
     require_allowed(name)
     require_here(name)
@@ -409,7 +410,8 @@ def _translation(source: str) -> str:
 def serve_a_room() -> Workbench:
     """The one workbench, its model loaded now, and with processes of its own: as many as forward passes at a time."""
     bench = workbench()
-    if processes := wanted(ADMISSION.at_once):
+    wanted = settings.PROCESSES()
+    if processes := ADMISSION.at_once if wanted is None else wanted:
         bench.move_out(lambda: Apart(MODEL, processes))
     bench.load()
     return bench

@@ -14,26 +14,11 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any
 
-from visformer.errors import N_, ShortageError, VisformerError
+from visformer.errors import N_, ShortageError
 
 if TYPE_CHECKING:  # torch
     from visformer.model.decoding import Decoding
     from visformer.trace import Trace
-
-
-def wanted(usual: int) -> int:
-    """How many processes the operator wants: VISFORMER_PROCESSES; with 0 the server's own makes the passes.
-
-    Args:
-        usual: where nothing is said.
-
-    Raises:
-        VisformerError: that is no number.
-    """
-    said = os.environ.get("VISFORMER_PROCESSES", str(usual))
-    if not said.isdecimal():
-        raise VisformerError(N_("VISFORMER_PROCESSES={value} is no number of processes: 0, 1, 2 …"), value=said)
-    return int(said)
 
 
 class _Process:

@@ -12,12 +12,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from visformer import i18n
-from visformer.app.serving import limits
+from visformer.app.serving import checks
 from visformer.app.serving.models import label, named, require_allowed
 from visformer.errors import N_, LinkError, VisformerError
 from visformer.i18n import Gettext
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.pictures.options import one_of
+from visformer.system import limits
 from visformer.web.selection import Selection
 
 LANGUAGE, MODEL, TEXT, TARGET, PAGE = "lang", "model", "text", "target", "page"
@@ -32,18 +33,9 @@ OWN = "own"
 PAGES = ("", "tokens", "positions", "embedding", "masks", "head", "block", "decoding", "lab")
 """Last part of each page's address."""
 
-LONGEST_LINK = 3_800
-"""Characters of an address behind the server's own, which fit with it into 4 kB: longer ones are cut on their way."""
-
-LARGEST_FILE = 64_000
-"""Bytes of a state as a file: twenty times what the longest sentence and its target take."""
-
 VERSION = 1
 _MARK = "visformer_state"
-LONGEST_CHOICE = 200
-"""Characters of what is chosen on a page under one name."""
-
-_NAME, _VALUE = re.compile(r"[a-z][a-z_]{0,60}"), re.compile(rf"[A-Za-z0-9_.-]{{1,{LONGEST_CHOICE}}}")
+_NAME, _VALUE = re.compile(r"[a-z][a-z_]{0,60}"), re.compile(rf"[A-Za-z0-9_.-]{{1,{limits.CHOICE_CHARACTERS}}}")
 _LESSON, _STEP = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.LESSON_LINK}}}"), re.compile(r"[1-9][0-9]?")
 _SHOWN = 48  # characters of what was ignored
 
@@ -102,7 +94,7 @@ class State:
     @property
     def fits(self) -> bool:
         """Whether a link can hold it."""
-        return len(urlencode(self.fields())) <= LONGEST_LINK
+        return len(urlencode(self.fields())) <= limits.LINK_CHARACTERS
 
     def file(self) -> str:
         """As a file."""
@@ -167,9 +159,11 @@ def _written(content: bytes) -> list[tuple[str, Any]]:
     Raises:
         LinkError: it holds no state.
     """
-    if len(content) > LARGEST_FILE:
+    if len(content) > limits.STATE_BYTES:
         raise LinkError(
-            N_("this file has {given} bytes, and a state has at most {limit}."), given=len(content), limit=LARGEST_FILE
+            N_("this file has {given} bytes, and a state has at most {limit}."),
+            given=len(content),
+            limit=limits.STATE_BYTES,
         )
     try:
         found = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object)
@@ -220,7 +214,7 @@ def _model(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    limits.check_text(text)
+    checks.check_text(text)
     try:
         text.encode()
     except UnicodeEncodeError:  # only then: tokenizers take time to import

@@ -11,6 +11,7 @@ from visformer.app.serving.models import MODEL, label
 from visformer.app.session import state
 from visformer.app.widgets.formula_box import theme
 from visformer.export.formats import FORMATS, Content, Kind, Options
+from visformer.system import limits
 
 if TYPE_CHECKING:  # numpy
     from visformer.panel import Panel
@@ -76,7 +77,7 @@ def _popover(kind: Kind, what: Any, about: str, *, key: str, picture: str = "", 
     box = st.popover(_("Export"), type="tertiary", on_change="rerun", key=f"{key}_export")
     if not box.open:
         return
-    from visformer.export.tables import MAX_NUMBERS, size_of
+    from visformer.export.tables import size_of
 
     how = Options(theme=theme(), gettext=_, lang=state.language(), about=_about(key), **options)
     offers = [(one, one.offers[kind]) for one in FORMATS if kind in one.offers and one.offers[kind].help]
@@ -85,19 +86,19 @@ def _popover(kind: Kind, what: Any, about: str, *, key: str, picture: str = "", 
     count = size_of(what) if kind == "trace" else 0
     with box, st.container(horizontal=True):
         for one, offer in offers:
-            if count > MAX_NUMBERS and one.limited:
+            if count > limits.MAX_NUMBERS and one.limited:
                 continue
             name = file_name(picture if picture and one.content == "picture" else key) + one.ending
             make = partial(offer.file, what, how)  # when the button is clicked
             button, told = f"{key}_{one.name.lower()}", _(offer.help)
             st.download_button(one.name, make, name, one.mime, key=button, help=told, on_click="ignore")
-        if count > MAX_NUMBERS:
+        if count > limits.MAX_NUMBERS:
             said = _(
                 "{count:,} weights are too many for {formats}, which hold up to {limit:,}. safetensors holds all of "
                 "them; in Python, visformer.export.to_csv(trace, name) writes one layer's as CSV."
             )
             limited = _(" and ").join(one.name for one, _offer in offers if one.limited)
-            st.caption(said.format(count=count, formats=limited, limit=MAX_NUMBERS))
+            st.caption(said.format(count=count, formats=limited, limit=limits.MAX_NUMBERS))
 
 
 def _about(key: str) -> str:

@@ -5,9 +5,9 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from visformer.app.serving.limits import size
 from visformer.app.serving.model_downloads import Download, Phase, download_of, is_to_be_downloaded
 from visformer.app.session import state
+from visformer.system.limits import size
 
 _EVERY = 0.5  # seconds between two looks at a download that runs
 

@@ -5,10 +5,11 @@ from dataclasses import asdict
 
 import streamlit as st
 
-from visformer.app.serving.limits import UNTRAINED, check_untrained
+from visformer.app.serving.checks import check_untrained
 from visformer.app.session import state
 from visformer.errors import N_, ConfigError
 from visformer.model.untrained import Untrained
+from visformer.system.limits import UNTRAINED
 
 _WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 _INNER_WIDTHS = (32, 64, 128, 256, 512, 1024, 2048)

@@ -8,6 +8,7 @@ from visformer import formulas
 from visformer.errors import N_, ShapeError
 from visformer.formulas import Floats
 from visformer.pictures.examples.worked import Arrays, Worked, matrix, whole
+from visformer.system import limits
 
 SENTENCES = (("欢迎", "来", "到", "北京"), ("欢迎", "来", "到", "上海"))
 
@@ -25,7 +26,7 @@ def weights(d_model: int) -> tuple[Floats, Floats]:
 
 
 def _multi_head(given: Arrays) -> dict[str, Floats]:
-    d_model, h = whole(given, "d_model", most=512), whole(given, "n_heads", most=512)
+    d_model, h = whole(given, "d_model", most=limits.LAB_WIDTH), whole(given, "n_heads", most=limits.LAB_WIDTH)
     if d_model % h:
         raise ShapeError(N_("d_model = {d} cannot be divided among {h} heads: choose a divisor."), d=d_model, h=h)
     embedding, (w_q, w_k, w_v, w_o) = weights(d_model)

@@ -8,10 +8,11 @@ from visformer import formulas
 from visformer.errors import N_
 from visformer.formulas import Floats
 from visformer.pictures.examples.worked import Arrays, Worked, added, matrix, whole
+from visformer.system import limits
 
 
 def _sinusoid(given: Arrays) -> dict[str, Floats]:
-    d, base = whole(given, "d", most=64), whole(given, "base", most=10**9)
+    d, base = whole(given, "d", most=limits.LAB_ENCODING), whole(given, "base", most=limits.LAB_BASE)
     places, rates = given["pos"].ravel(), formulas.frequencies(d, base)
     return {
         "1 / base^(2i/d)": rates[None],

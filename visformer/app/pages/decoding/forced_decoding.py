@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from visformer.app.presentation import presentation_steps as presented
-from visformer.app.session import state, url_state
+from visformer.app.session import state
 from visformer.app.widgets import controls, pick
 from visformer.errors import N_, LinkError
 from visformer.pictures.charts.decoding import short
 from visformer.pictures.decoding import growing
+from visformer.system import limits
 from visformer.web.panels import Click
 
 if TYPE_CHECKING:  # visformer.model.decoding imports torch
@@ -65,7 +66,7 @@ def begun(model: Any, decoded: "Callable[[tuple[int, ...]], Decoding]") -> "Deco
         except LinkError as error:
             state.ignore({_TAKEN: asked}, {_TAKEN: error})
     taken = ".".join(map(str, prefix()))
-    state.show(_TAKEN, taken if 0 < len(taken) <= url_state.LONGEST_CHOICE else None)
+    state.show(_TAKEN, taken if 0 < len(taken) <= limits.CHOICE_CHARACTERS else None)
     return decoded(prefix())
 
 

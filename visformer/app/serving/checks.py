@@ -1,0 +1,87 @@
+"""Refuse what a visitor may not ask for, with a sentence that says the limit."""
+
+from visformer.errors import N_, CheckpointError, ConfigError, TextError
+from visformer.model.untrained import Untrained
+from visformer.system import limits
+
+
+def check_untrained(wanted: Untrained) -> None:
+    """Refuse what would take a server's memory or time from others.
+
+    Raises:
+        ConfigError: says the limits, what was given, and where larger ones can be had.
+    """
+    for name, (least, most) in limits.UNTRAINED.items():
+        given = getattr(wanted, name)
+        if not least <= given <= most:
+            raise ConfigError(
+                N_(
+                    "{name}={given}: an untrained Transformer can have {least} to {most} here. In Python there is no "
+                    "limit: visformer.load({model!r})."
+                ),
+                name=name,
+                given=given,
+                least=least,
+                most=most,
+                model=wanted.name,
+            )
+
+
+def check_download(name: str, nbytes: int) -> None:
+    """Refuse a model whose weights would not fit into memory.
+
+    Raises:
+        CheckpointError: says the limit, the size, and what the operator can do.
+    """
+    if nbytes > limits.DOWNLOAD_BYTES:
+        raise CheckpointError(
+            N_(
+                "{name!r} is {size} large, and at most {limit} are downloaded from here. The operator can put it into "
+                "the cache or a folder; it then takes up to twice its size in memory."
+            ),
+            name=name,
+            size=limits.size(nbytes),
+            limit=limits.size(limits.DOWNLOAD_BYTES),
+        )
+
+
+def check_text(text: str, box: str = N_("This text")) -> None:
+    """Refuse text that is empty or too long, before a model sees it.
+
+    Args:
+        text: as typed.
+        box: message id of where it stands.
+
+    Raises:
+        TextError: says the limit, what was given, and what to do.
+    """
+    if not text.strip():
+        raise TextError(N_("There is no sentence yet: type one, or choose an example."))
+    if len(text) > limits.MAX_CHARACTERS:
+        raise TextError(
+            N_("{box}: {given} characters, and at most {limit} can be shown. Shorten it, or take one sentence."),
+            box=box,
+            given=len(text),
+            limit=limits.MAX_CHARACTERS,
+        )
+
+
+def check_tokens(given: int, model_limit: int | None = None, *, box: str = N_("This text")) -> None:
+    """Refuse a sentence of too many tokens.
+
+    Args:
+        given: how many there are.
+        model_limit: the model's own limit, if it has one.
+        box: message id of where it stands.
+
+    Raises:
+        TextError: says the limit, what was given, and what to do.
+    """
+    limit = min(limits.MAX_TOKENS, model_limit or limits.MAX_TOKENS)
+    if given > limit:
+        raise TextError(
+            N_("{box}: {given} tokens, and at most {limit} can be shown. Shorten it, or take one sentence."),
+            box=box,
+            given=given,
+            limit=limit,
+        )

@@ -1,0 +1,107 @@
+"""Environment variables of the operator. Each is declared once; ``visformer doctor`` and the docs list it from here.
+
+They are read when called, so ``visformer run --model`` can still set one. An empty variable counts as not set.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from visformer.errors import N_, VisformerError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Setting(Generic[T]):
+    """One environment variable; call it to read it.
+
+    Args:
+        name: of the variable.
+        what: what it does.
+        default: its value where it is not set.
+        by_default: the default as people read it.
+        parse: text to value; raises ValueError with a message that says what is needed.
+    """
+
+    name: str
+    what: str
+    default: T
+    by_default: str
+    parse: Callable[[str], T]
+
+    def __call__(self, environ: Mapping[str, str] = os.environ) -> T:
+        """The present value.
+
+        Raises:
+            VisformerError: the variable holds something else than what is needed.
+        """
+        text = environ.get(self.name, "")
+        try:
+            return self.parse(text) if text else self.default
+        except ValueError as error:
+            raise VisformerError(
+                N_("{name}={value}: {needed}"), name=self.name, value=text, needed=error.args[0]
+            ) from None
+
+
+def _switch(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise ValueError(N_("write 1 for on, 0 for off."))
+    return text == "1"
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError(N_("a whole number is needed: 0, 1, 2 …"))
+    return int(text)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (name.strip() for name in text.split(","))))
+
+
+MODEL = Setting(
+    "VISFORMER_MODEL",
+    N_("the model that pages show first: a bundled name, a folder, or a hub id; `visformer run --model` sets it too"),
+    "en-zh",
+    "en-zh",
+    str,
+)
+MODELS = Setting[tuple[str, ...]](
+    "VISFORMER_MODELS", N_("further models to choose from, separated by commas"), (), N_("none"), _names
+)
+ANY_MODEL = Setting("VISFORMER_ANY_MODEL", N_("`1`: visitors may type any hub id"), False, N_("off"), _switch)
+LESSONS = Setting[Path | None](
+    "VISFORMER_LESSONS", N_("a folder with guided lessons of your own"), None, N_("none"), Path
+)
+PROCESSES = Setting[int | None](
+    "VISFORMER_PROCESSES",
+    N_("processes that compute for a room (`asgi.py`); `0`: the server computes itself"),
+    None,
+    N_("half of the cores, 2 to 4"),
+    _number,
+)
+
+# Read by the libraries themselves; listed because operators of this app need them.
+THREADS = Setting("OMP_NUM_THREADS", N_("threads that torch computes with"), "", N_("half of the cores"), str)
+HUB = "https://huggingface.co"
+HF_ENDPOINT = Setting("HF_ENDPOINT", N_("a mirror of the Hugging Face hub"), HUB, HUB, str)
+HF_HOME = Setting("HF_HOME", N_("where downloaded models are kept"), "", "~/.cache/huggingface", str)
+HF_HUB_OFFLINE = Setting(
+    "HF_HUB_OFFLINE", N_("`1`: only what is already there, without a look at the network"), "", N_("off"), str
+)
+
+SETTINGS: tuple[Setting[object], ...] = tuple(each for each in globals().values() if isinstance(each, Setting))
+
+
+def check() -> None:
+    """Read every setting once, so that a wrong one ends the start rather than a visitor's page.
+
+    Raises:
+        VisformerError: the first that is wrong.
+    """
+    for setting in SETTINGS:
+        setting()
