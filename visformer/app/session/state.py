@@ -33,9 +33,7 @@ __all__ = [
     "LANGUAGE",
     "MODEL",
     "SOURCE",
-    "STEP",
     "TARGET",
-    "TURNED",
     "Slot",
     "address",
     "ahead",
@@ -60,9 +58,6 @@ __all__ = [
     "target",
     "version",
 ]
-
-TURNED, STEP = "decoding_turned", "decoding_step"
-_OF_DECODING = [Slot(name, None, resets=True) for name in (TURNED, STEP)]
 
 CANVAS = "attention"
 """The key of the explorer."""

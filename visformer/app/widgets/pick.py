@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from visformer.app.session import state
+from visformer.app.session import selection, state
 from visformer.app.widgets import url_widgets
 from visformer.trace import Trace
 from visformer.web.selection import short_name
@@ -16,7 +16,7 @@ _QUERY = 1  # place of the token that reads, at first
 def selected(trace: Trace) -> tuple[str, int, int]:
     """Path of the attention, head and query of the selection, which is also the explorer's."""
     before = state.selection(trace).query
-    found, layer, head, query = place(trace, key="head", query=True)
+    found, layer, head, query = place(trace, key=selection.WIDGETS, query=True)
     kept = None if before is None and query == _QUERY else query  # not locked before it was chosen
     state.keep_place(stack=found.name, layer=layer, head=head, query=kept)
     return f"{found.part}.{layer}.{found.kind}", head, query
@@ -25,7 +25,7 @@ def selected(trace: Trace) -> tuple[str, int, int]:
 def selected_stack(trace: Trace) -> Stack:
     """The attention of the selection alone."""
     state.selection(trace)
-    found = stack(trace, key="head_stack")
+    found = stack(trace, key=f"{selection.WIDGETS}_stack")
     state.keep_place(stack=found.name)
     return found
 

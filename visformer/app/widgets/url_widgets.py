@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from visformer.app.session import state
+from visformer.app.session.slots import Slot, widget_key
 from visformer.errors import N_, LinkError
 from visformer.web.selection import one_of, read_flag
 
@@ -46,7 +47,7 @@ def number(
             raise LinkError(needed, low=_written(low), high=_written(high))
         return int(text) if whole else float(text)
 
-    key, name = _key(key, suffix), key
+    key, name = widget_key(key, suffix), key
     begin = {} if _is_set(name, key, first, read) else {"value": first}
     value = widget(label, low, high, key=key, **begin, **more)
     state.show(name, None if value == first else _written(value))
@@ -94,12 +95,12 @@ def option(
             raise one_of([*by_name][:_MANY] + ["…"] * (len(by_name) > _MANY))
         return by_name[text]
 
-    key, name = _key(key, suffix), key
+    key, name = widget_key(key, suffix), key
     begin: dict[str, Any] = {"index": [*values].index(first)}
     if widget.__name__ == "segmented_control":
         begin = {"default": first}
-    if st.session_state.get(key, first) not in values:  # chosen where another model was shown
-        del st.session_state[key]
+    if Slot(key, first).get() not in values:  # chosen where another model was shown
+        Slot(key, first).clear()
     begin = {} if _is_set(name, key, first, read) else begin
     chosen: T = widget(label, values, key=key, **begin, **more)
     state.show(name, None if chosen == first else names(chosen))
@@ -117,7 +118,7 @@ def several(label: str, values: Iterable[int], first: list[int], *, key: str, su
             raise LinkError(needed, low=offered[0], high=offered[-1])
         return found
 
-    key, name = _key(key, suffix), key
+    key, name = widget_key(key, suffix), key
     begin: dict[str, Any] = {} if _is_set(name, key, first, read) else {"default": first}
     chosen: list[int] = st.multiselect(label, offered, key=key, **begin)
     state.show(name, None if chosen == first else _joined(chosen))
@@ -126,19 +127,15 @@ def several(label: str, values: Iterable[int], first: list[int], *, key: str, su
 
 def _is_set(name: str, key: str, first: Any, read: Callable[[str], Any]) -> bool:
     """Give the widget what a link asks for; whether it has a value, and must be given no other."""
-    asked = state.asked_for(name)
+    asked, slot = state.asked_for(name), Slot(key, first)
     if asked is not None or state.goes_back(name):
-        st.session_state[key] = first
+        slot.set(first)
     if asked is not None:
         try:
-            st.session_state[key] = read(asked)
+            slot.set(read(asked))
         except LinkError as error:
             state.ignore({name: asked}, {name: error})
-    return key in st.session_state
-
-
-def _key(name: str, suffix: object) -> str:
-    return f"{name}_{suffix}" if suffix != "" else name
+    return slot.is_set
 
 
 def _joined(numbers: list[int]) -> str:
