@@ -18,6 +18,7 @@ from visformer.errors import N_, LinkError
 
 _OPENED = Slot("opened", 0)
 _ASKED: Slot[dict[str, str]] = Slot("asked", {})  # choices that a link asks for, until a page has them
+_DRAWN: Slot[set[str]] = Slot("drawn", set())  # the names of all choices on the page that was drawn last
 _RESET: Slot[set[str]] = Slot("reset", set())  # choices that are to be as at first
 
 
@@ -65,7 +66,7 @@ def bring_back(wanted: State, remarks: Iterable[Remark]) -> None:
     selection.begin_with(wanted.selection)
     _ASKED.set(dict(wanted.choices))
     _OPENED.set(opened() + 1)
-    _RESET.set(set(runs.current().choices) - set(selection.NAMES))  # which follow the selection
+    _RESET.set(_DRAWN.get() - set(selection.NAMES))  # which follow the selection
     boxes.SOURCE_BOX.set(wanted.text or EXAMPLES[0])
     boxes.TARGET_BOX.set(wanted.target)
     if wanted.lang:
@@ -108,4 +109,5 @@ def settle(run: Run) -> None:
     asked = _ASKED.pop()
     ignore(asked, dict.fromkeys(asked, LinkError(N_("nothing on this page has this name."))))
     _RESET.clear()
+    _DRAWN.set(set(run.choices))
     run.is_new = False
