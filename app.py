@@ -30,7 +30,7 @@ sections = boxes.cached(  # making them anew takes three milliseconds of each ru
         ],
     },
 )
-explorer.ahead(controls.expected())
+explorer.ahead(controls.expected())  # a new picture leaves before anything else is on the screen
 opened = screen.open_screen(sections)
 
 run = opened.draw_page()  # before its head: what the browser fetches for the boxes then does not hold the picture up
@@ -39,4 +39,4 @@ side_bar.draw(run, sections)
 surroundings.draw()
 address.keep(run)
 following.publish(run)
-workbench().load_soon()
+workbench().load_soon()  # torch is imported seconds later, when the picture has been painted

@@ -11,10 +11,10 @@ from visformer.app.edits import url_edits
 from visformer.app.session import state
 from visformer.app.session.slots import Slot
 from visformer.errors import LinkError
-from visformer.web.panels import Click
 
 if TYPE_CHECKING:  # visformer.edits imports torch
     from visformer.edits import Edit
+    from visformer.web.panels import Click
 
 _NONE: tuple[tuple[str | None, ...], Any] = ((), None)
 _FLIPS, _SCALES = (Slot(name, _NONE, resets=True) for name in ("edited_cells", "edited_heads"))
@@ -59,7 +59,7 @@ def take_cells(attention: str, mask: NDArray[np.bool_], n_heads: int) -> None:
     _take(url_edits.CELLS, _FLIPS, attention, lambda asked: url_edits.cells(asked, mask, n_heads))
 
 
-def switch(scope: Scope, click: Click, before: Flips) -> None:
+def switch(scope: Scope, click: "Click", before: Flips) -> None:
     """Switch the clicked cell; by a label, its whole row or column: all to the other state, or all back."""
     rows, columns = (slice(None) if i is None else i for i in (click.row, click.column))
     after = before.copy()
@@ -130,7 +130,7 @@ def scales(where: str, n_layers: int, n_heads: int) -> NDArray[np.float64]:
     return table
 
 
-def scale_all(where: str, click: Click, before: NDArray[np.float64], value: float) -> None:
+def scale_all(where: str, click: "Click", before: NDArray[np.float64], value: float) -> None:
     """Multiply the clicked head's output by ``value``, or a whole layer's; heads that have it already go back to 1."""
     kept: dict[tuple[int, int], float] = dict(_kept(_SCALES, where, {}))
     layers = range(before.shape[0]) if click.row is None else (click.row,)

@@ -49,10 +49,10 @@ def bar(run: Run, outcome: str) -> None:
         "words": {name: _(text) for name, text in _WORDS.items()},
         "sentence": "    ".join(filter(None, (sentence, outcome))) if outcome else "",
         "caption": run.caption,
-        "place": f"{page} {presentation_steps.place()}",
-        "at": presentation_steps.place(),
-        "guided": presentation_steps.is_guided(),
-        "note": presentation_steps.note(),
+        "place": f"{page} {run.steps.place}",
+        "at": run.steps.place,
+        "guided": run.steps.guide is not None,
+        "note": run.steps.note,
     }
     if _HAS_CODE.get():
         shown["code"] = code()

@@ -75,21 +75,6 @@ def guide(turn: Turn, *, place: str, note: str = "") -> None:
     drawn.guide, drawn.places, drawn.note = turn, [place], note
 
 
-def is_guided() -> bool:
-    """Whether :func:`guide` was called in this run."""
-    return _drawn().guide is not None
-
-
-def note() -> str:
-    """For the presenter alone; "" where there is none."""
-    return _drawn().note
-
-
-def place() -> str:
-    """The step that is shown, such as "2/4"."""
-    return " · ".join(filter(None, _drawn().places))
-
-
 def take(direction: int) -> bool:
     """One step on (1) or back (-1); False: the page is at its end, or was walked to and is not drawn yet."""
     page, shown = _SHOWN.get()

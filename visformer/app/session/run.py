@@ -33,12 +33,24 @@ class Request:
 
 @dataclass
 class Steps:
-    """What the arrow keys of a presentation walk through, see :mod:`visformer.app.session.presentation_steps`."""
+    """What the arrow keys of a presentation walk through, see :mod:`visformer.app.session.presentation_steps`.
+
+    Args:
+        turns: the outermost first.
+        places: name the step that is shown of each.
+        guide: takes all steps itself.
+        note: for the presenter alone.
+    """
 
     turns: list[Turn] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
     guide: Turn | None = None
     note: str = ""
+
+    @property
+    def place(self) -> str:
+        """The step that is shown, such as "2/4"."""
+        return " · ".join(filter(None, self.places))
 
 
 @dataclass
