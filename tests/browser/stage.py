@@ -1,9 +1,10 @@
 """What a presentation shows, for the tests of it."""
 
 from tests.browser.support import wait_until_done
+from visformer.pictures.picture import pages
 
 SIZES = {"small": (1280, 720), "large": (1920, 1080)}
-PAGES = ["", "tokens", "positions", "embedding", "masks", "head", "block", "decoding", "lab"]
+PAGES = [*pages()]
 PICTURES = ".vf-thumbs, .vf-matrix, .js-plotly-plot .plotly, [data-testid=stDataFrame] canvas"
 SEEN = """() => {
   const parts = []

@@ -6,10 +6,11 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.support import wait_until_done
+from visformer.pictures.picture import pages
 
 pytestmark = pytest.mark.browser
 
-PAGES = ("", "tokens", "positions", "embedding", "masks", "head", "block", "decoding")
+PAGES = [page.name for page in pages().values() if page.has_sentence]
 NASTY = (
     "<img src=x onerror=window.hit=1> $\\zeta^2$ **Bold** [Link](https://evil.example) :red[Zed] `Code` =1+1 "
     "<script>hit=1"

@@ -8,19 +8,11 @@ import visformer as vf
 from tests.browser.support import click_cell, hover_cell, turn_to, type_sentence, wait_for_panels, wait_until_done
 from visformer import i18n
 from visformer.edits import Silence
+from visformer.pictures.picture import pages
 
 pytestmark = pytest.mark.browser
 
-PAGES = [
-    "Tokens",
-    "Positions",
-    "Embedding + position",
-    "Masks",
-    "Inside a head",
-    "Through the block",
-    "Decoding",
-    "The lab",
-]
+PAGES = [page.title for page in pages().values() if page.name]
 
 
 @pytest.mark.parametrize(("lang", "sentence"), [("en", "I like cats."), ("zh", "我喜欢猫。")])

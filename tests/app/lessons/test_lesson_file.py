@@ -298,10 +298,3 @@ def test_the_two_largest_lengths_of_the_block_are_those_it_names(shipped, traced
     for language in i18n.languages():
         note = shipped.steps[7].said("note", language)
         assert "66" in note and "71" in note
-
-
-def test_the_pages_that_links_know_are_those_of_the_app():
-    app = Path(__file__).parents[3] / "app.py"
-    names = re.findall(r"pages/\w+/(\w+)\.py", app.read_text(encoding="utf-8"))
-    assert tuple(names[1:]) == url_state.PAGES[1:]
-    assert names[0] == "attention"

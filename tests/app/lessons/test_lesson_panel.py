@@ -10,7 +10,7 @@ from tests.app.pages.test_attention import address_of
 from tests.app.session.test_links import ignored
 from tests.app.support import in_a_session
 from visformer.app.lessons import lesson_file, lesson_panel
-from visformer.app.session import url_state
+from visformer.app.session import lesson_place, url_state
 
 SHIPPED, _faults = lesson_file.read(lesson_file.content(url_state.SHIPPED))
 NUMBERS = range(1, len(SHIPPED.steps) + 1)
@@ -179,13 +179,13 @@ def test_what_presenters_call(new_app):
     with in_a_session(
         {key: app.session_state[key] for key in ("lesson", "lesson_step", "in_lesson", "lang", "remarks")}
     ):
-        assert lesson_panel.is_open()
+        assert lesson_place.is_open()
         assert lesson_panel.note() == SHIPPED.steps[3].said("note", "en")
         lesson_panel.next_step()
         assert lesson_panel.note() == SHIPPED.steps[4].said("note", "en")
         lesson_panel.previous_step()
         lesson_panel.leave()
-        assert (lesson_panel.is_open(), lesson_panel.note()) == (False, "")
+        assert (lesson_place.is_open(), lesson_panel.note()) == (False, "")
 
 
 def take_another(app):

@@ -303,7 +303,7 @@ def test_a_link_that_asks_for_what_is_not_there(new_app, link, place):
 def test_what_is_chosen_reaches_the_address_and_the_head(new_app):
     """The component's own callback, since AppTest has no browser that could call it."""
     trace = workbench.workbench().trace("How are you?", None)
-    began = {state._START: Selection(), state.LANGUAGE: "zh", state._LANGUAGE_IS_CHOSEN: True}
+    began = {"start": Selection(), state.LANGUAGE: "zh", "language_is_chosen": True}
     with in_a_session(began) as session, address() as link:
         state.keep_selection(Selection("decoder.self_attn", 7, 5, "tokens", 1, 2).start(), trace)
         assert link == {

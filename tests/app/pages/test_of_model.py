@@ -62,7 +62,7 @@ def told(app):
 
 def state_of(app):
     """The Trace that is shown."""
-    return app.session_state["found"][0]
+    return app.session_state["run"].trace
 
 
 def has_something(app):

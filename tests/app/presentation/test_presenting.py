@@ -12,8 +12,10 @@ from tests.app.pages.test_anatomy import PAGES, VIEWS
 from tests.app.pages.test_attention import address_of
 from tests.app.session.test_links import ignored
 from tests.app.support import in_a_session, presented
-from visformer.app.presentation import following, presentation_steps, presenting, rooms
-from visformer.app.session import state
+from visformer.app.presentation import following, presenting, rooms
+from visformer.app.session import page, presentation_steps, state
+from visformer.app.session import run as runs
+from visformer.app.session.run import Run
 from visformer.system import limits
 
 ADDRESS = "http://192.168.1.20:8501"
@@ -107,27 +109,26 @@ def test_the_first_and_the_last_page_are_ends(new_app):
 def test_a_lesson_takes_all_steps_itself():
     taken = []
     with in_a_session({}):
-        presentation_steps.begin()
+        runs.begin(Run())
         presentation_steps.offer(lambda direction: taken.append("page") or True)
         presentation_steps.guide(lambda direction: taken.append(direction) or False, place="3/7")
-        assert presentation_steps.is_guided()
         presentation_steps.arrive()
         assert presentation_steps.take(1)
         assert presentation_steps.take(-1), "at its end it does not let go"
-        assert presentation_steps.place() == "3/7"
+        assert runs.current().steps.place == "3/7"
     assert taken == [1, -1]
 
 
 def test_a_key_before_the_page_is_drawn_anew_takes_a_step_of_what_is_shown():
     """As when the code is put away and the next key follows at once: the run in between is cut short."""
     taken = []
-    with in_a_session({"start": None}):
-        presentation_steps.begin()
+    with in_a_session({}):
+        runs.begin(Run())
         presentation_steps.offer(lambda direction: taken.append(direction) or True)
         presentation_steps.arrive()
-        presentation_steps.begin()
+        runs.begin(Run())
         assert presentation_steps.take(1)
-        state.enter("masks")
+        page.enter("masks")
         assert not presentation_steps.take(-1), "of a page that is left nothing is taken any more"
     assert taken == [1]
 
@@ -221,6 +222,9 @@ def test_two_phones_show_what_the_presenter_shows(new_app, presenter):
         phone.run()
         assert phone.session_state["masks_view"] == "steps"
         assert phone.text_input(key=state.SOURCE).value == "Thanks."
+    presenter.session_state["masks_view"] = "batch"
+    presenter.run()
+    assert phones[0].run().session_state["masks_view"] == "batch", "what is as at first, too"
     while page_of(presenter) == "masks":
         walk(presenter, 1)
     phones[0].run()

@@ -16,7 +16,6 @@ from visformer.adapters.huggingface.fetch import BROKE_OFF
 from visformer.adapters.huggingface.files import Files, helpful, require_room
 from visformer.app.serving import model_downloads, workbench
 from visformer.app.serving.model_downloads import Download, Phase
-from visformer.app.session import state
 from visformer.errors import CheckpointError
 from visformer.system import limits
 
@@ -232,9 +231,9 @@ def test_a_visitor_sees_size_progress_and_then_the_model(hub, new_app, monkeypat
     button(page, "Download").click().run()
     until(download, Phase.HERE)
     page.run()
-    trace, problem = page.session_state[state._FOUND]
-    assert not page.exception and not problem
-    assert trace.tokens["tgt"] and not [b for b in page.button if b.label == "Download"]
+    run = page.session_state["run"]
+    assert not page.exception and not run.problem
+    assert run.trace.tokens["tgt"] and not [b for b in page.button if b.label == "Download"]
 
 
 def button(page, label):

@@ -71,7 +71,8 @@ def test_a_visitor_chooses_a_model_of_the_list(monkeypatch, folder):
 
 def trace_of(page):
     """What the page found, and what it says instead."""
-    return page.session_state[state._FOUND]
+    run = page.session_state["run"]
+    return run.trace, run.problem
 
 
 def test_an_untrained_model_reads_the_translators_words_and_follows_its_sliders(new_app):

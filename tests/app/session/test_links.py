@@ -5,7 +5,7 @@ import pytest
 from tests.app.pages.test_anatomy import PAGES, drive
 from tests.app.pages.test_attention import address_of, inside
 from visformer.app.session import state
-from visformer.app.widgets import sharing
+from visformer.app.shell import sharing
 
 
 def ignored(app):
@@ -134,7 +134,7 @@ def test_choices_of_a_page_do_not_go_along_to_another(new_app):
 
 
 def upload(app, content):
-    app.session_state[sharing._FILE] = True
+    app.session_state[sharing._FILE.key] = True
     app.run()
     app.get("file_uploader")[0].upload("state.json", content, "application/json").run()
     assert not app.exception

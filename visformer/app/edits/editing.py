@@ -5,18 +5,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import streamlit as st
 from numpy.typing import NDArray
 
 from visformer.app.edits import url_edits
 from visformer.app.session import state
+from visformer.app.session.slots import Slot
 from visformer.errors import LinkError
-from visformer.web.panels import Click
 
 if TYPE_CHECKING:  # visformer.edits imports torch
     from visformer.edits import Edit
+    from visformer.web.panels import Click
 
-_FLIPS, _SCALES = state.EDITS
+_NONE: tuple[tuple[str | None, ...], Any] = ((), None)
+_FLIPS, _SCALES = (Slot(name, _NONE, resets=True) for name in ("edited_cells", "edited_heads"))
 Flips = NDArray[np.bool_]
 """(layer, head, query, key): which cells of an attention's masks were switched."""
 
@@ -58,7 +59,7 @@ def take_cells(attention: str, mask: NDArray[np.bool_], n_heads: int) -> None:
     _take(url_edits.CELLS, _FLIPS, attention, lambda asked: url_edits.cells(asked, mask, n_heads))
 
 
-def switch(scope: Scope, click: Click, before: Flips) -> None:
+def switch(scope: Scope, click: "Click", before: Flips) -> None:
     """Switch the clicked cell; by a label, its whole row or column: all to the other state, or all back."""
     rows, columns = (slice(None) if i is None else i for i in (click.row, click.column))
     after = before.copy()
@@ -129,7 +130,7 @@ def scales(where: str, n_layers: int, n_heads: int) -> NDArray[np.float64]:
     return table
 
 
-def scale_all(where: str, click: Click, before: NDArray[np.float64], value: float) -> None:
+def scale_all(where: str, click: "Click", before: NDArray[np.float64], value: float) -> None:
     """Multiply the clicked head's output by ``value``, or a whole layer's; heads that have it already go back to 1."""
     kept: dict[tuple[int, int], float] = dict(_kept(_SCALES, where, {}))
     layers = range(before.shape[0]) if click.row is None else (click.row,)
@@ -154,25 +155,30 @@ def head_edits(where: str) -> "Sequence[Edit]":
 
 def reset() -> None:
     """Undo everything."""
-    for name in (_FLIPS, _SCALES):
-        st.session_state.pop(name, None)
+    for edited in (_FLIPS, _SCALES):
+        edited.clear()
 
 
-def _kept(name: str, where: str, empty: Any) -> Any:
-    place, value = st.session_state.get(name, (None, empty))
+def is_edited() -> bool:
+    """Whether the visitor has changed something in the model."""
+    return _FLIPS.is_set or _SCALES.is_set
+
+
+def _kept(edited: Slot[Any], where: str, empty: Any) -> Any:
+    place, value = edited.get()
     return value if place == (where, *_place()) else empty
 
 
-def _keep(name: str, where: str, value: object) -> None:
-    st.session_state[name] = ((where, *_place()), value)
+def _keep(edited: Slot[Any], where: str, value: object) -> None:
+    edited.set(((where, *_place()), value))
 
 
-def _take(linked: str, name: str, where: str, read: Callable[[str], object]) -> None:
+def _take(linked: str, edited: Slot[Any], where: str, read: Callable[[str], object]) -> None:
     """Keep what a link asks for under ``linked``, and tell what of it makes no sense."""
     asked = state.asked_for(linked)
     if asked is not None:
         try:
-            _keep(name, where, read(asked))
+            _keep(edited, where, read(asked))
         except LinkError as error:
             state.ignore({linked: asked}, {linked: error})
 

@@ -22,6 +22,7 @@ from visformer import i18n
 from visformer.app.session import url_state
 from visformer.errors import N_, LessonError, VisformerError
 from visformer.i18n import Gettext
+from visformer.pictures.picture import pages
 from visformer.system import limits, settings
 from visformer.web.selection import Selection
 
@@ -385,9 +386,9 @@ class _Reader:
         return {url_state.PAGE: page, **given}, dict.fromkeys((url_state.PAGE, *given), line)
 
     def _page(self, state: url_state.State, lines: Mapping[str, int], line: int) -> None:
-        if state.page not in url_state.PAGES:
+        if state.page not in pages():
             none = N_("there is no page of this name: choose one of {pages}, or none for the first.")
-            why = LessonError(none, pages=", ".join(url_state.PAGES[1:]))
+            why = LessonError(none, pages=", ".join(filter(None, pages())))
             self.fault(lines.get(url_state.PAGE, line), f"{url_state.PAGE}: {state.page}", why)
             return
         for name, value in state.choices.items():

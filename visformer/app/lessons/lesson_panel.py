@@ -11,17 +11,21 @@ from typing import Any
 import streamlit as st
 
 from visformer import i18n
-from visformer.app.edits import url_edits
-from visformer.app.presentation import presentation_steps as walk
-from visformer.app.session import state, url_state
-from visformer.app.widgets import sharing
+from visformer.app.edits import editing, url_edits
+from visformer.app.session import address, lesson_place, remarks, slots, url_state, visit
+from visformer.app.session import page as pages
+from visformer.app.session import presentation_steps as walk
+from visformer.app.session.boxes import gettext, language
+from visformer.app.session.lesson_place import lesson, set_lesson
+from visformer.app.session.run import Run
+from visformer.app.session.slots import Slot
 from visformer.errors import N_, LessonError, VisformerError
 from visformer.system import limits
 
-_OWN = "lesson_own"  # the visitor's own lesson: the bytes of its file
-_FAULTS = "lesson_faults"  # what is wrong with the file that was opened last
-_OPENED = "lesson_opened"  # what the open step looks like before anybody plays; None: not yet seen
-_MENU = "lesson_menu"
+_OWN = Slot("lesson_own", b"")  # the visitor's own lesson: its file
+_FAULTS: Slot[list[Any]] = Slot("lesson_faults", [])  # what is wrong with the file that was opened last
+_OPENED: Slot[url_state.State | None] = Slot("lesson_opened", None)  # the open step before anybody plays
+_MENU = Slot("lesson_menu", False)
 _MOST = 12  # faults that are told at once
 
 
@@ -30,59 +34,59 @@ def follow() -> None:
 
     A lesson that is not there, or no more, is forgotten and told.
     """
-    name, step, shown = state.lesson()
-    asked = state.followed()
+    name, step, shown = lesson()
+    asked = lesson_place.LINK.pop()
     if not name:
         return
     try:
         count = len(_lesson(name).steps)
     except VisformerError as error:
-        state.set_lesson("", 1, is_open=False)
-        state.add_remarks([url_state.Remark(f"{url_state.LESSON}={name}", error)])
+        set_lesson("", 1, is_open=False)
+        remarks.add_remarks([url_state.Remark(f"{url_state.LESSON}={name}", error)])
         return
     if step > count:
         why = LessonError(N_("the steps of this lesson are 1 to {n}."), n=count)
-        state.add_remarks([url_state.Remark(f"{url_state.STEP}={step}", why)])
+        remarks.add_remarks([url_state.Remark(f"{url_state.STEP}={step}", why)])
         step = count
-        state.set_lesson(name, step, is_open=shown)
+        set_lesson(name, step, is_open=shown)
     if asked is None:
         return
     alone = url_state.State(lang=asked.lang, model=asked.model, page=asked.page, lesson=asked.lesson, step=asked.step)
-    page = asked.page or sharing.asked_page()
+    page = asked.page or pages.address_page()
     if asked == alone and page in ("", _lesson(name).steps[step - 1].state.page):
         open_step(step)
 
 
 def start(name: str) -> None:
     """Open a lesson at its first step."""
-    state.set_lesson(name, 1)
+    set_lesson(name, 1)
     open_step(1)
 
 
 def open_step(number: int) -> None:
     """Show a step, from 1, of the lesson that is open or was left; one behind the last is the last."""
-    name, _step, _is_open = state.lesson()
+    name, _step, _is_open = lesson()
     steps = _lesson(name).steps
     number = max(1, min(number, len(steps)))
-    state.set_lesson(name, number)
-    state.bring_back(steps[number - 1].state, state.remarks())
-    state.go_to(steps[number - 1].state.page)
-    st.session_state[_OPENED] = None
+    set_lesson(name, number)
+    visit.bring_back(steps[number - 1].state, remarks.remarks())
+    pages.go_to(steps[number - 1].state.page)
+    _OPENED.clear()
 
 
 def next_step() -> None:
     """A callback: the step behind the open one."""
-    open_step(state.lesson()[1] + 1)
+    open_step(lesson()[1] + 1)
 
 
 def previous_step() -> None:
     """A callback: the step before the open one."""
-    open_step(state.lesson()[1] - 1)
+    open_step(lesson()[1] - 1)
 
 
 def _turn(direction: int) -> bool:
     """One step on or back; the first and the last are the ends."""
-    name, step, _is_open = state.lesson()
+    name, step, _is_open = lesson()
     if not 1 <= step + direction <= len(_lesson(name).steps):
         return False
     open_step(step + direction)
@@ -91,43 +95,38 @@ def _turn(direction: int) -> bool:
 
 def leave() -> None:
     """A callback: close the lesson; the way back to its step stays beside the pages."""
-    name, step, _is_open = state.lesson()
-    state.set_lesson(name, step, is_open=False)
-
-
-def is_open() -> bool:
-    """Whether a lesson is shown."""
-    return state.lesson()[2]
+    name, step, _is_open = lesson()
+    set_lesson(name, step, is_open=False)
 
 
 def note() -> str:
     """What the open step tells the presenter alone; "" where there is nothing."""
-    name, step, shown = state.lesson()
-    return _lesson(name).steps[step - 1].said("note", state.language()) if shown else ""
+    name, step, shown = lesson()
+    return _lesson(name).steps[step - 1].said("note", language()) if shown else ""
 
 
-def panel() -> bool:
-    """The open step above the page; whether there is one."""
-    name, number, shown = state.lesson()
+def panel(run: Run) -> bool:
+    """The open step above the page that this run shows; whether there is one."""
+    name, number, shown = lesson()
     if not shown:
         return False
     steps = _lesson(name).steps
-    step, said = steps[number - 1], state.language()
+    step, said = steps[number - 1], language()
     walk.guide(_turn, place=f"{number}/{len(steps)}", note=note())  # the keys of a presentation
-    state.look_for(step.said("say", said))
+    run.caption = step.said("say", said)
     with st.container(gap=None, key="lesson"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.badge(f"{number} / {len(steps)}")
             st.text(step.said("title", said), width="stretch")  # never markdown: a visitor may have written it
             _dots(number, len(steps))
-            _ways(number, len(steps))
+            _ways(number, len(steps), run)
         st.text(step.said("say", said))
         _tried(step.said("try", said))
     return True
 
 
 def _tried(text: str) -> None:
-    _ = state.gettext()
+    _ = gettext()
     if text:
         with st.container(horizontal=True, vertical_alignment="top", gap="small"):
             st.badge(_("Try"), color="green")
@@ -136,7 +135,7 @@ def _tried(text: str) -> None:
 
 def _dots(number: int, count: int) -> None:
     """One for each step, to go to."""
-    _ = state.gettext()
+    _ = gettext()
     with st.container(horizontal=True, gap=None, width="content"):
         for step in range(1, count + 1):
             st.button(
@@ -149,14 +148,14 @@ def _dots(number: int, count: int) -> None:
             )
 
 
-def _ways(number: int, count: int) -> None:
+def _ways(number: int, count: int, run: Run) -> None:
     """Back, on, to the step as it was, and out."""
-    _ = state.gettext()
+    _ = gettext()
     st.button(_("Back"), key="lesson_back", disabled=number == 1, on_click=previous_step)
     st.button(_("Next"), key="lesson_next", type="primary", disabled=number == count, on_click=next_step)
     again = _("Back to step {n}").format(n=number)
     st.button(
-        again if _played() else "",
+        again if _played(run) else "",
         icon=":material/replay:",
         type="tertiary",
         key="lesson_again",
@@ -169,21 +168,20 @@ def _ways(number: int, count: int) -> None:
     )
 
 
-def _played() -> bool:
+def _played(run: Run) -> bool:
     """Whether the page shows something else than the step that was opened."""
-    now = state.current()
-    if st.session_state.get(_OPENED) is None:
-        st.session_state[_OPENED] = now
-    opened: url_state.State = st.session_state[_OPENED]
+    now = address.current(run)
+    opened = _OPENED.get() or now
+    _OPENED.set(opened)
     same = replace(now, lang=opened.lang, model=opened.model, lesson=opened.lesson, step=opened.step)
     by_itself = {url_edits.CELLS, url_edits.HEADS} & set(opened.choices)  # the step shows a changed model
-    return same != opened or (state.is_edited() and not by_itself)
+    return same != opened or (editing.is_edited() and not by_itself)
 
 
 def entry() -> None:
     """Beside the pages: start the lesson, or come back to it; other lessons, and files."""
-    _ = state.gettext()
-    name, step, shown = state.lesson()
+    _ = gettext()
+    name, step, shown = lesson()
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         if name and not shown:
             st.button(_("Back to step {n}").format(n=step), key="lesson_return", on_click=open_step, args=(step,))
@@ -191,7 +189,7 @@ def entry() -> None:
             first = (name or url_state.SHIPPED,)
             st.button(_("Guided lesson"), icon=":material/school:", key="lesson_start", on_click=start, args=first)
         menu = st.popover(
-            "", icon=":material/more_horiz:", type="tertiary", on_change="rerun", key=_MENU, help=_("Lessons")
+            "", icon=":material/more_horiz:", type="tertiary", on_change="rerun", key=_MENU.key, help=_("Lessons")
         )
         if menu.open:
             with menu:
@@ -202,20 +200,20 @@ def _menu(name: str) -> None:
     """Which lesson, a file of one's own, and what can be taken along."""
     from visformer.app.lessons import lesson_file
 
-    _ = state.gettext()
+    _ = gettext()
     for offered in lesson_file.offered():
         try:
-            title = lesson_file.named(offered).called(state.language())
+            title = lesson_file.named(offered).called(language())
         except VisformerError:
             continue  # `visformer lesson check` tells the operator why
         with st.container(horizontal=True, vertical_alignment="center"):
             st.text(title, width="stretch")
             st.button(_("Start"), key=f"lesson_start_{offered}", on_click=start, args=(offered,))
     _files(name or url_state.SHIPPED)
-    key = f"{_OWN}_{state.version(_OWN)}"
+    key = f"{_OWN.key}_{slots.version(_OWN.key)}"
     label = _("Open a lesson of your own ({size} at most)").format(size=limits.size(limits.LESSON_BYTES))
     st.file_uploader(label, ["yaml", "yml"], max_upload_size=1, key=key, on_change=_open, args=(key,))
-    faults: list[Any] = st.session_state.get(_FAULTS, [])
+    faults = _FAULTS.get()
     if faults:
         told = [fault.localized(_) for fault in faults[:_MOST]]
         if len(faults) > _MOST:
@@ -227,18 +225,17 @@ def _files(name: str) -> None:
     """The lesson to take along: as it is written, and to be opened anywhere."""
     from visformer.app.lessons import handout
 
-    _ = state.gettext()
-    language = state.language()
+    _, lang = gettext(), language()
     try:
-        lesson = _lesson(name)
+        shown = _lesson(name)
     except VisformerError:
         return  # as above
-    called = _file_name(name, lesson.called(i18n.ENGLISH))
+    called = _file_name(name, shown.called(i18n.ENGLISH))
     said = _("Save “{title}”: as YAML to see how a lesson is written, as HTML to show it anywhere.")
-    st.text(said.format(title=lesson.called(language)))  # never markdown: a visitor may have written it
+    st.text(said.format(title=shown.called(lang)))  # never markdown: a visitor may have written it
 
     def made() -> bytes:
-        return handout.page(lesson, language, model_of=_Served).encode()
+        return handout.page(shown, lang, model_of=_Served).encode()
 
     with st.container(horizontal=True):
         st.download_button(
@@ -247,7 +244,7 @@ def _files(name: str) -> None:
         st.download_button(
             "HTML",
             made,
-            f"{called}-{language}.html",
+            f"{called}-{lang}.html",
             "text/html",
             key="lesson_html",
             on_click="ignore",
@@ -289,24 +286,24 @@ def _open(key: str) -> None:
     """Before the page runs again: a lesson that was uploaded."""
     from visformer.app.lessons import lesson_file
 
-    uploaded = st.session_state.get(key)
+    uploaded: Any = Slot(key, None).get()
     if uploaded is None:
         return
     content = uploaded.getvalue()
-    lesson, faults = lesson_file.read(content)
-    st.session_state[_FAULTS] = faults
-    state.put_away()  # what was ignored of the one before
-    state.renew(_OWN)
-    if lesson is not None:
-        st.session_state[_OWN] = content
-        st.session_state[_MENU] = False
+    own, faults = lesson_file.read(content)
+    _FAULTS.set([*faults])
+    remarks.put_away()  # what was ignored of the one before
+    slots.renew(_OWN.key)
+    if own is not None:
+        _OWN.set(content)
+        _MENU.set(False)
         start(lesson_file.pack(content) or url_state.OWN)
 
 
 def _written(name: str) -> bytes:
     from visformer.app.lessons import lesson_file
 
-    return st.session_state[_OWN] if name == url_state.OWN else lesson_file.content(name)
+    return _OWN.get() if name == url_state.OWN else lesson_file.content(name)
 
 
 def _lesson(name: str) -> Any:
@@ -314,5 +311,5 @@ def _lesson(name: str) -> Any:
 
     if name != url_state.OWN:
         return lesson_file.named(name)
-    lesson, _faults = lesson_file.read(st.session_state[_OWN])
-    return lesson
+    own, _faults = lesson_file.read(_OWN.get())
+    return own

@@ -11,72 +11,78 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from visformer.app.presentation.rooms import ROOMS, Key
-from visformer.app.session import state, url_state
+from visformer.app.session import address, url_state, visit
+from visformer.app.session.address import ROOM
+from visformer.app.session.boxes import gettext
+from visformer.app.session.page import go_to
+from visformer.app.session.run import Run
+from visformer.app.session.slots import Slot
 
-_KEY = "room"  # of the presenter's room; in this session's state and nowhere else
-_SEEN = "room_seen"  # the version that a follower shows
-_ALONE = "room_alone"  # a follower who looks around on their own
-_CLOSED = "room_closed"  # the room that this session followed, or was to follow, is gone
+_KEY: Slot[Key | None] = Slot("room", None)  # of the presenter's room; in this session's state and nowhere else
+_SEEN = Slot("room_seen", 0)  # the version that a follower shows
+_IS_ALONE = Slot("room_alone", False)  # a follower who looks around on their own
+_IS_CLOSED = Slot("room_closed", False)  # the room that this session followed, or was to follow, is gone
 
 
 def presented() -> str:
     """The code of the room that this session presents to; empty: none."""
-    key: Key | None = st.session_state.get(_KEY)
+    key = _KEY.get()
     return key.code if key is not None and ROOMS.is_open(key) else ""
 
 
 def invite() -> bool:
     """Open a room for this session; False: there are too many."""
     if not presented():
-        st.session_state[_KEY] = ROOMS.open()
+        _KEY.set(ROOMS.open())
     return bool(presented())
 
 
 def dismiss() -> None:
     """Close this session's room."""
-    key: Key | None = st.session_state.pop(_KEY, None)
+    key = _KEY.pop()
     if key is not None:
         _wake(ROOMS.close(key))
 
 
-def publish() -> None:
-    """At the end of a run: what is shown now, for the room; each follower keeps the language."""
-    key: Key | None = st.session_state.get(_KEY)
+def publish(run: Run | None = None) -> None:
+    """Show the room what a run shows, by default the run at hand; each follower keeps the language."""
+    key = _KEY.get()
     if key is not None:
-        shown = state.current()
-        given = {url_state.PAGE: shown.page, **state.address(shown)}
+        shown = address.current(run)
+        given = {url_state.PAGE: shown.page, **address.address(shown)}
         given.pop(url_state.LANGUAGE, None)
         _wake(ROOMS.write(key, given))
 
 
 def catch_up() -> None:
     """At the start of a run: show what the presenter shows, unless this session looks around on its own."""
-    code = st.session_state.get(state.FOLLOW)
-    if not code or st.session_state.get(_ALONE):
+    code = ROOM.get()
+    if not code or _IS_ALONE.get():
         return
     found = ROOMS.follow(code, _me())
     if found is None:
-        st.session_state[state.FOLLOW], st.session_state[_CLOSED] = "", True
+        ROOM.set("")
+        _IS_CLOSED.set(True)
         return
     version, given = found
-    if version and version != st.session_state.get(_SEEN):
-        st.session_state[_SEEN] = version
+    if version and version != _SEEN.get():
+        _SEEN.set(version)
         asked, wrong = url_state.read(given)
-        state.bring_back(asked, [*wrong])
-        state.go_to(asked.page)
+        visit.bring_back(asked, wrong)
+        go_to(asked.page)
 
 
 def line() -> None:
     """Who follows whom, and a way out: of a room that follows this session, and of one that it follows."""
-    _ = state.gettext()
+    _ = gettext()
     if presented():
         _tell(_("A room follows: its phones show what you show."), _("Stop"), "following_stop", dismiss)
-    if st.session_state.get(state.FOLLOW):
-        alone = bool(st.session_state.get(_ALONE))
+    if ROOM.get():
+        alone = _IS_ALONE.get()
         said = _("You look around on your own.") if alone else _("You follow the presenter.")
         way = _("Follow the presenter again") if alone else _("Look around on my own")
         _tell(said, way, "following_turn", partial(_turn, not alone))
-    elif st.session_state.get(_CLOSED):
+    elif _IS_CLOSED.get():
         said = _("The presenter has stopped and this room is closed. You look around on your own.")
         _tell(said, _("Put away"), "following_closed", _put_away)
 
@@ -88,14 +94,14 @@ def _tell(said: str, way: str, key: str, act: Callable[[], None]) -> None:
 
 
 def _put_away() -> None:
-    st.session_state[_CLOSED] = False
+    _IS_CLOSED.set(False)
 
 
 def _turn(alone: bool) -> None:
-    st.session_state[_ALONE] = alone
-    st.session_state.pop(_SEEN, None)
+    _IS_ALONE.set(alone)
+    _SEEN.clear()
     if alone:
-        ROOMS.leave(st.session_state[state.FOLLOW], _me())
+        ROOMS.leave(ROOM.get(), _me())
 
 
 def _me() -> str:

@@ -1,19 +1,22 @@
 """A presentation of the page: what stands over the picture, the next step, and a code of the address for the room."""
 
-from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from visformer.app.presentation import following, presentation_steps
-from visformer.app.session import state, url_state
+from visformer.app.presentation import following
+from visformer.app.session import address, presentation_steps, url_state
+from visformer.app.session.boxes import gettext, source
+from visformer.app.session.page import current_page
+from visformer.app.session.run import Run
+from visformer.app.session.slots import Slot
 from visformer.app.widgets.component import presentation
 from visformer.errors import N_
+from visformer.pictures.picture import pages
 
-_CODE = "present_code"  # whether the code is shown
-_FULL = "present_full"  # whether there was no room left for another room
-_PAGES = "present_pages"  # every page, in its order
+_HAS_CODE = Slot("present_code", False)  # whether the code is shown
+_IS_FULL = Slot("present_full", False)  # whether there was no room left for another room
 _ALONE = ("localhost", "127.0.0.1", "::1")
 _WORDS = {
     "start": N_("Present"),
@@ -39,31 +42,20 @@ _WORDS = {
 }
 
 
-def begin() -> None:
-    """At the start of a run."""
-    presentation_steps.begin()
-
-
-def know(pages: Sequence[str]) -> None:
-    """The pages in their order, as their addresses name them."""
-    st.session_state[_PAGES] = list(pages)
-
-
-def bar(said: str) -> None:
-    """The button, and what a presentation needs of this page; ``said``: the translation, or why there is none."""
-    _ = state.gettext()
-    page = state.current_page()
-    sentence = state.source().strip()
+def bar(run: Run, outcome: str) -> None:
+    """The button, and what a presentation needs of this page; ``outcome``: the translation, or why there is none."""
+    _ = gettext()
+    page, sentence = current_page(), source().strip()
     shown = {
         "words": {name: _(text) for name, text in _WORDS.items()},
-        "sentence": "    ".join(filter(None, (sentence, said))) if said else "",
-        "caption": state.caption(),
-        "place": f"{page} {presentation_steps.place()}",
-        "at": presentation_steps.place(),
-        "guided": presentation_steps.is_guided(),
-        "note": presentation_steps.note(),
+        "sentence": "    ".join(filter(None, (sentence, outcome))) if outcome else "",
+        "caption": run.caption,
+        "place": f"{page} {run.steps.place}",
+        "at": run.steps.place,
+        "guided": run.steps.guide is not None,
+        "note": run.steps.note,
     }
-    if st.session_state.get(_CODE):
+    if _HAS_CODE.get():
         shown["code"] = code()
     presentation_steps.arrive()
     presentation(shown, key="present", on_step=step, on_ask=ask)
@@ -73,16 +65,16 @@ def step(direction: int) -> None:
     """The page's next step, or the next page at its first; back, the page before at its last."""
     if presentation_steps.take(direction):
         return
-    pages: list[str] = st.session_state[_PAGES]
-    at = pages.index(state.current_page()) + direction
-    if 0 <= at < len(pages):
-        presentation_steps.walk_to(pages[at], direction)
+    names = [*pages()]
+    at = names.index(current_page()) + direction
+    if 0 <= at < len(names):
+        presentation_steps.walk_to(names[at], direction)
 
 
 def ask(what: str) -> None:
     """Show the code, put it away, or have the room follow."""
-    st.session_state[_CODE] = bool(what)
-    st.session_state[_FULL] = what == "follow" and not following.invite()
+    _HAS_CODE.set(bool(what))
+    _IS_FULL.set(what == "follow" and not following.invite())
     if what == "stop":
         following.dismiss()
 
@@ -91,14 +83,14 @@ def code() -> dict[str, Any]:
     """The address as a QR code: "size" squares along a side, "rows" of 0 and 1; "address"; "hint"; "followed"."""
     import segno  # only once a code is asked for
 
-    _ = state.gettext()
+    _ = gettext()
     room = following.presented()
     root = _root()
-    address = _address(root, room)
-    found: dict[str, Any] = {"address": address, "followed": bool(room), "hint": _hint(root)}
-    if room or state.current().fits:
+    url = _url(root, room)
+    found: dict[str, Any] = {"address": url, "followed": bool(room), "hint": _hint(root)}
+    if room or address.current().fits:
         try:
-            rows = segno.make_qr(address, error="l", boost_error=True).matrix
+            rows = segno.make_qr(url, error="l", boost_error=True).matrix
         except segno.DataOverflowError:
             rows = ()
         found |= {"size": len(rows), "rows": "".join(str(square) for row in rows for square in row)}
@@ -109,24 +101,24 @@ def code() -> dict[str, Any]:
 
 def _root() -> str:
     """Under which the visitor's browser reaches the app, without the page."""
-    address = (st.context.url or "").rstrip("/")
-    page = address.rpartition("/")[2]
-    return address.removesuffix(f"/{page}") if page in st.session_state[_PAGES] else address
+    url = (st.context.url or "").rstrip("/")
+    page = url.rpartition("/")[2]
+    return url.removesuffix(f"/{page}") if page in pages() else url
 
 
-def _address(root: str, room: str) -> str:
+def _url(root: str, room: str) -> str:
     """Of the page as it is, or of the room."""
     if room:
         return f"{root}/?{urlencode({url_state.FOLLOW: room})}"
-    shown = state.current()
-    query = urlencode(state.address(shown))
+    shown = address.current()
+    query = urlencode(address.address(shown))
     return f"{root}/{shown.page}" + (f"?{query}" if query else "")
 
 
 def _hint(root: str) -> str:
     """Why phones may not reach it."""
-    _ = state.gettext()
-    if st.session_state.get(_FULL):
+    _ = gettext()
+    if _IS_FULL.get():
         return _("Too many rooms are followed at the moment: try again later.")
     if urlsplit(root).hostname in _ALONE:
         return _(

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -36,6 +37,16 @@ left: nobody waited any more when its turn came."""
 
 BOUNDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Seconds: upper ends of the bins of a :class:`Histogram`; what takes longer comes into one more."""
+
+Look = Callable[[int | None], None]
+"""Called now and then while one waits, with how many come first, None once it is computed. May raise, to leave."""
+
+Notice = Callable[[], AbstractContextManager[Look]]
+"""What tells whoever waits."""
+
+
+def _silent() -> AbstractContextManager[Look]:
+    return nullcontext(lambda before: None)
 
 
 class Histogram:
@@ -87,6 +98,7 @@ class Admission:
 
     def __init__(self, *, at_once: int = AT_ONCE, queue: int = limits.QUEUE) -> None:
         self.counts = Counts()
+        self.notice: Notice = _silent  # the app puts its own here: this knows no page
         self.at_once, self._queue = at_once, queue
         self._lock = threading.Lock()
         self._flights: dict[Hashable, _Flight] = {}
@@ -99,14 +111,13 @@ class Admission:
         for _ in range(at_once):
             self._threads.submit(started.wait)
 
-    def run(self, key: Hashable, work: Callable[[], _R], *, look: Callable[[int | None], None]) -> _R:
+    def run(self, key: Hashable, work: Callable[[], _R], *, look: Look) -> _R:
         """What ``work`` returns, or raises, from a thread of the model's.
 
         Args:
             key: the same for the same work.
             work: the computation.
-            look: called now and then while this takes longer than PATIENCE, with how many come first, None once it is
-                being computed. May raise, to leave.
+            look: called while this takes longer than PATIENCE.
 
         Raises:
             BusyError: too many wait already.
@@ -190,7 +201,7 @@ class Admission:
             self._running -= 1
             self._start_next()
 
-    def _awaited(self, key: Hashable, flight: _Flight, look: Callable[[int | None], None]) -> Any:
+    def _awaited(self, key: Hashable, flight: _Flight, look: Look) -> Any:
         patience = PATIENCE
         while wait([flight.result], patience).not_done:
             look(self._before(key))

@@ -1,13 +1,10 @@
 """How many visitors are here, and when there is no room for one more."""
 
-import streamlit as st
 from streamlit.runtime import exists, get_instance
 from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
 
 from visformer.errors import N_, BusyError
 from visformer.system import limits
-
-_INSIDE = "inside"  # a visitor who is in stays in
 
 
 def sessions() -> int:
@@ -20,10 +17,9 @@ def sessions() -> int:
 
 def no_room() -> BusyError | None:
     """What a visitor is told who comes when as many as there may be are here."""
-    if _INSIDE not in st.session_state and sessions() > limits.SESSIONS:  # this one is counted already
-        return BusyError(
-            N_("There are {limit} visitors here, and no more can be taken at once. Try again in a minute."),
-            limit=limits.SESSIONS,
-        )
-    st.session_state[_INSIDE] = True
-    return None
+    if sessions() <= limits.SESSIONS:  # this one is counted already
+        return None
+    return BusyError(
+        N_("There are {limit} visitors here, and no more can be taken at once. Try again in a minute."),
+        limit=limits.SESSIONS,
+    )

@@ -13,6 +13,9 @@ from visformer.system.files import called
 MODEL = settings.MODEL()
 """What every page shows: the bundled translator, or a local folder with one of our own."""
 
+SECOND_BOX = {"encoder": N_("Second sentence"), "decoder": N_("What follows"), "encoder-decoder": N_("Target")}
+"""What the box beside the sentence is called, by the kind of model."""
+
 
 def offered(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     """MODEL, and behind it the operator's list."""

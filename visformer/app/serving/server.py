@@ -37,8 +37,10 @@ def _import_app() -> None:
     for name in (
         "visformer.web.payload",
         "visformer.app.pages.attention.explorer",
-        "visformer.app.serving.capacity",
-        "visformer.app.serving.logs",
+        "visformer.app.shell.entrance",
+        "visformer.app.shell.head",
+        "visformer.app.shell.side_bar",
+        "visformer.app.shell.surroundings",
     ):
         import_module(name)
 

@@ -22,10 +22,8 @@ from visformer.adapters.bundled import BUNDLED
 from visformer.app.serving import checks, sockets
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.model_downloads import require_here
-from visformer.app.serving.models import MODEL, discreet, offered, require_allowed
+from visformer.app.serving.models import MODEL, SECOND_BOX, discreet, offered, require_allowed
 from visformer.app.serving.worker_pool import Apart
-from visformer.app.session.state import SECOND_BOX
-from visformer.app.widgets import queue_notice
 from visformer.errors import N_, VisformerError
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.system import limits, settings
@@ -295,7 +293,7 @@ class Workbench:
             ADMISSION.counts.add("cached")
             return found
         work = self._work(key, load(), make)
-        with queue_notice.notice() as look:
+        with ADMISSION.notice() as look:
             return ADMISSION.run((id(self), key), work, look=look)
 
     def _work(self, key: Hashable, model: Any, make: Callable[[Any], _Kept]) -> Callable[[], _Kept]:

@@ -30,9 +30,6 @@ SHIPPED = "from-text-to-translation"
 OWN = "own"
 """The name of a visitor's own lesson that is too long for a link."""
 
-PAGES = ("", "tokens", "positions", "embedding", "masks", "head", "block", "decoding", "lab")
-"""Last part of each page's address."""
-
 VERSION = 1
 _MARK = "visformer_state"
 _NAME, _VALUE = re.compile(r"[a-z][a-z_]{0,60}"), re.compile(rf"[A-Za-z0-9_.-]{{1,{limits.CHOICE_CHARACTERS}}}")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from visformer.app.session.slots import Slot
 from visformer.app.widgets.streamlit_words import ICONS, WORDS
 from visformer.web.bundle import script, stylesheet
 from visformer.web.post import addressed
@@ -60,6 +61,11 @@ to half a second where other elements wait for parts of theirs by then (React's 
 """
 
 
+def _sent(key: str) -> Mapping[str, Any]:
+    """What the component of this key has sent last."""
+    return Slot[Any](key, None).get() or {}
+
+
 def attention_view(*, key: str, on_select: Callable[[Any], None]) -> None:
     """Where attention is shown, empty until :func:`attention_picture`: it need not wait for the Trace.
 
@@ -69,7 +75,7 @@ def attention_view(*, key: str, on_select: Callable[[Any], None]) -> None:
     """
 
     def selected() -> None:
-        on_select((st.session_state.get(key) or {}).get("selection"))
+        on_select(_sent(key).get("selection"))
 
     # The name as bytes: for anything else Streamlit imports pandas first.
     _ATTENTION(data=key.encode(), key=key, on_selection_change=selected, on_wanted_change=lambda: None)
@@ -122,7 +128,7 @@ def attention_weights(trace: "Trace", *, key: str) -> None:
     """
     from visformer.web.payload import pack_rest, wanted_from
 
-    rest = pack_rest(trace, wanted=wanted_from(st.session_state.get(key) or {}))
+    rest = pack_rest(trace, wanted=wanted_from(_sent(key)))
     if rest is not None:
         _FEED(data=addressed(key, rest), key=f"{key}_weights")
 
@@ -173,7 +179,7 @@ def presentation(
     """
 
     def told(name: str) -> Any:
-        return (st.session_state.get(key) or {}).get(name)
+        return _sent(key).get(name)
 
     def stepped() -> None:
         if told("step") in (1, -1):
@@ -214,7 +220,7 @@ def panels(
     from visformer.web.panels import click_from, pack_panels
 
     def clicked() -> None:
-        value: Any = (st.session_state.get(key) or {}).get("click")
+        value: Any = _sent(key).get("click")
         click = click_from(value, shown)
         if click is not None and on_click is not None:
             on_click(click)

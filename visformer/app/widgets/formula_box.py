@@ -5,6 +5,7 @@ import re
 import streamlit as st
 
 from visformer.app.session import state
+from visformer.app.session.slots import Slot
 from visformer.app.widgets.source import excerpt
 from visformer.pictures.examples.claims import claims_of
 from visformer.pictures.theme import SYMBOLS, Theme
@@ -51,11 +52,11 @@ def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...] = (), p
 
 
 def written_out(text: str, *, back: str) -> None:
-    """The arithmetic of one cell in the formula's place; ``back``: the session's key of the cell.."""
+    """The arithmetic of one cell in the formula's place; ``back``: the key of the cell's slot."""
     _ = state.gettext()
     with st.container(gap="xsmall"):
         st.code(text, language=None, wrap_lines=True, height=112)
-        st.button(_("Back to the formula"), type="tertiary", on_click=st.session_state.pop, args=(back, None))
+        st.button(_("Back to the formula"), type="tertiary", on_click=Slot(back, None).clear)
 
 
 def claims(page: str) -> None:

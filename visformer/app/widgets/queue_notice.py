@@ -1,17 +1,18 @@
 """What a visitor is told while others' sentences come first. Nothing is sent to the browser where none do."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from visformer.app.serving.admission import Look
 from visformer.app.session import state
 
 
 @contextmanager
-def notice() -> Iterator[Callable[[int | None], None]]:
+def notice() -> Iterator[Look]:
     """For :meth:`visformer.app.serving.admission.Admission.run`: tells how many come first, on the page being drawn.
 
     Ends the script's run, as Streamlit does, once the visitor has left or asks for something else.

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from visformer.app.session import state
+from visformer.app.session.slots import Slot, widget_key
 from visformer.errors import LinkError, Message
 from visformer.pictures.options import Choice, Flag, Number, Option, Place, Several, resolved
 from visformer.pictures.picture import View
@@ -35,7 +36,7 @@ def draw(option: Option, setting: Setting, page: str, *, place: Any = st, defaul
     """
     first = option.start(setting) if default is _UNSET else default
     name = option.key(page, setting)
-    key = name if option.per is None else f"{name}_{option.per(setting)}"
+    key = widget_key(name, "" if option.per is None else option.per(setting))
     _ = state.gettext()
     look.setdefault("help", _(option.tooltip).format(own=setting.source.d_model) if option.tooltip else None)
     arguments: dict[str, Any] = {"label": _(option.label), "key": key, **look}
@@ -81,8 +82,8 @@ def _place(option: Place, setting: Setting, place: Any, name: str, first: int, a
 def _choice(option: Choice, setting: Setting, place: Any, name: str, first: Any, arguments: dict[str, Any]) -> Any:
     _, labels = state.gettext(), resolved(option.values, setting)
     values, key = [*labels], arguments["key"]
-    if st.session_state.get(key, first) not in values:  # chosen where another model was shown
-        del st.session_state[key]
+    if Slot(key, first).get() not in values:  # chosen where another model was shown
+        Slot(key, first).clear()
     begin = {"default": first} if option.widget == "segmented_control" else {"index": values.index(first)}
     if option.widget == "segmented_control":
         arguments["required"] = True
@@ -119,12 +120,12 @@ def _is_set(
     option: Option, setting: Setting, name: str, key: str, first: Any, shown: Callable[[Any], Any] = lambda value: value
 ) -> bool:
     """Give the widget what a link asks for; whether it has a value, and must be given no other."""
-    asked = state.asked_for(name)
+    asked, slot = state.asked_for(name), Slot(key, first)
     if asked is not None or state.goes_back(name):
-        st.session_state[key] = shown(first)
+        slot.set(shown(first))
     if asked is not None:
         try:
-            st.session_state[key] = shown(option.read(asked, setting))
+            slot.set(shown(option.read(asked, setting)))
         except LinkError as error:
             state.ignore({name: asked}, {name: error})
-    return key in st.session_state
+    return slot.is_set

@@ -9,6 +9,7 @@ import streamlit as st
 
 from visformer.app.presentation import presentation_steps as presented
 from visformer.app.session import state
+from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, pick
 from visformer.errors import N_, LinkError
 from visformer.pictures.charts.decoding import short
@@ -19,7 +20,6 @@ from visformer.web.panels import Click
 if TYPE_CHECKING:  # visformer.model.decoding imports torch
     from visformer.model.decoding import Candidate, Decoding, Step
 
-_TURNED, _STEP = state.TURNED, state.STEP
 _TAKEN = "decoding_taken"  # in an address: the ids that the translation begins with
 
 
@@ -38,12 +38,16 @@ class _Turned:
     before: "dict[int, Candidate]"
 
 
+_TURNED: Slot[_Turned | None] = Slot("decoding_turned", None, resets=True)
+_STEP: Slot[int | None] = Slot("decoding_step", 0, resets=True)
+
+
 def _here() -> tuple[str, str | None]:
     return state.source(), state.model()
 
 
 def _turned() -> _Turned:
-    kept: _Turned | None = st.session_state.get(_TURNED)
+    kept = _TURNED.get()
     return kept if kept is not None and kept.source == _here() else _Turned(_here(), (), {})
 
 
@@ -62,7 +66,7 @@ def begun(model: Any, decoded: "Callable[[tuple[int, ...]], Decoding]") -> "Deco
     asked = state.asked_for(_TAKEN)
     if asked is not None:
         try:
-            st.session_state[_TURNED] = _retaken(_read(asked, model.text), decoded)
+            _TURNED.set(_retaken(_read(asked, model.text), decoded))
         except LinkError as error:
             state.ignore({_TAKEN: asked}, {_TAKEN: error})
     taken = ".".join(map(str, prefix()))
@@ -102,34 +106,33 @@ def steps(found: "Decoding") -> "tuple[Step, ...]":
 
 def look_at(click: Click) -> None:
     """Look at the step whose cell was clicked."""
-    st.session_state[_STEP] = click.column
+    _STEP.set(click.column)
 
 
 def step(count: int) -> int:
     """The step that is looked at, from 0, of so many: the one clicked last, or where the last turn was made."""
     _asked_step(count)
-    last = st.session_state.get(_STEP) or 0
-    at = 0 if presented.came() > 0 else min(last, count - 1)
-    st.session_state[_STEP] = at
-    state.show(_STEP, str(at + 1) if at else None)
+    at = 0 if presented.came() > 0 else min(_STEP.get() or 0, count - 1)
+    _STEP.set(at)
+    state.show(_STEP.key, str(at + 1) if at else None)
     presented.offer(partial(_turn, at, count), place=f"{at + 1}/{count}")
     return at
 
 
 def _asked_step(count: int) -> None:
-    asked = state.asked_for(_STEP)
+    asked = state.asked_for(_STEP.key)
     if asked is not None and asked.isdecimal() and 1 <= int(asked) <= count:
-        st.session_state[_STEP] = int(asked) - 1
+        _STEP.set(int(asked) - 1)
     elif asked is not None:
         why = LinkError(N_("a whole number from {low} to {high} is needed."), low=1, high=count)
-        state.ignore({_STEP: asked}, {_STEP: why})
+        state.ignore({_STEP.key: asked}, {_STEP.key: why})
 
 
 def _turn(at: int, count: int, direction: int) -> bool:
     """Look at the step behind this one of so many (1), or the one before it (-1); False: there is none."""
     if not 0 <= at + direction < count:
         return False
-    st.session_state[_STEP] = at + direction
+    _STEP.set(at + direction)
     return True
 
 
@@ -158,7 +161,8 @@ def choose_another(model: Any, found: "Decoding", at: int, candidates: "Sequence
         passed = {turn: before for turn, before in turned.before.items() if turn < at}
         passed[at] = turned.before.get(at, all_steps[at].chosen)
         kept = (*all_steps[:at], replace(all_steps[at], chosen=others[taken]))
-        st.session_state[_TURNED], st.session_state[_STEP] = _Turned(_here(), kept, passed), at
+        _TURNED.set(_Turned(_here(), kept, passed))
+        _STEP.set(at)
         st.rerun()
 
 
@@ -182,7 +186,7 @@ def tell(found: "Decoding", at: int, told: Any, *, other: bool) -> None:
             chances = {"probability": short(taken.probability), "other": short(before.probability)}
             st.text(said.format(step=at + 1, token=taken.token, before=before.token, **chances))
         if prefix() and st.button(_("Back to its own beginning"), key="decoding_back"):
-            del st.session_state[_TURNED]
+            _TURNED.clear()
             st.rerun()
 
 

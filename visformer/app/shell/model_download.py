@@ -6,9 +6,11 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from visformer.app.serving.model_downloads import Download, Phase, download_of, is_to_be_downloaded
-from visformer.app.session import state
+from visformer.app.session.boxes import gettext
+from visformer.app.session.slots import Slot
 from visformer.system.limits import size
 
+_VISITOR = Slot("visitor", "")
 _EVERY = 0.5  # seconds between two looks at a download that runs
 
 
@@ -29,18 +31,18 @@ def _panel(download: Download, *, was_busy: bool) -> None:
 
 
 def _asking(_download: Download) -> None:
-    _ = state.gettext()
+    _ = gettext()
     st.caption(_("Asking {hub} how large it is …").format(hub=_hub()))
 
 
 def _offered(download: Download) -> None:
-    _ = state.gettext()
+    _ = gettext()
     st.caption(_("{size} from {hub}, kept here for everyone.").format(size=size(download.total), hub=_hub()))
     st.button(_("Download"), on_click=download.start, args=(_visitor(),), type="primary", width="stretch")
 
 
 def _running(download: Download) -> None:
-    _ = state.gettext()
+    _ = gettext()
     said = _("{done} of {total}").format(done=size(download.done), total=size(download.total))
     st.progress(min(1.0, download.done / max(1, download.total)), text=said)
     if download.is_wanted_by(_visitor()):
@@ -50,7 +52,7 @@ def _running(download: Download) -> None:
 
 
 def _failed(download: Download) -> None:
-    _ = state.gettext()  # the page itself says why: here is no room for it
+    _ = gettext()  # the page itself says why: here is no room for it
     st.button(_("Try again"), on_click=download.ask_again, width="stretch")
 
 
@@ -62,4 +64,6 @@ def _hub() -> str:
 
 def _visitor() -> str:
     """This session: only who started a download, or joined in, can cancel it."""
-    return str(st.session_state.setdefault(state.VISITOR, secrets.token_hex(8)))
+    if not _VISITOR.is_set:
+        _VISITOR.set(secrets.token_hex(8))
+    return _VISITOR.get()

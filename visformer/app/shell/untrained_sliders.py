@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 import streamlit as st
 
 from visformer.app.serving.checks import check_untrained
-from visformer.app.session import state
+from visformer.app.session.boxes import MODEL_BOX, gettext, model
+from visformer.app.session.slots import Slot
 from visformer.errors import N_, ConfigError
 from visformer.model.untrained import Untrained
 from visformer.system.limits import UNTRAINED
@@ -19,14 +21,14 @@ _POSITIONS = {"sinusoidal": N_("sinusoidal"), "learned": N_("learned")}
 
 def settings() -> None:
     """Sliders, and what they say. A name that is none, or of too large a model, is left to the page to refuse."""
-    _ = state.gettext()
+    _ = gettext()
     try:
-        shown = Untrained.named(state.model() or "")
+        shown = Untrained.named(model() or "")
         check_untrained(shown)
     except ConfigError:
         shown = Untrained()
     for name, value in asdict(shown).items():
-        st.session_state[_key(name)] = value
+        _slot(name).set(value)
     with st.popover(_("Size and seed"), width="stretch"):
         left, right = st.columns(2)
         with left:
@@ -37,7 +39,7 @@ def settings() -> None:
             _slider("n_heads", [n for n in _up_to("n_heads") if shown.d_model % n == 0], label=_("Heads"))
             _slider("n_decoder_layers", _up_to("n_decoder_layers"), label=_("Decoder layers"))
             least, most = UNTRAINED["seed"]
-            st.number_input(_("Random seed"), least, most, key=_key("seed"), on_change=_take)
+            st.number_input(_("Random seed"), least, most, key=_slot("seed").key, on_change=_take)
         _choice("norm", _NORMS, label=_("Layer normalisation"))
         _choice("position", _POSITIONS, label=_("Positional encoding"))
     said = _(
@@ -54,17 +56,17 @@ def _up_to(name: str) -> Sequence[int]:
 
 def _slider(name: str, steps: Sequence[int], *, label: str) -> None:
     """A link may bring a size between two steps."""
-    options = sorted({*steps, st.session_state[_key(name)]})
-    st.select_slider(label, options, key=_key(name), on_change=_take)
+    options = sorted({*steps, _slot(name).get()})
+    st.select_slider(label, options, key=_slot(name).key, on_change=_take)
 
 
 def _choice(name: str, options: Mapping[str, str], *, label: str) -> None:
-    _ = state.gettext()
+    _ = gettext()
     st.segmented_control(
         label,
         list(options),
         format_func=lambda value: _(options[value]),
-        key=_key(name),
+        key=_slot(name).key,
         on_change=_take,
         required=True,
     )
@@ -72,10 +74,10 @@ def _choice(name: str, options: Mapping[str, str], *, label: str) -> None:
 
 def _take() -> None:
     """The sliders as a name. Another width keeps as many heads as divide it."""
-    chosen = {name: st.session_state[_key(name)] for name in asdict(Untrained())}
+    chosen = {name: _slot(name).get() for name in asdict(Untrained())}
     chosen["n_heads"] = max(n for n in range(1, chosen["n_heads"] + 1) if chosen["d_model"] % n == 0)
-    st.session_state[state.MODEL] = Untrained(**chosen).name
+    MODEL_BOX.set(Untrained(**chosen).name)
 
 
-def _key(name: str) -> str:
-    return f"untrained_{name}"
+def _slot(name: str) -> Slot[Any]:
+    return Slot(f"untrained_{name}", None)

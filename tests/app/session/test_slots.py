@@ -1,0 +1,53 @@
+"""One owner of session state."""
+
+import ast
+from pathlib import Path
+
+from tests.app.support import in_a_session
+from visformer.app.session import slots
+from visformer.app.session.slots import Slot
+
+ROOT = Path(__file__).parents[3]
+OWNER = ROOT / "visformer/app/session/slots.py"
+
+
+def says_session_state(file):
+    """Whether a file of Python uses Streamlit's session state, in code or in words."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    imported = {one.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for one in node.names}
+    return "st.session_state" in file.read_text(encoding="utf-8") or "session_state" in imported
+
+
+def test_one_file_says_session_state():
+    files = [ROOT / "app.py", *ROOT.glob("pages/**/*.py"), *ROOT.glob("visformer/app/**/*.py")]
+    assert len(files) > 60
+    assert [file for file in files if says_session_state(file)] == [OWNER]
+
+
+def test_a_slot_holds_a_value_until_it_is_cleared():
+    slot = Slot("a", 1)
+    with in_a_session({}) as session:
+        assert (slot.get(), slot.is_set) == (1, False)
+        slot.set(2)
+        assert (slot.get(), slot.is_set, session) == (2, True, {"a": 2})
+        assert slot.pop() == 2
+        assert (slot.get(), session) == (1, {})
+        slot.clear()
+
+
+def test_what_resets_is_cleared_and_nothing_else(monkeypatch):
+    monkeypatch.setattr(slots, "_BROUGHT_BACK", [])
+    with in_a_session({"stays": 1, "resets": 1}) as session:
+        Slot("stays", 0)
+        Slot("resets", 0, resets=True)
+        slots.reset()
+        assert session == {"stays": 1}
+
+
+def test_widgets_are_forgotten_by_how_their_keys_begin_and_renewed_by_name():
+    with in_a_session({"head_query_3": 1, "head_query_7": 2, "head_layer_3": 1}) as session:
+        slots.forget("head_query")
+        assert session == {"head_layer_3": 1}
+        assert slots.version("file") == 0
+        slots.renew("file")
+        assert slots.version("file") == 1

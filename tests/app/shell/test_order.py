@@ -1,0 +1,76 @@
+"""The order of app.py is no contract: two neighbouring calls swapped change nothing that a visitor sees."""
+
+import ast
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from visformer.app.session import url_state
+
+ROOT = Path(__file__).parents[3]
+SOURCE = (ROOT / "app.py").read_text(encoding="utf-8")
+CALLS = [node for node in ast.parse(SOURCE).body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
+PAIRS = [(one, two) for one, two in pairwise(CALLS) if two.lineno == one.end_lineno + 1]
+VISITS = {
+    "explorer": ("", {"layer": "9", "lang": "zh"}),
+    "masks": ("see/masks", {"masks_view": "edit", "masks_switched": "o0.0.0.0"}),
+    "head": ("understand/head", {"stack": "cross", "layer": "2", "head_view": "joined"}),
+    "lesson": ("", {"lesson": url_state.SHIPPED, "step": "4"}),
+    "lab": ("understand/lab", {"nothing": "1"}),
+    "no text": ("see/embedding", {"text": " "}),
+}
+
+
+def swapped(one, two):
+    """app.py with two neighbouring statements in the other order."""
+    lines = SOURCE.splitlines(keepends=True)
+    first, second = (lines[node.lineno - 1 : node.end_lineno] for node in (one, two))
+    return "".join([*lines[: one.lineno - 1], *second, *first, *lines[two.end_lineno :]])
+
+
+def seen(node):
+    """What stands on the screen, block in block."""
+    proto = getattr(node, "proto", None)
+    inside = [seen(child) for _, child in sorted(getattr(node, "children", {}).items())]
+    return type(node).__name__, proto and proto.SerializeToString(deterministic=True), inside
+
+
+@pytest.fixture
+def visit(model_name, monkeypatch, tmp_path):
+    """Opens app.py as it is written here, types a sentence, and returns what stands there each time."""
+    from visformer.app.serving import workbench
+
+    monkeypatch.setattr(workbench, "MODEL", model_name)
+    (tmp_path / "pages").symlink_to(ROOT / "pages")
+
+    def start(source, name):
+        (tmp_path / "app.py").write_text(source, encoding="utf-8")
+        page, link = VISITS[name]
+        app = AppTest.from_file(tmp_path / "app.py", default_timeout=60)
+        app.query_params.update(link)
+        if page:
+            app.switch_page(f"pages/{page}.py")
+        found = []
+        for _ in range(2):
+            app.run()
+            assert not app.exception
+            found.append((seen(app._tree), dict(app.query_params)))
+            if app.text_input:
+                app.text_input(key="source").set_value("I like cats.")
+        return found
+
+    return start
+
+
+def test_there_are_calls_to_swap():
+    assert len(PAIRS) >= 5
+
+
+@pytest.mark.parametrize("name", VISITS)
+def test_two_neighbouring_calls_swapped_change_nothing(visit, name):
+    visit(SOURCE, name)  # what is computed once is there from here on
+    plain = visit(SOURCE, name)
+    for one, two in PAIRS:
+        assert visit(swapped(one, two), name) == plain, ast.unparse(one)

@@ -1,0 +1,83 @@
+"""The registry of pages, pictures and options: what it declares is there, and what it refuses is told."""
+
+from pathlib import Path
+
+import pytest
+
+import visformer as vf
+from tests.support import tiny_translator
+from visformer.errors import LinkError, VisformerError
+from visformer.pictures.options import Outside
+from visformer.pictures.picture import pages, picture, pictures
+from visformer.pictures.setting import Setting, Source
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return tiny_translator().trace("I went", "我 去", record=("*",))
+
+
+def test_every_page_has_its_script_and_every_script_its_page():
+    scripts = {path.relative_to(ROOT).as_posix() for path in (ROOT / "pages").rglob("*.py")}
+    assert {page.path for page in pages().values()} == scripts
+
+
+def test_names_are_used_once():
+    declared = [one.name for page in pages().values() for one in page.pictures]
+    assert sorted(declared) == sorted(pictures())
+    for one in pictures().values():
+        assert len({*one.names}) == len(one.names)
+
+
+def test_every_view_of_a_page_says_what_to_look_for():
+    for page in pages().values():
+        for view in page.titles:
+            assert page.view(view).look_for
+
+
+@pytest.mark.parametrize("name", pictures())
+def test_a_default_is_valid_and_comes_back_from_a_link(name):
+    """What a slider shows at first is among what it offers, and means the same in a link."""
+    model = tiny_translator()
+    source = vf.figures.source_of(model, "I went", "我 去")
+    one = picture(name)
+    setting = Setting(source, one.needs)
+    for option in one.options:
+        value = option.start(setting)
+        assert option.check(value, setting) == value
+        if not (option.name == "scaled" or option.page_only):
+            assert option.read(option.write(value), setting) == value
+        setting[option.name] = value
+
+
+def test_what_is_not_valid_is_named(trace):
+    source = vf.figures.source_of(trace)
+    with pytest.raises(Outside, match=r"There is no layer 9: there are 2, counted from 0."):
+        picture("sublayer").make(source, {"layer": 9})
+    with pytest.raises(VisformerError, match=r"stream has no option 'layer'; it has stack."):
+        picture("stream").make(source, {"layer": 0})
+    with pytest.raises(VisformerError, match=r"stack is 'cross'; it can be 'encoder.self_attn'"):
+        picture("stream").make(source, {"stack": "cross"})
+    with pytest.raises(VisformerError, match=r"positions is 0; it is at least 1."):
+        picture("waves").make(Source(), {"positions": 0})
+    with pytest.raises(VisformerError, match=r"There is no picture 'none': waves"):
+        picture("none")
+
+
+def test_a_page_offers_less_than_python_takes():
+    assert len(picture("positions").make(Source(), {"positions": 3000})[0].rows) == 3000
+    one = picture("positions")
+    with pytest.raises(LinkError, match=r"a whole number from 2 to 1024 is needed."):
+        one.option("positions").read("3000", one.setting(Source(), {}))
+
+
+def test_the_same_picture_in_a_notebook(trace):
+    figure = vf.figures.mask(trace, stack="decoder.self_attn", layer=1, head=1)
+    assert len(figure.data) == 4
+    assert "mask_steps" in dir(vf.figures)
+    waves = vf.figures.waves(d_model=8, lang="zh")
+    assert waves.layout.xaxis.title.text == "pos，从 0 数起" or waves.layout.xaxis.title.text
+    with pytest.raises(VisformerError, match=r"This picture needs a model"):
+        vf.figures.beams(trace)

@@ -1,0 +1,65 @@
+"""What the address holds: everything that a link needs to bring back."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from visformer.app.serving.models import offered
+from visformer.app.session import boxes, lesson_place, selection, url_state
+from visformer.app.session.examples import EXAMPLES
+from visformer.app.session.page import current_page
+from visformer.app.session.run import Run
+from visformer.app.session.run import current as current_run
+from visformer.app.session.slots import Slot
+from visformer.app.session.url_state import State
+
+if TYPE_CHECKING:  # numpy
+    from visformer.trace import Trace
+
+ROOM = Slot(url_state.FOLLOW, "")
+"""The room of the presenter whom this session follows."""
+
+
+def current(run: Run | None = None) -> State:
+    """What a run shows; None: the run at hand."""
+    choices = {name: value for name, value in (run or current_run()).choices.items() if value is not None}
+    return replace(common(), page=current_page(), choices=choices)
+
+
+def common() -> State:
+    """What goes along to every page."""
+    text = boxes.source() if boxes.source().strip() and boxes.source() != EXAMPLES[0] else ""
+    language = boxes.language() if boxes.LANGUAGE_IS_CHOSEN.get() else ""
+    model = boxes.model() if boxes.model() != offered()[0] else None
+    plain = State(
+        lang=language, model=model or "", text=text, target=boxes.target() or "", selection=selection.chosen()
+    )
+    lesson, step, is_open = lesson_place.lesson()
+    return replace(plain, lesson=lesson, step=str(step)) if is_open and lesson != url_state.OWN else plain
+
+
+def address(state: State | None = None) -> dict[str, str]:
+    """A state for a link, by default what goes along to every page; texts that make it too long are left out."""
+    wanted = state or common()
+    return (wanted if wanted.fits else replace(wanted, text="", target="")).fields()
+
+
+def keep(run: Run | None = None) -> None:
+    """In the address of every page. A link to another page should have it already: each change is a step back, too."""
+    wanted = address(current(run))
+    if ROOM.get():
+        wanted[url_state.FOLLOW] = ROOM.get()
+    if wanted != st.query_params.to_dict():
+        st.query_params.from_dict(wanted)
+
+
+def keep_selection(value: Any, trace: "Trace") -> None:
+    """The chosen head and cell, as a browser sent them: in the address, and where "Inside a head" begins."""
+    if selection.take(value, trace):
+        keep()
+
+
+def show(name: str, value: str | None) -> None:
+    """A choice of the page for its address; None: it is as at first."""
+    current_run().choices[name] = None if name in selection.NAMES else value

@@ -1,0 +1,93 @@
+"""What the boxes around every page hold: language, sentence, target and model. Their keys are their names in links."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from visformer import i18n
+from visformer.app.session import url_state
+from visformer.app.session.examples import EXAMPLES
+from visformer.app.session.slots import Slot
+from visformer.model.untrained import Untrained, names_untrained
+
+T = TypeVar("T")
+
+LANGUAGE, MODEL, TARGET = url_state.LANGUAGE, url_state.MODEL, url_state.TARGET
+SOURCE, EXAMPLE = "source", "example"
+
+LANGUAGE_BOX: Slot[str | None] = Slot(LANGUAGE, None)
+LANGUAGE_IS_CHOSEN = Slot("language_is_chosen", False)
+"""By the visitor or the link, not by the browser."""
+
+MODEL_BOX: Slot[str | None] = Slot(MODEL, None)
+SOURCE_BOX: Slot[str | None] = Slot(SOURCE, "")
+TARGET_BOX: Slot[str | None] = Slot(TARGET, "")
+EXAMPLE_BOX: Slot[str | None] = Slot(EXAMPLE, None)
+_UNTRAINED = Slot("untrained", Untrained().name)  # chosen last
+_CACHED: Slot[dict[tuple[str, str], Any]] = Slot("kept", {})
+
+
+def language() -> str:
+    """The visitor's language."""
+    return i18n.closest(LANGUAGE_BOX.get())
+
+
+def gettext() -> i18n.Gettext:
+    """Translates into the visitor's language."""
+    return i18n.translations(language()).gettext
+
+
+def keep_language() -> None:
+    """A chosen language stays in the address."""
+    LANGUAGE_IS_CHOSEN.set(True)
+
+
+def cached(name: str, make: Callable[[], T]) -> T:
+    """What a session makes once in each language.
+
+    Args:
+        name: the same for the same.
+        make: makes it.
+    """
+    key = (name, language())
+    if key not in _CACHED.get():
+        _CACHED.set({**_CACHED.get(), key: make()})
+    value: T = _CACHED.get()[key]
+    return value
+
+
+def source() -> str:
+    """The sentence in the box."""
+    return SOURCE_BOX.get() or ""
+
+
+def target() -> str | None:
+    """The target that was typed; None where the model is to find its own."""
+    typed = TARGET_BOX.get() or ""
+    return typed if typed.strip() else None
+
+
+def model() -> str | None:
+    """The model that the visitor chose among those that the operator offers; None: no choice was made."""
+    return MODEL_BOX.get()
+
+
+def untrained() -> str:
+    """The untrained Transformer that is offered: the one that was chosen last."""
+    chosen = model()
+    if chosen is not None and names_untrained(chosen):
+        _UNTRAINED.set(chosen)
+    return _UNTRAINED.get()
+
+
+def forget_target() -> None:
+    """A new sentence gets its own translation, not the target typed for the last one."""
+    TARGET_BOX.set("")
+
+
+def take_example() -> None:
+    """Put the chosen example into the box; the chooser itself goes back to its placeholder."""
+    example = EXAMPLE_BOX.get()
+    if example in EXAMPLES:
+        SOURCE_BOX.set(example)
+        forget_target()
+    EXAMPLE_BOX.set(None)

@@ -1,0 +1,47 @@
+"""Which page is open, and which is to be opened; each goes by the last part of its address, the first by ""."""
+
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from visformer.app.session import selection
+from visformer.app.session.slots import Slot
+
+FIRST = "attention"
+"""What the first page would be called if its address were not "/", as the others are; who types it gets that page."""
+
+_PAGE: Slot[str | None] = Slot("page", None)
+_GO: Slot[str | None] = Slot("go_to", None)
+
+
+def current_page() -> str:
+    """The page that is shown."""
+    return _PAGE.get() or ""
+
+
+def enter(page: str) -> None:
+    """A page that is opened begins with what was chosen last."""
+    if _PAGE.get() != page:
+        _PAGE.set(page)
+        selection.begin_again()
+
+
+def go_to(page: str) -> None:
+    """Have the next run open this page."""
+    _GO.set(page)
+
+
+def wanted_page(page: str) -> str:
+    """What :func:`go_to` was told, once; else ``page``."""
+    wanted = _GO.pop()
+    return page if wanted is None else wanted
+
+
+def typed_page() -> str:
+    """The page that the address names, whether or not there is one."""
+    context = get_script_run_ctx()
+    return (context.pages_manager.intended_page_name if context else None) or ""
+
+
+def address_page() -> str:
+    """The same, "" where the first page goes by its name."""
+    name = typed_page()
+    return "" if name == FIRST else name

@@ -1,0 +1,27 @@
+"""How each run begins: whoever comes gets in or is told why not; then links, presenters and lessons set the state."""
+
+import streamlit as st
+
+from visformer.app.lessons import lesson_panel
+from visformer.app.presentation import following
+from visformer.app.serving import capacity, logs
+from visformer.app.serving.admission import ADMISSION
+from visformer.app.session import visit
+from visformer.app.session.slots import Slot
+from visformer.app.widgets import controls, queue_notice
+
+_IS_INSIDE = Slot("inside", False)  # a visitor who is in stays in
+
+
+def begin() -> None:
+    """Before anything is drawn. Where there is no room, the run ends here."""
+    logs.keep_typed_text_out()
+    ADMISSION.notice = queue_notice.notice
+    visit.begin()
+    if not _IS_INSIDE.get() and (problem := capacity.no_room()):
+        st.set_page_config(page_title="Visformer")
+        controls.tell(problem)
+        st.stop()
+    _IS_INSIDE.set(True)
+    following.catch_up()
+    lesson_panel.follow()

@@ -1,0 +1,167 @@
+"""Above every page: the sentence, its target, the examples, and what could not be shown."""
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from visformer import i18n
+from visformer.app.lessons import lesson_panel
+from visformer.app.presentation import following
+from visformer.app.serving.models import SECOND_BOX
+from visformer.app.session import boxes
+from visformer.app.session.examples import EXAMPLES
+from visformer.app.session.run import Run
+from visformer.app.session.slots import Slot, hold
+from visformer.app.shell import sharing
+from visformer.app.shell.screen import Screen
+from visformer.app.widgets import controls, unavailable
+from visformer.errors import N_, VisformerError
+from visformer.pictures.picture import pages as registered
+
+if TYPE_CHECKING:  # numpy
+    from visformer.trace import Trace
+
+_IS_HELD = Slot("sentence_kept", False)  # whether the page before showed no box
+
+_ABOUT_TARGET = {
+    "encoder": N_(
+        "This model is an encoder: it reads and says nothing. It can read a second sentence behind the first."
+    ),
+    "decoder": N_("Empty: the sentence alone. Type how it goes on to see how the model reads that."),
+    "encoder-decoder": N_(
+        "Empty: the model's own translation. Type a target to see how the model reads that one instead."
+    ),
+}
+
+
+def draw(run: Run, screen: Screen) -> None:
+    """Draw it over the page; a lesson's step needs the room of what the boxes have around them."""
+    with screen.head:
+        sharing.notice()
+        following.line()
+        in_lesson = lesson_panel.panel(run)
+        if not registered()[screen.page.url_path].has_sentence:
+            _without_sentence(run)
+            return
+        if run.request is None:  # a page whose picture needs no trace
+            controls.current_trace()
+        if _IS_HELD.pop():
+            hold(boxes.SOURCE, boxes.TARGET)  # or the browser would draw new, empty boxes
+        (_in_brief if in_lesson else _in_full)(run)
+
+
+def _without_sentence(run: Run) -> None:
+    """Where no box shows the sentence, Streamlit would forget it."""
+    hold(boxes.SOURCE, boxes.TARGET)
+    _IS_HELD.set(True)
+    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
+        sharing.bar(run)
+        _language_switch()
+
+
+def _in_brief(run: Run) -> None:
+    """The boxes alone."""
+    left, middle, right = st.columns([4, 3, 6], vertical_alignment="center")
+    _sentence_boxes(run, left, middle, label_visibility="collapsed")
+    with right.container(horizontal=True, vertical_alignment="center"):
+        sharing.bar(run, _outcome(run))
+        _language_switch()
+    if run.problem is not None:
+        controls.tell(run.problem)
+
+
+def _in_full(run: Run) -> None:
+    _ = boxes.gettext()
+    left, middle, right = st.columns([5, 4, 3], vertical_alignment="center")
+    _sentence_boxes(run, left, middle, label_visibility="visible")
+    right.selectbox(
+        _("Examples"),
+        EXAMPLES,
+        index=None,
+        key=boxes.EXAMPLE,
+        placeholder=_("Choose a sentence"),
+        on_change=boxes.take_example,
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        with st.container(gap="xxsmall"):
+            if run.trace is not None:
+                st.text("\n".join(filter(None, [_outcome(run), *_hints(run.trace)])))
+            elif run.problem is not None:
+                controls.tell(run.problem)
+        sharing.bar(run, _outcome(run))
+        _language_switch()
+
+
+def _sentence_boxes(run: Run, left: Any, middle: Any, **look: Any) -> None:
+    """The sentence, and what the model calls the text beside it."""
+    _ = boxes.gettext()
+    kind = unavailable.kind_of(run.trace) if run.trace is not None else _kind()
+    changed = None if kind == "encoder" else boxes.forget_target
+    left.text_input(_("Sentence"), key=boxes.SOURCE, on_change=changed, **look)
+    middle.text_input(
+        _(SECOND_BOX[kind]),
+        key=boxes.TARGET,
+        placeholder=_("optional") if kind == "encoder" else _own_translation(run.trace),
+        help=_(_ABOUT_TARGET[kind]),
+        **look,
+    )
+
+
+def _kind() -> str:
+    """The kind of the chosen model, as far as it is known."""
+    try:
+        return controls.bench().kind
+    except VisformerError:
+        return "encoder-decoder"
+
+
+def _outcome(run: Run) -> str:
+    """The translation, or why there is none."""
+    if run.trace is not None:
+        return _translation(run.trace)
+    return run.problem.localized(boxes.gettext()) if run.problem is not None else ""
+
+
+def _translation(trace: "Trace") -> str:
+    from visformer.pictures.theme import visible
+
+    _ = boxes.gettext()
+    if not trace.tokens.get("src"):
+        return _("The model goes on with: {token}").format(token=visible(trace.tokens["next"][-1]))
+    if not trace.tokens.get("tgt"):
+        return ""  # an encoder says nothing
+    sentence = _("Translation: {text}") if trace.meta.get("to") else _("The model says: {text}")
+    if trace.meta.get("forced"):
+        sentence = _("Target as typed: {text}")
+        if boxes.target() is None:  # lent
+            sentence = _("It has learned no words, so it is given the translator's: {text}")
+    return sentence.format(text=visible(str(trace.meta.get("target", ""))))  # a model may say control characters
+
+
+def _hints(trace: "Trace") -> list[str]:
+    """What people ask about the tokens of this sentence; hardly any has one."""
+    _ = boxes.gettext()
+    from visformer.pictures import tokens
+    from visformer.pictures.theme import visible
+
+    return [_(said).format(tokens=visible(of)) for said, of in tokens.hints(trace)]
+
+
+def _own_translation(trace: "Trace | None") -> str:
+    """What stands in the empty box: the translation that the model found, or was lent."""
+    return str(trace.meta.get("target") or "") if trace and boxes.target() is None else ""
+
+
+def _language_switch() -> None:
+    """Every language that has a catalogue, by its own name. On the page itself: on a phone the side bar is closed."""
+    _, names = boxes.gettext(), i18n.languages()
+    st.segmented_control(
+        _("Language"),
+        list(names),
+        format_func=names.__getitem__,
+        key=boxes.LANGUAGE,
+        required=True,
+        on_change=boxes.keep_language,
+        label_visibility="collapsed",
+        width="content",
+    )

@@ -1,0 +1,90 @@
+"""Where things stand: the page in the middle, its head above it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.navigation.page import StreamlitPage
+
+from visformer.app.session import address, boxes, url_state, visit
+from visformer.app.session import page as pages
+from visformer.app.session import run as runs
+from visformer.app.session.boxes import LANGUAGE, MODEL, SOURCE, TARGET
+from visformer.app.session.remarks import add_remarks
+from visformer.app.session.run import Run
+from visformer.app.session.slots import hold
+from visformer.app.widgets import controls
+from visformer.errors import N_, LinkError
+from visformer.pictures.picture import SECTIONS
+from visformer.pictures.picture import pages as registered
+
+Sections = Mapping[str, Sequence[StreamlitPage]]
+_SIDE_BAR = 232  # pixels: the picture needs the width more
+
+
+@dataclass(frozen=True)
+class Screen:
+    """A page and the containers that it fills, in whichever order.
+
+    Args:
+        page: the one that is open.
+        head: above it.
+        body: its own.
+    """
+
+    page: StreamlitPage
+    head: DeltaGenerator
+    body: DeltaGenerator
+
+    def draw_page(self) -> Run:
+        """The page itself; returns what it shows, for whatever stands around it."""
+        run = runs.current()
+        with self.body:
+            controls.told(self.page.run)()
+        visit.settle(run)
+        run.link = address.address()
+        return run
+
+
+def sections() -> Sections:
+    """Every registered page, under the title of its section."""
+    return boxes.cached("pages", _sections)  # making them anew takes three milliseconds of each run
+
+
+def _sections() -> Sections:
+    _ = boxes.gettext()
+    found: dict[str, list[StreamlitPage]] = {_(title): [] for title in SECTIONS.values()}
+    for one in registered().values():
+        page = st.Page(one.path, title=_(one.title), url_path=one.name, default=not one.name)
+        found[_(SECTIONS[one.section])].append(page)
+    return found
+
+
+def open_screen(sections: Sections) -> Screen:
+    """The page that the address or a file asks for; where there is none of that name the first one, which is told."""
+    page = _navigate(sections)
+    st.set_page_config(page_title=f"{page.title} · Visformer", layout="wide", initial_sidebar_state=_SIDE_BAR)
+    pages.enter(page.url_path)
+    return Screen(page, st.container(key="page_head", gap="xsmall"), st.container(key="page_body"))
+
+
+def _navigate(sections: Sections) -> StreamlitPage:
+    by_name = {page.url_path: page for each in sections.values() for page in each}
+    name = pages.typed_page()
+    # Streamlit would put an English dialog over the page; so every name is a page, for one run.
+    is_stray = name.strip() not in by_name
+    stray = [st.Page(lambda: None, title=name, url_path=name, visibility="hidden")] if is_stray else []
+    # Hidden, since Streamlit's own list writes to the browser's disk on every rerun.
+    page = st.navigation({**sections, "": stray}, position="hidden")
+    wanted = pages.wanted_page(page.url_path)
+    if wanted == pages.FIRST:
+        wanted = ""
+    elif wanted not in by_name:
+        said = f"/{wanted}" if stray else f"{url_state.PAGE}={wanted}"
+        add_remarks([url_state.Remark(said, LinkError(N_("there is no page of this name.")))])
+        wanted = ""
+    if wanted != page.url_path:
+        hold(SOURCE, TARGET, MODEL, LANGUAGE)  # this run ends here
+        st.switch_page(by_name[wanted], query_params=address.address())
+    return page

@@ -1,0 +1,79 @@
+"""A link to what is shown, or a file of it where a link would be too long; and what of either was ignored."""
+
+from typing import Any
+
+import streamlit as st
+
+from visformer.app.presentation import presenting
+from visformer.app.session import address, remarks, slots, url_state, visit
+from visformer.app.session.boxes import gettext
+from visformer.app.session.page import go_to
+from visformer.app.session.run import Run
+from visformer.app.session.slots import Slot
+from visformer.app.widgets.component import link_button
+
+_FILE = Slot("state_file", False)  # whether its box is open
+_MOST = 10  # lines of a notice
+
+
+def notice() -> None:
+    """What a link or a file asked for and did not get, until the visitor puts it away."""
+    _ = gettext()
+    ignored = remarks.remarks()
+    if not ignored:
+        return
+    lines = [remark.localized(_) for remark in ignored[:_MOST]]
+    if len(ignored) > _MOST:
+        lines.append(_("and {n} more").format(n=len(ignored) - _MOST))
+    with st.container(border=True, horizontal=True, vertical_alignment="top", key="notice"):
+        with st.container(gap="xxsmall"):
+            st.caption(_("Ignored when this was opened:"))
+            st.text("\n".join(lines))  # never markdown: it was typed by somebody
+        st.button(
+            _("Put away"), icon=":material/close:", type="tertiary", on_click=remarks.put_away, key="notice_put_away"
+        )
+
+
+def bar(run: Run, outcome: str = "") -> None:
+    """A button that copies the link to what is shown, a presentation of it, and the same as a file.
+
+    Args:
+        run: what is shown.
+        outcome: stands over the picture of a presentation, behind the sentence.
+    """
+    _ = gettext()
+    shown = address.current(run)
+    words = {
+        "copy": _("Copy link"),
+        "copied": _("Link copied"),
+        "address": _("Address of this page"),
+        "byHand": _("Your browser copies only on secure pages: press Ctrl+C, or hold to copy."),
+    }
+    if not shown.fits:
+        words["refused"] = _("These texts are too long for a link: save them as a file.")
+    link_button(words, key="copy_link")
+    presenting.bar(run, outcome)
+    box = st.popover(_("As a file"), type="tertiary", on_change="rerun", key=_FILE.key)
+    if not box.open:
+        return
+    with box:
+        st.caption(_("Everything that a link holds, also where it would be too long for one."))
+        st.download_button(_("Save"), shown.file(), "visformer-state.json", "application/json", on_click="ignore")
+        key = f"{_FILE.key}_{slots.version(_FILE.key)}"
+        st.file_uploader(_("Open a saved one"), "json", max_upload_size=1, key=key, on_change=_open, args=(key,))
+
+
+def _open(key: str) -> None:
+    """Before the page runs again: what an uploaded file holds."""
+    uploaded: Any = Slot(key, None).get()
+    if uploaded is None:
+        return
+    given, unread = url_state.from_file(uploaded.getvalue(), uploaded.name)
+    if given or not unread:
+        asked, wrong = url_state.read(given)
+        visit.bring_back(asked, [*unread, *wrong])
+        go_to(asked.page)
+    else:
+        remarks.add_remarks(unread)
+    slots.renew(_FILE.key)
+    _FILE.set(False)

@@ -1,0 +1,16 @@
+"""What Streamlit itself writes, in the visitor's language; and what is told while the server cannot be reached."""
+
+from visformer.app.session.boxes import gettext, language
+from visformer.app.widgets.component import connection_notice, streamlit_words
+
+
+def draw() -> None:
+    """Send the words for both."""
+    _ = gettext()
+    streamlit_words(gettext=_, lang=language())
+    connection_notice(
+        _(
+            "The connection to the server is lost. What you see can still be explored, and your sentence is kept; "
+            "the page goes on by itself as soon as the server answers."
+        )
+    )
