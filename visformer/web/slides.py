@@ -102,7 +102,7 @@ def _part(part: Part, name: str, messages: dict[str, bytes]) -> str:
     messages[name] = part.message
     if part.rest:
         messages[f"{name}-rest"] = part.rest
-    return f'<div class="vf-host" data-kind="{part.kind}" data-message="{name}"></div>'
+    return f'<div class="vf-host" data-message="{name}"></div>'
 
 
 _STYLE = """

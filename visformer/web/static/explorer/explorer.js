@@ -1,8 +1,8 @@
 /**
  * Every head's attention: an overview of thumbnails, and what is chosen of it as a heatmap, arcs, shaded tokens or a layer.
  *
- * mountAttention(element, bytes) knows no host: Streamlit, a notebook cell and a saved HTML file give it an element and the
- * bytes of payload.py. Text is data here: it goes to canvases and to textContent, never into HTML. All switches happen
+ * mountAttention(element, message) knows no host: Streamlit, a notebook cell and a saved HTML file give it an element and
+ * the messages of payload.py. Text is data here: it goes to canvases and to textContent, never into HTML. All switches happen
  * here; the host is asked only for weights of heads that are too large to be sent all at once.
  */
 
@@ -18,7 +18,7 @@ import { lookOf, onThemeChange } from "../shared/theme.js"
 import { ordered } from "./order.js"
 import { gridLayout, layerLayout, paintLegend } from "./overview.js"
 import { fill, focusQuietly, part } from "../shared/dom.js"
-import { readPayload } from "./payload.js"
+import { readPicture } from "./picture.js"
 import { Readout } from "./readout.js"
 import { Said, spell } from "./readout_text.js"
 import { Shown } from "./view_model.js"
@@ -35,16 +35,16 @@ const IN_ONE_ROW = 6 // thumbnails of an order of their own
 
 /**
  * @param {HTMLElement} element is filled
- * @param {Uint8Array} bytes what payload.py packed
+ * @param {object} message what payload.py packed
  * @param {{onNeed?: (names: string[]) => void, onSelect?: (selection: object) => void, above?: number, presents?: boolean}} host onNeed is called when
- *   heads in focus have no exact weights here and none are on their way: update(bytes) brings them; onSelect when the
+ *   heads in focus have no exact weights here and none are on their way: update(message) brings them; onSelect when the
  *   visitor has chosen something else; above: pixels that the host has over the view in a window; presents: whether it
  *   has presentations
- * @returns {{update: (bytes: Uint8Array) => void, destroy: () => void, lang: string}}
+ * @returns {{update: (message: object) => void, destroy: () => void, lang: string}}
  */
-export function mountAttention(element, bytes, host = {}) {
+export function mountAttention(element, message, host = {}) {
   const view = new AttentionView(element, host)
-  view.update(bytes)
+  view.update(message)
   return view
 }
 
@@ -137,12 +137,12 @@ class AttentionView {
 
   // What is here
 
-  update(bytes) {
-    const data = readPayload(bytes)
-    if (data.stacks) this.readLook(data) // before anything is written, so that nothing is laid out twice
+  update(message) {
+    const isPicture = message.kind === "attention"
+    if (isPicture) this.readLook(message) // before anything is written, so that nothing is laid out twice
     if (!this.seen) this.measure()
-    if (!data.stacks) this.early = data
-    else if (this.data?.revision !== data.revision) this.take(data)
+    if (!isPicture) this.early = message
+    else if (this.data?.revision !== message.revision) this.take(readPicture(message))
     if (this.early && this.early.trace === this.data?.trace) this.receive(this.early)
     if (this.data) this.refresh()
   }

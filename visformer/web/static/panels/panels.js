@@ -1,12 +1,11 @@
 /**
  * Panels: labelled matrices beside each other, as a formula reads; some one under the other, aligned.
  *
- * mountPanels(element, bytes) knows no host. Text is data: it goes to canvases and to textContent, never into HTML.
+ * mountPanels(element, message) knows no host. Text is data: it goes to canvases and to textContent, never into HTML.
  */
 
 import { OPERATOR, arrange } from "./arrange.js"
 import { makeRamp, stepOf } from "../shared/colours.js"
-import { readFrame } from "../shared/frame.js"
 import { Keep } from "../shared/png.js"
 import { lookOf, onThemeChange } from "../shared/theme.js"
 import { matrixLayout, paintMatrix } from "../shared/matrix.js"
@@ -36,13 +35,13 @@ const STRIP = 0.5 // a share below which other pictures stand under the panels
 
 /**
  * @param {HTMLElement} element is filled
- * @param {Uint8Array} bytes what panels.py packed
+ * @param {object} message what panels.py packed
  * @param {{onClick?: (click: {panel: string, row: ?number, column: ?number}) => void}} host
- * @returns {{update: (bytes: Uint8Array) => void, destroy: () => void, lang: string}}
+ * @returns {{update: (message: object) => void, destroy: () => void, lang: string}}
  */
-export function mountPanels(element, bytes, host = {}) {
+export function mountPanels(element, message, host = {}) {
   const view = new PanelsView(element, host)
-  view.update(bytes)
+  view.update(message)
   return view
 }
 
@@ -98,22 +97,21 @@ class PanelsView {
     return this.data.text.lang
   }
 
-  update(bytes) {
-    const { header, numbers } = readFrame(bytes)
-    if (this.data?.revision !== header.revision) this.take(header, numbers)
+  update(message) {
+    if (this.data?.revision !== message.revision) this.take(message)
     this.paint()
   }
 
-  take(header, numbers) {
+  take(message) {
     const shape = ({ panels, columns }) => panels.map(({ name, before }) => `${name} ${before}`) + columns
-    const same = this.data && shape(this.data) === shape(header)
-    this.data = header
-    this.root.lang = header.text.lang
-    this.root.classList.toggle("vf-choosing", header.share < STRIP)
-    this.keep.write(header.text)
-    this.panels = header.panels.map((panel, place) => ({ ...readPanel(panel, numbers), place, first: 0 }))
+    const same = this.data && shape(this.data) === shape(message)
+    this.data = message
+    this.root.lang = message.text.lang
+    this.root.classList.toggle("vf-choosing", message.share < STRIP)
+    this.keep.write(message.text)
+    this.panels = message.panels.map((panel, place) => ({ ...readPanel(panel, message.numbers), place, first: 0 }))
     let next = 0
-    this.columns = header.columns.map((count) => this.panels.slice(next, (next += count)))
+    this.columns = message.columns.map((count) => this.panels.slice(next, (next += count)))
     if (this.walk !== stage().walk) this.arrive(stage().walk)
     if (!same) this.build()
     this.panels.forEach((panel, i) => this.write(panel, this.boxes[i]))

@@ -1,7 +1,7 @@
 /**
  * A presentation: one key hides everything but the picture and what it is about, all larger and in strong contrast.
  *
- * mountPresent(element, bytes, host) knows no host but through the stylesheet that it is given for the page: that one says
+ * mountPresent(element, message, host) knows no host but through the stylesheet that it is given for the page: that one says
  * what is hidden. Everything happens here at once; the host is only asked for another step and for the code of the address.
  */
 
@@ -27,13 +27,13 @@ const KEPT = (globalThis[Symbol.for("visformer.presentation")] ??= { on: false, 
 
 /**
  * @param {HTMLElement} element is filled
- * @param {Uint8Array} bytes JSON: the words, what is shown, and the code if it was asked for
+ * @param {object} message the words, what is shown, and the code if it was asked for
  * @param {{sheet: string, body: () => ?HTMLElement, onStep: (direction: number) => void, onAsk: (what: string) => void}} host
  *   sheet: CSS for the page while it is presented; body: what holds the pictures
  */
-export function mountPresent(element, bytes, host) {
+export function mountPresent(element, message, host) {
   const view = new Presentation(element, host)
-  view.update(bytes)
+  view.update(message)
   return view
 }
 
@@ -114,9 +114,9 @@ class Presentation {
 
   // What is told
 
-  update(bytes) {
-    this.data = JSON.parse(new TextDecoder().decode(bytes))
-    const { words, place, at, note } = this.data
+  update(message) {
+    this.data = message
+    const { words, place, at, note } = message
     this.place.textContent = at
     this.note.placeholder = words.note
     this.note.setAttribute("aria-label", words.note)
