@@ -6,14 +6,16 @@ Numbers count from 0 here and from 1 in a link, as on screen.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from visformer.errors import N_, LinkError
+from visformer.web.bundle import imports
 
 if TYPE_CHECKING:
     from visformer.trace import Trace
 
-VIEWS = ("heatmap", "arcs", "tokens", "layer")
+VIEWS = tuple(PurePosixPath(name).stem for name in imports("explorer/views/index.js"))
 COMBINED = ("one", "mean", "max")
 MOST_HEADS = 12
 _STACKS = {"encoder": "encoder.self_attn", "decoder": "decoder.self_attn", "cross": "decoder.cross_attn"}
@@ -47,7 +49,7 @@ class Selection:
     stack: str = "encoder.self_attn"
     layer: int = 0
     head: int = 0
-    view: str = "heatmap"
+    view: str = VIEWS[0]
     query: int | None = None
     key: int | None = None
     combine: str = "one"

@@ -1,4 +1,8 @@
-/** The order of the heads in the overview: by place, by a score, or by similarity to one of them. */
+/** Which heads are the same, and their order in the overview: by place, by a score, or by similarity to one of them. */
+
+export function sameHead(a, b) {
+  return a?.layer === b?.layer && a?.head === b?.head
+}
 
 /** @returns {{layer: number, head: number, score: ?number}[]} of all heads of a stack */
 export function ordered(stack, by, anchor) {

@@ -1,6 +1,6 @@
 /** The overview of heads: where the thumbnails lie, and how they are drawn, with the scale. Nothing listens here. */
 
-import { sameHead } from "./view_state.js"
+import { sameHead } from "./order.js"
 import { cssColour } from "../shared/colours.js"
 import { sizeCanvas } from "../shared/surface.js"
 

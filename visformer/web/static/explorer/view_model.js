@@ -7,7 +7,7 @@ const REMEMBERED = 200
 const REMEMBERED_WEIGHTS = 16_000_000 // in matrices: 16 of them for 1,024 tokens
 
 /** Reads the data and the view's state, and changes neither. */
-export class Shown {
+export class ViewModel {
   constructor(state) {
     this.state = state
     this.memory = new Map()
@@ -36,9 +36,9 @@ export class Shown {
 
   /** The weights that the picture needs, by name. */
   names() {
-    const { stack, focus, heads, combine, view } = this.state
+    const { stack, focus, heads, combine, isEach } = this.state
     const name = ({ layer, head }) => `${stack}/${layer}/${head}`
-    if (combine === "one") return view === "arcs" ? heads.map(name) : [name(focus)]
+    if (combine === "one") return isEach ? heads.map(name) : [name(focus)]
     if (heads.length > 1) return heads.map(name)
     const [, nHeads] = this.stack.shape
     const layer = Array.from({ length: nHeads }, (_, head) => name({ layer: focus.layer, head }))
@@ -81,6 +81,20 @@ export class Shown {
     })
   }
 
+  /** Cells by the first tokens of their rows and columns, which stay the same when words are merged. */
+  inTokens(cells) {
+    const { rows, columns } = this.groups()
+    return cells.map(({ row, column }) => ({ query: rows[row]?.[0] ?? null, key: columns[column]?.[0] ?? null }))
+  }
+
+  /** Cells by their tokens, as far as these are still shown. */
+  fromTokens(places) {
+    const { rows, columns } = this.groups()
+    const find = (groups, token) => (token === null ? null : groups.findIndex((group) => group.includes(token)))
+    const cells = places.map(({ query, key }) => ({ row: find(rows, query), column: find(columns, key) }))
+    return cells.filter(({ row, column }) => row !== -1 && column !== -1)
+  }
+
   labels() {
     const { stack, merging, hiding } = this.state
     return this.remember(`labels ${stack} ${merging} ${hiding}`, () => {
@@ -107,8 +121,8 @@ export class Shown {
     const each = combine === "one" ? this.names().map((name) => [name]) : [this.names()]
     const several = combine === "one" && heads.length > 1
     return each.flatMap((names, i) => {
-      const shown = this.derived(names)
-      return shown ? [{ ...shown, place: several ? i : null }] : []
+      const matrix = this.derived(names)
+      return matrix ? [{ ...matrix, place: several ? i : null }] : []
     })
   }
 
@@ -116,6 +130,13 @@ export class Shown {
   matrix() {
     const { stack, focus, combine } = this.state
     return this.derived(combine === "one" ? [`${stack}/${focus.layer}/${focus.head}`] : this.names())
+  }
+
+  /** Of the head in focus. */
+  thumb() {
+    const { layer, head } = this.state.focus
+    const [rows, columns] = this.stack.thumb
+    return { steps: this.stack.thumbOf(layer, head), rows, columns }
   }
 
   /** The weight of a cell as shown; null where it is not here. */

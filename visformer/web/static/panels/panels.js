@@ -6,7 +6,7 @@
 
 import { OPERATOR, arrange } from "./arrange.js"
 import { makeRamp, stepOf } from "../shared/colours.js"
-import { Keep } from "../shared/png.js"
+import { PngButton } from "../shared/png.js"
 import { lookOf, onThemeChange } from "../shared/theme.js"
 import { matrixLayout, paintMatrix } from "../shared/matrix.js"
 import { inParts } from "./pagination.js"
@@ -75,7 +75,7 @@ class PanelsView {
     this.value = part(readout, "span", "value")
     this.place = part(readout, "span", "where")
     this.part = part(readout, "span", "part")
-    this.keep = new Keep(readout, () => this.picture())
+    this.pngButton = new PngButton(readout, () => this.picture())
     this.root.onkeydown = (event) => this.key(event)
     this.resizes = new ResizeObserver(() => this.resized())
     this.resizes.observe(this.root)
@@ -108,7 +108,7 @@ class PanelsView {
     this.data = message
     this.root.lang = message.text.lang
     this.root.classList.toggle("vf-choosing", message.share < STRIP)
-    this.keep.write(message.text)
+    this.pngButton.write(message.text)
     this.panels = message.panels.map((panel, place) => ({ ...readPanel(panel, message.numbers), place, first: 0 }))
     let next = 0
     this.columns = message.columns.map((count) => this.panels.slice(next, (next += count)))

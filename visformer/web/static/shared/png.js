@@ -8,7 +8,7 @@ const MARGIN = 14
 const TITLE = 26
 
 /** The button. */
-export class Keep {
+export class PngButton {
   /** @param {HTMLElement} parent @param {() => object} picture what {@link pngOf} takes, and the file's name */
   constructor(parent, picture) {
     this.button = part(parent, "button", "keep-button", { type: "button" })

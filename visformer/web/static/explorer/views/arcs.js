@@ -12,8 +12,10 @@ const FAINTEST = 0.004 // fainter lines could not be seen
 const FADED = 0.3 // of the lines that are not meant
 const NEAR = 7 // pixels from a line that still point at it
 
-export class Arcs {
-  /** @param {{hover: Function, lock: Function}} host told of cells; row or column is null where a token is meant */
+export const arcs = { needs: ["series"], label: "head", mount: (parent, host) => new Arcs(parent, host) }
+
+class Arcs {
+  /** @param {{hover: Function, lock: Function}} host gets cells; row or column is null where a token is meant */
   constructor(parent, host) {
     this.host = host
     this.element = part(parent, "div", "arcs")
@@ -28,7 +30,7 @@ export class Arcs {
     }
   }
 
-  /** @param {object} scene see attention.js; its series are heads: {colour, values, kept} */
+  /** @param {object} scene see AttentionView.scene; its series are heads: {colour, values, kept} */
   show(scene) {
     this.scene = scene
     const { rows, columns } = scene.labels

@@ -3,8 +3,10 @@
 import { cssColour, lightness, stepOf } from "../../shared/colours.js"
 import { focusQuietly, part } from "../../shared/dom.js"
 
-export class Tokens {
-  /** @param {{hover: Function, lock: Function}} host told of {row, column}, one of them null until both are meant */
+export const tokens = { needs: ["matrix"], mount: (parent, host) => new Tokens(parent, host) }
+
+class Tokens {
+  /** @param {{hover: Function, lock: Function}} host gets {row, column}, one of them null until both are meant */
   constructor(parent, host) {
     this.host = host
     this.element = part(parent, "div", "strips", { tabindex: "0", role: "application" })
