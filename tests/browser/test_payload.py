@@ -25,8 +25,8 @@ READ = """
     weights.add(chunks, numbers)
   }
   return stacks.map(({ name, shape: [nLayers, nHeads], thumbOf }) => {
-    const places = Array.from({ length: nLayers * nHeads }, (_, i) => [Math.floor(i / nHeads), i % nHeads])
-    return [name, places.map(([l, h]) => [[...weights.of(`${name}/${l}/${h}`)], [...thumbOf(l, h)]])]
+    const places = Array.from({ length: nLayers * nHeads }, (_, i) => ({ l: Math.floor(i / nHeads), h: i % nHeads }))
+    return [name, places.map(({ l, h }) => [[...weights.of(`${name}/${l}/${h}`)], [...thumbOf({ layer: l, head: h })]])]
   })
 """
 

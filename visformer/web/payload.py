@@ -118,9 +118,8 @@ def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str]
 
     def make() -> bytes:
         numbers = Numbers()
-        header: dict[str, Any] = {"trace": feed.name, "chunks": [feed.add(chunk, numbers) for chunk in chunks]}
-        if not feed.scored_at_once:
-            header["values"] = feed.values
+        scores = {} if feed.scored_at_once else {"values": feed.values}
+        header = {"trace": feed.name, "chunks": [feed.add(chunk, numbers) for chunk in chunks], **scores}
         return write_message("weights", header, numbers, to=to)
 
     return feed.kept((to, *chunks), make)

@@ -11,7 +11,7 @@ import { makeRamp } from "../shared/colours.js"
 import { HeadGrid } from "./head_grid.js"
 import { Help } from "./help.js"
 import { PngButton } from "../shared/png.js"
-import { lookOf, onThemeChange } from "../shared/theme.js"
+import { themeOf, onThemeChange } from "../shared/theme.js"
 import { ordered, sameHead } from "./order.js"
 import { gridLayout, paintLegend } from "./overview.js"
 import { fill, focusQuietly, part } from "../shared/dom.js"
@@ -35,10 +35,10 @@ const IN_ONE_ROW = 6 // thumbnails of an order of their own
 /**
  * @param {HTMLElement} element is filled
  * @param {object} message what payload.py packed
- * @param {{onNeed?: (names: string[]) => void, onSelect?: (selection: object) => void, above?: number, presents?: boolean}} host onNeed is called when
- *   heads in focus have no exact weights here and none are on their way: update(message) brings them; onSelect when the
- *   visitor has chosen something else; above: pixels that the host has over the view in a window; presents: whether it
- *   has presentations
+ * @param {{onNeed?: (names: string[]) => void, onSelect?: (selection: object) => void, above?: number, presents?: boolean}}
+ *   host onNeed is called when heads in focus have no exact weights here and none are on their way: update(message)
+ *   brings them; onSelect when the visitor has selected something else; above: pixels that the host has over the view in
+ *   a window; presents: whether it has presentations
  * @returns {{update: (message: object) => void, destroy: () => void, lang: string}}
  */
 export function mountAttention(element, message, host = {}) {
@@ -67,10 +67,8 @@ class AttentionView {
     const places = { stacks: part(body, "div", "bar"), views: part(body, "div", "viewbar") }
     const left = part(body, "div", "left")
     places.order = part(left, "div", "orderbar")
-    this.overview = new HeadGrid(left, "thumbs", {
-      hover: (place) => this.hoverHead(place),
-      choose: (place, add) => this.chooseHead(place, add),
-    })
+    const hoverHead = (place) => this.hoverHead(place)
+    this.overview = new HeadGrid(left, "thumbs", { hoverHead, openHead: (place, add) => this.chooseHead(place, add) })
     this.readout = new Readout(left)
     this.sentences = new SentenceLines(left)
     const foot = part(left, "div", "foot")
@@ -80,7 +78,7 @@ class AttentionView {
     this.parts = { root, stage }
     this.parts.legend = part(foot, "canvas", "legend", { role: "img" })
     this.parts.hint = part(foot, "div", "hint")
-    this.mountViews(stage)
+    this.mountViews(stage, hoverHead)
     this.help = new Help(root, () => this.help.show(false))
     this.toolbar = new Toolbar(places, {
       set: (change) => this.set(change),
@@ -92,11 +90,11 @@ class AttentionView {
     this.toolbar.help.before(this.pngButton.button)
   }
 
-  mountViews(stage) {
+  mountViews(stage, hoverHead) {
     const host = {
       hover: (cell) => this.hoverCell(cell),
       lock: (cell, add) => this.lock(cell, add),
-      hoverHead: (place) => this.hoverHead(place),
+      hoverHead,
       openHead: (place, add) => {
         if (!add) this.state.view = NAMES[0]
         this.chooseHead(place, add)
@@ -111,6 +109,11 @@ class AttentionView {
     return this.views[this.state.view]
   }
 
+  /** What of it has the keyboard. */
+  get surface() {
+    return this.view.canvas ?? this.view.element
+  }
+
   listen() {
     const { root } = this.parts
     root.onkeydown = (event) => this.key(event)
@@ -121,14 +124,14 @@ class AttentionView {
     document.fonts?.ready.then(() => this.data && this.paint())
     onThemeChange(root, () => {
       if (!this.data) return
-      this.readLook(this.data)
+      this.readTheme(this.data)
       this.paint()
     })
     this.leave = enter(root, () => this.dressed(), (direction) => this.step(direction))
   }
 
   destroy() {
-    clearTimeout(this.telling)
+    clearTimeout(this.reporting)
     this.leave()
     this.resizes.disconnect()
     window.removeEventListener("resize", this.onWindow)
@@ -145,7 +148,7 @@ class AttentionView {
 
   update(message) {
     const isPicture = message.kind === "attention"
-    if (isPicture) this.readLook(message) // before anything is written, so that nothing is laid out twice
+    if (isPicture) this.readTheme(message) // before anything is written, so that nothing is laid out twice
     if (!this.seen) this.measure()
     if (!isPicture) this.early = message
     else if (this.data?.revision !== message.revision) this.take(readPicture(message))
@@ -172,7 +175,7 @@ class AttentionView {
     if (!this.model.stack) state.stack = data.stacks[0].name
     state.keepInRange(this.model.stack.shape)
     if (!this.model.orders().includes(state.order)) state.order = "place"
-    if (another && !first) this.tell() // or what was chosen before would be no news when it is chosen again
+    if (another && !first) this.report() // or what was chosen before would be no news when it is chosen again
   }
 
   /** Exact weights that came in a message of their own, perhaps earlier than their picture. */
@@ -199,7 +202,7 @@ class AttentionView {
     state.locked = state.locked && state.cells.length > 0
     this.refresh()
     if (this.measure()) this.paint() // the controls may have taken another line
-    this.tell()
+    this.report()
   }
 
   chooseStack(name) {
@@ -239,7 +242,7 @@ class AttentionView {
     this.hoveredCell = null
     this.state.lock(cell, add)
     this.point()
-    this.tell()
+    this.report()
   }
 
   key(event) {
@@ -269,7 +272,7 @@ class AttentionView {
     const cell = this.state.moveCell(down, right, rows.length, columns.length)
     this.view.reveal?.(cell)
     this.point()
-    this.tell()
+    this.report()
   }
 
   actions() {
@@ -299,13 +302,13 @@ class AttentionView {
   }
 
   /** Tell the host, once the visitor has settled; a presenter's next key may open another page, so then at once. */
-  tell() {
-    clearTimeout(this.telling)
-    this.telling = setTimeout(() => {
+  report() {
+    clearTimeout(this.reporting)
+    this.reporting = setTimeout(() => {
       const selection = this.selection()
       const name = JSON.stringify(selection)
-      if (name !== this.told) this.host.onSelect?.(selection)
-      this.told = name
+      if (name !== this.reported) this.host.onSelect?.(selection)
+      this.reported = name
     }, stage().on ? 0 : SETTLED)
   }
 
@@ -356,7 +359,7 @@ class AttentionView {
     Object.assign(root.dataset, { stack, layer: focus.layer, head: focus.head, locked })
     const names = { layer: focus.layer + 1, head: focus.head + 1, stack: this.model.stack.label }
     const label = VIEWS[state.view].label ?? `view_${state.view}_about`
-    surfaceOf(this.view).setAttribute("aria-label", fill(data.text[label], names))
+    this.surface.setAttribute("aria-label", fill(data.text[label], names))
     this.readout.mark(other || state.combine === "one" ? readoutText.badges(other ?? focus) : [])
     const cell = this.hoveredCell ?? state.cells.at(-1)
     const lines = cell ? readoutText.lines(cell) : [other ? data.text.click : data.text.hover]
@@ -387,9 +390,9 @@ class AttentionView {
   /** On a stage colours are others, too. */
   dressed() {
     if (!this.data || !this.parts.root.clientWidth) return
-    const { faint } = this.look
-    this.readLook(this.data)
-    if (this.measure() || faint !== this.look.faint) this.paint()
+    const { faint } = this.theme
+    this.readTheme(this.data)
+    if (this.measure() || faint !== this.theme.faint) this.paint()
   }
 
   /** The room that there is. @returns {boolean} whether it is another than before */
@@ -420,13 +423,13 @@ class AttentionView {
     this.parts.root.dataset.painted = this.data.revision
   }
 
-  readLook(data) {
-    const look = lookOf(this.parts.root)
-    const theme = look.dark ? "dark" : "light"
-    const turned = this.look?.dark !== look.dark
-    if (turned) this.ramp = makeRamp(data.ramp[theme])
-    this.look = { ...look, ramp: this.ramp, colours: data.colours[theme] }
-    if (turned) paintLegend(this.parts.legend, this.look)
+  readTheme(data) {
+    const theme = themeOf(this.parts.root)
+    const scheme = theme.dark ? "dark" : "light"
+    const turned = this.theme?.dark !== theme.dark
+    if (turned) this.ramp = makeRamp(data.ramp[scheme])
+    this.theme = { ...theme, ramp: this.ramp, colours: data.colours[scheme] }
+    if (turned) paintLegend(this.parts.legend, this.theme)
   }
 
   paintOverview() {
@@ -442,7 +445,7 @@ class AttentionView {
     const heads = isEach || combine !== "one" ? this.state.heads : [focus] // those that are on the stage
     const { name, make } = this.model.thumbs()
     const thumbs = { ...this.thumbs.of(name, this.ramp, make), nHeads: this.model.stack.shape[1] }
-    return { look: this.look, thumbs, focus, heads, hovered: this.hoveredHead }
+    return { theme: this.theme, thumbs, focus, heads, hovered: this.hoveredHead }
   }
 
   /** This view alone; the keyboard stays on the stage, where keys are heard. */
@@ -450,7 +453,7 @@ class AttentionView {
     const { stage, root } = this.parts
     const held = stage.contains(root.getRootNode().activeElement)
     for (const view of Object.values(this.views)) view.element.hidden = view !== this.view
-    if (held && !this.view.element.contains(root.getRootNode().activeElement)) focusQuietly(surfaceOf(this.view))
+    if (held && !this.view.element.contains(root.getRootNode().activeElement)) focusQuietly(this.surface)
   }
 
   paintStage() {
@@ -460,9 +463,9 @@ class AttentionView {
 
   /** What the view on the stage draws: of the first four what it declares that it needs. */
   scene() {
-    const { model, look, data } = this
+    const { model, theme, data } = this
     const { view, cells, locked } = this.state
-    const colour = (place) => (place === null ? look.accent : look.colours[place % look.colours.length])
+    const colour = (place) => (place === null ? theme.accent : theme.colours[place % theme.colours.length])
     const parts = {
       matrix: () => model.matrix(), // null while its weights are not here
       thumb: () => model.thumb(), // until then
@@ -473,19 +476,19 @@ class AttentionView {
       ...Object.fromEntries(VIEWS[view].needs.map((name) => [name, parts[name]()])),
       labels: model.labels(),
       titles: { rows: data.text.rows, columns: data.text.columns },
-      ...{ look, cells, locked, room: this.room, hint: data.text.hover },
+      ...{ theme, cells, locked, room: this.room, hint: data.text.hover },
     }
   }
 
   /** What is on the stage, for a file. */
   picture() {
-    const { state, model, look } = this
+    const { state, model, theme } = this
     const { layer, head } = state.focus
     const title = `${model.stack.label} · ${this.readoutText.spot()}`
     const part = state.stack.endsWith("cross_attn") ? "cross" : state.stack.split(".")[0]
     const spot = [this.data.file, part, `L${layer + 1}`, `H${head + 1}`] // as downloads.py names the SVG
     const name = [...spot, state.view === NAMES[0] ? "" : state.view].filter(Boolean).join("-")
-    return { element: this.parts.stage, repaint: () => this.paintStage(), look, title, name }
+    return { element: this.parts.stage, repaint: () => this.paintStage(), theme, title, name }
   }
 
   /** Only what the pointer is on has changed. */
@@ -494,9 +497,4 @@ class AttentionView {
     else this.paintStage()
     this.say()
   }
-}
-
-/** What of a view has the keyboard. */
-function surfaceOf({ canvas, element }) {
-  return canvas ?? element
 }

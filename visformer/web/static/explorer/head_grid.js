@@ -7,18 +7,18 @@ import { pointOn } from "../shared/surface.js"
 export class HeadGrid {
   /**
    * @param {string} name of the canvas
-   * @param {{hover: Function, choose: Function}} host told of heads {layer, head}; choose's second argument says
-   *   whether the head comes to those that are chosen already
+   * @param {{hoverHead: Function, openHead: Function}} host gets heads {layer, head}; openHead's second argument says
+   *   whether the head comes to those that are selected already
    */
   constructor(parent, name, host) {
     this.element = part(parent, "div", `${name}-box`)
     this.canvas = part(this.element, "canvas", name, { tabindex: "0", role: "application" })
-    this.canvas.onpointermove = (event) => host.hover(this.under(event))
-    this.canvas.onpointerleave = () => host.hover(null)
+    this.canvas.onpointermove = (event) => host.hoverHead(this.under(event))
+    this.canvas.onpointerleave = () => host.hoverHead(null)
     this.canvas.onclick = (event) => {
       focusQuietly(this.canvas)
       const place = this.under(event)
-      if (place) host.choose(place, event.shiftKey)
+      if (place) host.openHead(place, event.shiftKey)
     }
   }
 
@@ -28,10 +28,10 @@ export class HeadGrid {
     return place && { layer: place.layer, head: place.head }
   }
 
-  /** @param {object} layout see gridLayout @param {object} scene see paintGrid, and the look */
+  /** @param {object} layout see gridLayout @param {object} scene see paintGrid */
   show(layout, scene) {
     this.layout = layout
-    paintGrid(this.canvas, layout, scene.look, scene)
+    paintGrid(this.canvas, layout, scene)
     const { left, top, step, rise, size, columns } = layout
     Object.assign(this.canvas.dataset, { left, top, step, rise, size, columns })
   }

@@ -18,12 +18,8 @@ export function ordered(stack, by, anchor) {
 
 function scoreOf(stack, by, place, anchor) {
   if (by === "place") return null
-  if (by === "similarity") return similarity(thumb(stack, place), thumb(stack, anchor))
+  if (by === "similarity") return similarity(stack.thumbOf(place), stack.thumbOf(anchor))
   return stack.values?.[by]?.[place.layer][place.head] ?? 0
-}
-
-function thumb(stack, { layer, head }) {
-  return stack.thumbOf(layer, head)
 }
 
 /** The cosine of two thumbnails. They hold square roots of weights: the Bhattacharyya coefficient of the patterns. */

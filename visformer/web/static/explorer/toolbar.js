@@ -4,6 +4,7 @@ import { focusQuietly, part } from "../shared/dom.js"
 import { NAMES } from "./views/index.js"
 
 const LIMITS = { none: null, weight: { min: 0, max: 0.5, step: 0.005 }, mass: { min: 0.5, max: 1, step: 0.01 } }
+const FIRST = { none: 0, weight: 0.05, mass: 0.9 }
 
 /** One choice of a few, as a row of buttons. */
 class Tabs {
@@ -28,8 +29,8 @@ class Tabs {
     }
   }
 
-  mark(chosen) {
-    for (const button of this.element.children) button.setAttribute("aria-pressed", String(button.dataset.name === chosen))
+  mark(selected) {
+    for (const button of this.element.children) button.setAttribute("aria-pressed", String(button.dataset.name === selected))
   }
 }
 
@@ -85,7 +86,7 @@ export class Toolbar {
     this.views = new Tabs(places.views, "views", (view) => host.set({ view }))
     this.buildZoom(part(places.views, "div", "zoom", { role: "group" }))
     this.combine = select(places.tools, "combine", (combine) => host.set({ combine }))
-    this.kind = select(places.tools, "limit", (kind) => host.set({ limit: { kind, value: firstValue(kind) } }))
+    this.kind = select(places.tools, "limit", (kind) => host.set({ limit: { kind, value: FIRST[kind] } }))
     this.slider = part(this.kind.box, "input", "slider", { type: "range" })
     this.slider.oninput = () => host.set({ limit: { kind: this.limit.kind, value: Number(this.slider.value) } })
     this.amount = part(this.kind.box, "output", "amount")
@@ -161,8 +162,4 @@ export class Toolbar {
     this.zoom.box.hidden = !canZoom
     this.zoom.buttons.whole.disabled = this.zoom.buttons.out.disabled = !zoomed
   }
-}
-
-function firstValue(kind) {
-  return { none: 0, weight: 0.05, mass: 0.9 }[kind]
 }

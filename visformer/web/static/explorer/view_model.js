@@ -64,7 +64,7 @@ export class ViewModel {
 
   /** The matrix of these heads; null while their weights are not here. */
   derived(names) {
-    const name = `shown ${names.join(" ")} ${JSON.stringify(this.options())}`
+    const name = `matrix ${names.join(" ")} ${JSON.stringify(this.options())}`
     const heads = names.map((one) => this.data.weights.of(one))
     if (heads.some((head) => !head)) return null
     const most = Math.min(REMEMBERED, Math.ceil(REMEMBERED_WEIGHTS / heads[0].length))
@@ -134,9 +134,8 @@ export class ViewModel {
 
   /** Of the head in focus. */
   thumb() {
-    const { layer, head } = this.state.focus
     const [rows, columns] = this.stack.thumb
-    return { steps: this.stack.thumbOf(layer, head), rows, columns }
+    return { steps: this.stack.thumbOf(this.state.focus), rows, columns }
   }
 
   /** The weight of a cell as shown; null where it is not here. */
@@ -161,17 +160,17 @@ export class ViewModel {
   thumbs() {
     const { stack, merging, hiding, renormalising } = this.state
     const [nLayers, nHeads] = this.stack.shape
-    const heads = Array.from({ length: nLayers * nHeads }, (_, i) => [Math.floor(i / nHeads), i % nHeads])
-    const names = heads.map(([layer, head]) => `${stack}/${layer}/${head}`)
+    const heads = Array.from({ length: nLayers * nHeads }, (_, i) => ({ layer: Math.floor(i / nHeads), head: i % nHeads }))
+    const names = heads.map(({ layer, head }) => `${stack}/${layer}/${head}`)
     const changed = (merging || hiding) && names.every((name) => this.data.weights.has(name))
     if (!changed) {
       const [rows, columns] = this.stack.thumb
-      return { name: stack, make: () => ({ thumbs: heads.map((head) => this.stack.thumbOf(...head)), rows, columns }) }
+      return { name: stack, make: () => ({ thumbs: heads.map(this.stack.thumbOf), rows, columns }) }
     }
     const options = { ...this.options(), how: "one", limit: { kind: "none" } }
     const make = () => {
-      const shown = names.map((name) => derive([this.data.weights.of(name)], this.sides(), options))
-      const made = shown.map(({ values, rows, columns }) => stepsOf(values, rows.length, columns.length))
+      const matrices = names.map((name) => derive([this.data.weights.of(name)], this.sides(), options))
+      const made = matrices.map(({ values, rows, columns }) => stepsOf(values, rows.length, columns.length))
       return { thumbs: made.map(({ steps }) => steps), rows: made[0].rows, columns: made[0].columns }
     }
     return { name: `${stack} ${merging} ${hiding} ${renormalising}`, make }

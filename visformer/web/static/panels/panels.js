@@ -5,11 +5,12 @@
  */
 
 import { OPERATOR, arrange } from "./arrange.js"
-import { makeRamp, stepOf } from "../shared/colours.js"
+import { makeRamp } from "../shared/colours.js"
 import { PngButton } from "../shared/png.js"
-import { lookOf, onThemeChange } from "../shared/theme.js"
+import { themeOf, onThemeChange } from "../shared/theme.js"
 import { matrixLayout, paintMatrix } from "../shared/matrix.js"
 import { inParts } from "./pagination.js"
+import { nameOf, readPanel, spellLong } from "./panel.js"
 import { clamp, fill, focusQuietly, part } from "../shared/dom.js"
 import { enter, roomBelow, showWhatFollows, stage } from "../shared/stage.js"
 import { pointOn } from "../shared/surface.js"
@@ -43,24 +44,6 @@ export function mountPanels(element, message, host = {}) {
   const view = new PanelsView(element, host)
   view.update(message)
   return view
-}
-
-/** Digits that fit a cell: fewer behind the point, the more stand before it. */
-function spellShort(number, digits, scale) {
-  if (Number.isNaN(number)) return ""
-  if (scale === "weight" && number > 0 && number < 0.5 * 10 ** -digits) return "" // it would read .00
-  const size = Math.abs(number)
-  if (size >= 1e6) return number.toExponential(2)
-  if (Number.isInteger(number)) return String(number)
-  const before = Math.max(0, Math.floor(Math.log10(Math.max(size, 1))))
-  return number.toFixed(Math.max(0, digits - before)).replace(/^(-?)0\./, "$1.")
-}
-
-/** Digits that count: four behind the point, or as many as it takes. */
-function spellLong(number) {
-  if (Number.isNaN(number)) return "–"
-  if (Number.isInteger(number)) return String(number)
-  return Math.abs(number) < 0.001 || Math.abs(number) >= 1e5 ? number.toExponential(4) : number.toFixed(4)
 }
 
 class PanelsView {
@@ -187,11 +170,11 @@ class PanelsView {
     focusQuietly(this.boxes[i].canvas)
     const { click } = this.panels[i]
     if (click !== "changes") this.lock(cell && { panel: i, ...cell })
-    if (click === "tells" && this.locked) this.tell(i, cell)
-    if (click === "changes") this.tell(i, cell ?? layout.labelAt(x, y))
+    if (click === "tells" && this.locked) this.report(i, cell)
+    if (click === "changes") this.report(i, cell ?? layout.labelAt(x, y))
   }
 
-  tell(i, place) {
+  report(i, place) {
     if (!place) return
     const { name, first } = this.panels[i]
     this.host.onClick?.({ panel: name, row: place.row === null ? null : first + place.row, column: place.column })
@@ -220,7 +203,7 @@ class PanelsView {
       this.locked = false
       this.show(null)
     } else if (event.key === "Enter" && this.focus?.panel === i) {
-      if (this.panels[i].click !== "locks") this.tell(i, this.focus)
+      if (this.panels[i].click !== "locks") this.report(i, this.focus)
       else this.lock(this.focus)
     } else if (event.key in MOVES) {
       const [down, right] = MOVES[event.key]
@@ -268,16 +251,16 @@ class PanelsView {
 
   paint() {
     this.seen = this.room()
-    const look = lookOf(this.root)
-    if (this.look?.dark !== look.dark) {
-      const theme = look.dark ? "dark" : "light"
+    const theme = themeOf(this.root)
+    if (this.theme?.dark !== theme.dark) {
+      const scheme = theme.dark ? "dark" : "light"
       const { weight, signed } = this.data.ramp
-      this.ramps = { weight: makeRamp(weight[theme]), signed: makeRamp(signed[theme]) }
+      this.ramps = { weight: makeRamp(weight[scheme]), signed: makeRamp(signed[scheme]) }
     }
-    this.look = { ...look, mark: this.data.mark[look.dark ? "dark" : "light"] }
+    this.theme = { ...theme, mark: this.data.mark[theme.dark ? "dark" : "light"] }
     this.arrange()
-    this.shown.forEach(({ place: i, colour }) => {
-      this.boxes[i].title.style.color = colour?.[look.dark ? "dark" : "light"] ?? ""
+    this.visible.forEach(({ place: i, colour }) => {
+      this.boxes[i].title.style.color = colour?.[theme.dark ? "dark" : "light"] ?? ""
       this.boxes[i].box.style.width = `${this.layouts[i].boxWidth}px`
       this.paintPanel(i)
     })
@@ -287,8 +270,8 @@ class PanelsView {
 
   /** All panels, for a file. */
   picture() {
-    const repaint = () => this.shown.forEach(({ place }) => this.paintPanel(place))
-    return { element: this.strip, repaint, look: this.look, title: "", name: this.data.file || this.panels[0].name }
+    const repaint = () => this.visible.forEach(({ place }) => this.paintPanel(place))
+    return { element: this.strip, repaint, theme: this.theme, title: "", name: this.data.file || this.panels[0].name }
   }
 
   arrange() {
@@ -304,11 +287,11 @@ class PanelsView {
   showPart(at) {
     const { columns, lines, wrapped, rows } = this.parts[at]
     this.strip.classList.toggle("vf-wrapped", wrapped)
-    this.shown = columns.flat()
+    this.visible = columns.flat()
     this.panels = this.columns.flat()
     this.layouts = []
     const layouts = lines.flat().flatMap((column) => column.layouts)
-    this.shown.forEach((panel, i) => {
+    this.visible.forEach((panel, i) => {
       this.panels[panel.place] = panel
       this.layouts[panel.place] = layouts[i]
     })
@@ -365,7 +348,7 @@ class PanelsView {
       like ? { ...panel.rows, written: false } : panel.rows,
       columns ? panel.columns : { ...panel.columns, written: false },
       {
-        ...{ font: this.look.font, width: wide, tallest: Infinity, indent, line: LABELLED },
+        ...{ font: this.theme.font, width: wide, tallest: Infinity, indent, line: LABELLED },
         aspect: free ? Infinity : 1.8,
         slender: free ? Infinity : 1.1,
         largest: like ? Math.min(own, like.cellWidth) : own,
@@ -393,7 +376,7 @@ class PanelsView {
 
   fontOf(size) {
     const context = (this.ruler ??= document.createElement("canvas").getContext("2d"))
-    context.font = `${size} ${this.look.font}`
+    context.font = `${size} ${this.theme.font}`
     return context
   }
 
@@ -410,46 +393,8 @@ class PanelsView {
     const { canvas } = this.boxes[i]
     const matrix = { ...panel, rows: panel.nRows, columns: panel.nColumns, ramp: this.ramps[panel.scale] }
     matrix.dense = layout.numbered && panel.nColumns <= FEW
-    paintMatrix(canvas, matrix, layout, this.look, { cell, locked: this.locked })
+    paintMatrix(canvas, matrix, layout, this.theme, { cell, locked: this.locked })
     const { left, top, cellWidth, cellHeight } = layout
     Object.assign(canvas.dataset, { left, top, cellWidth, cellHeight })
   }
-}
-
-/** A panel of the header with its numbers, and the step of each on its ramp. */
-function readPanel(panel, numbers) {
-  const [nRows, nColumns] = [panel.rows.texts.length, panel.columns.texts.length]
-  const values = new Float32Array(numbers, panel.values, nRows * nColumns)
-  const signed = (value) => Math.round(127.5 + 127.5 * Math.max(-1, Math.min(1, (value - panel.middle) / panel.limit)))
-  const step = panel.scale === "weight" ? stepOf : signed
-  return {
-    ...panel,
-    rows: sideOf(panel.rows),
-    columns: sideOf(panel.columns),
-    values,
-    numbers: values,
-    steps: Uint8Array.from(values, (value) => (Number.isNaN(value) ? step(panel.middle) : step(value))),
-    outlined: panel.outlined === null ? null : new Uint8Array(numbers, panel.outlined, nRows * nColumns),
-    spell: (number) => spellShort(number, panel.digits, panel.scale),
-    nRows,
-    nColumns,
-  }
-}
-
-function sideOf({ title, texts, places, special, after, numeric, written }) {
-  const labels = texts.map((text, i) => ({
-    text,
-    after: after[i] ?? "",
-    place: places ? String(i + 1) : "",
-    special: Boolean(special[i]),
-  }))
-  return { labels, title, numeric, written, key: JSON.stringify([title, texts, after, places]) }
-}
-
-/** A label with its place; isolated, so that no token turns the sentence around. */
-function nameOf({ labels, title, numeric }, i) {
-  const { text, after, place } = labels[i]
-  if (numeric) return `${title} ${text}`
-  const name = place ? `\u2068${text}\u2069 (${place})` : `\u2068${text}\u2069`
-  return after ? `${name} → \u2068${after}\u2069` : name
 }

@@ -31,6 +31,6 @@ function listen(root) {
 followTheme()
 const host = document.querySelector(".vf-host")
 const view = mountAttention(host, messageOf("picture"), { above: host.getBoundingClientRect().top })
-const weights = messageOf("weights")
-if (weights) view.update(weights)
+const rest = messageOf("weights")
+if (rest) view.update(rest)
 listen(host.querySelector(".vf-root"))

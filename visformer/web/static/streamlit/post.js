@@ -7,10 +7,7 @@ const POST = (globalThis[Symbol.for("visformer.post")] ??= { sent: new Map(), bo
 
 /** The latest message of a sender, for the view that it names; null: the sender is gone. */
 export function send(sender, message) {
-  if (!message) {
-    POST.sent.delete(sender)
-    return
-  }
+  if (!message) return void POST.sent.delete(sender)
   POST.sent.set(sender, message)
   POST.boxes.get(message.to)?.take(message)
 }

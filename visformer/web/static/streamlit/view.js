@@ -33,7 +33,7 @@ export function streamlitView(mount, connect) {
 
 function take(place, element, message, mount) {
   if (message.kind === "nothing") {
-    place.view?.destroy() // nothing to be shown of what was typed
+    place.view?.destroy()
     place.view = null
     return
   }

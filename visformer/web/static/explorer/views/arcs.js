@@ -102,10 +102,10 @@ class Arcs {
     this.paintLines(context)
     this.paintTokens(context)
     Object.assign(this.canvas.dataset, { left: sides.left, right: sides.right, top: this.top, line: this.line })
-    context.font = `12px ${scene.look.font}`
-    context.fillStyle = scene.look.background
+    context.font = `12px ${scene.theme.font}`
+    context.fillStyle = scene.theme.background
     context.fillRect(0, 0, sides.width, HEAD - 6)
-    context.fillStyle = scene.look.faint
+    context.fillStyle = scene.theme.faint
     context.textBaseline = "middle"
     context.textAlign = "right"
     context.fillText(shorten(context, scene.titles.rows, sides.left), sides.left - 10, 9)
@@ -136,7 +136,7 @@ class Arcs {
   }
 
   paintTokens(context) {
-    const { labels, look, cells } = this.scene
+    const { labels, theme, cells } = this.scene
     context.textBaseline = "middle"
     const size = this.line < 14 ? 10 : 13
     const write = (all, side, x, width, align) => {
@@ -145,8 +145,8 @@ class Arcs {
         const y = this.y(i)
         if (y < 0 || y > this.seen) return
         const strong = cells.some((cell) => cell[side] === i)
-        context.font = `${strong ? "600 " : ""}${size}px ${look.font}`
-        context.fillStyle = strong ? look.text : special ? look.faint : look.text
+        context.font = `${strong ? "600 " : ""}${size}px ${theme.font}`
+        context.fillStyle = strong ? theme.text : special ? theme.faint : theme.text
         context.globalAlpha = special && !strong ? 0.7 : 1
         context.fillText(shorten(context, after ? `${text} → ${after}` : text, width), x, y)
       })

@@ -16,11 +16,7 @@ function spellShort(weight) {
   return weight < 0.005 ? "" : weight.toFixed(2).replace(/^0/, "")
 }
 
-export const heatmap = {
-  needs: ["matrix", "thumb"],
-  label: "head",
-  mount: (parent, host) => new Heatmap(parent, host),
-}
+export const heatmap = { needs: ["matrix", "thumb"], label: "head", mount: (parent, host) => new Heatmap(parent, host) }
 
 class Heatmap {
   /**
@@ -151,13 +147,13 @@ class Heatmap {
 
   paint() {
     const { canvas, scene, lens } = this
-    const { look, labels, titles } = scene
+    const { theme, labels, titles } = scene
     const cut = (all, from, size) => all.slice(from, from + size)
-    const room = { ...scene.room, largest: LARGEST_CELL, aspect: 1.5, line: LABELLED, font: look.font }
+    const room = { ...scene.room, largest: LARGEST_CELL, aspect: 1.5, line: LABELLED, font: theme.font }
     const rows = { labels: cut(labels.rows, lens.row, lens.rows), title: titles.rows, numeric: false }
     const columns = { labels: cut(labels.columns, lens.column, lens.columns), title: titles.columns, numeric: false }
     this.layout = matrixLayout(canvas, rows, columns, room)
-    paintMatrix(canvas, this.matrix(), this.layout, look, { cell: null, locked: false })
+    paintMatrix(canvas, this.matrix(), this.layout, theme, { cell: null, locked: false })
     const { left, top, cellWidth, cellHeight } = this.layout
     Object.assign(canvas.dataset, { left, top, cellWidth, cellHeight, row: lens.row, column: lens.column })
     this.point(scene)
@@ -173,15 +169,15 @@ class Heatmap {
     for (const { row, column } of scene.cells) {
       if (!inSight(row, lens.row, lens.rows) || !inSight(column, lens.column, lens.columns)) continue
       const cell = { row: seen(row, lens.row), column: seen(column, lens.column) }
-      paintCursor(context, layout, scene.look, cell, scene.locked)
+      paintCursor(context, layout, scene.theme, cell, scene.locked)
     }
   }
 
   /** What is in sight: its exact weights, else the (coarser) thumbnail. */
   matrix() {
-    const { matrix, thumb, look } = this.scene
+    const { matrix, thumb, theme } = this.scene
     const { lens } = this
-    const same = { ramp: look.ramp, spell: spellShort }
+    const same = { ramp: theme.ramp, spell: spellShort }
     if (!matrix) return { ...same, steps: thumb.steps, rows: thumb.rows, columns: thumb.columns, numbers: null }
     const all = this.scene.labels.columns.length
     const numbers = new Float32Array(lens.rows * lens.columns)

@@ -3,13 +3,9 @@
 import { HeadGrid } from "../head_grid.js"
 import { layerLayout } from "../overview.js"
 
-export const layer = { needs: ["grid"], mount: (parent, host) => new Layer(parent, host) }
+export const layer = { needs: ["grid"], mount: (parent, host) => new Layer(parent, "layer", host) }
 
 class Layer extends HeadGrid {
-  constructor(parent, { hoverHead, openHead }) {
-    super(parent, "layer", { hover: hoverHead, choose: openHead })
-  }
-
   show({ grid, room }) {
     const heads = Array.from({ length: grid.thumbs.nHeads }, (_, head) => ({ layer: grid.focus.layer, head }))
     super.show(layerLayout(heads, room), grid)

@@ -71,18 +71,18 @@ class Tokens {
       for (let i = 0; i < chips.length; i++) {
         const shaded = other !== null && other !== undefined
         const value = shaded ? (side === "row" ? weight(i, other) : weight(other, i)) : 0
-        paintChip(chips[i], shaded ? stepOf(value) : null, scene.look, cell?.[side] === i)
+        paintChip(chips[i], shaded ? stepOf(value) : null, scene.theme, cell?.[side] === i)
       }
     }
   }
 }
 
-function paintChip(chip, step, look, chosen) {
-  const name = `${step} ${look.dark} ${chosen}`
+function paintChip(chip, step, theme, selected) {
+  const name = `${step} ${theme.dark} ${selected}`
   if (chip.painted === name) return
   chip.painted = name
-  const colour = step === null ? null : look.ramp.colours[step]
+  const colour = step === null ? null : theme.ramp.colours[step]
   chip.style.backgroundColor = colour ? cssColour(colour) : ""
   chip.style.color = colour ? (lightness(colour) > 140 ? "#1b2430" : "#f5f8fc") : ""
-  chip.classList.toggle("vf-chosen", chosen)
+  chip.classList.toggle("vf-chosen", selected)
 }
