@@ -6,16 +6,15 @@ Reads a JSON list of sentences, writes a JSON object of sentence to tokens, dige
 import hashlib
 import json
 import os
-import struct
 import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
 from visformer.web.codes import decode
+from visformer.web.message import read_message
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Picture:
     @classmethod
     def of(cls, message: bytes) -> "Picture":
         """Read a message of :func:`visformer.web.payload.pack`."""
-        header, numbers = unpacked(message)
+        header, numbers = read_message(message)
         weights = hashlib.blake2b(digest_size=16)
         shapes = {stack["name"]: stack["shape"] for stack in header["stacks"]}
         for chunk in header["chunks"]:
@@ -50,13 +49,6 @@ class Expected:
 
     picture: Picture
     translation: str
-
-
-def unpacked(message: bytes) -> tuple[dict[str, Any], bytes]:
-    """Header and numbers, as :mod:`visformer.web.frame` lays them out; of an envelope: where to, and what."""
-    (length,) = struct.unpack_from("<I", message)
-    start = -(-(4 + length) // 4) * 4
-    return json.loads(message[4 : 4 + length]), message[start:]
 
 
 def expected(sentences: Iterable[str]) -> dict[str, Expected]:

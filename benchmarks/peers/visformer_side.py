@@ -2,7 +2,6 @@
 
 import json
 import math
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,21 +14,24 @@ from visformer.pictures.theme import SEQUENTIAL
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.names import axes_of
 from visformer.web.bundle import script, stylesheet
+from visformer.web.message import read_message
 from visformer.web.payload import pack, pack_rest, wanted_from
 
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><style>{css}</style></head>
 <body><div class="vf-host"></div><script type="module">
 import {{ mountAttention }} from "./canvas.js"
+import {{ readMessage }} from "./message.js"
 const bytes = async (address) => new Uint8Array(await (await fetch(address)).arrayBuffer())
+const message = async (address) => readMessage(await bytes(address))
 window.pending = 0
 const onNeed = async (names) => {{
   window.pending++
-  view.update(await bytes("./need?" + encodeURIComponent(JSON.stringify(names))))
+  view.update(await message("./need?" + encodeURIComponent(JSON.stringify(names))))
   window.pending--
 }}
-const view = mountAttention(document.querySelector(".vf-host"), await bytes("./trace"), {{ onNeed }})
+const view = mountAttention(document.querySelector(".vf-host"), await message("./trace"), {{ onNeed }})
 const rest = await bytes("./rest")
-if (rest.length) view.update(rest)
+if (rest.length) view.update(readMessage(rest))
 </script></body></html>"""
 
 # window.expected: {layer: [[query, key, [red, green, blue]], ...]} of the first head of each layer.
@@ -135,13 +137,12 @@ class Side:
     @property
     def labels(self) -> int:
         """Bytes of the header: tokens, words, places."""
-        size: int = struct.unpack_from("<I", self.payload)[0]
-        return size
+        return len(self.payload) - 4 - len(read_message(self.payload)[1])
 
     @property
     def overview(self) -> int:
         """Bytes of the thumbnails of all heads, labels apart."""
-        header = json.loads(self.payload[4 : 4 + self.labels])
+        header, _ = read_message(self.payload)
         sizes = [(*stack["shape"][:2], *stack["thumb"]) for stack in header["stacks"]]
         return sum(math.prod(size) for size in sizes)
 
@@ -151,6 +152,8 @@ class Side:
             return "text/html", PAGE.format(css=stylesheet()).encode()
         if path == "canvas.js":
             return "text/javascript", script("explorer/explorer.js").encode()
+        if path == "message.js":
+            return "text/javascript", script("shared/message.js").encode()
         if path == "trace":
             return self._send(self.payload)
         if path == "rest":

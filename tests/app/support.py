@@ -1,12 +1,11 @@
 """A session state and an address without a server."""
 
-import json
 from contextlib import contextmanager
 from unittest.mock import patch
 
 import streamlit as st
 
-from tests.web.support import read_payload
+from visformer.web.message import read_message
 
 _OTHERS = ("visformer_link", "visformer_connection", "visformer_present", "visformer_words")
 
@@ -19,20 +18,20 @@ def pictures(app):
     found = [one for one in app.get("bidi_component") if one.proto.component_name not in _OTHERS]
     (early,) = [one for one in found if one.proto.id.endswith("attention_ahead")] or [None]
     view, *feeds = [one for one in found if one is not early and not one.proto.id.endswith("present_words")] or [None]
-    ahead = [early] if early is not None and read_payload(early.proto.bytes)[0]["to"] else []
+    ahead = [early] if early is not None and read_message(early.proto.bytes)[0]["to"] else []
     return [one for one in (view, *ahead, *feeds) if one is not None]
 
 
 def went_ahead(app):
     """Whether the picture of the explorer went ahead of the page."""
     (early,) = [one for one in app.get("bidi_component") if one.proto.id.endswith("attention_ahead")]
-    return bool(read_payload(early.proto.bytes)[1])
+    return read_message(early.proto.bytes)[0]["kind"] == "attention"
 
 
 def presented(app):
     """What a presentation of the page is told."""
     (feed,) = [one for one in app.get("bidi_component") if one.proto.id.endswith("present_words")]
-    return json.loads(read_payload(feed.proto.bytes)[1])
+    return read_message(feed.proto.bytes)[0]
 
 
 @contextmanager

@@ -15,19 +15,20 @@ PAGE = f"""<!doctype html>
 <div id="host"></div>
 <script type="module">
 import {{ mountAttention }} from "./explorer/explorer.js"
-const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0))
+import {{ readMessage }} from "./shared/message.js"
+const message = (text) => readMessage(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)))
 window.explorer = {{
   mount(text) {{
     this.view?.destroy()
     Object.assign(this, {{ needed: [], selections: [] }})
     const host = {{ onNeed: (names) => this.needed.push(names), onSelect: (chosen) => this.selections.push(chosen) }}
-    this.view = mountAttention(document.querySelector("#host"), bytes(text), host)
+    this.view = mountAttention(document.querySelector("#host"), message(text), host)
   }},
   update(text) {{
-    this.view.update(bytes(text))
+    this.view.update(message(text))
   }},
   mountOften(text, times) {{
-    const all = bytes(text)
+    const all = message(text)
     for (let i = 0; i < times; i++) mountAttention(document.querySelector("#host"), all).destroy()
   }},
 }}

@@ -137,7 +137,7 @@ def test_every_code_is_the_same_weight_in_both_languages(bare):
 
 ORDER = """
   const thumbs = given.thumbs.map((layer) => layer.map((head) => Uint8Array.from(head)))
-  const stack = { shape: given.shape, values: given.values, thumbOf: (layer, head) => thumbs[layer][head] }
+  const stack = { shape: given.shape, values: given.values, thumbOf: ({ layer, head }) => thumbs[layer][head] }
   return m.ordered(stack, given.by, given.anchor).map(({ layer, head, score }) => [layer, head, score])
 """
 

@@ -28,14 +28,18 @@ from visformer.analysis.heads import SCORES, head_scores
 from visformer.pictures.theme import CURVES, SEQUENTIAL
 from visformer.trace import TracedTensor
 from visformer.web.payload import pack
+from visformer.web.selection import VIEWS as NAMES
 from visformer.web.selection import Selection
+from visformer.web.words import words
 
 pytestmark = pytest.mark.browser
 
 ENCODER, DECODER, CROSS = "encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"
 LABELS = {ENCODER: "Encoder", DECODER: "Decoder", CROSS: "Cross"}
 WORDS = {"src": [0, 0, 1, 2, 2, 2, 3, 4], "tgt": [0, 1, 1, 2, 3], "next": [0, 0, 1, 2, 3]}
-VIEWS = ("Heatmap", "Arcs", "Tokens", "One layer")
+TEXT = words(made_up_trace(), str, "en")["text"]
+VIEWS = tuple(TEXT[f"view_{name}"] for name in NAMES)
+DRAWN = ".vf-stage > div:visible canvas[tabindex]"
 
 
 @pytest.fixture(scope="module")
@@ -157,16 +161,16 @@ def test_views_stacks_and_heads_switch_without_the_host(page, bare):
     pictures = set()
     for stack in LABELS.values():
         choose(page, stack)
-        for view, canvas in zip(VIEWS, (".vf-large", ".vf-lines", None, ".vf-layer"), strict=True):
+        for view in VIEWS:
             choose(page, view)
-            if canvas:
-                digest, n_colours = pixels(page, canvas)
+            if page.locator(DRAWN).count():
+                digest, n_colours = pixels(page, DRAWN)
                 assert n_colours > 20, "not blank"
                 pictures.add(digest)
             visible = page.locator(".vf-stage > div:visible")
             assert visible.count() == 1
             assert page.get_by_role("button", name=view, exact=True).get_attribute("aria-pressed") == "true"
-    assert len(pictures) == 9
+    assert len(pictures) == 3 * (len(VIEWS) - 1), "all but the tokens, which are text"
     assert not bare.needed
 
 
@@ -679,8 +683,9 @@ def test_a_whole_row_or_column_is_taken_from_view_to_view(page, trace, stack, vi
 def test_fits_and_is_sharp(chromium, trace, width, height, scale):
     small = Bare(chromium, width=width, height=height, scale=scale, touch=width < 400)
     page = small.mount(trace)
-    for view, canvas in zip(VIEWS, (".vf-large", ".vf-lines", ".vf-thumbs", ".vf-layer"), strict=True):
+    for view in VIEWS:
         choose(page, view)
+        canvas = DRAWN if page.locator(DRAWN).count() else ".vf-thumbs"
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), view
         box = page.locator(canvas).bounding_box()
         assert page.locator(canvas).evaluate("e => e.width") == pytest.approx(scale * box["width"], abs=1)

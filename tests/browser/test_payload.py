@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.browser.bare import text_of
+from tests.browser.bare import ORIGIN, text_of
 from tests.web.support import digits, made_up_trace
 from visformer.web.payload import pack, pack_rest
 from visformer.web.thumbnails import thumbnail_side, thumbnails
@@ -18,14 +18,15 @@ READ = """
     all.set(payload, given.shift)
     return all.subarray(given.shift)
   }
-  const { stacks, weights } = m.readPayload(bytes(given.first))
+  const { readMessage } = await import(given.origin + 'shared/message.js')
+  const { stacks, weights } = m.readPicture(readMessage(bytes(given.first)))
   if (given.rest) {
-    const { chunks, numbers } = m.readPayload(bytes(given.rest))
+    const { chunks, numbers } = readMessage(bytes(given.rest))
     weights.add(chunks, numbers)
   }
   return stacks.map(({ name, shape: [nLayers, nHeads], thumbOf }) => {
-    const places = Array.from({ length: nLayers * nHeads }, (_, i) => [Math.floor(i / nHeads), i % nHeads])
-    return [name, places.map(([l, h]) => [[...weights.of(`${name}/${l}/${h}`)], [...thumbOf(l, h)]])]
+    const places = Array.from({ length: nLayers * nHeads }, (_, i) => ({ l: Math.floor(i / nHeads), h: i % nHeads }))
+    return [name, places.map(({ l, h }) => [[...weights.of(`${name}/${l}/${h}`)], [...thumbOf({ layer: l, head: h })]])]
   })
 """
 
@@ -52,8 +53,8 @@ def test_javascript_reads_what_python_packs(bare, shape, shift):
     trace = made_up_trace(**shape)
     first, rest = pack(trace), pack_rest(trace)
     assert (rest is not None) == (shape == IN_TWO_MESSAGES)
-    sent = {"first": text_of(first), "rest": rest and text_of(rest), "shift": shift}
-    stacks = bare.run("explorer/payload.js", READ, sent)
+    sent = {"first": text_of(first), "rest": rest and text_of(rest), "shift": shift, "origin": ORIGIN}
+    stacks = bare.run("explorer/picture.js", READ, sent)
     patterns = {name: trace.stack(*name.split(".")).value for name, _ in stacks}
     assert len(patterns) == 3
     side = thumbnail_side([pattern.shape for pattern in patterns.values()])

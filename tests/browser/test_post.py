@@ -4,8 +4,8 @@ import pytest
 
 from tests.browser.bare import ORIGIN, text_of
 from tests.web.support import made_up_trace
+from visformer.web.message import write_message
 from visformer.web.payload import pack
-from visformer.web.post import addressed
 
 pytestmark = pytest.mark.browser
 
@@ -31,7 +31,7 @@ SET_UP = f"""async () => {{
 
 
 def for_view(name, n_heads):
-    return text_of(addressed(name, pack(made_up_trace(n_heads=n_heads))))
+    return text_of(pack(made_up_trace(n_heads=n_heads), to=name))
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def post(bare):
     """Runs a function body with the post in ``post``; messages by their view and number of heads in ``given``."""
     bare.page.evaluate(SET_UP)
     given = {f"{name}{n}": for_view(name, n) for name in "ab" for n in (2, 3)}
-    given["nothing"] = text_of(addressed("a", b""))
+    given["nothing"] = text_of(write_message("nothing", {}, to="a"))
     yield lambda body: bare.page.evaluate(f"(given) => {{ {body} }}", given)
     assert not bare.complaints
 

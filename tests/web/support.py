@@ -1,7 +1,4 @@
-"""A Trace of made-up attention, and the reader of the canvas's bytes."""
-
-import json
-import struct
+"""A Trace of made-up attention, and its weights as the browser reads them."""
 
 import numpy as np
 
@@ -39,13 +36,6 @@ def made_up_trace(n_src=5, n_tgt=4, n_layers=2, n_heads=3, seed=0, tokens=None, 
         tensors=tensors,
         meta={"source": " ".join(src[:-1]), "target": " ".join(following[:-1]), "to": "zh", "forced": False},
     )
-
-
-def read_payload(data):
-    """The header and the numbers, as the browser reads them."""
-    (length,) = struct.unpack_from("<I", data)
-    start = -(-(4 + length) // 4) * 4
-    return json.loads(data[4 : 4 + length]), data[start:]
 
 
 def heads_of(header, numbers, shapes):

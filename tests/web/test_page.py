@@ -8,11 +8,12 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from tests.web.support import heads_of, made_up_trace, read_payload, shapes_of
+from tests.web.support import heads_of, made_up_trace, shapes_of
 from visformer.errors import TraceError
 from visformer.i18n import translations
 from visformer.trace import Trace
 from visformer.web.chunks import RESIDENT_BYTES
+from visformer.web.message import read_message
 from visformer.web.page import frame, page
 
 HOSTILE = ["</script><script>alert(1)</script>", "</title><img src=x onerror=alert(2)>", "<!--", "-->", "\"&'", "]]>"]
@@ -45,7 +46,7 @@ def held(text):
     """Every head whose exact weights are in the page."""
     found, shapes = {}, None
     for message in messages(text).values():
-        header, numbers = read_payload(message)
+        header, numbers = read_message(message)
         shapes = shapes or shapes_of(header)
         found |= heads_of(header, numbers, shapes)
     return found
@@ -64,7 +65,7 @@ def test_32_tokens_and_48_heads_are_under_a_megabyte():
 def test_what_was_typed_is_no_markup():
     plain, hostile = (page(made_up_trace(tokens=tokens)) for tokens in (["a"] * len(HOSTILE), HOSTILE))
     assert Elements(hostile).tags == Elements(plain).tags
-    assert read_payload(messages(hostile)["picture"])[0]["tokens"]["src"][:-1] == HOSTILE
+    assert read_message(messages(hostile)["picture"])[0]["tokens"]["src"][:-1] == HOSTILE
     cell = frame(made_up_trace(tokens=HOSTILE))
     assert Elements(cell).tags == ["iframe"]
     inside = dict(Elements(cell).attributes)["srcdoc"]

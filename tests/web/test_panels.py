@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from tests.web.support import made_up_trace, read_payload
+from tests.web.support import made_up_trace
 from visformer.errors import N_, TraceError
 from visformer.panel import Labels, Panel, common_limit, numbered, traced
+from visformer.web.message import read_message
 from visformer.web.panels import Click, click_from, pack_panels
 
 
@@ -17,7 +18,7 @@ def panel(values, **settings):
 
 def test_values_travel_exactly_with_their_labels():
     first, second = panel([[1.5, -2.0, np.nan]], outlined=np.array([[True, False, False]])), panel([[0.25]], name="k")
-    header, numbers = read_payload(pack_panels([first, second], gettext=lambda text: f"<{text}>"))
+    header, numbers = read_message(pack_panels([first, second], gettext=lambda text: f"<{text}>"))
     one, two = header["panels"]
     assert np.array_equal(np.frombuffer(numbers, "<f4", 3, one["values"]), [1.5, -2.0, np.nan], equal_nan=True)
     assert np.frombuffer(numbers, "u1", 3, one["outlined"]).tolist() == [1, 0, 0]
@@ -31,7 +32,7 @@ def test_values_travel_exactly_with_their_labels():
 
 def test_a_list_of_panels_is_a_column():
     first, second, third = (panel([[1.0, 2.0]], name=name) for name in "qkv")
-    header, _ = read_payload(pack_panels([first, [second, third]]))
+    header, _ = read_message(pack_panels([first, [second, third]]))
     assert [shown["name"] for shown in header["panels"]] == ["q", "k", "v"]
     assert header["columns"] == [1, 2]
     assert click_from({"panel": "v", "row": 0, "column": 1}, [first, [second, third]]) == Click("v", 0, 1)
@@ -39,7 +40,7 @@ def test_a_list_of_panels_is_a_column():
 
 def test_the_revision_changes_with_what_is_shown():
     revisions = {
-        read_payload(pack_panels([p]))[0]["revision"]
+        read_message(pack_panels([p]))[0]["revision"]
         for p in (panel([[1.0]]), panel([[2.0]]), panel([[1.0]], title="K"), panel([[1.0]], click="changes"))
     }
     assert len(revisions) == 4

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.web.support import digits, heads_of, made_up_trace, read_payload, shapes_of
+from tests.web.support import digits, heads_of, made_up_trace, shapes_of
 from visformer.analysis.heads import SCORES, head_scores
 from visformer.errors import BudgetError
 from visformer.system import limits
 from visformer.system.limits import MAX_WANTED
 from visformer.web.chunks import FOCUS_BYTES, RESIDENT_BYTES, SMALL_BYTES, Plan
+from visformer.web.message import read_message
 from visformer.web.payload import Focus, focus_from, pack, pack_rest, wanted_from
 from visformer.web.thumbnails import OVERVIEW_BYTES, thumbnail_side, thumbnails
 
@@ -48,7 +49,7 @@ sizes = st.fixed_dictionaries(
 @given(sizes, st.sampled_from(STACKS), st.integers(0, 3), st.integers(0, 8))
 def test_both_messages_hold_every_head_once_to_four_digits(size, stack, layer, head):
     trace, focus = made_up_trace(**size), Focus(stack, layer, head)
-    header, numbers = read_payload(pack(trace, focus=focus))
+    header, numbers = read_message(pack(trace, focus=focus))
     shapes = shapes_of(header)
     assert header["resident"]
     assert tuple(shapes) == STACKS
@@ -57,7 +58,7 @@ def test_both_messages_hold_every_head_once_to_four_digits(size, stack, layer, h
     rest = pack_rest(trace, focus=focus)
     assert (rest is None) == (2 * sum(map(prod, shapes.values())) <= SMALL_BYTES)
     if rest is not None:
-        later = heads_of(*read_payload(rest), shapes)
+        later = heads_of(*read_message(rest), shapes)
         assert not heads.keys() & later.keys()
         heads |= later
     assert heads.keys() == every_head(shapes)
@@ -94,13 +95,13 @@ def test_plans_are_complete_and_within_their_bytes(shapes, focus):
 
 def test_the_first_message_says_what_is_drawn():
     trace = made_up_trace()
-    header, _ = read_payload(pack(trace, gettext=lambda text: f"<{text}>", lang="xx", start={"layer": 2}))
+    header, _ = read_message(pack(trace, gettext=lambda text: f"<{text}>", lang="xx", start={"layer": 2}))
     assert header["tokens"] == {side: list(tokens) for side, tokens in trace.tokens.items()}
     assert header["words"] == {side: list(numbers) for side, numbers in trace.words.items()}
     axes = [(stack["rows"], stack["columns"], stack["predicts"]) for stack in header["stacks"]]
     assert axes == [("src", "src", None), ("tgt", "tgt", "next"), ("tgt", "src", "next")]
     assert header["start"] == {"layer": 2}
-    assert read_payload(pack(trace))[0]["start"] is None
+    assert read_message(pack(trace))[0]["start"] is None
     assert [score["name"] for score in header["scores"]] == [score.name for score in SCORES]
     assert header["scores"][0]["label"] == f"<{SCORES[0].label}>"
     assert header["stacks"][0]["label"] == "<Encoder>"
@@ -108,7 +109,7 @@ def test_the_first_message_says_what_is_drawn():
 
 def test_scores_to_four_digits():
     trace = made_up_trace(n_decoder_layers=3)
-    header, _ = read_payload(pack(trace))
+    header, _ = read_message(pack(trace))
     cross = header["stacks"][2]
     expected = head_scores(
         trace.stack("decoder", "cross_attn").value,
@@ -130,7 +131,7 @@ def test_a_head_that_is_masked_everywhere_has_no_score():
     changed[1] = 0
     tensors = {**trace.tensors, name: type(trace[name])(name, changed, trace[name].axes)}
     masked = type(trace)(trace.tokens, trace.special, trace.words, tensors)
-    values = read_payload(pack(masked))[0]["stacks"][0]["values"]
+    values = read_message(pack(masked))[0]["stacks"][0]["values"]
     assert all(table[0][1] is None and table[0][0] is not None for table in values.values())
 
 
@@ -140,12 +141,12 @@ def test_a_layer_then_the_rest_at_128_tokens():
     first, rest = pack(trace, focus=focus), pack_rest(trace, focus=focus)
     assert len(first) + len(rest) <= 2_600_000
     assert len(first) <= 600_000
-    header, _ = read_payload(first)
+    header, _ = read_message(first)
     (chunk,) = header["chunks"]
     assert (chunk["stack"], chunk["layer"], chunk["head"], chunk["n"]) == ("decoder.cross_attn", 1, 0, 8)
     assert header["resident"]
     assert [stack["thumb"] for stack in header["stacks"]] == [[50, 50]] * 3
-    later = read_payload(rest)[0]
+    later = read_message(rest)[0]
     assert sum(chunk["n"] for chunk in later["chunks"]) == 64
     assert "values" not in later
 
@@ -158,7 +159,7 @@ def long_trace():
 
 def test_long_sentences_bring_what_is_asked_for(long_trace):
     focus = Focus("decoder.cross_attn", 1, 2)
-    header, numbers = read_payload(pack(long_trace, focus=focus))
+    header, numbers = read_message(pack(long_trace, focus=focus))
     shapes = shapes_of(header)
     assert not header["resident"]
     assert all(stack["values"] is None for stack in header["stacks"])
@@ -174,7 +175,7 @@ def test_long_sentences_bring_what_is_asked_for(long_trace):
         "encoder",
         "x" * 99,
     ]
-    later, more = read_payload(pack_rest(long_trace, focus=focus, wanted=wanted + gone))
+    later, more = read_message(pack_rest(long_trace, focus=focus, wanted=wanted + gone))
     assert later["trace"] == header["trace"]
     heads = heads_of(later, more, shapes)
     stack = "encoder.self_attn"
@@ -189,9 +190,9 @@ def test_long_sentences_bring_what_is_asked_for(long_trace):
 
 def test_one_head_where_a_layer_is_too_large():
     trace = made_up_trace(n_src=400, n_tgt=20, n_layers=1, n_heads=4)
-    first = read_payload(pack(trace, focus=Focus("encoder.self_attn", 0, 2)))[0]
+    first = read_message(pack(trace, focus=Focus("encoder.self_attn", 0, 2)))[0]
     assert [(chunk["head"], chunk["n"]) for chunk in first["chunks"]] == [(2, 1)]
-    rest = read_payload(pack_rest(trace, focus=Focus("encoder.self_attn", 0, 2)))[0]
+    rest = read_message(pack_rest(trace, focus=Focus("encoder.self_attn", 0, 2)))[0]
     assert [(c["stack"], c["head"], c["n"]) for c in rest["chunks"]] == [
         ("encoder.self_attn", 0, 2),
         ("encoder.self_attn", 3, 1),
@@ -204,7 +205,7 @@ def test_one_head_where_a_layer_is_too_large():
 def test_the_overview_is_small_at_any_length(n):
     trace = made_up_trace(n, n, 3, 8)
     data = pack(trace)
-    header, _ = read_payload(data)
+    header, _ = read_message(data)
     codes = sum(2 * chunk["n"] * n * n for chunk in header["chunks"])
     assert len(data) - codes <= 250_000
     if n <= 52:
@@ -249,12 +250,12 @@ def test_the_strongest_cell_is_seen_at_its_place(rows, columns, side, data):
 
 def test_names_of_trace_and_message():
     one, other = made_up_trace(60, 60, 3, 8), made_up_trace(60, 60, 3, 8)
-    first = read_payload(pack(one))[0]
-    assert first == read_payload(pack(one))[0]
-    elsewhere = read_payload(pack(one, focus=Focus("encoder.self_attn", 1, 1)))[0]
-    assert elsewhere["trace"] == first["trace"] == read_payload(pack_rest(one))[0]["trace"]
+    first = read_message(pack(one))[0]
+    assert first == read_message(pack(one))[0]
+    elsewhere = read_message(pack(one, focus=Focus("encoder.self_attn", 1, 1)))[0]
+    assert elsewhere["trace"] == first["trace"] == read_message(pack_rest(one))[0]["trace"]
     assert elsewhere["revision"] != first["revision"]
-    assert read_payload(pack(other))[0]["trace"] != first["trace"]
+    assert read_message(pack(other))[0]["trace"] != first["trace"]
 
 
 def test_messages_are_kept_for_reruns_and_go_with_their_trace(monkeypatch):
@@ -287,7 +288,7 @@ def test_too_many_weights_are_refused(monkeypatch):
     ("asked", "layer"), [(Focus("encoder.self_attn", 99, -5), 2), (Focus("encoder.self_attn", -1, 3), 0)]
 )
 def test_a_focus_out_of_range_is_brought_back(asked, layer):
-    header, _ = read_payload(pack(made_up_trace(60, 60, 3, 8), focus=asked))
+    header, _ = read_message(pack(made_up_trace(60, 60, 3, 8), focus=asked))
     assert [chunk["layer"] for chunk in header["chunks"]] == [layer]
 
 
@@ -328,7 +329,7 @@ def test_nothing_that_a_browser_sends_is_an_error(value):
 
 
 def test_tokens_without_a_shape_are_written_as_their_codes():
-    header, _ = read_payload(pack(made_up_trace(tokens=["\u200b", "\u202egood", "<script>", "\x07"])))
+    header, _ = read_message(pack(made_up_trace(tokens=["\u200b", "\u202egood", "<script>", "\x07"])))
     assert header["tokens"]["src"] == ["U+200B", "U+202Egood", "<script>", "U+0007", "</s>"]
 
 
@@ -337,7 +338,7 @@ def test_windows_and_shared_keys_are_said_of_self_attention_alone():
     n_layers, n_heads = plain.stack("decoder").shape[:2]
     windows = [3, *[None] * (n_layers - 1)]
     trace = replace(plain, meta={**plain.meta, "n_kv_heads": n_heads // 2, "windows": windows})
-    header, _ = read_payload(pack(trace))
+    header, _ = read_message(pack(trace))
     told = {stack["name"]: (stack["share"], stack["windows"]) for stack in header["stacks"]}
     assert told["decoder.self_attn"] == (2, windows)
     assert told["decoder.cross_attn"] == (1, None)
@@ -345,5 +346,5 @@ def test_windows_and_shared_keys_are_said_of_self_attention_alone():
 
 @pytest.mark.parametrize("meta", [{}, {"n_kv_heads": None}, {"n_kv_heads": 0}, {"n_kv_heads": "2"}, {"windows": [1]}])
 def test_a_model_that_says_nothing_of_them_has_none(meta):
-    header, _ = read_payload(pack(replace(made_up_trace(), meta=meta)))
+    header, _ = read_message(pack(replace(made_up_trace(), meta=meta)))
     assert {(stack["share"], stack["windows"]) for stack in header["stacks"]} == {(1, None)}

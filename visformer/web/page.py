@@ -69,8 +69,7 @@ def page(
         note = f"<p>{escape(sentence.format(held=held, all=len(names), limit=limit / 1e6))}</p>\n"
     above = _heading(trace) if heading else ""
     body = f'{above}{note}<div class="vf-host"></div>'
-    held_messages = {name: data for name, data in messages.items() if data}
-    return document(_title(trace), lang, body, held_messages, about=trace.about)
+    return document(_title(trace), lang, body, messages, about=trace.about)
 
 
 def frame(trace: Trace) -> str:
@@ -122,7 +121,7 @@ def document(
     title: str,
     lang: str,
     body: str,
-    messages: Mapping[str, bytes],
+    messages: Mapping[str, bytes | None],
     *,
     host: str = "saved/page.js",
     style: str = "",
@@ -144,6 +143,7 @@ def document(
     data = "\n".join(
         f'<script type="text/plain" id="{name}">{base64.b64encode(message).decode()}</script>'
         for name, message in messages.items()
+        if message
     )
     return f"""<!doctype html>
 <html lang="{escape(lang)}">

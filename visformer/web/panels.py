@@ -9,7 +9,7 @@ import numpy as np
 from visformer.errors import N_, Message
 from visformer.panel import Labels, Panel
 from visformer.pictures.theme import CURVES, DIVERGING, SEQUENTIAL, SYMBOLS, visible
-from visformer.web.frame import Numbers, frame
+from visformer.web.message import Numbers, write_message
 
 _TEXT = {
     "cell": N_("{row} · {column}"),
@@ -45,8 +45,9 @@ def pack_panels(
     lang: str = "en",
     share: float = 1.0,
     file: str = "",
+    to: str = "",
 ) -> bytes:
-    """The bytes for ``mountPanels(element, bytes)``.
+    """The message for ``mountPanels``.
 
     Args:
         shown: in the order of reading, side by side as far as they fit; those in a list of their own stand one under
@@ -55,6 +56,7 @@ def pack_panels(
         lang: the language that gettext speaks.
         share: of the window's height that the panels may take.
         file: name of a PNG, without its ending; "": that of the first panel.
+        to: see :func:`visformer.web.message.write_message`.
     """
 
     def said(text: str) -> str:
@@ -70,7 +72,7 @@ def pack_panels(
         "mark": {theme: colours[1] for theme, colours in CURVES.items()},
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
     }
-    return frame(header, numbers)
+    return write_message("panels", header, numbers, to=to)
 
 
 def _columns(shown: Sequence[Panel | Sequence[Panel]]) -> list[Sequence[Panel]]:

@@ -26,7 +26,7 @@ from visformer.trace import Trace, TracedTensor
 from visformer.trace.stacks import STACKS, Stack
 from visformer.web.chunks import Chunk, Focus, Plan, Shape, focus_from, wanted_from
 from visformer.web.codes import encode
-from visformer.web.frame import Numbers, frame
+from visformer.web.message import Numbers, write_message
 from visformer.web.thumbnails import thumbnail_side, thumbnails
 from visformer.web.words import words
 
@@ -47,6 +47,7 @@ def pack(
     focus: Focus | None = None,
     start: Mapping[str, Any] | None = None,
     file: str = "",
+    to: str = "",
 ) -> bytes:
     """The first message.
 
@@ -57,6 +58,7 @@ def pack(
         focus: the head to send first where not all fit; by default the first of the first stack.
         start: JSON values for the browser, passed through.
         file: what the name of a PNG begins with, such as the model.
+        to: see :func:`visformer.web.message.write_message`.
 
     Raises:
         BudgetError: more than limits.MAX_WEIGHTS weights.
@@ -85,12 +87,12 @@ def pack(
             "chunks": [feed.add(chunk, numbers) for chunk in plan.first],
             **words(trace, gettext, lang),
         }
-        return frame(header, numbers)
+        return write_message("attention", header, numbers, to=to)
 
-    return feed.kept((lang, json.dumps(start, sort_keys=True), file, plan.first), make)
+    return feed.kept((lang, json.dumps(start, sort_keys=True), file, to, plan.first), make)
 
 
-def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str] = ()) -> bytes | None:
+def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str] = (), to: str = "") -> bytes | None:
     """The second message; None where the first holds everything.
 
     Args:
@@ -98,6 +100,7 @@ def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str]
         focus: as in :func:`pack`: what was sent for it is left out.
         wanted: what to send where not all fit, as "stack/layer/head"; instead of a head "mean" or "max" over the
             layer's heads. What the Trace does not have is left out.
+        to: as in :func:`pack`.
 
     Raises:
         BudgetError: more than limits.MAX_WEIGHTS weights.
@@ -111,12 +114,11 @@ def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str]
 
     def make() -> bytes:
         numbers = Numbers()
-        header: dict[str, Any] = {"trace": feed.name, "chunks": [feed.add(chunk, numbers) for chunk in chunks]}
-        if not feed.scored_at_once:
-            header["values"] = feed.values
-        return frame(header, numbers)
+        scores = {} if feed.scored_at_once else {"values": feed.values}
+        header = {"trace": feed.name, "chunks": [feed.add(chunk, numbers) for chunk in chunks], **scores}
+        return write_message("weights", header, numbers, to=to)
 
-    return feed.kept(chunks, make)
+    return feed.kept((to, *chunks), make)
 
 
 class _Feed:

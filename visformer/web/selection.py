@@ -6,17 +6,19 @@ Numbers count from 0 here and from 1 in a link, as on screen.
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from visformer.errors import N_, LinkError
 from visformer.pictures.options import one_of, read_flag
 from visformer.system import limits
 from visformer.trace.stacks import SHORT_NAMES, STACKS, short_name
+from visformer.web.bundle import imports
 
 if TYPE_CHECKING:
     from visformer.trace import Trace
 
-VIEWS = ("heatmap", "arcs", "tokens", "layer")
+VIEWS = tuple(PurePosixPath(name).stem for name in imports("explorer/views/index.js"))
 COMBINED = ("one", "mean", "max")
 _PLACES = ("layer", "head", "query", "key")
 _FLAGS = ("merging", "hiding", "renormalising")
@@ -48,7 +50,7 @@ class Selection:
     stack: str = "encoder.self_attn"
     layer: int = 0
     head: int = 0
-    view: str = "heatmap"
+    view: str = VIEWS[0]
     query: int | None = None
     key: int | None = None
     combine: str = "one"

@@ -99,10 +99,8 @@ def _part(part: Part, name: str, messages: dict[str, bytes]) -> str:
         light, dark = (f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}" for svg in part.images)
         source = f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">'
         return f'<div>{title}<picture>{source}<img src="{light}" alt="{escape(part.title)}"></picture></div>'
-    messages[name] = part.message
-    if part.rest:
-        messages[f"{name}-rest"] = part.rest
-    return f'<div class="vf-host" data-kind="{part.kind}" data-message="{name}"></div>'
+    messages |= {name: part.message, f"{name}-rest": part.rest}
+    return f'<div class="vf-host" data-message="{name}"></div>'
 
 
 _STYLE = """

@@ -9,11 +9,11 @@ import pytest
 import visformer as vf
 from tests.app.lessons.test_lesson_file import GOOD
 from tests.app.session.test_links import LINKS
-from tests.web.support import read_payload
 from tests.web.test_page import HOSTILE, Elements
 from visformer.app.lessons import lesson_file
 from visformer.app.lessons.handout import page
 from visformer.app.session import url_state
+from visformer.web.message import read_message
 
 
 @cache
@@ -57,7 +57,7 @@ def test_it_is_small_and_loads_nothing(shipped):
 def test_the_explorer_begins_with_the_step(shipped):
     _language, text = shipped
     scripts = Elements(text).scripts
-    header, _numbers = read_payload(base64.b64decode(scripts["step10-0"]))
+    header, _numbers = read_message(base64.b64decode(scripts["step10-0"]))
     start = header["start"]
     assert {name: start[name] for name in ("stack", "layer", "head", "query", "key")} == {
         "stack": "decoder.cross_attn",

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.app.support import address, in_a_session, pictures, went_ahead
-from tests.web.support import digits, heads_of, read_payload, shapes_of
+from tests.web.support import digits, heads_of, shapes_of
 from visformer import i18n
 from visformer.app.pages.attention import explorer
 from visformer.app.serving import workbench
@@ -14,6 +14,7 @@ from visformer.app.serving.admission import ADMISSION
 from visformer.app.session import state
 from visformer.app.session.examples import EXAMPLES
 from visformer.system.limits import MAX_CHARACTERS
+from visformer.web.message import read_message
 from visformer.web.selection import Selection
 
 EMPTY = "There is no sentence yet: type one, or choose an example."
@@ -33,20 +34,20 @@ PICTURES = {
 
 
 def messages(app):
-    """What the view was sent, the picture first; empty where nothing is to be shown."""
+    """Headers and numbers of what the view was sent, the picture first."""
     view, *feeds = pictures(app)
-    letters = [read_payload(feed.proto.bytes) for feed in feeds]
-    assert {header["to"] for header, _ in letters} == {view.proto.bytes.decode()}
-    return [message for _, message in letters]
+    sent = [read_message(feed.proto.bytes) for feed in feeds]
+    assert {header["to"] for header, _ in sent} == {view.proto.bytes.decode()}
+    return sent
 
 
 def payload(app):
     """Header and numbers of the picture."""
-    return read_payload(messages(app)[0])
+    return messages(app)[0]
 
 
 def draws_nothing(app):
-    return messages(app) == [b""]
+    return [header["kind"] for header, _ in messages(app)] == ["nothing"]
 
 
 def type_into(app, key, text):
@@ -69,6 +70,7 @@ def test_the_first_picture_needs_no_torch(model_name):
     code = f"""
 import sys
 from visformer.app.serving import workbench
+from visformer.web.message import read_message
 workbench.MODEL, workbench.HEAD_START = {model_name!r}, 600
 from streamlit.testing.v1 import AppTest
 app = AppTest.from_file("app.py", default_timeout=60).run()

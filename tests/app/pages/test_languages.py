@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from tests import pseudo
-from tests.web.support import read_payload
 from visformer import i18n
 from visformer.app.lessons import lesson_file
 from visformer.app.session import state
+from visformer.web.message import read_message
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted(path.relative_to(ROOT / "pages").with_suffix("").as_posix() for path in (ROOT / "pages").rglob("*.py"))
@@ -114,13 +114,9 @@ def drawn(data):
         given = [ours for _, ours in words["words"]] if "words" in words else words  # Streamlit's own, and ours
         return inside({"text": given}, DRAWN)
     try:
-        (length,) = struct.unpack_from("<I", data)
-        header = json.loads(data[4 : 4 + length])
+        return inside(read_message(data)[0], DRAWN)
     except (struct.error, ValueError):
         return [data.decode()] if b" " in data else []  # a sentence alone, or a picture's name
-    if "to" in header:  # the envelope
-        return drawn(data[4 + length + -(4 + length) % 4 :])
-    return inside(header, DRAWN)
 
 
 def table(frame):
@@ -141,7 +137,7 @@ def said(app):
         if kind == "bidi_component" and key == "streamlit_words":
             texts = [ours for _streamlits, ours in json.loads(proto.bytes)["words"]]
         elif kind == "bidi_component" and key == "present_words":
-            told = json.loads(read_payload(proto.bytes)[1])
+            told, _ = read_message(proto.bytes)
             texts = [*told["words"].values(), told["caption"]]  # beside what was typed and where it is shown
         elif kind == "bidi_component":
             texts = drawn(proto.bytes)

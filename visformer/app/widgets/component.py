@@ -15,7 +15,7 @@ import streamlit as st
 from visformer.app.session.slots import Slot
 from visformer.app.widgets.streamlit_words import ICONS, WORDS
 from visformer.web.bundle import script, stylesheet
-from visformer.web.post import addressed
+from visformer.web.message import write_message
 
 if TYPE_CHECKING:
     from visformer.panel import Panel
@@ -106,13 +106,13 @@ def attention_picture(
     """
     name = f"{key}_ahead" if ahead else f"{key}_picture"
     if trace is None:
-        _FEED(data=addressed("" if ahead else key, b""), key=name)
+        _FEED(data=write_message("nothing", {}, to="" if ahead else key), key=name)
         if is_new:
             time.sleep(_FIRST_BREATH)
         return
     from visformer.web.payload import pack
 
-    _FEED(data=addressed(key, pack(trace, gettext=gettext, lang=lang, start=start, file=file)), key=name)
+    _FEED(data=pack(trace, gettext=gettext, lang=lang, start=start, file=file, to=key), key=name)
     time.sleep(_FIRST_BREATH if is_new else _BREATH)
 
 
@@ -128,9 +128,9 @@ def attention_weights(trace: "Trace", *, key: str) -> None:
     """
     from visformer.web.payload import pack_rest, wanted_from
 
-    rest = pack_rest(trace, wanted=wanted_from(_sent(key)))
+    rest = pack_rest(trace, wanted=wanted_from(_sent(key)), to=key)
     if rest is not None:
-        _FEED(data=addressed(key, rest), key=f"{key}_weights")
+        _FEED(data=rest, key=f"{key}_weights")
 
 
 def connection_notice(words: str) -> None:
@@ -186,7 +186,7 @@ def presentation(
             on_step(told("step"))
 
     with st.container(gap=None, width="content"):  # what feeds takes no room
-        _FEED(data=addressed(key, json.dumps(shown).encode()), key=f"{key}_words")
+        _FEED(data=write_message("presentation", shown, to=key), key=f"{key}_words")
         _PRESENT(
             data=key.encode(),
             key=key,
@@ -226,6 +226,6 @@ def panels(
             on_click(click)
 
     with st.container(gap=None):  # what feeds takes no room
-        picture = pack_panels(shown, gettext=gettext, lang=lang, share=share, file=file)
-        _FEED(data=addressed(key, picture), key=f"{key}_picture")
+        picture = pack_panels(shown, gettext=gettext, lang=lang, share=share, file=file, to=key)
+        _FEED(data=picture, key=f"{key}_picture")
         _PANELS(data=key.encode(), key=key, on_click_change=clicked)

@@ -52,7 +52,7 @@ function staying(groups, gone) {
 export function hide({ values, rows, columns }, hideRow, hideColumn, renormalise) {
   const keptRows = staying(rows, hideRow)
   const keptColumns = staying(columns, hideColumn)
-  const shown = new Float32Array(keptRows.length * keptColumns.length)
+  const visible = new Float32Array(keptRows.length * keptColumns.length)
   const hidden = new Float32Array(keptRows.length)
   keptRows.forEach((row, r) => {
     const at = row * columns.length
@@ -62,11 +62,11 @@ export function hide({ values, rows, columns }, hideRow, hideColumn, renormalise
     for (const column of keptColumns) kept += values[at + column]
     const scale = renormalise && kept > 0 ? 1 / kept : 1
     keptColumns.forEach((column, c) => {
-      shown[r * keptColumns.length + c] = values[at + column] * scale
+      visible[r * keptColumns.length + c] = values[at + column] * scale
     })
     hidden[r] = all > 0 ? Math.max(0, 1 - kept / all) : 0
   })
-  const matrix = { values: shown, rows: keptRows.map((i) => rows[i]), columns: keptColumns.map((i) => columns[i]) }
+  const matrix = { values: visible, rows: keptRows.map((i) => rows[i]), columns: keptColumns.map((i) => columns[i]) }
   return { matrix, hidden }
 }
 

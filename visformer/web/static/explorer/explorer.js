@@ -1,31 +1,30 @@
 /**
  * Every head's attention: an overview of thumbnails, and what is chosen of it as a heatmap, arcs, shaded tokens or a layer.
  *
- * mountAttention(element, bytes) knows no host: Streamlit, a notebook cell and a saved HTML file give it an element and the
- * bytes of payload.py. Text is data here: it goes to canvases and to textContent, never into HTML. All switches happen
+ * mountAttention(element, message) knows no host: Streamlit, a notebook cell and a saved HTML file give it an element and
+ * the messages of payload.py. Text is data here: it goes to canvases and to textContent, never into HTML. All switches happen
  * here; the host is asked only for weights of heads that are too large to be sent all at once.
  */
 
-import { Arcs } from "./views/arcs.js"
-import { Chosen, sameHead, VIEWS } from "./view_state.js"
 import { rounded } from "../shared/codes.js"
 import { makeRamp } from "../shared/colours.js"
-import { HeadGrid } from "./views/layer.js"
-import { Heatmap } from "./views/heatmap.js"
+import { HeadGrid } from "./head_grid.js"
 import { Help } from "./help.js"
-import { Keep } from "../shared/png.js"
-import { lookOf, onThemeChange } from "../shared/theme.js"
-import { ordered } from "./order.js"
-import { gridLayout, layerLayout, paintLegend } from "./overview.js"
+import { PngButton } from "../shared/png.js"
+import { themeOf, onThemeChange } from "../shared/theme.js"
+import { ordered, sameHead } from "./order.js"
+import { gridLayout, paintLegend } from "./overview.js"
 import { fill, focusQuietly, part } from "../shared/dom.js"
-import { readPayload } from "./payload.js"
+import { readPicture } from "./picture.js"
 import { Readout } from "./readout.js"
-import { Said, spell } from "./readout_text.js"
-import { Shown } from "./view_model.js"
+import { ReadoutText, spell } from "./readout_text.js"
+import { SentenceLines } from "./sentence_lines.js"
 import { enter, roomBelow, stage } from "../shared/stage.js"
 import { Thumbs } from "./thumbs.js"
-import { Tokens } from "./views/tokens.js"
 import { Toolbar } from "./toolbar.js"
+import { ViewModel } from "./view_model.js"
+import { ViewState } from "./view_state.js"
+import { NAMES, VIEWS } from "./views/index.js"
 
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 const SETTLED = 250 // milliseconds without another choice until the host hears of it
@@ -35,16 +34,16 @@ const IN_ONE_ROW = 6 // thumbnails of an order of their own
 
 /**
  * @param {HTMLElement} element is filled
- * @param {Uint8Array} bytes what payload.py packed
- * @param {{onNeed?: (names: string[]) => void, onSelect?: (selection: object) => void, above?: number, presents?: boolean}} host onNeed is called when
- *   heads in focus have no exact weights here and none are on their way: update(bytes) brings them; onSelect when the
- *   visitor has chosen something else; above: pixels that the host has over the view in a window; presents: whether it
- *   has presentations
- * @returns {{update: (bytes: Uint8Array) => void, destroy: () => void, lang: string}}
+ * @param {object} message what payload.py packed
+ * @param {{onNeed?: (names: string[]) => void, onSelect?: (selection: object) => void, above?: number, presents?: boolean}}
+ *   host onNeed is called when heads in focus have no exact weights here and none are on their way: update(message)
+ *   brings them; onSelect when the visitor has selected something else; above: pixels that the host has over the view in
+ *   a window; presents: whether it has presentations
+ * @returns {{update: (message: object) => void, destroy: () => void, lang: string}}
  */
-export function mountAttention(element, bytes, host = {}) {
+export function mountAttention(element, message, host = {}) {
   const view = new AttentionView(element, host)
-  view.update(bytes)
+  view.update(message)
   return view
 }
 
@@ -52,9 +51,9 @@ class AttentionView {
   constructor(element, host) {
     this.host = host
     this.data = null
-    this.state = new Chosen()
-    this.shown = new Shown(this.state)
-    this.said = new Said(this.state, this.shown)
+    this.state = new ViewState()
+    this.model = new ViewModel(this.state)
+    this.readoutText = new ReadoutText(this.state, this.model)
     this.thumbs = new Thumbs()
     this.hoveredHead = null
     this.hoveredCell = null // while a token is locked: the cell that it and the one under the pointer make
@@ -68,41 +67,51 @@ class AttentionView {
     const places = { stacks: part(body, "div", "bar"), views: part(body, "div", "viewbar") }
     const left = part(body, "div", "left")
     places.order = part(left, "div", "orderbar")
-    const hover = (place) => this.hoverHead(place)
-    this.overview = new HeadGrid(left, "thumbs", { hover, choose: (place, add) => this.chooseHead(place, add) })
+    const hoverHead = (place) => this.hoverHead(place)
+    this.overview = new HeadGrid(left, "thumbs", { hoverHead, openHead: (place, add) => this.chooseHead(place, add) })
     this.readout = new Readout(left)
-    const tokens = part(left, "div", "tokens")
+    this.sentences = new SentenceLines(left)
     const foot = part(left, "div", "foot")
     const right = part(body, "div", "right")
     places.tools = part(right, "div", "tools")
     const stage = part(right, "div", "stage")
-    this.parts = { root, tokens, stage }
+    this.parts = { root, stage }
     this.parts.legend = part(foot, "canvas", "legend", { role: "img" })
     this.parts.hint = part(foot, "div", "hint")
-    this.buildViews(stage, hover)
+    this.mountViews(stage, hoverHead)
     this.help = new Help(root, () => this.help.show(false))
     this.toolbar = new Toolbar(places, {
       set: (change) => this.set(change),
       stack: (name) => this.chooseStack(name),
-      zoom: (direction) => this.views.heatmap.zoom(direction),
+      zoom: (direction) => this.view.zoom(direction),
       help: () => this.help.show(!this.help.open),
     })
-    this.keep = new Keep(places.views, () => this.picture())
-    this.toolbar.help.before(this.keep.button)
+    this.pngButton = new PngButton(places.views, () => this.picture())
+    this.toolbar.help.before(this.pngButton.button)
   }
 
-  buildViews(stage, hover) {
-    const cells = { hover: (cell) => this.hoverCell(cell), lock: (cell, add) => this.lock(cell, add) }
-    const choose = (place, add) => {
-      if (!add) this.state.view = "heatmap"
-      this.chooseHead(place, add)
+  mountViews(stage, hoverHead) {
+    const host = {
+      hover: (cell) => this.hoverCell(cell),
+      lock: (cell, add) => this.lock(cell, add),
+      hoverHead,
+      openHead: (place, add) => {
+        if (!add) this.state.view = NAMES[0]
+        this.chooseHead(place, add)
+      },
+      zoomed: () => this.mark(),
     }
-    this.views = {
-      heatmap: new Heatmap(stage, { ...cells, zoomed: () => this.mark() }),
-      arcs: new Arcs(stage, cells),
-      tokens: new Tokens(stage, cells),
-      layer: new HeadGrid(stage, "layer", { hover, choose }),
-    }
+    this.views = Object.fromEntries(NAMES.map((name) => [name, VIEWS[name].mount(stage, host)]))
+  }
+
+  /** The one on the stage. */
+  get view() {
+    return this.views[this.state.view]
+  }
+
+  /** What of it has the keyboard. */
+  get surface() {
+    return this.view.canvas ?? this.view.element
   }
 
   listen() {
@@ -115,14 +124,14 @@ class AttentionView {
     document.fonts?.ready.then(() => this.data && this.paint())
     onThemeChange(root, () => {
       if (!this.data) return
-      this.readLook(this.data)
+      this.readTheme(this.data)
       this.paint()
     })
     this.leave = enter(root, () => this.dressed(), (direction) => this.step(direction))
   }
 
   destroy() {
-    clearTimeout(this.telling)
+    clearTimeout(this.reporting)
     this.leave()
     this.resizes.disconnect()
     window.removeEventListener("resize", this.onWindow)
@@ -137,12 +146,12 @@ class AttentionView {
 
   // What is here
 
-  update(bytes) {
-    const data = readPayload(bytes)
-    if (data.stacks) this.readLook(data) // before anything is written, so that nothing is laid out twice
+  update(message) {
+    const isPicture = message.kind === "attention"
+    if (isPicture) this.readTheme(message) // before anything is written, so that nothing is laid out twice
     if (!this.seen) this.measure()
-    if (!data.stacks) this.early = data
-    else if (this.data?.revision !== data.revision) this.take(data)
+    if (!isPicture) this.early = message
+    else if (this.data?.revision !== message.revision) this.take(readPicture(message))
     if (this.early && this.early.trace === this.data?.trace) this.receive(this.early)
     if (this.data) this.refresh()
   }
@@ -153,7 +162,7 @@ class AttentionView {
     const sameTrace = this.data?.trace === data.trace
     if (sameTrace) for (const [name, codes] of this.data.weights.codes) data.weights.codes.set(name, codes)
     this.data = data
-    this.shown.take(data)
+    this.model.take(data)
     this.thumbs.clear()
     if (!sameTrace) state.free()
     const first = this.start === undefined
@@ -163,10 +172,10 @@ class AttentionView {
       state.restore(data.start ?? {}, data.stacks)
     }
     this.start = start
-    if (!this.shown.stack) state.stack = data.stacks[0].name
-    state.keepInRange(this.shown.stack.shape)
-    if (!this.shown.orders().includes(state.order)) state.order = "place"
-    if (another && !first) this.tell() // or what was chosen before would be no news when it is chosen again
+    if (!this.model.stack) state.stack = data.stacks[0].name
+    state.keepInRange(this.model.stack.shape)
+    if (!this.model.orders().includes(state.order)) state.order = "place"
+    if (another && !first) this.report() // or what was chosen before would be no news when it is chosen again
   }
 
   /** Exact weights that came in a message of their own, perhaps earlier than their picture. */
@@ -178,7 +187,7 @@ class AttentionView {
 
   /** Ask the host for weights that are not here and not on their way. */
   need() {
-    const missing = this.shown.names().filter((name) => !this.data.weights.has(name))
+    const missing = this.model.names().filter((name) => !this.data.weights.has(name))
     if (missing.length && !this.data.resident) this.host.onNeed?.(missing)
   }
 
@@ -187,18 +196,18 @@ class AttentionView {
   set(change) {
     if (change.order) this.state.anchor = this.state.focus
     const { state } = this
-    const places = this.inTokens(state.cells)
+    const places = this.model.inTokens(state.cells)
     Object.assign(state, change)
-    state.cells = this.fromTokens(places) // rows and columns may be others now
+    state.cells = this.model.fromTokens(places) // rows and columns may be others now
     state.locked = state.locked && state.cells.length > 0
     this.refresh()
     if (this.measure()) this.paint() // the controls may have taken another line
-    this.tell()
+    this.report()
   }
 
   chooseStack(name) {
     this.state.chooseStack(this.data.stacks.find((stack) => stack.name === name))
-    this.set(this.shown.orders().includes(this.state.order) ? {} : { order: "place" })
+    this.set(this.model.orders().includes(this.state.order) ? {} : { order: "place" })
   }
 
   /** A presentation's step: the next attention. */
@@ -218,7 +227,7 @@ class AttentionView {
     if (sameHead(this.hoveredHead, place)) return
     this.hoveredHead = place
     this.paintOverview()
-    if (this.state.view === "layer") this.paintStage()
+    if (VIEWS[this.state.view].needs.includes("grid")) this.paintStage()
     this.say()
   }
 
@@ -233,7 +242,7 @@ class AttentionView {
     this.hoveredCell = null
     this.state.lock(cell, add)
     this.point()
-    this.tell()
+    this.report()
   }
 
   key(event) {
@@ -259,31 +268,30 @@ class AttentionView {
   }
 
   moveCell(down, right) {
-    const { rows, columns } = this.shown.labels()
+    const { rows, columns } = this.model.labels()
     const cell = this.state.moveCell(down, right, rows.length, columns.length)
-    if (this.state.view === "heatmap") this.views.heatmap.reveal(cell)
+    this.view.reveal?.(cell)
     this.point()
-    this.tell()
+    this.report()
   }
 
   actions() {
-    const { state, views, shown } = this
+    const { state, model } = this
     const next = (all, now) => all[(all.indexOf(now) + 1) % all.length]
-    const zoom = (direction) => (state.view === "heatmap" ? () => views.heatmap.zoom(direction) : null)
     return {
       Escape: this.help.open || state.cells.length || state.heads.length > 1 ? () => this.escape() : null,
       "?": () => this.help.show(!this.help.open),
-      v: () => this.set({ view: next(VIEWS, state.view) }),
+      v: () => this.set({ view: next(NAMES, state.view) }),
       s: () => this.chooseStack(next(this.data.stacks.map(({ name }) => name), state.stack)),
       l: () => {
-        state.chooseLayer(shown.stack.shape[1])
+        state.chooseLayer(model.stack.shape[1])
         this.set({})
       },
       m: () => this.set({ combine: next(["one", "mean", "max"], state.combine) }),
       w: () => this.set({ merging: !state.merging }),
       x: () => this.set({ hiding: !state.hiding }),
-      o: () => this.set({ order: next(shown.orders(), state.order) }),
-      ...{ "+": zoom(1), "=": zoom(1), "-": zoom(-1), 0: zoom(0) },
+      o: () => this.set({ order: next(model.orders(), state.order) }),
+      ...this.view.keys?.(),
     }
   }
 
@@ -294,35 +302,21 @@ class AttentionView {
   }
 
   /** Tell the host, once the visitor has settled; a presenter's next key may open another page, so then at once. */
-  tell() {
-    clearTimeout(this.telling)
-    this.telling = setTimeout(() => {
+  report() {
+    clearTimeout(this.reporting)
+    this.reporting = setTimeout(() => {
       const selection = this.selection()
       const name = JSON.stringify(selection)
-      if (name !== this.told) this.host.onSelect?.(selection)
-      this.told = name
+      if (name !== this.reported) this.host.onSelect?.(selection)
+      this.reported = name
     }, stage().on ? 0 : SETTLED)
   }
 
-  /** In tokens, not in words or rows that happen to be shown. */
+  /** In tokens, not in words or rows that happen to be model. */
   selection() {
     const { state } = this
-    const [cell] = state.locked ? this.inTokens(state.cells.slice(-1)) : []
-    return { ...state.told(), query: cell?.query ?? null, key: cell?.key ?? null }
-  }
-
-  /** Cells by the first tokens of their rows and columns, which stay the same when words are merged. */
-  inTokens(cells) {
-    const { rows, columns } = this.shown.groups()
-    return cells.map(({ row, column }) => ({ query: rows[row]?.[0] ?? null, key: columns[column]?.[0] ?? null }))
-  }
-
-  /** Cells by their tokens, as far as these are still shown. */
-  fromTokens(places) {
-    const { rows, columns } = this.shown.groups()
-    const find = (groups, token) => (token === null ? null : groups.findIndex((group) => group.includes(token)))
-    const cells = places.map(({ query, key }) => ({ row: find(rows, query), column: find(columns, key) }))
-    return cells.filter(({ row, column }) => row !== -1 && column !== -1)
+    const [cell] = state.locked ? this.model.inTokens(state.cells.slice(-1)) : []
+    return { ...state.selection(), query: cell?.query ?? null, key: cell?.key ?? null }
   }
 
   // What is written
@@ -331,62 +325,47 @@ class AttentionView {
     const { data, host, parts } = this
     if (this.written === data.revision) return
     this.written = data.revision
-    this.writeTokens()
+    this.sentences.write(data)
     const words = JSON.stringify([data.text, data.stacks.map(({ name }) => name)])
     if (words === this.words) return // another sentence
     this.words = words
     parts.root.lang = data.text.lang
     this.toolbar.write(data)
-    this.keep.write(data.text)
+    this.pngButton.write(data.text)
     this.help.write(data.text.help, data.keys.filter(([key]) => key !== "p" || host.presents), data.scores)
     parts.legend.setAttribute("aria-label", data.text.legend)
     this.overview.canvas.setAttribute("aria-label", data.text.overview)
-    this.views.layer.canvas.setAttribute("aria-label", data.text.view_layer_about)
-    this.views.tokens.element.setAttribute("aria-label", data.text.view_tokens_about)
-  }
-
-  writeTokens() {
-    const { tokens } = this.parts
-    tokens.replaceChildren()
-    for (const { title, side } of this.data.sides) {
-      const line = part(tokens, "div", "side")
-      part(line, "span", "title").textContent = title
-      this.data.tokens[side].forEach((token, i) => {
-        const chip = part(line, "bdi", this.data.special[side][i] ? "token vf-special" : "token")
-        chip.textContent = token
-        Object.assign(chip.dataset, { side, place: i })
-      })
-    }
   }
 
   /** The controls, and what stands on the root for whoever looks at the page from outside. */
   mark() {
-    const { state, shown, data } = this
-    const mass = shown.hidden()
+    const { state, model, data } = this
+    const mass = model.hidden()
     const hidden = mass === null ? "" : fill(data.text.hidden, { mass: mass.toFixed(2) })
     const sums = mass === null && state.combine !== "max" ? data.text.sums : ""
-    this.parts.hint.textContent = [this.said.kind(), sums, data.text.hint].filter(Boolean).join(" ")
-    const zoomed = state.view === "heatmap" && this.views.heatmap.zoomed
-    this.toolbar.mark(state, { orders: shown.orders(), hidden, zoomed })
-    const exact = shown.names().every((name) => data.weights.has(name))
+    this.parts.hint.textContent = [this.readoutText.kind(), sums, data.text.hint].filter(Boolean).join(" ")
+    const { zoom, zoomed } = this.view
+    this.toolbar.mark(state, { orders: model.orders(), hidden, canZoom: Boolean(zoom), zoomed })
+    const exact = model.names().every((name) => data.weights.has(name))
     const { view, order, combine } = state
     Object.assign(this.parts.root.dataset, { view, order, combine, exact, hidden: mass ?? 0 })
   }
 
   say() {
-    const { state, said, data } = this
+    const { state, readoutText, data } = this
     const { root } = this.parts
     const { stack, focus, locked } = state
     const other = this.hoveredHead && !sameHead(this.hoveredHead, focus) ? this.hoveredHead : null
     Object.assign(root.dataset, { stack, layer: focus.layer, head: focus.head, locked })
-    const names = { layer: focus.layer + 1, head: focus.head + 1, stack: this.shown.stack.label }
-    for (const name of ["heatmap", "arcs"]) this.views[name].canvas.setAttribute("aria-label", fill(data.text.head, names))
-    this.readout.mark(other || state.combine === "one" ? said.badges(other ?? focus) : [])
+    const names = { layer: focus.layer + 1, head: focus.head + 1, stack: this.model.stack.label }
+    const label = VIEWS[state.view].label ?? `view_${state.view}_about`
+    this.surface.setAttribute("aria-label", fill(data.text[label], names))
+    this.readout.mark(other || state.combine === "one" ? readoutText.badges(other ?? focus) : [])
     const cell = this.hoveredCell ?? state.cells.at(-1)
-    const lines = cell ? said.lines(cell) : [other ? data.text.click : data.text.hover]
-    this.readout.say(other ? said.place(other) : said.spot(), this.sayWeight(cell), lines)
-    this.readout.speak(cell ? said.row(cell) : "")
-    this.markTokens(cell)
+    const lines = cell ? readoutText.lines(cell) : [other ? data.text.click : data.text.hover]
+    this.readout.say(other ? readoutText.place(other) : readoutText.spot(), this.sayWeight(cell), lines)
+    this.readout.speak(cell ? readoutText.row(cell) : "")
+    this.sentences.mark(this.model, cell)
   }
 
   /** The exact weight, where a cell is meant. */
@@ -394,23 +373,11 @@ class AttentionView {
     const { dataset } = this.parts.root
     for (const name of ["query", "key", "weight"]) delete dataset[name]
     if (!cell || cell.row === null || cell.column === null) return ""
-    const { rows, columns } = this.shown.groups()
-    const weight = this.shown.weight(cell)
+    const { rows, columns } = this.model.groups()
+    const weight = this.model.weight(cell)
     Object.assign(dataset, { query: rows[cell.row][0], key: columns[cell.column][0] })
     dataset.weight = weight === null ? "" : rounded(weight)
     return spell(weight)
-  }
-
-  markTokens(cell) {
-    const { rows, columns } = this.shown.groups()
-    const [reads, read] = [rows[cell?.row] ?? [], columns[cell?.column] ?? []]
-    const { stack } = this.shown
-    const readSide = stack.columns.replace("+sink", "") // a sink is no token
-    for (const chip of this.parts.tokens.querySelectorAll(".vf-token")) {
-      const { side, place } = chip.dataset
-      chip.classList.toggle("vf-read", side === readSide && read.includes(Number(place)))
-      chip.classList.toggle("vf-reads", side === stack.rows && reads.includes(Number(place)))
-    }
   }
 
   // What is drawn
@@ -423,9 +390,9 @@ class AttentionView {
   /** On a stage colours are others, too. */
   dressed() {
     if (!this.data || !this.parts.root.clientWidth) return
-    const { faint } = this.look
-    this.readLook(this.data)
-    if (this.measure() || faint !== this.look.faint) this.paint()
+    const { faint } = this.theme
+    this.readTheme(this.data)
+    if (this.measure() || faint !== this.theme.faint) this.paint()
   }
 
   /** The room that there is. @returns {boolean} whether it is another than before */
@@ -456,84 +423,78 @@ class AttentionView {
     this.parts.root.dataset.painted = this.data.revision
   }
 
-  readLook(data) {
-    const look = lookOf(this.parts.root)
-    const theme = look.dark ? "dark" : "light"
-    const turned = this.look?.dark !== look.dark
-    if (turned) this.ramp = makeRamp(data.ramp[theme])
-    this.look = { ...look, ramp: this.ramp, colours: data.colours[theme] }
-    if (turned) paintLegend(this.parts.legend, this.look)
+  readTheme(data) {
+    const theme = themeOf(this.parts.root)
+    const scheme = theme.dark ? "dark" : "light"
+    const turned = this.theme?.dark !== theme.dark
+    if (turned) this.ramp = makeRamp(data.ramp[scheme])
+    this.theme = { ...theme, ramp: this.ramp, colours: data.colours[scheme] }
+    if (turned) paintLegend(this.parts.legend, this.theme)
   }
 
   paintOverview() {
     const { order, anchor } = this.state
-    const cells = ordered(this.shown.stack, order, anchor)
+    const cells = ordered(this.model.stack, order, anchor)
     const captions = order !== "place"
-    const columns = captions ? Math.max(IN_ONE_ROW, Math.ceil(Math.sqrt(cells.length))) : this.shown.stack.shape[1]
+    const columns = captions ? Math.max(IN_ONE_ROW, Math.ceil(Math.sqrt(cells.length))) : this.model.stack.shape[1]
     this.overview.show(gridLayout(cells, { width: this.room.overview, columns, captions }), this.gridScene())
   }
 
   gridScene() {
-    const { focus, view, combine } = this.state
-    const heads = view === "arcs" || combine !== "one" ? this.state.heads : [focus] // those that are on the stage
-    const { name, make } = this.shown.thumbs()
-    const thumbs = { ...this.thumbs.of(name, this.ramp, make), nHeads: this.shown.stack.shape[1] }
-    return { look: this.look, thumbs, focus, heads, hovered: this.hoveredHead }
+    const { focus, isEach, combine } = this.state
+    const heads = isEach || combine !== "one" ? this.state.heads : [focus] // those that are on the stage
+    const { name, make } = this.model.thumbs()
+    const thumbs = { ...this.thumbs.of(name, this.ramp, make), nHeads: this.model.stack.shape[1] }
+    return { theme: this.theme, thumbs, focus, heads, hovered: this.hoveredHead }
   }
 
   /** This view alone; the keyboard stays on the stage, where keys are heard. */
-  showView(view) {
+  showView() {
     const { stage, root } = this.parts
     const held = stage.contains(root.getRootNode().activeElement)
-    for (const [name, { element }] of Object.entries(this.views)) element.hidden = name !== view
-    const { canvas, element } = this.views[view]
-    if (held && !element.contains(root.getRootNode().activeElement)) focusQuietly(canvas ?? element)
+    for (const view of Object.values(this.views)) view.element.hidden = view !== this.view
+    if (held && !this.view.element.contains(root.getRootNode().activeElement)) focusQuietly(this.surface)
   }
 
   paintStage() {
-    const { view, focus } = this.state
-    this.showView(view)
-    if (view === "layer") {
-      const cells = ordered(this.shown.stack, "place").filter(({ layer }) => layer === focus.layer)
-      this.views.layer.show(layerLayout(cells, this.room), this.gridScene())
-    } else this.views[view].show(this.scene())
+    this.showView()
+    this.view.show(this.scene())
   }
 
-  /** What a view of cells is given: the matrix (null while its weights are not here), its labels, the cells in focus. */
+  /** What the view on the stage draws: of the first four what it declares that it needs. */
   scene() {
-    const { shown, look, data } = this
-    const { focus, view, cells, locked } = this.state
-    const [rows, columns] = shown.stack.thumb
-    const colour = (place) => (place === null ? look.accent : look.colours[place % look.colours.length])
+    const { model, theme, data } = this
+    const { view, cells, locked } = this.state
+    const colour = (place) => (place === null ? theme.accent : theme.colours[place % theme.colours.length])
+    const parts = {
+      matrix: () => model.matrix(), // null while its weights are not here
+      thumb: () => model.thumb(), // until then
+      series: () => model.series().map((one) => ({ ...one, colour: colour(one.place) })),
+      grid: () => this.gridScene(),
+    }
     return {
-      matrix: view === "arcs" ? null : shown.matrix(),
-      thumb: { steps: shown.stack.thumbOf(focus.layer, focus.head), rows, columns },
-      series: view === "arcs" ? shown.series().map((one) => ({ ...one, colour: colour(one.place) })) : [],
-      labels: shown.labels(),
+      ...Object.fromEntries(VIEWS[view].needs.map((name) => [name, parts[name]()])),
+      labels: model.labels(),
       titles: { rows: data.text.rows, columns: data.text.columns },
-      ...{ look, cells, locked, room: this.room, hint: data.text.hover },
+      ...{ theme, cells, locked, room: this.room, hint: data.text.hover },
     }
   }
 
   /** What is on the stage, for a file. */
   picture() {
-    const { state, shown, look } = this
+    const { state, model, theme } = this
     const { layer, head } = state.focus
-    const title = `${shown.stack.label} · ${this.said.spot()}`
+    const title = `${model.stack.label} · ${this.readoutText.spot()}`
     const part = state.stack.endsWith("cross_attn") ? "cross" : state.stack.split(".")[0]
-    const spot = [this.data.file, part, `L${layer + 1}`, `H${head + 1}`] // as ui/keep.py names the SVG
-    const name = [...spot, state.view === "heatmap" ? "" : state.view].filter(Boolean).join("-")
-    return { element: this.parts.stage, repaint: () => this.paintStage(), look, title, name }
+    const spot = [this.data.file, part, `L${layer + 1}`, `H${head + 1}`] // as downloads.py names the SVG
+    const name = [...spot, state.view === NAMES[0] ? "" : state.view].filter(Boolean).join("-")
+    return { element: this.parts.stage, repaint: () => this.paintStage(), theme, title, name }
   }
 
   /** Only what the pointer is on has changed. */
   point() {
-    const { view, cells, locked } = this.state
-    const shown = this.views[view]
-    if (view === "heatmap" && shown.scene) {
-      Object.assign(shown.scene, { cells, locked })
-      shown.point()
-    } else if (view !== "layer") this.paintStage()
+    if (this.view.point) this.view.point(this.scene())
+    else this.paintStage()
     this.say()
   }
 }

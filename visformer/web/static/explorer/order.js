@@ -1,4 +1,8 @@
-/** The order of the heads in the overview: by place, by a score, or by similarity to one of them. */
+/** Which heads are the same, and their order in the overview: by place, by a score, or by similarity to one of them. */
+
+export function sameHead(a, b) {
+  return a?.layer === b?.layer && a?.head === b?.head
+}
 
 /** @returns {{layer: number, head: number, score: ?number}[]} of all heads of a stack */
 export function ordered(stack, by, anchor) {
@@ -14,12 +18,8 @@ export function ordered(stack, by, anchor) {
 
 function scoreOf(stack, by, place, anchor) {
   if (by === "place") return null
-  if (by === "similarity") return similarity(thumb(stack, place), thumb(stack, anchor))
+  if (by === "similarity") return similarity(stack.thumbOf(place), stack.thumbOf(anchor))
   return stack.values?.[by]?.[place.layer][place.head] ?? 0
-}
-
-function thumb(stack, { layer, head }) {
-  return stack.thumbOf(layer, head)
 }
 
 /** The cosine of two thumbnails. They hold square roots of weights: the Bhattacharyya coefficient of the patterns. */

@@ -1,6 +1,6 @@
 /** The overview of heads: where the thumbnails lie, and how they are drawn, with the scale. Nothing listens here. */
 
-import { sameHead } from "./view_state.js"
+import { sameHead } from "./order.js"
 import { cssColour } from "../shared/colours.js"
 import { sizeCanvas } from "../shared/surface.js"
 
@@ -49,16 +49,15 @@ export function layerLayout(cells, { width, tallest }) {
 }
 
 /**
- * @param {{thumbs: {sheet: HTMLCanvasElement, rows: number, columns: number, nHeads: number}, focus: object,
- *   hovered: ?object, heads: object[]
- *   }} scene heads: those shown together, in the colours of their arcs
+ * @param {{theme: object, thumbs: {sheet: HTMLCanvasElement, rows: number, columns: number, nHeads: number},
+ *   focus: object, hovered: ?object, heads: object[]}} scene heads: those shown together, in the colours of their arcs
  */
-export function paintGrid(canvas, layout, look, { thumbs, focus, hovered, heads }) {
+export function paintGrid(canvas, layout, { theme, thumbs, focus, hovered, heads }) {
   const context = sizeCanvas(canvas, layout.width, layout.height)
   const { cells, columns, captions, size, left, top, step, rise } = layout
   context.textBaseline = "middle"
-  if (!captions) paintNumbers(context, layout, look, focus)
-  const scored = captions && hasRoomForScores(context, layout, look)
+  if (!captions) paintNumbers(context, layout, theme, focus)
+  const scored = captions && hasRoomForScores(context, layout, theme)
   cells.forEach((place, i) => {
     const [x, y] = [left + (i % columns) * step, top + Math.floor(i / columns) * rise]
     const from = place.layer * thumbs.nHeads + place.head
@@ -66,44 +65,44 @@ export function paintGrid(canvas, layout, look, { thumbs, focus, hovered, heads 
     context.drawImage(thumbs.sheet, 0, from * thumbs.rows, thumbs.columns, thumbs.rows, x, y, size, size)
     const at = heads.findIndex((head) => sameHead(head, place))
     const marked = sameHead(place, focus) || at >= 0
-    context.strokeStyle = heads.length > 1 && at >= 0 ? look.colours[at % look.colours.length] : look.accent
-    if (!marked) context.strokeStyle = sameHead(place, hovered) ? look.text : look.line
+    context.strokeStyle = heads.length > 1 && at >= 0 ? theme.colours[at % theme.colours.length] : theme.accent
+    if (!marked) context.strokeStyle = sameHead(place, hovered) ? theme.text : theme.line
     context.lineWidth = marked ? 2.5 : 1
     const out = marked ? 1.25 : 0.5
     context.strokeRect(x - out, y - out, size + 2 * out, size + 2 * out)
-    if (captions) paintCaption(context, place, [x, y + size + CAPTION / 2 + 1], look, { scored, size, strong: marked })
+    if (captions) paintCaption(context, place, [x, y + size + CAPTION / 2 + 1], theme, { scored, size, strong: marked })
   })
 }
 
-function paintNumbers(context, { cells, columns, size, left, top, step, rise }, look, focus) {
-  context.font = `12px ${look.font}`
+function paintNumbers(context, { cells, columns, size, left, top, step, rise }, theme, focus) {
+  context.font = `12px ${theme.font}`
   context.textAlign = "center"
   for (let head = 0; head < columns; head++) {
-    context.fillStyle = head === focus.head ? look.text : look.faint
+    context.fillStyle = head === focus.head ? theme.text : theme.faint
     context.fillText(String(head + 1), left + head * step + size / 2, top / 2)
   }
   for (let layer = 0; layer * columns < cells.length; layer++) {
-    context.fillStyle = layer === focus.layer ? look.text : look.faint
+    context.fillStyle = layer === focus.layer ? theme.text : theme.faint
     context.fillText(String(layer + 1), left / 2 - 2, top + layer * rise + size / 2)
   }
 }
 
-const captionFont = (look) => `11px ${look.font}`
+const captionFont = (theme) => `11px ${theme.font}`
 const nameOf = ({ layer, head }) => `${layer + 1}·${head + 1}`
 const scoreOf = ({ score }) => score?.toFixed(2) ?? ""
 
 /** Whether the longest name and the longest score stand beside each other; if not, no caption has a score. */
-export function hasRoomForScores(context, { cells, size }, look) {
+export function hasRoomForScores(context, { cells, size }, theme) {
   const longest = (texts) => texts.reduce((a, b) => (b.length > a.length ? b : a), "")
-  context.font = captionFont(look)
+  context.font = captionFont(theme)
   const width = (spell) => context.measureText(longest(cells.map(spell))).width
   return width(nameOf) + CAPTION_GAP + width(scoreOf) <= size
 }
 
 /** Layer · head, and the score that put it here. */
-function paintCaption(context, place, [x, y], look, { scored, size, strong }) {
-  context.font = captionFont(look)
-  context.fillStyle = strong ? look.text : look.faint
+function paintCaption(context, place, [x, y], theme, { scored, size, strong }) {
+  context.font = captionFont(theme)
+  context.fillStyle = strong ? theme.text : theme.faint
   context.textAlign = "left"
   context.fillText(nameOf(place), x, y)
   if (!scored) return
@@ -112,17 +111,17 @@ function paintCaption(context, place, [x, y], look, { scored, size, strong }) {
 }
 
 /** The scale: colours from weight 0 to weight 1, with ticks where the square root puts them. */
-export function paintLegend(canvas, look) {
+export function paintLegend(canvas, theme) {
   const [width, bar] = [220, 10]
   const context = sizeCanvas(canvas, width, 28)
   for (let x = 0; x < width - 20; x++) {
-    context.fillStyle = cssColour(look.ramp.colours[Math.round((255 * x) / (width - 21))])
+    context.fillStyle = cssColour(theme.ramp.colours[Math.round((255 * x) / (width - 21))])
     context.fillRect(10 + x, 0, 1, bar)
   }
-  context.font = `11px ${look.font}`
+  context.font = `11px ${theme.font}`
   context.textAlign = "center"
   context.textBaseline = "top"
-  context.fillStyle = look.faint
+  context.fillStyle = theme.faint
   for (const tick of [0, 0.05, 0.25, 0.5, 1]) {
     const x = 10 + Math.sqrt(tick) * (width - 20)
     context.fillRect(x - 0.5, bar, 1, 3)

@@ -11,15 +11,15 @@ export function spell(weight) {
   return weight < 0.0001 ? weight.toExponential(3) : weight.toPrecision(4)
 }
 
-export class Said {
-  /** @param {object} state of the view @param {import("./shown.js").Shown} shown */
-  constructor(state, shown) {
+export class ReadoutText {
+  /** @param {import("./view_state.js").ViewState} state @param {import("./view_model.js").ViewModel} model */
+  constructor(state, model) {
     this.state = state
-    this.shown = shown
+    this.model = model
   }
 
   get text() {
-    return this.shown.data.text
+    return this.model.data.text
   }
 
   /** The head or heads on the stage. */
@@ -36,25 +36,25 @@ export class Said {
 
   /** What sets the layer or the head in focus apart: a window, keys and values that several heads read. */
   kind() {
-    const { stack } = this.shown
+    const { stack } = this.model
     const { text } = this
     const { layer, head } = this.state.focus
-    const said = []
+    const sentences = []
     const window = stack.windows?.[layer]
     // A decoder's window counts the token itself; an encoder's is so far to either side.
-    if (window && stack.rows === "src") said.push(fill(text.window_around, { layer: layer + 1, n: window }))
-    else if (window) said.push(fill(text.window_back, { layer: layer + 1, n: window - 1 }))
+    if (window && stack.rows === "src") sentences.push(fill(text.window_around, { layer: layer + 1, n: window }))
+    else if (window) sentences.push(fill(text.window_back, { layer: layer + 1, n: window - 1 }))
     if (stack.share > 1) {
       const first = Math.floor(head / stack.share) * stack.share
-      said.push(fill(text.share, { first: first + 1, last: first + stack.share }))
+      sentences.push(fill(text.share, { first: first + 1, last: first + stack.share }))
     }
-    return said.join(" ")
+    return sentences.join(" ")
   }
 
   /** Lines about a cell; about all that one token reads or is read by, where only that is meant. */
   lines(cell) {
-    const said = cell.row !== null && cell.column !== null ? this.cell(cell) : this.token(cell)
-    return [...said, this.hidden(cell.row), ...this.others(), this.state.locked ? this.text.locked : ""]
+    const lines = cell.row !== null && cell.column !== null ? this.cell(cell) : this.token(cell)
+    return [...lines, this.hidden(cell.row), ...this.others(), this.state.locked ? this.text.locked : ""]
   }
 
   cell({ row, column }) {
@@ -64,7 +64,7 @@ export class Said {
 
   /** The strongest of a token's row, or of its column. */
   token({ row, column }) {
-    const matrix = this.shown.matrix()
+    const matrix = this.model.matrix()
     if (!matrix) return ["…"]
     const all = matrix.columns.length
     const reads = row !== null
@@ -79,23 +79,23 @@ export class Said {
 
   /** What the row of a cell reads most. */
   row({ row, column }) {
-    return row === null || column === null || !this.shown.matrix() ? "" : this.token({ row, column: null })[0]
+    return row === null || column === null || !this.model.matrix() ? "" : this.token({ row, column: null })[0]
   }
 
   hidden(row) {
-    const mass = row === null ? 0 : (this.shown.matrix()?.hidden[row] ?? 0)
+    const mass = row === null ? 0 : (this.model.matrix()?.hidden[row] ?? 0)
     return mass > 0 ? fill(this.text.hidden_row, { mass: mass.toFixed(2) }) : ""
   }
 
   /** The other cells that are locked. */
   others() {
     const others = this.state.cells.slice(0, -1).filter(({ row, column }) => row !== null && column !== null)
-    return others.map((cell) => `${spell(this.shown.weight(cell))}  ${this.cell(cell)[0]}`)
+    return others.map((cell) => `${spell(this.model.weight(cell))}  ${this.cell(cell)[0]}`)
   }
 
   /** The same cell in each of several heads whose arcs are drawn. */
   eachHead({ row, column }) {
-    const series = this.state.view === "arcs" ? this.shown.series() : []
+    const series = this.state.isEach ? this.model.series() : []
     if (series.length < 2) return ""
     const each = series.map(({ place, values, columns }) => {
       const { layer, head } = this.state.heads[place]
@@ -106,15 +106,15 @@ export class Said {
 
   /** What kind of head it is: its scores, with what they mean. */
   badges({ layer, head }) {
-    return this.shown.data.scores.flatMap(({ name, label, about }) => {
-      const value = this.shown.stack.values?.[name]?.[layer]?.[head]
+    return this.model.data.scores.flatMap(({ name, label, about }) => {
+      const value = this.model.stack.values?.[name]?.[layer]?.[head]
       return value === undefined || value === null ? [] : [{ label, about, value }]
     })
   }
 
   /** A token with its place, the one predicted there too; isolated, so that no token turns the sentence around. */
   name(axis, i) {
-    const { text, after, place } = this.shown.labels()[axis][i]
+    const { text, after, place } = this.model.labels()[axis][i]
     const token = `\u2068${text}\u2069 (${place})`
     return after ? `${token} → \u2068${after}\u2069` : token
   }

@@ -1,9 +1,10 @@
 /** The controls beside the picture: which attention, which view, what is left out. They hold nothing themselves. */
 
-import { VIEWS } from "./view_state.js"
 import { focusQuietly, part } from "../shared/dom.js"
+import { NAMES } from "./views/index.js"
 
 const LIMITS = { none: null, weight: { min: 0, max: 0.5, step: 0.005 }, mass: { min: 0.5, max: 1, step: 0.01 } }
+const FIRST = { none: 0, weight: 0.05, mass: 0.9 }
 
 /** One choice of a few, as a row of buttons. */
 class Tabs {
@@ -28,8 +29,8 @@ class Tabs {
     }
   }
 
-  mark(chosen) {
-    for (const button of this.element.children) button.setAttribute("aria-pressed", String(button.dataset.name === chosen))
+  mark(selected) {
+    for (const button of this.element.children) button.setAttribute("aria-pressed", String(button.dataset.name === selected))
   }
 }
 
@@ -85,7 +86,7 @@ export class Toolbar {
     this.views = new Tabs(places.views, "views", (view) => host.set({ view }))
     this.buildZoom(part(places.views, "div", "zoom", { role: "group" }))
     this.combine = select(places.tools, "combine", (combine) => host.set({ combine }))
-    this.kind = select(places.tools, "limit", (kind) => host.set({ limit: { kind, value: firstValue(kind) } }))
+    this.kind = select(places.tools, "limit", (kind) => host.set({ limit: { kind, value: FIRST[kind] } }))
     this.slider = part(this.kind.box, "input", "slider", { type: "range" })
     this.slider.oninput = () => host.set({ limit: { kind: this.limit.kind, value: Number(this.slider.value) } })
     this.amount = part(this.kind.box, "output", "amount")
@@ -111,7 +112,7 @@ export class Toolbar {
   /** The words, once for each payload. */
   write({ text, stacks, scores }) {
     this.stacks.write(stacks.map(({ name, label, about }) => ({ name, label, about })), text.stacks)
-    this.views.write(VIEWS.map((name) => ({ name, label: text[`view_${name}`], about: text[`view_${name}_about`] })), text.views)
+    this.views.write(NAMES.map((name) => ({ name, label: text[`view_${name}`], about: text[`view_${name}_about`] })), text.views)
     const combined = ["one", "mean", "max"].map((name) => [name, text[`combine_${name}`]])
     this.combine.write(text.combine, combined)
     const orders = [["place", text.order_place], ["similarity", text.order_similarity, text.order_similarity_about]]
@@ -133,9 +134,9 @@ export class Toolbar {
 
   /**
    * @param {object} state of the view
-   * @param {{orders: string[], hidden: string, zoomed: boolean}} found about what is shown
+   * @param {{orders: string[], hidden: string, canZoom: boolean, zoomed: boolean}} view what is shown
    */
-  mark(state, { orders, hidden, zoomed }) {
+  mark(state, { orders, hidden, canZoom, zoomed }) {
     this.limit = state.limit
     this.stacks.mark(state.stack)
     this.views.mark(state.view)
@@ -158,11 +159,7 @@ export class Toolbar {
     this.renormalising.box.hidden = !state.hiding
     this.renormalising.mark(state.renormalising)
     this.hidden.textContent = hidden
-    this.zoom.box.hidden = state.view !== "heatmap"
+    this.zoom.box.hidden = !canZoom
     this.zoom.buttons.whole.disabled = this.zoom.buttons.out.disabled = !zoomed
   }
-}
-
-function firstValue(kind) {
-  return { none: 0, weight: 0.05, mass: 0.9 }[kind]
 }

@@ -7,7 +7,7 @@ const REMEMBERED = 200
 const REMEMBERED_WEIGHTS = 16_000_000 // in matrices: 16 of them for 1,024 tokens
 
 /** Reads the data and the view's state, and changes neither. */
-export class Shown {
+export class ViewModel {
   constructor(state) {
     this.state = state
     this.memory = new Map()
@@ -36,9 +36,9 @@ export class Shown {
 
   /** The weights that the picture needs, by name. */
   names() {
-    const { stack, focus, heads, combine, view } = this.state
+    const { stack, focus, heads, combine, isEach } = this.state
     const name = ({ layer, head }) => `${stack}/${layer}/${head}`
-    if (combine === "one") return view === "arcs" ? heads.map(name) : [name(focus)]
+    if (combine === "one") return isEach ? heads.map(name) : [name(focus)]
     if (heads.length > 1) return heads.map(name)
     const [, nHeads] = this.stack.shape
     const layer = Array.from({ length: nHeads }, (_, head) => name({ layer: focus.layer, head }))
@@ -64,7 +64,7 @@ export class Shown {
 
   /** The matrix of these heads; null while their weights are not here. */
   derived(names) {
-    const name = `shown ${names.join(" ")} ${JSON.stringify(this.options())}`
+    const name = `matrix ${names.join(" ")} ${JSON.stringify(this.options())}`
     const heads = names.map((one) => this.data.weights.of(one))
     if (heads.some((head) => !head)) return null
     const most = Math.min(REMEMBERED, Math.ceil(REMEMBERED_WEIGHTS / heads[0].length))
@@ -79,6 +79,20 @@ export class Shown {
       const none = new Float32Array(nQueries * nKeys)
       return derive([none], this.sides(), { ...this.options(), how: "one", limit: { kind: "none" } })
     })
+  }
+
+  /** Cells by the first tokens of their rows and columns, which stay the same when words are merged. */
+  inTokens(cells) {
+    const { rows, columns } = this.groups()
+    return cells.map(({ row, column }) => ({ query: rows[row]?.[0] ?? null, key: columns[column]?.[0] ?? null }))
+  }
+
+  /** Cells by their tokens, as far as these are still shown. */
+  fromTokens(places) {
+    const { rows, columns } = this.groups()
+    const find = (groups, token) => (token === null ? null : groups.findIndex((group) => group.includes(token)))
+    const cells = places.map(({ query, key }) => ({ row: find(rows, query), column: find(columns, key) }))
+    return cells.filter(({ row, column }) => row !== -1 && column !== -1)
   }
 
   labels() {
@@ -107,8 +121,8 @@ export class Shown {
     const each = combine === "one" ? this.names().map((name) => [name]) : [this.names()]
     const several = combine === "one" && heads.length > 1
     return each.flatMap((names, i) => {
-      const shown = this.derived(names)
-      return shown ? [{ ...shown, place: several ? i : null }] : []
+      const matrix = this.derived(names)
+      return matrix ? [{ ...matrix, place: several ? i : null }] : []
     })
   }
 
@@ -116,6 +130,12 @@ export class Shown {
   matrix() {
     const { stack, focus, combine } = this.state
     return this.derived(combine === "one" ? [`${stack}/${focus.layer}/${focus.head}`] : this.names())
+  }
+
+  /** Of the head in focus. */
+  thumb() {
+    const [rows, columns] = this.stack.thumb
+    return { steps: this.stack.thumbOf(this.state.focus), rows, columns }
   }
 
   /** The weight of a cell as shown; null where it is not here. */
@@ -140,17 +160,17 @@ export class Shown {
   thumbs() {
     const { stack, merging, hiding, renormalising } = this.state
     const [nLayers, nHeads] = this.stack.shape
-    const heads = Array.from({ length: nLayers * nHeads }, (_, i) => [Math.floor(i / nHeads), i % nHeads])
-    const names = heads.map(([layer, head]) => `${stack}/${layer}/${head}`)
+    const heads = Array.from({ length: nLayers * nHeads }, (_, i) => ({ layer: Math.floor(i / nHeads), head: i % nHeads }))
+    const names = heads.map(({ layer, head }) => `${stack}/${layer}/${head}`)
     const changed = (merging || hiding) && names.every((name) => this.data.weights.has(name))
     if (!changed) {
       const [rows, columns] = this.stack.thumb
-      return { name: stack, make: () => ({ thumbs: heads.map((head) => this.stack.thumbOf(...head)), rows, columns }) }
+      return { name: stack, make: () => ({ thumbs: heads.map(this.stack.thumbOf), rows, columns }) }
     }
     const options = { ...this.options(), how: "one", limit: { kind: "none" } }
     const make = () => {
-      const shown = names.map((name) => derive([this.data.weights.of(name)], this.sides(), options))
-      const made = shown.map(({ values, rows, columns }) => stepsOf(values, rows.length, columns.length))
+      const matrices = names.map((name) => derive([this.data.weights.of(name)], this.sides(), options))
+      const made = matrices.map(({ values, rows, columns }) => stepsOf(values, rows.length, columns.length))
       return { thumbs: made.map(({ steps }) => steps), rows: made[0].rows, columns: made[0].columns }
     }
     return { name: `${stack} ${merging} ${hiding} ${renormalising}`, make }

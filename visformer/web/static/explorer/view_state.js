@@ -1,26 +1,23 @@
-/** What the visitor has chosen, and every way to change it. Nothing is drawn here. */
+/** What the visitor has selected, and every way to change it. Nothing is drawn here. */
 
 import { clamp } from "../shared/dom.js"
+import { sameHead } from "./order.js"
+import { NAMES, VIEWS } from "./views/index.js"
 
-export const VIEWS = ["heatmap", "arcs", "tokens", "layer"]
 const MOST_HEADS = 12 // shown together
 const MOST_CELLS = 8 // locked together
-
-export function sameHead(a, b) {
-  return a?.layer === b?.layer && a?.head === b?.head
-}
 
 function sameCell(a, b) {
   return a?.row === b?.row && a?.column === b?.column
 }
 
 /** The state of a view: plain values that the pictures read. */
-export class Chosen {
+export class ViewState {
   constructor() {
     this.stack = null // its name
     this.focus = { layer: 0, head: 0 }
     this.heads = [this.focus] // shown together; the one in focus is among them
-    this.view = "heatmap"
+    this.view = NAMES[0]
     this.combine = "one"
     this.order = "place"
     this.anchor = this.focus // what an order by similarity begins with
@@ -35,7 +32,7 @@ export class Chosen {
     const found = stacks.find(({ name }) => name === stack) ?? stacks[0]
     this.stack = found.name
     if (Number.isInteger(layer) && Number.isInteger(head)) this.focus = { layer, head }
-    if (VIEWS.includes(view)) this.view = view
+    if (NAMES.includes(view)) this.view = view
     this.restoreHow(how)
     const [, , nQueries, nKeys] = found.shape
     const place = (i, size) => (Number.isInteger(i) && i >= 0 && i < size ? i : null)
@@ -52,8 +49,8 @@ export class Chosen {
     this.heads = [...others.map(([layer, head]) => ({ layer, head })), this.focus]
   }
 
-  /** What a link holds; the cell is told in tokens, by whoever knows which they are. */
-  told() {
+  /** What a link holds but the cell, which ViewModel names by its tokens. */
+  selection() {
     const { stack, focus, view, combine, order, limit, merging, hiding, renormalising, heads } = this
     const others = heads.length > 1 ? heads.map(({ layer, head }) => `${layer}-${head}`).join(".") : ""
     const cut = limit.kind === "none" ? "" : `${limit.kind}-${limit.value}`
@@ -121,6 +118,11 @@ export class Chosen {
     this.cells = [cell]
     this.locked = true
     return cell
+  }
+
+  /** Whether each of the heads is drawn by itself. */
+  get isEach() {
+    return this.combine === "one" && VIEWS[this.view].needs.includes("series")
   }
 
   /** Whether a locked token waits for one of the other side. */

@@ -1,16 +1,16 @@
 /**
  * Panels: labelled matrices beside each other, as a formula reads; some one under the other, aligned.
  *
- * mountPanels(element, bytes) knows no host. Text is data: it goes to canvases and to textContent, never into HTML.
+ * mountPanels(element, message) knows no host. Text is data: it goes to canvases and to textContent, never into HTML.
  */
 
 import { OPERATOR, arrange } from "./arrange.js"
-import { makeRamp, stepOf } from "../shared/colours.js"
-import { readFrame } from "../shared/frame.js"
-import { Keep } from "../shared/png.js"
-import { lookOf, onThemeChange } from "../shared/theme.js"
+import { makeRamp } from "../shared/colours.js"
+import { PngButton } from "../shared/png.js"
+import { themeOf, onThemeChange } from "../shared/theme.js"
 import { matrixLayout, paintMatrix } from "../shared/matrix.js"
 import { inParts } from "./pagination.js"
+import { nameOf, readPanel, spellLong } from "./panel.js"
 import { clamp, fill, focusQuietly, part } from "../shared/dom.js"
 import { enter, roomBelow, showWhatFollows, stage } from "../shared/stage.js"
 import { pointOn } from "../shared/surface.js"
@@ -36,32 +36,14 @@ const STRIP = 0.5 // a share below which other pictures stand under the panels
 
 /**
  * @param {HTMLElement} element is filled
- * @param {Uint8Array} bytes what panels.py packed
+ * @param {object} message what panels.py packed
  * @param {{onClick?: (click: {panel: string, row: ?number, column: ?number}) => void}} host
- * @returns {{update: (bytes: Uint8Array) => void, destroy: () => void, lang: string}}
+ * @returns {{update: (message: object) => void, destroy: () => void, lang: string}}
  */
-export function mountPanels(element, bytes, host = {}) {
+export function mountPanels(element, message, host = {}) {
   const view = new PanelsView(element, host)
-  view.update(bytes)
+  view.update(message)
   return view
-}
-
-/** Digits that fit a cell: fewer behind the point, the more stand before it. */
-function spellShort(number, digits, scale) {
-  if (Number.isNaN(number)) return ""
-  if (scale === "weight" && number > 0 && number < 0.5 * 10 ** -digits) return "" // it would read .00
-  const size = Math.abs(number)
-  if (size >= 1e6) return number.toExponential(2)
-  if (Number.isInteger(number)) return String(number)
-  const before = Math.max(0, Math.floor(Math.log10(Math.max(size, 1))))
-  return number.toFixed(Math.max(0, digits - before)).replace(/^(-?)0\./, "$1.")
-}
-
-/** Digits that count: four behind the point, or as many as it takes. */
-function spellLong(number) {
-  if (Number.isNaN(number)) return "–"
-  if (Number.isInteger(number)) return String(number)
-  return Math.abs(number) < 0.001 || Math.abs(number) >= 1e5 ? number.toExponential(4) : number.toFixed(4)
 }
 
 class PanelsView {
@@ -76,7 +58,7 @@ class PanelsView {
     this.value = part(readout, "span", "value")
     this.place = part(readout, "span", "where")
     this.part = part(readout, "span", "part")
-    this.keep = new Keep(readout, () => this.picture())
+    this.pngButton = new PngButton(readout, () => this.picture())
     this.root.onkeydown = (event) => this.key(event)
     this.resizes = new ResizeObserver(() => this.resized())
     this.resizes.observe(this.root)
@@ -98,22 +80,21 @@ class PanelsView {
     return this.data.text.lang
   }
 
-  update(bytes) {
-    const { header, numbers } = readFrame(bytes)
-    if (this.data?.revision !== header.revision) this.take(header, numbers)
+  update(message) {
+    if (this.data?.revision !== message.revision) this.take(message)
     this.paint()
   }
 
-  take(header, numbers) {
+  take(message) {
     const shape = ({ panels, columns }) => panels.map(({ name, before }) => `${name} ${before}`) + columns
-    const same = this.data && shape(this.data) === shape(header)
-    this.data = header
-    this.root.lang = header.text.lang
-    this.root.classList.toggle("vf-choosing", header.share < STRIP)
-    this.keep.write(header.text)
-    this.panels = header.panels.map((panel, place) => ({ ...readPanel(panel, numbers), place, first: 0 }))
+    const same = this.data && shape(this.data) === shape(message)
+    this.data = message
+    this.root.lang = message.text.lang
+    this.root.classList.toggle("vf-choosing", message.share < STRIP)
+    this.pngButton.write(message.text)
+    this.panels = message.panels.map((panel, place) => ({ ...readPanel(panel, message.numbers), place, first: 0 }))
     let next = 0
-    this.columns = header.columns.map((count) => this.panels.slice(next, (next += count)))
+    this.columns = message.columns.map((count) => this.panels.slice(next, (next += count)))
     if (this.walk !== stage().walk) this.arrive(stage().walk)
     if (!same) this.build()
     this.panels.forEach((panel, i) => this.write(panel, this.boxes[i]))
@@ -189,11 +170,11 @@ class PanelsView {
     focusQuietly(this.boxes[i].canvas)
     const { click } = this.panels[i]
     if (click !== "changes") this.lock(cell && { panel: i, ...cell })
-    if (click === "tells" && this.locked) this.tell(i, cell)
-    if (click === "changes") this.tell(i, cell ?? layout.labelAt(x, y))
+    if (click === "tells" && this.locked) this.report(i, cell)
+    if (click === "changes") this.report(i, cell ?? layout.labelAt(x, y))
   }
 
-  tell(i, place) {
+  report(i, place) {
     if (!place) return
     const { name, first } = this.panels[i]
     this.host.onClick?.({ panel: name, row: place.row === null ? null : first + place.row, column: place.column })
@@ -222,7 +203,7 @@ class PanelsView {
       this.locked = false
       this.show(null)
     } else if (event.key === "Enter" && this.focus?.panel === i) {
-      if (this.panels[i].click !== "locks") this.tell(i, this.focus)
+      if (this.panels[i].click !== "locks") this.report(i, this.focus)
       else this.lock(this.focus)
     } else if (event.key in MOVES) {
       const [down, right] = MOVES[event.key]
@@ -270,16 +251,16 @@ class PanelsView {
 
   paint() {
     this.seen = this.room()
-    const look = lookOf(this.root)
-    if (this.look?.dark !== look.dark) {
-      const theme = look.dark ? "dark" : "light"
+    const theme = themeOf(this.root)
+    if (this.theme?.dark !== theme.dark) {
+      const scheme = theme.dark ? "dark" : "light"
       const { weight, signed } = this.data.ramp
-      this.ramps = { weight: makeRamp(weight[theme]), signed: makeRamp(signed[theme]) }
+      this.ramps = { weight: makeRamp(weight[scheme]), signed: makeRamp(signed[scheme]) }
     }
-    this.look = { ...look, mark: this.data.mark[look.dark ? "dark" : "light"] }
+    this.theme = { ...theme, mark: this.data.mark[theme.dark ? "dark" : "light"] }
     this.arrange()
-    this.shown.forEach(({ place: i, colour }) => {
-      this.boxes[i].title.style.color = colour?.[look.dark ? "dark" : "light"] ?? ""
+    this.visible.forEach(({ place: i, colour }) => {
+      this.boxes[i].title.style.color = colour?.[theme.dark ? "dark" : "light"] ?? ""
       this.boxes[i].box.style.width = `${this.layouts[i].boxWidth}px`
       this.paintPanel(i)
     })
@@ -289,8 +270,8 @@ class PanelsView {
 
   /** All panels, for a file. */
   picture() {
-    const repaint = () => this.shown.forEach(({ place }) => this.paintPanel(place))
-    return { element: this.strip, repaint, look: this.look, title: "", name: this.data.file || this.panels[0].name }
+    const repaint = () => this.visible.forEach(({ place }) => this.paintPanel(place))
+    return { element: this.strip, repaint, theme: this.theme, title: "", name: this.data.file || this.panels[0].name }
   }
 
   arrange() {
@@ -306,11 +287,11 @@ class PanelsView {
   showPart(at) {
     const { columns, lines, wrapped, rows } = this.parts[at]
     this.strip.classList.toggle("vf-wrapped", wrapped)
-    this.shown = columns.flat()
+    this.visible = columns.flat()
     this.panels = this.columns.flat()
     this.layouts = []
     const layouts = lines.flat().flatMap((column) => column.layouts)
-    this.shown.forEach((panel, i) => {
+    this.visible.forEach((panel, i) => {
       this.panels[panel.place] = panel
       this.layouts[panel.place] = layouts[i]
     })
@@ -367,7 +348,7 @@ class PanelsView {
       like ? { ...panel.rows, written: false } : panel.rows,
       columns ? panel.columns : { ...panel.columns, written: false },
       {
-        ...{ font: this.look.font, width: wide, tallest: Infinity, indent, line: LABELLED },
+        ...{ font: this.theme.font, width: wide, tallest: Infinity, indent, line: LABELLED },
         aspect: free ? Infinity : 1.8,
         slender: free ? Infinity : 1.1,
         largest: like ? Math.min(own, like.cellWidth) : own,
@@ -395,7 +376,7 @@ class PanelsView {
 
   fontOf(size) {
     const context = (this.ruler ??= document.createElement("canvas").getContext("2d"))
-    context.font = `${size} ${this.look.font}`
+    context.font = `${size} ${this.theme.font}`
     return context
   }
 
@@ -412,46 +393,8 @@ class PanelsView {
     const { canvas } = this.boxes[i]
     const matrix = { ...panel, rows: panel.nRows, columns: panel.nColumns, ramp: this.ramps[panel.scale] }
     matrix.dense = layout.numbered && panel.nColumns <= FEW
-    paintMatrix(canvas, matrix, layout, this.look, { cell, locked: this.locked })
+    paintMatrix(canvas, matrix, layout, this.theme, { cell, locked: this.locked })
     const { left, top, cellWidth, cellHeight } = layout
     Object.assign(canvas.dataset, { left, top, cellWidth, cellHeight })
   }
-}
-
-/** A panel of the header with its numbers, and the step of each on its ramp. */
-function readPanel(panel, numbers) {
-  const [nRows, nColumns] = [panel.rows.texts.length, panel.columns.texts.length]
-  const values = new Float32Array(numbers, panel.values, nRows * nColumns)
-  const signed = (value) => Math.round(127.5 + 127.5 * Math.max(-1, Math.min(1, (value - panel.middle) / panel.limit)))
-  const step = panel.scale === "weight" ? stepOf : signed
-  return {
-    ...panel,
-    rows: sideOf(panel.rows),
-    columns: sideOf(panel.columns),
-    values,
-    numbers: values,
-    steps: Uint8Array.from(values, (value) => (Number.isNaN(value) ? step(panel.middle) : step(value))),
-    outlined: panel.outlined === null ? null : new Uint8Array(numbers, panel.outlined, nRows * nColumns),
-    spell: (number) => spellShort(number, panel.digits, panel.scale),
-    nRows,
-    nColumns,
-  }
-}
-
-function sideOf({ title, texts, places, special, after, numeric, written }) {
-  const labels = texts.map((text, i) => ({
-    text,
-    after: after[i] ?? "",
-    place: places ? String(i + 1) : "",
-    special: Boolean(special[i]),
-  }))
-  return { labels, title, numeric, written, key: JSON.stringify([title, texts, after, places]) }
-}
-
-/** A label with its place; isolated, so that no token turns the sentence around. */
-function nameOf({ labels, title, numeric }, i) {
-  const { text, after, place } = labels[i]
-  if (numeric) return `${title} ${text}`
-  const name = place ? `\u2068${text}\u2069 (${place})` : `\u2068${text}\u2069`
-  return after ? `${name} → \u2068${after}\u2069` : name
 }

@@ -1,7 +1,7 @@
 /**
  * A presentation: one key hides everything but the picture and what it is about, all larger and in strong contrast.
  *
- * mountPresent(element, bytes, host) knows no host but through the stylesheet that it is given for the page: that one says
+ * mountPresent(element, message, host) knows no host but through the stylesheet that it is given for the page: that one says
  * what is hidden. Everything happens here at once; the host is only asked for another step and for the code of the address.
  */
 
@@ -27,13 +27,13 @@ const KEPT = (globalThis[Symbol.for("visformer.presentation")] ??= { on: false, 
 
 /**
  * @param {HTMLElement} element is filled
- * @param {Uint8Array} bytes JSON: the words, what is shown, and the code if it was asked for
+ * @param {object} message the words, what is shown, and the code if it was asked for
  * @param {{sheet: string, body: () => ?HTMLElement, onStep: (direction: number) => void, onAsk: (what: string) => void}} host
  *   sheet: CSS for the page while it is presented; body: what holds the pictures
  */
-export function mountPresent(element, bytes, host) {
+export function mountPresent(element, message, host) {
   const view = new Presentation(element, host)
-  view.update(bytes)
+  view.update(message)
   return view
 }
 
@@ -48,13 +48,13 @@ class Presentation {
     this.button(this.starts, "code", () => this.showCode(true))
     this.buildStage()
     this.buildCode()
-    this.onKey = (event) => this.key(event)
-    this.onMove = ({ clientY }) => KEPT.on && clientY > window.innerHeight - NEAR - this.noteHeight && this.callButtons()
-    this.onResize = () => this.fit()
-    document.addEventListener("keydown", this.onKey)
-    document.addEventListener("pointermove", this.onMove)
-    document.addEventListener("pointerdown", this.onMove)
-    window.addEventListener("resize", this.onResize)
+    this.listening = new AbortController()
+    const { signal } = this.listening
+    const move = ({ clientY }) => KEPT.on && clientY > window.innerHeight - NEAR - this.noteHeight && this.callButtons()
+    document.addEventListener("keydown", (event) => this.key(event), { signal })
+    document.addEventListener("pointermove", move, { signal })
+    document.addEventListener("pointerdown", move, { signal })
+    window.addEventListener("resize", () => this.fit(), { signal })
     this.sizes = new ResizeObserver(() => this.settle())
     this.changes = new MutationObserver(() => KEPT.on && this.host.body() !== this.body && this.settle()) // of another page
     this.changes.observe(document.body, { childList: true, subtree: true })
@@ -103,10 +103,7 @@ class Presentation {
 
   /** The host builds it anew with a page: what is shown stays shown. */
   destroy() {
-    document.removeEventListener("keydown", this.onKey)
-    document.removeEventListener("pointermove", this.onMove)
-    document.removeEventListener("pointerdown", this.onMove)
-    window.removeEventListener("resize", this.onResize)
+    this.listening.abort()
     this.sizes.disconnect()
     this.changes.disconnect()
     this.root.remove()
@@ -114,9 +111,9 @@ class Presentation {
 
   // What is told
 
-  update(bytes) {
-    this.data = JSON.parse(new TextDecoder().decode(bytes))
-    const { words, place, at, note } = this.data
+  update(message) {
+    this.data = message
+    const { words, place, at, note } = message
     this.place.textContent = at
     this.note.placeholder = words.note
     this.note.setAttribute("aria-label", words.note)
@@ -184,11 +181,11 @@ class Presentation {
     this.settle()
   }
 
-  showCode(shown) {
-    if (shown === KEPT.code) return
-    KEPT.code = shown
+  showCode(open) {
+    if (open === KEPT.code) return
+    KEPT.code = open
     this.mark()
-    this.host.onAsk(shown ? "code" : "")
+    this.host.onAsk(open ? "code" : "")
   }
 
   callButtons() {
@@ -265,8 +262,8 @@ class Presentation {
     const others = [...(this.body?.querySelectorAll(OTHERS) ?? [])]
     if (!this.body || others.length) return this.tables.leave()
     const room = window.innerHeight - bottom - this.rows.offsetHeight - this.body.getBoundingClientRect().top
-    const shown = this.tables.fit(this.body, { zoom, room })
-    if (shown) this.rows.textContent = fill(this.data.words.rows, shown)
+    const rows = this.tables.fit(this.body, { zoom, room })
+    if (rows) this.rows.textContent = fill(this.data.words.rows, rows)
   }
 
   /** Curves and bars take what is left of the window. */

@@ -28,10 +28,10 @@ export class Tables {
     this.tables = tables
     const most = Math.max(1, Math.floor((room / zoom - BORDER) / ROW) - 1)
     const alone = tables.length > 1 && window.innerWidth / tables.length / zoom < BESIDE
-    this.parts = (alone ? tables.map((table) => [table]) : [tables]).flatMap((shown) => cut(shown, most))
+    this.parts = (alone ? tables.map((table) => [table]) : [tables]).flatMap((together) => cut(together, most))
     const at = clamp(this.at, this.parts.length)
     const part = this.parts[at]
-    for (const table of tables) show(table, part.shown.includes(table) && part)
+    for (const table of tables) show(table, part.tables.includes(table) && part)
     return this.parts.length > 1 ? { n: at + 1, all: this.parts.length, first: part.first + 1, last: part.last } : null
   }
 
@@ -51,11 +51,11 @@ export class Tables {
   }
 }
 
-function cut(shown, most) {
-  const rows = Math.max(0, ...shown.map(rowsOf))
+function cut(tables, most) {
+  const rows = Math.max(0, ...tables.map(rowsOf))
   const count = Math.max(1, Math.ceil(rows / most))
   const edge = (i) => Math.ceil((i * rows) / count)
-  return Array.from({ length: count }, (_, i) => ({ shown, first: edge(i), last: edge(i + 1) }))
+  return Array.from({ length: count }, (_, i) => ({ tables, first: edge(i), last: edge(i + 1) }))
 }
 
 const scrollerOf = (table) => table.querySelector(".dvn-scroller")

@@ -2,21 +2,17 @@
 
 import { mountAttention } from "../explorer/explorer.js"
 import { mountPanels } from "../panels/panels.js"
+import { messageOf } from "./message.js"
 
 const steps = [...document.querySelectorAll("section")]
 const links = [...document.querySelectorAll("nav a")]
 let [at, views] = [-1, []]
 
-function bytesOf(id) {
-  const text = atob(document.getElementById(id).textContent)
-  return Uint8Array.from(text, (letter) => letter.charCodeAt(0))
-}
-
 function mount(host) {
-  const { kind, message } = host.dataset
-  if (kind === "panels") return mountPanels(host, bytesOf(message), {})
-  const view = mountAttention(host, bytesOf(message), { above: host.getBoundingClientRect().top })
-  if (document.getElementById(`${message}-rest`)) view.update(bytesOf(`${message}-rest`))
+  const [message, rest] = ["", "-rest"].map((which) => messageOf(host.dataset.message + which))
+  const mountKind = { attention: mountAttention, panels: mountPanels }[message.kind]
+  const view = mountKind(host, message, { above: host.getBoundingClientRect().top })
+  if (rest) view.update(rest)
   return view
 }
 

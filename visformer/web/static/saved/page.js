@@ -1,14 +1,8 @@
-/** A saved file's side, and a notebook cell's: the bytes stand in the page itself, and nothing is asked of anyone. */
+/** A saved file's side, and a notebook cell's: the messages stand in the page itself, and nothing is asked of anyone. */
 
 import { mountAttention } from "../explorer/explorer.js"
 import { focusQuietly } from "../shared/dom.js"
-
-function bytesOf(id) {
-  const text = atob(document.getElementById(id).textContent)
-  const bytes = new Uint8Array(text.length)
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i)
-  return bytes
-}
+import { messageOf } from "./message.js"
 
 /** A notebook may be dark where the system is light: JupyterLab, VS Code and Colab each say so in their own way. */
 function followTheme() {
@@ -17,8 +11,8 @@ function followTheme() {
     const { body, documentElement } = window.parent.document // refused where the notebook is of another origin
     const turn = () => {
       const { jpThemeLight, vscodeThemeKind } = body.dataset
-      const said = { true: "light", false: "dark" }[jpThemeLight] ?? vscodeThemeKind ?? documentElement.getAttribute("theme")
-      if (said) document.documentElement.dataset.theme = said.includes("light") ? "light" : "dark"
+      const theme = { true: "light", false: "dark" }[jpThemeLight] ?? vscodeThemeKind ?? documentElement.getAttribute("theme")
+      if (theme) document.documentElement.dataset.theme = theme.includes("light") ? "light" : "dark"
     }
     turn()
     for (const element of [body, documentElement]) new MutationObserver(turn).observe(element, { attributes: true })
@@ -36,6 +30,7 @@ function listen(root) {
 
 followTheme()
 const host = document.querySelector(".vf-host")
-const view = mountAttention(host, bytesOf("picture"), { above: host.getBoundingClientRect().top })
-if (document.getElementById("weights")) view.update(bytesOf("weights"))
+const view = mountAttention(host, messageOf("picture"), { above: host.getBoundingClientRect().top })
+const rest = messageOf("weights")
+if (rest) view.update(rest)
 listen(host.querySelector(".vf-root"))

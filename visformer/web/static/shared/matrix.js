@@ -109,24 +109,24 @@ function stride(cell, numeric, room) {
  *   labels; dense: its numbers are written although the cells are small
  * @param {{cell: ?{row: number, column: number}, locked: boolean}} focus
  */
-export function paintMatrix(canvas, matrix, layout, look, { cell, locked }) {
+export function paintMatrix(canvas, matrix, layout, theme, { cell, locked }) {
   const context = sizeCanvas(canvas, layout.width, layout.height)
   const { left, top, cellWidth, cellHeight, matrixWidth, matrixHeight } = layout
   const { steps, rows, columns, ramp } = matrix
   context.imageSmoothingEnabled = rows > matrixHeight || columns > matrixWidth
   sheet ??= document.createElement("canvas")
   context.drawImage(image(steps, rows, columns, ramp, sheet), left, top, matrixWidth, matrixHeight)
-  if (Math.min(cellWidth, cellHeight) >= 9) paintGrid(context, layout, look)
-  if (matrix.numbers && (matrix.dense || (cellWidth >= 34 && cellHeight >= 20))) paintNumbers(context, matrix, layout, look)
-  if (matrix.outlined) paintOutlines(context, matrix, layout, look)
-  paintTitles(context, layout, look)
-  paintRowLabels(context, layout, look, cell)
-  paintColumnLabels(context, layout, look, cell)
-  if (cell) paintCellFrame(context, layout, look, cell, locked)
+  if (Math.min(cellWidth, cellHeight) >= 9) paintGrid(context, layout, theme)
+  if (matrix.numbers && (matrix.dense || (cellWidth >= 34 && cellHeight >= 20))) paintNumbers(context, matrix, layout, theme)
+  if (matrix.outlined) paintOutlines(context, matrix, layout, theme)
+  paintTitles(context, layout, theme)
+  paintRowLabels(context, layout, theme, cell)
+  paintColumnLabels(context, layout, theme, cell)
+  if (cell) paintCellFrame(context, layout, theme, cell, locked)
 }
 
-function paintGrid(context, { left, top, cellWidth, cellHeight, matrixWidth, matrixHeight }, look) {
-  context.strokeStyle = look.background
+function paintGrid(context, { left, top, cellWidth, cellHeight, matrixWidth, matrixHeight }, theme) {
+  context.strokeStyle = theme.background
   context.lineWidth = 1
   context.beginPath()
   for (let x = left + cellWidth; x < left + matrixWidth - 1; x += cellWidth) {
@@ -140,8 +140,8 @@ function paintGrid(context, { left, top, cellWidth, cellHeight, matrixWidth, mat
   context.stroke()
 }
 
-function paintNumbers(context, { steps, columns, ramp, numbers, spell }, { left, top, cellWidth, cellHeight }, look) {
-  context.font = `11px ${look.font}`
+function paintNumbers(context, { steps, columns, ramp, numbers, spell }, { left, top, cellWidth, cellHeight }, theme) {
+  context.font = `11px ${theme.font}`
   context.textAlign = "center"
   context.textBaseline = "middle"
   const dark = ramp.colours.map((colour) => lightness(colour) <= 140)
@@ -156,7 +156,7 @@ function paintNumbers(context, { steps, columns, ramp, numbers, spell }, { left,
 }
 
 /** Cells that differ from what they would be, edited or printed otherwise: a frame, and a line that parts it from any colour. */
-function paintOutlines(context, { columns, outlined }, { left, top, cellWidth, cellHeight }, look) {
+function paintOutlines(context, { columns, outlined }, { left, top, cellWidth, cellHeight }, theme) {
   outlined.forEach((marked, i) => {
     if (!marked) return
     const [x, y] = [left + (i % columns) * cellWidth, top + Math.floor(i / columns) * cellHeight]
@@ -165,16 +165,16 @@ function paintOutlines(context, { columns, outlined }, { left, top, cellWidth, c
       context.lineWidth = width
       context.strokeRect(x + inset, y + inset, cellWidth - 2 * inset, cellHeight - 2 * inset)
     }
-    frame(look.mark, 3, 2)
-    if (Math.min(cellWidth, cellHeight) >= 14) frame(look.background, 1, 4)
+    frame(theme.mark, 3, 2)
+    if (Math.min(cellWidth, cellHeight) >= 14) frame(theme.background, 1, 4)
   })
 }
 
 /** Which axis is which, on every picture. */
-function paintTitles(context, { left, top, width, titles, bare }, look) {
+function paintTitles(context, { left, top, width, titles, bare }, theme) {
   if (bare.columns) return
-  context.font = `12px ${look.font}`
-  context.fillStyle = look.faint
+  context.font = `12px ${theme.font}`
+  context.fillStyle = theme.faint
   context.textBaseline = "middle"
   context.textAlign = "left"
   context.fillText(shorten(context, titles.columns, width - left), left, 9)
@@ -185,53 +185,53 @@ function paintTitles(context, { left, top, width, titles, bare }, look) {
 }
 
 /** @param {"plain" | "strong" | "covered"} way strong: the one in focus; covered: one that would touch it */
-function paintLabel(context, look, { token, place, special }, way, alignRight, small = false) {
+function paintLabel(context, theme, { token, place, special }, way, alignRight, small = false) {
   const strong = way === "strong"
   const gap = place ? 5 : 0
   const [large, tiny] = small ? [11, 9] : [13, 10]
   context.textBaseline = "middle"
   context.textAlign = "left"
-  context.font = `${strong ? "600 " : ""}${large}px ${look.font}`
+  context.font = `${strong ? "600 " : ""}${large}px ${theme.font}`
   const tokenWidth = context.measureText(token).width
-  context.font = `${tiny}px ${look.font}`
+  context.font = `${tiny}px ${theme.font}`
   const placeWidth = context.measureText(place).width
   const start = alignRight ? -(tokenWidth + gap + placeWidth) : 0
   if (way !== "plain") {
-    context.fillStyle = look.background
+    context.fillStyle = theme.background
     context.fillRect(start - 2, -LINE / 2 - 1, tokenWidth + gap + placeWidth + 4, LINE + 2)
   }
   if (way === "covered") return
-  context.fillStyle = look.faint
+  context.fillStyle = theme.faint
   context.fillText(place, start + tokenWidth + gap, 1)
-  context.font = `${strong ? "600 " : ""}${large}px ${look.font}`
-  context.fillStyle = special && !strong ? look.faint : look.text
+  context.font = `${strong ? "600 " : ""}${large}px ${theme.font}`
+  context.fillStyle = special && !strong ? theme.faint : theme.text
   context.fillText(token, start, 0)
 }
 
-function paintRowLabels(context, layout, look, cell) {
+function paintRowLabels(context, layout, theme, cell) {
   if (layout.bare.rows) return
-  layout.rowLabels.forEach((_, i) => i % layout.every.rows === 0 && paintRowLabel(context, layout, look, i, "plain"))
-  if (cell) paintRowLabel(context, layout, look, cell.row, "strong")
+  layout.rowLabels.forEach((_, i) => i % layout.every.rows === 0 && paintRowLabel(context, layout, theme, i, "plain"))
+  if (cell) paintRowLabel(context, layout, theme, cell.row, "strong")
 }
 
-function paintRowLabel(context, { left, top, height, cellHeight, rowLabels, every }, look, i, way) {
+function paintRowLabel(context, { left, top, height, cellHeight, rowLabels, every }, theme, i, way) {
   context.save()
   context.beginPath()
   context.rect(0, top - 4, left, height) // a background must not reach into the axis' name
   context.clip()
   context.translate(left - 8, top + (i + 0.5) * cellHeight)
-  paintLabel(context, look, rowLabels[i], way, true, cellHeight < LINE && every.rows === 1)
+  paintLabel(context, theme, rowLabels[i], way, true, cellHeight < LINE && every.rows === 1)
   context.restore()
 }
 
-function paintColumnLabels(context, layout, look, cell) {
+function paintColumnLabels(context, layout, theme, cell) {
   if (layout.bare.columns) return
   const { columnLabels, every } = layout
-  columnLabels.forEach((_, i) => i % every.columns === 0 && paintColumnLabel(context, layout, look, i, "plain"))
-  if (cell) paintColumnLabel(context, layout, look, cell.column, "strong")
+  columnLabels.forEach((_, i) => i % every.columns === 0 && paintColumnLabel(context, layout, theme, i, "plain"))
+  if (cell) paintColumnLabel(context, layout, theme, cell.column, "strong")
 }
 
-function paintColumnLabel(context, { left, top, width, cellWidth, flat, every, columnLabels }, look, i, way) {
+function paintColumnLabel(context, { left, top, width, cellWidth, flat, every, columnLabels }, theme, i, way) {
   const centre = left + (i + 0.5) * cellWidth
   context.save()
   context.beginPath()
@@ -242,23 +242,23 @@ function paintColumnLabel(context, { left, top, width, cellWidth, flat, every, c
     context.translate(centre - 2, top - 6)
     context.rotate(-SLANT)
   }
-  paintLabel(context, look, columnLabels[i], way, false, !flat && every.columns === 1 && cellWidth < SLANTED)
+  paintLabel(context, theme, columnLabels[i], way, false, !flat && every.columns === 1 && cellWidth < SLANTED)
   context.restore()
 }
 
 /** A cell in focus and its labels, on a sheet above the matrix; a whole row or column where the other place is null. */
-export function paintCursor(context, layout, look, cell, locked) {
+export function paintCursor(context, layout, theme, cell, locked) {
   const { bare, every, flat, cellWidth, cellHeight, rowLabels, columnLabels } = layout
   if (cell.row !== null && !bare.rows) {
-    for (const i of touched(cell.row, every.rows, cellHeight, rowLabels)) paintRowLabel(context, layout, look, i, "covered")
-    paintRowLabel(context, layout, look, cell.row, "strong")
+    for (const i of touched(cell.row, every.rows, cellHeight, rowLabels)) paintRowLabel(context, layout, theme, i, "covered")
+    paintRowLabel(context, layout, theme, cell.row, "strong")
   }
   if (cell.column !== null && !bare.columns) {
     const apart = flat ? LINE : cellWidth * Math.cos(SLANT)
-    for (const i of touched(cell.column, every.columns, apart, columnLabels)) paintColumnLabel(context, layout, look, i, "covered")
-    paintColumnLabel(context, layout, look, cell.column, "strong")
+    for (const i of touched(cell.column, every.columns, apart, columnLabels)) paintColumnLabel(context, layout, theme, i, "covered")
+    paintColumnLabel(context, layout, theme, cell.column, "strong")
   }
-  paintCellFrame(context, layout, look, cell, locked)
+  paintCellFrame(context, layout, theme, cell, locked)
 }
 
 /** The labels near one, of those that are written: at so many pixels from label to label they would touch it. */
@@ -267,8 +267,8 @@ function touched(i, every, apart, labels) {
   return [...labels.keys()].slice(Math.max(0, i - near), i + near + 1).filter((other) => other !== i && other % every === 0)
 }
 
-function paintCellFrame(context, { left, top, cellWidth, cellHeight, matrixWidth, matrixHeight }, look, { row, column }, locked) {
-  context.strokeStyle = locked ? look.accent : look.text
+function paintCellFrame(context, { left, top, cellWidth, cellHeight, matrixWidth, matrixHeight }, theme, { row, column }, locked) {
+  context.strokeStyle = locked ? theme.accent : theme.text
   context.lineWidth = locked ? 3 : 2
   const [x, y] = [left + column * cellWidth, top + row * cellHeight]
   if (row === null) context.strokeRect(x, top, cellWidth, matrixHeight)

@@ -8,13 +8,13 @@ const MARGIN = 14
 const TITLE = 26
 
 /** The button. */
-export class Keep {
+export class PngButton {
   /** @param {HTMLElement} parent @param {() => object} picture what {@link pngOf} takes, and the file's name */
   constructor(parent, picture) {
     this.button = part(parent, "button", "keep-button", { type: "button" })
     this.button.onclick = async () => {
-      const { name, ...shown } = picture()
-      offer(await pngOf(shown), `${name}.png`)
+      const { name, ...drawn } = picture()
+      offer(await pngOf(drawn), `${name}.png`)
     }
   }
 
@@ -33,11 +33,11 @@ function offer(blob, name) {
 }
 
 /**
- * @param {{element: HTMLElement, repaint: () => void, look: object, title: string}} shown element: its canvases and its
+ * @param {{element: HTMLElement, repaint: () => void, theme: object, title: string}} picture element: its canvases and its
  *   text are drawn where they stand; repaint: draws its canvases, now and in another scale
  * @returns {Promise<Blob>}
  */
-export function pngOf({ element, repaint, look, title }) {
+export function pngOf({ element, repaint, theme, title }) {
   const canvas = document.createElement("canvas")
   atScale(SCALE, repaint)
   try {
@@ -48,12 +48,12 @@ export function pngOf({ element, repaint, look, title }) {
     canvas.width = Math.ceil(SCALE * (right - left + 2 * MARGIN))
     canvas.height = Math.ceil(SCALE * (bottom - top + 2 * MARGIN + head))
     const context = canvas.getContext("2d")
-    context.fillStyle = look.background
+    context.fillStyle = theme.background
     context.fillRect(0, 0, canvas.width, canvas.height)
     context.scale(SCALE, SCALE)
-    context.font = `600 14px ${look.font}`
+    context.font = `600 14px ${theme.font}`
     context.textBaseline = "middle"
-    context.fillStyle = look.text
+    context.fillStyle = theme.text
     context.fillText(title, MARGIN, MARGIN + 6)
     context.translate(MARGIN - left, MARGIN + head - top)
     for (const { draw } of parts) draw(context)

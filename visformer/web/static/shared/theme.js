@@ -3,7 +3,7 @@
 import { lightness, parseColour } from "./colours.js"
 
 /** @param {HTMLElement} root has the class vf-root */
-export function lookOf(root) {
+export function themeOf(root) {
   const style = getComputedStyle(root)
   const { backgroundColor } = style // "" of a root that the host has taken away: what still comes for it is seen by nobody
   return {

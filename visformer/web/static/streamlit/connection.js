@@ -1,5 +1,5 @@
 /**
- * What a visitor is told while the server cannot be reached, instead of Streamlit's dialog about terminals. Once it can
+ * A notice while the server cannot be reached, instead of Streamlit's dialog about terminals. Once it can
  * be reached again, the page is asked for as it stands in the browser: what was sent while the server went down is lost,
  * and Streamlit does not send it again.
  */
@@ -16,7 +16,7 @@ export default ({ data, parentElement, setTriggerValue }) => {
   let timer = 0
   let lost = false
   const dialogs = new MutationObserver(closeDialog)
-  const look = () => {
+  const check = () => {
     clearTimeout(timer)
     dialogs.disconnect()
     if (app.dataset.testConnectionState === "CONNECTED") {
@@ -30,9 +30,9 @@ export default ({ data, parentElement, setTriggerValue }) => {
     dialogs.observe(document.body, { childList: true, subtree: true })
   }
   const ask = () => app.dataset.testScriptState === "notRunning" && setTriggerValue("back", true)
-  const state = new MutationObserver(look)
+  const state = new MutationObserver(check)
   state.observe(app, { attributeFilter: ["data-test-connection-state"] })
-  look()
+  check()
   return () => {
     state.disconnect()
     dialogs.disconnect()

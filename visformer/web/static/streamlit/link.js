@@ -11,27 +11,27 @@ export default ({ data, parentElement }) => {
   if (!data) return undefined
   const words = JSON.parse(new TextDecoder().decode(data))
   const parts = ["button", "[role=status]", "p", "input"].map((part) => parentElement.querySelector(part))
-  const [button, told, text, field] = parts
+  const [button, status, text, field] = parts
   button.textContent = words.copy
   field.setAttribute("aria-label", words.address)
-  told.onblur = field.onblur = ({ relatedTarget }) => (told.hidden = !told.contains(relatedTarget))
-  told.onkeydown = ({ key }) => key === "Escape" && button.focus()
-  const tell = (said, shown) => {
-    text.textContent = said
-    told.hidden = false
-    field.hidden = !shown
-    ;(shown ? field : told).focus()
-    if (shown) field.select()
+  status.onblur = field.onblur = ({ relatedTarget }) => (status.hidden = !status.contains(relatedTarget))
+  status.onkeydown = ({ key }) => key === "Escape" && button.focus()
+  const announce = (message, withAddress) => {
+    text.textContent = message
+    status.hidden = false
+    field.hidden = !withAddress
+    ;(withAddress ? field : status).focus()
+    if (withAddress) field.select()
   }
   button.onclick = async () => {
-    if (words.refused) return tell(words.refused, false)
+    if (words.refused) return announce(words.refused, false)
     try {
       await navigator.clipboard.writeText(location.href)
       button.textContent = words.copied
       setTimeout(() => (button.textContent = words.copy), DONE)
     } catch {
       field.value = location.href
-      tell(words.byHand, true)
+      announce(words.byHand, true)
     }
   }
   return closeAfterChoosing()

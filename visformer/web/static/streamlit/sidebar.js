@@ -4,10 +4,10 @@ const NARROW = "(max-width: 768px)" // where Streamlit lays it over the page
 const CHOICES = '[data-testid="stSidebar"] a, [class*="st-key-lesson_start"] button, .st-key-lesson_return button'
 
 export function closeAfterChoosing() {
-  const chosen = ({ target }) => {
+  const close = ({ target }) => {
     if (!target.closest?.(CHOICES) || !matchMedia(NARROW).matches) return
     document.querySelector('[data-testid="stSidebarCollapseButton"] button')?.click()
   }
-  document.addEventListener("click", chosen)
-  return () => document.removeEventListener("click", chosen)
+  document.addEventListener("click", close)
+  return () => document.removeEventListener("click", close)
 }

@@ -1,13 +1,13 @@
-/** Streamlit's side of a view: bytes come through the post; what the visitor asks for goes back as a value. */
+/** Streamlit's side of a view: messages come through the post; what the visitor asks for goes back as a value. */
 
 import { guardText } from "./guard.js"
-import { close, open } from "../shared/post.js"
+import { close, open } from "./post.js"
 
-const views = new WeakMap()
+const mounted = new WeakMap()
 
 /**
  * The function that Streamlit calls when the component appears, and on reruns.
- * @param {(element: HTMLElement, bytes: Uint8Array, host: object) => object} mount
+ * @param {(element: HTMLElement, message: object, host: object) => object} mount
  * @param {(host: object, values: {setStateValue: Function, setTriggerValue: Function}) => void} connect gives the
  *   view's host its callbacks, anew each time
  */
@@ -17,28 +17,28 @@ export function streamlitView(mount, connect) {
     const element = parentElement.querySelector(".vf-host")
     if (!element || !data) return undefined
     const name = new TextDecoder().decode(data) // bytes: for anything else Streamlit imports pandas first
-    const shown = views.get(element) ?? { host: {}, view: null }
-    connect(shown.host, { setStateValue, setTriggerValue, parentElement })
-    if (!views.has(element)) {
-      views.set(element, shown)
-      open(name, element, (bytes) => take(shown, element, bytes, mount))
+    const place = mounted.get(element) ?? { host: {}, view: null }
+    connect(place.host, { setStateValue, setTriggerValue, parentElement })
+    if (!mounted.has(element)) {
+      mounted.set(element, place)
+      open(name, element, (message) => take(place, element, message, mount))
     }
     return () => {
       close(name, element)
-      shown.view?.destroy()
-      views.delete(element)
+      place.view?.destroy()
+      mounted.delete(element)
     }
   }
 }
 
-function take(shown, element, bytes, mount) {
-  if (!bytes.length) {
-    shown.view?.destroy() // nothing to be shown of what was typed
-    shown.view = null
+function take(place, element, message, mount) {
+  if (message.kind === "nothing") {
+    place.view?.destroy()
+    place.view = null
     return
   }
-  if (shown.view) shown.view.update(bytes)
-  else shown.view = mount(element, bytes, shown.host)
-  const { lang } = shown.view
+  if (place.view) place.view.update(message)
+  else place.view = mount(element, message, place.host)
+  const { lang } = place.view
   if (lang) document.documentElement.lang = lang // for screen readers, and for the right Han glyphs
 }

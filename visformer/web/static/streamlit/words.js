@@ -27,10 +27,10 @@ export default ({ data }) => {
 /** From a text of Streamlit's to ours; undefined where it is none. Of "Help for {what}" any text may stand for {what}. */
 export function translator(words) {
   const whole = new Map(words)
-  const parts = words.filter(([said]) => said.includes("{")).map(([said, ours]) => [...said.split(/\{\w+\}/), ours])
+  const parts = words.filter(([english]) => english.includes("{")).map(([english, ours]) => [...english.split(/\{\w+\}/), ours])
   return (text) => {
-    const found = whole.get(text)
-    if (found) return found
+    const ours = whole.get(text)
+    if (ours) return ours
     for (const [before, behind, ours] of parts) {
       const fits = text.startsWith(before) && text.endsWith(behind) && text.length > before.length + behind.length
       if (fits) return ours.replace(/\{\w+\}/, () => text.slice(before.length, text.length - behind.length))

@@ -12,8 +12,10 @@ const FAINTEST = 0.004 // fainter lines could not be seen
 const FADED = 0.3 // of the lines that are not meant
 const NEAR = 7 // pixels from a line that still point at it
 
-export class Arcs {
-  /** @param {{hover: Function, lock: Function}} host told of cells; row or column is null where a token is meant */
+export const arcs = { needs: ["series"], label: "head", mount: (parent, host) => new Arcs(parent, host) }
+
+class Arcs {
+  /** @param {{hover: Function, lock: Function}} host gets cells; row or column is null where a token is meant */
   constructor(parent, host) {
     this.host = host
     this.element = part(parent, "div", "arcs")
@@ -28,7 +30,7 @@ export class Arcs {
     }
   }
 
-  /** @param {object} scene see attention.js; its series are heads: {colour, values, kept} */
+  /** @param {object} scene see AttentionView.scene; its series are heads: {colour, values, kept} */
   show(scene) {
     this.scene = scene
     const { rows, columns } = scene.labels
@@ -100,10 +102,10 @@ export class Arcs {
     this.paintLines(context)
     this.paintTokens(context)
     Object.assign(this.canvas.dataset, { left: sides.left, right: sides.right, top: this.top, line: this.line })
-    context.font = `12px ${scene.look.font}`
-    context.fillStyle = scene.look.background
+    context.font = `12px ${scene.theme.font}`
+    context.fillStyle = scene.theme.background
     context.fillRect(0, 0, sides.width, HEAD - 6)
-    context.fillStyle = scene.look.faint
+    context.fillStyle = scene.theme.faint
     context.textBaseline = "middle"
     context.textAlign = "right"
     context.fillText(shorten(context, scene.titles.rows, sides.left), sides.left - 10, 9)
@@ -134,7 +136,7 @@ export class Arcs {
   }
 
   paintTokens(context) {
-    const { labels, look, cells } = this.scene
+    const { labels, theme, cells } = this.scene
     context.textBaseline = "middle"
     const size = this.line < 14 ? 10 : 13
     const write = (all, side, x, width, align) => {
@@ -143,8 +145,8 @@ export class Arcs {
         const y = this.y(i)
         if (y < 0 || y > this.seen) return
         const strong = cells.some((cell) => cell[side] === i)
-        context.font = `${strong ? "600 " : ""}${size}px ${look.font}`
-        context.fillStyle = strong ? look.text : special ? look.faint : look.text
+        context.font = `${strong ? "600 " : ""}${size}px ${theme.font}`
+        context.fillStyle = strong ? theme.text : special ? theme.faint : theme.text
         context.globalAlpha = special && !strong ? 0.7 : 1
         context.fillText(shorten(context, after ? `${text} → ${after}` : text, width), x, y)
       })

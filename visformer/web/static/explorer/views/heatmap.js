@@ -16,11 +16,13 @@ function spellShort(weight) {
   return weight < 0.005 ? "" : weight.toFixed(2).replace(/^0/, "")
 }
 
-export class Heatmap {
+export const heatmap = { needs: ["matrix", "thumb"], label: "head", mount: (parent, host) => new Heatmap(parent, host) }
+
+class Heatmap {
   /**
    * @param {HTMLElement} parent
-   * @param {{hover: Function, lock: Function, zoomed: Function}} host told of cells {row, column}; lock's second
-   *   argument says whether the cell comes to those that are locked already
+   * @param {{hover: Function, lock: Function, zoomed: Function}} host gets cells {row, column}; lock's second argument
+   *   says whether the cell comes to those that are locked already
    */
   constructor(parent, host) {
     this.host = host
@@ -68,7 +70,7 @@ export class Heatmap {
     drag.moved = true
     const row = drag.lens.row - Math.round(y / layout.cellHeight)
     const column = drag.lens.column - Math.round(x / layout.cellWidth)
-    this.look({ ...drag.lens, row, column })
+    this.move({ ...drag.lens, row, column })
   }
 
   release(event) {
@@ -92,14 +94,15 @@ export class Heatmap {
       const share = (at ?? null) === null ? 0.5 : (at - from + 0.5) / now
       return Math.round(from + share * (now - next))
     }
-    this.look({
+    this.move({
       row: keep(centre.row, lens.row, lens.rows, rows),
       column: keep(centre.column, lens.column, lens.columns, columns),
       ...{ rows, columns },
     })
   }
 
-  look(lens) {
+  /** Another part under the lens. */
+  move(lens) {
     const whole = this.whole()
     this.lens = {
       ...lens,
@@ -115,6 +118,10 @@ export class Heatmap {
     return { row: 0, column: 0, rows: rows.length, columns: columns.length }
   }
 
+  keys() {
+    return { "+": () => this.zoom(1), "=": () => this.zoom(1), "-": () => this.zoom(-1), 0: () => this.zoom(0) }
+  }
+
   get zoomed() {
     const whole = this.whole()
     return this.lens.rows < whole.rows || this.lens.columns < whole.columns
@@ -125,10 +132,10 @@ export class Heatmap {
     const { lens } = this
     const into = (at, from, size) => Math.min(Math.max(from, at - size + 1), at)
     const moved = { ...lens, row: into(row, lens.row, lens.rows), column: into(column, lens.column, lens.columns) }
-    if (moved.row !== lens.row || moved.column !== lens.column) this.look(moved)
+    if (moved.row !== lens.row || moved.column !== lens.column) this.move(moved)
   }
 
-  /** @param {object} scene see attention.js; another matrix is seen whole at first */
+  /** @param {object} scene see AttentionView.scene; another matrix is seen whole at first */
   show(scene) {
     const before = this.scene
     this.scene = scene
@@ -140,36 +147,37 @@ export class Heatmap {
 
   paint() {
     const { canvas, scene, lens } = this
-    const { look, labels, titles } = scene
+    const { theme, labels, titles } = scene
     const cut = (all, from, size) => all.slice(from, from + size)
-    const room = { ...scene.room, largest: LARGEST_CELL, aspect: 1.5, line: LABELLED, font: look.font }
+    const room = { ...scene.room, largest: LARGEST_CELL, aspect: 1.5, line: LABELLED, font: theme.font }
     const rows = { labels: cut(labels.rows, lens.row, lens.rows), title: titles.rows, numeric: false }
     const columns = { labels: cut(labels.columns, lens.column, lens.columns), title: titles.columns, numeric: false }
     this.layout = matrixLayout(canvas, rows, columns, room)
-    paintMatrix(canvas, this.matrix(), this.layout, look, { cell: null, locked: false })
+    paintMatrix(canvas, this.matrix(), this.layout, theme, { cell: null, locked: false })
     const { left, top, cellWidth, cellHeight } = this.layout
     Object.assign(canvas.dataset, { left, top, cellWidth, cellHeight, row: lens.row, column: lens.column })
-    this.point()
+    this.point(scene)
   }
 
   /** The cells in focus, on a sheet of their own: the pointer's way repaints nothing else. */
-  point() {
-    const { scene, lens, layout } = this
+  point(scene) {
+    this.scene = scene
+    const { lens, layout } = this
     const context = sizeCanvas(this.cursor, layout.width, layout.height)
     const inSight = (at, from, size) => at === null || (at >= from && at < from + size)
     const seen = (at, from) => (at === null ? null : at - from)
     for (const { row, column } of scene.cells) {
       if (!inSight(row, lens.row, lens.rows) || !inSight(column, lens.column, lens.columns)) continue
       const cell = { row: seen(row, lens.row), column: seen(column, lens.column) }
-      paintCursor(context, layout, scene.look, cell, scene.locked)
+      paintCursor(context, layout, scene.theme, cell, scene.locked)
     }
   }
 
   /** What is in sight: its exact weights, else the (coarser) thumbnail. */
   matrix() {
-    const { matrix, thumb, look } = this.scene
+    const { matrix, thumb, theme } = this.scene
     const { lens } = this
-    const same = { ramp: look.ramp, spell: spellShort }
+    const same = { ramp: theme.ramp, spell: spellShort }
     if (!matrix) return { ...same, steps: thumb.steps, rows: thumb.rows, columns: thumb.columns, numbers: null }
     const all = this.scene.labels.columns.length
     const numbers = new Float32Array(lens.rows * lens.columns)

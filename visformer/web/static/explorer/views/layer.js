@@ -1,47 +1,13 @@
-/** A grid of thumbnails that can be pointed at: the overview of all heads, and one layer's heads large. */
+/** All heads of the layer in focus, large. */
 
-import { paintGrid } from "../overview.js"
-import { focusQuietly, part } from "../../shared/dom.js"
-import { pointOn } from "../../shared/surface.js"
+import { HeadGrid } from "../head_grid.js"
+import { layerLayout } from "../overview.js"
 
-export class HeadGrid {
-  /**
-   * @param {string} name of the canvas
-   * @param {{hover: Function, choose: Function}} host told of heads {layer, head}; choose's second argument says
-   *   whether the head comes to those that are chosen already
-   */
-  constructor(parent, name, host) {
-    this.element = part(parent, "div", `${name}-box`)
-    this.canvas = part(this.element, "canvas", name, { tabindex: "0", role: "application" })
-    this.canvas.onpointermove = (event) => host.hover(this.under(event))
-    this.canvas.onpointerleave = () => host.hover(null)
-    this.canvas.onclick = (event) => {
-      focusQuietly(this.canvas)
-      const place = this.under(event)
-      if (place) host.choose(place, event.shiftKey)
-    }
-  }
+export const layer = { needs: ["grid"], mount: (parent, host) => new Layer(parent, "layer", host) }
 
-  under(event) {
-    const { x, y } = pointOn(this.canvas, event)
-    const place = this.layout?.at(x, y)
-    return place && { layer: place.layer, head: place.head }
-  }
-
-  /** @param {object} layout see gridLayout @param {object} scene see paintGrid, and the look */
-  show(layout, scene) {
-    this.layout = layout
-    paintGrid(this.canvas, layout, scene.look, scene)
-    const { left, top, step, rise, size, columns } = layout
-    Object.assign(this.canvas.dataset, { left, top, step, rise, size, columns })
-  }
-
-  /** The head so many places further, in the order shown; null at an edge. */
-  neighbour(from, down, right) {
-    const { cells, columns, captions } = this.layout
-    const at = cells.findIndex(({ layer, head }) => layer === from.layer && head === from.head)
-    if (!captions && right && Math.floor((at + right) / columns) !== Math.floor(at / columns)) return null
-    const place = cells[at + right + down * columns]
-    return place ? { layer: place.layer, head: place.head } : null
+class Layer extends HeadGrid {
+  show({ grid, room }) {
+    const heads = Array.from({ length: grid.thumbs.nHeads }, (_, head) => ({ layer: grid.focus.layer, head }))
+    super.show(layerLayout(heads, room), grid)
   }
 }

@@ -3,8 +3,10 @@
 import { cssColour, lightness, stepOf } from "../../shared/colours.js"
 import { focusQuietly, part } from "../../shared/dom.js"
 
-export class Tokens {
-  /** @param {{hover: Function, lock: Function}} host told of {row, column}, one of them null until both are meant */
+export const tokens = { needs: ["matrix"], mount: (parent, host) => new Tokens(parent, host) }
+
+class Tokens {
+  /** @param {{hover: Function, lock: Function}} host gets {row, column}, one of them null until both are meant */
   constructor(parent, host) {
     this.host = host
     this.element = part(parent, "div", "strips", { tabindex: "0", role: "application" })
@@ -69,18 +71,18 @@ export class Tokens {
       for (let i = 0; i < chips.length; i++) {
         const shaded = other !== null && other !== undefined
         const value = shaded ? (side === "row" ? weight(i, other) : weight(other, i)) : 0
-        paintChip(chips[i], shaded ? stepOf(value) : null, scene.look, cell?.[side] === i)
+        paintChip(chips[i], shaded ? stepOf(value) : null, scene.theme, cell?.[side] === i)
       }
     }
   }
 }
 
-function paintChip(chip, step, look, chosen) {
-  const name = `${step} ${look.dark} ${chosen}`
+function paintChip(chip, step, theme, selected) {
+  const name = `${step} ${theme.dark} ${selected}`
   if (chip.painted === name) return
   chip.painted = name
-  const colour = step === null ? null : look.ramp.colours[step]
+  const colour = step === null ? null : theme.ramp.colours[step]
   chip.style.backgroundColor = colour ? cssColour(colour) : ""
   chip.style.color = colour ? (lightness(colour) > 140 ? "#1b2430" : "#f5f8fc") : ""
-  chip.classList.toggle("vf-chosen", chosen)
+  chip.classList.toggle("vf-chosen", selected)
 }

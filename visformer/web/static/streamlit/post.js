@@ -5,20 +5,17 @@
 
 const POST = (globalThis[Symbol.for("visformer.post")] ??= { sent: new Map(), boxes: new Map() })
 
-/** The latest message of a sender, for the view of this name; null bytes: the sender is gone. */
-export function send(sender, to, bytes) {
-  if (!bytes) {
-    POST.sent.delete(sender)
-    return
-  }
-  POST.sent.set(sender, { to, bytes })
-  POST.boxes.get(to)?.take(bytes)
+/** The latest message of a sender, for the view that it names; null: the sender is gone. */
+export function send(sender, message) {
+  if (!message) return void POST.sent.delete(sender)
+  POST.sent.set(sender, message)
+  POST.boxes.get(message.to)?.take(message)
 }
 
 /** From now on this view takes the messages of its name, those that are there already first. */
 export function open(to, owner, take) {
   POST.boxes.set(to, { owner, take })
-  for (const message of POST.sent.values()) if (message.to === to) take(message.bytes)
+  for (const message of POST.sent.values()) if (message.to === to) take(message)
 }
 
 export function close(to, owner) {

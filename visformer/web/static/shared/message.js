@@ -1,4 +1,4 @@
-/** Read the bytes that frame.py packs: length of the header, JSON header, padding to 4, then the numbers. */
+/** Read the messages that message.py writes: length of the header, JSON header, padding to 4, then the numbers. */
 
 const LENGTH_BYTES = 4
 const TOUCH = "_touch"
@@ -6,17 +6,17 @@ const FINGERS = globalThis.matchMedia?.("(hover: none)") // asked once: each ask
 
 /**
  * @param {Uint8Array} bytes
- * @returns {{header: object, numbers: ArrayBuffer}}
+ * @returns {{to: string, kind: string, revision: string, numbers: ArrayBuffer}} and the header's other values
  */
-export function readFrame(bytes) {
+export function readMessage(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const headerLength = view.getUint32(0, true)
   const headerBytes = bytes.subarray(LENGTH_BYTES, LENGTH_BYTES + headerLength)
   const header = JSON.parse(new TextDecoder().decode(headerBytes))
   const numbersAt = Math.ceil((LENGTH_BYTES + headerLength) / 4) * 4
-  // A copy, because a Float32Array must begin at a multiple of 4 of its buffer, and the host's may not.
   if (header.text) Object.assign(header.text, forFingers(header.text))
-  return { header, numbers: bytes.slice(numbersAt).buffer }
+  // A copy, because a Float32Array must begin at a multiple of 4 of its buffer, and the host's may not.
+  return { ...header, numbers: bytes.slice(numbersAt).buffer }
 }
 
 /** Where nothing can point without touching, what "name_touch" says stands for "name". */

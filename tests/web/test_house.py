@@ -1,0 +1,55 @@
+"""The house of the JavaScript and CSS: small folders, imports that point down, and one list of the explorer's views."""
+
+from collections import Counter
+from graphlib import TopologicalSorter
+from pathlib import PurePosixPath
+
+import pytest
+
+from tests.web.support import made_up_trace
+from visformer.web import bundle
+from visformer.web.bundle import imports
+from visformer.web.selection import VIEWS
+from visformer.web.words import words
+
+STATIC = bundle._FOLDER
+FLOORS = {"streamlit": 2, "saved": 2, "explorer": 1, "panels": 1, "presentation": 1, "shared": 0}
+FILES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.*"))
+SCRIPTS = [name for name in FILES if name.endswith(".js")]
+
+
+def room(name):
+    return PurePosixPath(name).parts[0]
+
+
+def test_a_folder_has_at_most_15_files():
+    counts = Counter(PurePosixPath(name).parent for name in FILES)
+    assert not {folder: count for folder, count in counts.items() if count > 15}
+
+
+def test_imports_point_down():
+    wrong = [
+        f"{name} imports {needed}"
+        for name in SCRIPTS
+        for needed in imports(name)
+        if room(name) != room(needed) and FLOORS[room(name)] <= FLOORS[room(needed)]
+    ]
+    assert not wrong
+
+
+def test_nothing_imports_in_a_circle():
+    TopologicalSorter({name: imports(name) for name in SCRIPTS}).prepare()
+
+
+def test_every_file_is_of_use():
+    hosts = [name for name in SCRIPTS if FLOORS[room(name)] == 2]
+    used = {needed for host in hosts for needed in bundle._in_order(host, [])}
+    assert used == set(SCRIPTS)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_has_its_words_and_is_listed_by_its_file_s_name(view):
+    text = words(made_up_trace(), str, "en")["text"]
+    assert text[f"view_{view}"]
+    assert text[f"view_{view}_about"]
+    assert f"\nexport const {view} = {{" in bundle._read(f"explorer/views/{view}.js")

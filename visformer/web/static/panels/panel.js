@@ -1,0 +1,59 @@
+/** A panel of a message: its numbers, the names of its rows and columns, and how a number is written. */
+
+import { stepOf } from "../shared/colours.js"
+
+/** A panel of the header with its numbers, and the step of each on its ramp. */
+export function readPanel(panel, numbers) {
+  const [nRows, nColumns] = [panel.rows.texts.length, panel.columns.texts.length]
+  const values = new Float32Array(numbers, panel.values, nRows * nColumns)
+  const signed = (value) => Math.round(127.5 + 127.5 * Math.max(-1, Math.min(1, (value - panel.middle) / panel.limit)))
+  const step = panel.scale === "weight" ? stepOf : signed
+  return {
+    ...panel,
+    rows: sideOf(panel.rows),
+    columns: sideOf(panel.columns),
+    values,
+    numbers: values,
+    steps: Uint8Array.from(values, (value) => (Number.isNaN(value) ? step(panel.middle) : step(value))),
+    outlined: panel.outlined === null ? null : new Uint8Array(numbers, panel.outlined, nRows * nColumns),
+    spell: (number) => spellShort(number, panel.digits, panel.scale),
+    nRows,
+    nColumns,
+  }
+}
+
+function sideOf({ title, texts, places, special, after, numeric, written }) {
+  const labels = texts.map((text, i) => ({
+    text,
+    after: after[i] ?? "",
+    place: places ? String(i + 1) : "",
+    special: Boolean(special[i]),
+  }))
+  return { labels, title, numeric, written, key: JSON.stringify([title, texts, after, places]) }
+}
+
+/** A label with its place; isolated, so that no token turns the sentence around. */
+export function nameOf({ labels, title, numeric }, i) {
+  const { text, after, place } = labels[i]
+  if (numeric) return `${title} ${text}`
+  const name = place ? `\u2068${text}\u2069 (${place})` : `\u2068${text}\u2069`
+  return after ? `${name} → \u2068${after}\u2069` : name
+}
+
+/** Digits that fit a cell: fewer behind the point, the more stand before it. */
+function spellShort(number, digits, scale) {
+  if (Number.isNaN(number)) return ""
+  if (scale === "weight" && number > 0 && number < 0.5 * 10 ** -digits) return "" // it would read .00
+  const size = Math.abs(number)
+  if (size >= 1e6) return number.toExponential(2)
+  if (Number.isInteger(number)) return String(number)
+  const before = Math.max(0, Math.floor(Math.log10(Math.max(size, 1))))
+  return number.toFixed(Math.max(0, digits - before)).replace(/^(-?)0\./, "$1.")
+}
+
+/** Digits that count: four behind the point, or as many as it takes. */
+export function spellLong(number) {
+  if (Number.isNaN(number)) return "–"
+  if (Number.isInteger(number)) return String(number)
+  return Math.abs(number) < 0.001 || Math.abs(number) >= 1e5 ? number.toExponential(4) : number.toFixed(4)
+}
