@@ -1,0 +1,78 @@
+"""What counts as a difference from what was recorded."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.golden import likeness
+from tests.golden.likeness import differences, hold, listed, numbers, read, short, write
+
+
+@pytest.mark.parametrize(
+    ("expected", "found"),
+    [
+        (0.9123, 0.9124),
+        (
+            {"min": -3.0, "max": 4.0, "mean": 0.001, "tilt": 0.002},
+            {"min": -3.0, "max": 4.001, "mean": 0.0, "tilt": 0.0},
+        ),
+        ("I reads cats: 0.91, 4.2e-04", "I reads cats: 0.92, 4.1e-04"),
+        ("41.2 % of it", "41.3 % of it"),
+        ([{"of": ["我想  0.001"]}], [{"of": ["我想  0.002"]}]),
+    ],
+)
+def test_the_last_digits_of_what_is_computed_are_free(expected, found):
+    assert [*differences(expected, found)] == []
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "told"),
+    [
+        ({"a": [1, 2]}, {"a": [1, 3]}, ["a[1]: was 2, is 3"]),
+        ({"a": 1}, {"b": 1}, ['a: was 1, is "(nothing)"', 'b: was "(nothing)", is 1']),
+        ([1, 2], [2], [": 2 were there, 1 are; lost [1], new []"]),
+        (0.91, 0.93, [": was 0.91, is 0.93"]),
+        (True, False, [": was true, is false"]),
+        ("0.91 of it", "0.93 of it", [': was "0.91 of it", is "0.93 of it"']),
+        ("Paper, § 3.5", "Paper, § 3.4", [': was "Paper, § 3.5", is "Paper, § 3.4"']),
+        ({"value": "0.05"}, {"value": "0.06"}, ['value: was "0.05", is "0.06"']),
+        ({"address": {"limit": "weight-0.05"}}, {"address": {"limit": "weight-0.06"}}, 1),
+        ({"min": 0.0, "max": 1.0, "mean": 0.5}, {"min": 0.0, "max": 1.0, "mean": 0.51}, ["mean: was 0.5, is 0.51"]),
+        (None, 0.0, [": was null, is 0.0"]),
+    ],
+)
+def test_everything_else_is_told_with_its_place(expected, found, told):
+    lines = [*differences(expected, found)]
+    assert lines == told or len(lines) == told
+    with pytest.raises(AssertionError, match=r"was|were"):
+        hold(expected, found)
+
+
+def test_an_array_is_known_by_its_order_too():
+    matrix = np.arange(6.0).reshape(2, 3)
+    assert [*differences(numbers(matrix), numbers(matrix[::-1]))]
+    assert [*differences(numbers(matrix), numbers(matrix[:, ::-1]))]
+    assert [*differences(numbers(matrix), numbers(matrix.T))]
+    assert [*differences(numbers(matrix), numbers(matrix * (1 + 1e-5)))] == []
+    assert numbers([np.nan, np.inf, 2]) | {"tilt": 0} == {
+        "shape": [3], "not_finite": 2, "min": 2.0, "max": 2.0, "mean": 2.0, "tilt": 0,
+    }  # fmt: skip
+    assert numbers([]) == {"shape": [0]}
+
+
+def test_short():
+    assert (short(0.123456), short(-12345.6), short(1e-9), short(float("nan"))) == (0.1235, -12350.0, 0.0, None)
+    assert listed(range(50)) == ["0", "1", "2", "… 50 in all …", "47", "48", "49"]
+
+
+def test_what_is_written_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(likeness, "FOLDER", tmp_path)
+    records = [
+        {"link": "/?text=我", "pictures": [{"a": 1}, {"b": [0.5, None]}], "says": []},
+        {"link": "/", "figures": []},
+    ]
+    write("a.json", records)
+    assert read("a.json") == records
+    lines = (tmp_path / "a.json").read_text(encoding="utf-8").splitlines()
+    assert json.loads(lines[4].strip(" ,")) == {"a": 1}, "a line for each"
