@@ -1,0 +1,295 @@
+"""What a visitor sees of a session, as plain values that outlive the code that draws it.
+
+Nothing here is named as it is in the code: widgets go by their labels, pages by their addresses. How bytes travel
+between Python and the browser is known to the second half alone, from :func:`_pictures` on.
+"""
+
+import base64
+import json
+import re
+from functools import partial
+from pathlib import Path
+from unittest.mock import patch
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.runtime.scriptrunner import RerunData
+from streamlit.testing.v1 import AppTest, local_script_runner
+
+from tests.canvas.support import heads_of, read_payload, shapes_of
+from tests.golden.likeness import SAVED, listed, numbers, short
+
+APP = Path(__file__).parent.parent.parent / "app.py"
+SAYS = {"caption", "text", "markdown", "latex", "code", "title", "header", "subheader"}
+SAYS |= {"info", "success", "warning", "error"}
+ASKS = {"text_input", "number_input", "slider", "select_slider", "selectbox", "multiselect", "button_group", "radio"}
+ASKS |= {"toggle", "checkbox"}
+BUTTONS = {"button", "download_button"}
+AS_A_FILE = ("As a file", "存为文件")
+_COLOURS = re.compile(r"\\textcolor\{#\w+\}|\{foreground=\"#\w+\"\}")
+
+
+def open_link(link, *, locale="en-US"):
+    """A session that begins with this link, asked for as a browser does: "/masks?masks_view=scores"."""
+    asked = urlsplit(link)
+    app = AppTest.from_file(APP, default_timeout=60)
+    app.context = {"locale": locale}
+    app.query_params = parse_qs(asked.query, keep_blank_values=True)
+    with patch.object(local_script_runner, "RerunData", partial(RerunData, page_name=asked.path.strip("/"))):
+        return app.run()
+
+
+def open_popover(app, *names):
+    """Open the one that has any of these names; where only an icon stands on it, its help is its name."""
+    (box,) = [one for one in app.get("popover") if (one.proto.popover.label or one.proto.popover.help) in names]
+    app.session_state[box.key] = True
+    return app.run()
+
+
+def open_file(app, name, *popover):
+    """Give a file of ``tests/golden/saved`` to the box in a popover of any of these names."""
+    (box,) = open_popover(app, *popover).get("file_uploader")
+    return box.upload(name, (SAVED / name).read_bytes(), "text/plain").run()
+
+
+def saved(app):
+    """What the app saves of a session as a file: AppTest hands out no downloads, so that its button is asked."""
+    with patch.object(st, "download_button") as button:
+        open_popover(app, *AS_A_FILE)
+    ((_label, content, name, _kind), _look) = button.call_args
+    assert name == "visformer-state.json"
+    return content
+
+
+def seen(app):
+    """What stands on the page after the last run.
+
+    "along" is what its links to the other pages hold, "presents" what a presentation says of the step that is shown,
+    "asks" are widgets, "offers" is what else can be clicked. Of what closed popovers hold there are the widgets alone.
+    """
+    assert not app.exception, app.exception
+    main, beside = [*_elements(app.main)], [*_elements(app.sidebar, ("sidebar",))]
+    everything = [*main, *beside]
+    page = app._registered_pages[app._finished_page_script_hash]
+    along = {element.proto.query_string for element, _ in beside if element.type == "page_link"}
+    found = {
+        "page": f"/{page['url_pathname']}",
+        "title": page["page_name"],
+        "language": _language(app),
+        "address": dict(app.query_params),
+        "along": sorted(along),
+        "remarks": [text for element, inside in main if "notice" in inside for text in _remarks(element)],
+        "says": _said([pair for pair in main if "notice" not in pair[1]]),
+        "beside": _said(beside),
+        "presents": _presented(app),
+        "asks": [_asked(element) for element, _ in everything if element.type in ASKS],
+        "offers": [text for element, inside in everything for text in _offered(element, inside)],
+        "pictures": _pictures(app),
+        "figures": [_figure(json.loads(one.proto.spec or one.proto.figure.spec)) for one in app.get("plotly_chart")],
+        "tables": [_table(element.value) for element, _ in main if element.type == "dataframe"],
+    }
+    return {name: value for name, value in found.items() if value or name in ("page", "address")}
+
+
+def _elements(block, inside=()):
+    """Each element in the order of reading, and around what it stands: keys of containers, "popover" and "sidebar"."""
+    for one in block.children.values():
+        if not hasattr(one, "children"):
+            yield one, inside
+        elif one.type == "popover":
+            yield one, inside
+            yield from _elements(one, (*inside, "popover"))
+        else:
+            yield from _elements(one, (*inside, one.key) if one.key else inside)
+
+
+def _remarks(element):
+    """What was ignored of a link, a line each."""
+    return element.value.split("\n") if element.type == "text" else []
+
+
+def _said(elements):
+    """Texts without their colours."""
+    texts = [element for element, inside in elements if element.type in SAYS and "popover" not in inside]
+    return [f"{one.type}: {_COLOURS.sub('', str(one.value))}" for one in texts if one.value]
+
+
+def _asked(widget):
+    """A widget by its label: what is chosen, and what there is to choose from."""
+    found = {"label": widget.label, "value": _chosen(widget)}
+    if widget.type in ("slider", "number_input"):
+        ends = {"from": widget.min, "to": widget.max}
+        found |= {name: f"{end:.10g}" for name, end in ends.items() if end is not None}
+    elif widget.type == "text_input":
+        found |= {"empty": widget.placeholder} if widget.placeholder else {}
+    elif hasattr(widget, "options"):
+        found["of"] = listed(widget.options)
+    return found
+
+
+def _chosen(widget):
+    """As it is written on the page."""
+    value = widget.value
+    if widget.type == "button_group":
+        return " ".join(widget.formatted_values)
+    if widget.type == "multiselect":
+        return " ".join(widget.values)
+    if widget.type in ("selectbox", "radio"):
+        return None if widget.index is None else widget.options[widget.index]
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return value if isinstance(value, str) else f"{value:.10g}"
+
+
+def _offered(element, inside):
+    """Buttons, popovers and links to other pages by what stands on them; of the last also where they lead."""
+    if "popover" in inside:
+        return
+    if element.type in BUTTONS:
+        name = element.label or element.proto.help
+        yield f"{name} (off)" if element.proto.disabled else name
+    elif element.type == "popover":
+        yield element.proto.popover.label or element.proto.popover.help
+    elif element.type == "page_link" and "sidebar" not in inside:
+        query = element.proto.query_string
+        yield f"{element.label} → /{element.proto.page}{'?' * bool(query)}{query}"
+
+
+def _table(table):
+    """Its columns and rows."""
+    rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
+    index = {} if isinstance(table.index, pd.RangeIndex) else {"index": [str(name) for name in table.index]}
+    return {"columns": [str(name) for name in table.columns], "rows": rows, **index}
+
+
+def _cell(value):
+    value = value.item() if isinstance(value, np.generic) else value
+    return short(value) if isinstance(value, float) else value
+
+
+def _figure(figure):
+    """Curves, bars and points: their names, their texts, and their numbers."""
+    layout = figure["layout"]
+    axes = {name: axis for name, axis in layout.items() if name.startswith(("xaxis", "yaxis"))}
+    found = {
+        "title": layout.get("meta", {}).get("title") or layout.get("title", {}).get("text"),
+        "axes": {name: axis["title"]["text"] for name, axis in axes.items() if axis.get("title", {}).get("text")},
+        "ticks": {name: listed(axis["ticktext"]) for name, axis in axes.items() if axis.get("ticktext")},
+        "notes": [note["text"] for note in layout.get("annotations", []) if note.get("text")],
+        "traces": [_curve(trace) for trace in figure["data"]],
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _curve(trace):
+    found = {name: trace[name] for name in ("type", "mode", "name") if trace.get(name)}
+    found |= {name: _texts(trace[name]) for name in ("text", "hovertext") if trace.get(name)}
+    return found | {name: numbers(_array(trace[name])) for name in ("x", "y", "z", "customdata") if name in trace}
+
+
+def _texts(given):
+    return given if isinstance(given, str) else listed(text for text in given if text)
+
+
+def _array(given):
+    """As Plotly sends it; None is a gap."""
+    if isinstance(given, dict):
+        array = np.frombuffer(base64.b64decode(given["bdata"]), given["dtype"])
+        return array.reshape([int(size) for size in str(given.get("shape", array.size)).split(",")])
+    return np.array(given, dtype=np.float64)
+
+
+# What is sent to our own pictures in the browser ---------------------------------------------------------------------
+
+
+def _pictures(app):
+    """The explorer and panels, in the order of reading."""
+    drawn = ("visformer_attention", "visformer_panels")
+    views = [one.proto.bytes.decode() for one in _components(app) if one.proto.component_name in drawn]
+    letters = _letters(app)
+    return [_picture([read_payload(message) for message in letters.get(view, []) if message]) for view in views]
+
+
+def _components(app):
+    return app.get("bidi_component")
+
+
+def _letters(app):
+    """What feeds bring, by the view that it is for."""
+    found = {}
+    for one in _components(app):
+        if one.proto.component_name == "visformer_feed":
+            letter, message = read_payload(one.proto.bytes)
+            found.setdefault(letter["to"], []).append(message)
+    return found
+
+
+def _language(app):
+    """Which language the browser is told."""
+    (words,) = [one.proto.bytes for one in _components(app) if one.proto.component_name == "visformer_words"]
+    return json.loads(words)["lang"]
+
+
+def _presented(app):
+    """What a presentation says of the step that is shown."""
+    (words,) = _letters(app)["present"]
+    presented = json.loads(words)
+    return {name: presented[name] for name in ("at", "note") if presented.get(name)}
+
+
+def _picture(messages):
+    if not messages:
+        return {"empty": True}
+    header, values = messages[0]
+    if "panels" not in header:
+        return _explorer(messages)
+    about = {"share": short(header["share"]), "columns": header["columns"], "file": header["file"]}
+    return {**about, "panels": [_panel(panel, values) for panel in header["panels"]]}
+
+
+def _explorer(messages):
+    """What it begins with, and the attention that it shows."""
+    header = messages[0][0]
+    shapes, heads = shapes_of(header), {}
+    for message in messages:
+        heads |= heads_of(*message, shapes)
+    return {
+        "begins": {name: value for name, value in header["start"].items() if name != "opened"},
+        "tokens": {side: _marked(tokens, header["special"][side]) for side, tokens in header["tokens"].items()},
+        "words": {side: words for side, words in header["words"].items() if words != [*range(len(words))]},
+        "scores": [score["label"] for score in header["scores"]],
+        "stacks": {stack["label"]: _stack(stack, heads) for stack in header["stacks"]},
+        "file": header["file"],
+    }
+
+
+def _stack(stack, heads):
+    weights = [heads[place] for place in sorted(heads) if place[0] == stack["name"]]
+    return {"shape": stack["shape"], "about": stack["about"], "weights": numbers(np.stack(weights))}
+
+
+def _panel(panel, values):
+    shape = len(panel["rows"]["texts"]), len(panel["columns"]["texts"])
+    matrix = np.frombuffer(values, "<f4", shape[0] * shape[1], panel["values"]).reshape(shape)
+    found = {name: panel[name] for name in ("title", "note", "before", "click", "digits") if panel[name]}
+    scale = [short(panel["middle"]), short(panel["limit"])] if panel["scale"] == "signed" else panel["scale"]
+    found |= {"scale": scale, "rows": _side(panel["rows"]), "columns": _side(panel["columns"])}
+    if panel["outlined"] is not None:
+        found["outlined"] = listed(np.flatnonzero(np.frombuffer(values, "u1", matrix.size, panel["outlined"])))
+    return {**found, "values": numbers(matrix)}
+
+
+def _side(side):
+    """What stands along one side of a panel; behind a token what it predicts."""
+    texts = _marked(side["texts"], side["special"]) if side["special"] else side["texts"]
+    if side["after"]:
+        texts = [f"{text} → {after}" for text, after in zip(texts, side["after"], strict=True)]
+    found = {"title": side["title"], "texts": listed(texts), "places": side["places"], "unwritten": not side["written"]}
+    return {name: value for name, value in found.items() if value}
+
+
+def _marked(tokens, special):
+    """Special ones in brackets."""
+    return [f"[{token}]" if flag else token for token, flag in zip(tokens, special, strict=True)]

@@ -1,0 +1,40 @@
+"""What a saved Trace holds, as plain values."""
+
+from tests.golden.likeness import SAVED, numbers
+from visformer import Trace, export
+
+ASKED = ("encoder.0.self_attn.q", "decoder.0.self_attn.pattern", "decoder.0.cross_attn.pattern", "src.position")
+"""Some tensors that a model may not have, with a reason."""
+
+
+def saved_traces():
+    """The files, in their order."""
+    return sorted(SAVED.glob("*.safetensors"))
+
+
+def meaning(path):
+    """What a file is read as."""
+    trace = Trace.load(path)
+    lines = export.to_csv(trace).splitlines()
+    return {
+        "file": path.name,
+        "about": trace.about,
+        "repr": repr(trace),
+        "tokens": _lists(trace.tokens),
+        "special": _lists(trace.special),
+        "words": _lists(trace.words),
+        "meta": dict(trace.meta),
+        "tensors": [_tensor(trace[tensor]) for tensor in trace.names()],
+        "params": [_tensor(tensor) for tensor in trace.params.values()],
+        "lacks": {tensor: str(reason) for tensor in ASKED if (reason := trace.lacks(tensor))},
+        "csv": [*lines[:4], f"… {len(lines)} lines in all …"],
+    }
+
+
+def _lists(sides):
+    return {side: list(values) for side, values in sides.items()}
+
+
+def _tensor(tensor):
+    axes = " ".join(f"{axis.name}:{axis.side}" if axis.side else axis.name for axis in tensor.axes)
+    return {"name": tensor.name, "axes": axes, "type": str(tensor.value.dtype), **numbers(tensor.value)}
