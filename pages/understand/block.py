@@ -7,8 +7,7 @@ from visformer.app.session import state
 from visformer.app.widgets import controls, formula_box, pictures, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.pictures import block
-from visformer.pictures.block import PAGE, PARTS, ZEROS
-from visformer.pictures.places import LAYER
+from visformer.pictures.block import AT, PAGE, PARTS, ZEROS
 
 SMOOTH = N_(
     "This activation is smooth: hardly a value is exactly zero. Counted are those that are small beside others."
@@ -34,7 +33,7 @@ def added():
     left, right, _rest = st.columns([2, 3, 4], vertical_alignment="bottom")
     there = {name: PARTS[name] for name in block.sublayers(trace, stack)}
     with left:
-        url_widgets.draw(LAYER, setting, "block")
+        url_widgets.draw(AT, setting, "block")
     with right:
         setting["part"] = controls.view(_("Sublayer"), there, key=f"block_part_{stack}")
     pictures.draw(view, setting, key="block_added")

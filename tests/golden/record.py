@@ -1,7 +1,7 @@
 """Records anew what addresses and saved files show: ``python -m tests.golden.record``.
 
 Only for a change that is meant to be seen. What is recorded is what links that people have sent, and files that they
-have saved, showed when they were made; ``tests/pages/test_old_links.py``, ``tests/pages/test_old_files.py`` and
+have saved, showed when they were made; ``tests/app/pages/test_old_links.py``, ``tests/app/pages/test_old_files.py`` and
 ``tests/golden/test_old_traces.py`` hold the app to it. Look at the difference that it leaves, line by line. Links
 behind the command are added to those that are there::
 
@@ -14,9 +14,9 @@ import logging
 import os
 import sys
 
+from tests.app.pages.seen import AS_A_FILE, open_file, open_link, seen
 from tests.golden.likeness import SAVED, read, write
 from tests.golden.traces import meaning, saved_traces
-from tests.pages.seen import AS_A_FILE, open_file, open_link, seen
 
 LESSON, STEPS = "every-feature", 20
 """The name of a saved lesson, without its ending, and how many steps it has."""

@@ -299,6 +299,12 @@ def _of_stack(draw: Callable[[Setting], list[Panel]]) -> Callable[[Setting], lis
     return lambda setting: told_ends(draw(setting), setting.gettext)
 
 
+def _depth(setting: Setting) -> int | None:
+    """None: a Trace without the stream."""
+    return depth(setting.trace, setting.part) or None
+
+
+AT = replace(LAYER, count=_depth, per=_depth)
 PARTS = {"self": N_("self-attention"), "cross": N_("cross-attention"), "ffn": N_("feed-forward")}
 PART = Choice(
     name="part",
@@ -322,7 +328,7 @@ SUBLAYER = Picture(
     view="added",
     title=N_("One sublayer"),
     needs=RECORD,
-    options=(STACK, LAYER, PART),
+    options=(STACK, AT, PART),
     look_for=N_("What goes by, what is added, what LayerNorm makes of the sum. Few dimensions do most of the work."),
     draw=lambda setting: [added(setting.trace, setting.part, setting["layer"], setting["part"])],
 )
@@ -330,7 +336,7 @@ FEED_FORWARD = Picture(
     name="feed-forward",
     view="added",
     needs=RECORD,
-    options=(STACK, LAYER),
+    options=(STACK, AT),
     in_handouts=False,
     draw=lambda setting: [added(setting.trace, setting.part, setting["layer"], "ffn")],
 )

@@ -18,10 +18,11 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import RerunData
 from streamlit.testing.v1 import AppTest, local_script_runner
 
-from tests.canvas.support import heads_of, read_payload, shapes_of
 from tests.golden.likeness import SAVED, listed, numbers, short
+from tests.web.support import heads_of, shapes_of
+from visformer.web.message import read_message
 
-APP = Path(__file__).parent.parent.parent / "app.py"
+APP = Path(__file__).parents[3] / "app.py"
 SAYS = {"caption", "text", "markdown", "latex", "code", "title", "header", "subheader"}
 SAYS |= {"info", "success", "warning", "error"}
 ASKS = {"text_input", "number_input", "slider", "select_slider", "selectbox", "multiselect", "button_group", "radio"}
@@ -74,18 +75,21 @@ def seen(app):
     everything = [*main, *beside]
     page = app._registered_pages[app._finished_page_script_hash]
     along = {element.proto.query_string for element, _ in beside if element.type == "page_link"}
+    address = dict(app.query_params)
+    version = address.pop("v", None)  # the links were recorded before there was one
+    assert version == ("1" if {*address} - {"follow"} else None), address
     found = {
         "page": f"/{page['url_pathname']}",
         "title": page["page_name"],
         "language": _language(app),
-        "address": dict(app.query_params),
-        "along": sorted(along),
+        "address": address,
+        "along": sorted(one.removeprefix("v=1").removeprefix("&") for one in along),
         "remarks": [text for element, inside in main if "notice" in inside for text in _remarks(element)],
         "says": _said([pair for pair in main if "notice" not in pair[1]]),
         "beside": _said(beside),
         "presents": _presented(app),
         "asks": [_asked(element) for element, _ in everything if element.type in ASKS],
-        "offers": [text for element, inside in everything for text in _offered(element, inside)],
+        "offers": [one.replace("?v=1&", "?") for element, inside in everything for one in _offered(element, inside)],
         "pictures": _pictures(app),
         "figures": [_figure(json.loads(one.proto.spec or one.proto.figure.spec)) for one in app.get("plotly_chart")],
         "tables": [_table(element.value) for element, _ in main if element.type == "dataframe"],
@@ -209,7 +213,7 @@ def _pictures(app):
     drawn = ("visformer_attention", "visformer_panels")
     views = [one.proto.bytes.decode() for one in _components(app) if one.proto.component_name in drawn]
     letters = _letters(app)
-    return [_picture([read_payload(message) for message in letters.get(view, []) if message]) for view in views]
+    return [_picture([one for one in letters.get(view, []) if one[0]["kind"] != "nothing"]) for view in views]
 
 
 def _components(app):
@@ -221,8 +225,8 @@ def _letters(app):
     found = {}
     for one in _components(app):
         if one.proto.component_name == "visformer_feed":
-            letter, message = read_payload(one.proto.bytes)
-            found.setdefault(letter["to"], []).append(message)
+            header, numbers_of = read_message(one.proto.bytes)
+            found.setdefault(header["to"], []).append((header, numbers_of))
     return found
 
 
@@ -234,8 +238,7 @@ def _language(app):
 
 def _presented(app):
     """What a presentation says of the step that is shown."""
-    (words,) = _letters(app)["present"]
-    presented = json.loads(words)
+    ((presented, _),) = _letters(app)["present"]
     return {name: presented[name] for name in ("at", "note") if presented.get(name)}
 
 

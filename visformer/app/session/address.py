@@ -42,7 +42,8 @@ def common() -> State:
 def address(state: State | None = None) -> dict[str, str]:
     """A state for a link, by default what goes along to every page; texts that make it too long are left out."""
     wanted = state or common()
-    return (wanted if wanted.fits else replace(wanted, text="", target="")).fields()
+    fields = (wanted if wanted.fits else replace(wanted, text="", target="")).fields()
+    return {url_state.VERSION_NAME: str(url_state.VERSION), **fields} if fields else {}
 
 
 def keep(run: Run | None = None) -> None:

@@ -24,6 +24,9 @@ from visformer.web.selection import Selection
 LANGUAGE, MODEL, TEXT, TARGET, PAGE = "lang", "model", "text", "target", "page"
 FOLLOW = "follow"  # a presenter's room; no part of a state
 LESSON, STEP = "lesson", "step"
+VERSION_NAME = "v"
+"""In an address. Without it, what is left out means what it meant in version 1."""
+
 SHIPPED = "from-text-to-translation"
 """The lesson that is there without an operator's own."""
 
@@ -32,7 +35,7 @@ OWN = "own"
 
 VERSION = 1
 _MARK = "visformer_state"
-_NAME, _VALUE = re.compile(r"[a-z][a-z_]{0,60}"), re.compile(rf"[A-Za-z0-9_.-]{{1,{limits.CHOICE_CHARACTERS}}}")
+_NAME, _VALUE = re.compile(r"[a-z][a-z_-]{0,60}"), re.compile(rf"[A-Za-z0-9_.-]{{1,{limits.CHOICE_CHARACTERS}}}")
 _LESSON, _STEP = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.LESSON_LINK}}}"), re.compile(r"[1-9][0-9]?")
 _SHOWN = 48  # characters of what was ignored
 
@@ -110,7 +113,12 @@ def read(given: Mapping[str, str]) -> tuple[State, list[Remark]]:
                 common[name] = check(given[name])
             except VisformerError as error:
                 remarks.append(_remark(name, given[name], error))
-    known = {*_CHECKS, *(one.name for one in fields(Selection))}
+    if given.get(VERSION_NAME, str(VERSION)) != str(VERSION):
+        why = LinkError(
+            N_("this is version {version}: what the link leaves out may have meant something else."), version=VERSION
+        )
+        remarks.append(_remark(VERSION_NAME, given[VERSION_NAME], why))
+    known = {VERSION_NAME, *_CHECKS, *(one.name for one in fields(Selection))}
     choices = {name: value for name, value in given.items() if name not in known}
     for name in [name for name, value in choices.items() if not (_NAME.fullmatch(name) and _VALUE.fullmatch(value))]:
         remarks.append(_remark(name, choices.pop(name), LinkError(N_("no page has a choice of this kind."))))

@@ -72,8 +72,7 @@ def bring_back(wanted: State, remarks: Iterable[Remark]) -> None:
     if wanted.lang:
         boxes.LANGUAGE_BOX.set(wanted.lang)
         boxes.keep_language()
-    if wanted.model or boxes.MODEL_BOX.is_set:
-        boxes.MODEL_BOX.set(wanted.model or offered()[0])
+    boxes.MODEL_BOX.set(wanted.model or offered()[0])  # now, since edits of the first run belong to a model
     if wanted.lesson:
         lesson_place.set_lesson(wanted.lesson, int(wanted.step or 1))
         lesson_place.LINK.set(wanted)
@@ -104,7 +103,7 @@ def goes_back(name: str) -> bool:
 
 def settle(run: Run) -> None:
     """At the end of a page: what a link asks for and nothing has taken is told."""
-    if run.trace is not None and any(name.endswith(".pattern") for name in run.trace.tensors):
+    if run.trace is not None and run.request is not None and "*.pattern" in run.request.record:
         selection.start(run.trace)  # pages without the explorer show none of it, but tell a mistake in it
     asked = _ASKED.pop()
     ignore(asked, dict.fromkeys(asked, LinkError(N_("nothing on this page has this name."))))

@@ -5,9 +5,9 @@ Where one shows something else and is meant to, record anew: see ``tests/golden/
 
 import pytest
 
+from tests.app.pages.seen import AS_A_FILE, open_file, open_link, saved, seen
 from tests.golden.likeness import SAVED, hold, read
 from tests.golden.record import LESSON, STEPS, of_state, of_step, states
-from tests.pages.seen import AS_A_FILE, open_file, open_link, saved, seen
 
 
 @pytest.fixture
