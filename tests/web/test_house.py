@@ -1,6 +1,5 @@
-"""The house of the JavaScript and CSS: small folders, imports that point down, and one list of the explorer's views."""
+"""The house of the JavaScript and CSS: imports that point down, and one list of the explorer's views."""
 
-from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import PurePosixPath
 
@@ -20,11 +19,6 @@ SCRIPTS = [name for name in FILES if name.endswith(".js")]
 
 def room(name):
     return PurePosixPath(name).parts[0]
-
-
-def test_a_folder_has_at_most_15_files():
-    counts = Counter(PurePosixPath(name).parent for name in FILES)
-    assert not {folder: count for folder, count in counts.items() if count > 15}
 
 
 def test_imports_point_down():

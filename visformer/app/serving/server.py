@@ -12,6 +12,7 @@ from streamlit.web import bootstrap, skills
 from streamlit.web.cli import main as main
 
 from visformer.app.serving import sockets
+from visformer.pictures.picture import pages
 
 # app.py names its pages. Until it has run once, Streamlit takes the folder pages/ for pages of an older kind, and the
 # first deep link for the address of none (docs/adr/0001).
@@ -43,6 +44,7 @@ def _import_app() -> None:
         "visformer.app.shell.surroundings",
     ):
         import_module(name)
+    pages()
 
 
 bootstrap._on_server_start = _begin
