@@ -306,77 +306,47 @@ def _depth(setting: Setting) -> int | None:
 
 AT = replace(LAYER, count=_depth, per=_depth)
 PARTS = {"self": N_("self-attention"), "cross": N_("cross-attention"), "ffn": N_("feed-forward")}
+# fmt: off
 PART = Choice(
-    name="part",
-    label=N_("Sublayer"),
-    help="self, cross or ffn.",
-    values=PARTS,
+    name="part", label=N_("Sublayer"), help="self, cross or ffn.", values=PARTS,
     default=lambda setting: "cross" if setting.kind == "cross_attn" else "self",
     link=lambda setting: f"part_{setting.part}",
 )
 STREAM = Picture(
-    name="stream",
-    view="stream",
-    title=N_("Residual stream"),
-    needs=RECORD,
-    options=(STACK,),
+    name="stream", view="stream", title=N_("Residual stream"), needs=RECORD, options=(STACK,),
     look_for=N_("How long each vector is. Lengths do not add up: vectors point apart, and LN norms their sum."),
     draw=_of_stack(lambda setting: [stream(setting.trace, setting.part)]),
 )
 SUBLAYER = Picture(
-    name="sublayer",
-    view="added",
-    title=N_("One sublayer"),
-    needs=RECORD,
-    options=(STACK, AT, PART),
+    name="sublayer", view="added", title=N_("One sublayer"), needs=RECORD, options=(STACK, AT, PART),
     look_for=N_("What goes by, what is added, what LayerNorm makes of the sum. Few dimensions do most of the work."),
     draw=lambda setting: [added(setting.trace, setting.part, setting["layer"], setting["part"])],
 )
 FEED_FORWARD = Picture(
-    name="feed-forward",
-    view="added",
-    needs=RECORD,
-    options=(STACK, AT),
-    in_handouts=False,
+    name="feed-forward", view="added", needs=RECORD, options=(STACK, AT), in_handouts=False,
     draw=lambda setting: [added(setting.trace, setting.part, setting["layer"], "ffn")],
 )
 ZEROS = Picture(
-    name="zeros",
-    view="zeros",
-    title=N_("Feed-forward"),
-    needs=RECORD,
-    options=(STACK,),
+    name="zeros", view="zeros", title=N_("Feed-forward"), needs=RECORD, options=(STACK,),
     look_for=N_("ReLU leaves most at zero. Blue: more zeros than the mean of all cells; orange: fewer, more in use."),
     draw=_of_stack(lambda setting: [silent_share(setting.trace, setting.part)]),
 )
 SIMILAR = Picture(
-    name="similarity",
-    view="similar",
-    title=N_("Similarity"),
-    needs=RECORD,
-    options=(STACK,),
+    name="similarity", view="similar", title=N_("Similarity"), needs=RECORD, options=(STACK,),
     look_for=N_("The cosine of every two tokens, layer by layer: do they grow alike, or apart?"),
     draw=_of_stack(_similarities),
 )
 NORMS = Picture(
-    name="norms",
-    view="norms",
-    title=N_("Pre- and post-norm"),
-    needs=RECORD,
-    options=(STACK,),
-    in_handouts=False,
+    name="norms", view="norms", title=N_("Pre- and post-norm"), needs=RECORD, options=(STACK,), in_handouts=False,
     look_for=N_("With post-norm every sum is normed, so lengths stay level; with pre-norm the stream only grows."),
     draw=_norms,
 )
 WHO_TALKS = View(
-    view="parts",
-    title=N_("Who talks to whom"),
+    view="parts", title=N_("Who talks to whom"),
     look_for=N_("Measured: 1 is added to each number of one token's input, and every other token's output is watched."),
 )
 PAGE = Page(
-    name="block",
-    section="understand",
-    order=70,
-    title=N_("Through the block"),
+    name="block", section="understand", order=70, title=N_("Through the block"),
     views=(STREAM, SUBLAYER, FEED_FORWARD, ZEROS, SIMILAR, NORMS, WHO_TALKS),
 )
+# fmt: on

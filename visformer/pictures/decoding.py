@@ -111,29 +111,19 @@ def _beams(setting: Setting) -> Any:
     return beam_tree(beams, unit=setting.gettext(N_("nats")), title=title, theme=setting.source.theme)
 
 
+# fmt: off
 STEP = Place(name="step", help=STEP_HELP, count=_steps)
 TEMPERATURE = Number(
-    name="temperature",
-    label=N_("Temperature"),
-    help="Divides the scores.",
-    default=1.0,
-    least=0.1,
-    most=3.0,
-    whole=False,
-    step=0.1,
+    name="temperature", label=N_("Temperature"), help="Divides the scores.", default=1.0, least=0.1, most=3.0,
+    whole=False, step=0.1,
 )
 TOP_K = Number(
-    name="top_k", label=N_("top-k (0: all)"), help="The likeliest alone; 0: all.", default=0, least=0, most=50, valid=0
+    name="top_k", label=N_("top-k (0: all)"), help="The likeliest alone; 0: all.", default=0, least=0, most=50,
+    valid=0,
 )
 TOP_P = Number(
-    name="top_p",
-    label="top-p",
-    help="The likeliest that have this probability together.",
-    default=1.0,
-    least=0.05,
-    most=1.0,
-    whole=False,
-    step=0.05,
+    name="top_p", label="top-p", help="The likeliest that have this probability together.", default=1.0, least=0.05,
+    most=1.0, whole=False, step=0.05,
 )
 DRAWS = Flag(name="draws", label=N_("Draw"), tooltip=N_("Draw instead of taking the likeliest"))
 SEED = Number(name="seed", label=N_("Seed"), default=0, least=0, most=10_000, widget="number_input")
@@ -166,13 +156,11 @@ GROWING = Picture(
     draw=lambda setting: [growing(setting.trace, setting["layer"], setting["step"])],
 )
 TREE = Picture(
-    name="beams",
-    view="beams",
-    title=N_("Beam search"),
+    name="beams", view="beams", title=N_("Beam search"),
     look_for=N_("Numbers: log-probability; at an end also per token, which ranks. Does one that looked worse win (◂)?"),
-    options=(BEAMS,),
-    draw=_beams,
+    options=(BEAMS,), draw=_beams,
 )
 PAGE = Page(
-    name="decoding", section="understand", order=80, title=N_("Decoding"), views=(SURE, CANDIDATES, GROWING, TREE)
+    name="decoding", section="understand", order=80, title=N_("Decoding"), views=(SURE, CANDIDATES, GROWING, TREE),
 )
+# fmt: on

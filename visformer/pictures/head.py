@@ -283,40 +283,27 @@ def place_of(setting: Setting) -> Place:
 _NEEDS = ("encoder.out", "encoder.*.pattern", "decoder.*.pattern", "{part}.{layer}.resid_*", "{part}.{layer}.norm_*",
           "{path}.*")  # fmt: skip
 _SELECTED = tuple(replace(option, link=None) for option in (STACK, LAYER, HEAD, QUERY))  # the explorer's, too
+# fmt: off
 STEPS = Picture(
-    name="query",
-    view="steps",
-    title=N_("One query"),
+    name="query", view="steps", title=N_("One query"),
     look_for=N_("One query: q times every key, scaled, masked, softmax, V weighted. Click a cell to read its sum."),
-    needs=_NEEDS,
-    options=_SELECTED,
-    page_defaults={"query": 1},
+    needs=_NEEDS, options=_SELECTED, page_defaults={"query": 1},
     draw=lambda setting: steps(setting.trace, place_of(setting)),
 )
 JOINED = Picture(
-    name="all-heads",
-    view="joined",
-    title=N_("All heads"),
+    name="all-heads", view="joined", title=N_("All heads"),
     look_for=N_("The heads' sums stand end to end, and W_O mixes them. Which head says most about this query?"),
-    needs=(*_NEEDS, "{path}.w_*", "{path}.b_*"),
-    options=(*_SELECTED[:2], _SELECTED[3]),
-    page_defaults={"query": 1},
+    needs=(*_NEEDS, "{path}.w_*", "{path}.b_*"), options=(*_SELECTED[:2], _SELECTED[3]), page_defaults={"query": 1},
     draw=lambda setting: joined(setting.trace, place_of(setting)),
 )
 FACTOR = Number(
-    name="factor",
-    label=N_("Factor"),
-    tooltip=N_("0 silences, 1 changes nothing."),
-    default=0.0,
-    least=0.0,
-    most=2.0,
-    step=0.25,
-    whole=False,
+    name="factor", label=N_("Factor"), tooltip=N_("0 silences, 1 changes nothing."), default=0.0, least=0.0, most=2.0,
+    step=0.25, whole=False,
 )
 SILENCE = View(
-    view="silence",
-    title=N_("Silence or scale a head"),
+    view="silence", title=N_("Silence or scale a head"),
     look_for=N_("Click a head: its output is multiplied by the factor, and the model runs again. 0 silences it."),
     options=(FACTOR,),
 )
 PAGE = Page(name="head", section="understand", order=60, title=N_("Inside a head"), views=(STEPS, JOINED, SILENCE))
+# fmt: on

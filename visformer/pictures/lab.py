@@ -151,28 +151,19 @@ def _drawn(setting: Setting) -> list[Panel] | list[list[Panel]]:
     return [shown] if example.tokens else shown
 
 
+# fmt: off
 EXAMPLE = Choice(
-    name="example",
-    widget="selectbox",
-    label=N_("Worked example"),
-    help="Such as self-attention; by default the first.",
-    values={example.name: example.title for example in WORKED},
+    name="example", widget="selectbox", label=N_("Worked example"),
+    help="Such as self-attention; by default the first.", values={example.name: example.title for example in WORKED},
 )
 SAMPLE = Place(
-    name="sample",
-    label=N_("Sample"),
-    help="The sentence, from 1: --example shapes.",
-    count=_count("sample"),
-    per=_count("sample"),
-    link=lambda setting: f"{setting['example']}_sample",
+    name="sample", label=N_("Sample"), help="The sentence, from 1: --example shapes.", count=_count("sample"),
+    per=_count("sample"), link=lambda setting: f"{setting['example']}_sample",
 )
 HEAD = Place(
-    name="head",
-    label=N_("Head"),
-    help="From 1.",
-    count=_count("head"),
-    per=_count("head"),
+    name="head", label=N_("Head"), help="From 1.", count=_count("head"), per=_count("head"),
     link=lambda setting: f"{setting['example']}_head",
 )
 LAB = Picture(name="lab", formula=True, in_handouts=False, options=(EXAMPLE, SAMPLE, HEAD), draw=_drawn)
 PAGE = Page(name="lab", section="understand", order=90, title=N_("The lab"), views=(LAB,), has_sentence=False)
+# fmt: on

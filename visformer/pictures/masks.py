@@ -213,49 +213,30 @@ def _revealed(setting: Setting) -> list[Panel]:
     return [revealed(tokens[: setting["tokens"]], setting["step"] + 1, causal=side == "tgt")]
 
 
+# fmt: off
 NOTATION = Choice(
-    name="hidden",
-    label=N_("Notation"),
-    help="Notation: 0 where 1 = may attend, 1 where 1 = hidden.",
-    default=0,
-    widget="radio",
-    values={0: N_("1 = may attend"), 1: N_("1 = hidden")},
-    also={"0": 0, "1": 1},
+    name="hidden", label=N_("Notation"), help="Notation: 0 where 1 = may attend, 1 where 1 = hidden.", default=0,
+    widget="radio", values={0: N_("1 = may attend"), 1: N_("1 = hidden")}, also={"0": 0, "1": 1},
 )
 MOST = 40  # tokens on the page
 TOKENS = Number(
-    name="tokens",
-    help="How many tokens; by default all.",
-    default=lambda setting: len(_written(setting)[1]),
-    least=1,
-    most=MOST,
-    valid=1,
+    name="tokens", help="How many tokens; by default all.", default=lambda setting: len(_written(setting)[1]),
+    least=1, most=MOST, valid=1,
 )
 STEP = Place(
-    name="step",
-    label=N_("Tokens read so far"),
-    help=STEP_HELP,
-    default=lambda setting: _shown(setting) - 1,
-    count=lambda setting: _shown(setting),
-    per=lambda setting: _shown(setting),
+    name="step", label=N_("Tokens read so far"), help=STEP_HELP, default=lambda setting: _shown(setting) - 1,
+    count=lambda setting: _shown(setting), per=lambda setting: _shown(setting),
 )
 BATCH = Picture(
-    name="mask-batch",
-    view="batch",
-    title=N_("In a batch"),
-    in_handouts=False,
+    name="mask-batch", view="batch", title=N_("In a batch"), in_handouts=False,
     look_for=N_("Two sentences, yours and “Thanks.”: padding fills the shorter and is masked. Which rows lose most?"),
-    needs=("*.pattern",),
-    options=(NOTATION,),
+    needs=("*.pattern",), options=(NOTATION,),
     draw=lambda setting: batch([setting.trace, setting.source.read(SHORT)], hidden_is_one=bool(setting["hidden"])),
 )
 SCORES = Picture(
-    name="mask",
-    view="scores",
-    title=N_("On the scores"),
+    name="mask", view="scores", title=N_("On the scores"),
     look_for=N_("A masked score counts as −∞, so softmax gives it exactly 0. What becomes of its share?"),
-    needs=("{path}.scores", "{path}.mask", "{path}.pattern"),
-    options=(STACK, LAYER, HEAD),
+    needs=("{path}.scores", "{path}.mask", "{path}.pattern"), options=(STACK, LAYER, HEAD),
     page_defaults={"stack": decoder_first},
     draw=lambda setting: before_and_after(setting.trace, setting.path, setting["head"]),
 )
@@ -280,3 +261,4 @@ EDIT = View(
     ),
 )
 PAGE = Page(name="masks", section="see", order=50, title=N_("Masks"), views=(BATCH, SCORES, STEPS, EDIT))
+# fmt: on

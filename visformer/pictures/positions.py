@@ -217,96 +217,49 @@ def _two_tables(setting: Setting) -> list[Panel]:
     return [encoding(n, d_model, base), learned(n, d_model, max_len=setting["max_len"])]
 
 
+# fmt: off
 N = Number(
-    name="positions",
-    link="n",
-    label=N_("Number of positions"),
-    help="How many.",
-    default=24,
-    least=2,
-    most=1024,
+    name="positions", link="n", label=N_("Number of positions"), help="How many.", default=24, least=2, most=1024,
     valid=1,
 )
 D_MODEL = Number(
-    name="d_model",
-    link="d",
-    label="d_model",
-    help="Number of dimensions; by default the model's.",
-    tooltip=N_("This model's: {own}"),
-    default=lambda setting: setting.source.d_model,
-    least=1,
-    most=lambda setting: max(512, setting.source.d_model),
-    valid=1,
-    per=lambda setting: setting.source.d_model,
+    name="d_model", link="d", label="d_model", help="Number of dimensions; by default the model's.",
+    tooltip=N_("This model's: {own}"), default=lambda setting: setting.source.d_model, least=1,
+    most=lambda setting: max(512, setting.source.d_model), valid=1, per=lambda setting: setting.source.d_model,
 )
 BASE = Number(
-    name="base",
-    label=N_("Base"),
-    help="Of the wavelengths.",
-    default=10_000.0,
-    least=1.1,
-    most=1e6,
-    whole=False,
-    step=100.0,
-    widget="number_input",
+    name="base", label=N_("Base"), help="Of the wavelengths.", default=10_000.0, least=1.1, most=1e6, whole=False,
+    step=100.0, widget="number_input",
 )
 DIMENSIONS = Several(
-    name="dimensions",
-    label=N_("Dimensions"),
-    help="Which are drawn, from 0, with dots between.",
-    default=_dimensions,
-    count=lambda setting: setting["d_model"],
-    per=lambda setting: setting["d_model"],
+    name="dimensions", label=N_("Dimensions"), help="Which are drawn, from 0, with dots between.",
+    default=_dimensions, count=lambda setting: setting["d_model"], per=lambda setting: setting["d_model"],
 )
 MAX_LEN = Number(
-    name="max_len",
-    label="max_len",
-    help="Rows of the learned table.",
-    default=lambda setting: min(setting["positions"], 16),
-    least=1,
-    most=lambda setting: setting["positions"],
-    valid=1,
-    per=lambda setting: setting["positions"],
+    name="max_len", label="max_len", help="Rows of the learned table.",
+    default=lambda setting: min(setting["positions"], 16), least=1, most=lambda setting: setting["positions"],
+    valid=1, per=lambda setting: setting["positions"],
 )
 FROM = Number(
-    name="pos",
-    link="from",
-    label=N_("From position"),
-    help="Where a rotation starts, from 0.",
-    default=lambda setting: min(3, setting["positions"] - 1),
-    least=0,
-    most=lambda setting: setting["positions"] - 1,
-    valid=0,
-    per=lambda setting: setting["positions"],
+    name="pos", link="from", label=N_("From position"), help="Where a rotation starts, from 0.",
+    default=lambda setting: min(3, setting["positions"] - 1), least=0, most=lambda setting: setting["positions"] - 1,
+    valid=0, per=lambda setting: setting["positions"],
 )
 OFFSET = Number(
-    name="offset",
-    label=N_("Positions further (k)"),
-    help="How many positions further it takes.",
-    default=lambda setting: min(5, setting["positions"]),
-    least=lambda setting: -setting["positions"],
-    most=lambda setting: setting["positions"],
-    per=lambda setting: setting["positions"],
+    name="offset", label=N_("Positions further (k)"), help="How many positions further it takes.",
+    default=lambda setting: min(5, setting["positions"]), least=lambda setting: -setting["positions"],
+    most=lambda setting: setting["positions"], per=lambda setting: setting["positions"],
 )
 PAIR = Place(
-    name="i",
-    link="pair",
-    label=N_("Pair i"),
-    help="It turns dimensions 2i and 2i + 1; from 0.",
-    first=0,
-    default=lambda setting: min(1, max(0, _pairs(setting) - 1)),
-    count=_pairs,
+    name="i", link="pair", label=N_("Pair i"), help="It turns dimensions 2i and 2i + 1; from 0.", first=0,
+    default=lambda setting: min(1, max(0, _pairs(setting) - 1)), count=_pairs,
     per=lambda setting: max(1, _pairs(setting) - 1),
 )
 _SIZES = (N, D_MODEL, BASE)
 WAVES = Picture(
-    name="waves",
-    view="waves",
-    title=N_("Waves"),
-    formula=True,
+    name="waves", view="waves", title=N_("Waves"), formula=True,
     look_for=N_("Each pair of dimensions is a sine and a cosine of one wavelength. Which pairs change fast?"),
-    options=(*_SIZES, DIMENSIONS),
-    draw=_waves,
+    options=(*_SIZES, DIMENSIONS), draw=_waves,
 )
 MATRIX = Picture(
     name="positions",
@@ -320,59 +273,36 @@ MATRIX = Picture(
     draw=lambda setting: [encoding(*_table(setting), tokens=setting.source.tokens)],
 )
 ANGLES = Picture(
-    name="position-angles",
-    view="angles",
-    title=N_("Position × frequency"),
-    formula=True,
+    name="position-angles", view="angles", title=N_("Position × frequency"), formula=True,
     look_for=N_("One column times one row: every angle is a position times a frequency. Sine and cosine come after."),
-    options=_SIZES,
-    draw=lambda setting: outer_product(*_table(setting)),
+    options=_SIZES, draw=lambda setting: outer_product(*_table(setting)),
 )
 SIMILARITY = Picture(
-    name="position-similarity",
-    view="similarity",
-    title=N_("Similarity"),
-    formula=True,
+    name="position-similarity", view="similarity", title=N_("Similarity"), formula=True,
     look_for=N_("The bands run along the diagonal: what counts is how far apart two positions are, not where."),
-    options=_SIZES,
-    draw=lambda setting: [similarity(*_table(setting), tokens=setting.source.tokens)],
+    options=_SIZES, draw=lambda setting: [similarity(*_table(setting), tokens=setting.source.tokens)],
 )
 ROTATION = Picture(
-    name="position-rotation",
-    view="rotation",
-    title=N_("Rotation"),
-    formula=True,
-    in_handouts=False,
+    name="position-rotation", view="rotation", title=N_("Rotation"), formula=True, in_handouts=False,
     look_for=N_("From one position to another is a turn by a fixed angle, the same wherever it starts."),
     options=(replace(N, page_only=True), D_MODEL, BASE, FROM, OFFSET, PAIR),
     draw=lambda setting: rotation(setting["pos"], setting["offset"], **_turn(setting)),
 )
 CIRCLE = Picture(
-    name="position-circle", view="rotation", formula=True, in_handouts=False, options=ROTATION.options, draw=_circle
+    name="position-circle", view="rotation", formula=True, in_handouts=False, options=ROTATION.options, draw=_circle,
 )
 LEARNED = Picture(
-    name="position-learned",
-    view="learned",
-    title=N_("Learned"),
-    formula=True,
-    in_handouts=False,
+    name="position-learned", view="learned", title=N_("Learned"), formula=True, in_handouts=False,
     look_for=N_("A learned encoding is a table: beyond its last row it has nothing to say. The sinusoid goes on."),
-    options=(*_SIZES, MAX_LEN),
-    draw=_two_tables,
+    options=(*_SIZES, MAX_LEN), draw=_two_tables,
 )
 OWN = Picture(
-    name="position-model",
-    view="model",
-    title=N_("This model's"),
-    in_handouts=False,
+    name="position-model", view="model", title=N_("This model's"), in_handouts=False,
     look_for=N_("What the model adds at each place, and how alike every two places are. Are there bands here too?"),
-    needs=("src.*", "tgt.*"),
-    draw=_of_model,
+    needs=("src.*", "tgt.*"), draw=_of_model,
 )
 PAGE = Page(
-    name="positions",
-    section="see",
-    order=30,
-    title=N_("Positions"),
+    name="positions", section="see", order=30, title=N_("Positions"),
     views=(WAVES, MATRIX, ANGLES, SIMILARITY, ROTATION, CIRCLE, LEARNED, OWN),
 )
+# fmt: on

@@ -61,28 +61,20 @@ def size(nbytes: int) -> str:
 
 # Texts and models -----------------------------------------------------------------------------------------------------
 
+# fmt: off
 MAX_CHARACTERS = limit(
-    "MAX_CHARACTERS",
-    1_000,
-    "characters",
-    N_("Characters of a text"),
+    "MAX_CHARACTERS", 1_000, "characters", N_("Characters of a text"),
     N_("about ten sentences; refused before any work is done"),
 )
 MAX_TOKENS = limit(
-    "MAX_TOKENS", 256, "tokens", N_("Tokens of a text"), N_("weights grow with the square; cells are 2 pixels wide")
+    "MAX_TOKENS", 256, "tokens", N_("Tokens of a text"), N_("weights grow with the square; cells are 2 pixels wide"),
 )
 MODEL_TOKENS = limit(
-    "MODEL_TOKENS",
-    512,
-    "tokens",
-    N_("Tokens of a text in Python"),
+    "MODEL_TOKENS", 512, "tokens", N_("Tokens of a text in Python"),
     N_("the patterns of 24 heads then fill 76 MB; a model's own limit may be lower"),
 )
 NEW_TOKENS = limit(
-    "NEW_TOKENS",
-    40,
-    "tokens",
-    N_("Tokens that a decoder adds to a text"),
+    "NEW_TOKENS", 40, "tokens", N_("Tokens that a decoder adds to a text"),
     N_("a decoder may never end by itself; `max_new_tokens` in Python sets another number"),
 )
 UNTRAINED: Ranges = limit(
@@ -100,204 +92,134 @@ UNTRAINED: Ranges = limit(
     N_("the largest is the paper's base model with 16 heads: 193 MB, made in a second"),
 )
 DOWNLOAD_BYTES = limit(
-    "DOWNLOAD_BYTES",
-    4 * 2**30,
-    "bytes",
-    N_("A download"),
+    "DOWNLOAD_BYTES", 4 * 2**30, "bytes", N_("A download"),
     N_("in memory it may need twice as much: many files are float16"),
 )
 
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 BENCHES = limit(
-    "BENCHES",
-    3,
-    "models",
-    N_("Other models kept in memory"),
+    "BENCHES", 3, "models", N_("Other models kept in memory"),
     N_("the one used longest ago goes; three of the largest downloads fill 26 GB"),
 )
 UNTRAINED_BENCHES = limit(
-    "UNTRAINED_BENCHES",
-    4,
-    "models",
-    N_("Untrained models kept in memory"),
+    "UNTRAINED_BENCHES", 4, "models", N_("Untrained models kept in memory"),
     N_("each is made again from its seed, and pushes out no loaded one"),
 )
 MAX_TRACE_BYTES = limit(
-    "MAX_TRACE_BYTES",
-    512 * 2**20,
-    "bytes",
-    N_("One Trace"),
+    "MAX_TRACE_BYTES", 512 * 2**20, "bytes", N_("One Trace"),
     N_("counted before anything is computed; all tensors of 24 heads at 512 tokens take about 300 MB"),
 )
 TRACE_BYTES = limit(
-    "TRACE_BYTES",
-    256 * 2**20,
-    "bytes",
-    N_("Traces kept of the first model"),
+    "TRACE_BYTES", 256 * 2**20, "bytes", N_("Traces kept of the first model"),
     N_("for all visitors together; the least recently used go; a short sentence's takes 50 kB, the longest's 20 MB"),
 )
 OTHER_TRACE_BYTES = limit(
-    "OTHER_TRACE_BYTES",
-    64 * 2**20,
-    "bytes",
-    N_("Traces kept of each other model"),
+    "OTHER_TRACE_BYTES", 64 * 2**20, "bytes", N_("Traces kept of each other model"),
     N_("for all visitors together; the least recently used go"),
 )
 MESSAGE_BYTES = limit(
-    "MESSAGE_BYTES",
-    8_000_000,
-    "bytes",
-    N_("Messages to the browser kept with each Trace"),
+    "MESSAGE_BYTES", 8_000_000, "bytes", N_("Messages to the browser kept with each Trace"),
     N_("for the reruns of a page"),
 )
 FREED_BYTES = limit(
-    "FREED_BYTES",
-    256 * 2**20,
-    "bytes",
-    N_("Freed memory kept for the next request"),
+    "FREED_BYTES", 256 * 2**20, "bytes", N_("Freed memory kept for the next request"),
     N_("handed back and asked for again, it would cost a sixth of the forward pass"),
 )
 
 # Pictures and files ---------------------------------------------------------------------------------------------------
 
 MAX_WEIGHTS = limit(
-    "MAX_WEIGHTS",
-    72 * 1024**2 * 11 // 10,
-    "weights",
-    N_("Weights in one picture"),
+    "MAX_WEIGHTS", 72 * 1024**2 * 11 // 10, "weights", N_("Weights in one picture"),
     N_("1,024 tokens and 72 heads, and a tenth more"),
 )
 MAX_WANTED = limit(
-    "MAX_WANTED", 8, "heads", N_("Heads that a browser may ask for at a time"), N_("more than a view shows")
+    "MAX_WANTED", 8, "heads", N_("Heads that a browser may ask for at a time"), N_("more than a view shows"),
 )
 MOST_HEADS = limit("MOST_HEADS", 12, "heads", N_("Heads side by side"), N_("more would be too small to read"))
 HEAD_PERCENT = limit(
-    "HEAD_PERCENT", 200, "percent", N_("Percent that a link may scale a head to"), N_("as far as the slider goes")
+    "HEAD_PERCENT", 200, "percent", N_("Percent that a link may scale a head to"), N_("as far as the slider goes"),
 )
 PAGE_BYTES = limit(
-    "PAGE_BYTES",
-    16_000_000,
-    "bytes",
-    N_("Exact weights in a saved page"),
+    "PAGE_BYTES", 16_000_000, "bytes", N_("Exact weights in a saved page"),
     N_("333 tokens with the bundled model; of more, only the heads nearest to the chosen one come exactly"),
 )
 MAX_NUMBERS = limit(
-    "MAX_NUMBERS",
-    2_000_000,
-    "numbers",
-    N_("Numbers exported as text"),
+    "MAX_NUMBERS", 2_000_000, "numbers", N_("Numbers exported as text"),
     N_("166 tokens with the bundled model, 100 MB of CSV; more belong into safetensors"),
 )
 PNG_SIDE = limit("PNG_SIDE", 20_000, "pixels", N_("Pixels of a side of a PNG"), N_("what viewers open"))
 LAB_WIDTH = limit(
-    "LAB_WIDTH", 512, "dimensions", N_("d_model and heads of a worked example"), N_("d_model of the paper's base model")
+    "LAB_WIDTH", 512, "dimensions", N_("d_model and heads of a worked example"),
+    N_("d_model of the paper's base model"),
 )
 LAB_ENCODING = limit(
-    "LAB_ENCODING",
-    64,
-    "dimensions",
-    N_("Dimensions of a worked positional encoding"),
+    "LAB_ENCODING", 64, "dimensions", N_("Dimensions of a worked positional encoding"),
     N_("more columns would not be readable"),
 )
 LAB_BASE = limit(
-    "LAB_BASE", 10**9, "", N_("Base of a worked positional encoding"), N_("five zeros more than the paper's 10,000")
+    "LAB_BASE", 10**9, "", N_("Base of a worked positional encoding"), N_("five zeros more than the paper's 10,000"),
 )
 
 # Visitors and rooms ---------------------------------------------------------------------------------------------------
 
 QUEUE = limit(
-    "QUEUE",
-    60,
-    "requests",
-    N_("Requests that wait for the model"),
+    "QUEUE", 60, "requests", N_("Requests that wait for the model"),
     N_("a room that presses Enter together; the next is told to try again"),
 )
 SESSIONS = limit(
-    "SESSIONS",
-    1_000,
-    "visitors",
-    N_("Visitors at once"),
+    "SESSIONS", 1_000, "visitors", N_("Visitors at once"),
     N_("in one process: two full lecture halls; the next is told to try again"),
 )
 ROOMS = limit(
-    "ROOMS",
-    100,
-    "rooms",
-    N_("Rooms that follow a presenter"),
+    "ROOMS", 100, "rooms", N_("Rooms that follow a presenter"),
     N_("at once, in one process; each holds a state of a few kB"),
 )
 FOLLOWERS = limit(
-    "FOLLOWERS",
-    500,
-    "phones",
-    N_("Phones of a room"),
+    "FOLLOWERS", 500, "phones", N_("Phones of a room"),
     N_("a lecture hall; each runs its page again when the presenter goes on"),
 )
 ROOM_SECONDS = limit(
-    "ROOM_SECONDS",
-    4 * 60 * 60,
-    "seconds",
-    N_("Seconds that a room is kept"),
+    "ROOM_SECONDS", 4 * 60 * 60, "seconds", N_("Seconds that a room is kept"),
     N_("without its presenter doing anything: a workshop with its breaks"),
 )
 
 # Lessons --------------------------------------------------------------------------------------------------------------
 
 LESSON_BYTES = limit(
-    "LESSON_BYTES",
-    40_000,
-    "bytes",
-    N_("The file of a lesson"),
+    "LESSON_BYTES", 40_000, "bytes", N_("The file of a lesson"),
     N_("three times what twelve steps in two languages take; read in a quarter of a second"),
 )
 LESSON_STEPS = limit(
-    "LESSON_STEPS",
-    40,
-    "steps",
-    N_("Steps of a lesson"),
+    "LESSON_STEPS", 40, "steps", N_("Steps of a lesson"),
     N_("more than an hour has room for; each is a dot on the page"),
 )
 LESSON_DEPTH = limit("LESSON_DEPTH", 6, "levels", N_("Nesting of a lesson's file"), N_("its own form needs four"))
 LESSON_TITLE = limit("LESSON_TITLE", 60, "characters", N_("Characters of a lesson's title"), N_("one line"))
 LESSON_TEXT = limit(
-    "LESSON_TEXT",
-    500,
-    "characters",
-    N_("Characters of a lesson's text"),
+    "LESSON_TEXT", 500, "characters", N_("Characters of a lesson's text"),
     N_("three lines or four: the picture needs the room"),
 )
 LESSON_LINK = limit(
-    "LESSON_LINK",
-    3_000,
-    "characters",
-    N_("Characters of a lesson in a link"),
+    "LESSON_LINK", 3_000, "characters", N_("Characters of a lesson in a link"),
     N_("the link has to hold what is chosen, too"),
 )
 
 # Links and uploads ----------------------------------------------------------------------------------------------------
 
 LINK_CHARACTERS = limit(
-    "LINK_CHARACTERS",
-    3_800,
-    "characters",
-    N_("Characters of a link"),
+    "LINK_CHARACTERS", 3_800, "characters", N_("Characters of a link"),
     N_("with the server's own they fit into 4 kB; browsers and proxies cut longer ones"),
 )
 CHOICE_CHARACTERS = limit(
-    "CHOICE_CHARACTERS",
-    200,
-    "characters",
-    N_("Characters of one choice in a link"),
+    "CHOICE_CHARACTERS", 200, "characters", N_("Characters of one choice in a link"),
     N_("a choice with more of them, such as many changed cells, is left out of the link"),
 )
 STATE_BYTES = limit(
-    "STATE_BYTES",
-    64_000,
-    "bytes",
-    N_("The uploaded file of a state"),
+    "STATE_BYTES", 64_000, "bytes", N_("The uploaded file of a state"),
     N_("twenty times the longest sentence and its target"),
 )
+# fmt: on
 limit(
     "server.maxUploadSize",
     1,
