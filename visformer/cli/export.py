@@ -13,6 +13,7 @@ from visformer.cli.running import MODEL_HELP, complete_model
 from visformer.export.formats import endings
 from visformer.i18n import languages
 from visformer.trace.stacks import SHORT_NAMES, short_name
+from visformer.trace.token_order import described
 
 if TYPE_CHECKING:
     from visformer.pictures.options import Option
@@ -298,15 +299,13 @@ def _traced(name: str, text: str, target: str | None, **settings: Any) -> Any:
 
 def _tell_formula(picture: "Picture", numbers: Any) -> None:
     """Say that a picture of the paper's encoding is not this model's, where it is not."""
-    from visformer.adapters.huggingface.families import POSITIONS
     from visformer.trace import Trace
 
     if not picture.formula or numbers is None:
         return
     order = numbers.meta.get("position", "sinusoidal") if isinstance(numbers, Trace) else numbers.info.position
     if order != "sinusoidal":
-        reason = POSITIONS.get(order, POSITIONS["unknown"])
-        click.echo(f"This model: {reason}. Here you see the paper's encoding.", err=True)
+        click.echo(f"This model: {described(order)}. Here you see the paper's encoding.", err=True)
 
 
 def _refuse_idle_source(given: set[str], picture: str | None, ending: str) -> None:

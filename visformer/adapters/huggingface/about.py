@@ -12,13 +12,13 @@ from visformer.adapters.huggingface.families import (
     NOT_IN_TABLE,
     PARALLEL,
     PATTERNS_ONLY,
-    POSITIONS,
     Kind,
     layout_of,
 )
 from visformer.adapters.huggingface.taps import part_of
 from visformer.system import limits
 from visformer.trace.names import all_names
+from visformer.trace.token_order import described
 
 
 def max_tokens(config: Any, of_tokenizer: int) -> int:
@@ -91,7 +91,7 @@ def _windows(config: Any, depth: int) -> list[int | None]:
 
 
 def _position(config: Any) -> str:
-    """How the model knows the order of tokens, a key of POSITIONS."""
+    """How the model knows the order of tokens, a key of TOKEN_ORDER."""
     if config.model_type not in FAMILIES:
         return "unknown"
     return "alibi" if getattr(config, "alibi", False) else FAMILIES[config.model_type].position
@@ -115,7 +115,7 @@ def _why(name: str, config: Any, *, patterns_only: bool) -> str:
     if config.model_type not in FAMILIES:
         return NOT_IN_TABLE
     if name.endswith(".position"):
-        return POSITIONS[_position(config)]
+        return described(_position(config))
     if patterns_only and name.endswith((".q", ".k", ".v", ".scores", ".mask", ".heads")):
         return PATTERNS_ONLY
     layouts = {layout_of(stack, config) for stack in FAMILIES[config.model_type].stacks.values()}

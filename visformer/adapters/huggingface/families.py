@@ -69,7 +69,7 @@ class Family:
 
     Args:
         kind: what it is.
-        position: how it knows the order of tokens, a key of POSITIONS.
+        position: a key of :data:`visformer.trace.token_order.TOKEN_ORDER`.
         encoder: None where it has none.
         decoder: likewise.
     """
@@ -135,17 +135,6 @@ LAYOUTS: Mapping[str, Mapping[str, str]] = {
     },
 }
 """Which place of a block holds which tensor, by the roles of :class:`Stack`."""
-
-POSITIONS = {
-    "learned": N_("a learned vector for each place is added to the embedding"),
-    "sinusoidal": N_("the sinusoidal encoding of the place is added to the embedding"),
-    "rotary": N_("nothing is added: queries and keys are turned by an angle that grows with the place (rotary)"),
-    "alibi": N_("nothing is added: scores fall off with the distance between query and key (ALiBi)"),
-    "relative": N_("nothing is added: scores get a learned bias for each distance between query and key"),
-    "disentangled": N_("nothing is added: scores have terms of their own for content and for relative place"),
-    "unknown": N_("where this family keeps its positions is not in visformer's table"),
-}
-"""How a family knows the order of tokens."""
 
 PARALLEL = N_("in a parallel block attention and feed-forward read the same input, and both are added at once")
 PATTERNS_ONLY = N_("this family computes its attention in a way of its own, which shows patterns and nothing between")

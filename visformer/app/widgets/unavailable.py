@@ -5,6 +5,7 @@ import streamlit as st
 from visformer.app.session import state
 from visformer.errors import N_, Message
 from visformer.trace import Trace
+from visformer.trace.token_order import described
 
 NOTHING_BETWEEN = N_("This model shows patterns, but nothing of how they come about: {reason}.")
 NOT_TO_CHANGE = N_("What this model computes can be seen, not changed: {reason}.")
@@ -33,11 +34,9 @@ def say(said: str, reason: str | Message = "") -> None:
 
 def positions(trace: Trace, said: str) -> None:
     """How the model knows the order of tokens, where it is not as in the paper; ``said``: as for :func:`tell`."""
-    from visformer.adapters.huggingface.families import POSITIONS
-
     kind = trace.meta.get("position", "sinusoidal")
     if kind != "sinusoidal":
-        say(said, POSITIONS.get(kind, POSITIONS["unknown"]))
+        say(said, described(kind))
 
 
 def elsewhere() -> None:
