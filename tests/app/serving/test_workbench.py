@@ -134,7 +134,7 @@ def test_a_room_gets_as_many_processes_as_the_operator_says(bench, monkeypatch, 
     started = []
     monkeypatch.setattr(workbench, "workbench", lambda: bench)
     monkeypatch.setattr(workbench, "ADMISSION", types.SimpleNamespace(at_once=2))
-    monkeypatch.setattr(workbench, "Apart", lambda name, n: started.append((name, n)) or bench.model)
+    monkeypatch.setattr(workbench, "WorkerPool", lambda name, n: started.append((name, n)) or bench.model)
     monkeypatch.delenv("VISFORMER_PROCESSES", raising=False)
     if wanted is not None:
         monkeypatch.setenv("VISFORMER_PROCESSES", wanted)

@@ -17,7 +17,7 @@ import torch
 import visformer as vf
 from tests.support import tiny_tokenizer, tiny_translator
 from visformer.app.serving import worker
-from visformer.app.serving.worker_pool import Apart
+from visformer.app.serving.worker_pool import WorkerPool
 from visformer.edits import Silence
 from visformer.errors import CheckpointError, ShortageError, TextError
 from visformer.model.checkpoints import save_checkpoint
@@ -27,7 +27,7 @@ SENTENCES = ("I see a cat.", "The dog is red.", "我看见一只猫。")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("apart") / "tiny"
+    folder = tmp_path_factory.mktemp("pool") / "tiny"
     save_checkpoint(folder, tiny_translator(tie_embeddings=True).module, tiny_tokenizer())
     return folder
 
@@ -38,10 +38,10 @@ def here(folder):
 
 
 @pytest.fixture(scope="module")
-def apart(folder):
-    apart = Apart(str(folder), 2)
-    yield apart
-    apart.close()
+def pool(folder):
+    pool = WorkerPool(str(folder), 2)
+    yield pool
+    pool.close()
 
 
 def runs(pid):
@@ -66,14 +66,14 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("source", SENTENCES)
-def test_traces_are_those_of_this_process(apart, here, source):
-    same(here.trace(source), apart.trace(source))
+def test_traces_are_those_of_this_process(pool, here, source):
+    same(here.trace(source), pool.trace(source))
     everything = {"record": ("*",), "edits": (Silence("encoder.0.self_attn", 1),)}
-    same(here.trace(source, "I", **everything), apart.trace(source, "I", **everything))
+    same(here.trace(source, "I", **everything), pool.trace(source, "I", **everything))
 
 
-def test_a_trace_that_was_computed_elsewhere_is_as_frozen(apart):
-    trace = apart.trace(SENTENCES[0])
+def test_a_trace_that_was_computed_elsewhere_is_as_frozen(pool):
+    trace = pool.trace(SENTENCES[0])
     with pytest.raises(ValueError, match="read-only"):
         trace.tensors["encoder.0.self_attn.pattern"].value[0, 0, 0] = 1
     with pytest.raises(TypeError):
@@ -81,35 +81,35 @@ def test_a_trace_that_was_computed_elsewhere_is_as_frozen(apart):
 
 
 @pytest.mark.parametrize("how", [{}, {"beam_size": 3}, {"temperature": 0.7, "seed": 4}], ids=str)
-def test_decodings_are_those_of_this_process(apart, here, how):
-    one, other = here.translate(SENTENCES[0], **how), apart.translate(SENTENCES[0], **how)
+def test_decodings_are_those_of_this_process(pool, here, how):
+    one, other = here.translate(SENTENCES[0], **how), pool.translate(SENTENCES[0], **how)
     assert one == other
     for step, again in zip(one.steps, other.steps, strict=True):
         assert torch.equal(step.log_probabilities, again.log_probabilities)
 
 
-def test_as_many_at_a_time_as_there_are_processes(apart, here):
+def test_as_many_at_a_time_as_there_are_processes(pool, here):
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(apart.trace, SENTENCES * 8))
+        found = list(threads.map(pool.trace, SENTENCES * 8))
     for source, trace in zip(SENTENCES * 8, found, strict=True):
         same(here.trace(source), trace)
 
 
-def test_an_error_arrives_with_its_words_in_every_language(apart):
+def test_an_error_arrives_with_its_words_in_every_language(pool):
     with pytest.raises(TextError) as caught:
-        apart.trace(" ")
+        pool.trace(" ")
     assert caught.value.localized(str) == str(caught.value)
     with pytest.raises((pickle.PicklingError, AttributeError)):
-        apart.trace(SENTENCES[0], edits=(lambda: None,))
-    assert apart.trace(SENTENCES[0]).meta["source"] == SENTENCES[0], "nothing of it was sent"
+        pool.trace(SENTENCES[0], edits=(lambda: None,))
+    assert pool.trace(SENTENCES[0]).meta["source"] == SENTENCES[0], "nothing of it was sent"
 
 
-def test_what_is_ended_while_it_computes_is_told_and_started_anew(apart):
-    before = apart.pids
+def test_what_is_ended_while_it_computes_is_told_and_started_anew(pool):
+    before = pool.pids
     for pid in before:
         os.kill(pid, signal.SIGSTOP)
     with ThreadPoolExecutor(1) as thread:
-        asked = thread.submit(apart.trace, SENTENCES[0])
+        asked = thread.submit(pool.trace, SENTENCES[0])
         time.sleep(0.2)
         assert not asked.done()
         for pid in before:
@@ -118,13 +118,13 @@ def test_what_is_ended_while_it_computes_is_told_and_started_anew(apart):
             asked.result()
     until(lambda: not any(map(runs, before)))
     for _ in before:  # the other one was ended while it had nothing to do: nobody is told
-        assert apart.trace(SENTENCES[0]).meta["source"] == SENTENCES[0]
-    assert not set(before) & set(apart.pids)
+        assert pool.trace(SENTENCES[0]).meta["source"] == SENTENCES[0]
+    assert not set(before) & set(pool.pids)
 
 
 def test_what_cannot_be_loaded_is_said_at_the_start(tmp_path):
     with pytest.raises(CheckpointError, match="nowhere"):
-        Apart(str(tmp_path / "nowhere"), 1)
+        WorkerPool(str(tmp_path / "nowhere"), 1)
 
 
 def test_a_process_ends_when_nobody_can_ask_any_more(folder):

@@ -23,7 +23,7 @@ from visformer.app.serving import checks, sockets
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.model_downloads import require_here
 from visformer.app.serving.models import MODEL, SECOND_BOX, discreet, offered, require_allowed
-from visformer.app.serving.worker_pool import Apart
+from visformer.app.serving.worker_pool import WorkerPool
 from visformer.errors import N_, VisformerError
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.system import limits, settings
@@ -103,8 +103,8 @@ class Workbench:
             lends_target: gives the target of a source to a model whose own would mean nothing.
         """
         self._load, self._lends_target = load, lends_target
-        self._move_out: Callable[[], Apart] | None = None
-        self._apart: Apart | None = None
+        self._move_out: Callable[[], WorkerPool] | None = None
+        self._workers: WorkerPool | None = None
         self._model: Future[Any] | None = None
         self._lock = threading.Lock()
         self._results = Cache(budget)
@@ -133,9 +133,9 @@ class Workbench:
     @property
     def pids(self) -> tuple[int, ...]:
         """Of the processes that make the forward passes, if there are any."""
-        return self._apart.pids if self._apart is not None else ()
+        return self._workers.pids if self._workers is not None else ()
 
-    def move_out(self, start: Callable[[], Apart]) -> None:
+    def move_out(self, start: Callable[[], WorkerPool]) -> None:
         """Have forward passes made by processes of their own, which start when the model is loaded.
 
         Args:
@@ -170,7 +170,7 @@ class Workbench:
     def _run(self, model: Future[Any]) -> None:
         try:
             loaded = self._load()
-            self._apart = self._move_out() if self._move_out is not None else None
+            self._workers = self._move_out() if self._move_out is not None else None
         except BaseException as error:
             self.problem = error
             self._model = None  # the next request tries again: the operator may have restored the file
@@ -263,7 +263,7 @@ class Workbench:
 
     def _passes(self, model: Any) -> Any:
         """Who makes the model's forward passes."""
-        return self._apart if self._apart is not None else model
+        return self._workers if self._workers is not None else model
 
     def decoded(self, source: str, *, edits: "Sequence[Edit]" = (), **settings: Any) -> "Decoding":
         """The model's translation, and how it came about. An edit of a place that it does not reach does not apply.
@@ -410,7 +410,7 @@ def serve_a_room() -> Workbench:
     bench = workbench()
     wanted = settings.PROCESSES()
     if processes := ADMISSION.at_once if wanted is None else wanted:
-        bench.move_out(lambda: Apart(MODEL, processes))
+        bench.move_out(lambda: WorkerPool(MODEL, processes))
     bench.load()
     return bench
 

@@ -102,7 +102,7 @@ class _Process:
         self._process.wait()
 
 
-class Apart:
+class WorkerPool:
     """The forward passes of one model, as many at a time as there are processes."""
 
     def __init__(self, name: str, processes: int) -> None:
