@@ -5,6 +5,7 @@ from unittest.mock import patch
 
 import streamlit as st
 
+from tests.addresses import fields_of
 from visformer.web.message import read_message
 
 _OTHERS = ("visformer_link", "visformer_connection", "visformer_present", "visformer_words")
@@ -32,6 +33,12 @@ def presented(app):
     """What a presentation of the page is told."""
     (feed,) = [one for one in app.get("bidi_component") if one.proto.id.endswith("present_words")]
     return read_message(feed.proto.bytes)[0]
+
+
+def address_of(app):
+    """The fields of a session's address."""
+    fields = {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+    return fields_of(fields)
 
 
 @contextmanager

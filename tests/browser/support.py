@@ -1,11 +1,20 @@
 """What a visitor does on the page."""
 
+from urllib.parse import parse_qsl, urlsplit
+
+from tests.addresses import fields_of
+
 DONE = "[data-testid=stApp][data-test-script-state=notRunning]"
 
 
 def wait_until_done(page):
     """Until the server has sent all of the page: the picture comes first, the address last."""
     page.locator(DONE).wait_for()
+
+
+def address_of(page):
+    """The fields of its address."""
+    return fields_of(parse_qsl(urlsplit(page.url).query))
 
 
 def shown(page):

@@ -5,6 +5,7 @@ from playwright.sync_api import expect
 
 import visformer as vf
 from tests.browser.support import (
+    address_of,
     pixels,
     point_of_cell,
     point_of_head,
@@ -163,9 +164,9 @@ def test_what_is_chosen_reaches_the_address_and_a_link_brings_it_back(open_app, 
     inside = page.get_by_role("link", name="Inside this head: layer 3, head 5")
     inside.wait_for()
     page.wait_for_url("**/?*view=arcs*")
-    address = dict(pair.split("=") for pair in page.url.split("?")[1].split("&"))
     expected = {"stack": "cross", "layer": "3", "head": "5", "view": "arcs", "query": "2", "key": "5"}
-    assert address == {"lang": "en", **expected}
+    assert address_of(page) == {"lang": "en", **expected}
+    link = page.url.partition("?")[2]
     assert shown(page)["painted"] == painted, "the picture is not sent again"
     inside.click()
     wait_for_panels(page)
@@ -173,7 +174,7 @@ def test_what_is_chosen_reaches_the_address_and_a_link_brings_it_back(open_app, 
         expect(page.get_by_role("slider", name=name)).to_have_value(value)
     page.go_back()
     page.wait_for_selector(".vf-root[data-view]")
-    again = open_app(query="?" + "&".join(f"{name}={value}" for name, value in address.items()))
+    again = open_app(query=f"?{link}")
     check_cell(again, trace, "decoder.cross_attn", layer=2, head=4, query=1, key=4)
     assert shown(again)["view"] == "arcs"
 

@@ -40,7 +40,7 @@ def test_a_link_to_a_page_that_does_not_exist_opens_the_first_with_all_else(serv
         page = opened.open(query="nowhere?layer=2&text=I+like+cats.")
         page.get_by_text("/nowhere: there is no page of this name.", exact=True).wait_for()
         expect(page.get_by_role("dialog")).to_have_count(0)
-        expect(page).to_have_url(f"{server}/?text=I+like+cats.&layer=2")
+        expect(page).to_have_url(f"{server}/?v=1&text=I+like+cats.&layer=2")
         page.get_by_role("button", name="Put away").click()
         expect(page.get_by_text("/nowhere")).to_have_count(0)
 
@@ -50,11 +50,11 @@ def test_the_first_page_is_found_under_the_name_that_it_would_have(script, model
     with serving(model_name, tmp_path, script=script) as address, below_the_page(address, chromium) as opened:
         page = opened.open(query="attention?stack=cross&layer=2")
         page.locator(".vf-root[data-painted]").wait_for()
-        expect(page).to_have_url(f"{address}/?stack=cross&layer=2")
+        expect(page).to_have_url(f"{address}/?v=1&stack=cross&layer=2")
         expect(page.get_by_text("there is no page of this name")).to_have_count(0)
         expect(page.get_by_role("dialog")).to_have_count(0)
         page = opened.open(query="attention?lesson=from-text-to-translation&step=5")
-        expect(page).to_have_url(f"{address}/head?lesson=from-text-to-translation&step=5&layer=3&head=8&query=3")
+        expect(page).to_have_url(f"{address}/head?v=1&lesson=from-text-to-translation&step=5&layer=3&head=8&query=3")
 
 
 def test_what_was_ignored_is_text_and_no_markup(open_app):

@@ -150,7 +150,8 @@ def test_a_server_that_is_killed_in_the_middle_of_a_request(server, visit, heard
     assert tokens(page) == ["We", "went", "to", "the", "school", "yesterday", ".", "</s>"]
     now = shown(page)
     assert (now["stack"], now["layer"], now["head"], now["view"]) == ("decoder.cross_attn", "2", "1", "arcs")
-    page.wait_for_url(f"{server.address}/?text=We+went+to+the+school+yesterday.&stack=cross&view=arcs&layer=3&head=2")
+    query = "v=1&text=We+went+to+the+school+yesterday.&stack=cross&view=arcs&layer=3&head=2"
+    page.wait_for_url(f"{server.address}/?{query}")
 
 
 def test_a_server_without_memory_says_so_and_lives_on(server, visit):

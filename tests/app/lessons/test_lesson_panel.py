@@ -6,9 +6,8 @@ import pytest
 
 from tests.app.lessons.test_lesson_file import GOOD
 from tests.app.pages.test_anatomy import choose
-from tests.app.pages.test_attention import address_of
 from tests.app.session.test_links import ignored
-from tests.app.support import in_a_session
+from tests.app.support import address_of, in_a_session
 from visformer.app.lessons import lesson_file, lesson_panel
 from visformer.app.session import lesson_place, url_state
 

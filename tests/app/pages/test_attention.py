@@ -5,11 +5,12 @@ import sys
 
 import pytest
 
-from tests.app.support import address, in_a_session, pictures, went_ahead
+from tests.addresses import fields_of
+from tests.app.support import address, address_of, in_a_session, pictures, went_ahead
 from tests.web.support import digits, heads_of, shapes_of
 from visformer import i18n
 from visformer.app.pages.attention import explorer
-from visformer.app.serving import workbench
+from visformer.app.serving import models, workbench
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.session import state
 from visformer.app.session.examples import EXAMPLES
@@ -69,7 +70,7 @@ def test_the_first_picture_needs_no_torch(model_name):
     """Nor anything else that is slow to import; in a process of its own, before the model is loaded behind it."""
     code = f"""
 import sys
-from visformer.app.serving import workbench
+from visformer.app.serving import models, workbench
 from visformer.web.message import read_message
 workbench.MODEL, workbench.HEAD_START = {model_name!r}, 600
 from streamlit.testing.v1 import AppTest
@@ -248,7 +249,8 @@ def test_any_other_text_is_shown_as_it_is(new_app, text):
 
 def test_a_missing_model_says_which_and_what_to_do(new_app, monkeypatch, tmp_path):
     new_app()
-    monkeypatch.setattr(workbench, "MODEL", str(tmp_path / "gone"))
+    for module in (models, workbench):
+        monkeypatch.setattr(module, "MODEL", str(tmp_path / "gone"))
     workbench.workbench.clear()
     try:
         app = new_app_on(tmp_path)
@@ -308,7 +310,7 @@ def test_what_is_chosen_reaches_the_address_and_the_head(new_app):
     began = {"start": Selection(), state.LANGUAGE: "zh", "language_is_chosen": True}
     with in_a_session(began) as session, address() as link:
         state.keep_selection(Selection("decoder.self_attn", 7, 5, "tokens", 1, 2).start(), trace)
-        assert link == {
+        assert fields_of(link) == {
             "lang": "zh",
             "stack": "decoder",
             "layer": "3",
@@ -327,13 +329,9 @@ def test_what_is_chosen_reaches_the_address_and_the_head(new_app):
         }
         assert state.selection(trace) == Selection("decoder.self_attn", 2, 5, "tokens", 1, 2)
         state.keep_selection(Selection().start(), trace)
-        assert link == {"lang": "zh"}
+        assert fields_of(link) == {"lang": "zh"}
         state.keep_selection({"stack": "<script>"}, trace)
         assert state.selection(trace) == Selection(), "a browser may send anything"
-
-
-def address_of(app):
-    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
 
 
 def test_a_link_brings_the_sentence_and_its_target_to_any_page(new_app):

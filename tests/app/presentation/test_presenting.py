@@ -9,9 +9,8 @@ import streamlit
 import zxingcpp
 
 from tests.app.pages.test_anatomy import PAGES, VIEWS
-from tests.app.pages.test_attention import address_of
 from tests.app.session.test_links import ignored
-from tests.app.support import in_a_session, presented
+from tests.app.support import address_of, in_a_session, presented
 from visformer.app.presentation import following, presenting, rooms
 from visformer.app.session import page, presentation_steps, state
 from visformer.app.session import run as runs
@@ -159,7 +158,9 @@ def test_the_code_reads_as_the_address(new_app, url):
     app = new_app(page="see/masks", masks_view="scores", text="我喜欢猫。")
     code = code_of(app, url=url)
     assert read(code) == code["address"]
-    assert code["address"] == f"{ADDRESS}/masks?text=%E6%88%91%E5%96%9C%E6%AC%A2%E7%8C%AB%E3%80%82&masks_view=scores"
+    assert (
+        code["address"] == f"{ADDRESS}/masks?v=1&text=%E6%88%91%E5%96%9C%E6%AC%A2%E7%8C%AB%E3%80%82&masks_view=scores"
+    )
     assert code["hint"] == ""
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from tests.app.pages.test_anatomy import PAGES, drive
-from tests.app.pages.test_attention import address_of, inside
+from tests.app.pages.test_attention import inside
+from tests.app.support import address_of
 from visformer.app.session import state
 from visformer.app.shell import sharing
 

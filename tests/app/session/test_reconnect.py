@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.pages.test_attention import address_of
+from tests.app.support import address_of
 from visformer.app.session import reconnect, state
 
 
