@@ -1,9 +1,9 @@
 """Attention: every head of every layer at once, and one of them large."""
 
 from visformer.app.pages.attention.explorer import explorer
-from visformer.app.session import state
+from visformer.app.session import boxes
 
-_ = state.gettext()
+_ = boxes.gettext()
 explorer(
     _("Each row is a word that reads, each column a word that is read: the stronger the colour, the more."),
     crossing=_("Try: which head of the cross-attention finds the name?"),

@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from visformer import i18n
-from visformer.app.session import state
+from visformer.app.session import boxes
 from visformer.app.widgets import controls, formula_box, pick, pictures, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.pictures import embedding
@@ -17,7 +17,7 @@ CODE = (("model/embedding.py", "Embedding.forward"),)
 SIDES = {"src": N_("Source"), "tgt": N_("Target")}
 STACKS = {"src": "encoder.self_attn", "tgt": "decoder.self_attn"}
 
-_ = state.gettext()
+_ = boxes.gettext()
 trace = controls.current_trace(embedding.RECORD)
 
 

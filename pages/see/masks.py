@@ -3,7 +3,7 @@
 import streamlit as st
 
 from visformer.app.pages.masks import masking
-from visformer.app.session import state
+from visformer.app.session import boxes
 from visformer.app.widgets import controls, formula_box, pictures, unavailable, url_widgets
 from visformer.errors import N_, VisformerError
 from visformer.pictures.masks import BATCH, NOTATION, PAGE, STEP, STEPS
@@ -20,7 +20,7 @@ FORMULA = r"""&\sym{pattern}{A} = \mathrm{softmax}\left(\sym{scores}{S} + \log \
 CODE = (("model/masks.py", "causal_mask"), ("model/masks.py", "padding_mask"), ("model/attention.py", "attention"))
 RECORD = ("*.pattern", "*.mask", "*.scores", "logits")
 
-_ = state.gettext()
+_ = boxes.gettext()
 trace = controls.current_trace(RECORD)
 
 

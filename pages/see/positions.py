@@ -3,7 +3,7 @@
 import streamlit as st
 
 from visformer.app.pages.positions import encodings
-from visformer.app.session import state
+from visformer.app.session import boxes
 from visformer.app.widgets import controls, formula_box, pictures, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.pictures.positions import LEARNED, OWN, PAGE, ROTATION
@@ -12,7 +12,7 @@ CODE = (("formulas.py", "encoding_at"), ("formulas.py", "frequencies"))
 FORMULA = r"""&\sym{position}{PE}_{(pos,2i)} = \sin\left(\sym{k}{pos} / 10000^{2i/d}\right) \\[4pt]
 &\sym{position}{PE}_{(pos,2i+1)} = \cos\left(\sym{k}{pos} / 10000^{2i/d}\right)"""
 
-_ = state.gettext()
+_ = boxes.gettext()
 trace = controls.current_trace()
 titles = PAGE.titles
 if trace is None or trace.lacks(f"{'src' if 'src' in trace.tokens else 'tgt'}.position") is not None:

@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from visformer.app.pages.tokens import tokenization
-from visformer.app.session import state
+from visformer.app.session import boxes
 from visformer.app.widgets import controls, formula_box, unavailable
 from visformer.errors import N_, VisformerError
 from visformer.pictures import tokens
@@ -14,7 +14,7 @@ FORMULA = r"s \to (\sym{input}{t_0}, \sym{input}{t_1}, \dots), \quad 0 \le \sym{
 CODE = (("model/tokenizer.py", "Tokenizer.encode"), ("model/tokenizer.py", "Tokenizer.merging"))
 SIDES = {"src": N_("Source"), "tgt": N_("Target")}
 
-_ = state.gettext()
+_ = boxes.gettext()
 trace = controls.current_trace()
 if trace is not None:
     words, maths = st.columns([58, 42], gap="medium", vertical_alignment="center")
@@ -36,7 +36,7 @@ if trace is not None:
         st.dataframe(table, hide_index=True, height="content")
     with right:
         try:
-            text = controls.bench().loaded(state.source()).text
+            text = controls.bench().loaded(boxes.source()).text
             merges = text.scheme == tokenization.MERGES
             st.markdown("**" + (_("How letters are merged") if merges else _("How words are cut")) + "**")
             tokenization.how(text, trace, side)

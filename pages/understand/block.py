@@ -3,7 +3,7 @@
 import streamlit as st
 
 from visformer.app.pages.block import norms, who_talks
-from visformer.app.session import state
+from visformer.app.session import boxes
 from visformer.app.widgets import controls, formula_box, pictures, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.pictures import block
@@ -25,7 +25,7 @@ CODE = (("model/layers.py", "_Block._add"), ("model/layers.py", "EncoderLayer.fo
 STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
 NEEDED = {"added": "ffn.out", "zeros": "ffn.hidden", "parts": "self_attn.out"}
 
-_ = state.gettext()
+_ = boxes.gettext()
 trace = controls.current_trace(block.RECORD)
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 from visformer import i18n
 from visformer.app.pages.decoding import forced_decoding, searching
 from visformer.app.serving.models import MODEL
-from visformer.app.session import state
+from visformer.app.session import boxes
 from visformer.app.widgets import controls, formula_box, pictures, unavailable, url_widgets
 from visformer.errors import N_, VisformerError
 from visformer.pictures.charts.decoding import best_path
@@ -19,7 +19,7 @@ TIED, APART = r"\sym{embed}{E}^T", r"\sym{embed}{W}_{out}"
 LONGEST = 24  # tokens that a decoder adds
 CODE = (("model/decoding.py", "decode"), ("model/decoding.py", "reshape"), ("model/decoding.py", "beam_search"))
 
-_, trace = state.gettext(), controls.current_trace()
+_, trace = boxes.gettext(), controls.current_trace()
 
 
 def steps():
@@ -27,7 +27,7 @@ def steps():
     setting = pictures.setting_of(CANDIDATES, trace)
     with left:
         more = {"max_new_tokens": most, **searching.settings(setting)}
-    found = forced_decoding.begun(model, lambda ids: bench.decoded(state.source(), prefix=ids, **more))
+    found = forced_decoding.begun(model, lambda ids: bench.decoded(boxes.source(), prefix=ids, **more))
     at = setting["step"] = forced_decoding.step(len(every := forced_decoding.steps(found)))
     setting.source = replace(setting.source, speak=lambda: replace(found, steps=every))
     with bar:
@@ -45,7 +45,7 @@ def steps():
 def beams():
     setting = pictures.setting_of(TREE, trace)
     url_widgets.draw(BEAMS, setting, "decoding", place=bar, width=300)
-    found = bench.decoded(state.source(), beam_size=setting["beams"], max_new_tokens=most)
+    found = bench.decoded(boxes.source(), beam_size=setting["beams"], max_new_tokens=most)
     with st.container(horizontal=True, gap="large"):
         st.text(_("Decoded here: {text}").format(text=found.text), width="content")
         searching.tell_winner(best_path(found.beams))
@@ -63,11 +63,11 @@ elif trace is not None:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="decoding_view"))
         bar = st.container()
     with maths:
-        last = TIED if state.model() in (None, MODEL) else APART
+        last = TIED if boxes.model() in (None, MODEL) else APART
         formula_box.formula(FORMULA % ("" if most else ", x", last), section="3.4, 6.1", code=CODE)
     told = st.container()
     try:
-        model = (bench := controls.bench()).loaded(state.source())
+        model = (bench := controls.bench()).loaded(boxes.source())
         (beams if view is TREE else steps)()
     except VisformerError as error:
         st.text(error.localized(_))

@@ -3,16 +3,17 @@
 import streamlit as st
 
 from visformer.app.pages.head import silencing
-from visformer.app.session import state
+from visformer.app.session import boxes
+from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, formula_box, pick, pictures, unavailable
 from visformer.pictures.head import JOINED, PAGE, SILENCE, STEPS, place_of, shapes, written_out
 
 FORMULA = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V})
 = \sym{pattern}{\mathrm{softmax}}\left(\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}\right) \sym{v}{V}"""
 CODE = (("model/attention.py", "attention"), ("model/attention.py", "MultiHeadAttention.forward"))
-SHOWN = state.Slot("head_cell", None)
+SHOWN = Slot("head_cell", None)
 
-_ = state.gettext()
+_ = boxes.gettext()
 trace = controls.current_trace()
 
 

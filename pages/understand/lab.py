@@ -3,8 +3,8 @@
 import streamlit as st
 
 from visformer.app.pages.lab import boxes
-from visformer.app.presentation import presentation_steps
-from visformer.app.session import state
+from visformer.app.session import presentation_steps, run, slots
+from visformer.app.session.boxes import gettext
 from visformer.app.widgets import controls, formula_box, url_widgets
 from visformer.errors import VisformerError
 from visformer.pictures import lab as pictures
@@ -13,7 +13,7 @@ from visformer.pictures.lab import EXAMPLE
 
 CHOSEN = "lab_example"
 
-_ = state.gettext()
+_ = gettext()
 choice, words = st.columns([42, 58], gap="large", vertical_alignment="bottom")
 names = [*EXAMPLE.values]
 presentation_steps.begin_options(CHOSEN, names)
@@ -21,7 +21,7 @@ name = url_widgets.draw(EXAMPLE, url_widgets.nothing(), "lab", place=choice)
 presentation_steps.offer_options(CHOSEN, names, name)
 example = pictures.example_named(name)
 title, line = _(example.title), _("{title}: {remark}")
-state.look_for(title)
+run.current().caption = title
 words.caption(
     _(
         "Examples from course notes on the Transformer, printed beside computed: an orange frame is where the print "
@@ -32,7 +32,7 @@ words.caption(
 given, side = st.columns([68, 32], gap="large")
 with side:
     formula_box.formula(example.formula, section=example.section, code=example.code)
-    st.button(_("Reset"), key="lab_reset", on_click=state.renew, args=("lab",))
+    st.button(_("Reset"), key="lab_reset", on_click=slots.renew, args=("lab",))
 with given:
     chosen, typed = st.container(horizontal=True), st.container(horizontal=True, key="lab_inputs")
 with chosen:
@@ -44,9 +44,9 @@ try:
 except VisformerError as error:
     st.badge(_("This does not fit"), color="red")
     st.text(error.localized(_))
-    state.look_for(line.format(title=title, remark=error.localized(_)))
+    run.current().caption = line.format(title=title, remark=error.localized(_))
     if example.instead:
-        st.button(_("Show the nearest one that does"), on_click=state.Slot(CHOSEN, "").set, args=(example.instead,))
+        st.button(_("Show the nearest one that does"), on_click=slots.Slot(CHOSEN, "").set, args=(example.instead,))
 else:
     with chosen:
         view = pictures.View(example, inputs, boxes.places(example, results, at))

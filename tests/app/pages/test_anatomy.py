@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.app.support import pictures
 from visformer import i18n
 from visformer.app.serving import workbench
-from visformer.app.session import state
+from visformer.app.session import boxes
 from visformer.pictures.examples import WORKED
 from visformer.pictures.examples.claims import claims_of
 from visformer.web.panels import Click
@@ -54,7 +54,7 @@ def drive(app):
     for key in [w.key for w in app.toggle]:
         app.toggle(key=key).set_value(not app.toggle(key=key).value).run()
         assert not app.exception, key
-    for key in [w.key for w in app.selectbox if w.key not in (state.EXAMPLE, state.MODEL)]:
+    for key in [w.key for w in app.selectbox if w.key not in (boxes.EXAMPLE, boxes.MODEL)]:
         app.selectbox(key=key).select_index(len(app.selectbox(key=key).options) - 1).run()
         assert not app.exception, key
     for radio in app.radio:
@@ -78,14 +78,14 @@ def test_every_control_of_every_view(new_app, page, view):
 @pytest.mark.parametrize("page", PAGES)
 def test_the_pages_speak_chinese_and_carry_the_sentence(new_app, page):
     app = new_app(lang="zh")
-    app.text_input(key=state.SOURCE).set_value("我喜欢学校。").run()
+    app.text_input(key=boxes.SOURCE).set_value("我喜欢学校。").run()
     open_page(app, page)
     if page == "understand/lab":  # has numbers of its own, and keeps the sentence for the other pages
         assert not app.text_input
         open_page(app, "see/masks")
-    assert app.text_input(key=state.SOURCE).value == "我喜欢学校。"
+    assert app.text_input(key=boxes.SOURCE).value == "我喜欢学校。"
     gettext = i18n.translations("zh").gettext
-    assert app.text_input(key=state.SOURCE).label == gettext("Sentence")
+    assert app.text_input(key=boxes.SOURCE).label == gettext("Sentence")
     assert app.text[0].value.startswith(gettext("Translation: {text}").split("{")[0])
 
 
@@ -93,7 +93,7 @@ def test_the_pages_speak_chinese_and_carry_the_sentence(new_app, page):
 @pytest.mark.parametrize("text", ["", "a" * 2000, "😀", "<script>"])
 def test_bad_input_gets_a_sentence_and_no_exception(new_app, page, text):
     app = new_app()
-    app.text_input(key=state.SOURCE).set_value(text).run()
+    app.text_input(key=boxes.SOURCE).set_value(text).run()
     open_page(app, page)
     assert not app.exception
     assert app.text[-1].value
@@ -229,7 +229,7 @@ def test_a_silenced_head_is_an_edit_of_the_trace(new_app):
     """A click comes from the browser only, so its handler is called here."""
     app = open_page(new_app(), "understand/head")
     choose(app, "head_view", "silence")
-    sentence = (app.text_input(key=state.SOURCE).value, None)
+    sentence = (app.text_input(key=boxes.SOURCE).value, None)
     app.session_state["edited_heads"] = (("encoder.self_attn", *sentence, "en-zh"), {(0, 0): 0.0, (1, 3): 0.0})
     app.run()
     assert not app.exception
@@ -271,8 +271,8 @@ def test_another_candidate_is_taken_and_decoding_goes_on_from_it(new_app):
 def test_beam_search_says_whether_the_likeliest_beginning_wins(new_app):
     app = open_page(new_app(), "understand/decoding")
     choose(app, "decoding_view", "beams")
-    found = workbench.workbench().loaded().translate(app.text_input(key=state.SOURCE).value, beam_size=4)
-    greedy = workbench.workbench().loaded().translate(app.text_input(key=state.SOURCE).value)
+    found = workbench.workbench().loaded().translate(app.text_input(key=boxes.SOURCE).value, beam_size=4)
+    greedy = workbench.workbench().loaded().translate(app.text_input(key=boxes.SOURCE).value)
     says = [text.value for text in app.text if "top line wins" in text.value]
     assert bool(says) == (found.ids == greedy.ids)
 
@@ -287,7 +287,7 @@ def test_clicks_switch_cells_rows_and_columns_of_the_heads_in_question():
         editing.switch(scope, Click("mask", row, column), editing.flips(where, shape))
         return editing.flips(where, shape)
 
-    with in_a_session({state.SOURCE: "a"}):
+    with in_a_session({boxes.SOURCE: "a"}):
         every, one = editing.Scope(where), editing.Scope(where, layer=1, head=0)
         assert np.argwhere(click(one, 0, 1)).tolist() == [[1, 0, 0, 1]]
         assert click(every, 0, 1)[:, :, 0, 1].all(), "not all had it: all get it"
@@ -338,7 +338,7 @@ def test_a_key_that_nobody_reads_may_shorten_the_translation(new_app):
     app = open_page(new_app(), "see/masks")
     choose(app, "masks_view", "edit")
     choose(app, "masks_edit_stack", "decoder.cross_attn")
-    sentence, bench = (app.text_input(key=state.SOURCE).value, None), workbench.workbench()
+    sentence, bench = (app.text_input(key=boxes.SOURCE).value, None), workbench.workbench()
     trace = bench.trace(*sentence)
     n = len(trace.tokens["tgt"])
     flips = np.zeros((*trace.stack("decoder", "cross_attn").shape[:2], n, len(trace.tokens["src"])), dtype=bool)
@@ -360,7 +360,7 @@ def test_a_head_that_is_read_by_no_attention_changes_no_pattern(new_app):
     choose(app, "head_view", "silence")
     (control,) = [group for group in app.get("button_group") if group.key == "head_stack"]
     assert control.value == "decoder.cross_attn", "what was chosen stays chosen"
-    sentence = (app.text_input(key=state.SOURCE).value, None)
+    sentence = (app.text_input(key=boxes.SOURCE).value, None)
     for layer, says in ((0, "changes most: "), (2, "No pattern changes")):
         app.session_state["edited_heads"] = (("decoder.cross_attn", *sentence, "en-zh"), {(layer, 0): 0.0})
         app.run()

@@ -12,7 +12,8 @@ from visformer import i18n
 from visformer.app.pages.attention import explorer
 from visformer.app.serving import models, workbench
 from visformer.app.serving.admission import ADMISSION
-from visformer.app.session import state
+from visformer.app.session import boxes, selection
+from visformer.app.session.address import keep_selection
 from visformer.app.session.examples import EXAMPLES
 from visformer.system.limits import MAX_CHARACTERS
 from visformer.web.message import read_message
@@ -59,11 +60,11 @@ def type_into(app, key, text):
 def test_opens_on_the_example(new_app):
     app = new_app()
     assert not app.exception
-    assert app.text_input(key=state.SOURCE).value == EXAMPLES[0]
+    assert app.text_input(key=boxes.SOURCE).value == EXAMPLES[0]
     header, _ = payload(app)
     assert header["tokens"]["src"][-1] == "</s>"
     assert [stack["label"] for stack in header["stacks"]] == ["Encoder", "Decoder", "Cross"]
-    assert app.text_input(key=state.TARGET).placeholder in app.text[0].value
+    assert app.text_input(key=boxes.TARGET).placeholder in app.text[0].value
 
 
 def test_the_first_picture_needs_no_torch(model_name):
@@ -84,7 +85,7 @@ print([name for name in slow if name in sys.modules])
 
 
 def test_a_sentence_is_translated_and_traced(new_app, model_name):
-    app = type_into(new_app(), state.SOURCE, "How are you?")
+    app = type_into(new_app(), boxes.SOURCE, "How are you?")
     assert not app.exception
     trace = workbench.workbench().trace("How are you?", None)
     header, numbers = payload(app)
@@ -102,7 +103,7 @@ def test_the_picture_of_a_new_sentence_goes_ahead_of_the_page(new_app):
     app = new_app(lang="zh")
     assert not went_ahead(app), "it was at hand"
     before = dict(ADMISSION.counts.outcomes)
-    type_into(app, state.SOURCE, "This one goes ahead.")
+    type_into(app, boxes.SOURCE, "This one goes ahead.")
     assert went_ahead(app)
     _view, *sent = pictures(app)
     assert len(sent) == 1, "not once more in its place"
@@ -119,14 +120,14 @@ def test_the_picture_of_a_new_sentence_goes_ahead_of_the_page(new_app):
 def test_a_page_does_not_wait_long_for_its_picture(new_app, monkeypatch):
     monkeypatch.setattr(explorer, "PATIENCE", 0)
     workbench.workbench().load().result()
-    app = type_into(new_app(), state.SOURCE, "This one comes in its place.")
+    app = type_into(new_app(), boxes.SOURCE, "This one comes in its place.")
     assert not went_ahead(app)
     assert "place" in payload(app)[0]["tokens"]["src"]
 
 
 def test_nothing_goes_ahead_of_another_page(new_app):
     workbench.workbench().load().result()
-    app = type_into(new_app(page="see/embedding"), state.SOURCE, "This one stays behind.")
+    app = type_into(new_app(page="see/embedding"), boxes.SOURCE, "This one stays behind.")
     assert not app.exception
     assert not went_ahead(app)
 
@@ -136,7 +137,7 @@ def test_a_picture_that_goes_ahead_begins_as_the_link_says(new_app):
     workbench.workbench().load().result()
     app = new_app()
     chosen = Selection(stack="decoder.cross_attn", layer=1, head=2)
-    app.session_state[state.SOURCE] = "This one has a selection."
+    app.session_state[boxes.SOURCE] = "This one has a selection."
     app.session_state["start"] = chosen
     app.run()
     assert went_ahead(app)
@@ -144,12 +145,12 @@ def test_a_picture_that_goes_ahead_begins_as_the_link_says(new_app):
 
 
 def test_a_target_is_forced_and_forgotten_with_its_sentence(new_app):
-    app = type_into(new_app(), state.TARGET, "我去东北。")
+    app = type_into(new_app(), boxes.TARGET, "我去东北。")
     assert not app.exception
     assert app.text[0].value == "Target as typed: 我去东北。"
     assert payload(app)[0]["tokens"]["tgt"][0] == "<zh>"
-    type_into(app, state.SOURCE, "How are you?")
-    assert app.text_input(key=state.TARGET).value == ""
+    type_into(app, boxes.SOURCE, "How are you?")
+    assert app.text_input(key=boxes.TARGET).value == ""
     assert app.text[0].value.startswith("Translation: ")
 
 
@@ -160,12 +161,12 @@ def test_control_characters_of_a_target_are_seen(new_app):
 
 @pytest.mark.parametrize("target", ["", "   "])
 def test_an_empty_target_means_its_own_translation(new_app, target):
-    app = type_into(new_app(), state.TARGET, target)
+    app = type_into(new_app(), boxes.TARGET, target)
     assert app.text[0].value.startswith("Translation: ")
 
 
 def test_a_target_that_is_too_long_is_refused(new_app):
-    app = type_into(new_app(), state.TARGET, "我" * 5000)
+    app = type_into(new_app(), boxes.TARGET, "我" * 5000)
     assert "5000" in app.text[0].value
     assert draws_nothing(app)
 
@@ -173,11 +174,11 @@ def test_a_target_that_is_too_long_is_refused(new_app):
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples(new_app, example):
     app = new_app()
-    app.selectbox(key=state.EXAMPLE).select(example)
+    app.selectbox(key=boxes.EXAMPLE).select(example)
     app.run()
     assert not app.exception
-    assert app.text_input(key=state.SOURCE).value == example
-    assert app.selectbox(key=state.EXAMPLE).value is None
+    assert app.text_input(key=boxes.SOURCE).value == example
+    assert app.selectbox(key=boxes.EXAMPLE).value is None
     assert payload(app)[0]["tokens"]["src"][-1] == "</s>"
 
 
@@ -189,7 +190,7 @@ def test_first_language(new_app, lang, locale, shown):
     app = new_app(lang=lang, locale=locale)
     gettext = i18n.translations(shown).gettext
     assert not app.exception
-    assert app.text_input(key=state.SOURCE).label == gettext("Sentence")
+    assert app.text_input(key=boxes.SOURCE).label == gettext("Sentence")
     assert payload(app)[0]["stacks"][0]["label"] == gettext("Encoder")
     assert payload(app)[0]["text"]["lang"] == shown
 
@@ -198,14 +199,14 @@ def test_language_switch_stays_in_the_address(new_app):
     app = new_app()
     app.get("segmented_control")[0].set_value("zh")
     app.run()
-    assert app.text_input(key=state.SOURCE).label == "句子"
+    assert app.text_input(key=boxes.SOURCE).label == "句子"
     assert app.query_params["lang"] in ("zh", ["zh"])
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("text", ["", "    ", "\t\n"])
 def test_no_sentence(new_app, lang, text):
-    app = type_into(new_app(lang=lang), state.SOURCE, text)
+    app = type_into(new_app(lang=lang), boxes.SOURCE, text)
     assert not app.exception
     assert [line.value for line in app.text] == [i18n.translations(lang).gettext(EMPTY)]
     assert draws_nothing(app)
@@ -213,7 +214,7 @@ def test_no_sentence(new_app, lang, text):
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_ten_thousand_characters(new_app, lang):
-    app = type_into(new_app(lang=lang), state.SOURCE, "word " * 2000)
+    app = type_into(new_app(lang=lang), boxes.SOURCE, "word " * 2000)
     assert not app.exception
     (line,) = app.text
     assert "10000" in line.value
@@ -223,7 +224,7 @@ def test_ten_thousand_characters(new_app, lang):
 
 def test_one_word_of_500_letters(new_app):
     """A picture, or the limit: it depends on how the tokenizer cuts it."""
-    app = type_into(new_app(), state.SOURCE, "qxzjkv" * 83 + "qx")
+    app = type_into(new_app(), boxes.SOURCE, "qxzjkv" * 83 + "qx")
     assert not app.exception
     assert not draws_nothing(app) or ("tokens" in app.text[0].value and "256" in app.text[0].value)
 
@@ -238,9 +239,9 @@ def test_a_lone_surrogate_is_refused_in_one_sentence(new_app):
 
 @pytest.mark.parametrize("text", PICTURES.values(), ids=PICTURES)
 def test_any_other_text_is_shown_as_it_is(new_app, text):
-    app = type_into(new_app(), state.SOURCE, text)
+    app = type_into(new_app(), boxes.SOURCE, text)
     assert not app.exception
-    assert app.text_input(key=state.SOURCE).value == text
+    assert app.text_input(key=boxes.SOURCE).value == text
     header, _ = payload(app)
     assert len(header["tokens"]["src"]) == header["stacks"][0]["shape"][2]
     shown = [element.value for element in (*app.markdown, *app.caption, *app.header)]
@@ -307,9 +308,9 @@ def test_a_link_that_asks_for_what_is_not_there(new_app, link, place):
 def test_what_is_chosen_reaches_the_address_and_the_head(new_app):
     """The component's own callback, since AppTest has no browser that could call it."""
     trace = workbench.workbench().trace("How are you?", None)
-    began = {"start": Selection(), state.LANGUAGE: "zh", "language_is_chosen": True}
+    began = {"start": Selection(), boxes.LANGUAGE: "zh", "language_is_chosen": True}
     with in_a_session(began) as session, address() as link:
-        state.keep_selection(Selection("decoder.self_attn", 7, 5, "tokens", 1, 2).start(), trace)
+        keep_selection(Selection("decoder.self_attn", 7, 5, "tokens", 1, 2).start(), trace)
         assert fields_of(link) == {
             "lang": "zh",
             "stack": "decoder",
@@ -327,29 +328,29 @@ def test_what_is_chosen_reaches_the_address_and_the_head(new_app):
             "head_head_8": 6,
             f"head_query_{n_tokens}": 1,
         }
-        assert state.selection(trace) == Selection("decoder.self_attn", 2, 5, "tokens", 1, 2)
-        state.keep_selection(Selection().start(), trace)
+        assert selection.selection(trace) == Selection("decoder.self_attn", 2, 5, "tokens", 1, 2)
+        keep_selection(Selection().start(), trace)
         assert fields_of(link) == {"lang": "zh"}
-        state.keep_selection({"stack": "<script>"}, trace)
-        assert state.selection(trace) == Selection(), "a browser may send anything"
+        keep_selection({"stack": "<script>"}, trace)
+        assert selection.selection(trace) == Selection(), "a browser may send anything"
 
 
 def test_a_link_brings_the_sentence_and_its_target_to_any_page(new_app):
     app = new_app(text="I like cats.", target="我喜欢狗。", lang="zh")
-    assert app.text_input(key=state.SOURCE).value == "I like cats."
-    assert app.text_input(key=state.TARGET).value == "我喜欢狗。"
+    assert app.text_input(key=boxes.SOURCE).value == "I like cats."
+    assert app.text_input(key=boxes.TARGET).value == "我喜欢狗。"
     assert address_of(app) == {"lang": "zh", "text": "I like cats.", "target": "我喜欢狗。"}
     app.switch_page("pages/understand/head.py").run()
-    assert app.text_input(key=state.SOURCE).value == "I like cats."
+    assert app.text_input(key=boxes.SOURCE).value == "I like cats."
     assert address_of(app) == {"lang": "zh", "text": "I like cats.", "target": "我喜欢狗。"}
 
 
 def test_a_typed_sentence_is_in_the_address(new_app):
     app = new_app()
     assert "text" not in address_of(app), "the first example needs no link"
-    type_into(app, state.SOURCE, "How are you?")
+    type_into(app, boxes.SOURCE, "How are you?")
     assert address_of(app)["text"] == "How are you?"
-    type_into(app, state.SOURCE, "好" * 900)
+    type_into(app, boxes.SOURCE, "好" * 900)
     assert "text" not in address_of(app), "9 characters each: too long for an address"
 
 
@@ -361,5 +362,5 @@ def test_a_character_in_bytes_is_explained_where_its_tokens_stand(new_app, lang,
     app = new_app(lang=lang)
     app.switch_page(f"pages/{page}.py").run()
     assert "₁" not in "".join(text.value for text in app.text)
-    type_into(app, state.SOURCE, "I like 龘.")
+    type_into(app, boxes.SOURCE, "I like 龘.")
     assert any(hint in text.value for text in app.text)

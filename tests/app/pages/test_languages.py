@@ -14,7 +14,7 @@ import pytest
 from tests import pseudo
 from visformer import i18n
 from visformer.app.lessons import lesson_file
-from visformer.app.session import state
+from visformer.app.session import boxes
 from visformer.web.message import read_message
 
 ROOT = Path(__file__).parents[3]
@@ -42,8 +42,8 @@ TOKENS = (
     "embedding_second",
     "_query",
     "decoding_other",
-    state.EXAMPLE,
-    state.TARGET,
+    boxes.EXAMPLE,
+    boxes.TARGET,
 )
 """Boxes that offer tokens or sentences."""
 
@@ -161,7 +161,7 @@ def choices(app):
     """What can be chosen on a page: kind and key of each view, switch and list of words, except the language."""
     for kind in ("button_group", "radio", "selectbox", "toggle"):
         for one in app.get(kind):
-            if one.key != state.LANGUAGE and all("⟦" in option for option in getattr(one, "options", ())):
+            if one.key != boxes.LANGUAGE and all("⟦" in option for option in getattr(one, "options", ())):
                 yield kind, one.key
 
 
@@ -202,7 +202,7 @@ def test_all_that_a_page_says_is_translated(start, page):
 @pytest.mark.parametrize("text", BAD_TEXTS)
 def test_a_text_that_cannot_be_shown_is_refused_in_the_visitors_language(start, text):
     app = start("see/masks")
-    app.text_input(key=state.SOURCE).set_value(text).run()
+    app.text_input(key=boxes.SOURCE).set_value(text).run()
     assert not untranslated(app)
     assert app.text
 

@@ -11,7 +11,7 @@ from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.app.pages.test_anatomy import VIEWS, choose, drive, open_page, shown
 from tests.support import tiny_translator
 from visformer import i18n
-from visformer.app.session import state
+from visformer.app.session import boxes
 from visformer.model.checkpoints import save_checkpoint
 
 FAMILIES = ("bert", "gpt2", "llama", "marian", "t5", "mpnet", "fsmt")
@@ -90,13 +90,13 @@ def test_every_view_of_every_page(on, name, page):
 def test_an_encoder_reads_a_second_sentence(on):
     one, two = "The cat sat.", "It was tired."
     app = on("minilm", text=one, target=two)
-    assert app.text_input(key=state.TARGET).label == "Second sentence"
+    assert app.text_input(key=boxes.TARGET).label == "Second sentence"
     library = AutoTokenizer.from_pretrained(MINILM)
     expected = library.convert_ids_to_tokens(library(one, two)["input_ids"])
     assert list(state_of(app).tokens["src"]) == [token.removeprefix("##") for token in expected]
     assert not any("Ignored" in caption.value for caption in app.caption)
-    app.text_input(key=state.SOURCE).set_value("The dog sat.").run()
-    assert app.text_input(key=state.TARGET).value == two, "it belongs to no translation"
+    app.text_input(key=boxes.SOURCE).set_value("The dog sat.").run()
+    assert app.text_input(key=boxes.TARGET).value == two, "it belongs to no translation"
     assert state_of(app).meta["pair"] == two
     open_page(app, "see/masks")
     assert not app.exception and shown(app)
@@ -112,7 +112,7 @@ def test_an_encoder_reads_a_second_sentence(on):
 )
 def test_what_is_too_long_is_named(on, name, texts, box, given):
     app = on(name)
-    for key, text in zip((state.SOURCE, state.TARGET), texts, strict=True):
+    for key, text in zip((boxes.SOURCE, boxes.TARGET), texts, strict=True):
         app.text_input(key=key).set_value(text)
     app.run()
     (said,) = [text.value for text in app.text if "at most" in text.value]
@@ -155,7 +155,7 @@ def test_a_decoder_goes_on_from_a_token_that_is_taken(on):
 
 def test_a_tokenizer_without_merges_says_how_it_cuts(on):
     app = on("minilm")
-    app.text_input(key=state.SOURCE).set_value("Northeastern visualisations").run()
+    app.text_input(key=boxes.SOURCE).set_value("Northeastern visualisations").run()
     open_page(app, "see/tokens")
     assert any("WordPiece" in caption.value for caption in app.caption)
     rows = app.dataframe[-1].value

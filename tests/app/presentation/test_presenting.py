@@ -12,7 +12,7 @@ from tests.app.pages.test_anatomy import PAGES, VIEWS
 from tests.app.session.test_links import ignored
 from tests.app.support import address_of, in_a_session, presented
 from visformer.app.presentation import following, presenting, rooms
-from visformer.app.session import page, presentation_steps, state
+from visformer.app.session import boxes, page, presentation_steps
 from visformer.app.session import run as runs
 from visformer.app.session.run import Run
 from visformer.system import limits
@@ -214,15 +214,15 @@ def test_two_phones_show_what_the_presenter_shows(new_app, presenter):
         assert not phone.exception
         assert page_of(phone) == "masks"
         assert phone.session_state["masks_view"] == "scores"
-        assert phone.text_input(key=state.SOURCE).value == "I like cats."
+        assert phone.text_input(key=boxes.SOURCE).value == "I like cats."
         assert address_of(phone)["follow"] == code_for(presenter), "so that it follows after a reload too"
-    assert [phone.session_state[state.LANGUAGE] for phone in phones] == ["en", "zh"], "each keeps its own"
+    assert [phone.session_state[boxes.LANGUAGE] for phone in phones] == ["en", "zh"], "each keeps its own"
     walk(presenter, 1)
-    presenter.text_input(key=state.SOURCE).set_value("Thanks.").run()
+    presenter.text_input(key=boxes.SOURCE).set_value("Thanks.").run()
     for phone in phones:
         phone.run()
         assert phone.session_state["masks_view"] == "steps"
-        assert phone.text_input(key=state.SOURCE).value == "Thanks."
+        assert phone.text_input(key=boxes.SOURCE).value == "Thanks."
     presenter.session_state["masks_view"] = "batch"
     presenter.run()
     assert phones[0].run().session_state["masks_view"] == "batch", "what is as at first, too"
@@ -236,23 +236,23 @@ def test_a_follower_changes_nothing_for_the_others(new_app, own_rooms, presenter
     code = code_for(presenter)
     third = new_app(follow=code)
     before = own_rooms.follow(code, "")
-    third.text_input(key=state.SOURCE).set_value("Mine.").run()
+    third.text_input(key=boxes.SOURCE).set_value("Mine.").run()
     third.session_state["room"] = rooms.Key(code, "guessed")
-    third.text_input(key=state.SOURCE).set_value("Mine again.").run()
+    third.text_input(key=boxes.SOURCE).set_value("Mine again.").run()
     assert not third.exception
     assert own_rooms.follow(code, "") == before
-    assert presenter.run().text_input(key=state.SOURCE).value == "I like cats."
+    assert presenter.run().text_input(key=boxes.SOURCE).value == "I like cats."
 
 
 def test_a_follower_looks_around_alone_and_comes_back(new_app, presenter):
     phone = new_app(follow=code_for(presenter))
     assert "You follow the presenter." in [caption.value for caption in phone.caption]
     turn(phone)
-    phone.text_input(key=state.SOURCE).set_value("Thanks.").run()
-    presenter.text_input(key=state.SOURCE).set_value("I am here.").run()
-    assert phone.run().text_input(key=state.SOURCE).value == "Thanks."
+    phone.text_input(key=boxes.SOURCE).set_value("Thanks.").run()
+    presenter.text_input(key=boxes.SOURCE).set_value("I am here.").run()
+    assert phone.run().text_input(key=boxes.SOURCE).value == "Thanks."
     turn(phone)
-    assert phone.text_input(key=state.SOURCE).value == "I am here."
+    assert phone.text_input(key=boxes.SOURCE).value == "I am here."
 
 
 def test_a_room_that_is_not_there_is_told(new_app, own_rooms):
@@ -274,7 +274,7 @@ def test_who_presents_sees_that_a_room_follows_and_can_stop_it(new_app, presente
     phone.run()
     assert captions(phone, "The presenter has stopped and this room is closed.")
     assert ignored(phone) == []
-    assert phone.text_input(key=state.SOURCE).value == "I like cats.", "what was shown last stays"
+    assert phone.text_input(key=boxes.SOURCE).value == "I like cats.", "what was shown last stays"
 
 
 def test_inviting_and_dismissing(new_app, presenter, own_rooms, monkeypatch):

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 import visformer as vf
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from visformer.app.serving import models, workbench
-from visformer.app.session import state, url_state
+from visformer.app.session import boxes, url_state
 from visformer.errors import VisformerError
 from visformer.model.untrained import Untrained
 from visformer.system import limits
@@ -52,7 +52,7 @@ def test_a_folder_goes_by_its_name_and_of_two_alike_a_part_more(monkeypatch):
 def test_a_link_holds_the_name_of_a_folder_and_not_where_it_is(monkeypatch, folder, new_app):
     monkeypatch.setenv("VISFORMER_MODELS", folder)
     page = new_app(model="tiny-llama")
-    assert page.session_state[state.MODEL] == folder
+    assert page.session_state[boxes.MODEL] == folder
     assert page.query_params["model"] == "tiny-llama"
     assert any("The model goes on with" in text.value for text in page.text)
     assert folder not in url_state.State(model=folder).file()
@@ -82,14 +82,14 @@ def test_an_untrained_model_reads_the_translators_words_and_follows_its_sliders(
     assert chooser.options == ["Translator en-zh", "Untrained model"]
     chooser.select_index(1).run()
     trace, _ = trace_of(page)
-    assert trace.meta["model"] == page.session_state[state.MODEL] == Untrained().name
+    assert trace.meta["model"] == page.session_state[boxes.MODEL] == Untrained().name
     assert trace.meta["target"] == translated
     assert any(translated in text.value and "no words" in text.value for text in page.text)
     page.select_slider(key="untrained_d_model").set_value(96).run()
     page.select_slider(key="untrained_n_heads").set_value(3).run()
-    assert page.session_state[state.MODEL] == "untrained-96x3-enc3-dec3-ff1024"
+    assert page.session_state[boxes.MODEL] == "untrained-96x3-enc3-dec3-ff1024"
     page.select_slider(key="untrained_d_model").set_value(64).run()
-    assert page.session_state[state.MODEL] == "untrained-64x2-enc3-dec3-ff1024", "the most heads that divide it"
+    assert page.session_state[boxes.MODEL] == "untrained-64x2-enc3-dec3-ff1024", "the most heads that divide it"
     page.select_slider(key="untrained_n_decoder_layers").set_value(1).run()
     page.number_input(key="untrained_seed").set_value(7).run()
     trace, _ = trace_of(page)
@@ -100,7 +100,7 @@ def test_an_untrained_model_reads_the_translators_words_and_follows_its_sliders(
         trace["encoder.2.self_attn.pattern"].value,
         model.trace(trace.meta["source"], translated)["encoder.2.self_attn.pattern"].value,
     )
-    page.text_input(key=state.TARGET).set_value("我").run()
+    page.text_input(key=boxes.TARGET).set_value("我").run()
     assert any(text.value == "Target as typed: 我" for text in page.text)
 
 
@@ -113,7 +113,7 @@ def test_a_choice_is_kept_while_another_model_is_looked_at(new_app):
     assert "model" not in page.query_params
     (chooser,) = [box for box in page.selectbox if box.label == "Model"]
     chooser.select_index(1).run()
-    assert page.session_state[state.MODEL] == "untrained-96x3-enc1-dec2-ff64-pre-learned-seed7"
+    assert page.session_state[boxes.MODEL] == "untrained-96x3-enc1-dec2-ff64-pre-learned-seed7"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ import pytest
 from tests.app.pages.test_anatomy import PAGES, drive
 from tests.app.pages.test_attention import inside
 from tests.app.support import address_of
-from visformer.app.session import state
+from visformer.app.session import boxes
+from visformer.app.session.examples import EXAMPLES
 from visformer.app.shell import sharing
 
 
@@ -147,7 +148,7 @@ def test_a_file_opens_on_its_page_and_sets_back_what_it_leaves_out(new_app):
     upload(app, b'{"visformer_state": 1, "page": "masks", "masks_view": "scores", "masks_layer": "9", "head": "3"}')
     assert ignored(app) == ["masks_layer=9: a whole number from 1 to 3 is needed."]
     assert address_of(app) == {"masks_view": "scores", "head": "3"}
-    assert app.text_input(key=state.SOURCE).value == state.EXAMPLES[0]
+    assert app.text_input(key=boxes.SOURCE).value == EXAMPLES[0]
     upload(app, b"no state")
     assert ignored(app)[-1] == "state.json: line 1 of this file is no JSON."
     assert address_of(app) == {"masks_view": "scores", "head": "3"}, "what was there stays"
@@ -161,11 +162,11 @@ def test_a_file_of_a_page_that_does_not_exist(new_app):
 
 def test_a_state_that_is_too_long_for_a_link_is_offered_as_a_file(new_app):
     app = new_app()
-    app.text_input(key=state.SOURCE).set_value("好" * 900).run()
+    app.text_input(key=boxes.SOURCE).set_value("好" * 900).run()
     assert "text" not in address_of(app)
     words = next(one for one in app.get("bidi_component") if one.proto.component_name == "visformer_link").proto.bytes
     assert b"too long for a link" in words
-    app.text_input(key=state.SOURCE).set_value("I like cats.").run()
+    app.text_input(key=boxes.SOURCE).set_value("I like cats.").run()
     words = next(one for one in app.get("bidi_component") if one.proto.component_name == "visformer_link").proto.bytes
     assert b"too long for a link" not in words
 

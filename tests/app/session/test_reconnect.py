@@ -3,7 +3,7 @@
 import pytest
 
 from tests.app.support import address_of
-from visformer.app.session import reconnect, state
+from visformer.app.session import boxes, reconnect
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from visformer.app.session import reconnect, state
 def test_its_language_stays_and_its_address_says_what_was_chosen(
     new_app, monkeypatch, locale, link, switched, lang, address
 ):
-    monkeypatch.setattr(reconnect, "brought", lambda: {state.LANGUAGE: switched})
+    monkeypatch.setattr(reconnect, "brought", lambda: {boxes.LANGUAGE: switched})
     app = new_app(locale=locale, **link)
-    assert app.session_state[state.LANGUAGE] == lang
+    assert app.session_state[boxes.LANGUAGE] == lang
     assert address_of(app) == address

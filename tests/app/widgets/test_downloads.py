@@ -4,7 +4,7 @@ import pytest
 
 from tests.app.support import in_a_session
 from visformer import i18n
-from visformer.app.session import state
+from visformer.app.session import boxes
 from visformer.app.widgets import downloads
 from visformer.export.formats import FORMATS
 from visformer.system import limits
@@ -77,14 +77,14 @@ def test_curves_bars_and_trees_are_kept_too(new_app, page, state, key):
 
 
 def test_files_are_named_after_the_model_and_what_they_show():
-    with in_a_session({state.MODEL: "/models/Mini LM"}):
+    with in_a_session({boxes.MODEL: "/models/Mini LM"}):
         assert downloads.file_name("positions_waves") == "Mini-LM-positions-waves"
-    with in_a_session({state.MODEL: "猫/../x:y"}):
+    with in_a_session({boxes.MODEL: "猫/../x:y"}):
         assert set(downloads.file_name("encoder-L2-H5")) <= set("xyencoder-LH25.")
 
 
 @pytest.mark.parametrize(("key", "said"), [("head_sum", "en-zh: a b"), ("positions_waves", ""), ("lab_x", "")])
 def test_a_picture_says_which_model_it_is_of_and_a_formula_none(monkeypatch, key, said):
-    monkeypatch.setattr(state, "model", lambda: None)
-    monkeypatch.setattr(state, "source", lambda: "a b")
+    monkeypatch.setattr(boxes, "model", lambda: None)
+    monkeypatch.setattr(boxes, "source", lambda: "a b")
     assert downloads._about(key) == said

@@ -8,7 +8,7 @@ import streamlit as st
 
 from visformer.app.edits import editing
 from visformer.app.serving.workbench import PATTERNS
-from visformer.app.session import state
+from visformer.app.session import boxes
 from visformer.app.widgets import controls
 from visformer.app.widgets.unavailable import kind_of
 from visformer.errors import N_, VisformerError
@@ -32,7 +32,7 @@ def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None =
         edits: what was changed; nothing: says so.
         scope: the heads whose masks were changed, one of which is shown; None: any head may be.
     """
-    _ = state.gettext()
+    _ = boxes.gettext()
     kind = kind_of(trace)
     if not edits:
         said = _("Nothing is changed yet. Attention, before and after, will stand here side by side.")
@@ -40,7 +40,7 @@ def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None =
             said = _("Nothing is changed yet. What it says, and attention, before and after, will stand here.")
         st.caption(said)
         return
-    bench, source = controls.bench(), state.source()
+    bench, source = controls.bench(), boxes.source()
     try:
         texts = () if kind == "encoder" else (bench.decoded(source).text, bench.decoded(source, edits=edits).text)
         target, record = _as_shown(trace, kind)
@@ -61,9 +61,9 @@ def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None =
 def _as_shown(trace: Trace, kind: str) -> tuple[str | tuple[int, ...] | None, Sequence[str]]:
     """The target as the masks show it, and what to record."""
     if kind == "encoder":
-        return state.target(), PATTERNS
+        return boxes.target(), PATTERNS
     if kind == "decoder":
-        return state.target(), _RECORD
+        return boxes.target(), _RECORD
     ids = list(zip(trace.meta["ids"]["next"][:-1], trace.special["next"], strict=False))
     begins = next((at for at, (_, special) in enumerate(ids) if not special), 0)  # behind a language's mark
     return tuple(i for i, _ in ids[begins:]), _RECORD  # not their text, which might be cut otherwise
@@ -71,7 +71,7 @@ def _as_shown(trace: Trace, kind: str) -> tuple[str | tuple[int, ...] | None, Se
 
 def _most_changed(plain: Trace, forced: Trace, scope: editing.Scope | None) -> None:
     """The pattern that the edits change most, before and after."""
-    _ = state.gettext()
+    _ = boxes.gettext()
     among, only = ("*", None) if scope is None else (scope.path, scope.head)
     found = masks.changed_most(plain, forced, among=among, head=only)
     if found is None:
@@ -91,7 +91,7 @@ def _most_changed(plain: Trace, forced: Trace, scope: editing.Scope | None) -> N
 
 def _tell_of_the_future(forced: Trace) -> None:
     """How much is read from the future, and what that can show: with a mask as it was, nothing."""
-    _ = state.gettext()
+    _ = boxes.gettext()
     names = [name for name in forced if name.startswith("decoder") and name.endswith("self_attn.pattern")]
     share = float(np.mean([masks.future_mass(forced, name) for name in names]))
     if share == 0:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.app.edits import url_edits
-from visformer.app.session import state
+from visformer.app.session import boxes, remarks, visit
 from visformer.app.session.slots import Slot
 from visformer.errors import LinkError
 
@@ -175,14 +175,14 @@ def _keep(edited: Slot[Any], where: str, value: object) -> None:
 
 def _take(linked: str, edited: Slot[Any], where: str, read: Callable[[str], object]) -> None:
     """Keep what a link asks for under ``linked``, and tell what of it makes no sense."""
-    asked = state.asked_for(linked)
+    asked = visit.asked_for(linked)
     if asked is not None:
         try:
             _keep(edited, where, read(asked))
         except LinkError as error:
-            state.ignore({linked: asked}, {linked: error})
+            remarks.ignore({linked: asked}, {linked: error})
 
 
 def _place() -> tuple[str | None, ...]:
     """What an edit belongs to; another sentence or model starts afresh."""
-    return state.source(), state.target(), state.model()
+    return boxes.source(), boxes.target(), boxes.model()

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from visformer.trace import Trace
     from visformer.web.panels import Click
 
+CANVAS = "attention"
+"""The key of the explorer."""
+
 _HTML = '<div class="vf-host"></div>'
 _ATTENTION = st.components.v2.component(
     "visformer_attention", html=_HTML, css=stylesheet(), js=script("streamlit/attention.js")

@@ -10,7 +10,7 @@ import streamlit as st
 from visformer.app.serving import workbench
 from visformer.app.serving.models import MODEL
 from visformer.app.serving.workbench import PATTERNS, Workbench, workbench_of
-from visformer.app.session import lesson_place, presentation_steps, run, state
+from visformer.app.session import boxes, lesson_place, presentation_steps, run
 from visformer.app.session.run import Request
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import downloads, url_widgets
@@ -40,12 +40,12 @@ def bench() -> Workbench:
     Raises:
         VisformerError: the operator does not offer it.
     """
-    return workbench_of(state.model())
+    return workbench_of(boxes.model())
 
 
 def width() -> int | None:
     """d_model of the model that the visitor chose; None where it cannot be had. Ours is asked without loading it."""
-    if state.model() in (None, MODEL):
+    if boxes.model() in (None, MODEL):
         return workbench.width()
     try:
         return int(bench().loaded().info.d_model)
@@ -62,7 +62,7 @@ def expected() -> "Future[Trace] | None":
     record = _RECORDED.get()
     with suppress(VisformerError):  # the page will say it, in its place
         if record is not None:
-            return bench().expect(state.source(), state.target(), record)
+            return bench().expect(boxes.source(), boxes.target(), record)
     return None
 
 
@@ -75,7 +75,7 @@ def current_trace(record: Sequence[str] = PATTERNS) -> "Trace | None":
         record: what the page shows, as far as the model has it.
     """
     shown = run.current()
-    shown.request = Request(state.source(), state.target(), state.model(), tuple(record))
+    shown.request = Request(boxes.source(), boxes.target(), boxes.model(), tuple(record))
     try:
         shown.trace, shown.problem = _answer(shown.request, shown.ahead), None
     except VisformerError as error:
@@ -85,7 +85,7 @@ def current_trace(record: Sequence[str] = PATTERNS) -> "Trace | None":
 
 def _answer(request: Request, ahead: "Trace | None") -> "Trace":
     """The Trace that answers a request; ``ahead``: the one whose picture is drawn already."""
-    _, of_model = state.gettext(), workbench_of(request.model)
+    _, of_model = boxes.gettext(), workbench_of(request.model)
     waits = not of_model.is_loaded and not of_model.holds(request.source, request.target, request.record)
     with st.spinner(_("Loading the model …")) if waits else nullcontext():
         # Patterns every model has: the first picture, painted before the model is loaded, asks it for nothing.
@@ -113,7 +113,7 @@ def told(draw: Callable[_P, None]) -> Callable[_P, None]:
 
 def tell(problem: VisformerError) -> None:
     """Why something cannot be shown; where the text is not to blame, with a way to ask once more."""
-    _ = state.gettext()
+    _ = boxes.gettext()
     st.badge(_("This cannot be shown"), color="red")
     st.text(problem.localized(_))  # never markdown: a message may quote what was typed
     if isinstance(problem, BusyError | ShortageError):
@@ -139,7 +139,7 @@ def view(label: str, options: Mapping[str, str], *, key: str) -> str:
 
 def look_for(text: str, place: Any = st) -> None:
     """What to look for, above the picture, in a presentation too; a lesson says it itself. ``place``: the container."""
-    state.look_for(text)
+    run.current().caption = text
     if not lesson_place.is_open():
         place.caption(text)
 
@@ -156,7 +156,7 @@ def draw(
 
     With a way to keep them, except (``kept`` False) for what is there to be clicked: it would only take room.
     """
-    words: Any = {"gettext": state.gettext(), "lang": state.language()}
+    words: Any = {"gettext": boxes.gettext(), "lang": boxes.language()}
     panels(shown, key=key, **words, share=share, file=downloads.file_name(key), on_click=on_click)
     if kept:
         downloads.panels(shown, key=key)

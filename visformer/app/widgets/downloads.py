@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import streamlit as st
 
 from visformer.app.serving.models import MODEL, label
-from visformer.app.session import state
+from visformer.app.session import boxes, selection
+from visformer.app.widgets.component import CANVAS
 from visformer.app.widgets.formula_box import theme
 from visformer.export.formats import FORMATS, Content, Kind, Options
 from visformer.system import limits
@@ -27,13 +28,13 @@ def attention(trace: "Trace") -> None:
     Args:
         trace: what the page shows.
     """
-    _, start = state.gettext(), state.selection(trace).start()
+    _, start = boxes.gettext(), selection.selection(trace).start()
     part = "cross" if "cross" in start["stack"] else start["stack"].split(".")[0]
     _popover(
         "trace",
         trace,
         _("{picture}: the head in focus; {numbers}: the weights of all heads; {page}: the explorer."),
-        key=state.CANVAS,
+        key=CANVAS,
         picture=f"{part}-L{start['layer'] + 1}-H{start['head'] + 1}",
         place={name: start[name] for name in ("stack", "layer", "head")},
         start=start,
@@ -47,7 +48,7 @@ def panels(shown: "Sequence[Panel | Sequence[Panel]]", *, key: str) -> None:
         shown: as they were drawn.
         key: of their picture.
     """
-    _ = state.gettext()
+    _ = boxes.gettext()
     _popover("panels", shown, _("{picture}: the pictures; {numbers}: their numbers."), key=key)
 
 
@@ -58,7 +59,7 @@ def figure(shown: Any, *, key: str) -> None:
         shown: a figure of :mod:`visformer.figures`.
         key: of their picture.
     """
-    _ = state.gettext()
+    _ = boxes.gettext()
     _popover("figure", shown, _("{picture}: the picture; {numbers}: its numbers."), key=key)
 
 
@@ -73,13 +74,13 @@ def _popover(kind: Kind, what: Any, about: str, *, key: str, picture: str = "", 
         picture: what a drawn picture shows, for its file's name; by default the key.
         options: of the files, besides those that all have.
     """
-    _ = state.gettext()
+    _ = boxes.gettext()
     box = st.popover(_("Export"), type="tertiary", on_change="rerun", key=f"{key}_export")
     if not box.open:
         return
     from visformer.export.tables import size_of
 
-    how = Options(theme=theme(), gettext=_, lang=state.language(), about=_about(key), **options)
+    how = Options(theme=theme(), gettext=_, lang=boxes.language(), about=_about(key), **options)
     offers = [(one, one.offers[kind]) for one in FORMATS if kind in one.offers and one.offers[kind].help]
     names = {content: [one.name for one, _offer in offers if one.content == content] for content in get_args(Content)}
     box.caption(about.format(**{content: _(", ").join(held) for content, held in names.items()}))
@@ -105,9 +106,9 @@ def _about(key: str) -> str:
     """Which model was given which sentence; of a formula's pictures nothing."""
     if key.startswith(_FORMULAS) and key != "positions_model":
         return ""
-    return f"{label(state.model() or MODEL)}: {state.source()}"
+    return f"{label(boxes.model() or MODEL)}: {boxes.source()}"
 
 
 def file_name(what: str) -> str:
     """Of a file without its ending: the model, and what is in it; letters that every system takes."""
-    return re.sub(r"[^A-Za-z0-9.]+", "-", f"{label(state.model() or MODEL)}-{what}").strip("-.")
+    return re.sub(r"[^A-Za-z0-9.]+", "-", f"{label(boxes.model() or MODEL)}-{what}").strip("-.")

@@ -4,7 +4,7 @@ import re
 
 import streamlit as st
 
-from visformer.app.session import state
+from visformer.app.session import boxes
 from visformer.app.session.slots import Slot
 from visformer.app.widgets.source import excerpt
 from visformer.pictures.examples.claims import claims_of
@@ -38,7 +38,7 @@ def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...] = (), p
         code: (file, name) of what computes it, see :func:`visformer.app.widgets.source.excerpt`.
         page: whose claims of course notes are set right below; empty: none.
     """
-    _ = state.gettext()
+    _ = boxes.gettext()
     with st.container(gap="xsmall"):
         st.latex(rf"\small\begin{{aligned}} {coloured(tex, theme())} \end{{aligned}}", width="content")
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -53,7 +53,7 @@ def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...] = (), p
 
 def written_out(text: str, *, back: str) -> None:
     """The arithmetic of one cell in the formula's place; ``back``: the key of the cell's slot."""
-    _ = state.gettext()
+    _ = boxes.gettext()
     with st.container(gap="xsmall"):
         st.code(text, language=None, wrap_lines=True, height=112)
         st.button(_("Back to the formula"), type="tertiary", on_click=Slot(back, None).clear)
@@ -61,7 +61,7 @@ def written_out(text: str, *, back: str) -> None:
 
 def claims(page: str) -> None:
     """What course notes print about this page's subject, and what is right; nothing where there is nothing."""
-    _ = state.gettext()
+    _ = boxes.gettext()
     found = claims_of(page)
     if not found:
         return

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from visformer.app.session import state
+from visformer.app.session import selection
 from visformer.app.widgets import url_widgets
 from visformer.errors import N_
 from visformer.pictures.options import Choice, Place
@@ -17,18 +17,18 @@ _QUERY = 1  # place of the token that reads, at first
 
 def selected(setting: Setting) -> None:
     """Attention, layer, head and query of the selection, which is also the explorer's."""
-    before = state.selection(setting.patterns).query
+    before = selection.selection(setting.patterns).query
     place(setting, page="head", query=True)
     query = setting["query"]
     kept = None if before is None and query == _QUERY else query  # not locked before it was chosen
-    state.keep_place(stack=setting["stack"], layer=setting["layer"], head=setting["head"], query=kept)
+    selection.keep_place(stack=setting["stack"], layer=setting["layer"], head=setting["head"], query=kept)
 
 
 def selected_stack(setting: Setting) -> Stack:
     """The attention of the selection alone."""
-    state.selection(setting.patterns)
+    selection.selection(setting.patterns)
     found = url_widgets.draw(STACK, setting, "head")
-    state.keep_place(stack=found)
+    selection.keep_place(stack=found)
     return stack_of(setting)
 
 

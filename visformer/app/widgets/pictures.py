@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from visformer.app.serving.workbench import PATTERNS
-from visformer.app.session import state
+from visformer.app.session import boxes
 from visformer.app.widgets import controls, formula_box
 from visformer.pictures.picture import Picture, View, is_figure
 from visformer.pictures.setting import Setting, Source
@@ -30,7 +30,7 @@ def setting_of(view: View, trace: "Trace | None", recorded: tuple[str, ...] = PA
 
 def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> Source:
     """The visitor's sentence and model; arguments as for :func:`setting_of`."""
-    common: dict[str, Any] = {"theme": formula_box.theme(), "gettext": state.gettext()}
+    common: dict[str, Any] = {"theme": formula_box.theme(), "gettext": boxes.gettext()}
     common["d_model"] = controls.width() or 32
     if trace is None:
         return Source(**common)
@@ -40,11 +40,11 @@ def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> So
         return trace if held else controls.current_trace(needs)
 
     def untrained(norm: str, needs: tuple[str, ...]) -> "Trace":
-        return controls.bench().untrained(state.source(), str(trace.meta["target"]), norm=norm, record=needs)
+        return controls.bench().untrained(boxes.source(), str(trace.meta["target"]), norm=norm, record=needs)
 
     return Source(
         record=record,
-        speak=lambda **how: controls.bench().decoded(state.source(), **how),
+        speak=lambda **how: controls.bench().decoded(boxes.source(), **how),
         read=lambda text: controls.bench().trace(text, None, record=PATTERNS),
         untrained=untrained,
         stacks=tuple(stack.name for stack in STACKS if stack.in_trace(trace)),

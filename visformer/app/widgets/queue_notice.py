@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from visformer.app.serving.admission import Look
-from visformer.app.session import state
+from visformer.app.session import boxes
 
 
 @contextmanager
@@ -24,7 +24,7 @@ def notice() -> Iterator[Look]:
         nonlocal place, said
         if get_script_run_ctx(suppress_warning=True) is None:
             return  # not a page
-        _ = state.gettext()  # reads the session state, which raises what ends the run
+        _ = boxes.gettext()  # reads the session state, which raises what ends the run
         if before == said:
             return
         said, place = before, place or st.empty()

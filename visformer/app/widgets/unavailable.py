@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from visformer.app.session import state
+from visformer.app.session import address, boxes
 from visformer.errors import N_, Message
 from visformer.trace import Trace
 from visformer.trace.token_order import described
@@ -28,7 +28,7 @@ def tell(trace: Trace, name: str, said: str) -> bool:
 
 def say(said: str, reason: str | Message = "") -> None:
     """The sentence; both are message ids."""
-    _ = state.gettext()
+    _ = boxes.gettext()
     st.info(_(said).format(reason=_(reason) if reason else ""))
 
 
@@ -41,8 +41,8 @@ def positions(trace: Trace, said: str) -> None:
 
 def elsewhere() -> None:
     """Where a model of which a page shows nothing can be seen all the same."""
-    _ = state.gettext()
-    st.page_link("pages/see/attention.py", label=_("What every head of it attends to"), query_params=state.address())
+    _ = boxes.gettext()
+    st.page_link("pages/see/attention.py", label=_("What every head of it attends to"), query_params=address.address())
 
 
 def kind_of(trace: Trace) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from visformer.app.session import state
+from visformer.app.session import address, boxes, remarks, visit
 from visformer.app.session.slots import Slot, widget_key
 from visformer.errors import LinkError, Message
 from visformer.pictures.options import Choice, Flag, Number, Option, Place, Several, resolved
@@ -37,11 +37,11 @@ def draw(option: Option, setting: Setting, page: str, *, place: Any = st, defaul
     first = option.start(setting) if default is _UNSET else default
     name = option.key(page, setting)
     key = widget_key(name, "" if option.per is None else option.per(setting))
-    _ = state.gettext()
+    _ = boxes.gettext()
     look.setdefault("help", _(option.tooltip).format(own=setting.source.d_model) if option.tooltip else None)
     arguments: dict[str, Any] = {"label": _(option.label), "key": key, **look}
     setting[option.name] = value = _DRAWN[type(option)](option, setting, place, name, first, arguments)
-    state.show(name, None if value == first else option.write(value))
+    address.show(name, None if value == first else option.write(value))
     return value
 
 
@@ -80,7 +80,7 @@ def _place(option: Place, setting: Setting, place: Any, name: str, first: int, a
 
 
 def _choice(option: Choice, setting: Setting, place: Any, name: str, first: Any, arguments: dict[str, Any]) -> Any:
-    _, labels = state.gettext(), resolved(option.values, setting)
+    _, labels = boxes.gettext(), resolved(option.values, setting)
     values, key = [*labels], arguments["key"]
     if Slot(key, first).get() not in values:  # chosen where another model was shown
         Slot(key, first).clear()
@@ -120,12 +120,12 @@ def _is_set(
     option: Option, setting: Setting, name: str, key: str, first: Any, shown: Callable[[Any], Any] = lambda value: value
 ) -> bool:
     """Give the widget what a link asks for; whether it has a value, and must be given no other."""
-    asked, slot = state.asked_for(name), Slot(key, first)
-    if asked is not None or state.goes_back(name):
+    asked, slot = visit.asked_for(name), Slot(key, first)
+    if asked is not None or visit.goes_back(name):
         slot.set(shown(first))
     if asked is not None:
         try:
             slot.set(shown(option.read(asked, setting)))
         except LinkError as error:
-            state.ignore({name: asked}, {name: error})
+            remarks.ignore({name: asked}, {name: error})
     return slot.is_set

@@ -8,9 +8,9 @@ import streamlit as st
 from visformer import i18n
 from visformer.app.presentation import following
 from visformer.app.serving.admission import PATIENCE
-from visformer.app.session import state
+from visformer.app.session import address, boxes, page, run, selection, visit
 from visformer.app.widgets import controls, downloads
-from visformer.app.widgets.component import attention_picture, attention_view, attention_weights
+from visformer.app.widgets.component import CANVAS, attention_picture, attention_view, attention_weights
 from visformer.errors import VisformerError
 from visformer.system.memory import enough_memory
 
@@ -28,26 +28,26 @@ def ahead(expected: "Future[Trace] | None") -> None:
     Args:
         expected: where the Trace will be; None: nothing new is to come. Where it takes long, the page does not wait.
     """
-    if expected is not None and state.current_page() == _PAGE:
+    if expected is not None and page.current_page() == _PAGE:
         with suppress(TimeoutError, VisformerError), enough_memory():
             if expected.exception(PATIENCE) is None:  # else the page will say what is wrong
                 _picture(expected.result(), ahead=True)
-                state.send_ahead(expected.result())
+                run.current().ahead = expected.result()
                 return
     # What comes behind it keeps its place.
-    attention_picture(None, key=state.CANVAS, ahead=True, is_new=state.is_new())
+    attention_picture(None, key=CANVAS, ahead=True, is_new=run.current().is_new)
 
 
 def _picture(trace: "Trace | None", *, ahead: bool = False) -> None:
     attention_picture(
         trace,
-        key=state.CANVAS,
-        gettext=state.gettext(),
-        lang=state.language(),
-        start={**state.start(trace).start(), "opened": state.opened()},
+        key=CANVAS,
+        gettext=boxes.gettext(),
+        lang=boxes.language(),
+        start={**selection.start(trace).start(), "opened": visit.opened()},
         file=downloads.file_name(""),
         ahead=ahead,
-        is_new=state.is_new(),
+        is_new=run.current().is_new,
     )
 
 
@@ -61,28 +61,28 @@ def explorer(look_for: str, *, crossing: str, alone: str) -> None:
         crossing: behind it, of a model with cross-attention.
         alone: behind it, of any other.
     """
-    _ = state.gettext()
+    _ = boxes.gettext()
     above, picture = st.container(), st.container(gap=None)  # what feeds the picture takes no room
 
     def kept(value: Any) -> None:
         trace = controls.current_trace()
         if trace is not None:
-            state.keep_selection(value, trace)
+            address.keep_selection(value, trace)
             following.publish()
 
     with picture:
-        attention_view(key=state.CANVAS, on_select=kept)
+        attention_view(key=CANVAS, on_select=kept)
         # Nothing is sent between the Trace and its picture: Streamlit waits 5 ms after each sending.
         with above:  # where one is told to wait
             trace = controls.current_trace()
-        if trace is None or trace is not state.ahead():
+        if trace is None or trace is not run.current().ahead:
             _picture(trace)
         if trace is None:
             return
-        attention_weights(trace, key=state.CANVAS)
+        attention_weights(trace, key=CANVAS)
     said = i18n.paragraph(look_for, crossing if "decoder.0.cross_attn.pattern" in trace else alone)
     controls.look_for(said, above)
-    chosen = state.selection(trace)
+    chosen = selection.selection(trace)
     with st.container(horizontal=True, vertical_alignment="center"):
         if trace.lacks(f"{chosen.stack.replace('.', '.0.')}.q") is None:
             st.page_link(
@@ -90,6 +90,6 @@ def explorer(look_for: str, *, crossing: str, alone: str) -> None:
                 label=_("Inside this head: layer {layer}, head {head}").format(
                     layer=chosen.layer + 1, head=chosen.head + 1
                 ),
-                query_params=state.address(),
+                query_params=address.address(),
             )
         downloads.attention(trace)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from visformer.app.session import state
+from visformer.app.session import boxes
 from visformer.app.widgets import pictures
 from visformer.errors import VisformerError
 from visformer.pictures.block import NORMS, RECORD, UNTRAINED
@@ -16,7 +16,7 @@ def norms(setting: Setting) -> None:
 
     Untrained ones have the sizes of this one, which only our own can have; of another the stream stands alone.
     """
-    _ = state.gettext()
+    _ = boxes.gettext()
     make = setting.source.untrained
     assert make is not None  # where a Trace is shown
     try:

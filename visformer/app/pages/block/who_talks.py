@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from visformer.app.session import state
+from visformer.app.session import boxes
 from visformer.app.widgets import controls, unavailable
 from visformer.errors import N_
 from visformer.pictures.block import RECORD, Part, Stack, who_talks
@@ -25,7 +25,7 @@ def measured(stack: Stack) -> None:
 
 def _table(found: Sequence[Part]) -> None:
     """A row for each part, with the number behind "yes" and "no"."""
-    _ = state.gettext()
+    _ = boxes.gettext()
     say, moved = {True: _("yes"), False: _("no")}, _("largest change of the others")
     rows = [
         {

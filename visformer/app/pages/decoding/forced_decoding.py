@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from visformer.app.presentation import presentation_steps as presented
-from visformer.app.session import state
+from visformer.app.session import address, boxes, presentation_steps, remarks, visit
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, pick
 from visformer.errors import N_, LinkError
@@ -43,7 +42,7 @@ _STEP: Slot[int | None] = Slot("decoding_step", 0, resets=True)
 
 
 def _here() -> tuple[str, str | None]:
-    return state.source(), state.model()
+    return boxes.source(), boxes.model()
 
 
 def _turned() -> _Turned:
@@ -63,14 +62,14 @@ def begun(model: Any, decoded: "Callable[[tuple[int, ...]], Decoding]") -> "Deco
         model: decodes the ids.
         decoded: gives the decoding behind any ids.
     """
-    asked = state.asked_for(_TAKEN)
+    asked = visit.asked_for(_TAKEN)
     if asked is not None:
         try:
             _TURNED.set(_retaken(_read(asked, model.text), decoded))
         except LinkError as error:
-            state.ignore({_TAKEN: asked}, {_TAKEN: error})
+            remarks.ignore({_TAKEN: asked}, {_TAKEN: error})
     taken = ".".join(map(str, prefix()))
-    state.show(_TAKEN, taken if 0 < len(taken) <= limits.CHOICE_CHARACTERS else None)
+    address.show(_TAKEN, taken if 0 < len(taken) <= limits.CHOICE_CHARACTERS else None)
     return decoded(prefix())
 
 
@@ -112,20 +111,20 @@ def look_at(click: Click) -> None:
 def step(count: int) -> int:
     """The step that is looked at, from 0, of so many: the one clicked last, or where the last turn was made."""
     _asked_step(count)
-    at = 0 if presented.came() > 0 else min(_STEP.get() or 0, count - 1)
+    at = 0 if presentation_steps.came() > 0 else min(_STEP.get() or 0, count - 1)
     _STEP.set(at)
-    state.show(_STEP.key, str(at + 1) if at else None)
-    presented.offer(partial(_turn, at, count), place=f"{at + 1}/{count}")
+    address.show(_STEP.key, str(at + 1) if at else None)
+    presentation_steps.offer(partial(_turn, at, count), place=f"{at + 1}/{count}")
     return at
 
 
 def _asked_step(count: int) -> None:
-    asked = state.asked_for(_STEP.key)
+    asked = visit.asked_for(_STEP.key)
     if asked is not None and asked.isdecimal() and 1 <= int(asked) <= count:
         _STEP.set(int(asked) - 1)
     elif asked is not None:
         why = LinkError(N_("a whole number from {low} to {high} is needed."), low=1, high=count)
-        state.ignore({_STEP.key: asked}, {_STEP.key: why})
+        remarks.ignore({_STEP.key: asked}, {_STEP.key: why})
 
 
 def _turn(at: int, count: int, direction: int) -> bool:
@@ -145,7 +144,7 @@ def choose_another(model: Any, found: "Decoding", at: int, candidates: "Sequence
         at: the step whose candidates they are, from 0.
         candidates: best first.
     """
-    _ = state.gettext()
+    _ = boxes.gettext()
     all_steps, turned = steps(found), _turned()
     taken_now, text = all_steps[at].chosen.id, model.text
     others = [c for c in candidates if c.id != taken_now and c.id < len(text) and not text.is_special([c.id])[0]]
@@ -175,7 +174,7 @@ def tell(found: "Decoding", at: int, told: Any, *, other: bool) -> None:
         told: the container for it.
         other: whether it is another translation than the one above.
     """
-    _ = state.gettext()
+    _ = boxes.gettext()
     before = _turned().before.get(at)
     taken = steps(found)[at].chosen
     with told.container(horizontal=True, vertical_alignment="center", gap="large"):
@@ -199,10 +198,10 @@ def attended(found: "Decoding", at: int, depth: Any, picture: Any) -> None:
         depth: the container for the choice.
         picture: the container for the picture.
     """
-    _ = state.gettext()
+    _ = boxes.gettext()
     if not found.text.strip():
         return
-    forced = controls.bench().trace(state.source(), found.ids)
+    forced = controls.bench().trace(boxes.source(), found.ids)
     before = len(forced.tokens["tgt"]) - len(found.ids) - 1  # rows: marks, or the text that goes on
     with depth:
         layer = pick.number(_("Layer"), len(forced.stack("decoder")), key="decoding_layer")

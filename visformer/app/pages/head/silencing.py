@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from visformer.app.edits import comparison, editing, url_edits
-from visformer.app.session import state
+from visformer.app.session import address, boxes
 from visformer.app.widgets import controls, pick, pictures, url_widgets
 from visformer.pictures.head import FACTOR, SILENCE, factors
 from visformer.trace import Trace
@@ -18,7 +18,7 @@ def silence(trace: Trace, bar: Any) -> None:
         trace: with patterns.
         bar: the container for the choice of attention.
     """
-    _ = state.gettext()
+    _ = boxes.gettext()
     with bar:
         stack = pick.selected_stack(setting := pictures.setting_of(SILENCE, trace))
     left, right = st.columns([42, 58], gap="medium")
@@ -27,7 +27,7 @@ def silence(trace: Trace, bar: Any) -> None:
         sizes = trace.stack(stack.part, stack.kind).shape[:2]
         editing.take_scales(stack.name, *sizes)
         scales = editing.scales(stack.name, *sizes)
-        state.show(url_edits.HEADS, url_edits.heads_text(scales))
+        address.show(url_edits.HEADS, url_edits.heads_text(scales))
         panel = factors(scales)
         controls.draw([panel], key="head_scales", on_click=lambda c: editing.scale_all(stack.name, c, scales, scale))
     with right:

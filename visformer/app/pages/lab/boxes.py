@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from visformer.app.session import state
+from visformer.app.session import boxes, slots
 from visformer.app.widgets import formula_box, pick
 from visformer.errors import N_
 from visformer.formulas import Floats
@@ -20,7 +20,7 @@ _LABELS = {"sample": N_("Sample"), "head": N_("Head")}
 
 def places(example: Worked, arrays: Arrays, at: Mapping[str, int]) -> dict[str, int]:
     """A picker for each axis of these arrays of which one place is looked at, unless ``at`` has it; all places."""
-    _ = state.gettext()
+    _ = boxes.gettext()
     choices = {axis: size for axis, size in example.choices(arrays).items() if axis not in at}
     return {**at} | {
         axis: pick.number(_(_LABELS[axis]), choices[axis], key=f"lab_{example.name}_{axis}")
@@ -34,7 +34,7 @@ def inputs(example: Worked, at: Mapping[str, int]) -> dict[str, Floats]:
     found = {}
     for name, values in example.inputs.items():
         place = example.place(name, at)
-        key = "_".join(map(str, ("lab", example.name, name, *at.values(), state.version("lab"))))
+        key = "_".join(map(str, ("lab", example.name, name, *at.values(), slots.version("lab"))))
         narrow = values.size > 1 and values[place].shape[1] == 1
         with st.container(width=_TOOLBAR if narrow else "content", horizontal_alignment="right", gap="xxsmall"):
             if values.size == 1:
@@ -51,7 +51,7 @@ def inputs(example: Worked, at: Mapping[str, int]) -> dict[str, Floats]:
 
 
 def _title(name: str) -> str:
-    symbol, said = SYMBOL.get(name), state.gettext()(name)
+    symbol, said = SYMBOL.get(name), boxes.gettext()(name)
     return formula_box.coloured_text(said, symbol) if symbol else said
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from visformer.app.edits import comparison, editing, url_edits
-from visformer.app.session import state
+from visformer.app.session import address, boxes
 from visformer.app.widgets import controls, pick, pictures, unavailable
 from visformer.pictures import masks
 from visformer.pictures.masks import SCORES
@@ -42,7 +42,7 @@ def edit(setting: Setting, bar: Any) -> None:
         setting: of a trace with masks and patterns.
         bar: the container for attention, layer and head.
     """
-    _ = state.gettext()
+    _ = boxes.gettext()
     if _lacks(setting, bar, unavailable.NOT_TO_CHANGE):
         return
     trace = setting.patterns
@@ -55,7 +55,7 @@ def edit(setting: Setting, bar: Any) -> None:
     editing.take_cells(stack.name, mask, shape[1])
     flips = editing.flips(stack.name, shape)
     edits = editing.mask_edits(stack.name, flips, mask)
-    state.show(url_edits.CELLS, url_edits.cells_text(edits))
+    address.show(url_edits.CELLS, url_edits.cells_text(edits))
     left, right = st.columns([42, 58], gap="medium")
     with left:
         chosen = mask[:, None] if layer is None else mask[[layer], None]

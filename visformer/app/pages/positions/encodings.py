@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from visformer.app.session import state
+from visformer.app.session import boxes
 from visformer.app.widgets import controls, pictures
 from visformer.pictures.positions import CIRCLE, LEARNED, OWN, ROTATION
 from visformer.pictures.positions import two_kinds as compared
@@ -12,7 +12,7 @@ from visformer.pictures.setting import Setting
 
 def rotation(setting: Setting) -> None:
     """A turn from one position to another, as a circle and as matrices."""
-    _ = state.gettext()
+    _ = boxes.gettext()
     if setting["d_model"] < 2:
         st.info(_("A rotation needs two dimensions: d_model is 1."))
         return
@@ -25,7 +25,7 @@ def rotation(setting: Setting) -> None:
 
 def two_kinds(setting: Setting) -> None:
     """The sinusoids and a learned table, in words and side by side."""
-    _ = state.gettext()
+    _ = boxes.gettext()
     kinds = compared(setting["positions"], setting["d_model"], max_len=setting["max_len"])
     rows = [(_(k.name), _(k.how), k.parameters, _(k.reach), k.missing) for k in kinds]
     names = [_("encoding"), _("a row is"), _("parameters"), _("has a row for"), _("positions left without one")]

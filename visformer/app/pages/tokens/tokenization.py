@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from visformer.app.session import state
+from visformer.app.session import boxes
 from visformer.app.widgets import url_widgets
 from visformer.errors import N_
 from visformer.pictures import tokens
@@ -38,7 +38,7 @@ def how(text: Any, trace: Trace, side: str) -> None:
         trace: of the sentence.
         side: whose tokens.
     """
-    _ = state.gettext()
+    _ = boxes.gettext()
     if text.scheme == MERGES:
         said = _("The vocabulary has {n} tokens; a merge that was learned earlier goes first.")
         st.caption(said.format(n=len(text)))
@@ -60,7 +60,7 @@ def _text_of(trace: Trace, side: str) -> str:
 
 
 def _merging(text: Any, words: str) -> None:
-    _ = state.gettext()
+    _ = boxes.gettext()
     pieces = [piece for piece in dict.fromkeys(text.pieces(words)) if len(piece.strip()) > 1]
     if not pieces:
         st.text(_("Every piece of this text is a single character: there is nothing to merge."))
