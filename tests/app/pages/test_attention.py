@@ -151,6 +151,9 @@ def test_a_target_is_forced_and_forgotten_with_its_sentence(new_app):
     type_into(app, state.SOURCE, "How are you?")
     assert app.text_input(key=state.TARGET).value == ""
     assert app.text[0].value.startswith("Translation: ")
+    type_into(app, state.TARGET, "我去东北。")
+    app.selectbox(key=state.EXAMPLE).select(EXAMPLES[1]).run()
+    assert app.text_input(key=state.TARGET).value == ""
 
 
 def test_control_characters_of_a_target_are_seen(new_app):
