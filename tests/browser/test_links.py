@@ -27,14 +27,6 @@ def below_the_page(address, chromium):
     assert not [told for told in opened.complaints if "404" not in told]
 
 
-def test_the_first_link_after_a_start_opens_its_page_and_nothing_over_it(model_name, chromium, tmp_path):
-    with serving(model_name, tmp_path) as address, below_the_page(address, chromium) as opened:
-        page = opened.open(query="masks?masks_view=steps")
-        wait_for_panels(page)
-        expect(page.get_by_role("dialog")).to_have_count(0)
-        assert page.get_by_role("slider", name="Tokens read so far").count()
-
-
 def test_a_link_to_a_page_that_does_not_exist_opens_the_first_with_all_else(server, chromium):
     with below_the_page(server, chromium) as opened:
         page = opened.open(query="nowhere?layer=2&text=I+like+cats.")
@@ -46,8 +38,15 @@ def test_a_link_to_a_page_that_does_not_exist_opens_the_first_with_all_else(serv
 
 
 @pytest.mark.parametrize("script", ["app.py", "asgi.py"])
-def test_the_first_page_is_found_under_the_name_that_it_would_have(script, model_name, chromium, tmp_path):
+def test_the_first_link_after_a_start_and_the_first_page_under_the_name_that_it_would_have(
+    script, model_name, chromium, tmp_path
+):
+    """Each opens its page, and nothing over it."""
     with serving(model_name, tmp_path, script=script) as address, below_the_page(address, chromium) as opened:
+        page = opened.open(query="masks?masks_view=steps")
+        wait_for_panels(page)
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        assert page.get_by_role("slider", name="Tokens read so far").count()
         page = opened.open(query="attention?stack=cross&layer=2")
         page.locator(".vf-root[data-painted]").wait_for()
         expect(page).to_have_url(f"{address}/?v=1&stack=cross&layer=2")
