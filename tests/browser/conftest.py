@@ -7,6 +7,7 @@ import sys
 import time
 import urllib.request
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -79,26 +80,38 @@ def chromium():
         browser.close()
 
 
+@cache
+def context_of(chromium, **look):
+    """One for all pages that look alike: what was fetched for one is there for the next."""
+    return chromium.new_context(**look)
+
+
 class Visitors:
     """Opens pages, and notes what goes wrong in any of them."""
 
     def __init__(self, server, chromium):
         self.server, self.chromium = server, chromium
-        self.contexts, self.complaints = [], []
+        self.pages, self.complaints = [], []
 
-    def open(self, *, query="", width=1440, height=900, scheme="light", locale="en-US", scale=1, script=""):
-        context = self.chromium.new_context(
-            viewport={"width": width, "height": height}, color_scheme=scheme, locale=locale, device_scale_factor=scale
-        )
-        self.contexts.append(context)
+    def page(self, *, width=1440, height=900, scheme="light", locale="en-US", scale=1):
+        """An empty one, of a visitor who has been nowhere yet."""
+        context = context_of(self.chromium, color_scheme=scheme, locale=locale, device_scale_factor=scale)
         page = context.new_page()
+        self.pages.append(page)
         page.set_default_timeout(40_000)
-        page.add_init_script(script)
+        page.set_viewport_size({"width": width, "height": height})
+        stored = {"origin": self.server, "storageTypes": "cookies,local_storage"}
+        context.new_cdp_session(page).send("Storage.clearDataForOrigin", stored)
         page.on(
             "console", lambda message: message.type in ("error", "warning") and self.complaints.append(message.text)
         )
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", self.check_request)
+        return page
+
+    def open(self, *, query="", script="", **look):
+        page = self.page(**look)
+        page.add_init_script(script)
         page.goto(self.server + "/" + query)
         page.wait_for_selector(".vf-root[data-painted]")
         page.wait_for_selector("input[type=text]:visible")  # the picture comes before the boxes
@@ -110,8 +123,8 @@ class Visitors:
             self.complaints.append(f"a request to elsewhere: {request.url}")
 
     def close(self):
-        for context in self.contexts:
-            context.close()
+        for page in self.pages:
+            page.close()
 
 
 @pytest.fixture(scope="session")
@@ -121,7 +134,7 @@ def visitors(server, chromium):
     opened.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared_page(visitors):
     return visitors.open()
 

@@ -35,14 +35,9 @@ SHOWN = """() => {
 }"""
 
 
-def open_at(visitor, name, *, size="small", query="", **more):
+def open_at(visitor, name, *, size="small", query=""):
     width, height = SIZES[size]
-    context = visitor.chromium.new_context(viewport={"width": width, "height": height}, **more)
-    visitor.contexts.append(context)
-    page = context.new_page()
-    page.set_default_timeout(40_000)
-    page.on("console", lambda told: told.type in ("error", "warning") and visitor.complaints.append(told.text))
-    page.on("pageerror", lambda error: visitor.complaints.append(str(error)))
+    page = visitor.page(width=width, height=height)
     page.goto(f"{visitor.server}/{name}{query}")
     page.get_by_role("button", name="Present").wait_for()
     page.locator(PICTURES).first.wait_for()

@@ -79,25 +79,6 @@ def test_a_weight_is_read_exactly_in_every_stack(page, model):
     assert trace.tokens["next"][2] in readout
 
 
-def test_lock_keyboard_and_escape(page, model):
-    show(page, SENTENCE)
-    trace = model.trace(SENTENCE)
-    stack = "encoder.self_attn"
-    page.get_by_role("button", name="Encoder", exact=True).click()
-    page.locator(".vf-thumbs").click(position=point_of_head(page, 0, 0))
-    page.locator(".vf-large").click(position=point_of_cell(page, 1, 0))
-    page.locator(".vf-large").hover(position=point_of_cell(page, 2, 2))
-    check_cell(page, trace, stack, layer=0, head=0, query=1, key=0)
-    for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "ArrowDown"):
-        page.keyboard.press(key)
-    check_cell(page, trace, stack, layer=1, head=1, query=1, key=0)
-    page.keyboard.press("Shift+ArrowRight")
-    check_cell(page, trace, stack, layer=1, head=1, query=1, key=1)
-    page.keyboard.press("Escape")
-    assert shown(page)["locked"] == "false"
-    assert "weight" not in shown(page)
-
-
 def test_chinese_sentence_and_forced_target(page):
     show(page, "我去东北大学。")
     assert "".join(tokens(page)) == "我去东北大学。</s>"
@@ -177,16 +158,6 @@ def test_what_is_chosen_reaches_the_address_and_a_link_brings_it_back(open_app, 
     again = open_app(query=f"?{link}")
     check_cell(again, trace, "decoder.cross_attn", layer=2, head=4, query=1, key=4)
     assert shown(again)["view"] == "arcs"
-
-
-def test_language_switch(open_app):
-    page = open_app(query="?lang=zh")
-    page.get_by_role("button", name="编码器").wait_for()
-    assert page.get_by_label("句子").is_visible()
-    assert page.evaluate("document.documentElement.lang") == "zh"
-    page.get_by_text("EN", exact=True).click()
-    page.get_by_role("button", name="Encoder", exact=True).wait_for()
-    page.wait_for_url("**lang=en*")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

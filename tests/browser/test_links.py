@@ -27,18 +27,17 @@ def below_the_page(address, chromium):
     assert not [told for told in opened.complaints if "404" not in told]
 
 
-def test_the_first_link_after_a_start_opens_its_page_and_nothing_over_it(model_name, chromium, tmp_path):
-    with serving(model_name, tmp_path) as address, below_the_page(address, chromium) as opened:
-        page = opened.open(query="masks?masks_view=steps")
-        wait_for_panels(page)
-        expect(page.get_by_role("dialog")).to_have_count(0)
-        assert page.get_by_role("slider", name="Tokens read so far").count()
-
-
 def test_a_link_to_a_page_that_does_not_exist_opens_the_first_with_all_else(server, chromium):
+    """What was ignored is told as text, and makes no markup."""
     with below_the_page(server, chromium) as opened:
-        page = opened.open(query="nowhere?layer=2&text=I+like+cats.")
-        page.get_by_text("/nowhere: there is no page of this name.", exact=True).wait_for()
+        wrong = "foo=<img src=x onerror=alert(1)>&view=**pie**"
+        page = opened.open(query=f"nowhere?layer=2&text=I+like+cats.&{wrong}")
+        for said in (
+            "/nowhere: there is no page of this name.",
+            "foo=<img src=x onerror=alert(1)>: no page has a choice of this kind.",
+            "view=**pie**: choose one of heatmap, arcs, tokens, layer.",
+        ):
+            page.get_by_text(said).wait_for()
         expect(page.get_by_role("dialog")).to_have_count(0)
         expect(page).to_have_url(f"{server}/?v=1&text=I+like+cats.&layer=2")
         page.get_by_role("button", name="Put away").click()
@@ -46,8 +45,15 @@ def test_a_link_to_a_page_that_does_not_exist_opens_the_first_with_all_else(serv
 
 
 @pytest.mark.parametrize("script", ["app.py", "asgi.py"])
-def test_the_first_page_is_found_under_the_name_that_it_would_have(script, model_name, chromium, tmp_path):
+def test_the_first_link_after_a_start_and_the_first_page_under_the_name_that_it_would_have(
+    script, model_name, chromium, tmp_path
+):
+    """Each opens its page, and nothing over it."""
     with serving(model_name, tmp_path, script=script) as address, below_the_page(address, chromium) as opened:
+        page = opened.open(query="masks?masks_view=steps")
+        wait_for_panels(page)
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        assert page.get_by_role("slider", name="Tokens read so far").count()
         page = opened.open(query="attention?stack=cross&layer=2")
         page.locator(".vf-root[data-painted]").wait_for()
         expect(page).to_have_url(f"{address}/?v=1&stack=cross&layer=2")
@@ -55,12 +61,6 @@ def test_the_first_page_is_found_under_the_name_that_it_would_have(script, model
         expect(page.get_by_role("dialog")).to_have_count(0)
         page = opened.open(query="attention?lesson=from-text-to-translation&step=5")
         expect(page).to_have_url(f"{address}/head?v=1&lesson=from-text-to-translation&step=5&layer=3&head=8&query=3")
-
-
-def test_what_was_ignored_is_text_and_no_markup(open_app):
-    page = open_app(query="?foo=<img src=x onerror=alert(1)>&view=**pie**")
-    page.get_by_text("foo=<img src=x onerror=alert(1)>: no page has a choice of this kind.").wait_for()
-    page.get_by_text("view=**pie**: choose one of heatmap, arcs, tokens, layer.").wait_for()
 
 
 def test_the_address_is_copied_and_it_is_said(open_app):

@@ -5,7 +5,7 @@ import pytest
 from playwright.sync_api import expect
 
 import visformer as vf
-from tests.browser.support import click_cell, hover_cell, turn_to, type_sentence, wait_for_panels, wait_until_done
+from tests.browser.support import click_cell, hover_cell, show, turn_to, type_sentence, wait_for_panels, wait_until_done
 from visformer import i18n
 from visformer.edits import Silence
 from visformer.pictures.picture import pages
@@ -32,10 +32,9 @@ def test_every_page_opens_and_carries_the_sentence(open_app, lang, sentence):
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), title
 
 
-def test_a_cell_is_read_exactly_and_its_sum_written_out(open_app, model_name):
+def test_a_cell_is_read_exactly_and_its_sum_written_out(page, model_name):
     trace = vf.load(model_name).trace("I like cats.", record=("*.scores", "*.q", "*.k"))
-    page = open_app()
-    type_sentence(page, "I like cats.")
+    show(page, "I like cats.")
     turn_to(page, "Inside a head")
     wait_for_panels(page)
     click_cell(page, "scores", 0, 2)
@@ -82,19 +81,8 @@ def test_a_step_of_decoding_is_chosen_by_a_click(open_app):
     assert box["y"] + box["height"] <= 720, "all bars are in the window"
 
 
-def test_the_lab_does_not_forget_the_sentence(open_app):
-    page = open_app()
-    type_sentence(page, "I like cats.")
-    turn_to(page, "The lab")
-    wait_for_panels(page)
-    page.get_by_label("Worked example", exact=True).wait_for()
-    turn_to(page, "Masks")
-    expect(page.get_by_label("Sentence", exact=True)).to_have_value("I like cats.")
-
-
-def test_a_click_silences_a_head_and_the_model_translates_again(open_app, model_name):
-    page = open_app()
-    type_sentence(page, "I like cats.")
+def test_a_click_silences_a_head_and_the_model_translates_again(page, model_name):
+    show(page, "I like cats.")
     turn_to(page, "Inside a head")
     page.get_by_role("radio", name="Silence or scale a head").or_(
         page.get_by_role("button", name="Silence or scale a head")
@@ -107,8 +95,7 @@ def test_a_click_silences_a_head_and_the_model_translates_again(open_app, model_
     page.get_by_text("After: ").wait_for(state="detached")
 
 
-def test_a_click_changes_the_mask_and_a_label_its_whole_row(open_app):
-    page = open_app()
+def test_a_click_changes_the_mask_and_a_label_its_whole_row(page):
     turn_to(page, "Masks")
     page.get_by_role("radio", name="Change it").or_(page.get_by_role("button", name="Change it")).first.click()
     wait_for_panels(page)
@@ -127,8 +114,7 @@ def test_a_click_changes_the_mask_and_a_label_its_whole_row(open_app):
     expect(root).to_have_attribute("data-value", "1")
 
 
-def test_a_column_that_is_cleared_in_the_lab_is_taken_away(open_app):
-    page = open_app()
+def test_a_column_that_is_cleared_in_the_lab_is_taken_away(page):
     turn_to(page, "The lab")
     page.get_by_label("Worked example", exact=True).click()
     page.get_by_role("option", name="A product that does not exist", exact=True).click()

@@ -73,6 +73,8 @@ def test_panels_are_tables_as_they_are_drawn():
     rows = list(csv.reader(io.StringIO(text, newline="")))
     assert rows[:4] == [["掩码", "'=1", "我"], ["'=1", "1.5", "nan"], ["我", "0.0", "-2.0"], []]
     assert rows[:4] == rows[4:]
+    wide = Panel(name="b", title="b", values=np.ones((1, 2)), rows=Labels(("row",)), columns=Labels(("1st", "2nd")))
+    assert panels_csv(wide).splitlines()[:2] == ["\ufeffb,1st,2nd", "row,1.0,1.0"]
 
 
 def test_what_is_not_written_says_why(monkeypatch):

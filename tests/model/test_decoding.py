@@ -16,7 +16,9 @@ SENTENCES = ["I went to school.", "我去学校。", "她喜欢 Tom。", "a"]
 
 
 @pytest.mark.parametrize("source", SENTENCES)
-@pytest.mark.parametrize("settings", [{}, {"temperature": 1.3, "top_k": 40, "seed": 4}, {"beam_size": 4}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"temperature": 1.3, "top_k": 40, "seed": 4}, {"beam_size": 4}, {"prefix": "我喜欢"}]
+)
 def test_the_cache_changes_no_token(source, settings, monkeypatch):
     model = tiny_translator()
     cached = model.translate(source, max_new_tokens=12, **settings)
@@ -46,10 +48,11 @@ def test_a_batch_gives_what_each_sentence_gives_alone():
     assert together == alone
 
 
+@pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("beam_size", [1, 2, 5])
-def test_a_wide_beam_finds_what_exhaustive_search_finds(beam_size):
+def test_a_wide_beam_finds_what_exhaustive_search_finds(beam_size, seed):
     """On a machine with four ids and three steps every sentence can be scored."""
-    torch.manual_seed(3)
+    torch.manual_seed(seed)
     table = torch.randn(4, 4).log_softmax(dim=-1)
 
     class Bigram:

@@ -3,6 +3,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support import tiny_tokenizer
+from visformer import load
 from visformer.errors import CheckpointError, TextError
 from visformer.model.tokenizer import Tokenizer, detect_language, jieba_words, training_words
 
@@ -144,6 +145,12 @@ def test_merging_ends_with_the_tokens_that_the_library_gives(text):
     tokenizer = tiny_tokenizer()
     merged = [part for piece in tokenizer.pieces(text) for part in tokenizer.merging(piece)[-1]]
     assert [tokenizer.token_id(part) for part in merged] == tokenizer.encode(text)
+
+
+def test_of_equal_pairs_the_first_is_merged_first():
+    tokenizer = load("en-zh").tokenizer
+    (piece,) = tokenizer.pieces("好好好")
+    assert [tokenizer.token_id(part) for part in tokenizer.merging(piece)[-1]] == tokenizer.encode("好好好")
 
 
 @given(st.text("North easrnuivy", min_size=1))

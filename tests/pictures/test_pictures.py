@@ -225,7 +225,8 @@ def test_zeros_and_cosines(trace):
     assert zeros.end == pytest.approx(np.abs(zeros.values - zeros.values.mean()).max()), "differences fill the scale"
     first = block.similarities(trace, "encoder")[0]
     assert np.allclose(np.diagonal(first.values), 1, atol=1e-6)
-    assert len(block.similarities(trace, "decoder")) == 1 + 3
+    titles = [panel.title for panel in block.similarities(trace, "decoder")]
+    assert titles == ["input", "after layer 1", "after layer 2", "after layer 3"]
 
 
 def torch_attention(trace, stack):

@@ -93,6 +93,13 @@ def test_plans_are_complete_and_within_their_bytes(shapes, focus):
     assert plan.rest(()) == (plan.missing if plan.resident else ())
 
 
+def test_all_heads_of_a_layer_are_more_than_the_first_of_them():
+    plan = Plan({"encoder.self_attn": (2, 8, 400, 400)})
+    (first,) = plan.first
+    wanted = plan.rest([f"encoder.self_attn/0/{head}" for head in (0, 1, "mean")])
+    assert (first.n, [(chunk.head, chunk.over) for chunk in wanted]) == (1, [(1, None), (0, "mean")])
+
+
 def test_the_first_message_says_what_is_drawn():
     trace = made_up_trace()
     header, _ = read_message(pack(trace, gettext=lambda text: f"<{text}>", lang="xx", start={"layer": 2}))

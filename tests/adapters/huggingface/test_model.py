@@ -15,6 +15,7 @@ from visformer.adapters.huggingface.families import FAMILIES
 from visformer.adapters.huggingface.model import HubModel
 from visformer.edits import Block, Open, SetPattern, Silence
 from visformer.errors import BudgetError, EditError, MissingTensor, TextError, TraceError, VisformerError
+from visformer.pictures.head import Place, steps
 from visformer.web.payload import pack
 
 TEXT = "I went to the river and saw you again today"
@@ -222,6 +223,17 @@ def test_grouped_queries_are_shown_as_groups(tmp_path):
     trace.save(tmp_path / "trace.safetensors")
     again = vf.Trace.load(tmp_path / "trace.safetensors")
     assert again["decoder.0.self_attn.k"].axes == trace["decoder.0.self_attn.k"].axes
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_inside_a_head_its_own_group_is_read(at):
+    trace = model_of("llama").trace(TEXT, record=("*",))
+    (q, k), _, (v, _sum) = steps(trace, Place("decoder.0.self_attn", at, 3))
+    pattern, scores, out = (
+        trace[f"decoder.0.self_attn.{name}"].value[at, 3] for name in ("pattern", "scores", "heads")
+    )
+    np.testing.assert_allclose(pattern @ v.values, out, atol=1e-5)
+    np.testing.assert_allclose((k.values @ q.values[0])[:4] / np.sqrt(k.values.shape[1]), scores[:4], atol=1e-5)
 
 
 WINDOWED = ["mistral", "ministral", "mixtral", "gemma2", "gemma3_text", "gpt_oss", "phi3", "starcoder2", "smollm3"]

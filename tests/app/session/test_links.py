@@ -1,4 +1,7 @@
-"""Links in the app: each page opens with what its own link says, and tells what it ignored; a state as a file."""
+"""Links in the app: what was ignored is told, what was driven comes back; a state as a file.
+
+What links show is held by ``tests/app/pages/test_old_links.py``.
+"""
 
 import pytest
 
@@ -52,65 +55,32 @@ def test_a_link_to_a_page_brings_back_every_choice_on_it(new_app, page):
     assert address_of(second) == link
 
 
-LINKS = [
-    ("see/masks", {"masks_view": "scores", "masks_stack": "cross", "masks_layer": "2", "masks_head": "8"}),
-    ("see/masks", {"masks_view": "edit", "masks_edit_layer": "3", "masks_edit_head": "1"}),
-    ("see/masks", {"masks_view": "batch", "masks_hidden": "1"}),
-    ("see/positions", {"positions_view": "waves", "positions_d": "63", "positions_dimensions": "0.1.62"}),
-    ("see/positions", {"positions_view": "rotation", "positions_n": "40", "positions_from": "39"}),
-    ("understand/head", {"stack": "cross", "layer": "2", "head": "3", "query": "4", "head_view": "joined"}),
-    ("see/masks", {"masks_view": "edit", "masks_switched": "o0.0.0.0"}),
-    ("see/masks", {"masks_view": "edit", "masks_edit_stack": "encoder", "masks_switched": "b1.4.3.2_b2.0.1.0"}),
-    ("understand/head", {"stack": "decoder", "head_view": "silence", "head_factor": "0.5"}),
-    ("understand/head", {"stack": "cross", "head_view": "silence", "head_scales": "1.3.0_3.8.175"}),
-    ("understand/block", {"block_view": "added", "block_stack": "decoder", "block_part_decoder": "cross"}),
-    ("understand/decoding", {"decoding_view": "beams", "decoding_beams": "7"}),
-    ("understand/decoding", {"decoding_temperature": "0.5", "decoding_draws": "1", "decoding_seed": "9"}),
-    ("understand/lab", {"lab_example": "softmax"}),
-]
-
-
-@pytest.mark.parametrize(("page", "link"), LINKS)
-def test_a_link_to_what_a_page_shows(new_app, page, link):
-    app = new_app(page=page, **link)
-    assert not app.exception
-    assert ignored(app) == []
-    as_at_first = {"masks_view": "batch", "positions_view": "waves"}.items()
-    assert address_of(app) == {name: value for name, value in link.items() if (name, value) not in as_at_first}
-
-
 @pytest.mark.parametrize(
     ("page", "link", "expected"),
     [
-        ("see/masks", {"masks_view": "cubes"}, "masks_view=cubes: choose one of batch, scores, steps, edit."),
         (
             "see/masks",
             {"masks_view": "scores", "masks_head": "9"},
             "masks_head=9: a whole number from 1 to 8 is needed.",
         ),
-        ("see/positions", {"positions_d": "6.5"}, "positions_d=6.5: a whole number from 1 to 512 is needed."),
-        ("see/positions", {"positions_base": "nan"}, "positions_base=nan: a number from 1.1 to 1000000 is needed."),
-        (
-            "see/positions",
-            {"positions_dimensions": "1..2"},
-            "positions_dimensions=1..2: whole numbers from 0 to 255 are needed, with dots between.",
-        ),
-        ("see/embedding", {"embedding_scaled": "no"}, "embedding_scaled=no: 1 is on, 0 is off."),
-        ("understand/head", {"layer": "4"}, "layer=4: the layers of this model are 1 to 3."),
         ("understand/head", {"query": "99"}, "query=99: the tokens that read are 1 to 7 here."),
-        (
-            "see/masks",
-            {"masks_view": "edit", "masks_switched": "b4.0.0.0"},
-            "masks_switched=b4.0.0.0: cells of this mask are needed, such as b0.0.3.2: row 3, column 2 blocked in all "
-            "layers and heads.",
-        ),
-        (
-            "understand/head",
-            {"head_view": "silence", "head_scales": "1.3.201"},
-            "head_scales=1.3.201: heads of this attention are needed, such as 1.3.50: layer 1, head 3, at 50 %.",
-        ),
         ("understand/head", {"head_scales": "1.3.0"}, "head_scales=1.3.0: nothing on this page has this name."),
-        ("understand/head", {"head_layer": "2"}, "head_layer=2: nothing on this page has this name."),
+        (
+            "understand/decoding",
+            {"decoding_taken": "1"},  # </s>
+            "decoding_taken=1: numbers of tokens are needed, with dots between.",
+        ),
+        (
+            "understand/decoding",
+            {"decoding_taken": "999999"},
+            "decoding_taken=999999: numbers of tokens are needed, with dots between.",
+        ),
+        (
+            "understand/decoding",
+            {"decoding_taken": "300"},
+            "decoding_taken=300: token 1 of these is not offered there.",
+        ),
+        ("understand/decoding", {"decoding_step": "0"}, "decoding_step=0: a whole number from 1 to 6 is needed."),
     ],
 )
 def test_what_a_page_does_not_have_is_told(new_app, page, link, expected):
@@ -177,21 +147,3 @@ def test_a_head_that_is_not_there_is_told_on_a_page_that_shows_none(new_app):
     assert any("layer=99: the layers of this model are 1 to 3." in text.value for text in page.text)
     assert page.query_params.get("layer") is None
     assert page.query_params["head"] in ("2", ["2"])
-
-
-@pytest.mark.parametrize(
-    ("link", "expected"),
-    [
-        ({"decoding_taken": "12.x"}, "decoding_taken=12.x: numbers of tokens are needed, with dots between."),
-        ({"decoding_taken": "1"}, "decoding_taken=1: numbers of tokens are needed, with dots between."),  # </s>
-        ({"decoding_taken": "999999"}, "decoding_taken=999999: numbers of tokens are needed, with dots between."),
-        ({"decoding_taken": "300"}, "decoding_taken=300: token 1 of these is not offered there."),
-        ({"decoding_step": "99"}, "decoding_step=99: a whole number from 1 to 6 is needed."),
-        ({"decoding_step": "0"}, "decoding_step=0: a whole number from 1 to 6 is needed."),
-    ],
-)
-def test_tokens_that_cannot_be_taken_are_told(new_app, link, expected):
-    app = new_app(page="understand/decoding", **link)
-    assert not app.exception
-    assert ignored(app) == [expected]
-    assert address_of(app) == {}
