@@ -12,6 +12,7 @@ import visformer as vf
 from tests.browser.support import point_of_cell, shown, wait_for_panels
 from tests.web.support import made_up_trace
 from visformer.pictures.theme import BACKGROUND
+from visformer.web.selection import VIEWS
 
 pytestmark = pytest.mark.browser
 
@@ -115,7 +116,7 @@ def test_every_view_as_a_picture(visit, tmp_path):
     vf.export.save(trace, tmp_path / "x.html")
     page = visit(tmp_path / "x.html")
     wait(page)
-    for view in ("heatmap", "arcs", "tokens", "layer"):
+    for view in VIEWS:
         page.locator(f"button[data-name='{view}']").click()
         before = page.locator(".vf-stage").screenshot()
         picture, name = png_of(page, page)
