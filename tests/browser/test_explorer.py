@@ -387,7 +387,7 @@ def test_every_key_that_is_listed_does_what_it_says(page, trace):
     assert "Layer 1 · average of its heads" in readout(page)
     press("m")
     press("m")
-    assert [(press("v"), at("view"))[1] for _ in range(4)] == ["arcs", "tokens", "layer", "heatmap"]
+    assert [(press("v"), at("view"))[1] for _ in NAMES] == [*NAMES[1:], NAMES[0]]
     press("?")
     press("?")
     expect(listed).to_be_hidden()

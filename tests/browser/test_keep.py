@@ -12,6 +12,7 @@ import visformer as vf
 from tests.browser.support import point_of_cell, shown, wait_for_panels
 from tests.web.support import made_up_trace
 from visformer.pictures.theme import BACKGROUND
+from visformer.web.selection import VIEWS
 
 pytestmark = pytest.mark.browser
 
@@ -115,7 +116,7 @@ def test_every_view_as_a_picture(visit, tmp_path):
     vf.export.save(trace, tmp_path / "x.html")
     page = visit(tmp_path / "x.html")
     wait(page)
-    for view in ("heatmap", "arcs", "tokens", "layer"):
+    for view in VIEWS:
         page.locator(f"button[data-name='{view}']").click()
         before = page.locator(".vf-stage").screenshot()
         picture, name = png_of(page, page)
@@ -124,8 +125,8 @@ def test_every_view_as_a_picture(visit, tmp_path):
         assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 20, "not blank"
         assert tuple(pixels[0, 0]) == (255, 255, 255)
         assert page.locator(".vf-stage").screenshot() == before, "the page is as it was"
-    canvas = page.locator(".vf-layer")
-    assert picture.width >= 2 * canvas.bounding_box()["width"], "twice the screen's size"
+        if view == "layer":
+            assert picture.width >= 2 * page.locator(".vf-layer").bounding_box()["width"], "twice the screen's size"
 
 
 @pytest.mark.parametrize(

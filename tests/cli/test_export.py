@@ -20,6 +20,7 @@ from tests.support import tiny_tokenizer, tiny_translator
 from visformer import pictures
 from visformer.adapters.load import untrained
 from visformer.cli import export, main
+from visformer.export.formats import endings
 from visformer.model.checkpoints import save_checkpoint
 from visformer.pictures import charts
 from visformer.pictures import picture as registry
@@ -317,7 +318,7 @@ def test_pictures_begin_with_the_stack_that_a_model_has(tmp_path, family):
     ("arguments", "code", "message"),
     [
         (["trace"], 2, "Missing argument 'TEXT'"),
-        (["trace", "I", "-o", "x.svg"], 2, "x.svg does not end in any of .csv, .json, .safetensors"),
+        (["trace", "I", "-o", "x.svg"], 2, f"x.svg does not end in any of {', '.join(endings('numbers'))}"),
         (["trace", "I", "--model", "nowhere"], 1, "There is no model 'nowhere'"),
         (["export", "-o", "x.svg"], 2, "Give either a sentence or --trace FILE."),
         (["export", "I", "--trace", "x", "-o", "x.svg"], 2, "Give either a sentence or --trace FILE."),

@@ -15,7 +15,7 @@ import visformer as vf
 from tests.web.support import made_up_trace
 from visformer import figures
 from visformer.errors import TraceError, VisformerError
-from visformer.export.formats import endings
+from visformer.export.formats import FORMATS
 from visformer.i18n import translations
 from visformer.pictures import positions
 
@@ -45,7 +45,7 @@ def test_panels_as_pictures_and_as_numbers(tmp_path):
     assert told["rows"] == {"title": panel.rows.title, "labels": list(panel.rows.texts)}
     np.testing.assert_array_equal(np.array(told["values"], dtype=panel.values.dtype), panel.values)
     np.testing.assert_array_equal(load_file(tmp_path / "x.safetensors")[f"0.{panel.name}"], panel.values)
-    others = ", ".join(endings("picture", "numbers"))
+    others = ", ".join(one.ending for one in FORMATS if "panels" in one.offers)
     with pytest.raises(VisformerError, match=f"x.html does not end in any of {others}:"):
         vf.export.save(panel, tmp_path / "x.html")
 
