@@ -8,14 +8,11 @@ import importlib
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-_PUBLIC = {
-    "attention_head": "visformer.pictures.charts.attention",
-    "attention_heads": "visformer.pictures.charts.attention",
-    "beam_tree": "visformer.pictures.charts.decoding",
-    "candidate_bars": "visformer.pictures.charts.decoding",
-    "matrix": "visformer.pictures.charts.panels",
-    "position_waves": "visformer.pictures.charts.positions",
-    "rotation_circle": "visformer.pictures.charts.positions",
+_PLACES = {
+    "attention": "attention_head attention_heads",
+    "decoding": "beam_tree candidate_bars",
+    "panels": "matrix",
+    "positions": "position_waves rotation_circle",
 }
 
 __all__ = [
@@ -131,8 +128,9 @@ def source_of(
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PUBLIC:
-        return getattr(importlib.import_module(_PUBLIC[name]), name)
+    for place, names in _PLACES.items():
+        if name in names.split():
+            return getattr(importlib.import_module(f"visformer.pictures.charts.{place}"), name)
     if not name.startswith("_"):
         from visformer.pictures.picture import pictures
 

@@ -20,7 +20,6 @@ if trace is None or trace.lacks(f"{'src' if 'src' in trace.tokens else 'tgt'}.po
 picture = PAGE.view(controls.view(_("View"), titles, key="positions_view"))
 controls.look_for(_(picture.look_for))
 setting = pictures.setting_of(picture, trace)
-key = f"positions_{picture.view}"
 if picture is OWN:
     encodings.of_model(setting)
 else:
@@ -36,4 +35,4 @@ else:
         elif picture is LEARNED:
             encodings.two_kinds(setting)
         else:
-            pictures.draw(picture, setting, key=key)
+            pictures.draw(picture, setting, key=f"positions_{picture.view}")

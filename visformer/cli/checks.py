@@ -186,16 +186,23 @@ def _quota() -> float | None:
 
 
 def _port() -> Iterator[Finding]:
-    with socket.socket() as trial:
+    if refused := port_refused("127.0.0.1", PORT):
+        remedy = "visformer run takes the next one that is free; --port chooses"
+        yield Finding("port", "note", f"{PORT} is taken ({refused})", remedy)
+    else:
+        yield Finding("port", "ok", f"{PORT} is free")
+
+
+def port_refused(address: str, port: int) -> str:
+    """Why a server cannot listen there; "" where it can."""
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as trial:
         if os.name == "posix":  # as servers do: a connection that has just ended does not hold the port
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            trial.bind(("127.0.0.1", PORT))
+            trial.bind((address, port))
         except OSError as error:
-            remedy = "visformer run takes the next one that is free; --port chooses"
-            yield Finding("port", "note", f"{PORT} is taken ({error.strerror})", remedy)
-            return
-    yield Finding("port", "ok", f"{PORT} is free")
+            return error.strerror or str(error)
+    return ""
 
 
 def _writing() -> Iterator[Finding]:

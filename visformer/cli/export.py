@@ -347,16 +347,12 @@ def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _require(name: str, place: int | None, size: int) -> None:
-    if place is not None and place > size:
-        raise click.BadParameter(f"{place}: there are {size}, counted from 1.", param_hint=f"--{name}")
-
-
 def _from_0(found: Any, attention: str | None, **places: int | None) -> dict[str, Any]:
     """Places as programs count them; refused as people do."""
     stack = attention or next((n.rpartition(".")[0] for n in found if n.endswith(".pattern")), "encoder.0.self_attn")
     part, kind = stack.split(".")[0], stack.split(".")[-1]
     if f"{part}.0.{kind}.pattern" in found:
         for name, size in zip(("layer", "head", "query"), found.stack(part, kind).shape[:3], strict=True):
-            _require(name, places[name], size)
+            if (place := places[name]) is not None and place > size:
+                raise click.BadParameter(f"{place}: there are {size}, counted from 1.", param_hint=f"--{name}")
     return {name: None if place is None else place - 1 for name, place in places.items()}

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -52,9 +51,14 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
       visformer run --port 8600 --headless
       visformer run --model runs/en-zh/checkpoint
     """
+    from visformer.cli.checks import port_refused
+
     settings.check()
-    if port is not None:
-        _require_free(address, port)
+    if port is not None and (refused := port_refused(address, port)):  # Streamlit would say it among other log lines
+        raise click.ClickException(
+            f"Port {port} of {address} cannot be used ({refused}): choose another with --port, or leave "
+            "it out for the next one that is free."
+        )
     options = ["--server.address", address, "--server.headless", "true" if headless else "false"]
     options += ["--server.port", str(port)] if port else []
     app = _app()
@@ -95,17 +99,13 @@ def bench(arguments: tuple[str, ...]) -> None:
         raise click.ClickException(
             f"No benchmarks in {HERE}. They are of the repository: clone it, then pip install -e ."
         )
-    given = [str(Path(text).resolve()) if before == "--json" else text for before, text in _paired(arguments)]
+    pairs = zip(("", *arguments), arguments, strict=False)  # each argument with the one before it
+    given = [str(Path(text).resolve()) if before == "--json" else text for before, text in pairs]
     code = subprocess.call([sys.executable, "-m", "benchmarks", *given], cwd=HERE)
     if code == 2:  # wrong usage: it has said what
         sys.exit(code)
     if code:
         raise click.ClickException(f"The benchmarks ended with exit code {code}.")
-
-
-def _paired(arguments: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Each argument with the one before it."""
-    return list(zip(("", *arguments), arguments, strict=False))
 
 
 @click.command()
@@ -152,18 +152,3 @@ def _installed() -> Iterator[Path]:
         return
     found = (file for file in files if file.parts[-2:] == ("visformer", "app.py"))
     yield from (Path(str(file.locate())).resolve().parent for file in found)
-
-
-def _require_free(address: str, port: int) -> None:
-    """Streamlit would say it in a log line with a stack of others."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.socket(family) as trial:
-        if os.name == "posix":  # as the server does: a connection that has just ended does not hold the port
-            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            trial.bind((address, port))
-        except OSError as error:
-            raise click.ClickException(
-                f"Port {port} of {address} cannot be used ({error.strerror}): choose another with --port, or leave "
-                "it out for the next one that is free."
-            ) from error

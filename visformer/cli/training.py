@@ -154,19 +154,15 @@ def evaluate(
     if not (pairs_file or names or alignment):
         raise click.UsageError("Nothing to evaluate: give --pairs FILE, --names or --alignment.")
     result = report(name, pairs_file=pairs_file, half=half, names=names, alignment=alignment, folder=folder)
-    click.echo(json.dumps(result, ensure_ascii=False, indent=2) if as_json else _lines(result))
+    click.echo(json.dumps(result, ensure_ascii=False, indent=2) if as_json else "\n".join(_lines(result)))
 
 
-def _lines(result: dict[str, object]) -> str:
-    """Nested figures as indented lines."""
-    return "\n".join(_indented(result, depth=0))
-
-
-def _indented(value: object, *, depth: int) -> Iterator[str]:
+def _lines(value: object, *, depth: int = 0) -> Iterator[str]:
+    """Nested figures, indented."""
     pad = "  " * depth
     for key, inner in value.items() if isinstance(value, dict) else ():
         if isinstance(inner, dict):
             yield f"{pad}{key}:"
-            yield from _indented(inner, depth=depth + 1)
+            yield from _lines(inner, depth=depth + 1)
         else:
             yield f"{pad}{key}: {inner:.4g}" if isinstance(inner, float) else f"{pad}{key}: {inner}"

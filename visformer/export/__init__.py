@@ -11,24 +11,17 @@ NumPy.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-_PUBLIC = {
-    "arcs_svg": "visformer.export.views",
-    "attention_svg": "visformer.export.attention",
-    "figure_csv": "visformer.export.tables",
-    "figure_json": "visformer.export.tables",
-    "figure_svg": "visformer.export.curves",
-    "heads_svg": "visformer.export.svg",
-    "page": "visformer.web.page",
-    "panels_csv": "visformer.export.tables",
-    "panels_json": "visformer.export.tables",
-    "panels_svg": "visformer.export.svg",
-    "panels_tensors": "visformer.export.tables",
-    "save": "visformer.export.saving",
-    "to_csv": "visformer.export.tables",
-    "to_json": "visformer.export.tables",
-    "to_png": "visformer.export.png",
-    "tokens_svg": "visformer.export.views",
+_PLACES = {
+    "visformer.export.attention": "attention_svg",
+    "visformer.export.curves": "figure_svg",
+    "visformer.export.png": "to_png",
+    "visformer.export.saving": "save",
+    "visformer.export.svg": "heads_svg panels_svg",
+    "visformer.export.tables": "figure_csv figure_json panels_csv panels_json panels_tensors to_csv to_json",
+    "visformer.export.views": "arcs_svg tokens_svg",
+    "visformer.web.page": "page",
 }
+_PUBLIC = {name: place for place, names in _PLACES.items() for name in names.split()}
 
 __all__ = [
     "arcs_svg",

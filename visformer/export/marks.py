@@ -50,14 +50,7 @@ class Block:
 
 
 def document(block: Block, title: str, *, background: str, about: str = "") -> str:
-    """A whole SVG file.
-
-    Args:
-        block: what is on it.
-        title: for those who do not see it.
-        background: its colour.
-        about: which model made the numbers, and of what; not drawn.
-    """
+    """A whole SVG file; ``title`` and ``about`` (which model made the numbers, and of what) are not drawn."""
     said = f"<desc>{literal(about)}</desc>" if about else ""
     width, height = round(block.width + 2 * MARGIN), round(block.height + 2 * MARGIN)
     return (
@@ -148,13 +141,7 @@ def ink_on(colour: tuple[int, int, int]) -> str:
 
 
 def cells(steps: NDArray[np.uint8], colours: tuple[tuple[int, int, int], ...], size: tuple[float, float]) -> str:
-    """A matrix of coloured cells, from (0, 0).
-
-    Args:
-        steps: (row, column), places on the ramp.
-        colours: the ramp.
-        size: of a cell, (width, height).
-    """
+    """A matrix of coloured cells, from (0, 0): steps, (row, column), are places on the ramp; ``size`` of each cell."""
     if steps.size > DRAWN_CELLS:
         return _image(steps, colours, size)
     width, height = size

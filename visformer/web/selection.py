@@ -159,7 +159,7 @@ def _read(name: str, text: str) -> Any:
     if name == "stack":
         return SHORT_NAMES[text]
     if name in _PLACES:
-        place = _place(_number(text))
+        place = _place(int(text) - 1) if text.isascii() and text.isdigit() and len(text) < 6 else None
         if place is None:
             raise LinkError(N_("a whole number from 1 on is needed."))
         return place
@@ -186,10 +186,6 @@ def _shifted(heads: str, by: int) -> str:
         return ""
     pairs = [[number + by for number in pair] for pair in _pairs(heads)]
     return ".".join(f"{layer}-{head}" for layer, head in pairs) if min(map(min, pairs)) >= 0 else ""
-
-
-def _number(text: str) -> int | None:
-    return int(text) - 1 if text.isascii() and text.isdigit() and len(text) < 6 else None
 
 
 def _place(value: Any) -> int | None:

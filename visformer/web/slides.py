@@ -51,14 +51,7 @@ class Slide:
 
 
 def slides(title: str, shown: Sequence[Slide], *, gettext: Gettext = str, lang: str = "en") -> str:
-    """One HTML page that loads nothing.
-
-    Args:
-        title: of the lesson.
-        shown: its steps.
-        gettext: translates the words of the page.
-        lang: the language that gettext speaks.
-    """
+    """A lesson of this title as one HTML page that loads nothing."""
     messages: dict[str, bytes] = {}
     contents = "\n".join(f'<li><a href="#{i}">{escape(slide.title)}</a></li>' for i, slide in enumerate(shown, 1))
     sections = "\n".join(_section(slide, i, len(shown), messages, gettext) for i, slide in enumerate(shown, 1))

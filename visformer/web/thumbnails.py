@@ -13,11 +13,7 @@ LARGEST_SIDE, SMALLEST_SIDE = 64, 16
 
 
 def thumbnail_side(shapes: Sequence[tuple[int, int, int, int]]) -> int:
-    """How high and wide thumbnails may be, so that they fit into OVERVIEW_BYTES.
-
-    Args:
-        shapes: (layer, head, query, key) of each stack.
-    """
+    """How high and wide thumbnails of stacks, (layer, head, query, key), may be to fit into OVERVIEW_BYTES."""
     for side in range(LARGEST_SIDE, SMALLEST_SIDE, -1):
         if sum(n * h * min(side, q) * min(side, k) for n, h, q, k in shapes) <= OVERVIEW_BYTES:
             return side

@@ -65,13 +65,13 @@ def folder(tmp_path_factory):
 def start(folder, new_app, monkeypatch):
     """Opens pages in that language."""
     monkeypatch.setattr(i18n, "LOCALES", folder)
-    lesson_file._read.cache_clear()  # which languages a lesson can have depends on it
+    lesson_file.read.cache_clear()  # which languages a lesson can have depends on it
 
     def opened(page="", **link):
         return new_app(page=page, **{"lang": pseudo.CODE, "text": SENTENCE, **link})
 
     yield opened
-    lesson_file._read.cache_clear()
+    lesson_file.read.cache_clear()
 
 
 def nodes(block):

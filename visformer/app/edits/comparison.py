@@ -27,10 +27,7 @@ _RECORD = ("*.pattern", "logits")
 def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None = None) -> None:
     """As it was, and beside it as it is under the edits.
 
-    Args:
-        trace: without them.
-        edits: what was changed; nothing: says so.
-        scope: the heads whose masks were changed, one of which is shown; None: any head may be.
+    A pattern of one of the heads in ``scope`` is shown, whose masks were changed; None: any head may be.
     """
     _ = boxes.gettext()
     kind = kind_of(trace)

@@ -26,11 +26,7 @@ _HEADS = re.compile(r"\.".join([r"([0-9]{1,3})"] * 3))
 
 
 def cells_text(edits: "Sequence[Edit]") -> str | None:
-    """Edits of a mask; None where there are none, or more than a link holds.
-
-    Args:
-        edits: as :func:`visformer.app.edits.editing.mask_edits` makes them.
-    """
+    """The edits of :func:`visformer.app.edits.editing.mask_edits`; None: there are none, or more than a link holds."""
     from visformer.edits import Block, Open
 
     said = []
@@ -44,15 +40,7 @@ def cells_text(edits: "Sequence[Edit]") -> str | None:
 
 
 def cells(text: str, mask: NDArray[np.bool_], n_heads: int) -> NDArray[np.bool_]:
-    """Which cells a text of :func:`cells_text` switches.
-
-    Args:
-        text: any text.
-        mask: (layer, query, key), as the model has it.
-        n_heads: of each layer.
-
-    Returns:
-        (layer, head, query, key).
+    """Which cells, (layer, head, query, key), a text of :func:`cells_text` switches in a mask, (layer, query, key).
 
     Raises:
         LinkError: it names no cells of this mask.
@@ -71,11 +59,7 @@ def cells(text: str, mask: NDArray[np.bool_], n_heads: int) -> NDArray[np.bool_]
 
 
 def heads_text(scales: NDArray[np.float64]) -> str | None:
-    """Factors of heads; None where all are 1, or more are not than a link holds.
-
-    Args:
-        scales: (layer, head).
-    """
+    """Factors of heads, (layer, head); None where all are 1, or more are not than a link holds."""
     return _fitting(
         [f"{layer + 1}.{head + 1}.{100 * scales[layer, head]:.0f}" for layer, head in np.argwhere(scales != 1)]
     )
@@ -83,11 +67,6 @@ def heads_text(scales: NDArray[np.float64]) -> str | None:
 
 def heads(text: str, n_layers: int, n_heads: int) -> dict[tuple[int, int], float]:
     """What a text of :func:`heads_text` says: (layer, head), from 0, to factor.
-
-    Args:
-        text: any text.
-        n_layers: that there are.
-        n_heads: of each layer.
 
     Raises:
         LinkError: it names no heads of this attention.

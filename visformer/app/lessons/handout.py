@@ -24,11 +24,6 @@ ModelOf = Callable[[str], Any]
 def page(lesson: Lesson, language: str, *, model_of: ModelOf) -> str:
     """The lesson as HTML that loads nothing.
 
-    Args:
-        lesson: what to show.
-        language: of its texts, and of the words on the pictures.
-        model_of: gives the models that its steps are about.
-
     Raises:
         VisformerError: a model cannot be had, or a sentence cannot be run.
     """

@@ -135,7 +135,7 @@ def named(name: str) -> Lesson:
     Raises:
         VisformerError: there is none, or it has faults.
     """
-    lesson, faults = _read(content(name))
+    lesson, faults = read(content(name))
     if lesson is None:
         raise faults[0].why  # whoever wrote it is told all of them, with their lines, where it is opened as a file
     return lesson
@@ -185,13 +185,9 @@ def unpack(name: str) -> bytes:
 # From bytes to steps -------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=16)
 def read(content: bytes) -> tuple[Lesson | None, tuple[Fault, ...]]:
     """A lesson, or what is wrong with its file; nothing that is given raises."""
-    return _read(content)
-
-
-@lru_cache(maxsize=16)
-def _read(content: bytes) -> tuple[Lesson | None, tuple[Fault, ...]]:
     try:
         root, faults = _parsed(content)
     except _Stopped as stopped:
@@ -432,12 +428,7 @@ class _Reader:
 
 
 def held_against(lesson: Lesson, trace_of: "Callable[[url_state.State], Trace]") -> list[Fault]:
-    """What a model does not have, and what its weights do not bear out.
-
-    Args:
-        lesson: without faults of its own.
-        trace_of: a step's state to the Trace of its sentence.
-    """
+    """What a model does not have, and what its weights do not bear out; ``trace_of``: the Trace of a step."""
     faults: list[Fault] = []
     for step in lesson.steps:
         try:

@@ -1,7 +1,7 @@
 """The guided lesson in the app: its entry beside the pages, and above the picture what the open step says.
 
 A step is a link: opening one sets the state as a link does. The visitor may play with everything, and come back to the
-step. :func:`next_step`, :func:`previous_step` and :func:`note` are there for whoever presents.
+step.
 """
 
 import re
@@ -74,16 +74,6 @@ def open_step(number: int) -> None:
     _OPENED.clear()
 
 
-def next_step() -> None:
-    """A callback: the step behind the open one."""
-    open_step(lesson()[1] + 1)
-
-
-def previous_step() -> None:
-    """A callback: the step before the open one."""
-    open_step(lesson()[1] - 1)
-
-
 def _turn(direction: int) -> bool:
     """One step on or back; the first and the last are the ends."""
     name, step, _is_open = lesson()
@@ -99,12 +89,6 @@ def leave() -> None:
     set_lesson(name, step, is_open=False)
 
 
-def note() -> str:
-    """What the open step tells the presenter alone; "" where there is nothing."""
-    name, step, shown = lesson()
-    return _lesson(name).steps[step - 1].said("note", language()) if shown else ""
-
-
 def panel(run: Run) -> bool:
     """The open step above the page that this run shows; whether there is one."""
     name, number, shown = lesson()
@@ -112,7 +96,7 @@ def panel(run: Run) -> bool:
         return False
     steps = _lesson(name).steps
     step, said = steps[number - 1], language()
-    walk.guide(_turn, place=f"{number}/{len(steps)}", note=note())  # the keys of a presentation
+    walk.guide(_turn, place=f"{number}/{len(steps)}", note=step.said("note", said))  # the keys of a presentation
     run.caption = step.said("say", said)
     with st.container(gap=None, key="lesson"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -151,8 +135,10 @@ def _dots(number: int, count: int) -> None:
 def _ways(number: int, count: int, run: Run) -> None:
     """Back, on, to the step as it was, and out."""
     _ = gettext()
-    st.button(_("Back"), key="lesson_back", disabled=number == 1, on_click=previous_step)
-    st.button(_("Next"), key="lesson_next", type="primary", disabled=number == count, on_click=next_step)
+    st.button(_("Back"), key="lesson_back", disabled=number == 1, on_click=open_step, args=(number - 1,))
+    st.button(
+        _("Next"), key="lesson_next", type="primary", disabled=number == count, on_click=open_step, args=(number + 1,)
+    )
     again = _("Back to step {n}").format(n=number)
     st.button(
         again if _played(run) else "",

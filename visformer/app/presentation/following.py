@@ -84,17 +84,13 @@ def line() -> None:
         _tell(said, way, "following_turn", partial(_turn, not alone))
     elif _IS_CLOSED.get():
         said = _("The presenter has stopped and this room is closed. You look around on your own.")
-        _tell(said, _("Put away"), "following_closed", _put_away)
+        _tell(said, _("Put away"), "following_closed", _IS_CLOSED.clear)
 
 
 def _tell(said: str, way: str, key: str, act: Callable[[], None]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_line"):
         st.caption(said, width="content")
         st.button(way, type="tertiary", on_click=act, key=key)
-
-
-def _put_away() -> None:
-    _IS_CLOSED.set(False)
 
 
 def _turn(alone: bool) -> None:

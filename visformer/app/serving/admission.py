@@ -45,10 +45,6 @@ Notice = Callable[[], AbstractContextManager[Look]]
 """What tells whoever waits."""
 
 
-def _silent() -> AbstractContextManager[Look]:
-    return nullcontext(lambda before: None)
-
-
 class Histogram:
     """How long something took, in bins. Its owner holds a lock."""
 
@@ -98,7 +94,7 @@ class Admission:
 
     def __init__(self, *, at_once: int = AT_ONCE, queue: int = limits.QUEUE) -> None:
         self.counts = Counts()
-        self.notice: Notice = _silent  # the app puts its own here: this knows no page
+        self.notice: Notice = lambda: nullcontext(lambda before: None)  # the app puts its own here: this knows no page
         self.at_once, self._queue = at_once, queue
         self._lock = threading.Lock()
         self._flights: dict[Hashable, _Flight] = {}
@@ -114,10 +110,7 @@ class Admission:
     def run(self, key: Hashable, work: Callable[[], _R], *, look: Look) -> _R:
         """What ``work`` returns, or raises, from a thread of the model's.
 
-        Args:
-            key: the same for the same work.
-            work: the computation.
-            look: called while this takes longer than PATIENCE.
+        ``look`` is called while this takes longer than PATIENCE.
 
         Raises:
             BusyError: too many wait already.
@@ -132,9 +125,7 @@ class Admission:
     def begin(self, key: Hashable, work: Callable[[], _R]) -> Future[_R] | None:
         """Compute what will be asked for in a moment, where a thread is free; whoever then asks for it joins.
 
-        Args:
-            key: the same for the same work.
-            work: the computation; what it raises is raised where it is asked for.
+        What the work raises is raised where it is asked for.
 
         Returns:
             Where the result will be; None: no thread is free.

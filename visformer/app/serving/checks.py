@@ -46,11 +46,7 @@ def check_download(name: str, nbytes: int) -> None:
 
 
 def check_text(text: str, box: str = N_("This text")) -> None:
-    """Refuse text that is empty or too long, before a model sees it.
-
-    Args:
-        text: as typed.
-        box: message id of where it stands.
+    """Refuse text that is empty or too long, before a model sees it; ``box``: where it stands, a message id.
 
     Raises:
         TextError: says the limit, what was given, and what to do.
@@ -67,12 +63,7 @@ def check_text(text: str, box: str = N_("This text")) -> None:
 
 
 def check_tokens(given: int, model_limit: int | None = None, *, box: str = N_("This text")) -> None:
-    """Refuse a sentence of too many tokens.
-
-    Args:
-        given: how many there are.
-        model_limit: the model's own limit, if it has one.
-        box: message id of where it stands.
+    """Refuse a sentence of too many tokens; ``box`` as for :func:`check_text`.
 
     Raises:
         TextError: says the limit, what was given, and what to do.

@@ -43,13 +43,7 @@ def named(said: str) -> str:
 
 
 def discreet(error: VisformerError, name: str, folder: Path) -> VisformerError:
-    """The same error without a path of the server: the model goes by its label, of other files only the name is left.
-
-    Args:
-        error: of loading.
-        name: of the model.
-        folder: where it is, if it is in one.
-    """
+    """The same error without a path of the server: the model goes by its label, other files by their names."""
 
     def without(value: object) -> object:
         if isinstance(value, Message | int | float):

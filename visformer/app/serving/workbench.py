@@ -136,11 +136,7 @@ class Workbench:
         return self._workers.pids if self._workers is not None else ()
 
     def move_out(self, start: Callable[[], WorkerPool]) -> None:
-        """Have forward passes made by processes of their own, which start when the model is loaded.
-
-        Args:
-            start: starts them.
-        """
+        """Have forward passes made by processes of their own, which start when the model is loaded."""
         self._move_out = start
 
     def load_soon(self) -> None:
@@ -209,12 +205,7 @@ class Workbench:
         return self._once(*self._asked(source, target, tuple(record), tuple(edits)))
 
     def expect(self, source: str, target: str | None, record: Sequence[str]) -> "Future[Trace] | None":
-        """Begin with a Trace that will be asked for in a moment; nothing happens while the model is not loaded.
-
-        Args:
-            source: as for :meth:`trace`, as are the others.
-            target: likewise.
-            record: likewise.
+        """Begin with a Trace that :meth:`trace` will be asked for; nothing happens while the model is not loaded.
 
         Returns:
             Where it will be; None: it is here, or was not begun.

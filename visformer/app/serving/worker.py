@@ -27,10 +27,8 @@ _FIRST_TO_GO = "500"
 def serve(name: str, asked: IO[bytes], answered: IO[bytes]) -> None:
     """Load the model, then answer until nobody can ask any more.
 
-    Args:
-        name: of the model.
-        asked: method, arguments and named arguments, pickled, one after another.
-        answered: whether it failed, and the result or the exception, pickled; the first once the model is loaded.
+    Asked are pickles of method, arguments and named arguments; answered, the first time once the model is loaded, of
+    whether it failed and the result or the exception.
     """
     model: Any = None
 

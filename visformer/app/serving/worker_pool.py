@@ -106,11 +106,7 @@ class WorkerPool:
     """The forward passes of one model, as many at a time as there are processes."""
 
     def __init__(self, name: str, processes: int) -> None:
-        """Start them; they load the model at the same time, and are ready when this returns.
-
-        Args:
-            name: of the model, as :func:`visformer.load` takes it.
-            processes: how many.
+        """Start them; they load the model of this name at the same time, and are ready when this returns.
 
         Raises:
             Exception: what loading it raised.
@@ -133,11 +129,7 @@ class WorkerPool:
         return tuple(process.pid for process in self._all)
 
     def trace(self, *given: Any, **named: Any) -> "Trace":
-        """As the model's own; see :class:`visformer.adapters.base.TracedModel`.
-
-        Args:
-            given: what can be pickled.
-            named: likewise.
+        """As the model's own, see :class:`visformer.adapters.base.TracedModel`; arguments can be pickled.
 
         Raises:
             ShortageError: the process was ended while it computed.
@@ -146,11 +138,7 @@ class WorkerPool:
         return made
 
     def translate(self, *given: Any, **named: Any) -> "Decoding":
-        """As the model's own.
-
-        Args:
-            given: what can be pickled.
-            named: likewise.
+        """As the model's own, likewise.
 
         Raises:
             ShortageError: the process was ended while it computed.

@@ -42,12 +42,7 @@ def keep_language() -> None:
 
 
 def cached(name: str, make: Callable[[], T]) -> T:
-    """What a session makes once in each language.
-
-    Args:
-        name: the same for the same.
-        make: makes it.
-    """
+    """What a session makes once in each language, under this name."""
     key = (name, language())
     if key not in _CACHED.get():
         _CACHED.set({**_CACHED.get(), key: make()})

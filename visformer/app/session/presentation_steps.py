@@ -47,12 +47,7 @@ def begin_options(key: str, options: Sequence[Any]) -> None:
 
 
 def offer(turn: Turn, *, place: str = "") -> None:
-    """Have the keys walk through this first.
-
-    Args:
-        turn: see :data:`visformer.app.session.run.Turn`.
-        place: names the step that is shown.
-    """
+    """Have the keys walk through this first; ``place`` names the step that is shown."""
     _drawn().turns.append(turn)
     _drawn().places.append(place)
 

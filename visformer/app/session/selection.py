@@ -29,11 +29,6 @@ def forget_query() -> None:
     forget(_QUERY)
 
 
-def begin_again() -> None:
-    """Have the explorer begin with what was chosen last."""
-    begin_with(chosen())
-
-
 def chosen() -> Selection:
     """What is chosen, for a link."""
     return _SELECTION.get() or _START.get()

@@ -55,12 +55,7 @@ def _take_over(brought: Mapping[str, str]) -> None:
 
 
 def bring_back(wanted: State, remarks: Iterable[Remark]) -> None:
-    """Make the session what a link or a file says, before the widgets are there; what is left out is as at first.
-
-    Args:
-        wanted: what it says.
-        remarks: what of it was ignored, to be told.
-    """
+    """Make the session what a link or a file says, before the widgets are there; what is left out is as at first."""
     slots.reset()
     selection.forget_query()
     selection.begin_with(wanted.selection)

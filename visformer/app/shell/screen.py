@@ -25,13 +25,7 @@ _SIDE_BAR = 232  # pixels: the picture needs the width more
 
 @dataclass(frozen=True)
 class Screen:
-    """A page and the containers that it fills, in whichever order.
-
-    Args:
-        page: the one that is open.
-        head: above it.
-        body: its own.
-    """
+    """The page that is open and the containers that it fills, in whichever order."""
 
     page: StreamlitPage
     head: DeltaGenerator

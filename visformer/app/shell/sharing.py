@@ -37,9 +37,7 @@ def notice() -> None:
 def bar(run: Run, outcome: str = "") -> None:
     """A button that copies the link to what is shown, a presentation of it, and the same as a file.
 
-    Args:
-        run: what is shown.
-        outcome: stands over the picture of a presentation, behind the sentence.
+    ``outcome`` stands over the picture of a presentation, behind the sentence.
     """
     _ = gettext()
     shown = address.current(run)

@@ -72,9 +72,7 @@ def _sent(key: str) -> Mapping[str, Any]:
 def attention_view(*, key: str, on_select: Callable[[Any], None]) -> None:
     """Where attention is shown, empty until :func:`attention_picture`: it need not wait for the Trace.
 
-    Args:
-        key: the component's key in the session state.
-        on_select: called with what the visitor has chosen, as the browser sent it.
+    ``on_select`` is called with what the visitor has chosen, as the browser sent it.
     """
 
     def selected() -> None:
@@ -124,10 +122,6 @@ def attention_weights(trace: "Trace", *, key: str) -> None:
 
     Where a sentence is so long that not all are sent, those of a head in focus are asked for, and the fragment that
     this is called in runs again.
-
-    Args:
-        trace: the one that is drawn.
-        key: of the view.
     """
     from visformer.web.payload import pack_rest, wanted_from
 
@@ -147,9 +141,7 @@ def connection_notice(words: str) -> None:
 def streamlit_words(*, gettext: Callable[[str], str], lang: str) -> None:
     """Have the browser know the page's language, and put what Streamlit itself writes into it.
 
-    Args:
-        gettext: translates :data:`visformer.app.widgets.streamlit_words.WORDS`.
-        lang: the language that gettext speaks; of those that it leaves as they are nothing is sent.
+    Nothing is sent of words that ``gettext`` leaves as they are.
     """
     said = [(word, gettext(word)) for word in WORDS] + [(icon, gettext(ours)) for icon, ours in ICONS.items()]
     words = {"lang": lang, "words": [pair for pair in said if pair[0] != pair[1]]}
@@ -209,16 +201,9 @@ def panels(
     file: str = "",
     on_click: "Callable[[Click], None] | None" = None,
 ) -> None:
-    """Matrices, side by side or one under the other.
+    """Matrices, side by side or one under the other; see :func:`visformer.web.panels.pack_panels`.
 
-    Args:
-        shown: see :func:`visformer.web.panels.pack_panels`.
-        key: the component's key in the session state.
-        gettext: translates the words on the picture.
-        lang: the language that gettext speaks.
-        share: see :func:`visformer.web.panels.pack_panels`.
-        file: see :func:`visformer.web.panels.pack_panels`.
-        on_click: called before the page runs again, with what was clicked in a panel that does not only lock.
+    ``on_click`` is called before the page runs again, with what was clicked in a panel that does not only lock.
     """
     from visformer.web.panels import click_from, pack_panels
 

@@ -23,11 +23,7 @@ _FORMULAS = ("lab_", "positions_")
 
 
 def attention(trace: "Trace") -> None:
-    """The explorer, its head in focus, and the weights of all heads; drawn once it is opened.
-
-    Args:
-        trace: what the page shows.
-    """
+    """The explorer, its head in focus, and the weights of all heads."""
     _, start = boxes.gettext(), selection.selection(trace).start()
     part = "cross" if "cross" in start["stack"] else start["stack"].split(".")[0]
     _popover(
@@ -42,29 +38,19 @@ def attention(trace: "Trace") -> None:
 
 
 def panels(shown: "Sequence[Panel | Sequence[Panel]]", *, key: str) -> None:
-    """The panels above; drawn once it is opened.
-
-    Args:
-        shown: as they were drawn.
-        key: of their picture.
-    """
+    """The panels above, as they were drawn; ``key``: of their picture."""
     _ = boxes.gettext()
     _popover("panels", shown, _("{picture}: the pictures; {numbers}: their numbers."), key=key)
 
 
 def figure(shown: Any, *, key: str) -> None:
-    """Curves or bars above; drawn once it is opened.
-
-    Args:
-        shown: a figure of :mod:`visformer.figures`.
-        key: of their picture.
-    """
+    """Curves or bars above, a figure of :mod:`visformer.figures`; ``key``: of their picture."""
     _ = boxes.gettext()
     _popover("figure", shown, _("{picture}: the picture; {numbers}: its numbers."), key=key)
 
 
 def _popover(kind: Kind, what: Any, about: str, *, key: str, picture: str = "", **options: Any) -> None:
-    """A button for each format.
+    """A button for each format, drawn once it is opened.
 
     Args:
         kind: of what.

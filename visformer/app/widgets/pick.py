@@ -40,11 +40,7 @@ def stack_of(setting: Setting) -> Stack:
 def place(setting: Setting, *, page: str, query: bool = False, first: str | None = None) -> None:
     """Attention, layer and head in one row, and a query with them where one is wanted.
 
-    Args:
-        setting: into which they go.
-        page: whose address names them.
-        query: whether one is wanted.
-        first: the attention at the beginning; None: the first that there is.
+    The address of ``page`` names them; ``first`` is the attention at the beginning, None: the first that there is.
     """
     columns = st.columns([13, 4, 4, 6] if query else [6, 3, 3], vertical_alignment="bottom")
     begins = {} if first is None else {"default": first}
@@ -88,15 +84,7 @@ def _or_all(option: Place) -> Choice:
 
 
 def token(setting: Setting, name: str, label: str, *, page: str, default: int = 0) -> int:
-    """The place of one of a side's tokens, from 0.
-
-    Args:
-        setting: knows the tokens.
-        name: of the option.
-        label: message id.
-        page: whose address names it.
-        default: at the beginning.
-    """
+    """The place of one of a side's tokens, from 0; ``label``: a message id, ``page``: whose address names it."""
     return int(url_widgets.draw(replace(QUERY, name=name, label=label), setting, page, default=default))
 
 

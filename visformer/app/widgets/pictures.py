@@ -17,19 +17,17 @@ if TYPE_CHECKING:  # numpy
 
 
 def setting_of(view: View, trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS, **known: Any) -> Setting:
-    """What a view is drawn from: the visitor's sentence and model.
-
-    Args:
-        view: a picture, or an interactive view.
-        trace: the visitor's sentence; None: only formulas can be shown.
-        recorded: globs over what the Trace holds; what else a picture needs is computed.
-        known: options whose values the page knows already.
-    """
+    """What a view is drawn from; ``known``: options whose values the page knows already."""
     return Setting(source_of(trace, recorded), view.needs if isinstance(view, Picture) else (), known)
 
 
 def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> Source:
-    """The visitor's sentence and model; arguments as for :func:`setting_of`."""
+    """The visitor's sentence and model.
+
+    Args:
+        trace: of the sentence; None: only formulas can be shown.
+        recorded: globs over what the Trace holds; what else a picture needs is computed.
+    """
     common: dict[str, Any] = {"theme": formula_box.theme(), "gettext": boxes.gettext()}
     common["d_model"] = controls.width() or 32
     if trace is None:
@@ -62,16 +60,7 @@ def draw(
     on_click: "Callable[[Click], None] | None" = None,
     kept: bool = True,
 ) -> None:
-    """Draw it, with a way to keep it.
-
-    Args:
-        picture: what to draw.
-        setting: from what.
-        key: of its element and its file.
-        share: of the window's height, see :func:`visformer.web.panels.pack_panels`.
-        on_click: called before the page runs again, with the cell that was clicked.
-        kept: whether it can be kept.
-    """
+    """Draw it, with a way to keep it; arguments as of :func:`visformer.app.widgets.controls.draw`."""
     shown = picture.draw(setting)
     if is_figure(shown):
         controls.draw_figure(shown, key=key)

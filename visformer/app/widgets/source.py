@@ -11,11 +11,7 @@ _FOLDER = Path(visformer.__file__).parent
 
 @cache
 def excerpt(file: str, name: str) -> str:
-    """A function, class or method without its docstring.
-
-    Args:
-        file: inside the package, such as ``model/attention.py``.
-        name: ``function``, ``Class`` or ``Class.method``.
+    """A function, class or method without its docstring, by its file in the package and ``Class.method``.
 
     Raises:
         KeyError: the file defines nothing of that name.

@@ -13,13 +13,7 @@ _UNKNOWN = N_("it holds it in no place of its own")
 
 
 def tell(trace: Trace, name: str, said: str) -> bool:
-    """Whether the model lacks a tensor; if so, the page says it.
-
-    Args:
-        trace: would hold it.
-        name: of the tensor.
-        said: message id of the sentence, with ``{reason}``.
-    """
+    """Whether the model lacks a tensor; if so, the page says it; ``said``: a message id with ``{reason}``."""
     if name in trace:
         return False
     say(said, trace.lacks(name) or _UNKNOWN)

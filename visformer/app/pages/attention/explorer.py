@@ -25,8 +25,7 @@ _PAGE = ""  # its address
 def ahead(expected: "Future[Trace] | None") -> None:
     """Send the picture of a new sentence, and the page behind it: a browser that draws the page slows the model down.
 
-    Args:
-        expected: where the Trace will be; None: nothing new is to come. Where it takes long, the page does not wait.
+    Where the Trace takes long, the page does not wait; None: nothing new is to come.
     """
     if expected is not None and page.current_page() == _PAGE:
         with suppress(TimeoutError, VisformerError), enough_memory():

@@ -56,12 +56,7 @@ def prefix() -> tuple[int, ...]:
 
 
 def begun(model: Any, decoded: "Callable[[tuple[int, ...]], Decoding]") -> "Decoding":
-    """The decoding behind the tokens that were taken, or that a link asks for; they stand in the address.
-
-    Args:
-        model: decodes the ids.
-        decoded: gives the decoding behind any ids.
-    """
+    """The decoding behind the tokens that were taken, or that a link asks for; they stand in the address."""
     asked = visit.asked_for(_TAKEN)
     if asked is not None:
         try:
@@ -136,14 +131,7 @@ def _turn(at: int, count: int, direction: int) -> bool:
 
 
 def choose_another(model: Any, found: "Decoding", at: int, candidates: "Sequence[Candidate]") -> None:
-    """Offer the other candidates of a step; one that is taken is put behind what stands before it.
-
-    Args:
-        model: decodes the ids.
-        found: the decoding that is shown.
-        at: the step whose candidates they are, from 0.
-        candidates: best first.
-    """
+    """Offer the other candidates of a step, best first; one that is taken is put behind what stands before it."""
     _ = boxes.gettext()
     all_steps, turned = steps(found), _turned()
     taken_now, text = all_steps[at].chosen.id, model.text
@@ -168,11 +156,7 @@ def choose_another(model: Any, found: "Decoding", at: int, candidates: "Sequence
 def tell(found: "Decoding", at: int, told: Any, *, other: bool) -> None:
     """What was decoded, what was taken at a step in another's place, and the way back.
 
-    Args:
-        found: the decoding that is shown.
-        at: the step that is looked at, from 0.
-        told: the container for it.
-        other: whether it is another translation than the one above.
+    ``told`` is the container for it; ``other``: it is another translation than the one above.
     """
     _ = boxes.gettext()
     before = _turned().before.get(at)
@@ -190,14 +174,7 @@ def tell(found: "Decoding", at: int, told: Any, *, other: bool) -> None:
 
 
 def attended(found: "Decoding", at: int, depth: Any, picture: Any) -> None:
-    """What the tokens so far attended to, in a layer of the visitor's choice.
-
-    Args:
-        found: the decoding that is shown.
-        at: the step that is looked at, from 0.
-        depth: the container for the choice.
-        picture: the container for the picture.
-    """
+    """What the tokens so far attended to; ``depth``, ``picture``: containers for the choice of a layer, and for it."""
     _ = boxes.gettext()
     if not found.text.strip():
         return

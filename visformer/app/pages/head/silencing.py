@@ -12,12 +12,7 @@ from visformer.trace import Trace
 
 
 def silence(trace: Trace, bar: Any) -> None:
-    """The heads of one attention, and what the model does without those that were clicked.
-
-    Args:
-        trace: with patterns.
-        bar: the container for the choice of attention.
-    """
+    """The heads of one attention, chosen in ``bar``, and what the model does without those that were clicked."""
     _ = boxes.gettext()
     with bar:
         stack = pick.selected_stack(setting := pictures.setting_of(SILENCE, trace))

@@ -36,12 +36,7 @@ def _lacks(setting: Setting, bar: Any, why: str) -> bool:
 
 
 def edit(setting: Setting, bar: Any) -> None:
-    """The mask, and what the model does under it.
-
-    Args:
-        setting: of a trace with masks and patterns.
-        bar: the container for attention, layer and head.
-    """
+    """The mask, and what the model does under it; ``bar``: the container for attention, layer and head."""
     _ = boxes.gettext()
     if _lacks(setting, bar, unavailable.NOT_TO_CHANGE):
         return

@@ -31,13 +31,7 @@ _NO_RULE = N_("This tokenizer does not show its merges, if it has any. This is h
 
 
 def how(text: Any, trace: Trace, side: str) -> None:
-    """The merges of a text of byte pairs, or the rule and what it made of each word.
-
-    Args:
-        text: of the model.
-        trace: of the sentence.
-        side: whose tokens.
-    """
+    """The merges of a text of byte pairs, or the rule and what it made of each word."""
     _ = boxes.gettext()
     if text.scheme == MERGES:
         said = _("The vocabulary has {n} tokens; a merge that was learned earlier goes first.")

@@ -5,6 +5,7 @@ import { NAMES } from "./views/index.js"
 
 const LIMITS = { none: null, weight: { min: 0, max: 0.5, step: 0.005 }, mass: { min: 0.5, max: 1, step: 0.01 } }
 const FIRST = { none: 0, weight: 0.05, mass: 0.9 }
+const CHECKS = ["merging", "hiding", "renormalising"]
 
 /** One choice of a few, as a row of buttons. */
 class Tabs {
@@ -90,9 +91,7 @@ export class Toolbar {
     this.slider = part(this.kind.box, "input", "slider", { type: "range" })
     this.slider.oninput = () => host.set({ limit: { kind: this.limit.kind, value: Number(this.slider.value) } })
     this.amount = part(this.kind.box, "output", "amount")
-    this.merging = check(places.tools, "merging", (merging) => host.set({ merging }))
-    this.hiding = check(places.tools, "hiding", (hiding) => host.set({ hiding }))
-    this.renormalising = check(places.tools, "renormalising", (renormalising) => host.set({ renormalising }))
+    for (const name of CHECKS) this[name] = check(places.tools, name, (on) => host.set({ [name]: on }))
     this.hidden = part(places.tools, "span", "hidden-mass", { role: "status" })
   }
 
@@ -121,9 +120,7 @@ export class Toolbar {
     this.ordersShown = null
     this.kind.write(text.limit, Object.keys(LIMITS).map((name) => [name, text[`limit_${name}`]]))
     this.slider.setAttribute("aria-label", text.limit)
-    this.merging.write(text.merging, text.merging_about)
-    this.hiding.write(text.hiding, text.hiding_about)
-    this.renormalising.write(text.renormalising, text.renormalising_about)
+    for (const name of CHECKS) this[name].write(text[name], text[`${name}_about`])
     for (const [name, button] of Object.entries(this.zoom.buttons)) {
       button.title = text[`zoom_${name}`]
       button.setAttribute("aria-label", text[`zoom_${name}`])
@@ -154,10 +151,8 @@ export class Toolbar {
       this.slider.value = state.limit.value
       this.amount.textContent = state.limit.value.toFixed(range.step < 0.01 ? 3 : 2)
     }
-    this.merging.mark(state.merging)
-    this.hiding.mark(state.hiding)
+    for (const name of CHECKS) this[name].mark(state[name])
     this.renormalising.box.hidden = !state.hiding
-    this.renormalising.mark(state.renormalising)
     this.hidden.textContent = hidden
     this.zoom.box.hidden = !canZoom
     this.zoom.buttons.whole.disabled = this.zoom.buttons.out.disabled = !zoomed
