@@ -15,7 +15,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from visformer.app.serving import logs
+from visformer.app.serving import (
+    logs,
+    server,  # noqa: F401  what is otherwise in Streamlit's server
+)
 from visformer.app.serving.first_page import FirstPage
 from visformer.errors import VisformerError
 from visformer.system import settings
