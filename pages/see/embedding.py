@@ -8,30 +8,26 @@ from visformer.app.session import boxes
 from visformer.app.widgets import controls, formula_box, pick, pictures, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.pictures import embedding
-from visformer.pictures.embedding import SCALED, SUMS
+from visformer.pictures.embedding import SCALED, SIDE, SUMS
 
 FORMULA = r"\sym{input}{x} = %s"
 FACTOR = r"\sqrt{d_{model}} \cdot "
 TERMS = {"embed": r"\sym{embed}{E}_{token}", "segment": r"\sym{out}{S}_{type}", "position": r"\sym{position}{PE}_{pos}"}
 CODE = (("model/embedding.py", "Embedding.forward"),)
 SIDES = {"src": N_("Source"), "tgt": N_("Target")}
-STACKS = {"src": "encoder.self_attn", "tgt": "decoder.self_attn"}
 
 _ = boxes.gettext()
 trace = controls.current_trace(embedding.RECORD)
 
 
 def whole(side):
-    ours, scaled, alike = f"{side}.embedding" in trace.params, True, embedding.enters_as_it_is(trace, side)
-    if ours:
-        scaled = url_widgets.draw(SCALED, setting, "embedding", place=bar)
-    said = [_(SUMS.look_for)]
-    if ours:
-        said.append(_("Without the factor, which of the two is louder?"))
+    ours, alike = f"{side}.embedding" in trace.params, embedding.enters_as_it_is(trace, side)
+    scaled = setting["scaled"] = not ours or url_widgets.draw(SCALED, setting, "embedding", place=bar)
+    said = [_(SUMS.look_for), *([_("Without the factor, which of the two is louder?")] if ours else [])]
     if not alike:
         said.append(_("This model changes the sum once more, by LayerNorm or a factor, before it enters."))
     said.append(_("Labels count tokens from 1, pos from 0: the second token, 2, has pos = 1."))
-    panels = embedding.sums(trace, side, scaled=scaled)
+    [panels] = SUMS.draw(setting)
     if any(panel.overflows for panel in panels):
         said.append(_("Colours end at {limit:.2f}; a few numbers lie beyond.").format(limit=panels[0].end))
     controls.look_for(i18n.paragraph(*said), words)
@@ -54,7 +50,8 @@ def two(side):
     columns = [_("distance"), _("cosine")]
     rows = {_(name): values for name, values in compared.items()}
     numbers.dataframe(pd.DataFrame(rows, index=columns).T, column_config={c: {"format": "%.4f"} for c in columns})
-    if trace.meta["ids"][side][first] == trace.meta["ids"][side][second] and first != second:
+    ids = trace.meta["ids"][side]
+    if ids[first] == ids[second] and first != second:
         said = _("One word in two places: the inputs are equal too. Only inside attention do places differ.")
         if f"{side}.position" in trace:
             said = _("One word in two places: the embeddings are equal, the inputs are not.")
@@ -65,9 +62,8 @@ def numbers(side):
     st.subheader(_("Every token in numbers"), anchor=False)
     table = embedding.table(trace, side).rename(columns=_)
     st.dataframe(table, hide_index=True)
-    st.download_button(
-        _("Download as CSV"), table.to_csv(index=False).encode("utf-8-sig"), "embedding.csv", "text/csv", key="csv"
-    )
+    content = table.to_csv(index=False).encode("utf-8-sig")
+    st.download_button(_("Download as CSV"), content, "embedding.csv", "text/csv", key="csv")
 
 
 if trace is not None:
@@ -75,7 +71,7 @@ if trace is not None:
     bar = words.container(horizontal=True, vertical_alignment="center")
     with bar:
         side = controls.view(_("Side"), unavailable.shown(SIDES, trace), key="embedding_side")
-    setting = pictures.setting_of(SUMS, trace, embedding.RECORD, stack=STACKS[side])
+    setting = pictures.setting_of(SUMS, trace, embedding.RECORD, stack=SIDE.also[side])
     if unavailable.tell(trace, f"{side}.embed", N_("This model shows no embeddings: {reason}.")):
         unavailable.elsewhere()
     else:

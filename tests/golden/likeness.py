@@ -18,7 +18,7 @@ SAVED = FOLDER / "saved"
 """Files as they were saved once; they are never saved anew."""
 
 TOLERANCE = 2e-3
-"""Of the largest number in an array, and of a number that stands alone."""
+"""Relative to the largest number in an array, or to a number that stands alone."""
 
 EXACT = frozenset({"link", "value", "from", "to", "address", "along"})
 """What holds what was chosen: a number in it has to be the same to its last digit."""

@@ -225,7 +225,7 @@ def test_two_phones_show_what_the_presenter_shows(new_app, presenter):
         assert phone.text_input(key=boxes.SOURCE).value == "Thanks."
     presenter.session_state["masks_view"] = "batch"
     presenter.run()
-    assert phones[0].run().session_state["masks_view"] == "batch", "what is as at first, too"
+    assert phones[0].run().session_state["masks_view"] == "batch", "defaults are followed, too"
     while page_of(presenter) == "masks":
         walk(presenter, 1)
     phones[0].run()

@@ -138,7 +138,7 @@ class WorkerPool:
         return made
 
     def translate(self, *given: Any, **named: Any) -> "Decoding":
-        """As the model's own, likewise.
+        """Do what the model's own method does.
 
         Raises:
             ShortageError: the process was ended while it computed.

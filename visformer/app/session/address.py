@@ -62,5 +62,5 @@ def keep_selection(value: Any, trace: "Trace") -> None:
 
 
 def show(name: str, value: str | None) -> None:
-    """A choice of the page for its address; None: it is as at first."""
+    """Put a choice of the page into its address; None: it is at its default."""
     current_run().choices[name] = None if name in selection.NAMES else value
