@@ -175,15 +175,13 @@ def test_words_of_a_lesson_are_shown_as_they_are(new_app):
 def test_what_presenters_call(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="4")
     assert app.session_state["run"].steps.note == SHIPPED.steps[3].said("note", "en")
-    with in_a_session(
-        {key: app.session_state[key] for key in ("lesson", "lesson_step", "in_lesson", "lang", "remarks")}
-    ):
-        assert lesson_place.is_open()
+    with in_a_session({key: app.session_state[key] for key in ("lesson", "lang")}):
+        assert lesson_place.PLACE.get().is_open
         assert lesson_panel._turn(1)
-        assert lesson_place.lesson()[1] == 5
+        assert lesson_place.PLACE.get().step == 5
         assert lesson_panel._turn(-1)
         lesson_panel.leave()
-        assert lesson_place.lesson()[1:] == (4, False)
+        assert lesson_place.PLACE.get() == (url_state.SHIPPED, 4, False)
 
 
 def take_another(app):

@@ -1,7 +1,6 @@
 """What the address holds: everything that a link needs to bring back."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -13,9 +12,6 @@ from visformer.app.session.run import Run
 from visformer.app.session.run import current as current_run
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import State
-
-if TYPE_CHECKING:  # numpy
-    from visformer.trace import Trace
 
 ROOM = Slot(url_state.FOLLOW, "")
 """The room of the presenter whom this session follows."""
@@ -35,7 +31,7 @@ def common() -> State:
     plain = State(
         lang=language, model=model or "", text=text, target=boxes.target() or "", selection=selection.chosen()
     )
-    lesson, step, is_open = lesson_place.lesson()
+    lesson, step, is_open = lesson_place.PLACE.get()
     return replace(plain, lesson=lesson, step=str(step)) if is_open and lesson != url_state.OWN else plain
 
 
@@ -53,12 +49,6 @@ def keep(run: Run | None = None) -> None:
         wanted[url_state.FOLLOW] = ROOM.get()
     if wanted != st.query_params.to_dict():
         st.query_params.from_dict(wanted)
-
-
-def keep_selection(value: Any, trace: "Trace") -> None:
-    """The chosen head and cell, as a browser sent them: in the address, and where "Inside a head" begins."""
-    if selection.take(value, trace):
-        keep()
 
 
 def show(name: str, value: str | None) -> None:

@@ -16,7 +16,7 @@ SOURCE, EXAMPLE = "source", "example"
 
 LANGUAGE_BOX: Slot[str | None] = Slot(LANGUAGE, None)
 LANGUAGE_IS_CHOSEN = Slot("language_is_chosen", False)
-"""By the visitor or the link, not by the browser."""
+"""By the visitor or the link, not by the browser: it stays in the address."""
 
 MODEL_BOX: Slot[str | None] = Slot(MODEL, None)
 SOURCE_BOX: Slot[str | None] = Slot(SOURCE, "")
@@ -34,11 +34,6 @@ def language() -> str:
 def gettext() -> i18n.Gettext:
     """Translates into the visitor's language."""
     return i18n.translations(language()).gettext
-
-
-def keep_language() -> None:
-    """A chosen language stays in the address."""
-    LANGUAGE_IS_CHOSEN.set(True)
 
 
 def cached(name: str, make: Callable[[], T]) -> T:

@@ -10,13 +10,15 @@ from visformer.app.session import boxes, lesson_place, reconnect, selection, slo
 from visformer.app.session import run as runs
 from visformer.app.session.address import ROOM
 from visformer.app.session.examples import EXAMPLES
-from visformer.app.session.remarks import ignore, set_remarks
+from visformer.app.session.remarks import REMARKS, ignore
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import Remark, State
 from visformer.errors import N_, LinkError
 
-_OPENED = Slot("opened", 0)
+OPENED = Slot("opened", 0)
+"""How often a state was brought back: the explorer begins anew with each, although its page stays open."""
+
 _ASKED: Slot[dict[str, str]] = Slot("asked", {})  # choices that a link asks for, until a page has them
 _DRAWN: Slot[set[str]] = Slot("drawn", set())  # the names of all choices on the page that was drawn last
 _RESET: Slot[set[str]] = Slot("reset", set())  # choices that are to be as at first
@@ -24,7 +26,7 @@ _RESET: Slot[set[str]] = Slot("reset", set())  # choices that are to be as at fi
 
 def begin() -> Run:
     """At the start of a run; a session starts with what the address asks for, else a sentence of ours."""
-    is_new = not opened()
+    is_new = not OPENED.get()
     run = runs.begin(Run(is_new=is_new))
     if is_new:
         boxes.LANGUAGE_BOX.set(i18n.closest(st.context.locale))
@@ -49,7 +51,7 @@ def _take_over(brought: Mapping[str, str]) -> None:
     for lang, name in i18n.languages().items():
         if brought.get(boxes.LANGUAGE) == name and lang != boxes.language():
             boxes.LANGUAGE_BOX.set(lang)
-            boxes.keep_language()
+            boxes.LANGUAGE_IS_CHOSEN.set(True)
     if (model := named(brought.get(boxes.MODEL, ""))) in offered():
         boxes.MODEL_BOX.set(model)
 
@@ -60,31 +62,24 @@ def bring_back(wanted: State, remarks: Iterable[Remark]) -> None:
     selection.forget_query()
     selection.begin_with(wanted.selection)
     _ASKED.set(dict(wanted.choices))
-    _OPENED.set(opened() + 1)
+    OPENED.set(OPENED.get() + 1)
     _RESET.set(_DRAWN.get() - set(selection.NAMES))  # which follow the selection
     boxes.SOURCE_BOX.set(wanted.text or EXAMPLES[0])
     boxes.TARGET_BOX.set(wanted.target)
     if wanted.lang:
         boxes.LANGUAGE_BOX.set(wanted.lang)
-        boxes.keep_language()
+        boxes.LANGUAGE_IS_CHOSEN.set(True)
     boxes.MODEL_BOX.set(wanted.model or offered()[0])  # now, since edits of the first run belong to a model
     if wanted.lesson:
-        lesson_place.set_lesson(wanted.lesson, int(wanted.step or 1))
+        lesson_place.PLACE.set(lesson_place.Place(wanted.lesson, int(wanted.step or 1)))
         lesson_place.LINK.set(wanted)
-    set_remarks(remarks)
-
-
-def opened() -> int:
-    """How often a state was brought back: the explorer begins anew with each, although its page stays open."""
-    return _OPENED.get()
+    REMARKS.set([*remarks])
 
 
 def asked_for(name: str) -> str | None:
     """What a link asks for under this name, once."""
-    if name in selection.NAMES or name not in _ASKED.get():
-        return None
     asked = dict(_ASKED.get())
-    value = asked.pop(name)
+    value = None if name in selection.NAMES else asked.pop(name, None)
     _ASKED.set(asked)
     return value
 

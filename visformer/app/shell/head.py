@@ -1,5 +1,6 @@
 """Above every page: the sentence, its target, the examples, and what could not be shown."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -161,7 +162,7 @@ def _language_switch() -> None:
         format_func=names.__getitem__,
         key=boxes.LANGUAGE,
         required=True,
-        on_change=boxes.keep_language,
+        on_change=partial(boxes.LANGUAGE_IS_CHOSEN.set, True),
         label_visibility="collapsed",
         width="content",
     )

@@ -27,33 +27,22 @@ def _panel(download: Download, *, was_busy: bool) -> None:
         if phase is Phase.HERE:
             download_of.clear(download.name)
         st.rerun()  # the whole page: it has a model now, or looks at this no more than it has to
-    {Phase.OFFERED: _offered, Phase.RUNNING: _running, Phase.FAILED: _failed}.get(phase, _asking)(download)
-
-
-def _asking(_download: Download) -> None:
-    _ = gettext()
-    st.caption(_("Asking {hub} how large it is …").format(hub=_hub()))
-
-
-def _offered(download: Download) -> None:
-    _ = gettext()
-    st.caption(_("{size} from {hub}, kept here for everyone.").format(size=size(download.total), hub=_hub()))
-    st.button(_("Download"), on_click=download.start, args=(_visitor(),), type="primary", width="stretch")
-
-
-def _running(download: Download) -> None:
-    _ = gettext()
-    said = _("{done} of {total}").format(done=size(download.done), total=size(download.total))
-    st.progress(min(1.0, download.done / max(1, download.total)), text=said)
-    if download.is_wanted_by(_visitor()):
-        st.button(_("Cancel"), on_click=download.cancel, args=(_visitor(),), width="stretch")
-    else:
-        st.caption(_("Another visitor is downloading it."))
-
-
-def _failed(download: Download) -> None:
-    _ = gettext()  # the page itself says why: here is no room for it
-    st.button(_("Try again"), on_click=download.ask_again, width="stretch")
+    _, visitor = gettext(), _visitor()
+    match phase:
+        case Phase.OFFERED:
+            st.caption(_("{size} from {hub}, kept here for everyone.").format(size=size(download.total), hub=_hub()))
+            st.button(_("Download"), on_click=download.start, args=(visitor,), type="primary", width="stretch")
+        case Phase.RUNNING:
+            said = _("{done} of {total}").format(done=size(download.done), total=size(download.total))
+            st.progress(min(1.0, download.done / max(1, download.total)), text=said)
+            if download.is_wanted_by(visitor):
+                st.button(_("Cancel"), on_click=download.cancel, args=(visitor,), width="stretch")
+            else:
+                st.caption(_("Another visitor is downloading it."))
+        case Phase.FAILED:  # the page itself says why: here is no room for it
+            st.button(_("Try again"), on_click=download.ask_again, width="stretch")
+        case _:
+            st.caption(_("Asking {hub} how large it is …").format(hub=_hub()))
 
 
 def _hub() -> str:

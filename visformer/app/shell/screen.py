@@ -7,11 +7,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import StreamlitPage
 
-from visformer.app.session import address, boxes, url_state, visit
+from visformer.app.session import address, boxes, remarks, url_state, visit
 from visformer.app.session import page as pages
 from visformer.app.session import run as runs
 from visformer.app.session.boxes import LANGUAGE, MODEL, SOURCE, TARGET
-from visformer.app.session.remarks import add_remarks
 from visformer.app.session.run import Run
 from visformer.app.session.slots import hold
 from visformer.app.widgets import controls
@@ -76,7 +75,7 @@ def _navigate(sections: Sections) -> StreamlitPage:
         wanted = ""
     elif wanted not in by_name:
         said = f"/{wanted}" if stray else f"{url_state.PAGE}={wanted}"
-        add_remarks([url_state.Remark(said, LinkError(N_("there is no page of this name.")))])
+        remarks.add([url_state.Remark(said, LinkError(N_("there is no page of this name.")))])
         wanted = ""
     if wanted != page.url_path:
         hold(SOURCE, TARGET, MODEL, LANGUAGE)  # this run ends here

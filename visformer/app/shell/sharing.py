@@ -19,7 +19,7 @@ _MOST = 10  # lines of a notice
 def notice() -> None:
     """What a link or a file asked for and did not get, until the visitor puts it away."""
     _ = gettext()
-    ignored = remarks.remarks()
+    ignored = remarks.REMARKS.get()
     if not ignored:
         return
     lines = [remark.localized(_) for remark in ignored[:_MOST]]
@@ -29,9 +29,8 @@ def notice() -> None:
         with st.container(gap="xxsmall"):
             st.caption(_("Ignored when this was opened:"))
             st.text("\n".join(lines))  # never markdown: it was typed by somebody
-        st.button(
-            _("Put away"), icon=":material/close:", type="tertiary", on_click=remarks.put_away, key="notice_put_away"
-        )
+        away = remarks.REMARKS.clear
+        st.button(_("Put away"), icon=":material/close:", type="tertiary", on_click=away, key="notice_put_away")
 
 
 def bar(run: Run, outcome: str = "") -> None:
@@ -72,6 +71,6 @@ def _open(key: str) -> None:
         visit.bring_back(asked, [*unread, *wrong])
         go_to(asked.page)
     else:
-        remarks.add_remarks(unread)
+        remarks.add(unread)
     slots.renew(_FILE.key)
     _FILE.set(False)

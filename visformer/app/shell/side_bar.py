@@ -1,18 +1,16 @@
 """Beside every page: the guided lesson, the pages, and the model that the numbers come from."""
 
-from functools import partial
-
 import streamlit as st
 
-from visformer import i18n
 from visformer.adapters.bundled import BUNDLED
 from visformer.app.lessons import lesson_panel
-from visformer.app.serving.models import any_allowed, is_allowed, label, offered
+from visformer.app.serving.models import is_allowed, label, offered
 from visformer.app.session import boxes
 from visformer.app.session.run import Run
 from visformer.app.shell import model_download, untrained_sliders
 from visformer.app.shell.screen import Sections
 from visformer.model.untrained import names_untrained
+from visformer.system import settings
 
 
 def draw(run: Run, sections: Sections) -> None:
@@ -41,9 +39,9 @@ def _model_chooser() -> None:
     st.selectbox(
         _("Model"),
         list(dict.fromkeys([first, boxes.untrained(), *others, chosen])),
-        format_func=partial(_called, gettext=_),
+        format_func=_called,
         key=boxes.MODEL,
-        accept_new_options=any_allowed(),
+        accept_new_options=settings.ANY_MODEL(),
         help=_("Every page looks inside this model; the lab alone has numbers of its own."),
     )
     if names_untrained(chosen):
@@ -56,9 +54,8 @@ def _model_chooser() -> None:
         model_download.offer(chosen)
 
 
-def _called(name: str, *, gettext: i18n.Gettext) -> str:
-    """What a visitor sees of a model."""
-    _ = gettext
+def _called(name: str) -> str:
+    _ = boxes.gettext()
     if names_untrained(name):
         return _("Untrained model")
     return _("Translator {name}").format(name=name) if name in BUNDLED else label(name)

@@ -140,7 +140,7 @@ def view(label: str, options: Mapping[str, str], *, key: str) -> str:
 def look_for(text: str, place: Any = st) -> None:
     """What to look for, above the picture, in a presentation too; a lesson says it itself. ``place``: the container."""
     run.current().caption = text
-    if not lesson_place.is_open():
+    if not lesson_place.PLACE.get().is_open:
         place.caption(text)
 
 
