@@ -1,5 +1,7 @@
 """Beside every page: the guided lesson, the pages, and the model that the numbers come from."""
 
+from functools import partial
+
 import streamlit as st
 
 from visformer.adapters.bundled import BUNDLED
@@ -9,6 +11,7 @@ from visformer.app.session import boxes
 from visformer.app.session.run import Run
 from visformer.app.shell import model_download, untrained_sliders
 from visformer.app.shell.screen import Sections
+from visformer.i18n import Gettext
 from visformer.model.untrained import names_untrained
 from visformer.system import settings
 
@@ -39,7 +42,7 @@ def _model_chooser() -> None:
     st.selectbox(
         _("Model"),
         list(dict.fromkeys([first, boxes.untrained(), *others, chosen])),
-        format_func=_called,
+        format_func=partial(_called, _),
         key=boxes.MODEL,
         accept_new_options=settings.ANY_MODEL(),
         help=_("Every page looks inside this model; the lab alone has numbers of its own."),
@@ -54,8 +57,8 @@ def _model_chooser() -> None:
         model_download.offer(chosen)
 
 
-def _called(name: str) -> str:
-    _ = boxes.gettext()
+def _called(_: Gettext, name: str) -> str:
+    """What a visitor sees of a model."""
     if names_untrained(name):
         return _("Untrained model")
     return _("Translator {name}").format(name=name) if name in BUNDLED else label(name)
