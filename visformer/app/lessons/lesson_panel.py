@@ -70,7 +70,6 @@ def open_step(number: int) -> None:
     number = max(1, min(number, len(steps)))
     PLACE.set(Place(name, number))
     visit.bring_back(steps[number - 1].state, remarks.REMARKS.get())
-    pages.go_to(steps[number - 1].state.page)
     _OPENED.clear()
 
 

@@ -101,6 +101,8 @@ class Workbench:
             budget: bytes of Traces.
             lends_target: gives the target of a source to a model whose own would mean nothing.
         """
+        from visformer.trace import Trace
+
         self._load, self._lends_target = load, lends_target
         self.start_workers: Callable[[], WorkerPool | None] = lambda: None
         self._workers: WorkerPool | None = None  # make the forward passes
@@ -108,8 +110,6 @@ class Workbench:
         self._lock = threading.Lock()
         self._results = Cache(budget)
         self.problem: BaseException | None = None  # why the last attempt to load the model came to nothing
-        from visformer.trace import Trace
-
         with suppress(VisformerError):  # a model may ship none: the first picture then waits for the model
             trace = Trace.load(example)
             self._results.put((trace.meta.get("source"), None, PATTERNS, ()), trace)

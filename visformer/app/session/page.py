@@ -21,7 +21,7 @@ def enter(page: str) -> None:
     """A page that is opened begins with what was chosen last."""
     if _PAGE.get() != page:
         _PAGE.set(page)
-        selection.begin_with(selection.chosen())
+        selection.START.set(selection.chosen())
 
 
 def go_to(page: str) -> None:

@@ -14,11 +14,8 @@ from visformer.app.session.page import current_page, go_to
 from visformer.app.session.run import Steps, Turn
 from visformer.app.session.slots import Slot
 
-_SHOWN = Slot("steps_shown", ("", Steps()))
-"""The page that was drawn last, and its steps: a key may come before the next one is."""
-
-_WALKED = Slot("steps_walked", ("", 0))
-"""The page that was walked to, and in which direction."""
+_SHOWN = Slot("steps_shown", ("", Steps()))  # the page that was drawn last: a key may come before the next one is
+_WALKED = Slot("steps_walked", ("", 0))  # the page that was walked to, and in which direction
 
 
 def walk_to(page: str, direction: int) -> None:
@@ -59,12 +56,9 @@ def offer_options(key: str, options: Sequence[Any], shown: Any) -> None:
 
 
 def guide(turn: Turn, *, place: str, note: str = "") -> None:
-    """Have the keys walk through this and nothing else, whatever the page offers.
+    """Have the keys walk through this and nothing else, whatever the page offers; at its end nothing happens.
 
-    Args:
-        turn: see :data:`visformer.app.session.run.Turn`; at its end nothing happens.
-        place: names the step that is shown.
-        note: for the presenter alone, unless one was typed.
+    ``note`` is for the presenter alone, unless one was typed.
     """
     drawn = _drawn()
     drawn.guide, drawn.places, drawn.note = turn, [place], note

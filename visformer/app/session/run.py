@@ -51,7 +51,6 @@ class Run:
     caption: str = ""  # what to look for; a presentation shows it over the picture
     choices: dict[str, str | None] = field(default_factory=dict)  # on the page, by name; None: at its default
     steps: Steps = field(default_factory=Steps)
-    link: dict[str, str] = field(default_factory=dict)  # goes along to every page, once this one is drawn
 
 
 _RUN: Slot[Run | None] = Slot("run", None)

@@ -1,6 +1,6 @@
 """What a visit begins with, and how a link, a file or a presenter brings a state back."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import streamlit as st
 
@@ -10,6 +10,7 @@ from visformer.app.session import boxes, lesson_place, reconnect, selection, slo
 from visformer.app.session import run as runs
 from visformer.app.session.address import ROOM
 from visformer.app.session.examples import EXAMPLES
+from visformer.app.session.page import go_to
 from visformer.app.session.remarks import REMARKS, ignore
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
@@ -24,10 +25,10 @@ _DRAWN: Slot[set[str]] = Slot("drawn", set())  # the names of all choices on the
 _RESET: Slot[set[str]] = Slot("reset", set())  # choices that are to be as at first
 
 
-def begin() -> Run:
+def begin() -> None:
     """At the start of a run; a session starts with what the address asks for, else a sentence of ours."""
     is_new = not OPENED.get()
-    run = runs.begin(Run(is_new=is_new))
+    runs.begin(Run(is_new=is_new))
     if is_new:
         boxes.LANGUAGE_BOX.set(i18n.closest(st.context.locale))
         texts, twice = url_state.from_address({name: st.query_params.get_all(name) for name in st.query_params})
@@ -35,7 +36,6 @@ def begin() -> Run:
         wanted, wrong = url_state.read(texts)
         bring_back(wanted, [*twice, *wrong])
         _take_over(reconnect.brought())
-    return run
 
 
 def _take_over(brought: Mapping[str, str]) -> None:
@@ -57,11 +57,15 @@ def _take_over(brought: Mapping[str, str]) -> None:
 
 
 def bring_back(wanted: State, remarks: Iterable[Remark]) -> None:
-    """Make the session what a link or a file says, before the widgets are there; what is left out is as at first."""
+    """Make the session what a link or a file says, before the widgets are there; what is left out is as at first.
+
+    The page of a session's first state is the one that the address names.
+    """
     slots.reset()
-    selection.forget_query()
-    selection.begin_with(wanted.selection)
+    selection.begin_anew(wanted.selection)
     _ASKED.set(dict(wanted.choices))
+    if OPENED.get():
+        go_to(wanted.page)
     OPENED.set(OPENED.get() + 1)
     _RESET.set(_DRAWN.get() - set(selection.NAMES))  # which follow the selection
     boxes.SOURCE_BOX.set(wanted.text or EXAMPLES[0])
@@ -76,19 +80,22 @@ def bring_back(wanted: State, remarks: Iterable[Remark]) -> None:
     REMARKS.set([*remarks])
 
 
-def asked_for(name: str) -> str | None:
-    """What a link asks for under this name, once."""
-    asked = dict(_ASKED.get())
-    value = None if name in selection.NAMES else asked.pop(name, None)
+def take(name: str, keep: Callable[[str], object], go_back: Callable[[], object] = lambda: None) -> None:
+    """Keep what a link asks for under this name, once; what makes no sense is told.
+
+    ``go_back`` is called before, and where the link leaves out what the page has.
+    """
+    asked, reset = dict(_ASKED.get()), _RESET.get()
+    text = None if name in selection.NAMES else asked.pop(name, None)
     _ASKED.set(asked)
-    return value
-
-
-def goes_back(name: str) -> bool:
-    """Whether this choice is to be as at first, although the page has another; true once."""
-    reset = _RESET.get()
     _RESET.set(reset - {name})
-    return name in reset
+    if text is not None or name in reset:
+        go_back()
+    if text is not None:
+        try:
+            keep(text)
+        except LinkError as error:
+            ignore({name: text}, {name: error})
 
 
 def settle(run: Run) -> None:

@@ -27,10 +27,12 @@ def _panel(download: Download, *, was_busy: bool) -> None:
         if phase is Phase.HERE:
             download_of.clear(download.name)
         st.rerun()  # the whole page: it has a model now, or looks at this no more than it has to
-    _, visitor = gettext(), _visitor()
+    from huggingface_hub import constants
+
+    _, visitor, hub = gettext(), _visitor(), urlsplit(constants.ENDPOINT).netloc
     match phase:
         case Phase.OFFERED:
-            st.caption(_("{size} from {hub}, kept here for everyone.").format(size=size(download.total), hub=_hub()))
+            st.caption(_("{size} from {hub}, kept here for everyone.").format(size=size(download.total), hub=hub))
             st.button(_("Download"), on_click=download.start, args=(visitor,), type="primary", width="stretch")
         case Phase.RUNNING:
             said = _("{done} of {total}").format(done=size(download.done), total=size(download.total))
@@ -42,13 +44,7 @@ def _panel(download: Download, *, was_busy: bool) -> None:
         case Phase.FAILED:  # the page itself says why: here is no room for it
             st.button(_("Try again"), on_click=download.ask_again, width="stretch")
         case _:
-            st.caption(_("Asking {hub} how large it is …").format(hub=_hub()))
-
-
-def _hub() -> str:
-    from huggingface_hub import constants
-
-    return urlsplit(constants.ENDPOINT).netloc
+            st.caption(_("Asking {hub} how large it is …").format(hub=hub))
 
 
 def _visitor() -> str:

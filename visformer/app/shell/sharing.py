@@ -7,7 +7,6 @@ import streamlit as st
 from visformer.app.presentation import presenting
 from visformer.app.session import address, remarks, slots, url_state, visit
 from visformer.app.session.boxes import gettext
-from visformer.app.session.page import go_to
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 from visformer.app.widgets.component import link_button
@@ -69,7 +68,6 @@ def _open(key: str) -> None:
     if given or not unread:
         asked, wrong = url_state.read(given)
         visit.bring_back(asked, [*unread, *wrong])
-        go_to(asked.page)
     else:
         remarks.add(unread)
     slots.renew(_FILE.key)

@@ -7,8 +7,7 @@ import streamlit as st
 from visformer.adapters.bundled import BUNDLED
 from visformer.app.lessons import lesson_panel
 from visformer.app.serving.models import is_allowed, label, offered
-from visformer.app.session import boxes
-from visformer.app.session.run import Run
+from visformer.app.session import address, boxes
 from visformer.app.shell import model_download, untrained_sliders
 from visformer.app.shell.screen import Sections
 from visformer.i18n import Gettext
@@ -16,8 +15,9 @@ from visformer.model.untrained import names_untrained
 from visformer.system import settings
 
 
-def draw(run: Run, sections: Sections) -> None:
-    """Draw it; links take along what the page shows."""
+def draw(sections: Sections) -> None:
+    """Draw it; links take along what goes to every page."""
+    link = address.address()
     with st.sidebar:
         st.header("Visformer", anchor=False)
         lesson_panel.entry()
@@ -25,7 +25,7 @@ def draw(run: Run, sections: Sections) -> None:
             with st.container(gap="xxsmall"):
                 st.caption(title)
                 for page in pages:
-                    st.page_link(page, query_params=run.link)
+                    st.page_link(page, query_params=link)
         _model_chooser()
 
 
