@@ -21,11 +21,8 @@ from visformer.system import limits
 AT_ONCE = min(4, max(2, (os.cpu_count() or 2) // 2))
 """Forward passes at a time. Two even on two cores: one long beam search is then not everybody's."""
 
-PATIENCE = 0.4
-"""Seconds of waiting before it is told: most are over by then."""
-
-LOOK = 0.2
-"""Seconds between two looks at how the queue moves, and whether the visitor is still there."""
+PATIENCE = 0.4  # seconds of waiting before it is told: most are over by then
+LOOK = 0.2  # seconds between two looks at how the queue moves, and whether the visitor is still there
 
 _R = TypeVar("_R")
 
@@ -43,12 +40,12 @@ Notice = Callable[[], AbstractContextManager[Look]]
 """What tells whoever waits."""
 
 
+@dataclass
 class Histogram:
     """How long something took, in bins. Its owner holds a lock."""
 
-    def __init__(self) -> None:
-        self.counts = [0] * (len(BOUNDS) + 1)
-        self.total = 0.0
+    counts: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
+    total: float = 0.0  # seconds
 
     def add(self, seconds: float) -> None:
         """Count one more."""

@@ -90,10 +90,9 @@ class Download:
                 files = files_of(self.name)
                 require_weights(files)
             checks.check_download(self.name, files.nbytes)
+            self.total, self.phase = files.nbytes, Phase.OFFERED
         except VisformerError as error:
             self.error, self.phase = error, Phase.FAILED
-            return
-        self.total, self.phase = files.nbytes, Phase.OFFERED
 
     def _run(self) -> None:
         from huggingface_hub import constants

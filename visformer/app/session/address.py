@@ -5,11 +5,11 @@ from dataclasses import replace
 import streamlit as st
 
 from visformer.app.serving.models import offered
-from visformer.app.session import boxes, lesson_place, selection, url_state
+from visformer.app.session import boxes, selection, url_state
+from visformer.app.session import run as runs
 from visformer.app.session.examples import EXAMPLES
-from visformer.app.session.page import current_page
+from visformer.app.session.page import LESSON, current_page
 from visformer.app.session.run import Run
-from visformer.app.session.run import current as current_run
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import State
 
@@ -19,7 +19,7 @@ ROOM = Slot(url_state.FOLLOW, "")
 
 def current(run: Run | None = None) -> State:
     """What a run shows; None: the run at hand."""
-    choices = {name: value for name, value in (run or current_run()).choices.items() if value is not None}
+    choices = {name: value for name, value in (run or runs.current()).choices.items() if value is not None}
     return replace(common(), page=current_page(), choices=choices)
 
 
@@ -31,7 +31,7 @@ def common() -> State:
     plain = State(
         lang=language, model=model or "", text=text, target=boxes.target() or "", selection=selection.chosen()
     )
-    lesson, step, is_open = lesson_place.PLACE.get()
+    lesson, step, is_open = LESSON.get()
     return replace(plain, lesson=lesson, step=str(step)) if is_open and lesson != url_state.OWN else plain
 
 
@@ -53,4 +53,4 @@ def keep(run: Run | None = None) -> None:
 
 def show(name: str, value: str | None) -> None:
     """Put a choice of the page into its address; None: it is at its default."""
-    current_run().choices[name] = None if name in selection.NAMES else value
+    runs.current().choices[name] = None if name in selection.NAMES else value

@@ -1,15 +1,34 @@
-"""Which page is open, and which is to be opened; each goes by the last part of its address, the first by ""."""
+"""Where the visitor is: on which page, and at which step of the guided lesson.
+
+A page goes by the last part of its address, the first by "".
+"""
+
+from typing import NamedTuple
 
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from visformer.app.session import selection
 from visformer.app.session.slots import Slot
+from visformer.app.session.url_state import State
 
 FIRST = "attention"
 """What the first page would be called if its address were not "/", as the others are; who types it gets that page."""
 
 _PAGE: Slot[str | None] = Slot("page", None)
 _GO: Slot[str | None] = Slot("go_to", None)
+
+
+class LessonPlace(NamedTuple):
+    """A step of a lesson that is open, or was left there."""
+
+    name: str = ""  # "": no lesson yet
+    step: int = 1  # from 1
+    is_open: bool = True
+
+
+LESSON = Slot("lesson", LessonPlace(is_open=False))
+LESSON_LINK: Slot[State | None] = Slot("lesson_followed", None)
+"""The state of a link to a step, until the step is opened."""
 
 
 def current_page() -> str:

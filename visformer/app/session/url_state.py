@@ -24,16 +24,9 @@ from visformer.web.selection import Selection
 LANGUAGE, MODEL, TEXT, TARGET, PAGE = "lang", "model", "text", "target", "page"
 FOLLOW = "follow"  # a presenter's room; no part of a state
 LESSON, STEP = "lesson", "step"
-VERSION_NAME = "v"
-"""In an address. Without it, what is left out means what it meant in version 1."""
-
-SHIPPED = "from-text-to-translation"
-"""The lesson that is there without an operator's own."""
-
-OWN = "own"
-"""The name of a visitor's own lesson that is too long for a link."""
-
-VERSION = 1
+VERSION_NAME, VERSION = "v", 1  # in an address; what is left out means what it meant in this version, or in 1
+SHIPPED = "from-text-to-translation"  # the lesson that is there without an operator's own
+OWN = "own"  # the name of a visitor's own lesson that is too long for a link
 _MARK = "visformer_state"
 _NAME, _VALUE = re.compile(r"[a-z][a-z_-]{0,60}"), re.compile(rf"[A-Za-z0-9_.-]{{1,{limits.CHOICE_CHARACTERS}}}")
 _LESSON, _STEP = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.LESSON_LINK}}}"), re.compile(r"[1-9][0-9]?")

@@ -6,11 +6,11 @@ import streamlit as st
 
 from visformer import i18n
 from visformer.app.serving.models import named, offered
-from visformer.app.session import boxes, lesson_place, reconnect, selection, slots, url_state
+from visformer.app.session import boxes, reconnect, selection, slots, url_state
 from visformer.app.session import run as runs
 from visformer.app.session.address import ROOM
 from visformer.app.session.examples import EXAMPLES
-from visformer.app.session.page import go_to
+from visformer.app.session.page import LESSON, LESSON_LINK, LessonPlace, go_to
 from visformer.app.session.remarks import REMARKS, ignore
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
@@ -75,8 +75,8 @@ def bring_back(wanted: State, remarks: Iterable[Remark]) -> None:
         boxes.LANGUAGE_IS_CHOSEN.set(True)
     boxes.MODEL_BOX.set(wanted.model or offered()[0])  # now, since edits of the first run belong to a model
     if wanted.lesson:
-        lesson_place.PLACE.set(lesson_place.Place(wanted.lesson, int(wanted.step or 1)))
-        lesson_place.LINK.set(wanted)
+        LESSON.set(LessonPlace(wanted.lesson, int(wanted.step or 1)))
+        LESSON_LINK.set(wanted)
     REMARKS.set([*remarks])
 
 

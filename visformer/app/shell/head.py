@@ -117,15 +117,11 @@ def _kind() -> str:
 
 def _outcome(run: Run) -> str:
     """The translation, or why there is none."""
-    if run.trace is not None:
-        return _translation(run.trace)
-    return run.problem.localized(boxes.gettext()) if run.problem is not None else ""
-
-
-def _translation(trace: "Trace") -> str:
+    _, trace = boxes.gettext(), run.trace
+    if trace is None:
+        return run.problem.localized(_) if run.problem is not None else ""
     from visformer.pictures.theme import visible
 
-    _ = boxes.gettext()
     if not trace.tokens.get("src"):
         return _("The model goes on with: {token}").format(token=visible(trace.tokens["next"][-1]))
     if not trace.tokens.get("tgt"):

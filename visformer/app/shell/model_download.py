@@ -49,6 +49,5 @@ def _panel(download: Download, *, was_busy: bool) -> None:
 
 def _visitor() -> str:
     """This session: only who started a download, or joined in, can cancel it."""
-    if not _VISITOR.is_set:
-        _VISITOR.set(secrets.token_hex(8))
+    _VISITOR.set(_VISITOR.get() or secrets.token_hex(8))
     return _VISITOR.get()

@@ -30,10 +30,7 @@ def draw(sections: Sections) -> None:
 
 
 def _model_chooser() -> None:
-    """The bundled translator, an untrained Transformer of any size, and what the operator offers.
-
-    Every page but the lab shows the chosen one.
-    """
+    """The bundled translator, an untrained Transformer of any size, and what the operator offers."""
     _ = boxes.gettext()
     first, *others = offered()
     if boxes.model() is None:
