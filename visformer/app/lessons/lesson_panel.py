@@ -52,8 +52,8 @@ def follow() -> None:
     if asked is None:
         return
     alone = url_state.State(lang=asked.lang, model=asked.model, page=asked.page, lesson=asked.lesson, step=asked.step)
-    page = asked.page or pages.address_page()
-    if asked == alone and page in ("", _lesson(name).steps[step - 1].state.page):
+    page = asked.page or pages.typed_page()
+    if asked == alone and page in ("", pages.FIRST, _lesson(name).steps[step - 1].state.page):
         open_step(step)
 
 

@@ -6,8 +6,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from visformer import i18n
 
-_ENGLISH, _NAMELESS = b'<html lang="en">', b"<title>Streamlit</title>"
-
 
 class FirstPage:
     """ASGI middleware around a Streamlit app; what is no page of HTML passes as it is."""
@@ -53,8 +51,8 @@ def _is_page(start: Message) -> bool:
 
 
 def _adapted(body: bytes, lang: str) -> bytes:
-    body = body.replace(_ENGLISH, f'<html lang="{lang}">'.encode(), 1)
-    return body.replace(_NAMELESS, b"<title>Visformer</title>", 1)
+    body = body.replace(b'<html lang="en">', f'<html lang="{lang}">'.encode(), 1)
+    return body.replace(b"<title>Streamlit</title>", b"<title>Visformer</title>", 1)
 
 
 def _relabel(headers: MutableHeaders, length: int) -> None:

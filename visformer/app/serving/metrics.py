@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import accumulate
 
-from prometheus_client import REGISTRY, ProcessCollector, generate_latest
+from prometheus_client import ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -45,13 +45,3 @@ def _histogram(name: str, help_text: str, of: Histogram) -> HistogramMetricFamil
     return HistogramMetricFamily(
         name, help_text, buckets=list(zip(ends, accumulate(of.counts), strict=True)), sum_value=of.total
     )
-
-
-def publish(bench: Workbench) -> None:
-    """Count this process's metrics among what :func:`text` prints; once."""
-    REGISTRY.register(Report(bench))
-
-
-def text() -> bytes:
-    """In Prometheus' text format."""
-    return generate_latest(REGISTRY)

@@ -78,12 +78,3 @@ def require_allowed(name: str) -> None:
         raise VisformerError(
             N_("{name!r} is no hub id: type it as owner/model. Folders are offered by the operator."), name=name
         )
-
-
-def is_allowed(name: str) -> bool:
-    """Whether :func:`require_allowed` lets it pass."""
-    try:
-        require_allowed(name)
-    except VisformerError:
-        return False
-    return True

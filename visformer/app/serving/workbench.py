@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
@@ -45,12 +45,7 @@ sentence that comes earlier does not wait for it."""
 _FIRST_BOX = N_("Sentence")
 
 
-class _Result(Protocol):
-    @property
-    def nbytes(self) -> int: ...
-
-
-_Kept = TypeVar("_Kept", bound=_Result)
+_Kept = TypeVar("_Kept", "Trace", "Decoding")
 
 
 class Cache:
@@ -70,7 +65,7 @@ class Cache:
             self._results.move_to_end(key)
             return self._results[key][0]
 
-    def put(self, key: Hashable, result: _Result) -> None:
+    def put(self, key: Hashable, result: "Trace | Decoding") -> None:
         """Keep a result; one larger than the whole budget is not kept."""
         nbytes = result.nbytes
         if nbytes > self._budget:
@@ -217,8 +212,7 @@ class Workbench:
             if forced is None and not edits and (known := self._of_the_same(model, source, record)) is not None:
                 return known
             given = {"pair" if model.info.kind == "encoder" else "target": forced}
-            made: Trace = self._passes(model).trace(source, **given, record=record, edits=edits)
-            return made
+            return self._passes(model).trace(source, **given, record=record, edits=edits)
 
         return (source, target, record, edits), (source, text), make
 
@@ -228,12 +222,12 @@ class Workbench:
         ids = known.meta.get("ids") if known is not None and model.info.kind == "encoder-decoder" else None
         if known is None or not isinstance(ids, dict) or not ids.get("next"):
             return None
-        made: Trace = self._passes(model).trace(source, target=tuple(ids["next"][:-1]), record=record, edits=())
+        made = self._passes(model).trace(source, target=tuple(ids["next"][:-1]), record=record, edits=())
         return replace(made, meta=known.meta) if made.meta.get("ids") == ids else None  # it may have been cut off
 
-    def _passes(self, model: Any) -> Any:
-        """Who makes the model's forward passes."""
-        return self._workers if self._workers is not None else model
+    def _passes(self, model: Any) -> WorkerPool:
+        """Who makes the model's forward passes: the processes, or the model itself."""
+        return self._workers or model
 
     def decoded(self, source: str, *, edits: "Sequence[Edit]" = (), **settings: Any) -> "Decoding":
         """The model's translation, and how it came about; arguments and errors as of :meth:`trace`.
@@ -242,12 +236,8 @@ class Workbench:
         """
         checks.check_text(source, _FIRST_BOX)
         given = {**settings, "edits": tuple(edits)}
-
-        def make(model: Any) -> "Decoding":
-            made: Decoding = self._passes(model).translate(source, **given)
-            return made
-
-        return self._once((source, "decoded", *sorted(given.items())), (source, None), make)
+        key = (source, "decoded", *sorted(given.items()))
+        return self._once(key, (source, None), lambda model: self._passes(model).translate(source, **given))
 
     @enough_memory()
     def _once(self, key: Hashable, texts: tuple[str, str | None], make: Callable[[Any], _Kept]) -> _Kept:

@@ -58,9 +58,3 @@ def typed_page() -> str:
     """The page that the address names, whether or not there is one."""
     context = get_script_run_ctx()
     return (context.pages_manager.intended_page_name if context else None) or ""
-
-
-def address_page() -> str:
-    """The same, "" where the first page goes by its name."""
-    name = typed_page()
-    return "" if name == FIRST else name

@@ -24,7 +24,7 @@ from visformer.web.selection import Selection
 LANGUAGE, MODEL, TEXT, TARGET, PAGE = "lang", "model", "text", "target", "page"
 FOLLOW = "follow"  # a presenter's room; no part of a state
 LESSON, STEP = "lesson", "step"
-VERSION_NAME, VERSION = "v", 1  # in an address; what is left out means what it meant in this version, or in 1
+VERSION_NAME, VERSION = "v", 1  # where an address names none, what it leaves out means what it meant in version 1
 SHIPPED = "from-text-to-translation"  # the lesson that is there without an operator's own
 OWN = "own"  # the name of a visitor's own lesson that is too long for a link
 _MARK = "visformer_state"

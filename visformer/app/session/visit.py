@@ -20,9 +20,8 @@ from visformer.errors import N_, LinkError
 OPENED = Slot("opened", 0)
 """How often a state was brought back: the explorer begins anew with each, although its page stays open."""
 
-_ASKED: Slot[dict[str, str]] = Slot("asked", {})  # choices that a link asks for, until a page has them
+_ASKED: Slot[dict[str, str | None]] = Slot("asked", {})  # by a link, until a page has them; None: the default
 _DRAWN: Slot[set[str]] = Slot("drawn", set())  # the names of all choices on the page that was drawn last
-_RESET: Slot[set[str]] = Slot("reset", set())  # choices that are to be as at first
 
 
 def begin() -> None:
@@ -63,11 +62,11 @@ def bring_back(wanted: State, remarks: Iterable[Remark]) -> None:
     """
     slots.reset()
     selection.begin_anew(wanted.selection)
-    _ASKED.set(dict(wanted.choices))
+    drawn = _DRAWN.get() - set(selection.NAMES)  # which follow the selection
+    _ASKED.set({**dict.fromkeys(drawn), **wanted.choices})
     if OPENED.get():
         go_to(wanted.page)
     OPENED.set(OPENED.get() + 1)
-    _RESET.set(_DRAWN.get() - set(selection.NAMES))  # which follow the selection
     boxes.SOURCE_BOX.set(wanted.text or EXAMPLES[0])
     boxes.TARGET_BOX.set(wanted.target)
     if wanted.lang:
@@ -85,25 +84,24 @@ def take(name: str, keep: Callable[[str], object], go_back: Callable[[], object]
 
     ``go_back`` is called before, and where the link leaves out what the page has.
     """
-    asked, reset = dict(_ASKED.get()), _RESET.get()
-    text = None if name in selection.NAMES else asked.pop(name, None)
+    asked = dict(_ASKED.get())
+    if name in selection.NAMES or name not in asked:
+        return
+    text = asked.pop(name)
     _ASKED.set(asked)
-    _RESET.set(reset - {name})
-    if text is not None or name in reset:
-        go_back()
-    if text is not None:
-        try:
+    go_back()
+    try:
+        if text is not None:
             keep(text)
-        except LinkError as error:
-            ignore({name: text}, {name: error})
+    except LinkError as error:
+        ignore({name: str(text)}, {name: error})
 
 
 def settle(run: Run) -> None:
     """At the end of a page: what a link asks for and nothing has taken is told."""
     if run.trace is not None and run.request is not None and "*.pattern" in run.request.record:
         selection.start(run.trace)  # pages without the explorer show none of it, but tell a mistake in it
-    asked = _ASKED.pop()
+    asked = {name: text for name, text in _ASKED.pop().items() if text is not None}
     ignore(asked, dict.fromkeys(asked, LinkError(N_("nothing on this page has this name."))))
-    _RESET.clear()
     _DRAWN.set(set(run.choices))
     run.is_new = False

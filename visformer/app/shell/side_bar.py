@@ -1,15 +1,17 @@
 """Beside every page: the guided lesson, the pages, and the model that the numbers come from."""
 
+from contextlib import suppress
 from functools import partial
 
 import streamlit as st
 
 from visformer.adapters.bundled import BUNDLED
 from visformer.app.lessons import lesson_panel
-from visformer.app.serving.models import is_allowed, label, offered
+from visformer.app.serving.models import label, offered, require_allowed
 from visformer.app.session import address, boxes
 from visformer.app.shell import model_download, untrained_sliders
 from visformer.app.shell.screen import Sections
+from visformer.errors import VisformerError
 from visformer.i18n import Gettext
 from visformer.model.untrained import names_untrained
 from visformer.system import settings
@@ -50,8 +52,10 @@ def _model_chooser() -> None:
         st.caption(
             _("Our own Transformer translates between English and Chinese. Every number here was computed by it.")
         )
-    elif chosen != first and is_allowed(chosen):
-        model_download.offer(chosen)
+    elif chosen != first:
+        with suppress(VisformerError):  # the page says why it may not be chosen
+            require_allowed(chosen)
+            model_download.offer(chosen)
 
 
 def _called(_: Gettext, name: str) -> str:
