@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.messages import read_message
 from tests.web.support import digits, heads_of, made_up_trace, shapes_of
 from visformer.analysis.heads import SCORES, head_scores
 from visformer.errors import BudgetError
 from visformer.system import limits
 from visformer.system.limits import MAX_WANTED
-from visformer.web.chunks import FOCUS_BYTES, RESIDENT_BYTES, SMALL_BYTES, Plan
-from visformer.web.message import read_message
-from visformer.web.payload import Focus, focus_from, pack, pack_rest, wanted_from
+from visformer.web.chunks import FOCUS_BYTES, RESIDENT_BYTES, SMALL_BYTES, Focus, Plan, focus_from, wanted_from
+from visformer.web.payload import pack, pack_rest
 from visformer.web.thumbnails import OVERVIEW_BYTES, thumbnail_side, thumbnails
 
 STACKS = ("encoder.self_attn", "decoder.self_attn", "decoder.cross_attn")

@@ -55,10 +55,3 @@ def write_message(kind: Kind, header: Mapping[str, Any], numbers: Numbers | None
     hashed.update(body)
     data = data[:-1] + f',"revision":"{hashed.hexdigest()}"}}'.encode()  # written once: it is as long as the numbers
     return struct.pack("<I", len(data)) + data + b"\0" * (-len(data) % 4) + body
-
-
-def read_message(message: bytes) -> tuple[dict[str, Any], bytes]:
-    """Header and numbers, as message.js reads them; for tests and benchmarks."""
-    (length,) = struct.unpack_from("<I", message)
-    header: dict[str, Any] = json.loads(message[4 : 4 + length])
-    return header, message[4 + length + -length % 4 :]

@@ -1,6 +1,6 @@
 /** The controls beside the picture: which attention, which view, what is left out. They hold nothing themselves. */
 
-import { focusQuietly, part } from "../shared/dom.js"
+import { button, focusQuietly, part } from "../shared/dom.js"
 import { NAMES } from "./views/index.js"
 
 const LIMITS = { none: null, weight: { min: 0, max: 0.5, step: 0.005 }, mass: { min: 0.5, max: 1, step: 0.01 } }
@@ -19,19 +19,18 @@ class Tabs {
     this.element.setAttribute("aria-label", label)
     this.element.replaceChildren()
     for (const { name, label, about } of options) {
-      const button = part(this.element, "button", "tab", { type: "button" })
-      Object.assign(button.dataset, { name })
-      button.textContent = label
-      if (about) button.title = about
-      button.onclick = () => {
+      const act = () => {
         this.choose(name)
-        focusQuietly(button)
+        focusQuietly(tab)
       }
+      const tab = button(this.element, "tab", act, label)
+      tab.dataset.name = name
+      tab.title = about ?? ""
     }
   }
 
   mark(selected) {
-    for (const button of this.element.children) button.setAttribute("aria-pressed", String(button.dataset.name === selected))
+    for (const tab of this.element.children) tab.ariaPressed = tab.dataset.name === selected
   }
 }
 
@@ -46,9 +45,8 @@ function select(parent, name, change) {
       title.textContent = label
       element.replaceChildren()
       for (const [value, text, about] of options) {
-        const option = part(element, "option", "option", { value })
+        const option = part(element, "option", "option", { value, title: about ?? "" })
         option.textContent = text
-        if (about) option.title = about
       }
     },
     mark(value, about) {
@@ -96,16 +94,9 @@ export class Toolbar {
   }
 
   buildZoom(box) {
-    this.zoom = { box, buttons: {} }
-    for (const [name, sign, direction] of [["out", "−", -1], ["in", "+", 1], ["whole", "1:1", 0]]) {
-      const button = part(box, "button", `zoom-${name}`, { type: "button" })
-      button.textContent = sign
-      button.onclick = () => this.host.zoom(direction)
-      this.zoom.buttons[name] = button
-    }
-    this.help = part(box.parentElement, "button", "help-button", { type: "button" })
-    this.help.textContent = "?"
-    this.help.onclick = () => this.host.help()
+    const zoom = (name, sign, direction) => button(box, `zoom-${name}`, () => this.host.zoom(direction), sign)
+    this.zoom = { box, out: zoom("out", "−", -1), in: zoom("in", "+", 1), whole: zoom("whole", "1:1", 0) }
+    this.help = button(box.parentElement, "help-button", () => this.host.help(), "?")
   }
 
   /** The words, once for each payload. */
@@ -117,16 +108,11 @@ export class Toolbar {
     const orders = [["place", text.order_place], ["similarity", text.order_similarity, text.order_similarity_about]]
     this.orders = [...orders, ...scores.map(({ name, label, about }) => [name, `${label} ${name === "entropy" ? "↑" : "↓"}`, about])]
     this.order.write(text.order, this.orders)
-    this.ordersShown = null
     this.kind.write(text.limit, Object.keys(LIMITS).map((name) => [name, text[`limit_${name}`]]))
     this.slider.setAttribute("aria-label", text.limit)
     for (const name of CHECKS) this[name].write(text[name], text[`${name}_about`])
-    for (const [name, button] of Object.entries(this.zoom.buttons)) {
-      button.title = text[`zoom_${name}`]
-      button.setAttribute("aria-label", text[`zoom_${name}`])
-    }
-    this.help.title = text.help
-    this.help.setAttribute("aria-label", text.help)
+    for (const name of ["in", "out", "whole"]) this.zoom[name].title = this.zoom[name].ariaLabel = text[`zoom_${name}`]
+    this.help.title = this.help.ariaLabel = text.help
   }
 
   /**
@@ -139,10 +125,7 @@ export class Toolbar {
     this.views.mark(state.view)
     this.combine.mark(state.combine)
     this.order.mark(state.order, this.orders.find(([name]) => name === state.order)?.[2])
-    if (orders.join() !== this.ordersShown) {
-      this.ordersShown = orders.join()
-      for (const option of this.order.box.querySelectorAll("option")) option.hidden = !orders.includes(option.value)
-    }
+    for (const option of this.order.box.querySelectorAll("option")) option.hidden = !orders.includes(option.value)
     this.kind.mark(state.limit.kind)
     const range = LIMITS[state.limit.kind]
     this.slider.hidden = this.amount.hidden = !range
@@ -155,6 +138,6 @@ export class Toolbar {
     this.renormalising.box.hidden = !state.hiding
     this.hidden.textContent = hidden
     this.zoom.box.hidden = !canZoom
-    this.zoom.buttons.whole.disabled = this.zoom.buttons.out.disabled = !zoomed
+    this.zoom.whole.disabled = this.zoom.out.disabled = !zoomed
   }
 }

@@ -1,7 +1,7 @@
 /** What is shown of the data: the matrix of the chosen heads, its labels, and who is who. Nothing is drawn here. */
 
-import { derive, mean } from "./derive.js"
-import { stepsOf } from "./thumbs.js"
+import { derive, mean, pooled } from "./derive.js"
+import { headsOf } from "./order.js"
 
 const REMEMBERED = 200
 const REMEMBERED_WEIGHTS = 16_000_000 // in matrices: 16 of them for 1,024 tokens
@@ -34,10 +34,14 @@ export class ViewModel {
     return memory.get(name)
   }
 
+  nameOf({ layer, head }) {
+    return `${this.state.stack}/${layer}/${head}`
+  }
+
   /** The weights that the picture needs, by name. */
   names() {
-    const { stack, focus, heads, combine, isEach } = this.state
-    const name = ({ layer, head }) => `${stack}/${layer}/${head}`
+    const { focus, heads, combine, isEach } = this.state
+    const name = (place) => this.nameOf(place)
     if (combine === "one") return isEach ? heads.map(name) : [name(focus)]
     if (heads.length > 1) return heads.map(name)
     const [, nHeads] = this.stack.shape
@@ -128,8 +132,8 @@ export class ViewModel {
 
   /** The matrix that words are about: the one drawn, or of several that of the head in focus. */
   matrix() {
-    const { stack, focus, combine } = this.state
-    return this.derived(combine === "one" ? [`${stack}/${focus.layer}/${focus.head}`] : this.names())
+    const { focus, combine } = this.state
+    return this.derived(combine === "one" ? [this.nameOf(focus)] : this.names())
   }
 
   /** Of the head in focus. */
@@ -156,24 +160,22 @@ export class ViewModel {
     return ["place", "similarity", ...this.data.scores.map(({ name }) => name).filter((name) => name in values)]
   }
 
-  /** Every head alone, as it was sent; merged or without specials where all exact weights are here. */
+  /**
+   * Every head alone, as it was sent; merged or without specials where all exact weights are here.
+   * @returns {{steps: Uint8Array, rows: number, columns: number}} the same until it changes; one below the other
+   */
   thumbs() {
     const { stack, merging, hiding, renormalising } = this.state
-    const [nLayers, nHeads] = this.stack.shape
-    const heads = Array.from({ length: nLayers * nHeads }, (_, i) => ({ layer: Math.floor(i / nHeads), head: i % nHeads }))
-    const names = heads.map(({ layer, head }) => `${stack}/${layer}/${head}`)
-    const changed = (merging || hiding) && names.every((name) => this.data.weights.has(name))
-    if (!changed) {
+    const names = headsOf(this.stack.shape).map((place) => this.nameOf(place))
+    if (!(merging || hiding) || !names.every((name) => this.data.weights.has(name))) {
       const [rows, columns] = this.stack.thumb
-      return { name: stack, make: () => ({ thumbs: heads.map(this.stack.thumbOf), rows, columns }) }
+      return { steps: this.stack.thumbs, rows, columns }
     }
-    const options = { ...this.options(), how: "one", limit: { kind: "none" } }
-    const make = () => {
-      const matrices = names.map((name) => derive([this.data.weights.of(name)], this.sides(), options))
-      const made = matrices.map(({ values, rows, columns }) => stepsOf(values, rows.length, columns.length))
-      return { thumbs: made.map(({ steps }) => steps), rows: made[0].rows, columns: made[0].columns }
-    }
-    return { name: `${stack} ${merging} ${hiding} ${renormalising}`, make }
+    return this.remember(`thumbs ${stack} ${merging} ${hiding} ${renormalising}`, () => {
+      const options = { ...this.options(), how: "one", limit: { kind: "none" } }
+      const thumbs = names.map((name) => pooled(derive([this.data.weights.of(name)], this.sides(), options)))
+      return { ...thumbs[0], steps: Uint8Array.from(thumbs.flatMap(({ steps }) => [...steps])) }
+    })
   }
 }
 

@@ -9,6 +9,23 @@ export function part(parent, tag, name, attributes = {}) {
   return element
 }
 
+export function button(parent, name, act, text = "") {
+  const element = part(parent, "button", name, { type: "button" })
+  element.textContent = text
+  element.onclick = act
+  return element
+}
+
+/** What is under the pointer, null once it has left; and what is clicked, and whether with Shift. */
+export function onPointer(element, under, hover, click) {
+  element.onpointermove = (event) => hover(under(event))
+  element.onpointerleave = () => hover(null)
+  element.onclick = (event) => {
+    focusQuietly(element)
+    click(under(event), event.shiftKey)
+  }
+}
+
 /** "{query} reads {key}" with its names filled in. */
 export function fill(template, values) {
   return template.replace(/\{(\w+)\}/g, (_, name) => values[name])
