@@ -133,12 +133,11 @@ class Plan:
         return Chunk(stack, layer, head, 1, over) if layer < n_layers and head < n_heads else None
 
 
-def focus_from(state: Mapping[str, Any]) -> Focus | None:
-    """The head that the browser asked for; None for anything that is not such a request."""
-    asked = state.get("focus")
-    if not isinstance(asked, Mapping):
+def focus_from(start: Any) -> Focus | None:
+    """The head of what is chosen at first; None where that names none."""
+    if not isinstance(start, Mapping):
         return None
-    stack, layer, head = asked.get("stack"), asked.get("layer"), asked.get("head")
+    stack, layer, head = start.get("stack"), start.get("layer"), start.get("head")
     if isinstance(stack, str) and isinstance(layer, int) and isinstance(head, int):
         return Focus(stack, layer, head)
     return None

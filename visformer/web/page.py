@@ -55,7 +55,7 @@ def page(
     """
     if not any(stack.in_trace(trace) for stack in STACKS):
         raise TraceError(N_("This trace holds no attention patterns; record them with record=('*.pattern',)."))
-    focus = focus_from({"focus": start})
+    focus = focus_from(start)
     names = list(_nearest(trace, focus))
     limit = max(limit, RESIDENT_BYTES)
     held = _fitting(trace, names, limit)

@@ -10,13 +10,13 @@ import { rounded } from "../shared/codes.js"
 import { makeRamp, themeOf } from "../shared/colours.js"
 import { HeadGrid, gridLayout, paintLegend } from "./head_grid.js"
 import { Help } from "./help.js"
-import { PngButton } from "../shared/png.js"
+import { pngButton } from "../shared/png.js"
 import { ordered, sameHead } from "./order.js"
 import { fill, focusQuietly, part } from "../shared/dom.js"
 import { readPicture } from "./picture.js"
 import { Readout, spell } from "./readout.js"
 import { SentenceLines } from "./sentence_lines.js"
-import { enter, roomBelow, stage } from "../shared/stage.js"
+import { STAGE, enter, roomBelow } from "../shared/stage.js"
 import { image } from "../shared/surface.js"
 import { Toolbar } from "./toolbar.js"
 import { ViewModel } from "./view_model.js"
@@ -81,8 +81,8 @@ class AttentionView {
       zoom: (direction) => this.view.zoom(direction),
       help: () => this.help.show(!this.help.open),
     })
-    this.pngButton = new PngButton(places.views, () => this.picture())
-    this.toolbar.help.before(this.pngButton.button)
+    this.png = pngButton(places.views, () => this.picture())
+    this.toolbar.help.before(this.png)
   }
 
   mountViews(stage, hoverHead) {
@@ -289,10 +289,10 @@ class AttentionView {
       const name = JSON.stringify(selection)
       if (name !== this.reported) this.host.onSelect?.(selection)
       this.reported = name
-    }, stage().on ? 0 : SETTLED)
+    }, STAGE.on ? 0 : SETTLED)
   }
 
-  /** In tokens, not in words or rows that happen to be model. */
+  /** In tokens, not in words or rows that happen to be shown. */
   selection() {
     const { state } = this
     const [cell] = state.locked ? this.model.inTokens(state.cells.slice(-1)) : []
@@ -311,7 +311,7 @@ class AttentionView {
     this.words = words
     parts.root.lang = data.text.lang
     this.toolbar.write(data)
-    this.pngButton.write(data.text)
+    Object.assign(this.png, { textContent: data.text.keep, title: data.text.keep_about })
     this.help.write(data.text.help, data.keys.filter(([key]) => key !== "p" || host.presents), data.scores)
     parts.legend.setAttribute("aria-label", data.text.legend)
     this.overview.canvas.setAttribute("aria-label", data.text.overview)
@@ -370,7 +370,7 @@ class AttentionView {
   /** The room that there is. @returns {boolean} whether it is another than before */
   measure() {
     const { root, stage: place } = this.parts
-    const { on, zoom } = stage()
+    const { on, zoom } = STAGE
     const above = (this.host.above ?? 0) + place.getBoundingClientRect().top - root.getBoundingClientRect().top
     const free = Math.max(LOWEST, Math.min(TALLEST, window.innerHeight - above - BELOW))
     const tallest = on ? Math.max(LEAST, roomBelow(place)) : free

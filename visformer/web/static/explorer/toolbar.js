@@ -8,29 +8,25 @@ const FIRST = { none: 0, weight: 0.05, mass: 0.9 }
 const CHECKS = ["merging", "hiding", "renormalising"]
 
 /** One choice of a few, as a row of buttons. */
-class Tabs {
-  constructor(parent, name, choose) {
-    this.element = part(parent, "div", name, { role: "group" })
-    this.choose = choose
-  }
-
-  /** @param {{name: string, label: string, about?: string}[]} options */
-  write(options, label) {
-    this.element.setAttribute("aria-label", label)
-    this.element.replaceChildren()
-    for (const { name, label, about } of options) {
-      const act = () => {
-        this.choose(name)
-        focusQuietly(tab)
+function tabs(parent, name, choose) {
+  const element = part(parent, "div", name, { role: "group" })
+  return {
+    write(options, label) {
+      element.ariaLabel = label
+      element.replaceChildren()
+      for (const { name, label, about } of options) {
+        const act = () => {
+          choose(name)
+          focusQuietly(tab)
+        }
+        const tab = button(element, "tab", act, label)
+        tab.dataset.name = name
+        tab.title = about ?? ""
       }
-      const tab = button(this.element, "tab", act, label)
-      tab.dataset.name = name
-      tab.title = about ?? ""
-    }
-  }
-
-  mark(selected) {
-    for (const tab of this.element.children) tab.ariaPressed = tab.dataset.name === selected
+    },
+    mark(selected) {
+      for (const tab of element.children) tab.ariaPressed = tab.dataset.name === selected
+    },
   }
 }
 
@@ -80,9 +76,9 @@ export class Toolbar {
    */
   constructor(places, host) {
     this.host = host
-    this.stacks = new Tabs(places.stacks, "stacks", host.stack)
+    this.stacks = tabs(places.stacks, "stacks", host.stack)
     this.order = select(places.order, "order", (order) => host.set({ order }))
-    this.views = new Tabs(places.views, "views", (view) => host.set({ view }))
+    this.views = tabs(places.views, "views", (view) => host.set({ view }))
     this.buildZoom(part(places.views, "div", "zoom", { role: "group" }))
     this.combine = select(places.tools, "combine", (combine) => host.set({ combine }))
     this.kind = select(places.tools, "limit", (kind) => host.set({ limit: { kind, value: FIRST[kind] } }))
@@ -101,7 +97,7 @@ export class Toolbar {
 
   /** The words, once for each payload. */
   write({ text, stacks, scores }) {
-    this.stacks.write(stacks.map(({ name, label, about }) => ({ name, label, about })), text.stacks)
+    this.stacks.write(stacks, text.stacks)
     this.views.write(NAMES.map((name) => ({ name, label: text[`view_${name}`], about: text[`view_${name}_about`] })), text.views)
     const combined = ["one", "mean", "max"].map((name) => [name, text[`combine_${name}`]])
     this.combine.write(text.combine, combined)

@@ -6,12 +6,12 @@
 
 import { OPERATOR, arrange } from "./arrange.js"
 import { makeRamp, themeOf } from "../shared/colours.js"
-import { PngButton } from "../shared/png.js"
+import { pngButton } from "../shared/png.js"
 import { matrixLayout, nameOf, paintMatrix } from "../shared/matrix.js"
 import { inParts } from "./pagination.js"
 import { readPanel, spellLong } from "./panel.js"
 import { clamp, fill, onPointer, part } from "../shared/dom.js"
-import { enter, roomBelow, showWhatFollows, stage } from "../shared/stage.js"
+import { STAGE, enter, roomBelow, showWhatFollows } from "../shared/stage.js"
 import { pointOn } from "../shared/surface.js"
 
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
@@ -61,7 +61,7 @@ class PanelsView {
     this.value = part(readout, "span", "value")
     this.place = part(readout, "span", "where")
     this.part = part(readout, "span", "part")
-    this.pngButton = new PngButton(readout, () => this.picture())
+    this.png = pngButton(readout, () => this.picture())
     this.root.onkeydown = (event) => this.key(event)
     const resized = () => this.resized()
     const step = (direction) => this.step(direction)
@@ -83,11 +83,11 @@ class PanelsView {
     this.data = message
     this.root.lang = message.text.lang
     this.root.classList.toggle("vf-choosing", message.share < STRIP)
-    this.pngButton.write(message.text)
+    Object.assign(this.png, { textContent: message.text.keep, title: message.text.keep_about })
     this.panels = message.panels.map((panel, place) => ({ ...readPanel(panel, message.numbers), place, first: 0 }))
     let next = 0
     this.columns = message.columns.map((count) => this.panels.slice(next, (next += count)))
-    if (this.walk !== stage().walk) this.arrive(stage().walk)
+    if (this.walk !== STAGE.walk) this.arrive(STAGE.walk)
     if (!same) this.build()
     this.panels.forEach((panel, i) => this.write(panel, this.boxes[i]))
     if (this.focus && !this.inside(this.focus)) this.free()
@@ -230,8 +230,8 @@ class PanelsView {
 
   /** What a layout depends on. */
   room() {
-    const { zoom, bottom } = stage()
-    const top = stage().on ? this.root.getBoundingClientRect().top : 0
+    const { zoom, bottom } = STAGE
+    const top = STAGE.on ? this.root.getBoundingClientRect().top : 0
     return [this.root.clientWidth, window.innerHeight, window.devicePixelRatio, zoom, bottom, top].join(" ")
   }
 
@@ -259,10 +259,10 @@ class PanelsView {
   }
 
   arrange() {
-    const width = Math.floor(this.strip.getBoundingClientRect().width / stage().zoom) // a fraction more, and the last one wraps
+    const width = Math.floor(this.strip.getBoundingClientRect().width / STAGE.zoom) // a fraction more, and the last one wraps
     const room = { width, height: this.height() }
     const layoutOf = (panel, cells) => this.layout(panel, cells)
-    if (stage().on) this.parts = inParts(this.columns, room, layoutOf)
+    if (STAGE.on) this.parts = inParts(this.columns, room, layoutOf)
     else {
       this.parts = [{ columns: this.columns, rows: null, ...arrange(this.columns, room, layoutOf) }]
       this.at = 0
@@ -311,7 +311,7 @@ class PanelsView {
   /** Of the room for all panels: in a presentation what is left of the window, or their share of it. */
   height() {
     const { share } = this.data
-    if (!stage().on) return share * Math.max(LEAST, window.innerHeight - HEAD)
+    if (!STAGE.on) return share * Math.max(LEAST, window.innerHeight - HEAD)
     const left = roomBelow(this.root)
     return Math.max(LEAST / 4, share < STRIP ? share * left : left - LINE)
   }
@@ -319,12 +319,12 @@ class PanelsView {
   layout(panel, { width, highest, indent, operator, columns, like }) {
     const { nRows, nColumns } = panel
     const wide = width - (operator ? OPERATOR : 0)
-    const grown = stage().on ? GROWN : 1
+    const grown = STAGE.on ? GROWN : 1
     const few = grown * (panel.digits > 2 ? LONG_CELL : CELL)
     const free = nColumns > FEW && panel.columns.numeric // dimensions: cells of any shape
     const some = panel.columns.numeric ? SMALL_CELL : WORDED_CELL
     const own = nColumns <= FEW ? few : nColumns <= SOME ? grown * some : wide
-    const thinned = stage().on && nRows > FEW && !panel.rows.labels[0].place // of rows in a series some labels will do
+    const thinned = STAGE.on && nRows > FEW && !panel.rows.labels[0].place // of rows in a series some labels will do
     const least = Math.min(thinned ? LABELLED / 2 : LABELLED, (free || panel.rows.numeric ? TALLEST / 2 : TALLEST) / nRows)
     const most = Math.min(grown * (free ? TALLEST_CELL : nRows === 1 ? LOW_CELL : CELL), TALLEST / nRows)
     const layout = matrixLayout(
@@ -339,7 +339,7 @@ class PanelsView {
         highest: like ? like.cellHeight : Math.max(least, Math.min(most, highest)),
       },
     )
-    const frame = stage().on && panel.outlined ? FRAME : 0
+    const frame = STAGE.on && panel.outlined ? FRAME : 0
     const roomy = () => layout.cellHeight >= NUMBERED + frame && layout.cellWidth >= this.numberWidth(panel) + frame
     const numbered = nColumns > FEW || roomy()
     const words = this.wordsWidth(panel)

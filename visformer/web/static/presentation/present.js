@@ -7,7 +7,7 @@
 
 import { codePath, spotless } from "./qr.js"
 import { button, fill, focusQuietly, part } from "../shared/dom.js"
-import { setStage, stage, stepInView } from "../shared/stage.js"
+import { STAGE, setStage, stepInView } from "../shared/stage.js"
 import { Tables } from "./tables.js"
 
 const ZOOM = 1.6
@@ -226,7 +226,7 @@ class Presentation {
 
   fit() {
     if (!KEPT.on) {
-      if (stage().on) setStage({ on: false, zoom: 1, bottom: 0, walk: {} })
+      if (STAGE.on) setStage({ on: false, zoom: 1, bottom: 0, walk: {} })
       this.tables.leave()
       return
     }

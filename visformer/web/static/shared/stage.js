@@ -4,15 +4,11 @@
  */
 
 const EDGE = 6 // pixels: of a matrix, and for what is rounded
-const STAGE = (globalThis[Symbol.for("visformer.stage")] ??= { on: false, zoom: 1, bottom: 0, walk: {}, views: new Set() })
-
 /**
- * @returns {{on: boolean, zoom: number, bottom: number, walk: {direction?: number}}} zoom: CSS; bottom: pixels of the
- *   window that pictures end above; walk: the last step that the host was asked for, another object each time
+ * on: whether there is one; zoom: CSS; bottom: pixels of the window that pictures end above; walk: the last step that the
+ * host was asked for, {direction?: number}, another object each time; views: those that have entered.
  */
-export function stage() {
-  return STAGE
-}
+export const STAGE = (globalThis[Symbol.for("visformer.stage")] ??= { on: false, zoom: 1, bottom: 0, walk: {}, views: new Set() })
 
 /**
  * A view that is told of another room, another stage and another theme, until it leaves.
