@@ -72,7 +72,7 @@ class Plan:
 
     @property
     def n_bytes(self) -> int:
-        """Of all codes."""
+        """The size of all codes."""
         return CODE_BYTES * sum(prod(shape) for shape in self.shapes.values())
 
     @cached_property
@@ -90,9 +90,9 @@ class Plan:
         if self.n_bytes <= SMALL_BYTES:
             return tuple(self._layers())
         _, n_heads, n_queries, n_keys = self.shapes[self.focus.stack]
-        if CODE_BYTES * n_heads * n_queries * n_keys <= FOCUS_BYTES:
-            return (Chunk(self.focus.stack, self.focus.layer, 0, n_heads),)
-        return (Chunk(self.focus.stack, self.focus.layer, self.focus.head, 1),)
+        whole_layer = CODE_BYTES * n_heads * n_queries * n_keys <= FOCUS_BYTES
+        first, n = (0, n_heads) if whole_layer else (self.focus.head, 1)
+        return (Chunk(self.focus.stack, self.focus.layer, first, n),)
 
     @cached_property
     def missing(self) -> tuple[Chunk, ...]:

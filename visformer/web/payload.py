@@ -228,7 +228,7 @@ class _Feed:
 
     @cached_property
     def _thumbs(self) -> dict[str, npt.NDArray[np.uint8]]:
-        """Of each stack (layer, head, rows, columns)."""
+        """The thumbnails of each stack, (layer, head, rows, columns)."""
         side = thumbnail_side(list(self.shapes.values()))
         return {name: thumbnails(list(layers), side=side) for name, layers in self.layers.items()}
 

@@ -12,7 +12,7 @@ import { HeadGrid, gridLayout, paintLegend } from "./head_grid.js"
 import { Help } from "./help.js"
 import { pngButton } from "../shared/png.js"
 import { ordered, sameHead } from "./order.js"
-import { fill, focusQuietly, part } from "../shared/dom.js"
+import { MOVES, fill, focusQuietly, part } from "../shared/dom.js"
 import { readPicture } from "./picture.js"
 import { Readout, spell } from "./readout.js"
 import { SentenceLines } from "./sentence_lines.js"
@@ -23,7 +23,6 @@ import { ViewModel } from "./view_model.js"
 import { ViewState } from "./view_state.js"
 import { NAMES, VIEWS } from "./views/index.js"
 
-const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 const SETTLED = 250 // milliseconds without another choice until the host hears of it
 const [LOWEST, TALLEST, BELOW] = [300, 860, 20] // pixels: of what is on the stage, and under it to the window's edge
 const LEAST = 120 // of what is on the stage, in a presentation

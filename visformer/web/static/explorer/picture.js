@@ -1,6 +1,7 @@
 /** What payload.py packs: thumbnails of all heads, and the exact weights of some, which may come in several messages. */
 
 import { decode } from "../shared/codes.js"
+import { remember } from "../shared/dom.js"
 
 const DECODED = 16_000_000 // weights kept as numbers: of 16 heads for 1,024 tokens
 
@@ -12,7 +13,7 @@ export function readPicture(message) {
   return { ...message, weights, stacks: stacks.map((stack) => withThumbs(stack, numbers)) }
 }
 
-/** Of weights on a square-root scale, 0..255, pooled to at most 64 by 64 for each head. */
+/** A stack with its thumbnails: weights on a square-root scale, 0..255, pooled to at most 64 by 64 for each head. */
 function withThumbs(stack, numbers) {
   const [nLayers, nHeads] = stack.shape
   const size = stack.thumb[0] * stack.thumb[1]
@@ -46,12 +47,7 @@ class Weights {
 
   /** (query, key) weights, or null where they are not here (yet). */
   of(name) {
-    if (!this.decoded.has(name)) {
-      if (!this.codes.has(name)) return null
-      const codes = this.codes.get(name)
-      if (this.decoded.size * codes.length >= DECODED) this.decoded.delete(this.decoded.keys().next().value)
-      this.decoded.set(name, decode(codes))
-    }
-    return this.decoded.get(name)
+    const codes = this.codes.get(name)
+    return codes ? remember(this.decoded, name, () => decode(codes), Math.ceil(DECODED / codes.length)) : null
   }
 }

@@ -57,16 +57,7 @@ function check(parent, name, change) {
   const element = part(box, "input", name, { type: "checkbox" })
   const title = part(box, "span", "check-title")
   element.onchange = () => change(element.checked)
-  return {
-    box,
-    write(label, about) {
-      title.textContent = label
-      box.title = about
-    },
-    mark(on) {
-      element.checked = on
-    },
-  }
+  return { box, element, title }
 }
 
 export class Toolbar {
@@ -106,7 +97,10 @@ export class Toolbar {
     this.order.write(text.order, this.orders)
     this.kind.write(text.limit, Object.keys(LIMITS).map((name) => [name, text[`limit_${name}`]]))
     this.slider.setAttribute("aria-label", text.limit)
-    for (const name of CHECKS) this[name].write(text[name], text[`${name}_about`])
+    for (const name of CHECKS) {
+      this[name].title.textContent = text[name]
+      this[name].box.title = text[`${name}_about`]
+    }
     for (const name of ["in", "out", "whole"]) this.zoom[name].title = this.zoom[name].ariaLabel = text[`zoom_${name}`]
     this.help.title = this.help.ariaLabel = text.help
   }
@@ -130,7 +124,7 @@ export class Toolbar {
       this.slider.value = state.limit.value
       this.amount.textContent = state.limit.value.toFixed(range.step < 0.01 ? 3 : 2)
     }
-    for (const name of CHECKS) this[name].mark(state[name])
+    for (const name of CHECKS) this[name].element.checked = state[name]
     this.renormalising.box.hidden = !state.hiding
     this.hidden.textContent = hidden
     this.zoom.box.hidden = !canZoom

@@ -2,6 +2,7 @@
 
 import { derive, mean, pooled } from "./derive.js"
 import { headsOf } from "./order.js"
+import { remember } from "../shared/dom.js"
 
 const REMEMBERED = 200
 const REMEMBERED_WEIGHTS = 16_000_000 // in matrices: 16 of them for 1,024 tokens
@@ -10,7 +11,7 @@ const REMEMBERED_WEIGHTS = 16_000_000 // in matrices: 16 of them for 1,024 token
 export class ViewModel {
   constructor(state) {
     this.state = state
-    this.memory = new Map()
+    this.memory = new Map() // by what the names say that it depends on
     this.matrices = new Map()
   }
 
@@ -25,15 +26,6 @@ export class ViewModel {
     return this.data.stacks.find(({ name }) => name === this.state.stack)
   }
 
-  /** Something that is the same until what its name says changes. */
-  remember(name, make, memory = this.memory, most = REMEMBERED) {
-    if (!memory.has(name)) {
-      if (memory.size >= most) memory.delete(memory.keys().next().value)
-      memory.set(name, make())
-    }
-    return memory.get(name)
-  }
-
   nameOf({ layer, head }) {
     return `${this.state.stack}/${layer}/${head}`
   }
@@ -44,8 +36,7 @@ export class ViewModel {
     const name = (place) => this.nameOf(place)
     if (combine === "one") return isEach ? heads.map(name) : [name(focus)]
     if (heads.length > 1) return heads.map(name)
-    const [, nHeads] = this.stack.shape
-    const layer = Array.from({ length: nHeads }, (_, head) => name({ layer: focus.layer, head }))
+    const layer = headsOf(this.stack.shape).filter((place) => place.layer === focus.layer).map(name)
     return layer.every((one) => this.data.weights.has(one)) ? layer : [name({ layer: focus.layer, head: combine })]
   }
 
@@ -72,13 +63,13 @@ export class ViewModel {
     const heads = names.map((one) => this.data.weights.of(one))
     if (heads.some((head) => !head)) return null
     const most = Math.min(REMEMBERED, Math.ceil(REMEMBERED_WEIGHTS / heads[0].length))
-    return this.remember(name, () => derive(heads, this.sides(), this.options()), this.matrices, most)
+    return remember(this.matrices, name, () => derive(heads, this.sides(), this.options()), most)
   }
 
   /** Which tokens each row and each column stands for. */
   groups() {
     const { stack, merging, hiding } = this.state
-    return this.remember(`groups ${stack} ${merging} ${hiding}`, () => {
+    return remember(this.memory, `groups ${stack} ${merging} ${hiding}`, () => {
       const [, , nQueries, nKeys] = this.stack.shape
       const none = new Float32Array(nQueries * nKeys)
       return derive([none], this.sides(), { ...this.options(), how: "one", limit: { kind: "none" } })
@@ -101,7 +92,7 @@ export class ViewModel {
 
   labels() {
     const { stack, merging, hiding } = this.state
-    return this.remember(`labels ${stack} ${merging} ${hiding}`, () => {
+    return remember(this.memory, `labels ${stack} ${merging} ${hiding}`, () => {
       const { rows, columns } = this.groups()
       const side = (axis, groups) => groups.map((group) => this.label(axis, group))
       return { rows: side("rows", rows), columns: side("columns", columns) }
@@ -136,7 +127,7 @@ export class ViewModel {
     return this.derived(combine === "one" ? [this.nameOf(focus)] : this.names())
   }
 
-  /** Of the head in focus. */
+  /** The thumbnail of the head in focus. */
   thumb() {
     const [rows, columns] = this.stack.thumb
     return { steps: this.stack.thumbOf(this.state.focus), rows, columns }
@@ -171,7 +162,7 @@ export class ViewModel {
       const [rows, columns] = this.stack.thumb
       return { steps: this.stack.thumbs, rows, columns }
     }
-    return this.remember(`thumbs ${stack} ${merging} ${hiding} ${renormalising}`, () => {
+    return remember(this.memory, `thumbs ${stack} ${merging} ${hiding} ${renormalising}`, () => {
       const options = { ...this.options(), how: "one", limit: { kind: "none" } }
       const thumbs = names.map((name) => pooled(derive([this.data.weights.of(name)], this.sides(), options)))
       return { ...thumbs[0], steps: Uint8Array.from(thumbs.flatMap(({ steps }) => [...steps])) }

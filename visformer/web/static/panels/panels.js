@@ -10,11 +10,10 @@ import { pngButton } from "../shared/png.js"
 import { matrixLayout, nameOf, paintMatrix } from "../shared/matrix.js"
 import { inParts } from "./pagination.js"
 import { readPanel, spellLong } from "./panel.js"
-import { clamp, fill, onPointer, part } from "../shared/dom.js"
+import { MOVES, clamp, fill, onPointer, part } from "../shared/dom.js"
 import { STAGE, enter, roomBelow, showWhatFollows } from "../shared/stage.js"
 import { pointOn } from "../shared/surface.js"
 
-const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 const CELL = 46 // of a small matrix: room for its number
 const LONG_CELL = 58 // room for four digits behind the point
 const TALLEST_CELL = 24 // of a wide one
@@ -87,7 +86,11 @@ class PanelsView {
     this.panels = message.panels.map((panel, place) => ({ ...readPanel(panel, message.numbers), place, first: 0 }))
     let next = 0
     this.columns = message.columns.map((count) => this.panels.slice(next, (next += count)))
-    if (this.walk !== STAGE.walk) this.arrive(STAGE.walk)
+    if (this.walk !== STAGE.walk) { // the host has taken a step: on to the first part, back to the last
+      this.walk = STAGE.walk
+      this.at = this.walk.direction < 0 ? Infinity : 0
+      this.free()
+    }
     if (!same) this.build()
     this.panels.forEach((panel, i) => this.write(panel, this.boxes[i]))
     if (this.focus && !this.inside(this.focus)) this.free()
@@ -290,13 +293,6 @@ class PanelsView {
     this.part.textContent = named.all === 1 ? "" : fill(rows ? text.part_rows : text.part, named)
   }
 
-  /** The host has taken a step: on to the first part, back to the last. */
-  arrive(walk) {
-    this.walk = walk
-    this.at = walk.direction < 0 ? Infinity : 0
-    this.free()
-  }
-
   /** A presentation's step: the next part. */
   step(direction) {
     if (!this.parts) return false
@@ -308,7 +304,7 @@ class PanelsView {
     return true
   }
 
-  /** Of the room for all panels: in a presentation what is left of the window, or their share of it. */
+  /** The height for all panels: in a presentation what is left of the window, or their share of it. */
   height() {
     const { share } = this.data
     if (!STAGE.on) return share * Math.max(LEAST, window.innerHeight - HEAD)

@@ -60,12 +60,10 @@ class Tokens {
     }
     for (const side of ["row", "column"]) {
       const other = side === "row" ? cell?.column : cell?.row
-      const chips = this.lines[side].chips.children
-      for (let i = 0; i < chips.length; i++) {
-        const shaded = other !== null && other !== undefined
-        const value = shaded ? (side === "row" ? weight(i, other) : weight(other, i)) : 0
-        paintChip(chips[i], shaded ? stepOf(value) : null, scene.theme, cell?.[side] === i)
-      }
+      const isShaded = (other ?? null) !== null
+      const step = (i) => (isShaded ? stepOf(side === "row" ? weight(i, other) : weight(other, i)) : null)
+      const chips = [...this.lines[side].chips.children]
+      chips.forEach((chip, i) => paintChip(chip, step(i), scene.theme, cell?.[side] === i))
     }
   }
 }
