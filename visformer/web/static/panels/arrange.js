@@ -26,7 +26,7 @@ const CELL_HEIGHTS = [46, 38, 32, 28, 25, 22, 20, 18, 17, 16, 15, 13.5, 12, 11, 
  *   width}; fits: all are in the window; legible: and all of their words and numbers are written
  */
 export function arrange(columns, room, layoutOf) {
-  let best = { score: -Infinity }
+  let best = { score: -1 }
   const heights = room.grown ? [...GROWN_HEIGHTS, ...CELL_HEIGHTS] : CELL_HEIGHTS
   for (let abreast = columns.length; abreast >= 1; abreast -= 0.25) {
     const width = Math.floor((room.width - BESIDE * (abreast - 1)) / abreast)
