@@ -1,6 +1,6 @@
 """A panel: one matrix with what stands along its sides and how it is coloured. What to draw, kept apart from drawing.
 
-The canvas of the pages and the figures of a notebook draw the same panels.
+The pages, in the browser, and the figures of a notebook draw the same panels.
 """
 
 from dataclasses import dataclass, field

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from benchmarks.messages import read_message
 from tests.addresses import fields_of
 from tests.app.support import address, address_of, in_a_session, pictures, went_ahead
 from tests.web.support import digits, heads_of, shapes_of
@@ -16,7 +17,6 @@ from visformer.app.session import boxes, selection
 from visformer.app.session.address import keep
 from visformer.app.session.examples import EXAMPLES
 from visformer.system.limits import MAX_CHARACTERS
-from visformer.web.message import read_message
 from visformer.web.selection import Selection
 
 EMPTY = "There is no sentence yet: type one, or choose an example."
@@ -72,7 +72,7 @@ def test_the_first_picture_needs_no_torch(model_name):
     code = f"""
 import sys
 from visformer.app.serving import models, workbench
-from visformer.web.message import read_message
+from benchmarks.messages import read_message
 workbench.MODEL, workbench.HEAD_START = {model_name!r}, 600
 from streamlit.testing.v1 import AppTest
 app = AppTest.from_file("app.py", default_timeout=60).run()
