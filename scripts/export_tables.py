@@ -1,26 +1,38 @@
-"""The table of pictures in docs/export.md and docs/export.zh-CN.md, from the registry in visformer/pictures/.
+"""The tables in docs/export.md and docs/export.zh-CN.md: the formats, and the pictures of the registry.
 
-python -m scripts.picture_table writes it; a test holds both files to it.
+python -m scripts.export_tables writes them; a test holds both files to them.
 """
 
 import re
 from pathlib import Path
 
-from visformer.i18n import translations
+from visformer.export.formats import FORMATS
+from visformer.i18n import Gettext, translations
 from visformer.pictures.picture import Page, pages
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-MARKS = re.compile(r"(<!-- pictures -->\n).*?(<!-- end -->)", re.DOTALL)
-HEADS = {"export.md": ("page", "pictures, with the options of each"), "export.zh-CN.md": ("页面", "图片及其选项")}
+MARKS = re.compile(r"(<!-- (formats|pictures) -->\n).*?(<!-- end -->)", re.DOTALL)
+HEADS = {
+    "export.md": {"formats": ("ending", "what it holds"), "pictures": ("page", "pictures, with the options of each")},
+    "export.zh-CN.md": {"formats": ("扩展名", "内容"), "pictures": ("页面", "图片及其选项")},
+}
 LANGUAGES = {"export.md": "en", "export.zh-CN.md": "zh"}
 
 
-def table(page: str) -> str:
-    """Markdown: a row for each page; pictures with the same options share them."""
+def table(page: str, what: str) -> str:
+    """Markdown; what: "formats" or "pictures"."""
     gettext = translations(LANGUAGES[page]).gettext
-    lines = [_line(HEADS[page]), _line(("---", "---"))]
-    lines += [_line((gettext(one.title), _pictures(one))) for one in pages().values() if one.pictures]
-    return "\n".join(lines) + "\n"
+    rows = _formats(gettext) if what == "formats" else _pages(gettext)
+    return "\n".join(map(_line, (HEADS[page][what], ("---", "---"), *rows))) + "\n"
+
+
+def _formats(gettext: Gettext) -> list[tuple[str, str]]:
+    return [(f"`{one.ending}`", gettext(one.about)) for one in FORMATS]
+
+
+def _pages(gettext: Gettext) -> list[tuple[str, str]]:
+    """A row for each page; pictures with the same options share them."""
+    return [(gettext(one.title), _pictures(one)) for one in pages().values() if one.pictures]
 
 
 def _pictures(page: Page) -> str:
@@ -39,8 +51,10 @@ def _line(cells: tuple[str, ...]) -> str:
 
 
 def written(page: str) -> str:
-    """The page with the table as it should be."""
-    return MARKS.sub(lambda marks: marks[1] + table(page) + marks[2], (DOCS / page).read_text(encoding="utf-8"))
+    """The page with its tables as they should be."""
+    return MARKS.sub(
+        lambda marks: marks[1] + table(page, marks[2]) + marks[3], (DOCS / page).read_text(encoding="utf-8")
+    )
 
 
 if __name__ == "__main__":

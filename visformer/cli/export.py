@@ -1,7 +1,7 @@
 """``visformer trace`` and ``visformer export``: a sentence in, a file out."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from visformer.cli.running import MODEL_HELP, complete_model
-from visformer.export.formats import endings
+from visformer.export.formats import FORMATS, Format
 from visformer.i18n import languages
 from visformer.trace.stacks import SHORT_NAMES, short_name
 from visformer.trace.token_order import described
@@ -27,16 +27,17 @@ _OF_HEAD = ("stack", "layer", "head", "view", "query")
 """Parameters that choose a head, with a picture or without."""
 
 _FROM_1 = click.IntRange(min=1)
-_NUMBERS, _PICTURED, _ENDINGS = endings("numbers"), endings("picture"), endings()
+_BY_ENDING = {one.ending: one for one in FORMATS}
+_NUMBERS = [one.ending for one in FORMATS if one.content == "numbers"]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def _out(endings: tuple[str, ...], about: str, *, required: bool) -> Callable[[_F], _F]:
+def _out(endings: Collection[str], about: str, *, required: bool) -> Callable[[_F], _F]:
     """``-o``, refused before a model is loaded where nothing could be written."""
 
     def checked(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
         if path is not None and path.suffix.lower() not in endings:
-            more = "; pictures: visformer export" if endings == _NUMBERS else ": the ending says what is written."
+            more = "; pictures: visformer export" if endings is _NUMBERS else ": the ending says what is written."
             raise click.UsageError(f"{path.name} does not end in any of {', '.join(endings)}{more}")
         if path is not None and not path.parent.is_dir():
             raise click.ClickException(f"{path}: there is no folder {path.parent}. Make it first.")
@@ -157,7 +158,7 @@ def _kind(option: "Option") -> Any:
 @click.option(
     "--trace", "saved", type=click.Path(path_type=Path), help="Instead of a sentence, a file of visformer trace."
 )
-@_out(_ENDINGS, "Its ending says what is written:", required=True)
+@_out(_BY_ENDING, "Its ending says what is written:", required=True)
 @click.option("--stack", type=click.Choice([*SHORT_NAMES]), help="By default the first that the model has.")
 @click.option("--layer", type=_FROM_1, help="From 1, as on screen.")
 @click.option("--head", type=_FROM_1, help="From 1; with --layer. Without both: all heads.")
@@ -229,8 +230,9 @@ def export(
     if (text is None) == (saved is None) and not (text is None and alone):
         raise click.UsageError("Give either a sentence or --trace FILE.")
     given = {one for one in context.params if context.get_parameter_source(one) is ParameterSource.COMMANDLINE}
-    _refuse_idle_source(given, picture, out.suffix.lower())
-    _refuse_idle(given, drawn, out.suffix.lower(), view)
+    format = _BY_ENDING[out.suffix.lower()]
+    _refuse_idle_source(given, picture, format)
+    _refuse_idle(given, drawn, format, view)
     how: dict[str, Any] = {"theme": theme, "scale": scale, "gettext": translations(lang).gettext, "lang": lang}
     kept = Trace.load(saved) if saved else None
     if drawn is not None:
@@ -308,31 +310,32 @@ def _tell_formula(picture: "Picture", numbers: Any) -> None:
         click.echo(f"This model: {described(order)}. Here you see the paper's encoding.", err=True)
 
 
-def _refuse_idle_source(given: set[str], picture: str | None, ending: str) -> None:
+def _refuse_idle_source(given: set[str], picture: str | None, format: Format) -> None:
     """Refuse what adds nothing to where the numbers come from, or is of another kind of file."""
     if "saved" in given:
         for name in (option for parameter, option in _OF_TRACE.items() if parameter in given):
             raise click.UsageError(f"--{name} makes no difference to --trace, which holds what a model made.")
     if picture == "lab" and {"text", "saved"} & given:
         raise click.UsageError("A sentence makes no difference to --picture lab, which has numbers of its own.")
-    if "scale" in given and ending != ".png":
-        raise click.UsageError(f"--scale makes no difference to {ending}: it is of a PNG.")
-    if "theme" in given and ending not in _PICTURED:
-        endings = " or ".join(_PICTURED)
-        raise click.UsageError(f"--theme makes no difference to {ending}: it is of a picture, {endings}.")
+    if "scale" in given and not format.scaled:
+        scaled = " or a ".join(one.name for one in FORMATS if one.scaled)
+        raise click.UsageError(f"--scale makes no difference to {format.ending}: it is of a {scaled}.")
+    if "theme" in given and format.content != "picture":
+        pictures = " or ".join(one.ending for one in FORMATS if one.content == "picture")
+        raise click.UsageError(f"--theme makes no difference to {format.ending}: it is of a picture, {pictures}.")
 
 
-def _refuse_idle(given: set[str], picture: "Picture | None", ending: str, view: str) -> None:
+def _refuse_idle(given: set[str], picture: "Picture | None", format: Format, view: str) -> None:
     """Refuse what would make no difference."""
-    taken: tuple[str, ...]
+    taken: tuple[str, ...] = ("stack", "layer", "head")
     if picture is not None:
         taken, what = picture.names, f"--picture {picture.name}"
-    elif ending in _NUMBERS:
-        taken, what = (), f"{ending}, which holds all attention"
-    elif ending == ".html":
-        taken, what = ("stack", "layer", "head"), "a page"
+    elif format.content == "numbers":
+        taken, what = (), f"{format.ending}, which holds all attention"
+    elif format.content == "page":
+        what = "a page"
     else:
-        taken, what = ("stack", "layer", "head", "view", *(["query"] * (view == "tokens"))), f"--view {view}"
+        taken, what = (*taken, "view", *(["query"] * (view == "tokens"))), f"--view {view}"
         if view != "heatmap" and not {"layer", "head"} & given:
             raise click.UsageError(f"--view {view} is of one head: give --layer and --head, from 1.")
         if len({"layer", "head"} & given) == 1:
