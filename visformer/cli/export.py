@@ -1,7 +1,8 @@
 """``visformer trace`` and ``visformer export``: a sentence in, a file out."""
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -9,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 from click.core import ParameterSource
 
-from visformer.cli.running import MODEL_HELP, complete_model
+from visformer.cli.running import MODEL_HELP, complete_model, in_language
+from visformer.errors import VisformerError
 from visformer.export.formats import FORMATS, Format
-from visformer.i18n import languages
 from visformer.trace.stacks import SHORT_NAMES, short_name
 from visformer.trace.token_order import described
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from visformer.pictures.picture import Picture
     from visformer.pictures.setting import Source
 
-_OF_TRACE = {"name": "model", "target": "target", "pair": "pair", "to": "to"}
-"""Parameters that a saved Trace has settled, and their options."""
+_OF_TRACE = ("model", "target", "pair", "to")
+"""Parameters that a saved Trace has settled."""
 
 _OF_HEAD = ("stack", "layer", "head", "view", "query")
 """Parameters that choose a head, with a picture or without."""
@@ -54,9 +55,7 @@ def _sentence(command: Any) -> Any:
         click.option("--target", help="Read this target; by default the model's own translation."),
         click.option("--pair", help="A second sentence, of an encoder such as BERT."),
         click.option("--to", help="Language of the target, such as zh; by default the other one."),
-        click.option(
-            "--model", "name", default="en-zh", shell_complete=complete_model, show_default=True, help=MODEL_HELP
-        ),
+        click.option("--model", default="en-zh", shell_complete=complete_model, show_default=True, help=MODEL_HELP),
     )
     for option in reversed(options):
         command = option(command)
@@ -69,16 +68,7 @@ def _sentence(command: Any) -> Any:
 @click.option("--record", multiple=True, default=("*.pattern",), show_default=True, help="What is kept, such as '*.q'.")
 @_out(_NUMBERS, "Write it there:", required=False)
 @click.option("--json", "as_json", is_flag=True, help="The summary for programs.")
-def trace(
-    text: str,
-    target: str | None,
-    pair: str | None,
-    to: str | None,
-    name: str,
-    record: tuple[str, ...],
-    out: Path | None,
-    as_json: bool,
-) -> None:
+def trace(model: str, text: str, out: Path | None, as_json: bool, **how: Any) -> None:
     """Run the model on a sentence and keep its numbers.
 
     \b
@@ -90,7 +80,7 @@ def trace(
     from visformer.export import save
     from visformer.pictures.theme import visible
 
-    found = _traced(name, text, target, pair=pair, to=to, record=record)
+    found = _traced(model, text, **how)
     if out is not None:
         save(found, out)
     tensors = {tensor: list(value.shape) for tensor, value in found.tensors.items()}
@@ -184,7 +174,7 @@ def _kind(option: "Option") -> Any:
     show_default=True,
     help="Of a PNG: 3 is about 300 pixels to the inch.",
 )
-@click.option("--lang", type=click.Choice(list(languages())), default="en", show_default=True, help="Of its words.")
+@in_language
 @click.pass_context
 def export(
     context: click.Context,
@@ -193,7 +183,7 @@ def export(
     target: str | None,
     pair: str | None,
     to: str | None,
-    name: str,
+    model: str,
     saved: Path | None,
     out: Path,
     view: Literal["heatmap", "arcs", "tokens"],
@@ -237,23 +227,37 @@ def export(
     kept = Trace.load(saved) if saved else None
     if drawn is not None:
         wanted = {one: value for one, value in choices.items() if one in given}
-        how["about"] = kept.about if kept else _about(name, text)
-        numbers = kept or (None if drawn.name == "lab" else load(name))
+        how["about"] = kept.about if kept else _about(model, text)
+        numbers = kept or (None if drawn.name == "lab" else load(model))
         _tell_formula(drawn, numbers)
-        look = {"theme": theme, "gettext": how["gettext"]}
-        source = source_of(numbers, str(text), target, pair=pair, to=to, **look)
+        source = source_of(numbers, text, target, pair=pair, to=to, theme=theme, gettext=how["gettext"])
         save(_drawn(drawn, source, wanted), out, **how)
     else:
-        found = kept or _traced(name, str(text), target, pair=pair, to=to)
-        attention = SHORT_NAMES[choices["stack"]] if choices["stack"] else None
-        place = _from_0(found, attention, **{one: choices[one] for one in ("layer", "head", "query")})
-        save(found, out, stack=attention, **place, view=view, **how)
+        found = kept or _traced(model, text, target=target, pair=pair, to=to)
+        stack = SHORT_NAMES[choices["stack"]] if choices["stack"] else None
+        layer, head, query = (choices[one] and choices[one] - 1 for one in ("layer", "head", "query"))
+        with _places(lambda _: 1):
+            save(found, out, stack=stack, layer=layer, head=head, query=query, view=view, **how)
     click.echo(f"Written to {out}")
+
+
+@contextmanager
+def _places(first_of: Callable[[str], int]) -> Iterator[None]:
+    """Tell of a place that there is not as people count, from ``first_of`` its option."""
+    try:
+        yield
+    except VisformerError as error:
+        at: dict[str, Any] = error.params
+        if not {"name", "place", "count"} <= at.keys():
+            raise
+        first = first_of(at["name"])
+        said = f"{at['place'] + first}: there are {at['count']}, counted from {first}."
+        raise click.BadParameter(said, param_hint=f"--{at['name']}") from error
 
 
 def _drawn(picture: "Picture", source: "Source", given: dict[str, Any]) -> Any:
     """Panels or a figure."""
-    from visformer.pictures.options import OptionError, Outside
+    from visformer.pictures.options import OptionError
 
     if given.get("stack") and SHORT_NAMES[given["stack"]] not in source.stacks:
         there = " and ".join(short_name(one) for one in source.stacks)
@@ -261,12 +265,8 @@ def _drawn(picture: "Picture", source: "Source", given: dict[str, Any]) -> Any:
         raise click.BadParameter(said, param_hint="--stack")
     values = {one: _value(picture.option(one), value) for one, value in given.items() if one in picture.names}
     try:
-        return picture.make(source, values)
-    except Outside as error:
-        at: dict[str, Any] = error.params
-        first = getattr(picture.option(at["name"]), "first", 0)
-        said = f"{at['place'] + first}: there are {at['count']}, counted from {first}."
-        raise click.BadParameter(said, param_hint=f"--{at['name']}") from error
+        with _places(lambda name: getattr(picture.option(name), "first", 0)):
+            return picture.make(source, values)
     except OptionError as error:
         raise click.UsageError(str(error)) from error
 
@@ -286,17 +286,17 @@ def _value(option: "Option", given: Any) -> Any:
     return given
 
 
-def _about(name: str, text: str | None) -> str:
+def _about(model: str, text: str | None) -> str:
     """Which model was given which sentence; of a formula nothing."""
     from visformer.system.files import called
 
-    return "" if text is None else f"{called(Path(name)) if Path(name).is_dir() else name}: {text}"
+    return "" if text is None else f"{called(Path(model)) if Path(model).is_dir() else model}: {text}"
 
 
-def _traced(name: str, text: str, target: str | None, **settings: Any) -> Any:
+def _traced(model: str, text: str | None, **settings: Any) -> Any:
     from visformer.adapters.load import load
 
-    return load(name).trace(text, target, **settings)
+    return load(model).trace(str(text), **settings)
 
 
 def _tell_formula(picture: "Picture", numbers: Any) -> None:
@@ -313,7 +313,7 @@ def _tell_formula(picture: "Picture", numbers: Any) -> None:
 def _refuse_idle_source(given: set[str], picture: str | None, format: Format) -> None:
     """Refuse what adds nothing to where the numbers come from, or is of another kind of file."""
     if "saved" in given:
-        for name in (option for parameter, option in _OF_TRACE.items() if parameter in given):
+        for name in (one for one in _OF_TRACE if one in given):
             raise click.UsageError(f"--{name} makes no difference to --trace, which holds what a model made.")
     if picture == "lab" and {"text", "saved"} & given:
         raise click.UsageError("A sentence makes no difference to --picture lab, which has numbers of its own.")
@@ -348,14 +348,3 @@ def _refuse_idle(given: set[str], picture: "Picture | None", format: Format, vie
 
 def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
-
-
-def _from_0(found: Any, attention: str | None, **places: int | None) -> dict[str, Any]:
-    """Places as programs count them; refused as people do."""
-    stack = attention or next((n.rpartition(".")[0] for n in found if n.endswith(".pattern")), "encoder.0.self_attn")
-    part, kind = stack.split(".")[0], stack.split(".")[-1]
-    if f"{part}.0.{kind}.pattern" in found:
-        for name, size in zip(("layer", "head", "query"), found.stack(part, kind).shape[:3], strict=True):
-            if (place := places[name]) is not None and place > size:
-                raise click.BadParameter(f"{place}: there are {size}, counted from 1.", param_hint=f"--{name}")
-    return {name: None if place is None else place - 1 for name, place in places.items()}

@@ -14,6 +14,7 @@ from click.shell_completion import CompletionItem
 
 import visformer
 from visformer.adapters.lookup import require_model
+from visformer.i18n import languages
 from visformer.model.untrained import EXAMPLE, Untrained
 from visformer.system import settings
 
@@ -30,6 +31,10 @@ def complete_model(_context: click.Context, _option: click.Parameter, begun: str
 
 
 MODEL_HELP = f"Bundled, a folder, a hub id, untrained, or such as {EXAMPLE}."
+
+in_language = click.option(
+    "--lang", type=click.Choice([*languages()]), default="en", show_default=True, help="Of its words."
+)
 
 
 @click.command()
@@ -59,22 +64,16 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
             f"Port {port} of {address} cannot be used ({refused}): choose another with --port, or leave "
             "it out for the next one that is free."
         )
-    options = ["--server.address", address, "--server.headless", "true" if headless else "false"]
+    options = ["--server.address", address, "--server.headless", str(headless).lower()]
     options += ["--server.port", str(port)] if port else []
     app = _app()
     if model:
         require_model(model)
-    model = str(Path(model).resolve()) if model and Path(model).is_dir() else model  # the app runs in its own folder
-    if model:
-        os.environ["VISFORMER_MODEL"] = model
-    _serve(app, options)
-
-
-def _serve(app: Path, options: list[str]) -> None:
-    """In this process: what ends the command ends the server, which listens to SIGTERM and Ctrl+C itself."""
+        os.environ["VISFORMER_MODEL"] = str(Path(model).resolve()) if Path(model).is_dir() else model
     from visformer.app.serving.server import main
 
     os.chdir(app.parent)  # where its settings are
+    # in this process: what ends the command ends the server, which listens to SIGTERM and Ctrl+C itself
     main(["run", str(app), *options], prog_name="streamlit")
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -45,17 +46,11 @@ def train(
     supplement_folder: Path,
     folder: Path,
     init: Path | None,
-    epochs: int,
     vocab_size: int,
     d_model: int,
     layers: int,
     dropout: float,
-    bpe_dropout: float,
-    learning_rate: float,
-    batch_tokens: int,
-    supplement_pairs: int,
-    seed: int,
-    autocast: bool,
+    **schedule: Any,
 ) -> None:
     """Train a translator between English and Chinese, both ways in one model.
 
@@ -77,18 +72,10 @@ def train(
     pairs = read_pairs(pairs_file)
     stop_pairs, _ = split_pairs(read_pairs(valid_file), seed=SPLIT_SEED)
     lists = supplement.load(supplement_folder)
-    plan = TrainingPlan(
-        epochs=epochs,
-        learning_rate=learning_rate,
-        batch_tokens=batch_tokens,
-        bpe_dropout=bpe_dropout,
-        supplement_pairs=supplement_pairs,
-        seed=seed,
-        autocast=autocast,
-    )
+    plan = TrainingPlan(**schedule)
 
     def more(epoch: int) -> list[Pair]:
-        return [Pair(*p) for p in supplement.sample(lists, plan.supplement_pairs, seed=seed * 1000 + epoch)]
+        return [Pair(*p) for p in supplement.sample(lists, plan.supplement_pairs, seed=plan.seed * 1000 + epoch)]
 
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer_file = folder / "tokenizer.json"
@@ -115,16 +102,8 @@ def train(
         tie_embeddings=True,
     )
     config = sizes if initial is None else replace(initial.config, dropout=dropout)
-    model = train(
-        plan,
-        config,
-        tokenizer,
-        pairs=pairs,
-        stop_pairs=stop_pairs,
-        supplement=more,
-        folder=folder,
-        initial=initial,
-    )
+    data: dict[str, Any] = {"pairs": pairs, "stop_pairs": stop_pairs, "supplement": more}
+    model = train(plan, config, tokenizer, **data, folder=folder, initial=initial)
     save_checkpoint(folder / "checkpoint", model, tokenizer)
     click.echo(f"Written to {folder / 'checkpoint'}")
 

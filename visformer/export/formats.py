@@ -122,9 +122,9 @@ def _tensors(kind: Kind, what: Any, _how: Options) -> bytes:
 
 
 def _each(shown: Any) -> "list[Panel]":
-    from visformer.panel import Panel
+    from visformer.panel import one_by_one
 
-    return [panel for one in shown for panel in ([one] if isinstance(one, Panel) else one)]
+    return one_by_one(shown)
 
 
 FORMATS = (
