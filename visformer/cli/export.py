@@ -5,14 +5,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import click
 from click.core import ParameterSource
 
-from visformer.cli.running import MODEL_HELP, complete_model, in_language
+from visformer.cli.running import MODEL_HELP, PATH, complete_model, in_language, with_default
 from visformer.errors import VisformerError
 from visformer.export.formats import FORMATS, Format
+from visformer.pictures.theme import Theme
 from visformer.trace.stacks import SHORT_NAMES, short_name
 from visformer.trace.token_order import described
 
@@ -27,7 +28,8 @@ _OF_TRACE = ("model", "target", "pair", "to")
 _OF_HEAD = ("stack", "layer", "head", "view", "query")
 """Parameters that choose a head, with a picture or without."""
 
-_FROM_1 = click.IntRange(min=1)
+_VIEWS = ("heatmap", "arcs", "tokens")
+_FROM_1, _ABOVE_0 = click.IntRange(min=1), click.FloatRange(min=0, min_open=True)
 _BY_ENDING = {one.ending: one for one in FORMATS}
 _NUMBERS = [one.ending for one in FORMATS if one.content == "numbers"]
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -55,7 +57,7 @@ def _sentence(command: Any) -> Any:
         click.option("--target", help="Read this target; by default the model's own translation."),
         click.option("--pair", help="A second sentence, of an encoder such as BERT."),
         click.option("--to", help="Language of the target, such as zh; by default the other one."),
-        click.option("--model", default="en-zh", shell_complete=complete_model, show_default=True, help=MODEL_HELP),
+        with_default("--model", default="en-zh", shell_complete=complete_model, help=MODEL_HELP),
     )
     for option in reversed(options):
         command = option(command)
@@ -65,7 +67,7 @@ def _sentence(command: Any) -> Any:
 @click.command()
 @click.argument("text")
 @_sentence
-@click.option("--record", multiple=True, default=("*.pattern",), show_default=True, help="What is kept, such as '*.q'.")
+@with_default("--record", multiple=True, default=("*.pattern",), help="What is kept, such as '*.q'.")
 @_out(_NUMBERS, "Write it there:", required=False)
 @click.option("--json", "as_json", is_flag=True, help="The summary for programs.")
 def trace(model: str, text: str, out: Path | None, as_json: bool, **how: Any) -> None:
@@ -145,35 +147,15 @@ def _kind(option: "Option") -> Any:
 @click.command(cls=_Export)
 @click.argument("text", required=False)
 @_sentence
-@click.option(
-    "--trace", "saved", type=click.Path(path_type=Path), help="Instead of a sentence, a file of visformer trace."
-)
+@click.option("--trace", "saved", type=PATH, help="Instead of a sentence, a file of visformer trace.")
 @_out(_BY_ENDING, "Its ending says what is written:", required=True)
 @click.option("--stack", type=click.Choice([*SHORT_NAMES]), help="By default the first that the model has.")
 @click.option("--layer", type=_FROM_1, help="From 1, as on screen.")
 @click.option("--head", type=_FROM_1, help="From 1; with --layer. Without both: all heads.")
-@click.option(
-    "--view",
-    type=click.Choice(["heatmap", "arcs", "tokens"]),
-    default="heatmap",
-    show_default=True,
-    help="Of one head, in a picture.",
-)
-@click.option(
-    "--query",
-    type=_FROM_1,
-    default=1,
-    show_default=True,
-    help="The token that reads, from 1: view tokens, picture query.",
-)
-@click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True, help="Of a picture.")
-@click.option(
-    "--scale",
-    type=click.FloatRange(min=0, min_open=True),
-    default=3.0,
-    show_default=True,
-    help="Of a PNG: 3 is about 300 pixels to the inch.",
-)
+@with_default("--view", type=click.Choice(_VIEWS), default="heatmap", help="Of one head, in a picture.")
+@with_default("--query", type=_FROM_1, default=1, help="The token that reads, from 1: view tokens, picture query.")
+@with_default("--theme", type=click.Choice(get_args(Theme)), default="light", help="Of a picture.")
+@with_default("--scale", type=_ABOVE_0, default=3.0, help="Of a PNG: 3 is about 300 pixels to the inch.")
 @in_language
 @click.pass_context
 def export(
@@ -188,7 +170,7 @@ def export(
     out: Path,
     view: Literal["heatmap", "arcs", "tokens"],
     picture: str | None,
-    theme: Literal["light", "dark"],
+    theme: Theme,
     scale: float,
     lang: str,
     **choices: Any,

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from visformer.cli.running import in_language
+from visformer.cli.running import PATH, in_language
 from visformer.i18n import translations
 from visformer.system.files import write_whole
 
-_FILE = click.argument("file", type=click.Path(path_type=Path), required=False)
+_FILE = click.argument("file", type=PATH, required=False)
 
 
 @click.group()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -32,9 +33,9 @@ def complete_model(_context: click.Context, _option: click.Parameter, begun: str
 
 MODEL_HELP = f"Bundled, a folder, a hub id, untrained, or such as {EXAMPLE}."
 
-in_language = click.option(
-    "--lang", type=click.Choice([*languages()]), default="en", show_default=True, help="Of its words."
-)
+PATH = click.Path(path_type=Path)
+with_default = partial(click.option, show_default=True)
+in_language = with_default("--lang", type=click.Choice([*languages()]), default="en", help="Of its words.")
 
 
 @click.command()
@@ -44,7 +45,7 @@ in_language = click.option(
     envvar="STREAMLIT_SERVER_PORT",
     help="By default 8501, or the next one that is free.",
 )
-@click.option("--address", default="localhost", show_default=True, help="0.0.0.0: for others in the network too.")
+@with_default("--address", default="localhost", help="0.0.0.0: for others in the network too.")
 @click.option("--headless", is_flag=True, help="Do not open a browser.")
 @click.option("--model", envvar="VISFORMER_MODEL", shell_complete=complete_model, help=MODEL_HELP)
 def run(port: int | None, address: str, headless: bool, model: str | None) -> None:

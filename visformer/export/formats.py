@@ -40,27 +40,16 @@ class Options:
 
 @dataclass(frozen=True)
 class Format:
-    """A format of files.
+    """A format of files."""
 
-    Args:
-        name: on the button; in small letters the ending.
-        mime: the media type.
-        content: what a file holds.
-        about: the same in the words of docs/export.md, a message id.
-        write: which kind, the thing, and how, to what the file holds.
-        offers: the kinds that it can hold, with the help of the button on the page; empty: there is no button.
-        limited: a Trace may hold at most limits.MAX_NUMBERS numbers.
-        scaled: a picture of pixels, whose number the scale sets.
-    """
-
-    name: str
+    name: str  # on the button; in small letters the ending
     mime: str
     content: Content
-    about: str
+    about: str  # what a file holds, for docs/export.md
     write: Callable[[Kind, Any, Options], str | bytes]
-    offers: Mapping[Kind, str]
-    limited: bool = False
-    scaled: bool = False
+    offers: Mapping[Kind, str]  # the kinds that it can hold, with the help of the button; "": there is none
+    limited: bool = False  # a Trace may hold at most limits.MAX_NUMBERS numbers
+    scaled: bool = False  # a picture of pixels, as many as the scale says
 
     @property
     def ending(self) -> str:

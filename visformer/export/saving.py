@@ -64,15 +64,7 @@ def save(
             path=path.name,
             endings=", ".join(offered),
         )
-    options = Options(
-        place={"stack": stack, "layer": layer, "head": head},
-        view=view,
-        query=query,
-        theme=theme,
-        scale=scale,
-        gettext=gettext or translations(lang).gettext,
-        lang=lang,
-        about=about,
-    )
-    held = offered[path.suffix.lower()].file(kind, [what] if isinstance(what, Panel) else what, options)
-    write_whole(path, held)
+    place = {"stack": stack, "layer": layer, "head": head}
+    look: dict[str, Any] = {"view": view, "query": query, "theme": theme, "scale": scale}
+    how = Options(place=place, **look, gettext=gettext or translations(lang).gettext, lang=lang, about=about)
+    write_whole(path, offered[path.suffix.lower()].file(kind, [what] if isinstance(what, Panel) else what, how))

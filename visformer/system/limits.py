@@ -10,26 +10,20 @@ from typing import TypeVar
 from visformer.errors import N_
 
 Ranges = dict[str, tuple[int, int]]
+"""Least and most by name."""
+
 _T = TypeVar("_T", int, Ranges)
 
 
 @dataclass(frozen=True)
 class Limit:
-    """One limit, as doctor and docs list it.
+    """One limit, as doctor and docs list it."""
 
-    Args:
-        name: of its constant, or of the option in .streamlit/config.toml.
-        value: a number; or least and most by name.
-        unit: of the value.
-        what: what it limits.
-        reason: why, or what happens beyond it.
-    """
-
-    name: str
+    name: str  # of its constant, or of the option in .streamlit/config.toml
     value: int | Ranges
     unit: str
     what: str
-    reason: str
+    reason: str  # or what happens beyond it
 
     def __str__(self) -> str:
         """The value as people write it."""
