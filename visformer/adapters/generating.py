@@ -28,6 +28,10 @@ class Vocabulary(Protocol):
         """Which ids stand for no text."""
         ...
 
+    def words(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """Which word each id belongs to, counted from 0."""
+        ...
+
 
 @dataclass(frozen=True)
 class Choice:

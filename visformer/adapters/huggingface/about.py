@@ -32,17 +32,7 @@ def max_tokens(config: Any, of_tokenizer: int) -> int:
 def info_of(
     config: Any, shapes: Mapping[str, tuple[int, ...]], *, kind: Kind, name: str, licence: str, source: str, room: int
 ) -> ModelInfo:
-    """What the model is, by what it was seen to do.
-
-    Args:
-        config: of the model.
-        shapes: of every tensor that came in a short pass.
-        kind: of the model.
-        name: for people.
-        licence: of the weights.
-        source: of the weights.
-        room: most tokens of one side.
-    """
+    """What the model is; ``shapes`` are of every tensor that came in a short pass."""
     depth = {"encoder": 0, "decoder": 0}
     for path in shapes:
         if path.endswith(".self_attn.pattern"):
@@ -65,14 +55,7 @@ def info_of(
 
 
 def about(config: Any, info: ModelInfo, names: tuple[str, ...], *, patterns_only: bool) -> dict[str, Any]:
-    """What a Trace says of its model: kv heads, windows, positions, and why a tensor is missing.
-
-    Args:
-        config: of the model.
-        info: of the model.
-        names: of every tensor that there is.
-        patterns_only: whether attention shows nothing but patterns.
-    """
+    """What a Trace says of its model: kv heads, windows, positions, and why a tensor is missing."""
     said: dict[str, Any] = {"n_kv_heads": info.n_kv_heads, "position": info.position}
     if windows := _windows(config, info.n_encoder_layers or info.n_decoder_layers):
         said["windows"] = windows

@@ -25,17 +25,11 @@ def kind_of(config: Any) -> Kind:
 
 @dataclass
 class Output:
-    """What a pass gives, besides what taps saw.
+    """What a pass gives, besides what taps saw."""
 
-    Args:
-        value: the encoder's output (batch, src, d_model), or logits (batch, tgt, vocab).
-        patterns: attention path, such as "decoder.0.cross_attn", to (batch, head, query, key); only if asked for.
-        cache: keys and values, if asked for.
-    """
-
-    value: Tensor
-    patterns: dict[str, Tensor]
-    cache: Any = None
+    value: Tensor  # the encoder's output (batch, src, d_model), or logits (batch, tgt, vocab)
+    patterns: dict[str, Tensor]  # "decoder.0.cross_attn" to (batch, head, query, key); empty unless requested
+    cache: Any = None  # keys and values, if requested
 
 
 class Engine:
@@ -107,13 +101,7 @@ class Engine:
         return getattr(self.module.config, name, None) if found is None else found
 
     def encode(self, ids: list[int], segments: list[int], *, patterns: bool = False) -> Output:
-        """Run the encoder on one text.
-
-        Args:
-            ids: of the text.
-            segments: 0 for the first text, 1 for the second.
-            patterns: return them.
-        """
+        """Run the encoder on one text; ``segments``: 0 for the ids of a first text, 1 for those of a second."""
         assert self._encoder is not None
         inputs = {"input_ids": self._row(ids), "attention_mask": self._row([1] * len(ids))}
         if any(segments) and "token_type_ids" in inspect.signature(self._encoder.forward).parameters:
@@ -137,7 +125,7 @@ class Engine:
             rows: ids (batch, tgt), only the new ones with a cache.
             memory: (batch, src, d_model) of an encoder-decoder.
             patterns: return them.
-            cache: of the pass before.
+            cache: from the pass before.
             keep: make a cache.
         """
         rows = rows.to(self.device)
