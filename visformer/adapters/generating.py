@@ -62,17 +62,11 @@ class Choice:
 
 @dataclass(frozen=True)
 class Speaker:
-    """Turns what a model says comes next into a sentence.
-
-    Args:
-        text: what ids mean.
-        allowed: bool (vocab,), ids that may be generated.
-        end_ids: of the tokens that end a sentence.
-    """
+    """Turns what a model says comes next into a sentence."""
 
     text: Vocabulary
-    allowed: Tensor
-    end_ids: tuple[int, ...]
+    allowed: Tensor  # bool (vocab,), ids that may be generated
+    end_ids: tuple[int, ...]  # of the tokens that end a sentence
 
     def greedy(self, next_token: Predictor, start: Tensor, limit: int) -> list[list[int]]:
         """The likeliest ids of each row, the end last unless it was cut off.

@@ -50,8 +50,10 @@ def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = N
         return fresh
     require_name(str(name))
     folder = FOLDER / name if name in BUNDLED else Path(name)
-    if not folder.is_dir() or _is_of_transformers(folder):
-        return _load_hub(str(name), device=device, dtype=dtype)
+    if not folder.is_dir() or (folder / "config.json").is_file():  # of transformers: ours have none
+        from visformer.adapters.huggingface.load import load_hub
+
+        return load_hub(str(name), device=device, dtype=dtype)
     module, tokenizer = load_checkpoint(folder, dtype=dtype or torch.float32)
     module = module.to(device)
     if name in BUNDLED:
@@ -63,17 +65,6 @@ def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = N
             source="bundled; trained on CC-BY 2.0 FR sentences from Tatoeba",
         )
     return Translator(module, tokenizer, name=called(folder), source=str(folder))
-
-
-def _is_of_transformers(folder: Path) -> bool:
-    """Their checkpoints say in config.json what they are; ours have none."""
-    return (folder / "config.json").is_file()
-
-
-def _load_hub(name: str, *, device: str, dtype: torch.dtype | None) -> TracedModel:
-    from visformer.adapters.huggingface.load import load_hub
-
-    return load_hub(name, device=device, dtype=dtype)
 
 
 def load_to_serve(name: str | Path) -> TracedModel:

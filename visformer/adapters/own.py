@@ -14,7 +14,7 @@ from visformer.edits import Edit
 from visformer.errors import N_, VisformerError
 from visformer.model import taps
 from visformer.model.decoding import Decoding, NextToken
-from visformer.model.padding import pad
+from visformer.model.masks import pad
 from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer, detect_language
 from visformer.model.transformer import PAD_ID, Transformer
 from visformer.system import limits

@@ -16,19 +16,12 @@ Choose = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A token that might have come next.
+    """A token that might have come next."""
 
-    Args:
-        token: as shown.
-        id: its id.
-        probability: under the model.
-        drawn_probability: under the distribution drawn from (temperature, top-k, top-p applied); 0 if cut off.
-    """
-
-    token: str
+    token: str  # as shown
     id: int
-    probability: float
-    drawn_probability: float
+    probability: float  # under the model
+    drawn_probability: float  # under the distribution drawn from (temperature, top-k, top-p applied); 0 if cut off
 
 
 @dataclass(frozen=True)
@@ -236,17 +229,11 @@ def _check_ranges(temperature: float | None, top_k: int | None, top_p: float | N
 
 @dataclass
 class BeamResult:
-    """What :func:`beam_search` found.
+    """What :func:`beam_search` returns."""
 
-    Args:
-        ids: of the best hypothesis.
-        steps: for each step the hypotheses kept, as (parent, id, log-probability of the whole).
-        along: log-probabilities of each step along the best hypothesis, each (vocab,).
-    """
-
-    ids: list[int]
-    steps: list[list[tuple[int, int, float]]]
-    along: list[Tensor]
+    ids: list[int]  # of the best hypothesis
+    steps: list[list[tuple[int, int, float]]]  # the hypotheses kept: parent, id, log-probability of the whole
+    along: list[Tensor]  # log-probabilities of each step along the best hypothesis, each (vocab,)
 
 
 def beam_search(
@@ -315,9 +302,8 @@ def top_candidates(
     drawn: Tensor,
     chosen: int,
     shown: Callable[[Sequence[int]], tuple[str, ...]],
-    n: int = 10,
 ) -> Step:
-    """Keep what a reader can look at: the n likeliest tokens, and the one taken.
+    """Keep what a reader can look at: the ten likeliest tokens, and the one taken.
 
     Args:
         log_probabilities: (vocab,), nats.
@@ -325,9 +311,8 @@ def top_candidates(
         drawn: (vocab,), the distribution drawn from.
         chosen: id taken.
         shown: ids to tokens as shown.
-        n: how many.
     """
-    likeliest = log_probabilities.topk(min(n, len(log_probabilities))).indices.tolist()
+    likeliest = log_probabilities.topk(min(10, len(log_probabilities))).indices.tolist()
     ids = [*likeliest, chosen]
     candidates = [
         Candidate(shown([i])[0], i, float(log_probabilities[i].exp()), float(drawn[i]))  # alone: they are no text

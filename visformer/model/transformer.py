@@ -212,11 +212,6 @@ def _self_mask(tgt_ids: Tensor, start: int) -> Tensor | None:
     return causal if padding is None else causal & padding  # (batch, 1, query, key)
 
 
-def count_parameters(model: nn.Module) -> int:
-    """Trainable numbers, shared matrices counted once."""
-    return sum(p.numel() for p in model.parameters())
-
-
 def load_state(model: Transformer, state: dict[str, Tensor]) -> None:
     """Load weights by name, in the model's own precision; tied matrices may be given once."""
     own = model.state_dict(keep_vars=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from torch import Tensor
 
 from visformer.errors import N_, DataError
-from visformer.model.padding import pad
+from visformer.model.masks import pad
 from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer
 
 BOTH = "both"

@@ -4,28 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from visformer.adapters.huggingface.run import Output
-from visformer.adapters.recording import Recorder
 from visformer.errors import N_, TraceError
 from visformer.trace import TracedTensor
-
-
-class Everything(Recorder):
-    """Keeps whatever comes."""
-
-    def __init__(self) -> None:
-        super().__init__(frozenset(), (), copied=True)
-
-    def wants(self, name: str) -> bool:
-        """Always."""
-        return True
-
-    def __call__(self, name: str, tensor: Tensor) -> Tensor:
-        """Keep ``tensor``, and hand it on."""
-        self._wanted |= {name}
-        return super().__call__(name, tensor)
 
 
 def agree(eager: list[Output], traced: list[Output], tensors: Mapping[str, TracedTensor]) -> bool:

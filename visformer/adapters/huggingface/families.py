@@ -176,14 +176,10 @@ _BART_DECODER = replace(
     embed="decoder.embed_tokens",
     position="decoder.embed_positions",
 )
+_MBART_ENCODER = replace(_BART_ENCODER, layout="pre", out="encoder.layer_norm")
+_MBART_DECODER = replace(_BART_DECODER, layout="pre", out="decoder.layer_norm")
 _BART = Family("encoder-decoder", "learned", _BART_ENCODER, _BART_DECODER)
-_MBART = Family(
-    "encoder-decoder",
-    "learned",
-    replace(_BART_ENCODER, layout="pre", out="encoder.layer_norm"),
-    replace(_BART_DECODER, layout="pre", out="decoder.layer_norm"),
-)
-_SCALED = {"encoder": "encoder.embed_tokens:scaled", "decoder": "decoder.embed_tokens:scaled"}
+_MBART = Family("encoder-decoder", "learned", _MBART_ENCODER, _MBART_DECODER)
 _T5_ENCODER = Stack(
     blocks="encoder.block",
     self_attn="layer.0.SelfAttention",
@@ -221,6 +217,11 @@ def _decoder(position: str, stack: Stack) -> Family:
 def _own_way(stack: Stack) -> Stack:
     """A stack whose attention is not called through transformers' interface."""
     return replace(stack, self_attn=None, cross_attn=None)
+
+
+def _scaled(stack: Stack) -> Stack:
+    """A stack that multiplies the embeddings itself."""
+    return replace(stack, embed=f"{stack.embed}:scaled")
 
 
 # The table --------------------------------------------------------------------------------------------------------
@@ -360,24 +361,14 @@ FAMILIES: Mapping[str, Family] = {
     "starcoder2": _decoder("rotary", replace(_LLAMA, down="mlp.c_proj")),
     "gpt_oss": _decoder("rotary", _EXPERTS),
     # Encoder-decoders
-    "marian": replace(
-        _BART,
-        position="sinusoidal",
-        encoder=replace(_BART_ENCODER, embed=_SCALED["encoder"]),
-        decoder=replace(_BART_DECODER, embed=_SCALED["decoder"]),
-    ),
+    "marian": Family("encoder-decoder", "sinusoidal", _scaled(_BART_ENCODER), _scaled(_BART_DECODER)),
     "bart": _BART,
     "mbart": _MBART,
     "m2m_100": replace(_MBART, position="sinusoidal"),
     "blenderbot": _MBART,
     "blenderbot-small": _BART,
     "plbart": _BART,
-    "pegasus": replace(
-        _MBART,
-        position="sinusoidal",
-        encoder=replace(_BART_ENCODER, layout="pre", out="encoder.layer_norm", embed=_SCALED["encoder"]),
-        decoder=replace(_BART_DECODER, layout="pre", out="decoder.layer_norm", embed=_SCALED["decoder"]),
-    ),
+    "pegasus": Family("encoder-decoder", "sinusoidal", _scaled(_MBART_ENCODER), _scaled(_MBART_DECODER)),
     "t5": _T5,
     "mt5": _T5,
     "umt5": _T5,

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 from transformers.modeling_utils import PreTrainedModel
 
-from visformer.adapters.base import TracedModel
+from visformer.adapters.base import ModelInfo, TracedModel
 from visformer.adapters.generating import Choice, Speaker
-from visformer.adapters.huggingface.about import about, info_of, max_tokens
-from visformer.adapters.huggingface.check import Everything, agree, check_rows
+from visformer.adapters.huggingface.about import about, max_tokens, sizes_of
+from visformer.adapters.huggingface.check import agree, check_rows
 from visformer.adapters.huggingface.families import FAMILIES, NO_PLACE, NO_WEIGHTS, NOT_IN_TABLE, PATTERNS_ONLY
 from visformer.adapters.huggingface.run import Engine, HubNext, Output
 from visformer.adapters.huggingface.taps import NAME, install, read_only, watching
@@ -53,13 +53,7 @@ class HubModel(TracedModel):
     _no_text = N_("There is no text: type a sentence.")
 
     def __init__(
-        self,
-        module: Any,
-        tokenizer: Any,
-        *,
-        name: str | None = None,
-        licence: str = "-",
-        source: str = "-",
+        self, module: Any, tokenizer: Any, *, name: str | None = None, licence: str = "-", source: str = "-"
     ) -> None:
         self.module = module.eval()
         self.text: HubText = HubText(tokenizer)
@@ -75,14 +69,13 @@ class HubModel(TracedModel):
         self._weights = {}
         if self._family is not None and not self.patterns_only:
             self._weights = weights_of(self._engine.base, self._family.stacks, self._config, self._probed)
-        self.info = info_of(
-            self._config,
-            self._probed,
-            kind=self._engine.kind,
+        self.info = ModelInfo(
             name=name or self._config.name_or_path or type(module).__name__,
+            kind=self._engine.kind,
+            max_tokens=max_tokens(self._config, self.text.max_tokens),
             licence=licence,
             source=source,
-            room=max_tokens(self._config, self.text.max_tokens),
+            **sizes_of(self._config, self._probed),
         )
 
     # What a model offers ------------------------------------------------------------------------------------------
@@ -260,13 +253,13 @@ class HubModel(TracedModel):
             self._fixed = install(self.module, self._engine.base, self._family.stacks, self._config)
         if not self.patterns_only:
             self.module.set_attn_implementation(NAME)
-            recorder = Everything()
+            recorder = Recorder(None, (), copied=True)
             if agree(eager, self._probe_pass(recorder, patterns=False), recorder.tensors):
                 check_rows(recorder.tensors, self.module.dtype)
                 return self._shapes_of(recorder)
             self.module.set_attn_implementation("eager")
             self.patterns_only = True
-        recorder = Everything()
+        recorder = Recorder(None, (), copied=True)
         self._probe_pass(recorder, patterns=True)
         check_rows(recorder.tensors, self.module.dtype)
         self._fixed |= {name for name in recorder.tensors if name.endswith(".pattern")}

@@ -52,12 +52,6 @@ class Engine:
             self._encoder = module.get_encoder()
 
     @property
-    def device(self) -> torch.device:
-        """Where ids have to be."""
-        device: torch.device = self.module.device
-        return device
-
-    @property
     def end_ids(self) -> tuple[int, ...]:
         """Of the tokens that end what the model says."""
         if self.kind == "encoder":
@@ -128,13 +122,13 @@ class Engine:
             cache: from the pass before.
             keep: make a cache.
         """
-        rows = rows.to(self.device)
+        rows = rows.to(self.module.device)
         options = {"use_cache": keep, "past_key_values": cache} | ({"output_attentions": True} if patterns else {})
         if memory is None:
             found = self.module(input_ids=rows, **options)
             named = _named("decoder", "self_attn", found, "attentions") if patterns else {}
         else:
-            seen = torch.ones(memory.shape[:2], dtype=torch.long, device=self.device)
+            seen = torch.ones(memory.shape[:2], dtype=torch.long, device=self.module.device)
             memory_output = BaseModelOutput(last_hidden_state=memory)
             found = self.module(encoder_outputs=memory_output, attention_mask=seen, decoder_input_ids=rows, **options)
             named = {}
@@ -144,7 +138,7 @@ class Engine:
         return Output(found.logits, named, found.past_key_values if keep else None)
 
     def _row(self, ids: list[int]) -> Tensor:
-        return torch.tensor([ids], device=self.device)
+        return torch.tensor([ids], device=self.module.device)
 
 
 def _named(part: str, kind: str, found: Any, field: str) -> dict[str, Tensor]:
@@ -173,7 +167,7 @@ class HubNext:
 
     def keep(self, rows: Tensor) -> None:
         """Go on with these rows, in this order; a row may be kept more than once."""
-        rows = rows.to(self._engine.device)
+        rows = rows.to(self._engine.module.device)
         if self._memory is not None:
             self._memory = self._memory[rows]
         if self._cache is not None:
