@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from visformer.errors import N_, VisformerError
-from visformer.model.decoding import Beam, Decoding, Predictor, Step, beam_search, decode, reshape, top_candidates
+from visformer.model.decoding import Beam, Candidate, Decoding, Predictor, Step, beam_search, decode, reshape
 
 
 class Vocabulary(Protocol):
@@ -122,7 +122,17 @@ class Speaker:
         return log_probabilities.masked_fill(~self.allowed, -torch.inf).argmax(dim=-1)
 
     def _step(self, log_probabilities: Tensor, drawn: Tensor, chosen: int) -> Step:
-        return top_candidates(log_probabilities, self.allowed, drawn=drawn, chosen=chosen, shown=self.text.shown)
+        """What a reader can look at, of log-probabilities (vocab,), nats, and of the distribution drawn from (vocab,).
+
+        That is the ten likeliest tokens, and the one taken.
+        """
+        likeliest = log_probabilities.topk(min(10, len(log_probabilities))).indices.tolist()
+        candidates = [
+            Candidate(self.text.shown([i])[0], i, float(log_probabilities[i].exp()), float(drawn[i]))
+            for i in [*likeliest, chosen]  # each shown alone: they are no text
+        ]
+        seen = log_probabilities.masked_fill(~self.allowed, -torch.inf)
+        return Step(tuple(candidates[:-1]), candidates[-1], seen)
 
     def _decoding(self, ids: list[int], steps: Sequence[Step], beams: tuple[tuple[Beam, ...], ...] = ()) -> Decoding:
         finished = bool(ids) and ids[-1] in self.end_ids

@@ -3,7 +3,7 @@
 import os
 import sys
 import threading
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +132,7 @@ def untrained(like: TracedModel | None = None, *, seed: int = 0, **choices: Any)
             )
         )
     given = like.module.config
-    sizes = {field.name: getattr(given, field.name) for field in fields(Untrained) if field.name != "seed"}
+    sizes = {name: getattr(given, name) for name in Untrained().sizes}
     return _from_seed(Untrained(**{**sizes, **choices}, seed=seed), like.tokenizer, given)
 
 
@@ -144,10 +144,8 @@ def _from_seed(
     wanted: Untrained, tokenizer: Tokenizer | None = None, like: TransformerConfig | None = None
 ) -> Translator:
     tokenizer = tokenizer or Tokenizer.load(FOLDER / BUNDLED[0] / "tokenizer.json")
-    sizes = asdict(wanted)
-    seed = sizes.pop("seed")
-    config = wanted.config(len(tokenizer)) if like is None else replace(like, **sizes)
+    config = wanted.config(len(tokenizer)) if like is None else replace(like, **wanted.sizes)
     with _SEEDING, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(wanted.seed)
         module = Transformer(config)
-    return Translator(module.eval(), tokenizer, name=wanted.name, source=f"random weights, seed {seed}")
+    return Translator(module.eval(), tokenizer, name=wanted.name, source=f"random weights, seed {wanted.seed}")

@@ -293,29 +293,3 @@ def _trace_back(
         along.append(seen[step][parent])
         index = parent
     return BeamResult(ids[::-1], steps, along[::-1])
-
-
-def top_candidates(
-    log_probabilities: Tensor,
-    allowed: Tensor,
-    *,
-    drawn: Tensor,
-    chosen: int,
-    shown: Callable[[Sequence[int]], tuple[str, ...]],
-) -> Step:
-    """Keep what a reader can look at: the ten likeliest tokens, and the one taken.
-
-    Args:
-        log_probabilities: (vocab,), nats.
-        allowed: bool (vocab,), ids that may be generated.
-        drawn: (vocab,), the distribution drawn from.
-        chosen: id taken.
-        shown: ids to tokens as shown.
-    """
-    likeliest = log_probabilities.topk(min(10, len(log_probabilities))).indices.tolist()
-    ids = [*likeliest, chosen]
-    candidates = [
-        Candidate(shown([i])[0], i, float(log_probabilities[i].exp()), float(drawn[i]))  # alone: they are no text
-        for i in ids
-    ]
-    return Step(tuple(candidates[:-1]), candidates[-1], log_probabilities.masked_fill(~allowed, -torch.inf))

@@ -19,21 +19,12 @@ _AnyTransformer = TypeVar("_AnyTransformer", bound="Transformer")
 def copy_torch_transformer(
     cls: type[_AnyTransformer], nn_transformer: nn.Transformer, *, src_vocab: int, tgt_vocab: int
 ) -> _AnyTransformer:
-    """Copy both stacks, layer by layer; token embeddings and output projection are fresh.
+    """Copy both stacks, layer by layer; see :meth:`visformer.Transformer.from_torch`.
 
     Kept: weights, dtype, device, eps, place of the norms, both final norms (so also with post-norm, where the
     paper has none, section 3.1), dropout probability, train or eval mode. ``batch_first`` has no meaning here:
     the copy always works on (batch, token, d_model). torch also drops attention weights and hidden units in
     training, which the paper does not (section 5.4), so that training runs differ; evaluation does not.
-
-    Args:
-        cls: the class to make.
-        nn_transformer: built by ``torch.nn.Transformer``, with biases and activation relu or gelu.
-        src_vocab: number of source token ids.
-        tgt_vocab: number of target token ids.
-
-    Returns:
-        A Transformer that shares no storage with ``nn_transformer``.
 
     Raises:
         ConfigError: anything that the copy could not reproduce exactly; the message says what.

@@ -63,7 +63,6 @@ class HubModel(TracedModel):
         self._family = FAMILIES.get(self._config.model_type)
         self._speaker = Speaker(self.text, self._engine.allowed(len(tokenizer)), self._engine.end_ids)
         self.patterns_only = self._family is None or self._family.patterns_only
-        self._kv_heads: dict[str, bool] = {}
         self._probed = self._probe()
         self._names = tuple(self._probed)
         self._weights = {}
@@ -251,19 +250,17 @@ class HubModel(TracedModel):
         eager = self._probe_pass(Recorder(frozenset(), ()), patterns=True)
         if self._family is not None:
             self._fixed = install(self.module, self._engine.base, self._family.stacks, self._config)
+        recorder = Recorder(None, (), copied=True)
         if not self.patterns_only:
             self.module.set_attn_implementation(NAME)
-            recorder = Recorder(None, (), copied=True)
-            if agree(eager, self._probe_pass(recorder, patterns=False), recorder.tensors):
-                check_rows(recorder.tensors, self.module.dtype)
-                return self._shapes_of(recorder)
+            self.patterns_only = not agree(eager, self._probe_pass(recorder, patterns=False), recorder.tensors)
+        if self.patterns_only:
             self.module.set_attn_implementation("eager")
-            self.patterns_only = True
-        recorder = Recorder(None, (), copied=True)
-        self._probe_pass(recorder, patterns=True)
+            recorder = Recorder(None, (), copied=True)
+            self._probe_pass(recorder, patterns=True)
+            self._fixed |= {name for name in recorder.tensors if name.endswith(".pattern")}
         check_rows(recorder.tensors, self.module.dtype)
-        self._fixed |= {name for name in recorder.tensors if name.endswith(".pattern")}
-        return self._shapes_of(recorder)
+        return {name: tensor.shape for name, tensor in recorder.tensors.items()}
 
     def _probe_pass(self, recorder: Recorder, *, patterns: bool) -> list[Output]:
         ids, segments = self.text.encode(_PROBE)
@@ -280,14 +277,6 @@ class HubModel(TracedModel):
                     self._visit(passes[-1])
         return passes
 
-    def _shapes_of(self, recorder: Recorder) -> dict[str, tuple[int, ...]]:
-        shapes = {name: tensor.shape for name, tensor in recorder.tensors.items()}
-        for name, shape in shapes.items():
-            if name.endswith("_attn.k"):
-                path = name.removesuffix(".k")
-                self._kv_heads[path] = shape[0] != shapes[f"{path}.pattern"][0]
-        return shapes
-
     def _why_no_weights(self) -> str:
         if self._family is None:
             return NOT_IN_TABLE
@@ -297,9 +286,9 @@ class HubModel(TracedModel):
         """As the name implies, but keys and values that several heads read have heads of their own."""
         axes = axes_of(name)
         path, _, tensor = name.rpartition(".")
-        if axes is not None and tensor in ("k", "v") and self._kv_heads.get(path):
-            return (Axis("kv_head"), *axes[1:])
-        return axes
+        if axes is None or tensor not in ("k", "v") or self._probed[name][0] == self._probed[f"{path}.pattern"][0]:
+            return axes
+        return (Axis("kv_head"), *axes[1:])
 
     def _with_sinks(self, wanted: frozenset[str]) -> frozenset[str]:
         sinks = {f"{name.removesuffix('.pattern')}.sink" for name in wanted if name.endswith(".pattern")}
