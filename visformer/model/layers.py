@@ -101,8 +101,11 @@ class DecoderLayer(_Block):
     ) -> Tensor:
         """(batch, tgt, d_model) to the same shape, reading memory (batch, src, d_model)."""
         own, read = (None, None) if cache is None else (cache.self_attn, cache.cross_attn)
-        at_self, at_cross = tap.at("self_attn"), tap.at("cross_attn")
         y = tap("resid_pre", y)
-        y = self._add("self", y, lambda z: self.self_attn(z, z, mask=self_mask, tap=at_self, cache=own), tap)
-        y = self._add("cross", y, lambda z: self.cross_attn(z, memory, mask=cross_mask, tap=at_cross, cache=read), tap)
+        y = self._add(
+            "self", y, lambda z: self.self_attn(z, z, mask=self_mask, tap=tap.at("self_attn"), cache=own), tap
+        )
+        y = self._add(
+            "cross", y, lambda z: self.cross_attn(z, memory, mask=cross_mask, tap=tap.at("cross_attn"), cache=read), tap
+        )
         return self._add("ffn", y, lambda z: self.ffn(z, tap=tap.at("ffn")), tap)
