@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.app.edits import url_edits
-from visformer.app.session import boxes, remarks, visit
+from visformer.app.session import boxes, visit
 from visformer.app.session.slots import Slot
-from visformer.errors import LinkError
 
 if TYPE_CHECKING:  # visformer.edits imports torch
     from visformer.edits import Edit
@@ -174,13 +173,10 @@ def _keep(edited: Slot[Any], where: str, value: object) -> None:
 
 
 def _take(linked: str, edited: Slot[Any], where: str, read: Callable[[str], object]) -> None:
-    """Keep what a link asks for under ``linked``, and tell what of it makes no sense."""
-    asked = visit.asked_for(linked)
+    """Keep what a link asks for under ``linked``."""
+    asked = visit.take(linked, read)
     if asked is not None:
-        try:
-            _keep(edited, where, read(asked))
-        except LinkError as error:
-            remarks.ignore({linked: asked}, {linked: error})
+        _keep(edited, where, asked)
 
 
 def _place() -> tuple[str | None, ...]:

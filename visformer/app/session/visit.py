@@ -1,6 +1,7 @@
 """What a visit begins with, and how a link, a file or a presenter brings a state back."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 import streamlit as st
 
@@ -16,6 +17,7 @@ from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import Remark, State
 from visformer.errors import N_, LinkError
 
+T = TypeVar("T")
 _OPENED = Slot("opened", 0)
 _ASKED: Slot[dict[str, str]] = Slot("asked", {})  # choices that a link asks for, until a page has them
 _DRAWN: Slot[set[str]] = Slot("drawn", set())  # the names of all choices on the page that was drawn last
@@ -79,14 +81,26 @@ def opened() -> int:
     return _OPENED.get()
 
 
-def asked_for(name: str) -> str | None:
-    """What a link asks for under this name, once."""
+def _asked_for(name: str) -> str | None:
     if name in selection.NAMES or name not in _ASKED.get():
         return None
     asked = dict(_ASKED.get())
     value = asked.pop(name)
     _ASKED.set(asked)
     return value
+
+
+def take(name: str, read: Callable[[str], T], otherwise: T | None = None) -> T | None:
+    """What a link asks for under this name, once, as ``read`` has it; None: it asks for nothing.
+
+    What makes no sense to ``read``, which raises a LinkError, is told, and is ``otherwise``.
+    """
+    asked = _asked_for(name)
+    try:
+        return None if asked is None else read(asked)
+    except LinkError as error:
+        ignore({name: str(asked)}, {name: error})
+    return otherwise
 
 
 def goes_back(name: str) -> bool:

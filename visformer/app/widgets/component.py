@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from visformer.app.session import boxes, run
 from visformer.app.session.slots import Slot
 from visformer.app.widgets.streamlit_words import ICONS, WORDS
 from visformer.web.bundle import script, stylesheet
@@ -69,6 +70,10 @@ def _sent(key: str) -> Mapping[str, Any]:
     return Slot[Any](key, None).get() or {}
 
 
+def _language() -> dict[str, Any]:
+    return {"gettext": boxes.gettext(), "lang": boxes.language()}
+
+
 def attention_view(*, key: str, on_select: Callable[[Any], None]) -> None:
     """Where attention is shown, empty until :func:`attention_picture`: it need not wait for the Trace.
 
@@ -83,28 +88,18 @@ def attention_view(*, key: str, on_select: Callable[[Any], None]) -> None:
 
 
 def attention_picture(
-    trace: "Trace | None",
-    *,
-    key: str,
-    gettext: Callable[[str], str] = str,
-    lang: str = "en",
-    start: Mapping[str, Any] | None = None,
-    file: str = "",
-    ahead: bool = False,
-    is_new: bool = False,
+    trace: "Trace | None", *, key: str, start: Mapping[str, Any] | None = None, file: str = "", ahead: bool = False
 ) -> None:
     """Every head of the Trace's attention. Hovering, clicks and switches happen in the browser.
 
     Args:
         trace: what to draw; None: nothing, what was there goes, or, ahead of the page, stays.
         key: of the view.
-        gettext: translates the words on the picture.
-        lang: the language that gettext speaks.
         start: what is chosen at first, see :meth:`visformer.web.selection.Selection.start`.
         file: see :func:`visformer.web.payload.pack`.
         ahead: whether the page that the view stands on is still to come.
-        is_new: whether the browser has drawn nothing of this session yet.
     """
+    is_new = run.current().is_new
     name = f"{key}_ahead" if ahead else f"{key}_picture"
     if trace is None:
         _FEED(data=write_message("nothing", {}, to="" if ahead else key), key=name)
@@ -113,7 +108,7 @@ def attention_picture(
         return
     from visformer.web.payload import pack
 
-    _FEED(data=pack(trace, gettext=gettext, lang=lang, start=start, file=file, to=key), key=name)
+    _FEED(data=pack(trace, **_language(), start=start, file=file, to=key), key=name)
     time.sleep(_FIRST_BREATH if is_new else _BREATH)
 
 
@@ -138,13 +133,14 @@ def connection_notice(words: str) -> None:
     _CONNECTION(data=words.encode(), key="connection", on_back_change=lambda: None)
 
 
-def streamlit_words(*, gettext: Callable[[str], str], lang: str) -> None:
+def streamlit_words() -> None:
     """Have the browser know the page's language, and put what Streamlit itself writes into it.
 
-    Nothing is sent of words that ``gettext`` leaves as they are.
+    Nothing is sent of words that are the same in it.
     """
-    said = [(word, gettext(word)) for word in WORDS] + [(icon, gettext(ours)) for icon, ours in ICONS.items()]
-    words = {"lang": lang, "words": [pair for pair in said if pair[0] != pair[1]]}
+    _ = boxes.gettext()
+    said = [(word, _(word)) for word in WORDS] + [(icon, _(ours)) for icon, ours in ICONS.items()]
+    words = {"lang": boxes.language(), "words": [pair for pair in said if pair[0] != pair[1]]}
     _WORDS(data=json.dumps(words).encode(), key="streamlit_words")
 
 
@@ -173,12 +169,9 @@ def presentation(
         on_ask: called with "code", "follow", "stop", or "" once the code is put away.
     """
 
-    def told(name: str) -> Any:
-        return _sent(key).get(name)
-
     def stepped() -> None:
-        if told("step") in (1, -1):
-            on_step(told("step"))
+        if (step := _sent(key).get("step")) in (1, -1):
+            on_step(step)
 
     with st.container(gap=None, width="content"):  # what feeds takes no room
         _FEED(data=write_message("presentation", shown, to=key), key=f"{key}_words")
@@ -187,7 +180,7 @@ def presentation(
             key=key,
             width="content",
             on_step_change=stepped,
-            on_ask_change=lambda: on_ask(str(told("ask") or "")),
+            on_ask_change=lambda: on_ask(str(_sent(key).get("ask") or "")),
         )
 
 
@@ -195,8 +188,6 @@ def panels(
     shown: "Sequence[Panel | Sequence[Panel]]",
     *,
     key: str,
-    gettext: Callable[[str], str] = str,
-    lang: str = "en",
     share: float = 1.0,
     file: str = "",
     on_click: "Callable[[Click], None] | None" = None,
@@ -208,12 +199,10 @@ def panels(
     from visformer.web.panels import click_from, pack_panels
 
     def clicked() -> None:
-        value: Any = _sent(key).get("click")
-        click = click_from(value, shown)
+        click = click_from(_sent(key).get("click"), shown)
         if click is not None and on_click is not None:
             on_click(click)
 
     with st.container(gap=None):  # what feeds takes no room
-        picture = pack_panels(shown, gettext=gettext, lang=lang, share=share, file=file, to=key)
-        _FEED(data=picture, key=f"{key}_picture")
+        _FEED(data=pack_panels(shown, **_language(), share=share, file=file, to=key), key=f"{key}_picture")
         _PANELS(data=key.encode(), key=key, on_click_change=clicked)

@@ -17,16 +17,16 @@ from visformer.app.widgets import downloads, url_widgets
 from visformer.app.widgets.component import panels
 from visformer.errors import BusyError, ShortageError, VisformerError
 from visformer.pictures.options import Choice
+from visformer.pictures.picture import is_figure
 from visformer.system.memory import enough_memory
 
 if TYPE_CHECKING:  # numpy
     from concurrent.futures import Future
 
-    from plotly.graph_objects import Figure
-
-    from visformer.panel import Panel
     from visformer.trace import Trace
     from visformer.web.panels import Click
+
+    OnClick = Callable[[Click], None] | None
 
 _P = ParamSpec("_P")
 _RECORDED: Slot[tuple[str, ...] | None] = Slot("asked_for", None)  # by the page that was drawn last
@@ -144,22 +144,24 @@ def look_for(text: str, place: Any = st) -> None:
         place.caption(text)
 
 
-def draw(
-    shown: "Sequence[Panel | Sequence[Panel]]",
-    *,
-    key: str,
-    on_click: "Callable[[Click], None] | None" = None,
-    share: float = 1.0,
-    kept: bool = True,
-) -> None:
-    """Panels in the visitor's language; see :func:`visformer.web.panels.pack_panels`.
+def draw(shown: Any, *, key: str, share: float = 1.0, on_click: "OnClick" = None, kept: bool = True) -> None:
+    """Panels, curves or bars in the visitor's language, with a way to keep them.
 
-    With a way to keep them, except (``kept`` False) for what is there to be clicked: it would only take room.
+    Args:
+        shown: panels, see :func:`visformer.web.panels.pack_panels`; or a figure of plotly.
+        key: of the picture.
+        share: of the window's height that panels may take.
+        on_click: see :func:`visformer.app.widgets.component.panels`.
+        kept: False for what is there to be clicked: a way to keep it would only take room.
     """
-    words: Any = {"gettext": boxes.gettext(), "lang": boxes.language()}
-    panels(shown, key=key, **words, share=share, file=downloads.file_name(key), on_click=on_click)
+    file = downloads.file_name(key)
+    if is_figure(shown):  # the camera over it makes a PNG in the visitor's browser
+        config = {"toImageButtonOptions": {"filename": file, "scale": 3}, "modeBarButtonsToRemove": _TOOLS}
+        st.plotly_chart(shown, theme=None, key=key, config=config)
+    else:
+        panels(shown, key=key, share=share, file=file, on_click=on_click)
     if kept:
-        downloads.panels(shown, key=key)
+        downloads.offer("figure" if is_figure(shown) else "panels", shown, key=key)
 
 
 def pattern(trace: "Trace", path: str, head: int, *, key: str) -> None:
@@ -167,13 +169,3 @@ def pattern(trace: "Trace", path: str, head: int, *, key: str) -> None:
     from visformer.panel import traced
 
     draw([traced(trace, f"{path}.pattern", head, title="softmax", scale="weight")], key=key)
-
-
-def draw_figure(shown: "Figure", *, key: str) -> None:
-    """Curves or bars, with a way to keep them; the camera over them makes a PNG in the visitor's browser."""
-    config = {
-        "toImageButtonOptions": {"filename": downloads.file_name(key), "scale": 3},
-        "modeBarButtonsToRemove": _TOOLS,
-    }
-    st.plotly_chart(shown, theme=None, key=key, config=config)
-    downloads.figure(shown, key=key)

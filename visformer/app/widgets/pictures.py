@@ -1,19 +1,17 @@
 """Registered pictures on a page: where their numbers come from, and how they are drawn."""
 
-from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from visformer.app.serving.workbench import PATTERNS
 from visformer.app.session import boxes
 from visformer.app.widgets import controls, formula_box
-from visformer.pictures.picture import Picture, View, is_figure
+from visformer.pictures.picture import Picture, View
 from visformer.pictures.setting import Setting, Source
 from visformer.trace.stacks import STACKS
 
 if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
-    from visformer.web.panels import Click
 
 
 def setting_of(view: View, trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS, **known: Any) -> Setting:
@@ -51,18 +49,6 @@ def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> So
     )
 
 
-def draw(
-    picture: Picture,
-    setting: Setting,
-    *,
-    key: str,
-    share: float = 1.0,
-    on_click: "Callable[[Click], None] | None" = None,
-    kept: bool = True,
-) -> None:
-    """Draw it, with a way to keep it; arguments as of :func:`visformer.app.widgets.controls.draw`."""
-    shown = picture.draw(setting)
-    if is_figure(shown):
-        controls.draw_figure(shown, key=key)
-    else:
-        controls.draw(shown, key=key, share=share, on_click=on_click, kept=kept)
+def draw(picture: Picture, setting: Setting, **how: Any) -> None:
+    """Draw it, with a way to keep it; ``how``: as of :func:`visformer.app.widgets.controls.draw`."""
+    controls.draw(picture.draw(setting), **how)

@@ -34,20 +34,12 @@ def ahead(expected: "Future[Trace] | None") -> None:
                 run.current().ahead = expected.result()
                 return
     # What comes behind it keeps its place.
-    attention_picture(None, key=CANVAS, ahead=True, is_new=run.current().is_new)
+    attention_picture(None, key=CANVAS, ahead=True)
 
 
 def _picture(trace: "Trace | None", *, ahead: bool = False) -> None:
-    attention_picture(
-        trace,
-        key=CANVAS,
-        gettext=boxes.gettext(),
-        lang=boxes.language(),
-        start={**selection.start(trace).start(), "opened": visit.opened()},
-        file=downloads.file_name(""),
-        ahead=ahead,
-        is_new=run.current().is_new,
-    )
+    start = {**selection.start(trace).start(), "opened": visit.opened()}
+    attention_picture(trace, key=CANVAS, start=start, file=downloads.file_name(""), ahead=ahead)
 
 
 @st.fragment
