@@ -1,6 +1,6 @@
 """Attention: every head of every layer at once, and one of them large."""
 
-from visformer.app.pages.attention.explorer import explorer
+from visformer.app.pages.attention import explorer
 from visformer.app.session import boxes
 
 _ = boxes.gettext()

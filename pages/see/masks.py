@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from visformer.app.pages.masks import masking
+from visformer.app.pages import masks
 from visformer.app.session import boxes
 from visformer.app.widgets import controls, formula_box, pictures, unavailable, url_widgets
 from visformer.errors import N_, VisformerError
@@ -53,9 +53,9 @@ if trace is not None:
     try:
         {
             "batch": batch,
-            "scores": lambda: masking.scores(setting, bar),
+            "scores": lambda: masks.scores(setting, bar),
             "steps": steps,
-            "edit": lambda: masking.edit(setting, bar),
+            "edit": lambda: masks.edit(setting, bar),
         }[view.view]()
     except VisformerError as error:
         st.text(error.localized(_))

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from visformer.app.pages.positions import encodings
+from visformer.app.pages import positions
 from visformer.app.session import boxes
 from visformer.app.widgets import controls, formula_box, pictures, unavailable, url_widgets
 from visformer.errors import N_
@@ -21,7 +21,7 @@ picture = PAGE.view(controls.view(_("View"), titles, key="positions_view"))
 controls.look_for(_(picture.look_for))
 setting = pictures.setting_of(picture, trace)
 if picture is OWN:
-    encodings.of_model(setting)
+    positions.of_model(setting)
 else:
     if trace is not None:
         unavailable.positions(trace, N_("This model: {reason}. Here you see the paper's encoding."))
@@ -31,8 +31,8 @@ else:
         formula_box.formula(FORMULA, section="3.5", code=CODE, page="positions")
     with left:
         if picture is ROTATION:
-            encodings.rotation(setting)
+            positions.rotation(setting)
         elif picture is LEARNED:
-            encodings.two_kinds(setting)
+            positions.two_kinds(setting)
         else:
             pictures.draw(picture, setting, key=f"positions_{picture.view}")

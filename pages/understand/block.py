@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from visformer.app.pages.block import norms, who_talks
+from visformer.app.pages.block import measured, norms
 from visformer.app.session import boxes
 from visformer.app.widgets import controls, formula_box, pictures, unavailable, url_widgets
 from visformer.errors import N_
@@ -56,5 +56,5 @@ if trace is not None:
         unavailable.elsewhere()
     else:
         setting = pictures.setting_of(view, trace, block.RECORD, stack=f"{stack}.self_attn")
-        other = {"norms": lambda: norms.norms(setting), "parts": lambda: who_talks.measured(stack), "added": added}
+        other = {"norms": lambda: norms(setting), "parts": lambda: measured(stack), "added": added}
         other.get(view.view, lambda: pictures.draw(view, setting, key=f"block_{view.view}"))()

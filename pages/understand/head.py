@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from visformer.app.pages.head import silencing
+from visformer.app.pages.head import silence
 from visformer.app.session import boxes
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, formula_box, pick, pictures, unavailable
@@ -63,7 +63,7 @@ if trace is not None:
     with words:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="head_view"))
         bar = st.container()
-    make = {"steps": steps, "joined": joined, "silence": lambda: silencing.silence(trace, bar)}[view.view]
+    make = {"steps": steps, "joined": joined, "silence": lambda: silence(trace, bar)}[view.view]
     between = f"{'encoder' if 'src' in trace.tokens else 'decoder'}.0.self_attn.heads"
     if trace.lacks(between) is None:
         controls.look_for(_(view.look_for))

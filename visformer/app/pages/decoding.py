@@ -1,4 +1,4 @@
-"""A translation that the visitor has turned off its own way: another token was taken, and decoding goes on from it."""
+"""How a translation is searched, and turned off its own way: another token is taken, and decoding goes on from it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,8 @@ from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, pick, url_widgets
 from visformer.errors import N_, LinkError
 from visformer.pictures.charts.decoding import short
-from visformer.pictures.decoding import STEP, growing
+from visformer.pictures.decoding import DRAWS, SEED, STEP, TEMPERATURE, TOP_K, TOP_P, growing, shape
+from visformer.pictures.setting import Setting
 from visformer.system import limits
 from visformer.web.panels import Click
 
@@ -175,3 +176,28 @@ def attended(found: "Decoding", at: int, depth: Any, picture: Any) -> None:
         layer = pick.number(_("Layer"), len(forced.stack("decoder")), key="decoding_layer")
     with picture:
         controls.draw([growing(forced, layer, before + at)], key="decoding_attention", share=0.5)
+
+
+def settings(setting: Setting) -> dict[str, Any]:
+    """Draw temperature, top-k and top-p; all of them and a seed where decoding draws, nothing where it does not."""
+    columns = st.columns(4, vertical_alignment="bottom")
+    for option, box in zip((TEMPERATURE, TOP_K, TOP_P), columns[:3], strict=True):
+        with box:
+            url_widgets.draw(option, setting, "decoding")
+    with columns[3]:
+        draws = url_widgets.draw(DRAWS, setting, "decoding")
+        if not draws:
+            return {}
+        url_widgets.draw(SEED, setting, "decoding")
+    return {**shape(setting), "seed": setting["seed"]}
+
+
+def tell_winner(path: Sequence[int]) -> None:
+    """Whether the winner looked worse on its way; ``path``: its place at each step, from 0."""
+    _ = boxes.gettext()
+    if any(path):
+        lowest = max(range(len(path)), key=path.__getitem__)
+        said = _("The winner was number {place} at step {step}: what looked worse then won in the end.")
+        st.text(said.format(place=path[lowest] + 1, step=lowest + 1))
+    else:
+        st.text(_("Here the top line wins from start to end: always taking the likeliest token finds it too."))

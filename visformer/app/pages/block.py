@@ -1,13 +1,32 @@
-"""The parts of a block as a table: what was measured on each, and what course notes print."""
+"""The stream beside that of untrained models with either norm, and the parts of a block as a table."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, unavailable
-from visformer.errors import N_
-from visformer.pictures.block import RECORD, Part, Stack, who_talks
+from visformer.app.widgets import controls, pictures, unavailable
+from visformer.errors import N_, VisformerError
+from visformer.pictures.block import NORMS, RECORD, UNTRAINED, Part, Stack, who_talks
+from visformer.pictures.setting import Setting
+
+
+def norms(setting: Setting) -> None:
+    """How long the vectors grow, untrained with post-norm and with pre-norm, and in this model.
+
+    Untrained ones have the sizes of this one, which only our own can have; of another the stream stands alone.
+    """
+    _ = boxes.gettext()
+    make = setting.source.untrained
+    assert make is not None  # where a Trace is shown
+    try:
+        for norm in UNTRAINED:
+            make(norm, RECORD)
+    except VisformerError as error:
+        st.info(error.localized(_))
+        setting.source = replace(setting.source, untrained=None)
+    pictures.draw(NORMS, setting, key="block_norms")
 
 
 def measured(stack: Stack) -> None:
