@@ -39,7 +39,7 @@ def steps():
         decoding.choose_another(model, found, at, every[at].reshaped(**shape(setting)))
     with left:
         pictures.draw(CANDIDATES, setting, key="decoding_bars")
-    decoding.attended(found, at, depth, right)
+    decoding.attended(setting, found, at, depth, right)
 
 
 def beams():

@@ -12,7 +12,7 @@ from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, pick, url_widgets
 from visformer.errors import N_, LinkError
 from visformer.pictures.charts.decoding import short
-from visformer.pictures.decoding import DRAWS, SEED, STEP, TEMPERATURE, TOP_K, TOP_P, growing, shape
+from visformer.pictures.decoding import DRAWS, GROWING, SEED, STEP, TEMPERATURE, TOP_K, TOP_P, growing, shape
 from visformer.pictures.setting import Setting
 from visformer.system import limits
 from visformer.web.panels import Click
@@ -103,7 +103,7 @@ def look_at(click: Click) -> None:
 
 def step(count: int) -> int:
     """The step that is looked at, from 0, of so many: the one clicked last, or where the last turn was made."""
-    option = replace(STEP, count=lambda _: count)
+    option = pick.counted(STEP, count)
     asked = visit.take(_STEP.key, lambda text: option.read(text, url_widgets.nothing()))
     if asked is not None:
         _STEP.set(asked)
@@ -165,15 +165,13 @@ def tell(found: "Decoding", at: int, told: Any, *, other: bool) -> None:
             st.rerun()
 
 
-def attended(found: "Decoding", at: int, depth: Any, picture: Any) -> None:
+def attended(setting: Setting, found: "Decoding", at: int, depth: Any, picture: Any) -> None:
     """What the tokens so far attended to; ``depth``, ``picture``: containers for the choice of a layer, and for it."""
-    _ = boxes.gettext()
     if not found.text.strip():
         return
     forced = controls.bench().trace(boxes.source(), found.ids)
     before = len(forced.tokens["tgt"]) - len(found.ids) - 1  # rows: marks, or the text that goes on
-    with depth:
-        layer = pick.number(_("Layer"), len(forced.stack("decoder")), key="decoding_layer")
+    layer = url_widgets.draw(GROWING.option("layer"), setting, "decoding", place=depth)
     with picture:
         controls.draw([growing(forced, layer, before + at)], key="decoding_attention", share=0.5)
 

@@ -1,15 +1,21 @@
 """What stands beside each picture: the formula in the picture's colours, its section in the paper, our own lines."""
 
+import ast
 import re
+from functools import cache
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
 
 import streamlit as st
 
+import visformer
 from visformer.app.session import boxes
 from visformer.app.session.slots import Slot
-from visformer.app.widgets.source import excerpt
 from visformer.pictures.examples.claims import claims_of
 from visformer.pictures.theme import SYMBOLS, Theme
 
+_FOLDER = Path(visformer.__file__).parent
 _SYMBOL = re.compile(r"\\sym\{(\w+)\}\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
 _MATH = re.compile(r"\$([^$]+)\$")
 
@@ -35,7 +41,7 @@ def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...] = (), p
     Args:
         tex: lines of LaTeX's ``aligned``, with symbols as ``\sym{name}{tex}``.
         section: of "Attention Is All You Need".
-        code: (file, name) of what computes it, see :func:`visformer.app.widgets.source.excerpt`.
+        code: (file, name) of what computes it, see :func:`excerpt`.
         page: whose claims of course notes are set right below; empty: none.
     """
     _ = boxes.gettext()
@@ -49,6 +55,28 @@ def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...] = (), p
                         st.code(excerpt(file, name), language="python")
             claims(page)
             st.caption(_("Paper, § {section}").format(section=section), width="content")
+
+
+@cache
+def excerpt(file: str, name: str) -> str:
+    """A function, class or method without its docstring, by its file in the package and ``Class.method``.
+
+    Nothing is imported for it.
+
+    Raises:
+        KeyError: the file defines nothing of that name.
+    """
+    text = (_FOLDER / file).read_text(encoding="utf-8")
+    node: Any = ast.parse(text)
+    for part in name.split("."):
+        found = [child for child in node.body if getattr(child, "name", None) == part]
+        if not found:
+            raise KeyError(f"{file} defines no {name}")
+        node = found[0]
+    lines = text.splitlines()[: node.end_lineno]
+    if ast.get_docstring(node) is not None:
+        del lines[node.body[0].lineno - 1 : node.body[0].end_lineno]
+    return dedent("\n".join(lines[node.lineno - 1 :]))
 
 
 def written_out(text: str, *, back: str) -> None:

@@ -1,5 +1,6 @@
 """Which attention, layer, head and query a page looks at. On screen they count from 1, in code from 0."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -7,7 +8,7 @@ import streamlit as st
 from visformer.app.session import selection
 from visformer.app.widgets import url_widgets
 from visformer.errors import N_
-from visformer.pictures.options import Choice, Place
+from visformer.pictures.options import Choice, Option, Place
 from visformer.pictures.places import HEAD, LAYER, QUERY, STACK
 from visformer.pictures.setting import Setting
 from visformer.trace.stacks import STACKS, Stack
@@ -18,10 +19,9 @@ _QUERY = 1  # place of the token that reads, at first
 def selected(setting: Setting) -> None:
     """Attention, layer, head and query of the selection, which is also the explorer's."""
     before = selection.selection(setting.patterns).query
-    place(setting, page="head", query=True)
-    query = setting["query"]
-    kept = None if before is None and query == _QUERY else query  # not locked before it was chosen
-    selection.keep_place(stack=setting["stack"], layer=setting["layer"], head=setting["head"], query=kept)
+    place(setting, page="head", options=(LAYER, HEAD, replace(QUERY, default=_QUERY)))
+    is_chosen = before is not None or setting["query"] != _QUERY  # not locked before
+    selection.keep_place(**{**setting, "query": setting["query"] if is_chosen else None})
 
 
 def selected_stack(setting: Setting) -> Stack:
@@ -37,31 +37,19 @@ def stack_of(setting: Setting) -> Stack:
     return next(stack for stack in STACKS if stack.name == setting["stack"])
 
 
-def place(setting: Setting, *, page: str, query: bool = False, first: str | None = None) -> None:
+def place(setting: Setting, *, page: str, options: Sequence[Option] = (LAYER, HEAD), first: str | None = None) -> None:
     """Attention, layer and head in one row, and a query with them where one is wanted.
 
     The address of ``page`` names them; ``first`` is the attention at the beginning, None: the first that there is.
     """
-    columns = st.columns([13, 4, 4, 6] if query else [6, 3, 3], vertical_alignment="bottom")
-    begins = {} if first is None else {"default": first}
-    with columns[0]:
-        url_widgets.draw(STACK, setting, page, **begins)
-    for option, column in zip((LAYER, HEAD), columns[1:3], strict=True):
-        with column:
-            url_widgets.draw(option, setting, page)
-    if query:
-        with columns[3]:
-            url_widgets.draw(QUERY, setting, page, default=_QUERY)
+    columns = st.columns([13, 4, 4, 6] if len(options) == 3 else [6, 3, 3], vertical_alignment="bottom")
+    for option, column in zip((replace(STACK, default=first), *options), columns, strict=True):
+        url_widgets.draw(option, setting, page, place=column)
 
 
 def scope(setting: Setting, *, page: str, first: str) -> tuple[Stack, int | None, int | None]:
     """Attention, layer and head, of which an edit may go to all: None; arguments as for :func:`place`."""
-    columns = st.columns([6, 3, 3], vertical_alignment="bottom")
-    with columns[0]:
-        url_widgets.draw(STACK, setting, page, default=first)
-    for option, column in zip((LAYER, HEAD), columns[1:], strict=True):
-        with column:
-            url_widgets.draw(_or_all(option), setting, page)
+    place(setting, page=page, options=(_or_all(LAYER), _or_all(HEAD)), first=first)
     at_layer, at_head = (None if setting[one] < 0 else int(setting[one]) for one in ("layer", "head"))
     return stack_of(setting), at_layer, at_head
 
@@ -88,7 +76,6 @@ def token(setting: Setting, name: str, label: str, *, page: str, default: int = 
     return int(url_widgets.draw(replace(QUERY, name=name, label=label), setting, page, default=default))
 
 
-def number(label: str, count: int, *, key: str) -> int:
-    """One of ``count``, from 0; ``label``: a message id, ``key``: also the name in the address."""
-    option = Place(name=key, label=label, link=None, count=lambda _: count, per=lambda _: count)
-    return int(url_widgets.draw(option, url_widgets.nothing(), ""))
+def counted(option: Place, count: int) -> Place:
+    """The option where there are so many."""
+    return replace(option, count=lambda _: count, per=lambda _: count)

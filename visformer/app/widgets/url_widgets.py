@@ -3,8 +3,6 @@
 What a link asks for goes into the widget before it is drawn; where the widget does not offer it, the visitor is told.
 """
 
-from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -84,17 +82,14 @@ def _widget(option: Option, setting: Setting) -> tuple[str, dict[str, Any], int]
             tokens = resolved(option.tokens, setting)
             return "selectbox", {"options": range(len(tokens)), "format_func": lambda i: f"{i + 1} · {tokens[i]}"}, 0
         case Choice():
-            labels = resolved(option.values, setting)
+            _, labels = boxes.gettext(), resolved(option.values, setting)
+            # Translated is what we say: a visitor's words may be a message, too.
+            shown = {value: _(label) if isinstance(label, Message) else label for value, label in labels.items()}
             required = {"required": True} if option.widget == "segmented_control" else {}
-            return option.widget, {"options": [*labels], "format_func": partial(_label, labels), **required}, 0
+            return option.widget, {"options": [*shown], "format_func": shown.__getitem__, **required}, 0
         case Several():
             return "multiselect", {"options": range(option.count(setting))}, 0
     return "toggle", {}, 0
-
-
-def _label(labels: Mapping[Any, str], value: Any) -> str:
-    label = labels[value]
-    return boxes.gettext()(label) if isinstance(label, Message) else label  # a visitor's words may be a message, too
 
 
 def _is_set(option: Option, setting: Setting, name: str, slot: Slot[Any], first: Any, shift: int) -> bool:
