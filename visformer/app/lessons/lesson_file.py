@@ -12,11 +12,10 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
-
-import yaml
 
 from visformer import i18n
 from visformer.app.session import url_state
@@ -215,6 +214,8 @@ class _Node:
 
 def _parsed(content: bytes) -> tuple[_Node, list[Fault]]:
     """The whole file, and keys that are there twice."""
+    import yaml  # not for the first picture
+
     if len(content) > limits.LESSON_BYTES:
         too_many = N_("this file has {given} bytes, and a lesson has at most {limit}.")
         raise _Stopped(1, too_many, given=len(content), limit=limits.LESSON_BYTES)
@@ -253,6 +254,8 @@ def _told(problem: str) -> str:
 
 
 def _node(event: Any, events: Iterator[Any], faults: list[Fault], *, depth: int) -> _Node:
+    import yaml
+
     line = event.start_mark.line + 1
     if isinstance(event, yaml.AliasEvent) or event.anchor:
         raise _Stopped(line, N_("names with & and * are not read here: write the text out."))
@@ -269,10 +272,10 @@ def _node(event: Any, events: Iterator[Any], faults: list[Fault], *, depth: int)
 
 
 def _items(events: Iterator[Any], faults: list[Fault], *, depth: int) -> Iterator[_Node]:
-    for event in events:
-        if isinstance(event, yaml.CollectionEndEvent):
-            return
-        yield _node(event, events, faults, depth=depth)
+    import yaml
+
+    inside = takewhile(lambda event: not isinstance(event, yaml.CollectionEndEvent), events)
+    return (_node(event, events, faults, depth=depth) for event in inside)
 
 
 def _mapping(line: int, events: Iterator[Any], faults: list[Fault], *, depth: int) -> _Node:

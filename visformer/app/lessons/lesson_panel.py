@@ -6,12 +6,15 @@ step.
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import streamlit as st
 
 from visformer import i18n
 from visformer.app.edits import editing, url_edits
+from visformer.app.lessons import handout, lesson_file
+from visformer.app.serving.workbench import workbench_of
 from visformer.app.session import address, lesson_place, remarks, slots, url_state, visit
 from visformer.app.session import page as pages
 from visformer.app.session import presentation_steps as walk
@@ -105,16 +108,11 @@ def panel(run: Run) -> bool:
             _dots(number, len(steps))
             _ways(number, len(steps), run)
         st.text(step.said("say", said))
-        _tried(step.said("try", said))
+        if tried := step.said("try", said):
+            with st.container(horizontal=True, vertical_alignment="top", gap="small"):
+                st.badge(gettext()("Try"), color="green")
+                st.text(tried, width="stretch")
     return True
-
-
-def _tried(text: str) -> None:
-    _ = gettext()
-    if text:
-        with st.container(horizontal=True, vertical_alignment="top", gap="small"):
-            st.badge(_("Try"), color="green")
-            st.text(text, width="stretch")
 
 
 def _dots(number: int, count: int) -> None:
@@ -184,8 +182,6 @@ def entry() -> None:
 
 def _menu(name: str) -> None:
     """Which lesson, a file of one's own, and what can be taken along."""
-    from visformer.app.lessons import lesson_file
-
     _ = gettext()
     for offered in lesson_file.offered():
         try:
@@ -209,19 +205,19 @@ def _menu(name: str) -> None:
 
 def _files(name: str) -> None:
     """The lesson to take along: as it is written, and to be opened anywhere."""
-    from visformer.app.lessons import handout
-
     _, lang = gettext(), language()
     try:
         shown = _lesson(name)
     except VisformerError:
         return  # as above
-    called = _file_name(name, shown.called(i18n.ENGLISH))
+    # Its name here, else its title in letters that every system takes.
+    title = re.sub(r"[^a-z0-9]+", "-", shown.called(i18n.ENGLISH).lower()).strip("-") or "lesson"
+    called = name if name in lesson_file.offered() else title
     said = _("Save “{title}”: as YAML to see how a lesson is written, as HTML to show it anywhere.")
     st.text(said.format(title=shown.called(lang)))  # never markdown: a visitor may have written it
 
     def made() -> bytes:
-        return handout.page(shown, lang, model_of=_Served).encode()
+        return handout.page(shown, lang, model_of=_served).encode()
 
     with st.container(horizontal=True):
         st.download_button(
@@ -238,40 +234,15 @@ def _files(name: str) -> None:
         )
 
 
-def _file_name(name: str, title: str) -> str:
-    """Of a lesson's file without its ending: its name here, else its title in letters that every system takes."""
-    from visformer.app.lessons import lesson_file
-
-    return name if name in lesson_file.offered() else re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "lesson"
-
-
-class _Served:
+def _served(name: str) -> Any:
     """A model as all visitors share it: their sentences are run in turn, and kept."""
-
-    def __init__(self, name: str) -> None:
-        from visformer.app.serving.workbench import workbench_of
-
-        self._bench = workbench_of(name or None)
-
-    def trace(self, text: str, target: str | None, *, record: tuple[str, ...]) -> Any:
-        return self._bench.trace(text, target, record=record)
-
-    def translate(self, text: str, **settings: Any) -> Any:
-        return self._bench.decoded(text, **settings)
-
-    @property
-    def info(self) -> Any:
-        return self._bench.loaded().info
-
-    @property
-    def text(self) -> Any:
-        return self._bench.loaded().text
+    bench = workbench_of(name or None)
+    model = bench.loaded()
+    return SimpleNamespace(trace=bench.trace, translate=bench.decoded, info=model.info, text=model.text)
 
 
 def _open(key: str) -> None:
     """Before the page runs again: a lesson that was uploaded."""
-    from visformer.app.lessons import lesson_file
-
     uploaded: Any = Slot(key, None).get()
     if uploaded is None:
         return
@@ -287,15 +258,8 @@ def _open(key: str) -> None:
 
 
 def _written(name: str) -> bytes:
-    from visformer.app.lessons import lesson_file
-
     return _OWN.get() if name == url_state.OWN else lesson_file.content(name)
 
 
 def _lesson(name: str) -> Any:
-    from visformer.app.lessons import lesson_file  # not for the first picture
-
-    if name != url_state.OWN:
-        return lesson_file.named(name)
-    own, _faults = lesson_file.read(_OWN.get())
-    return own
+    return lesson_file.read(_OWN.get())[0] if name == url_state.OWN else lesson_file.named(name)

@@ -27,4 +27,4 @@ def silence(trace: Trace, bar: Any) -> None:
         controls.draw([panel], key="head_scales", on_click=lambda c: editing.scale_all(stack.name, c, scales, scale))
     with right:
         st.button(_("Reset"), on_click=editing.reset, disabled=bool((scales == 1).all()), key="head_reset")
-        comparison.compare(trace, editing.head_edits(stack.name))
+        comparison.compare(trace, editing.head_edits(stack.name, scales))

@@ -113,12 +113,8 @@ class Rooms:
                 room.followers.discard(follower)
 
     def _of(self, key: Key) -> _Room | None:
-        room = self._rooms.get(key.code)
-        return (
-            room
-            if room is not None and secrets.compare_digest(room.secret.encode(), key.secret.encode("utf-8", "replace"))
-            else None
-        )
+        room, secret = self._rooms.get(key.code), key.secret.encode("utf-8", "replace")
+        return room if room is not None and secrets.compare_digest(room.secret.encode(), secret) else None
 
     def _forget(self) -> None:
         oldest = self._clock() - limits.ROOM_SECONDS
