@@ -5,7 +5,7 @@ import streamlit as st
 
 from visformer import i18n
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, formula_box, pick, pictures, unavailable, url_widgets
+from visformer.app.widgets import controls, formula_box, pick, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.pictures import embedding
 from visformer.pictures.embedding import SCALED, SIDE, SUMS
@@ -71,7 +71,7 @@ if trace is not None:
     bar = words.container(horizontal=True, vertical_alignment="center")
     with bar:
         side = controls.view(_("Side"), unavailable.shown(SIDES, trace), key="embedding_side")
-    setting = pictures.setting_of(SUMS, trace, embedding.RECORD, stack=SIDE.also[side])
+    setting = controls.setting_of(SUMS, trace, embedding.RECORD, stack=SIDE.also[side])
     if unavailable.tell(trace, f"{side}.embed", N_("This model shows no embeddings: {reason}.")):
         unavailable.elsewhere()
     else:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from visformer.app.pages import positions
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, formula_box, pictures, unavailable, url_widgets
+from visformer.app.widgets import controls, formula_box, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.pictures.positions import LEARNED, OWN, PAGE, ROTATION
 
@@ -19,9 +19,10 @@ if trace is None or trace.lacks(f"{'src' if 'src' in trace.tokens else 'tgt'}.po
     del titles[OWN.view]
 picture = PAGE.view(controls.view(_("View"), titles, key="positions_view"))
 controls.look_for(_(picture.look_for))
-setting = pictures.setting_of(picture, trace)
+setting = controls.setting_of(picture, trace)
 if picture is OWN:
-    positions.of_model(setting)
+    if controls.current_trace(setting.needs) is not None:
+        controls.draw(OWN.draw(setting), key="positions_model")
 else:
     if trace is not None:
         unavailable.positions(trace, N_("This model: {reason}. Here you see the paper's encoding."))
@@ -35,4 +36,4 @@ else:
         elif picture is LEARNED:
             positions.two_kinds(setting)
         else:
-            pictures.draw(picture, setting, key=f"positions_{picture.view}")
+            controls.draw(picture.draw(setting), key=f"positions_{picture.view}")

@@ -8,7 +8,7 @@ from visformer import i18n
 from visformer.app.pages import decoding
 from visformer.app.serving.models import MODEL
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, formula_box, pictures, unavailable, url_widgets
+from visformer.app.widgets import controls, formula_box, unavailable, url_widgets
 from visformer.errors import N_, VisformerError
 from visformer.pictures.charts.decoding import best_path
 from visformer.pictures.decoding import BEAMS, CANDIDATES, PAGE, SURE, TREE, shape
@@ -24,33 +24,33 @@ _, trace = boxes.gettext(), controls.current_trace()
 
 def steps():
     left, right = st.columns([52, 48], gap="medium")
-    setting = pictures.setting_of(CANDIDATES, trace)
+    setting = controls.setting_of(CANDIDATES, trace)
     with left:
         more = {"max_new_tokens": most, **decoding.settings(setting)}
     found = decoding.begun(model, lambda ids: bench.decoded(boxes.source(), prefix=ids, **more))
     at = setting["step"] = decoding.step(len(every := decoding.steps(found)))
     setting.source = replace(setting.source, speak=lambda: replace(found, steps=every))
     with bar:
-        pictures.draw(SURE, setting, key="decoding_sure", on_click=decoding.look_at, share=0.3, kept=False)
+        controls.draw(SURE.draw(setting), key="decoding_sure", on_click=decoding.look_at, share=0.3, kept=False)
     decoding.tell(found, at, told, other=found.text != trace.meta.get("target"))
     with right:
         another, depth = st.columns(2, vertical_alignment="bottom")
     with another:
         decoding.choose_another(model, found, at, every[at].reshaped(**shape(setting)))
     with left:
-        pictures.draw(CANDIDATES, setting, key="decoding_bars")
+        controls.draw(CANDIDATES.draw(setting), key="decoding_bars")
     decoding.attended(setting, found, at, depth, right)
 
 
 def beams():
-    setting = pictures.setting_of(TREE, trace)
+    setting = controls.setting_of(TREE, trace)
     url_widgets.draw(BEAMS, setting, "decoding", place=bar, width=300)
     found = bench.decoded(boxes.source(), beam_size=setting["beams"], max_new_tokens=most)
     with st.container(horizontal=True, gap="large"):
         st.text(_("Decoded here: {text}").format(text=found.text), width="content")
         decoding.tell_winner(best_path(found.beams))
     setting.source = replace(setting.source, speak=lambda **_: found)
-    pictures.draw(TREE, setting, key="decoding_tree")
+    controls.draw(TREE.draw(setting), key="decoding_tree")
 
 
 if trace is not None and unavailable.kind_of(trace) == "encoder":

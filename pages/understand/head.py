@@ -5,7 +5,7 @@ import streamlit as st
 from visformer.app.pages.head import silence
 from visformer.app.session import boxes
 from visformer.app.session.slots import Slot
-from visformer.app.widgets import controls, formula_box, pick, pictures, unavailable
+from visformer.app.widgets import controls, formula_box, pick, unavailable
 from visformer.pictures.head import JOINED, PAGE, SILENCE, STEPS, place_of, shapes, written_out
 
 FORMULA = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V})
@@ -23,7 +23,7 @@ def show(click):
 
 def recorded(picture):
     """The place that is looked at, with its numbers; None where they cannot be computed."""
-    setting = pictures.setting_of(picture, trace)
+    setting = controls.setting_of(picture, trace)
     with bar:
         pick.selected(setting)
     return setting if controls.current_trace(setting.needs) is not None else None
@@ -49,7 +49,7 @@ def steps():
 def joined():
     setting = recorded(JOINED)
     if setting is not None:
-        pictures.draw(JOINED, setting, key="head_joined")
+        controls.draw(JOINED.draw(setting), key="head_joined")
 
 
 def pattern():

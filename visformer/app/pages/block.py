@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, pictures, unavailable
+from visformer.app.widgets import controls, unavailable
 from visformer.errors import N_, VisformerError
 from visformer.pictures.block import NORMS, RECORD, UNTRAINED, Part, Stack, who_talks
 from visformer.pictures.setting import Setting
@@ -26,7 +26,7 @@ def norms(setting: Setting) -> None:
     except VisformerError as error:
         st.info(error.localized(_))
         setting.source = replace(setting.source, untrained=None)
-    pictures.draw(NORMS, setting, key="block_norms")
+    controls.draw(NORMS.draw(setting), key="block_norms")
 
 
 def measured(stack: Stack) -> None:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from visformer.app.edits import comparison, editing, url_edits
 from visformer.app.session import address, boxes
-from visformer.app.widgets import controls, pick, pictures, url_widgets
+from visformer.app.widgets import controls, pick, url_widgets
 from visformer.pictures.head import FACTOR, SILENCE, factors
 from visformer.trace import Trace
 
@@ -15,7 +15,7 @@ def silence(trace: Trace, bar: Any) -> None:
     """The heads of one attention, chosen in ``bar``, and what the model does without those that were clicked."""
     _ = boxes.gettext()
     with bar:
-        stack = pick.selected_stack(setting := pictures.setting_of(SILENCE, trace))
+        stack = pick.selected_stack(setting := controls.setting_of(SILENCE, trace))
     left, right = st.columns([42, 58], gap="medium")
     with left:
         scale = url_widgets.draw(FACTOR, setting, "head")

@@ -7,7 +7,7 @@ import streamlit as st
 
 from visformer.app.edits import comparison, editing, url_edits
 from visformer.app.session import address, boxes
-from visformer.app.widgets import controls, pick, pictures, unavailable
+from visformer.app.widgets import controls, pick, unavailable
 from visformer.pictures import masks
 from visformer.pictures.masks import SCORES
 from visformer.pictures.places import decoder_first
@@ -20,7 +20,7 @@ def scores(setting: Setting, bar: Any) -> None:
         return
     with bar:
         pick.place(setting, page="masks", first=decoder_first(setting))
-    pictures.draw(SCORES, setting, key="masks_scores")
+    controls.draw(SCORES.draw(setting), key="masks_scores")
 
 
 def _lacks(setting: Setting, bar: Any, why: str) -> bool:

@@ -1,9 +1,9 @@
 """What pages call: the Trace of what stands in the boxes, and how pictures are drawn."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
-from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -13,12 +13,14 @@ from visformer.app.serving.workbench import PATTERNS, Workbench, workbench_of
 from visformer.app.session import boxes, lesson_place, presentation_steps, run
 from visformer.app.session.run import Request
 from visformer.app.session.slots import Slot
-from visformer.app.widgets import downloads, url_widgets
+from visformer.app.widgets import downloads, formula_box, url_widgets
 from visformer.app.widgets.component import panels
 from visformer.errors import BusyError, ShortageError, VisformerError
 from visformer.pictures.options import Choice
-from visformer.pictures.picture import is_figure
+from visformer.pictures.picture import Picture, View, is_figure
+from visformer.pictures.setting import Setting, Source
 from visformer.system.memory import enough_memory
+from visformer.trace.stacks import STACKS
 
 if TYPE_CHECKING:  # numpy
     from concurrent.futures import Future
@@ -28,7 +30,6 @@ if TYPE_CHECKING:  # numpy
 
     OnClick = Callable[[Click], None] | None
 
-_P = ParamSpec("_P")
 _RECORDED: Slot[tuple[str, ...] | None] = Slot("asked_for", None)  # by the page that was drawn last
 _TOOLS = ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]
 """Of Plotly's, which a finger and a mouse can do without them: on a phone they would lie over the legend."""
@@ -97,18 +98,14 @@ def _answer(request: Request, ahead: "Trace | None") -> "Trace":
         return of_model.trace(request.source, request.target, record=record)
 
 
-def told(draw: Callable[_P, None]) -> Callable[_P, None]:
-    """What draws a page or a fragment, with a sentence in place of what it cannot draw."""
-
-    @wraps(draw)
-    def drawn(*arguments: _P.args, **named: _P.kwargs) -> None:
-        try:
-            with enough_memory():
-                draw(*arguments, **named)
-        except VisformerError as problem:
-            tell(problem)
-
-    return drawn
+@contextmanager
+def told() -> Iterator[None]:
+    """Around what draws a page or a fragment: a sentence in place of what it cannot draw."""
+    try:
+        with enough_memory():
+            yield
+    except VisformerError as problem:
+        tell(problem)
 
 
 def tell(problem: VisformerError) -> None:
@@ -142,6 +139,41 @@ def look_for(text: str, place: Any = st) -> None:
     run.current().caption = text
     if not lesson_place.is_open():
         place.caption(text)
+
+
+def setting_of(view: View, trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS, **known: Any) -> Setting:
+    """What a view is drawn from; ``known``: options whose values the page knows already."""
+    return Setting(source_of(trace, recorded), view.needs if isinstance(view, Picture) else (), known)
+
+
+def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> Source:
+    """The visitor's sentence and model.
+
+    Args:
+        trace: of the sentence; None: only formulas can be shown.
+        recorded: globs over what the Trace holds; what else a picture needs is computed.
+    """
+    common: dict[str, Any] = {"theme": formula_box.theme(), "gettext": boxes.gettext()}
+    common["d_model"] = width() or 32
+    if trace is None:
+        return Source(**common)
+
+    def record(needs: tuple[str, ...]) -> Any:
+        held = all(any(fnmatchcase(name, glob) for glob in (*PATTERNS, *recorded)) for name in needs)
+        return trace if held else current_trace(needs)
+
+    def untrained(norm: str, needs: tuple[str, ...]) -> "Trace":
+        return bench().untrained(boxes.source(), str(trace.meta["target"]), norm=norm, record=needs)
+
+    return Source(
+        record=record,
+        speak=lambda **how: bench().decoded(boxes.source(), **how),
+        read=lambda text: bench().trace(text, None, record=PATTERNS),
+        untrained=untrained,
+        stacks=tuple(stack.name for stack in STACKS if stack.in_trace(trace)),
+        tokens=trace.tokens["src" if "src" in trace.tokens else "tgt"],
+        **common,
+    )
 
 
 def draw(shown: Any, *, key: str, share: float = 1.0, on_click: "OnClick" = None, kept: bool = True) -> None:
