@@ -32,8 +32,7 @@ trace = controls.current_trace(block.RECORD)
 def added():
     left, right, _rest = st.columns([2, 3, 4], vertical_alignment="bottom")
     there = {name: PARTS[name] for name in block.sublayers(trace, stack)}
-    with left:
-        url_widgets.draw(AT, setting, "block")
+    url_widgets.draw(AT, setting, "block", place=left)
     with right:
         setting["part"] = controls.view(_("Sublayer"), there, key=f"block_part_{stack}")
     controls.draw(view.draw(setting), key="block_added")

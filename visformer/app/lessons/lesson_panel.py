@@ -6,6 +6,7 @@ step.
 
 import re
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -98,21 +99,26 @@ def panel(run: Run) -> bool:
     if not shown:
         return False
     steps = _lesson(name).steps
-    step, said = steps[number - 1], language()
-    walk.guide(_turn, place=f"{number}/{len(steps)}", note=step.said("note", said))  # the keys of a presentation
-    run.caption = step.said("say", said)
+    title, say, tried, note = (steps[number - 1].said(name, language()) for name in ("title", "say", "try", "note"))
+    walk.guide(_turn, place=f"{number}/{len(steps)}", note=note)  # the keys of a presentation
+    run.caption = say
     with st.container(gap=None, key="lesson"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.badge(f"{number} / {len(steps)}")
-            st.text(step.said("title", said), width="stretch")  # never markdown: a visitor may have written it
+            st.text(title, width="stretch")  # never markdown: a visitor may have written it
             _dots(number, len(steps))
             _ways(number, len(steps), run)
-        st.text(step.said("say", said))
-        if tried := step.said("try", said):
+        st.text(say)
+        if tried:
             with st.container(horizontal=True, vertical_alignment="top", gap="small"):
                 st.badge(gettext()("Try"), color="green")
                 st.text(tried, width="stretch")
     return True
+
+
+def _to(step: int, label: str, name: str, **look: Any) -> None:
+    """A button that opens a step."""
+    st.button(label, key=f"lesson_{name}", on_click=open_step, args=(step,), **look)
 
 
 def _dots(number: int, count: int) -> None:
@@ -120,33 +126,17 @@ def _dots(number: int, count: int) -> None:
     _ = gettext()
     with st.container(horizontal=True, gap=None, width="content"):
         for step in range(1, count + 1):
-            st.button(
-                "●" if step == number else "○",
-                type="tertiary",
-                key=f"lesson_dot_{step}",
-                help=_("Step {n}").format(n=step),
-                on_click=open_step,
-                args=(step,),
-            )
+            dot = "●" if step == number else "○"
+            _to(step, dot, f"dot_{step}", type="tertiary", help=_("Step {n}").format(n=step))
 
 
 def _ways(number: int, count: int, run: Run) -> None:
     """Back, on, to the step as it was, and out."""
     _ = gettext()
-    st.button(_("Back"), key="lesson_back", disabled=number == 1, on_click=open_step, args=(number - 1,))
-    st.button(
-        _("Next"), key="lesson_next", type="primary", disabled=number == count, on_click=open_step, args=(number + 1,)
-    )
-    again = _("Back to step {n}").format(n=number)
-    st.button(
-        again if _played(run) else "",
-        icon=":material/replay:",
-        type="tertiary",
-        key="lesson_again",
-        help=_("This step as it was"),
-        on_click=open_step,
-        args=(number,),
-    )
+    _to(number - 1, _("Back"), "back", disabled=number == 1)
+    _to(number + 1, _("Next"), "next", type="primary", disabled=number == count)
+    again = _("Back to step {n}").format(n=number) if _played(run) else ""
+    _to(number, again, "again", icon=":material/replay:", type="tertiary", help=_("This step as it was"))
     st.button(
         "", icon=":material/close:", type="tertiary", key="lesson_leave", help=_("Leave the lesson"), on_click=leave
     )
@@ -168,7 +158,7 @@ def entry() -> None:
     name, step, shown = lesson()
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         if name and not shown:
-            st.button(_("Back to step {n}").format(n=step), key="lesson_return", on_click=open_step, args=(step,))
+            _to(step, _("Back to step {n}").format(n=step), "return")
         else:
             first = (name or url_state.SHIPPED,)
             st.button(_("Guided lesson"), icon=":material/school:", key="lesson_start", on_click=start, args=first)
@@ -219,19 +209,11 @@ def _files(name: str) -> None:
     def made() -> bytes:
         return handout.page(shown, lang, model_of=_served).encode()
 
+    keep = partial(st.download_button, on_click="ignore")
+    about = _("The whole lesson in one file, without a network")
     with st.container(horizontal=True):
-        st.download_button(
-            "YAML", lambda: _written(name), f"{called}.yaml", "text/yaml", key="lesson_yaml", on_click="ignore"
-        )
-        st.download_button(
-            "HTML",
-            made,
-            f"{called}-{lang}.html",
-            "text/html",
-            key="lesson_html",
-            on_click="ignore",
-            help=_("The whole lesson in one file, without a network"),
-        )
+        keep("YAML", lambda: _written(name), f"{called}.yaml", "text/yaml", key="lesson_yaml")
+        keep("HTML", made, f"{called}-{lang}.html", "text/html", key="lesson_html", help=about)
 
 
 def _served(name: str) -> Any:

@@ -1,6 +1,5 @@
 """The stream beside that of untrained models with either norm, and the parts of a block as a table."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -8,7 +7,7 @@ import streamlit as st
 from visformer.app.session import boxes
 from visformer.app.widgets import controls, unavailable
 from visformer.errors import N_, VisformerError
-from visformer.pictures.block import NORMS, RECORD, UNTRAINED, Part, Stack, who_talks
+from visformer.pictures.block import NORMS, RECORD, UNTRAINED, Stack, who_talks
 from visformer.pictures.setting import Setting
 
 
@@ -30,20 +29,18 @@ def norms(setting: Setting) -> None:
 
 
 def measured(stack: Stack) -> None:
-    """Each part of the first layer of a model of ours, as it is computed again from its weights."""
+    """Each part of the first layer of a model of ours, as it is computed again from its weights, in a row.
+
+    The number behind "yes" and "no" is told, and what course notes print.
+    """
     trace = controls.current_trace((*RECORD, f"{stack}.0.*", "encoder.out"))
     if trace is None:
         return
-    if f"{stack}.0.self_attn.w_q" in trace.params and f"{stack}.0.ffn.w_1" in trace.params:
-        _table(who_talks(trace, stack))
-    else:
+    if not {f"{stack}.0.self_attn.w_q", f"{stack}.0.ffn.w_1"} <= {*trace.params}:
         unavailable.say(
             N_("This is measured with the weights of each part, which are not read from this family of models.")
         )
-
-
-def _table(found: Sequence[Part]) -> None:
-    """A row for each part, with the number behind "yes" and "no"."""
+        return
     _ = boxes.gettext()
     say, moved = {True: _("yes"), False: _("no")}, _("largest change of the others")
     rows = [
@@ -55,6 +52,6 @@ def _table(found: Sequence[Part]) -> None:
             _("printed"): say[part.printed] + " ≠" * part.misprinted,
             _("parameters in one layer"): part.parameters,
         }
-        for part in found
+        for part in who_talks(trace, stack)
     ]
     st.dataframe(rows, column_config={moved: st.column_config.NumberColumn(format="%.4f")})

@@ -180,13 +180,10 @@ def settings(setting: Setting) -> dict[str, Any]:
     """Draw temperature, top-k and top-p; all of them and a seed where decoding draws, nothing where it does not."""
     columns = st.columns(4, vertical_alignment="bottom")
     for option, box in zip((TEMPERATURE, TOP_K, TOP_P), columns[:3], strict=True):
-        with box:
-            url_widgets.draw(option, setting, "decoding")
-    with columns[3]:
-        draws = url_widgets.draw(DRAWS, setting, "decoding")
-        if not draws:
-            return {}
-        url_widgets.draw(SEED, setting, "decoding")
+        url_widgets.draw(option, setting, "decoding", place=box)
+    if not url_widgets.draw(DRAWS, setting, "decoding", place=columns[3]):
+        return {}
+    url_widgets.draw(SEED, setting, "decoding", place=columns[3])
     return {**shape(setting), "seed": setting["seed"]}
 
 

@@ -32,21 +32,15 @@ _NO_RULE = N_("This tokenizer does not show its merges, if it has any. This is h
 def how(text: Any, trace: Trace, side: str) -> None:
     """The merges of a text of byte pairs, or the rule and what it made of each word."""
     _ = boxes.gettext()
-    if text.scheme == MERGES:
-        said = _("The vocabulary has {n} tokens; a merge that was learned earlier goes first.")
-        st.caption(said.format(n=len(text)))
-        _merging(text, tokens.text_of(trace, side))
+    if text.scheme != MERGES:
+        st.caption(_(_RULES.get(text.scheme, _NO_RULE)))
+        if cut := tokens.cuts(trace, side):
+            table = pd.DataFrame({_("word"): ["".join(parts) for parts in cut], _("parts"): _joined(cut, " · ")})
+            st.dataframe(table, hide_index=True, height="content")
         return
-    st.caption(_(_RULES.get(text.scheme, _NO_RULE)))
-    cut = tokens.cuts(trace, side)
-    if cut:
-        table = pd.DataFrame({_("word"): ["".join(parts) for parts in cut], _("parts"): _joined(cut, " · ")})
-        st.dataframe(table, hide_index=True, height="content")
-
-
-def _merging(text: Any, words: str) -> None:
-    _ = boxes.gettext()
-    option = tokens.piece_of(text, words)
+    said = _("The vocabulary has {n} tokens; a merge that was learned earlier goes first.")
+    st.caption(said.format(n=len(text)))
+    option = tokens.piece_of(text, tokens.text_of(trace, side))
     if option is None:
         st.text(_("Every piece of this text is a single character: there is nothing to merge."))
         return

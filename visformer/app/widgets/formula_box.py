@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
@@ -12,7 +13,7 @@ import streamlit as st
 import visformer
 from visformer.app.session import boxes
 from visformer.app.session.slots import Slot
-from visformer.pictures.examples.claims import claims_of
+from visformer.pictures.examples.claims import Claim, claims_of
 from visformer.pictures.theme import SYMBOLS, Theme
 
 _FOLDER = Path(visformer.__file__).parent
@@ -35,7 +36,7 @@ def coloured_text(text: str, symbol: str) -> str:
     return f':color[{text}]{{foreground="{SYMBOLS[symbol][theme()]}"}}'
 
 
-def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...] = (), page: str = "") -> None:
+def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...], page: str = "") -> None:
     r"""A formula, where it stands in the paper, and what computes it here.
 
     Args:
@@ -48,12 +49,12 @@ def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...] = (), p
     with st.container(gap="xsmall"):
         st.latex(rf"\small\begin{{aligned}} {coloured(tex, theme())} \end{{aligned}}", width="content")
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            if code:
-                with st.popover(_("Our own lines"), type="tertiary"):
-                    for file, name in code:
-                        st.caption(f"visformer/{file}")
-                        st.code(excerpt(file, name), language="python")
-            claims(page)
+            with st.popover(_("Our own lines"), type="tertiary"):
+                for file, name in code:
+                    st.caption(f"visformer/{file}")
+                    st.code(excerpt(file, name), language="python")
+            if found := claims_of(page):
+                _misprints(found)
             st.caption(_("Paper, § {section}").format(section=section), width="content")
 
 
@@ -87,12 +88,9 @@ def written_out(text: str, *, back: str) -> None:
         st.button(_("Back to the formula"), type="tertiary", on_click=Slot(back, None).clear)
 
 
-def claims(page: str) -> None:
-    """What course notes print about this page's subject, and what is right; nothing where there is nothing."""
+def _misprints(found: Sequence[Claim]) -> None:
+    """What course notes print, and what is right."""
     _ = boxes.gettext()
-    found = claims_of(page)
-    if not found:
-        return
     printed = _("printed")
     about = _(
         "Course notes on the Transformer, from which the lab has its examples: what they print, and what is right."

@@ -71,11 +71,6 @@ def _or_all(option: Place) -> Choice:
     )
 
 
-def token(setting: Setting, name: str, label: str, *, page: str, default: int = 0) -> int:
-    """The place of one of a side's tokens, from 0; ``label``: a message id, ``page``: whose address names it."""
-    return int(url_widgets.draw(replace(QUERY, name=name, label=label), setting, page, default=default))
-
-
 def counted(option: Place, count: int) -> Place:
     """The option where there are so many."""
     return replace(option, count=lambda _: count, per=lambda _: count)
