@@ -14,51 +14,48 @@ from visformer.pictures.places import decoder_first
 from visformer.pictures.setting import Setting
 
 
-def scores(setting: Setting, bar: Any) -> None:
-    """The scores of a head, the mask, and what is left of them; arguments as of :func:`edit`."""
-    if _lacks(setting, bar, unavailable.NOTHING_BETWEEN):
-        return
+def scores(setting: Setting, bar: Any, without: str = unavailable.NOTHING_BETWEEN) -> None:
+    """The scores of a head, the mask, and what is left of them; arguments as of :func:`edit`.
+
+    Of a model that shows no masks the pattern alone; ``without`` says so, a message id with ``{reason}``.
+    """
     with bar:
         pick.place(setting, page="masks", first=decoder_first(setting))
-    controls.draw(SCORES.draw(setting), key="masks_scores")
+    if unavailable.tell(setting.patterns, _first_mask(setting), without):
+        controls.pattern(setting.patterns, setting.path, setting["head"], key="masks_pattern")
+    else:
+        controls.draw(SCORES.draw(setting), key="masks_scores")
 
 
-def _lacks(setting: Setting, bar: Any, why: str) -> bool:
-    """Whether the model shows no masks; that is said, and its patterns are shown alone."""
-    trace = setting.patterns
-    part = "decoder" if "tgt" in trace.tokens else "encoder"
-    if not unavailable.tell(trace, f"{part}.0.self_attn.mask", why):
-        return False
-    with bar:
-        pick.place(setting, page="masks", first=decoder_first(setting))
-    controls.pattern(trace, setting.path, setting["head"], key="masks_pattern")
-    return True
+def _first_mask(setting: Setting) -> str:
+    return f"{'decoder' if 'tgt' in setting.patterns.tokens else 'encoder'}.0.self_attn.mask"
 
 
 def edit(setting: Setting, bar: Any) -> None:
     """The mask, and what the model does under it; ``bar``: the container for attention, layer and head."""
-    _ = boxes.gettext()
-    if _lacks(setting, bar, unavailable.NOT_TO_CHANGE):
+    _, trace = boxes.gettext(), setting.patterns
+    if _first_mask(setting) not in trace:
+        scores(setting, bar, unavailable.NOT_TO_CHANGE)
         return
-    trace = setting.patterns
     with bar:
-        stack, layer, head = pick.scope(setting, page="masks_edit", first=decoder_first(setting))
-    scope = editing.Scope(stack.name, layer, head)
-    shape = trace.stack(stack.part, stack.kind).shape
-    layers = [trace[f"{stack.part}.{at}.{stack.kind}.mask"].value[0] for at in range(shape[0])]
+        layer, head = pick.scope(setting, page="masks_edit", first=decoder_first(setting))
+    attention, part, kind = setting["stack"], setting.part, setting.kind
+    scope = editing.Scope(attention, layer, head)
+    shape = trace.stack(part, kind).shape
+    layers = [trace[f"{part}.{at}.{kind}.mask"].value[0] for at in range(shape[0])]
     mask = np.stack(layers)  # (layer, query, key): layers may differ, where some of them look through a window
-    editing.take_cells(stack.name, mask, shape[1])
-    flips = editing.flips(stack.name, shape)
-    edits = editing.mask_edits(stack.name, flips, mask)
+    editing.take_cells(attention, mask, shape[1])
+    flips = editing.flips(attention, shape)
+    edits = editing.mask_edits(attention, flips, mask)
     address.show(url_edits.CELLS, url_edits.cells_text(edits))
     left, right = st.columns([42, 58], gap="medium")
     with left:
         chosen = mask[:, None] if layer is None else mask[[layer], None]
-        panel = masks.editable(trace, f"{stack.part}.0.{stack.kind}", scope.of(flips), chosen)
+        panel = masks.editable(trace, f"{part}.0.{kind}", scope.of(flips), chosen)
         controls.draw([panel], key="masks_edit", on_click=lambda click: editing.switch(scope, click, flips))
     with right:
         with st.container(horizontal=True):
-            if stack.name == "decoder.self_attn":
+            if attention == "decoder.self_attn":
                 st.button(_("Remove the causal mask"), on_click=editing.switch_all, args=(scope, ~chosen, flips))
             st.button(_("Reset"), on_click=editing.reset, disabled=not flips.any())
         comparison.compare(trace, edits, scope)

@@ -11,7 +11,6 @@ from visformer.errors import N_
 from visformer.pictures.options import Choice, Option, Place
 from visformer.pictures.places import HEAD, LAYER, QUERY, STACK
 from visformer.pictures.setting import Setting
-from visformer.trace.stacks import STACKS, Stack
 
 _QUERY = 1  # place of the token that reads, at first
 
@@ -24,17 +23,10 @@ def selected(setting: Setting) -> None:
     selection.keep_place(**{**setting, "query": setting["query"] if is_chosen else None})
 
 
-def selected_stack(setting: Setting) -> Stack:
+def selected_stack(setting: Setting) -> None:
     """The attention of the selection alone."""
     selection.selection(setting.patterns)
-    found = url_widgets.draw(STACK, setting, "head")
-    selection.keep_place(stack=found)
-    return stack_of(setting)
-
-
-def stack_of(setting: Setting) -> Stack:
-    """The chosen attention."""
-    return next(stack for stack in STACKS if stack.name == setting["stack"])
+    selection.keep_place(stack=url_widgets.draw(STACK, setting, "head"))
 
 
 def place(setting: Setting, *, page: str, options: Sequence[Option] = (LAYER, HEAD), first: str | None = None) -> None:
@@ -47,11 +39,10 @@ def place(setting: Setting, *, page: str, options: Sequence[Option] = (LAYER, HE
         url_widgets.draw(option, setting, page, place=column)
 
 
-def scope(setting: Setting, *, page: str, first: str) -> tuple[Stack, int | None, int | None]:
-    """Attention, layer and head, of which an edit may go to all: None; arguments as for :func:`place`."""
+def scope(setting: Setting, *, page: str, first: str) -> tuple[int | None, ...]:
+    """Attention, and the layer and head that an edit goes to, None: to all; arguments as for :func:`place`."""
     place(setting, page=page, options=(_or_all(LAYER), _or_all(HEAD)), first=first)
-    at_layer, at_head = (None if setting[one] < 0 else int(setting[one]) for one in ("layer", "head"))
-    return stack_of(setting), at_layer, at_head
+    return tuple(None if setting[one] < 0 else int(setting[one]) for one in ("layer", "head"))
 
 
 def _or_all(option: Place) -> Choice:
