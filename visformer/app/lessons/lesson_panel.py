@@ -14,7 +14,7 @@ import streamlit as st
 
 from visformer import i18n
 from visformer.app.edits import editing, url_edits
-from visformer.app.lessons import handout, lesson_file
+from visformer.app.lessons import lesson_file
 from visformer.app.serving.workbench import workbench_of
 from visformer.app.session import address, lesson_place, remarks, slots, url_state, visit
 from visformer.app.session import page as pages
@@ -207,6 +207,8 @@ def _files(name: str) -> None:
     st.text(said.format(title=shown.called(lang)))  # never markdown: a visitor may have written it
 
     def made() -> bytes:
+        from visformer.app.lessons import handout  # packs pictures: not before the first is painted
+
         return handout.page(shown, lang, model_of=_served).encode()
 
     keep = partial(st.download_button, on_click="ignore")
