@@ -16,10 +16,10 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from visformer.app.serving import (
-    logs,
     server,  # noqa: F401  what is otherwise in Streamlit's server
 )
-from visformer.app.serving.first_page import FirstPage
+from visformer.app.streamlit_private import logs
+from visformer.app.streamlit_private.first_page import FirstPage
 from visformer.errors import VisformerError
 from visformer.system import settings
 

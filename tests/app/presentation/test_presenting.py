@@ -183,7 +183,7 @@ def test_texts_too_long_for_a_code(new_app):
 def own_rooms(monkeypatch):
     made = rooms.Rooms()
     monkeypatch.setattr(following, "ROOMS", made)
-    monkeypatch.setattr(following, "_wake", list)  # sessions here have no connection: they run when they are told to
+    monkeypatch.setattr(following, "wake", list)  # sessions here have no connection: they run when they are told to
     return made
 
 

@@ -7,13 +7,13 @@ from visformer.system import limits
 
 def test_one_too_many_is_told_to_try_again_and_comes_in_later(new_app, monkeypatch):
     monkeypatch.setattr(limits, "SESSIONS", 2)
-    monkeypatch.setattr(capacity, "sessions", lambda: 3)
+    monkeypatch.setattr(capacity, "count", lambda: 3)
     app = new_app(lang="zh")
     assert [text.value for text in app.text] == ["这台服务器最多同时接待 2 位访客，现在已经满了。请一分钟后再试。"]
     assert not pictures(app)
     assert not app.exception
     assert not app.text_input
-    monkeypatch.setattr(capacity, "sessions", lambda: 2)  # the one who knocks is one of them
+    monkeypatch.setattr(capacity, "count", lambda: 2)  # the one who knocks is one of them
     app.button(key="try_again").click().run()
     assert pictures(app)
     assert app.text_input
@@ -22,5 +22,5 @@ def test_one_too_many_is_told_to_try_again_and_comes_in_later(new_app, monkeypat
 def test_who_is_in_stays_in(new_app, monkeypatch):
     app = new_app()
     monkeypatch.setattr(limits, "SESSIONS", 2)
-    monkeypatch.setattr(capacity, "sessions", lambda: 3)
+    monkeypatch.setattr(capacity, "count", lambda: 3)
     assert pictures(app.run())

@@ -7,7 +7,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_assets_routes
 
-from visformer.app.serving.first_page import FirstPage
+from visformer.app.streamlit_private.first_page import FirstPage
 
 APP = Starlette(routes=create_streamlit_static_assets_routes(""), middleware=[Middleware(FirstPage)])
 

@@ -5,7 +5,8 @@ import socket
 
 import pytest
 
-from visformer.app.serving import logs, sockets
+from visformer.app.serving import sockets
+from visformer.app.streamlit_private import logs
 from visformer.errors import TextError
 
 MARKER = "zyxmarker"

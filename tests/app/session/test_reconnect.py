@@ -3,7 +3,8 @@
 import pytest
 
 from tests.app.support import address_of
-from visformer.app.session import boxes, reconnect
+from visformer.app.session import boxes
+from visformer.app.streamlit_private import reconnect
 
 
 @pytest.mark.parametrize(

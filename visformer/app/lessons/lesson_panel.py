@@ -23,6 +23,7 @@ from visformer.app.session.boxes import gettext, language
 from visformer.app.session.page import LESSON, LessonPlace
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
+from visformer.app.streamlit_private.addresses import typed_page
 from visformer.errors import N_, LessonError, VisformerError
 from visformer.system import limits
 
@@ -56,7 +57,7 @@ def follow() -> None:
     if asked is None:
         return
     alone = url_state.State(lang=asked.lang, model=asked.model, page=asked.page, lesson=asked.lesson, step=asked.step)
-    page = asked.page or pages.typed_page()
+    page = asked.page or typed_page()
     if asked == alone and page in ("", pages.FIRST, _lesson(name).steps[step - 1].state.page):
         open_step(step)
 

@@ -3,12 +3,10 @@
 Nobody polls: when the presenter goes on, the sessions that follow are asked to run once, as after a click of their own.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
-from streamlit import runtime
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from visformer.app.presentation.rooms import ROOMS, Key
 from visformer.app.session import address, url_state, visit
@@ -16,6 +14,7 @@ from visformer.app.session.address import ROOM
 from visformer.app.session.boxes import gettext
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
+from visformer.app.streamlit_private.other_sessions import own_session, wake
 
 _KEY: Slot[Key | None] = Slot("room", None)  # of the presenter's room; in this session's state and nowhere else
 _SEEN = Slot("room_seen", 0)  # the version that a follower shows
@@ -40,7 +39,7 @@ def dismiss() -> None:
     """Close this session's room."""
     key = _KEY.pop()
     if key is not None:
-        _wake(ROOMS.close(key))
+        wake(ROOMS.close(key))
 
 
 def publish(run: Run | None = None) -> None:
@@ -50,7 +49,7 @@ def publish(run: Run | None = None) -> None:
         shown = address.current(run)
         given = {url_state.PAGE: shown.page, **address.address(shown)}
         given.pop(url_state.LANGUAGE, None)
-        _wake(ROOMS.write(key, given))
+        wake(ROOMS.write(key, given))
 
 
 def catch_up() -> None:
@@ -58,7 +57,7 @@ def catch_up() -> None:
     code = ROOM.get()
     if not code or _IS_ALONE.get():
         return
-    found = ROOMS.follow(code, _me())
+    found = ROOMS.follow(code, own_session())
     if found is None:
         ROOM.set("")
         _IS_CLOSED.set(True)
@@ -95,21 +94,4 @@ def _turn(alone: bool) -> None:
     _IS_ALONE.set(alone)
     _SEEN.clear()
     if alone:
-        ROOMS.leave(ROOM.get(), _me())
-
-
-def _me() -> str:
-    context = get_script_run_ctx()
-    return context.session_id if context else ""
-
-
-def _wake(sessions: Iterable[str]) -> None:
-    """Have sessions run once more, as Streamlit does when a script has changed; those that are gone are left."""
-    if not runtime.exists():
-        return
-    manager = runtime.get_instance()._session_mgr
-    for name in sessions:
-        found = manager.get_active_session_info(name)
-        if found is not None:
-            session = found.session
-            session._event_loop.call_soon_threadsafe(session.request_rerun, session._client_state)
+        ROOMS.leave(ROOM.get(), own_session())

@@ -9,9 +9,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from visformer.app.serving import capacity
 from visformer.app.serving.admission import ADMISSION, BOUNDS, Histogram
 from visformer.app.serving.workbench import Workbench
+from visformer.app.streamlit_private import other_sessions
 
 
 class Report(Collector):
@@ -33,7 +33,7 @@ class Report(Collector):
         yield _histogram("visformer_queue_seconds", "Waiting for its turn.", counts.queued)
         yield GaugeMetricFamily("visformer_queue_length", "Requests that wait.", ADMISSION.waiting)
         yield GaugeMetricFamily("visformer_running", "Requests that are being computed.", ADMISSION.running)
-        yield GaugeMetricFamily("visformer_sessions", "Browsers connected.", capacity.sessions())
+        yield GaugeMetricFamily("visformer_sessions", "Browsers connected.", other_sessions.count())
         yield GaugeMetricFamily("visformer_kept_bytes", "Traces and decodings kept.", self._bench.nbytes)
         for i, pid in enumerate(self._bench.pids):  # Prometheus' own collector knows this process alone
             yield from ProcessCollector(f"visformer_model_{i}", pid=partial(int, pid), registry=None).collect()

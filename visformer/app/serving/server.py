@@ -7,21 +7,15 @@ from importlib import import_module
 from threading import Thread
 from typing import Any
 
-from streamlit.runtime.pages_manager import PagesManager
-from streamlit.web import bootstrap, skills
+from streamlit.web import bootstrap
 from streamlit.web.cli import main as main
 
 from visformer.app.serving import sockets
+from visformer.app.streamlit_private import addresses, advice
 from visformer.pictures.picture import pages
 
-# app.py names its pages. Until it has run once, Streamlit takes the folder pages/ for pages of an older kind, and the
-# first deep link for the address of none (docs/adr/0001).
-PagesManager.uses_pages_directory = False
-
-# On a developer's machine Streamlit would offer to install things for coding agents: over the picture, and where it
-# prints the app's address.
-skills.nudge_suppression_reason = lambda app_dir=None: "dismissed"
-skills.are_skills_installed = lambda: True
+addresses.leave_pages_to_app()
+advice.keep_quiet()
 
 _told_that_it_is_up = bootstrap._on_server_start
 

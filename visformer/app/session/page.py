@@ -5,8 +5,6 @@ A page goes by the last part of its address, the first by "".
 
 from typing import NamedTuple
 
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-
 from visformer.app.session import selection
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import State
@@ -52,9 +50,3 @@ def wanted_page(page: str) -> str:
     """What :func:`go_to` was told, once; else ``page``."""
     wanted = _GO.pop()
     return page if wanted is None else wanted
-
-
-def typed_page() -> str:
-    """The page that the address names, whether or not there is one."""
-    context = get_script_run_ctx()
-    return (context.pages_manager.intended_page_name if context else None) or ""

@@ -6,7 +6,7 @@ import streamlit as st
 
 from visformer import i18n
 from visformer.app.serving.models import named, offered
-from visformer.app.session import boxes, reconnect, selection, slots, url_state
+from visformer.app.session import boxes, selection, slots, url_state
 from visformer.app.session import run as runs
 from visformer.app.session.address import ROOM
 from visformer.app.session.examples import EXAMPLES
@@ -15,6 +15,7 @@ from visformer.app.session.remarks import REMARKS, ignore
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import Remark, State
+from visformer.app.streamlit_private import reconnect
 from visformer.errors import N_, LinkError
 
 OPENED = Slot("opened", 0)

@@ -4,10 +4,11 @@ import streamlit as st
 
 from visformer.app.lessons import lesson_panel
 from visformer.app.presentation import following
-from visformer.app.serving import capacity, logs
+from visformer.app.serving import capacity
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.session import visit
 from visformer.app.session.slots import Slot
+from visformer.app.streamlit_private import logs
 from visformer.app.widgets import controls, queue_notice
 
 _IS_INSIDE = Slot("inside", False)  # a visitor who is in stays in

@@ -1,22 +1,23 @@
 """Where things stand: the page in the middle, its head above it."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
-from streamlit.navigation.page import StreamlitPage
 
 from visformer.app.session import address, boxes, remarks, url_state, visit
 from visformer.app.session import page as pages
 from visformer.app.session import run as runs
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot, hold
+from visformer.app.streamlit_private.addresses import typed_page
 from visformer.app.widgets import controls
 from visformer.errors import N_, LinkError
 from visformer.pictures.picture import SECTIONS
 from visformer.pictures.picture import pages as registered
 
-Sections = dict[str, list[StreamlitPage]]
+Page = Any  # what st.Page makes, for which Streamlit documents no type
+Sections = dict[str, list[Page]]
 _SECTIONS: Slot[tuple[str, Sections]] = Slot("sections", ("", {}))  # in which language, and they
 _SIDE_BAR = 232  # pixels: the picture needs the width more
 
@@ -25,9 +26,9 @@ _SIDE_BAR = 232  # pixels: the picture needs the width more
 class Screen:
     """The page that is open and the containers that it fills, in whichever order."""
 
-    page: StreamlitPage
-    head: DeltaGenerator
-    body: DeltaGenerator
+    page: Page
+    head: Any
+    body: Any
 
     def draw_page(self) -> Run:
         """The page itself; returns what it shows, for whatever stands around it."""
@@ -58,9 +59,9 @@ def open_screen(sections: Sections) -> Screen:
     return Screen(page, st.container(key="page_head", gap="xsmall"), st.container(key="page_body"))
 
 
-def _navigate(sections: Sections) -> StreamlitPage:
+def _navigate(sections: Sections) -> Page:
     by_name = {page.url_path: page for each in sections.values() for page in each}
-    name = pages.typed_page()
+    name = typed_page()
     # Streamlit would put an English dialog over the page; so every name is a page, for one run.
     is_known = name.strip() in by_name
     stray = [] if is_known else [st.Page(lambda: None, title=name, url_path=name, visibility="hidden")]

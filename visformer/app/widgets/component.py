@@ -14,7 +14,7 @@ import streamlit as st
 
 from visformer.app.session import boxes, run
 from visformer.app.session.slots import Slot
-from visformer.app.widgets.streamlit_words import ICONS, WORDS
+from visformer.app.streamlit_private.words import ICONS, WORDS
 from visformer.web.bundle import script, stylesheet
 from visformer.web.message import write_message
 
@@ -28,26 +28,30 @@ CANVAS = "attention"
 
 _PRESENTATION = "present"
 
+_PRIVATE = "streamlit_private"
 _HTML = '<div class="vf-host"></div>'
 _LINK_HTML = """<div class="vf-link"><button></button>
 <div role="status" tabindex="-1" hidden><p></p><input readonly></div></div>"""
 _BESIDE = stylesheet("streamlit/beside.css")
-_SHEET = escape(stylesheet("presentation/present_page.css"), quote=False)
+_SHEET = escape(stylesheet("streamlit_private/presentation.css"), quote=False)
 
 
-def _component(name: str, html: str = "", css: str | None = None, **options: Any) -> Any:
-    javascript = script(f"streamlit/{name}.js")
+def _component(name: str, html: str = "", css: str | None = None, *, folder: str = "streamlit", **options: Any) -> Any:
+    javascript = script(f"{folder}/{name}.js")
     return st.components.v2.component(f"visformer_{name}", html=html or None, css=css, js=javascript, **options)
 
 
 _ATTENTION = _component("attention", _HTML, stylesheet())
 _PANELS = _component("panels", _HTML, stylesheet())
 _LINK = _component("link", _LINK_HTML, _BESIDE)
-_CONNECTION = _component("connection", '<div class="vf-connection" role="status" hidden></div>', _BESIDE)
+_CONNECTION = _component(
+    "connection", '<div class="vf-connection" role="status" hidden></div>', _BESIDE, folder=_PRIVATE
+)
 _PRESENT = _component(
     "present", f'{_HTML}<div class="vf-sheet" hidden>{_SHEET}</div>', _BESIDE + stylesheet("presentation/present.css")
 )
-_WORDS = _component("words", css=stylesheet("streamlit/streamlit.css"), isolate_styles=False)
+_PAGE_CSS = stylesheet("streamlit/page.css") + stylesheet(f"{_PRIVATE}/fading.css")
+_WORDS = _component("words", css=_PAGE_CSS, folder=_PRIVATE, isolate_styles=False)
 _FEED = _component("feed")
 
 _BREATH, _FIRST_BREATH = 0.015, 0.1

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from visformer.app.serving.admission import Look
 from visformer.app.session import boxes
+from visformer.app.streamlit_private.other_sessions import own_session
 
 
 @contextmanager
@@ -17,12 +17,12 @@ def notice() -> Iterator[Look]:
 
     Ends the script's run, as Streamlit does, once the visitor has left or asks for something else.
     """
-    place: DeltaGenerator | None = None
+    place: Any = None
     said: int | None = None
 
     def look(before: int | None) -> None:
         nonlocal place, said
-        if get_script_run_ctx(suppress_warning=True) is None:
+        if not own_session():
             return  # not a page
         _ = boxes.gettext()  # reads the session state, which raises what ends the run
         if before == said:

@@ -8,7 +8,7 @@
 import { codePath, spotless } from "./qr.js"
 import { button, fill, focusQuietly, part } from "../shared/dom.js"
 import { STAGE, setStage, stepInView } from "../shared/stage.js"
-import { Tables } from "./tables.js"
+import { OTHERS, PICTURES, Tables } from "../streamlit_private/presentation.js"
 
 const ZOOM = 1.6
 const LEAST_ZOOM = 0.8
@@ -19,8 +19,6 @@ const MARGIN = 12
 const FORWARD = ["ArrowRight", "ArrowDown", "PageDown"] // remote controls send PageDown
 const BACK = ["ArrowLeft", "ArrowUp", "PageUp"]
 const TYPES = "input, textarea, select, [contenteditable=true], [role=slider], [role=combobox], [role=radio], [role=tab], [role=option]"
-const PICTURES = ".stPlotlyChart"
-const OTHERS = "[data-testid=stBidiComponentIsolated], [data-testid=stPlotlyChart]" // tables give way to them
 
 /** What lasts although the host builds this view anew with each page. */
 const KEPT = (globalThis[Symbol.for("visformer.presentation")] ??= { on: false, noted: false, code: false, left: null })

@@ -3,7 +3,7 @@
  * is shown to be copied by hand.
  */
 
-import { closeAfterChoosing } from "./sidebar.js"
+import { closeAfterChoosing } from "../streamlit_private/sidebar.js"
 
 const DONE = 2000 // milliseconds for which it says that it was done
 

@@ -1,6 +1,6 @@
 /** Streamlit's side of a view: messages come through the post; what the visitor asks for goes back as a value. */
 
-import { guardText } from "./guard.js"
+import { guardText } from "../streamlit_private/guard.js"
 import { close, open } from "./post.js"
 
 const mounted = new WeakMap()

@@ -2,6 +2,8 @@
  * A notice while the server cannot be reached, instead of Streamlit's dialog about terminals. Once it can
  * be reached again, the page is asked for as it stands in the browser: what was sent while the server went down is lost,
  * and Streamlit does not send it again.
+ *
+ * A visitor loses: the picture under an English dialog about terminals, and after it boxes that say what no server knows.
  */
 
 const PATIENCE = 1500 // ms: most interruptions are over by then

@@ -1,4 +1,8 @@
-/** What keeps a visitor's text from breaking the connection. */
+/**
+ * Half surrogate pairs in text boxes, which no UTF-8 can carry.
+ *
+ * A visitor loses: the connection, and with it the page, at the first broken emoji that is pasted.
+ */
 
 let guarded = false
 

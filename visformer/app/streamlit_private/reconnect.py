@@ -1,6 +1,6 @@
-"""A browser whose server is gone goes on at another one, or a new one, and may bring more than its address.
+"""What a browser brings whose server is gone: everything that stands in the boxes comes with its first run elsewhere.
 
-Streamlit's page connects again by itself, and has the script run with everything that stands in the boxes.
+A visitor loses: after a restart, or at another replica, what was typed or chosen last and is not in the address yet.
 """
 
 from streamlit.runtime.scriptrunner import get_script_run_ctx

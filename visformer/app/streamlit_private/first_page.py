@@ -1,4 +1,7 @@
-"""The empty page that Streamlit serves, in the visitor's language and under our name before its script has run."""
+"""The empty page that Streamlit serves, in the visitor's language and under our name before its script has run.
+
+A visitor loses: the language that screen readers and fonts go by, and our name on the tab, until the first run is over.
+"""
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request

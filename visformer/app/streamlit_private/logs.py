@@ -1,4 +1,7 @@
-"""What visitors type does not reach a log: neither through an address nor through an exception's message."""
+"""What visitors type does not reach a log: neither through an address nor through an exception's message.
+
+A visitor loses: a sentence that the operator never reads.
+"""
 
 import logging
 import traceback

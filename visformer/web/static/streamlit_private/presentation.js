@@ -1,7 +1,15 @@
-/** Streamlit's tables in a presentation: one at a time where they are too narrow beside each other, and whole rows of it. */
+/**
+ * What of Streamlit's page holds pictures, and its tables in a presentation: one at a time where they are too narrow
+ * beside each other, and whole rows of it. presentation.css hides the rest of the page.
+ *
+ * A visitor loses: a presentation that shows the picture alone, as large as the window allows.
+ */
 
 import { clamp } from "../shared/dom.js"
 import { STAGE } from "../shared/stage.js"
+
+export const PICTURES = ".stPlotlyChart"
+export const OTHERS = "[data-testid=stBidiComponentIsolated], [data-testid=stPlotlyChart]" // tables give way to them
 
 const ROW = 35 // pixels of a table's own: its head and its rows
 const BORDER = 2

@@ -2,6 +2,8 @@
 
 ``{what}`` stands for any text. A word that a later Streamlit no longer says does no harm, and a new one shows in the
 test that walks through the app in a language of brackets.
+
+A visitor loses: Chinese on tables, boxes, toolbars and buttons that Streamlit labels itself.
 """
 
 from visformer.errors import N_
