@@ -1,16 +1,16 @@
 """Streamlit's private parts: each still there, in one of two folders, and each says what a visitor would lose.
 
-When Streamlit changes, these fail before anything else does, and say which purpose is hit. What the browser's side finds in
-Streamlit's page is looked for in ``tests/browser/test_streamlit_private.py``.
+When Streamlit changes, these fail before anything else does, and say which purpose is hit.
 """
 
 import inspect
-import pkgutil
 import re
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+import streamlit
 from streamlit import runtime
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.pages_manager import PagesManager
@@ -21,25 +21,38 @@ from streamlit.runtime.state import SessionState
 from streamlit.runtime.state.common import user_key_from_element_id
 from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
 from streamlit.web import skills
-from streamlit.web.server import server_util
 
 from visformer.app import streamlit_private
+from visformer.app.streamlit_private.words import ICONS, WORDS
 
 ROOT = Path(__file__).parents[1]
-BROWSER = ROOT / "visformer" / "web" / "static" / "streamlit_private"
-MODULES = {
-    one.name: f"{streamlit_private.__name__}.{one.name}" for one in pkgutil.iter_modules(streamlit_private.__path__)
-}
-LOSES = re.compile(r"A visitor loses: .{20}", re.DOTALL)
+BROWSER = sorted((ROOT / "visformer" / "web" / "static" / "streamlit_private").iterdir())
+PYTHON = sorted(Path(streamlit_private.__path__[0]).glob("[!_]*.py"))
+STATIC = Path(streamlit.__file__).parent / "static"
+LOSES = re.compile(r"A visitor loses: [^.]{12,}\.")
+
+PUT_TOGETHER = {"1 option available.", "{what} options available.", "Press Enter to apply", "1MB per file"}
+"""Words that Streamlit's scripts hold in pieces."""
 
 
-def lost(purpose):
-    """What is told where a part is gone."""
-    return f"{purpose} no longer holds: {import_module(MODULES[purpose]).__doc__}"
+@cache
+def scripts():
+    """Streamlit's own page, all its scripts and styles, as one text."""
+    files = [path for path in (STATIC / "static").rglob("*") if path.suffix in (".js", ".css")]
+    return "".join(path.read_text(encoding="utf-8") for path in files)
+
+
+def is_said(word):
+    return all(part in scripts() for part in re.split(r"\{\w+\}", word.removesuffix(" icon")))
 
 
 def takes(function, *names):
     return set(names) <= set(inspect.signature(function).parameters)
+
+
+def has_marks_of_first_page():
+    page = (STATIC / "index.html").read_text(encoding="utf-8")
+    return '<html lang="en">' in page and "<title>Streamlit</title>" in page
 
 
 PARTS = {
@@ -49,16 +62,13 @@ PARTS = {
         and "pages_manager" in ScriptRunContext.__dataclass_fields__
     ),
     "advice": lambda: takes(skills.nudge_suppression_reason, "app_dir") and callable(skills.are_skills_installed),
-    "first_page": lambda: all(
-        mark in (Path(server_util.__file__).parents[2] / "static" / "index.html").read_text(encoding="utf-8")
-        for mark in ('<html lang="en">', "<title>Streamlit</title>")
-    ),
+    "first_page": has_marks_of_first_page,
     "logs": lambda: "get_logger(__name__)" in inspect.getsource(import_module("streamlit.error_util")),
     "other_sessions": lambda: (
         hasattr(SessionManager, "get_active_session_info")
         and takes(AppSession.request_rerun, "client_state")
         and isinstance(Runtime.stats_mgr, property)
-        and issubclass(GaugeStat, object)
+        and isinstance(GaugeStat, type)
         and bool(ACTIVE_SESSIONS_FAMILY)
         and not runtime.exists()
     ),
@@ -67,30 +77,36 @@ PARTS = {
         and user_key_from_element_id("$$ID-abc-source") == "source"
         and "session_state" in ScriptRunContext.__dataclass_fields__
     ),
-    "words": lambda: True,  # what Streamlit says is in its scripts: the browser's test walks through it
+    "words": lambda: all(map(is_said, {*WORDS, *ICONS} - PUT_TOGETHER)),
 }
+NAMES = re.compile(r"\bst[A-Z]\w+|\bdvn-\w+|\bmodebar\b|\bmain-svg\b|\bdata-stale\b|dataset\.(\w+)")
 
 
-@pytest.mark.parametrize("purpose", MODULES)
-def test_a_private_part_is_still_there(purpose):
-    assert PARTS[purpose](), lost(purpose)
+@pytest.mark.parametrize("path", PYTHON, ids=lambda path: path.stem)
+def test_a_private_part_is_still_there(path):
+    assert PARTS[path.stem](), f"{path.stem} no longer holds. {LOSES.search(path.read_text(encoding='utf-8'))[0]}"
 
 
-@pytest.mark.parametrize("path", [*BROWSER.iterdir(), *Path(streamlit_private.__path__[0]).glob("[!_]*.py")], ids=str)
+@pytest.mark.parametrize("path", BROWSER, ids=lambda path: path.name)
+def test_what_is_looked_for_in_streamlit_s_page_is_in_its_scripts(path):
+    text = path.read_text(encoding="utf-8")
+    found = [re.sub("([A-Z])", r"-\1", match[1]).lower() if match[1] else match[0] for match in NAMES.finditer(text)]
+    gone = [name for name in found if name not in scripts()]
+    assert not gone, f"{path.stem} no longer holds. {LOSES.search(text)[0]}"
+
+
+@pytest.mark.parametrize("path", [*BROWSER, *PYTHON], ids=lambda path: path.name)
 def test_each_says_what_a_visitor_loses(path):
     assert LOSES.search(path.read_text(encoding="utf-8"))
 
 
 def test_there_are_few():
-    purposes = {path.stem for path in BROWSER.iterdir()} | set(MODULES)
-    assert len(purposes) <= 15, purposes
+    assert len({path.stem for path in [*BROWSER, *PYTHON]}) <= 15
 
 
 DOCUMENTED = r"import streamlit as st|from streamlit\.(?:web\.cli|testing\.v1) import"
 PRIVATE = {
-    ".py": re.compile(
-        rf"^(?!{DOCUMENTED})(?:from|import) streamlit\b|\._session_mgr|\.runtime\.|get_script_run_ctx", re.MULTILINE
-    ),
+    ".py": re.compile(rf"^(?!{DOCUMENTED})(?:from|import) streamlit\b|\._session_mgr|get_script_run_ctx", re.MULTILINE),
     ".js": re.compile(r"data-testid|\bst[A-Z]\w+|\.dvn-|testConnectionState"),
     ".css": re.compile(r"data-testid|\.st[A-Z]\w+|\.modebar"),
 }
