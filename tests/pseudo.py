@@ -4,6 +4,7 @@ Text passes when all its letters stand in brackets, but for tokens, typed text, 
 """
 
 import re
+from functools import cache
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
@@ -59,10 +60,16 @@ _MARKS = (
 _WORD = re.compile(r"[^\W\d_][\w.-]*\w")  # one letter alone is a symbol or a key
 
 
+@cache
+def messages() -> frozenset[str]:
+    """Those of the code: to find them takes a second."""
+    return frozenset(messages_in_code())
+
+
 def write(folder: Path) -> Path:
     """The language as one file in a folder of catalogues."""
     catalogue = Catalog(locale=None, domain="visformer", charset="utf-8")
-    for message in sorted(messages_in_code()):
+    for message in sorted(messages()):
         catalogue.add(message, f"⟦{message}⟧")
     path = folder / CODE / "LC_MESSAGES" / "visformer.po"
     path.parent.mkdir(parents=True)

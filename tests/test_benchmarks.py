@@ -7,8 +7,8 @@ from itertools import islice
 import pytest
 import torch
 
-from benchmarks import browser, measure, models, subjects, untapped
-from benchmarks.measure import QUICK, Row, alternating, compare, table
+from benchmarks import browser, models, subjects, untapped
+from benchmarks.measure import QUICK, Row, alternating, table
 from tests.support import tiny_tokenizer, tiny_translator
 
 
@@ -40,12 +40,6 @@ def test_the_order_alternates():
     rounds = alternating(lambda: calls.append("ours") or 1, lambda: calls.append("other") or 2)
     assert list(islice(rounds, 4)) == [(1, 2)] * 4
     assert calls == ["ours", "other", "other", "ours"] * 2
-
-
-def test_compare_makes_the_rounds_asked_for():
-    assert len(compare(lambda: None, lambda: None, QUICK)) == QUICK.least
-    few = measure.Effort(least=2, seconds=60.0, most=4)
-    assert len(compare(lambda: None, lambda: None, few)) == 4
 
 
 def test_the_table_shows_ratio_goal_and_medians():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from babel.messages.pofile import read_po
 
-from scripts.check_locale import complaints, messages_in_code
+from scripts.check_locale import complaints
 from tests import pseudo
 from visformer import i18n
 from visformer.app.serving.checks import check_text
@@ -21,7 +21,7 @@ HAN = "[\u4e00-\u9fff]"
 
 
 def test_every_message_is_translated():
-    assert not list(complaints(i18n.catalogue("zh"), messages_in_code()))
+    assert not list(complaints(i18n.catalogue("zh"), pseudo.messages()))
 
 
 def test_english_is_the_id_and_costs_no_catalogue():
@@ -79,7 +79,7 @@ def test_another_language_is_one_file(tmp_path, monkeypatch):
     monkeypatch.setattr(i18n, "LOCALES", tmp_path / "one_more")
     path = pseudo.write(tmp_path / "one_more")
     assert i18n.languages() == {"en": "EN", pseudo.CODE: pseudo.NAME}
-    assert not list(complaints(path, messages_in_code()))
+    assert not list(complaints(path, pseudo.messages()))
     assert i18n.translations(pseudo.CODE).gettext("Encoder") == "⟦Encoder⟧"
     assert i18n.closest("xx-YY") == pseudo.CODE
     assert url_state.read({"lang": "xx-YY"})[0].lang == pseudo.CODE

@@ -1,6 +1,5 @@
 """The comparison with other tools: what they are fed, and what is made of what they cost. No browser in here."""
 
-import json
 import re
 
 import numpy as np
@@ -11,13 +10,6 @@ from benchmarks.peers.costs import FULL, Costs, Enters
 from visformer.pictures.theme import SEQUENTIAL
 
 
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    monkeypatch.setattr(subjects, "HOME", tmp_path)
-    monkeypatch.setattr(subjects, "SYNTHETIC", (9,))
-    return tmp_path
-
-
 @pytest.mark.parametrize("n", [2, 9, 64])
 def test_rows_of_synthetic_patterns_sum_to_1(n):
     patterns = subjects.synthetic(n)
@@ -25,32 +17,6 @@ def test_rows_of_synthetic_patterns_sum_to_1(n):
     assert patterns.dtype == np.float32
     assert (patterns > 0).all()
     np.testing.assert_allclose(patterns.sum(axis=-1, dtype=np.float64), 1, atol=1e-6)
-
-
-def test_the_same_seed_gives_the_same_bytes_and_another_seed_others():
-    assert subjects.synthetic(16, seed=3).tobytes() == subjects.synthetic(16, seed=3).tobytes()
-    assert subjects.synthetic(16, seed=3).tobytes() != subjects.synthetic(16, seed=4).tobytes()
-
-
-def test_no_two_heads_are_alike():
-    heads = subjects.synthetic(16).reshape(72, -1)
-    assert len(np.unique(heads, axis=0)) == 72
-
-
-def test_patterns_are_saved_once(home, monkeypatch):
-    first = subjects.subject(9)
-    monkeypatch.setattr(subjects, "synthetic", lambda *_, **__: pytest.fail("made a second time"))
-    again = subjects.subject(9)
-    assert again.file == first.file and again.tokens == first.tokens
-    assert again.patterns.tobytes() == first.patterns.tobytes()
-
-
-def test_a_damaged_file_is_not_taken_for_a_subject(home):
-    subjects.save(home / "9-0.npz", subjects.text(8), subjects.synthetic(8))
-    (home / "subjects").mkdir()
-    (home / "9-0.npz").rename(home / "subjects" / "9-0.npz")
-    with pytest.raises(RuntimeError, match="8 tokens, 9 wanted"):
-        subjects.subject(9)
 
 
 def test_a_sentence_has_as_many_words_as_it_needs_and_none_comes_twice():
@@ -146,9 +112,3 @@ def test_what_was_not_measured_is_said_to_be_so():
     result = report.Result(run_of().costs, Enters(128, failed="failed: no server"))
     assert verdicts(result)["ours / the forward pass alone, Enter to painted, 128 tokens"] == ""
     assert re.search(r"visformer, first after a start +- *\n", report.tables(result))
-
-
-def test_everything_can_be_saved_as_json():
-    saved = json.loads(json.dumps(run_of().as_json()))
-    assert saved["costs"][2]["paint_s"] == [14.0, 16.0, 90.0]
-    assert {goal["verdict"] for goal in saved["goals"]} == {"met", "MISSED", ""}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+import visformer as vf
 from tests.support import tiny_tokenizer, tiny_translator
 from visformer import edits
 from visformer.adapters.huggingface.model import HubModel
@@ -49,11 +50,11 @@ def test_without_a_target_it_traces_its_own_translation():
     assert tuple(full.argmax(axis=1)[: len(decoding.ids)]) == decoding.ids
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_the_logits_follow_from_the_trace_alone(norm):
+@pytest.mark.parametrize(("norm", "bundled"), [("post", False), ("pre", False), ("post", True)])
+def test_the_logits_follow_from_the_trace_alone(norm, bundled):
     """Recompute the whole model in NumPy from embedding rows and weights that the trace holds."""
-    model = tiny_translator(norm=norm)
-    trace = model.trace(SENTENCE, TARGET, record=("*",))
+    model = vf.load("en-zh") if bundled else tiny_translator(norm=norm)
+    trace, info = model.trace(SENTENCE, None if bundled else TARGET, record=("*",)), model.info
     own, p = trace.tensors, {name: np.float64(param.value) for name, param in trace.params.items()}
 
     def norm_of(x, path):
@@ -65,9 +66,11 @@ def test_the_logits_follow_from_the_trace_alone(norm):
 
     def attend(path, x, source, mask):
         q, k, v = (
-            (y @ p[f"{path}.w_{c}"] + p[f"{path}.b_{c}"]).reshape(len(y), 2, -1).swapaxes(0, 1)
+            (y @ p[f"{path}.w_{c}"] + p[f"{path}.b_{c}"]).reshape(len(y), info.n_heads, -1).swapaxes(0, 1)
             for c, y in (("q", x), ("k", source), ("v", source))
         )
+        for name, value in (("q", q), ("k", k), ("v", v)):
+            np.testing.assert_allclose(own[f"{path}.{name}"].value, value, atol=1e-5 * max(1, np.abs(value).max()))
         scores = np.where(mask, q @ k.swapaxes(1, 2) / np.sqrt(q.shape[-1]), -np.inf)
         pattern = np.exp(scores - scores.max(-1, keepdims=True))
         pattern /= pattern.sum(-1, keepdims=True)
@@ -80,20 +83,22 @@ def test_the_logits_follow_from_the_trace_alone(norm):
     def feed_forward(path):
         return lambda x: np.maximum(0, x @ p[f"{path}.w_1"] + p[f"{path}.b_1"]) @ p[f"{path}.w_2"] + p[f"{path}.b_2"]
 
-    x, y = (p[f"{s}.embedding"] * 4.0 + own[f"{s}.position"].value for s in ("src", "tgt"))  # 4 = sqrt(d_model)
-    for layer in range(2):
+    x, y = (p[f"{s}.embedding"] * info.d_model**0.5 + own[f"{s}.position"].value for s in ("src", "tgt"))
+    for layer in range(info.n_encoder_layers):
         at = f"encoder.{layer}"
         x = add(x, lambda z, at=at: attend(f"{at}.self_attn", z, z, True), f"{at}.norm_self")
         x = add(x, feed_forward(f"{at}.ffn"), f"{at}.norm_ffn")
     memory = norm_of(x, "encoder.norm")
     causal = np.tri(len(y), dtype=bool)
-    for layer in range(3):
+    for layer in range(info.n_decoder_layers):
         at = f"decoder.{layer}"
         y = add(y, lambda z, at=at: attend(f"{at}.self_attn", z, z, causal), f"{at}.norm_self")
         y = add(y, lambda z, at=at: attend(f"{at}.cross_attn", z, memory, True), f"{at}.norm_cross")
         y = add(y, feed_forward(f"{at}.ffn"), f"{at}.norm_ffn")
     logits = norm_of(y, "decoder.norm") @ p["output.w"]
     np.testing.assert_allclose(own["logits"].value, logits, atol=1e-5 * max(1, np.abs(logits).max()))
+    if bundled:
+        assert logits.argmax(axis=-1).tolist() == trace.meta["ids"]["next"]
 
 
 def test_recording_changes_no_bit():

@@ -22,7 +22,7 @@ LOST = (
     "The connection to the server is lost. What you see can still be explored, and your sentence is kept; "
     "the page goes on by itself as soon as the server answers."
 )
-LONG = 30.0
+LONG = 15.0
 
 
 class Server:
@@ -101,7 +101,7 @@ def wait_for_sentence(page, text, box="Sentence"):
     page.locator(".vf-side").first.get_by_text(text.split()[0], exact=True).first.wait_for()
 
 
-def test_half_a_minute_without_a_connection_or_with_the_server_asleep(server, line, visit):
+def test_some_time_without_a_connection_or_with_the_server_asleep(server, line, visit):
     """One visitor's connection is cut; another's server sleeps, as a laptop does whose lid was closed."""
     cut = visit(line.address, locale="zh-CN")
     type_sentence(cut, "She likes the old school.", box="句子")

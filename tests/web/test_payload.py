@@ -292,25 +292,6 @@ def test_too_many_weights_are_refused(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("asked", "layer"), [(Focus("encoder.self_attn", 99, -5), 2), (Focus("encoder.self_attn", -1, 3), 0)]
-)
-def test_a_focus_out_of_range_is_brought_back(asked, layer):
-    header, _ = read_message(pack(made_up_trace(60, 60, 3, 8), focus=asked))
-    assert [chunk["layer"] for chunk in header["chunks"]] == [layer]
-
-
-@pytest.mark.parametrize(
-    "sent", [{}, {"focus": None}, {"focus": 3}, {"focus": {"stack": 1, "layer": "a", "head": None}}]
-)
-def test_a_browser_may_send_any_focus(sent):
-    assert focus_from(sent) is None
-
-
-def test_a_focus_from_a_browser():
-    assert focus_from({"focus": {"stack": STACKS[0], "layer": 1, "head": 2}}) == Focus(STACKS[0], 1, 2)
-
-
-@pytest.mark.parametrize(
     ("sent", "kept"),
     [
         ({}, ()),
@@ -326,6 +307,14 @@ def test_a_focus_from_a_browser():
 )  # fmt: skip
 def test_a_browser_may_want_anything(sent, kept):
     assert wanted_from(sent) == kept
+
+
+def test_a_focus_from_a_browser():
+    asked = {"stack": STACKS[0], "layer": 1, "head": 2}
+    assert focus_from({"focus": asked}) == Focus(STACKS[0], 1, 2)
+    assert [
+        focus_from(sent) for sent in ({}, {"focus": {**asked, "stack": 1}}, {"focus": {**asked, "head": None}})
+    ] == [None] * 3
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists))

@@ -51,12 +51,6 @@ def test_the_sentence_and_its_translation_stand_in_one_line(new_app):
     assert presented(new_app(text="I like cats."))["sentence"] == "I like cats.    Translation: 我喜欢猫。"
 
 
-def test_in_chinese(new_app):
-    told = presented(new_app(lang="zh", page="see/masks"))
-    assert told["words"]["start"] == "演示"
-    assert "填充" in told["caption"]
-
-
 # Steps ----------------------------------------------------------------------------------------------------------------
 
 

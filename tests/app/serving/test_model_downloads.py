@@ -173,18 +173,6 @@ def test_a_visitor_is_not_told_where_the_cache_is(hub, monkeypatch):
     assert constants.HF_HUB_CACHE not in str(told.value)
 
 
-def test_a_failure_can_be_tried_again(hub):
-    hub.refused[NAME] = (404, "RepoNotFound")
-    download = until(Download(NAME), Phase.FAILED)
-    hub.refused.clear()
-    download.ask_again()
-    until(download, Phase.OFFERED)
-    assert download.error is None
-    download.start("a")
-    until(download, Phase.RUNNING, Phase.HERE)
-    until(download, Phase.HERE)
-
-
 def test_no_memory_for_a_thread(hub, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", no_thread)
