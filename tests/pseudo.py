@@ -17,40 +17,18 @@ CODE, NAME = "xx", "⟦Xx⟧"
 
 NAMES = {
     "a name, the same in every language": (
-        *(
-            "Visformer",
-            "visformer",
-            "EN",
-            "YAML",
-            "LayerNorm",
-            "LN",
-        ),
-        *(one.name for one in FORMATS),
+        "Visformer visformer EN YAML LayerNorm LN".split(),
+        [f.name for f in FORMATS],
     ),
     "notation of the paper, or a setting as the code has it": (
-        *(
-            "softmax",
-            "sin",
-            "cos",
-            "exp",
-            "mask",
-            "pos",
-            "base",
-            "d_model",
-            "n_heads",
-            "max_len",
-            "self",
-            "cross",
-            "ffn",
-            "top-p",
-        ),
-        *("PE", "Kᵀ", "PEᵀ", "xᵀ", "W_Q", "W_K", "W_V", "W_O", "W_Qᵀ", "d_k"),
+        "softmax sin cos exp mask pos base d_model n_heads max_len self cross ffn top-p".split(),
+        "PE Kᵀ PEᵀ xᵀ W_Q W_K W_V W_O W_Qᵀ d_k".split(),
     ),
-    "a key, as it is written on it": ("Shift", "Esc"),
+    "a key, as it is written on it": (("Shift", "Esc"),),
 }
 """Why it may stand without brackets, and what."""
 
-_ALLOWED = frozenset(name for names in NAMES.values() for name in names)
+_ALLOWED = frozenset(name for kinds in NAMES.values() for names in kinds for name in names)
 _MARKS = (
     re.compile(r"\$[^$]*\$"),  # a formula in a sentence
     re.compile(r":(?:gray|color|red-badge)(?=\[)|\{foreground=[^}]*\}"),  # Streamlit's colours

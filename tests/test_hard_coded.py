@@ -11,19 +11,15 @@ ROOT = Path(__file__).parent.parent
 FILES = [ROOT / "app.py", *(ROOT / "pages").rglob("*.py"), *(ROOT / "visformer" / "app").rglob("*.py")]
 MARKS = frozenset(("_", "N_"))
 
-POSITIONS = {
-    **dict.fromkeys(
-        ("badge", "button", "caption", "checkbox", "error", "header", "info", "link_button", "markdown"), 1
-    ),
-    **dict.fromkeys(("metric", "multiselect", "number_input", "popover", "radio", "segmented_control", "selectbox"), 1),
-    **dict.fromkeys(
-        ("select_slider", "slider", "spinner", "subheader", "success", "text", "text_area", "text_input"), 1
-    ),
-    **dict.fromkeys(
-        ("title", "toast", "toggle", "warning", "write", "expander", "dialog", "status", "file_uploader"), 1
-    ),
-    **dict.fromkeys(("download_button", "tabs", "several", "option", "flag", "number", "view", "pills", "feedback"), 1),
-}
+POSITIONS = dict.fromkeys(
+    """
+    badge button caption checkbox error header info link_button markdown metric multiselect number_input popover
+    radio segmented_control selectbox select_slider slider spinner subheader success text text_area text_input title
+    toast toggle warning write expander dialog status file_uploader download_button tabs several option flag number
+    view pills feedback
+    """.split(),
+    1,
+)
 """What draws text, and how many of its first arguments are text."""
 
 NAMED = frozenset(("label", "help", "placeholder", "title", "page_title", "body", "text"))

@@ -35,8 +35,8 @@ SHOWN = """() => {
 }"""
 
 
-def open_at(visitor, name, *, size="small", query=""):
-    width, height = SIZES[size]
+def open_at(visitor, name, *, query=""):
+    width, height = SIZES["small"]
     page = visitor.page(width=width, height=height)
     page.goto(f"{visitor.server}/{name}{query}")
     page.get_by_role("button", name="Present").wait_for()

@@ -122,20 +122,6 @@ def test_fits_the_window(open_app):
         assert page.locator(".vf-large").evaluate("e => e.width") >= 1.9 * box["width"], "sharp on dense screens"
 
 
-def test_what_a_run_has_not_drawn_again_fades_late(page):
-    """As Streamlit has it, but by a number: its own transition puts each element on a layer when a run begins."""
-    show(page, SENTENCE)
-    box = page.locator(".st-key-source").first
-    box.evaluate("element => { element.dataset.stale = 'true' }")
-    assert box.evaluate("element => element.getAnimations().map(({ transitionProperty }) => transitionProperty)") == [
-        "--vf-stale"
-    ]
-    assert box.evaluate("element => getComputedStyle(element).opacity") == "1"
-    page.wait_for_function("element => getComputedStyle(element).opacity < 0.4", arg=box.element_handle())
-    box.evaluate("element => { element.dataset.stale = 'false' }")
-    assert box.evaluate("element => getComputedStyle(element).opacity") == "1"
-
-
 def test_a_picture_that_goes_ahead_takes_no_room(page):
     show(page, SENTENCE)
     head = page.locator(".st-key-page_head")

@@ -174,20 +174,6 @@ def test_a_worked_example_by_its_name(tmp_path):
                 assert np.array_equal(found[name], values[example.place(name, at)]), (example.name, name)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("lab", "--example", "none"), "'none' is not one of 'sinusoid', 'same-word'"),
-        (("lab", "--example", "mended", "--head", 2), "Invalid value for --head: 2: there are 1, counted from 1."),
-        (("position-circle", "--i", 8), "Invalid value for --i: 8: there are 8, counted from 0."),
-        (("mask-steps",), "Give either a sentence or --trace FILE."),
-    ],
-)
-def test_without_a_sentence(tmp_path, model, options, message):
-    result = run("export", *model, "-o", tmp_path / "x.svg", "--picture", *options)
-    assert (result.exit_code > 0, message in result.output) == (True, True), result.output
-
-
 def test_what_grows_ends_with_the_step(tmp_path, model):
     out = tmp_path / "x.json"
     for picture in ("growing", "mask-steps"):
@@ -247,24 +233,18 @@ def test_a_picture_of_a_saved_trace_and_what_it_lacks(tmp_path, model):
 
 
 @pytest.mark.parametrize(
-    ("picture", "option", "count"),
-    [("candidates", "--step", None), ("sureness", "--step", None), ("query", "--query", 2), ("mask", "--head", 2),
-     ("sublayer", "--layer", 2)],
-)  # fmt: skip
-def test_a_place_outside_a_picture(tmp_path, model, picture, option, count):
-    result = run("export", "I", *model, "-o", tmp_path / "x.svg", "--picture", picture, option, 999)
-    assert result.exit_code == 2, result.output
-    assert f"Invalid value for {option}: 999: there are {count or ''}" in result.output
-    assert "counted from 1." in result.output
-
-
-def test_arcs_and_tokens_of_a_head(tmp_path, model):
-    for view in ("arcs", "tokens"):
-        out = tmp_path / f"{view}.svg"
-        result = run("export", "I", *model, "-o", out, "--stack", "cross", "--layer", 1, "--head", 1, "--view", view)
-        assert result.exit_code == 0, result.output
-    result = run("export", "I", *model, "-o", out, "--layer", 1, "--head", 1, "--view", "tokens", "--query", 99)
-    assert (result.exit_code, "Invalid value for --query: 99: there are" in result.output) == (2, True)
+    ("arguments", "said"),
+    [
+        (("I", "--picture", "candidates", "--step", 999), "--step: 999: there are "),
+        (("I", "--picture", "mask", "--head", 999), "--head: 999: there are 2, counted from 1."),
+        (("I", "--layer", 1, "--head", 1, "--view", "tokens", "--query", 99), "--query: 99: there are "),
+        (("--picture", "lab", "--example", "mended", "--head", 2), "--head: 2: there are 1, counted from 1."),
+        (("--picture", "position-circle", "--i", 8), "--i: 8: there are 8, counted from 0."),
+    ],
+)
+def test_a_place_outside_a_picture(tmp_path, model, arguments, said):
+    result = run("export", *model, "-o", tmp_path / "x.svg", *arguments)
+    assert (result.exit_code, f"Invalid value for {said}" in result.output) == (2, True), result.output
 
 
 @pytest.mark.parametrize(("family", "has", "lacks"), [("bert", "encoder", "decoder"), ("gpt2", "decoder", "encoder")])

@@ -195,34 +195,6 @@ def test_long_sentences_bring_what_is_asked_for(long_trace):
     assert len(later["values"][stack]["entropy"]) == 2
 
 
-def test_one_head_where_a_layer_is_too_large():
-    trace = made_up_trace(n_src=400, n_tgt=20, n_layers=1, n_heads=4)
-    first = read_message(pack(trace, focus=Focus("encoder.self_attn", 0, 2)))[0]
-    assert [(chunk["head"], chunk["n"]) for chunk in first["chunks"]] == [(2, 1)]
-    rest = read_message(pack_rest(trace, focus=Focus("encoder.self_attn", 0, 2)))[0]
-    assert [(c["stack"], c["head"], c["n"]) for c in rest["chunks"]] == [
-        ("encoder.self_attn", 0, 2),
-        ("encoder.self_attn", 3, 1),
-        ("decoder.self_attn", 0, 4),
-        ("decoder.cross_attn", 0, 4),
-    ]
-
-
-@pytest.mark.parametrize("n", [20, 52, 53, 128, 129, 300])
-def test_the_overview_is_small_at_any_length(n):
-    trace = made_up_trace(n, n, 3, 8)
-    data = pack(trace)
-    header, _ = read_message(data)
-    codes = sum(2 * chunk["n"] * n * n for chunk in header["chunks"])
-    assert len(data) - codes <= 250_000
-    if n <= 52:
-        assert header["resident"]
-        assert len(header["chunks"]) == 9
-        assert len(data) <= 600_000
-    if n <= 129:
-        assert len(data) <= 600_000
-
-
 @given(
     st.lists(st.tuples(st.integers(1, 24), st.integers(1, 16), st.integers(1, 2000), st.integers(1, 2000)), max_size=3)
 )

@@ -257,15 +257,6 @@ def test_the_edits_make_the_mask_that_is_shown(seed, kind, causal):
         assert np.array_equal(tensor[0].numpy(), switched[layer] ^ mask)
 
 
-def test_a_mask_without_its_cause_is_one_edit():
-    from visformer.app.edits import editing
-    from visformer.edits import Open
-
-    mask = np.tri(40, dtype=bool)
-    switched = np.broadcast_to(~mask, (3, 8, 40, 40))
-    assert editing.mask_edits("decoder.self_attn", switched, mask) == [Open("decoder.*.self_attn")]
-
-
 def test_a_key_that_nobody_reads_may_shorten_the_translation(new_app):
     """The mask was drawn for a longer one: its last places then do not apply, and the page still shows the effect."""
     app = open_page(new_app(), "see/masks")

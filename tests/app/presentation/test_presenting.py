@@ -226,18 +226,6 @@ def test_two_phones_show_what_the_presenter_shows(new_app, presenter):
     assert page_of(phones[0]) == page_of(presenter) == "head"
 
 
-def test_a_follower_changes_nothing_for_the_others(new_app, own_rooms, presenter):
-    code = code_for(presenter)
-    third = new_app(follow=code)
-    before = own_rooms.follow(code, "")
-    third.text_input(key=boxes.SOURCE).set_value("Mine.").run()
-    third.session_state["room"] = rooms.Key(code, "guessed")
-    third.text_input(key=boxes.SOURCE).set_value("Mine again.").run()
-    assert not third.exception
-    assert own_rooms.follow(code, "") == before
-    assert presenter.run().text_input(key=boxes.SOURCE).value == "I like cats."
-
-
 def test_a_follower_looks_around_alone_and_comes_back(new_app, presenter):
     phone = new_app(follow=code_for(presenter))
     assert "You follow the presenter." in [caption.value for caption in phone.caption]
