@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.messages import read_message
 from tests.web.support import digits, heads_of, made_up_trace, shapes_of
 from visformer.analysis.heads import SCORES, head_scores
 from visformer.errors import BudgetError
 from visformer.system import limits
 from visformer.system.limits import MAX_WANTED
-from visformer.web.chunks import FOCUS_BYTES, RESIDENT_BYTES, SMALL_BYTES, Plan
-from visformer.web.message import read_message
-from visformer.web.payload import Focus, focus_from, pack, pack_rest, wanted_from
+from visformer.web.chunks import FOCUS_BYTES, RESIDENT_BYTES, SMALL_BYTES, Focus, Plan, focus_from, wanted_from
+from visformer.web.payload import pack, pack_rest
 from visformer.web.thumbnails import OVERVIEW_BYTES, thumbnail_side, thumbnails
 
 STACKS = ("encoder.self_attn", "decoder.self_attn", "decoder.cross_attn")
@@ -281,18 +281,17 @@ def test_a_browser_may_want_anything(sent, kept):
     assert wanted_from(sent) == kept
 
 
-def test_a_focus_from_a_browser():
+def test_the_focus_of_a_start():
     asked = {"stack": STACKS[0], "layer": 1, "head": 2}
-    assert focus_from({"focus": asked}) == Focus(STACKS[0], 1, 2)
-    assert [
-        focus_from(sent) for sent in ({}, {"focus": {**asked, "stack": 1}}, {"focus": {**asked, "head": None}})
-    ] == [None] * 3
+    assert focus_from(asked) == Focus(STACKS[0], 1, 2)
+    for start in (None, {}, 3, {**asked, "stack": 1}, {**asked, "head": None}):
+        assert focus_from(start) is None
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists))
 def test_nothing_that_a_browser_sends_is_an_error(value):
-    state = json.loads(json.dumps({"wanted": value, "focus": value}))
-    assert focus_from(state) is None
+    state = json.loads(json.dumps({"wanted": value}))
+    assert focus_from(state["wanted"]) is None
     assert len(wanted_from(state)) <= MAX_WANTED
 
 
