@@ -61,7 +61,7 @@ def test_a_trace_is_summed_up_and_kept(tmp_path, model):
 def test_every_format_from_a_sentence_and_from_a_file(tmp_path, model):
     kept = tmp_path / "t.safetensors"
     assert run("trace", "I 去", "--target", "我", *model, "-o", kept).exit_code == 0
-    for ending in endings():
+    for ending in (one.ending for one in FORMATS):
         outs = [tmp_path / f"{number}{ending}" for number in (0, 1)]
         for out, which in zip(outs, (("I 去", "--target", "我", *model), ("--trace", kept)), strict=True):
             result = run("export", *which, "-o", out)

@@ -16,7 +16,6 @@ from visformer.app.serving.admission import ADMISSION
 from visformer.app.session import boxes, selection
 from visformer.app.session.address import keep
 from visformer.app.session.examples import EXAMPLES
-from visformer.web.message import read_message
 from visformer.web.selection import Selection
 
 EMPTY = "There is no sentence yet: type one, or choose an example."
