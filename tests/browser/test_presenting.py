@@ -38,6 +38,7 @@ def _state_of(page):
 def test_what_was_there_is_there_again(visitor, name):
     """Of panels and of curves; what is shown meanwhile on each page: tests/browser/test_walking.py."""
     page = open_at(visitor, name)
+    page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 30)")
     before = state_of(page)
     present(page)
     check_in_window(page)
