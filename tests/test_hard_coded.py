@@ -15,7 +15,7 @@ POSITIONS = dict.fromkeys(
     """
     badge button caption checkbox error header info link_button markdown metric multiselect number_input popover
     radio segmented_control selectbox select_slider slider spinner subheader success text text_area text_input title
-    toast toggle warning write expander dialog status file_uploader download_button tabs several option flag number
+    toast toggle warning write expander dialog status file_uploader download_button tabs
     view pills feedback
     """.split(),
     1,
@@ -46,8 +46,6 @@ def shown(call):
     called = getattr(call.func, "attr", getattr(call.func, "id", ""))
     if called in POSITIONS:
         yield from call.args[: POSITIONS[called]]
-        if called in ("option", "flag", "number"):
-            yield from call.args[1:2]
     if isinstance(call.func, ast.Attribute | ast.Name):
         yield from (keyword.value for keyword in call.keywords if keyword.arg in NAMED)
 
@@ -86,7 +84,6 @@ def test_every_error_message_is_marked():
         'left.caption(f"{n} heads")',
         'st.text(" ".join(["These", said]))',
         'st.slider(_("Layer"), help="Which one")',
-        'linked.flag(st.toggle, "Draw", key="a")',
         'st.text("yes" if a else _("no"))',
         'st.selectbox(_("Layer"), a, placeholder="Choose " + what)',
     ],
