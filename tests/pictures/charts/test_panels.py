@@ -102,8 +102,3 @@ def test_the_winner_of_beam_search_is_the_one_that_the_search_takes():
         found = model.translate(text, beam_size=4, max_new_tokens=8)
         along = [found.beams[step][place].id for step, place in enumerate(best_path(found.beams))]
         assert along[: len(found.ids)] == list(found.ids)
-
-
-def test_waves_name_their_axes():
-    figure = vf.figures.position_waves(8, 6, [0, 1], axes=("pos", "PE"))
-    assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == ("pos", "PE")
