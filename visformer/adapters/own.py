@@ -15,6 +15,7 @@ from visformer.errors import N_, TextError, VisformerError
 from visformer.model import taps
 from visformer.model.decoding import Decoding, NextToken
 from visformer.model.padding import pad
+from visformer.model.positions import Sinusoidal
 from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer, detect_language
 from visformer.model.transformer import PAD_ID, Transformer
 from visformer.system import limits
@@ -30,7 +31,6 @@ class Translator:
     ) -> None:
         self.module, self.tokenizer, self.text = module, tokenizer, tokenizer
         config = module.config
-        limit = min(limits.MODEL_TOKENS, config.max_len) if config.position == "learned" else limits.MODEL_TOKENS
         self.info = ModelInfo(
             name=name,
             kind="encoder-decoder",
@@ -38,13 +38,18 @@ class Translator:
             n_decoder_layers=config.n_decoder_layers,
             n_heads=config.n_heads,
             d_model=config.d_model,
-            max_tokens=limit,
+            max_tokens=min(limits.MODEL_TOKENS, config.positions.rows(config.max_len) or limits.MODEL_TOKENS),
             licence=licence,
             source=source,
             n_kv_heads=config.n_heads,
             position=config.position,
         )
-        self._names = tuple(all_names(config.n_encoder_layers, config.n_decoder_layers))
+        depths, order = (config.n_encoder_layers, config.n_decoder_layers), config.positions
+        self._names = tuple(all_names(*depths, adds_position=order.adds, biases_scores=order.biases))
+        # What there is to say of positions that are not the paper's.
+        self._meta: dict[str, object] = {} if order == Sinusoidal() else {"position": config.position}
+        if not order.adds:
+            self._meta["missing"] = [["*.position", order.says]]
         self._params = param_names(config)
         self._end = tokenizer.token_id(EOS)
         allowed = torch.ones(len(tokenizer), dtype=torch.bool)
@@ -178,14 +183,13 @@ class Translator:
         params: dict[str, TracedTensor],
         meta: dict[str, object],
     ) -> Trace:
-        learned = {"position": "learned"} if self.info.position == "learned" else {}  # else as in the paper
         return Trace(
             tokens={side: self.tokenizer.shown(row) for side, row in sides.items()},
             special={side: self.tokenizer.is_special(row) for side, row in sides.items()},
             words={side: self.tokenizer.words(row) for side, row in sides.items()},
             tensors=tensors,
             params=params,
-            meta={"model": self.info.name, **meta, "ids": sides, **learned},
+            meta={"model": self.info.name, **meta, "ids": sides, **self._meta},
         )
 
     def translate_batch(self, sources: Sequence[str], *, to: str) -> list[str]:

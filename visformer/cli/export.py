@@ -12,8 +12,8 @@ from click.core import ParameterSource
 from visformer.cli.running import MODEL_HELP, complete_model
 from visformer.export.formats import endings
 from visformer.i18n import languages
+from visformer.model.positions import described
 from visformer.trace.stacks import SHORT_NAMES, short_name
-from visformer.trace.token_order import described
 
 if TYPE_CHECKING:
     from visformer.pictures.options import Option

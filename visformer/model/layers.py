@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from visformer.model.attention import KeyValueCache, MultiHeadAttention
+from visformer.model.attention import KeyValueCache, MultiHeadAttention, Order
 from visformer.model.config import TransformerConfig
 from visformer.model.taps import Tap
 
@@ -65,11 +65,11 @@ class EncoderLayer(_Block):
         self.norm_self = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
         self.norm_ffn = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
 
-    def forward(self, x: Tensor, *, mask: Tensor | None, tap: Tap) -> Tensor:
+    def forward(self, x: Tensor, *, mask: Tensor | None, order: Order, tap: Tap) -> Tensor:
         """(batch, src, d_model) to the same shape; mask broadcastable to (batch, head, query, key)."""
 
         def self_attn(y: Tensor) -> Tensor:
-            out: Tensor = self.self_attn(y, y, mask=mask, tap=tap.at("self_attn"))
+            out: Tensor = self.self_attn(y, y, mask=mask, order=order, tap=tap.at("self_attn"))
             return out
 
         def ffn(y: Tensor) -> Tensor:
@@ -100,6 +100,7 @@ class DecoderLayer(_Block):
         *,
         self_mask: Tensor | None,
         cross_mask: Tensor | None,
+        order: Order,
         tap: Tap,
         cache: LayerCache | None = None,
     ) -> Tensor:
@@ -107,7 +108,7 @@ class DecoderLayer(_Block):
 
         def self_attn(z: Tensor) -> Tensor:
             kept = None if cache is None else cache.self_attn
-            out: Tensor = self.self_attn(z, z, mask=self_mask, tap=tap.at("self_attn"), cache=kept)
+            out: Tensor = self.self_attn(z, z, mask=self_mask, order=order, tap=tap.at("self_attn"), cache=kept)
             return out
 
         def cross_attn(z: Tensor) -> Tensor:

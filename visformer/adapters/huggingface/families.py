@@ -69,7 +69,7 @@ class Family:
 
     Args:
         kind: what it is.
-        position: a key of :data:`visformer.trace.token_order.TOKEN_ORDER`.
+        position: a key of :data:`visformer.model.positions.DESCRIBED`.
         encoder: None where it has none.
         decoder: likewise.
     """

@@ -4,8 +4,8 @@ import streamlit as st
 
 from visformer.app.session import address, boxes
 from visformer.errors import N_, Message
+from visformer.model.positions import described
 from visformer.trace import Trace
-from visformer.trace.token_order import described
 
 NOTHING_BETWEEN = N_("This model shows patterns, but nothing of how they come about: {reason}.")
 NOT_TO_CHANGE = N_("What this model computes can be seen, not changed: {reason}.")
