@@ -353,8 +353,8 @@ def _spread(mask: ArrayLike, shape: tuple[int, ...]) -> Bools:
         return np.broadcast_to(mask, shape)
     except ValueError:
         raise ShapeError(
-            N_("A mask must be bool (True = may attend) and broadcast to {scores}; given {dtype} {mask}."),
+            N_("A mask must be bool (True = may attend) and broadcast to {scores}; given {dtype} {given}."),
             scores=shape,
             dtype=mask.dtype,
-            mask=mask.shape,
+            given=mask.shape,
         ) from None

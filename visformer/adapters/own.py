@@ -15,7 +15,7 @@ from visformer.errors import N_, TextError, VisformerError
 from visformer.model import taps
 from visformer.model.decoding import Decoding, NextToken
 from visformer.model.padding import pad
-from visformer.model.positions import Sinusoidal
+from visformer.model.positions import PAPERS
 from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer, detect_language
 from visformer.model.transformer import PAD_ID, Transformer
 from visformer.system import limits
@@ -47,7 +47,7 @@ class Translator:
         depths, order = (config.n_encoder_layers, config.n_decoder_layers), config.positions
         self._names = tuple(all_names(*depths, adds_position=order.adds, biases_scores=order.biases))
         # What there is to say of positions that are not the paper's.
-        self._meta: dict[str, object] = {} if order == Sinusoidal() else {"position": config.position}
+        self._meta: dict[str, object] = {} if config.position == PAPERS else {"position": config.position}
         if not order.adds:
             self._meta["missing"] = [["*.position", order.says]]
         self._params = param_names(config)

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from visformer.cli.running import MODEL_HELP, complete_model
 from visformer.export.formats import endings
 from visformer.i18n import languages
-from visformer.model.positions import described
+from visformer.model.positions import PAPERS, described
 from visformer.trace.stacks import SHORT_NAMES, short_name
 
 if TYPE_CHECKING:
@@ -303,9 +303,9 @@ def _tell_formula(picture: "Picture", numbers: Any) -> None:
 
     if not picture.formula or numbers is None:
         return
-    order = numbers.meta.get("position", "sinusoidal") if isinstance(numbers, Trace) else numbers.info.position
-    if order != "sinusoidal":
-        click.echo(f"This model: {described(order)}. Here you see the paper's encoding.", err=True)
+    order = numbers.meta.get("position", PAPERS) if isinstance(numbers, Trace) else numbers.info.position
+    if order != PAPERS:
+        click.echo(f"This model: {described(order)}. The picture shows the formula alone.", err=True)
 
 
 def _refuse_idle_source(given: set[str], picture: str | None, ending: str) -> None:

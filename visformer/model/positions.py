@@ -18,12 +18,22 @@ class Position:
     """One way. A kind overrides what it does; whatever it leaves alone does nothing.
 
     Cross-attention knows no positions of its own: neither rotation nor bias reaches it.
+
+    Args:
+        base: of the frequencies, where it has some.
     """
 
+    base: float = 10_000.0
     label: ClassVar[Message]
     """On screen."""
     says: ClassVar[Message]
     """To be continued behind "This model: ...", as for :data:`DESCRIBED`."""
+    enters: ClassVar[Message]
+    """What it does to the numbers, on screen."""
+    beyond: ClassVar[Message]
+    """What happens behind the longest sentence of the training, on screen."""
+    title: ClassVar[Message] = N_("positional encoding")
+    """Of the picture of what it adds."""
     adds: ClassVar[bool] = False
     """Whether the input is embedding plus position."""
     biases: ClassVar[bool] = False
@@ -64,9 +74,9 @@ class Sinusoidal(Position):
 
     label = N_("sinusoidal")
     says = N_("the sinusoidal encoding of the place is added to the embedding")
+    enters = N_("is added to the embedding")
+    beyond = N_("goes on, to sums that were never seen")
     adds = True
-
-    base: float = 10_000.0
 
     def added(self, n: int, d_model: int) -> Floats:
         return formulas.sinusoidal_encoding(n, d_model, self.base)
@@ -78,6 +88,9 @@ class Learned(Position):
 
     label = N_("learned")
     says = N_("a learned vector for each place is added to the embedding")
+    enters = N_("is added to the embedding")
+    beyond = N_("has no row")
+    title = N_("learned position")
     adds = True
 
     @classmethod
@@ -95,8 +108,8 @@ class Rotary(Position):
 
     label = N_("rotary")
     says = N_("nothing is added: queries and keys are turned by an angle that grows with the place (rotary)")
-
-    base: float = 10_000.0
+    enters = N_("turns queries and keys")
+    beyond = N_("goes on; slow pairs reach angles that were never seen")
 
     @classmethod
     def check(cls, *, d_k: int) -> None:
@@ -118,6 +131,8 @@ class Alibi(Position):
 
     label = N_("ALiBi")
     says = N_("nothing is added: scores fall off with the distance between query and key (ALiBi)")
+    enters = N_("is added to the scores")
+    beyond = N_("goes on: the farther, the less it counts")
     biases = True
 
     def bias(self, n_heads: int, n: int) -> Floats:
@@ -130,6 +145,8 @@ class NoPosition(Position):
 
     label = N_("none")
     says = N_("nothing tells it the order of tokens, but for the mask of a decoder")
+    enters = N_("does nothing")
+    beyond = N_("nothing changes: the mask alone tells the order")
 
 
 PositionName = Literal["sinusoidal", "learned", "rotary", "alibi", "none"]
@@ -140,7 +157,10 @@ POSITIONS: dict[str, type[Position]] = {
     "alibi": Alibi,
     "none": NoPosition,
 }
-"""By the name that a configuration has; the paper's first."""
+"""By the name that a configuration has."""
+
+PAPERS = "sinusoidal"
+"""What a model has of which nothing else is said."""
 
 DESCRIBED: dict[str, Message] = {
     **{name: kind.says for name, kind in POSITIONS.items()},

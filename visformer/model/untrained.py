@@ -10,7 +10,7 @@ from typing import Literal, Self, cast
 
 from visformer.errors import N_, ConfigError
 from visformer.model.config import TransformerConfig
-from visformer.model.positions import POSITIONS, PositionName
+from visformer.model.positions import PAPERS, POSITIONS, PositionName
 
 EXAMPLE = "untrained-128x4-enc2-dec2-ff512"
 """The form of a name."""
@@ -18,7 +18,7 @@ EXAMPLE = "untrained-128x4-enc2-dec2-ff512"
 _ANY = "untrained"  # of the sizes that are taken where none are named
 _PREFIX = "untrained-"
 _NUMBER = r"(0|[1-9]\d{0,8})"
-_PAPERS, *_OTHERS = POSITIONS
+_OTHERS = [name for name in POSITIONS if name != PAPERS]
 _KINDS = "|".join(_OTHERS)
 _NAME = re.compile(
     rf"untrained-{_NUMBER}x{_NUMBER}-enc{_NUMBER}-dec{_NUMBER}-ff{_NUMBER}(-pre)?(?:-({_KINDS}))?(?:-seed([1-9]\d{{0,8}}))?",
@@ -89,7 +89,7 @@ class Untrained:
             n_decoder_layers,
             d_ff,
             norm="pre" if pre else "post",
-            position=cast(PositionName, position or _PAPERS),
+            position=cast(PositionName, position or PAPERS),
             seed=int(seed or 0),
         )
 
@@ -97,7 +97,7 @@ class Untrained:
     def name(self) -> str:
         """What the paper has goes without saying, so that each has one name."""
         depth = f"enc{self.n_encoder_layers}-dec{self.n_decoder_layers}"
-        norm, position = "-pre" * (self.norm == "pre"), f"-{self.position}" * (self.position != _PAPERS)
+        norm, position = "-pre" * (self.norm == "pre"), f"-{self.position}" * (self.position != PAPERS)
         seed = f"-seed{self.seed}" if self.seed else ""
         return f"{_PREFIX}{self.d_model}x{self.n_heads}-{depth}-ff{self.d_ff}{norm}{position}{seed}"
 

@@ -29,12 +29,15 @@ def coloured_text(text: str, symbol: str) -> str:
     return f':color[{text}]{{foreground="{SYMBOLS[symbol][theme()]}"}}'
 
 
-def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...] = (), page: str = "") -> None:
+def formula(
+    tex: str, *, section: str = "", source: str = "", code: tuple[tuple[str, str], ...] = (), page: str = ""
+) -> None:
     r"""A formula, where it stands in the paper, and what computes it here.
 
     Args:
         tex: lines of LaTeX's ``aligned``, with symbols as ``\sym{name}{tex}``.
         section: of "Attention Is All You Need".
+        source: another paper, where it does not stand in that one.
         code: (file, name) of what computes it, see :func:`visformer.app.widgets.source.excerpt`.
         page: whose claims of course notes are set right below; empty: none.
     """
@@ -48,7 +51,7 @@ def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...] = (), p
                         st.caption(f"visformer/{file}")
                         st.code(excerpt(file, name), language="python")
             claims(page)
-            st.caption(_("Paper, § {section}").format(section=section), width="content")
+            st.caption(source or _("Paper, § {section}").format(section=section), width="content")
 
 
 def written_out(text: str, *, back: str) -> None:
