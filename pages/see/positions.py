@@ -17,7 +17,7 @@ PAPERS = {
 FORMULAS = {
     ROTARY.view: {
         "tex": r"""&(R_m \sym{q}{q})^\top (R_n \sym{k}{k}) = \sym{q}{q}^\top R_{n-m} \sym{k}{k} \\[4pt]
-&R_m: \text{pair } i \text{ by } m \cdot 10000^{-2i/d_k}""",
+&\theta_i(m) = m \cdot 10000^{-2i/d_k}""",
         "source": "Su et al. 2021, § 3.2",
         "code": (("formulas.py", "rotate"), ("model/positions.py", "Rotary")),
     },

@@ -1,8 +1,8 @@
 """Positional encodings as panels (section 3.5)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -158,11 +158,11 @@ def rotary_angles(n: int, d_k: int, base: float = 10000.0) -> Panel:
     )
 
 
-def alibi(n: int, n_heads: int) -> list[Panel]:
-    """What goes to the scores of each head, in one colour scale."""
+def alibi(n: int, n_heads: int) -> list[list[Panel]]:
+    """What goes to the scores of each head, in one colour scale, four heads a row."""
     bias = Alibi().bias(n_heads, n)
     places = numbered(n, _POSITION)
-    return [
+    heads = [
         Panel(
             name="mask",
             title=Message(f"{head + 1}: −{-bias[head, 0, 1]:.4g} · |i − j|"),
@@ -173,6 +173,7 @@ def alibi(n: int, n_heads: int) -> list[Panel]:
         )
         for head in range(n_heads)
     ]
+    return [heads[first : first + 4] for first in range(0, n_heads, 4)]
 
 
 def left_at(position: Position, n: int, *, d_model: int, d_k: int, n_heads: int, max_len: int) -> dict[str, Floats]:
@@ -195,8 +196,7 @@ def left_at(position: Position, n: int, *, d_model: int, d_k: int, n_heads: int,
     return {"": np.ones(n)}
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """One way of knowing positions, side by side with the others.
 
     Args:
@@ -244,7 +244,7 @@ def _turn(setting: Setting) -> dict[str, Any]:
 def _over_distance(setting: Setting, curves: dict[str, Floats], title: str, mark: int | None = None) -> Any:
     from visformer.pictures.charts.positions import over_distance
 
-    axes = setting.gettext(N_("distance of the two positions")), setting.gettext(N_("left of what there is at 0"))
+    axes = setting.gettext(N_("distance of the two positions")), setting.gettext(N_("relative to distance 0"))
     title = setting.gettext(title).format(**setting)
     return over_distance(curves, axes=axes, title=title, mark=mark, theme=setting.source.theme)
 

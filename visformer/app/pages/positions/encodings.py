@@ -24,18 +24,26 @@ def rotation(setting: Setting) -> None:
 
 def rotary(setting: Setting) -> None:
     """The angle of each pair, and what the rotation does to a score."""
-    pictures.draw(ROTARY_SCORE, setting, key="positions_rotary_score")
-    pictures.draw(ROTARY, setting, key="positions_rotary", share=0.6)
+    angles, score = st.columns(2)
+    with angles:
+        pictures.draw(ROTARY, setting, key="positions_rotary")
+    with score:
+        pictures.draw(ROTARY_SCORE, setting, key="positions_rotary_score")
 
 
 def side_by_side(setting: Setting) -> None:
     """All kinds, in words and as curves."""
     _ = boxes.gettext()
+    n, names = setting["positions"], (_("encoding"), _("what it does"), _("parameters"), _("beyond max_len"))
     rows = [
-        (_(kind.position.label), _(kind.position.enters), kind.parameters, _(kind.position.beyond), kind.missing)
-        for kind in kinds(setting["positions"], setting["d_model"], max_len=setting["max_len"])
+        (
+            _(position.label),
+            _(position.enters),
+            parameters,
+            _(position.beyond) + (f" ({missing} / {n})" if missing else ""),
+        )
+        for position, parameters, missing in kinds(n, setting["d_model"], max_len=setting["max_len"])
     ]
-    names = [_("encoding"), _("what it does"), _("parameters"), _("beyond max_len"), _("positions left without one")]
     pictures.draw(KINDS, setting, key="positions_kinds")
     st.dataframe(pd.DataFrame(rows, columns=names), hide_index=True)
     st.caption(
