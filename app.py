@@ -15,7 +15,7 @@ opened = screen.open_screen(sections)
 
 run = opened.draw_page()  # before its head: what the browser fetches for the boxes then does not hold the picture up
 head.draw(run, opened)
-side_bar.draw(run, sections)
+side_bar.draw(sections)
 surroundings.draw()
 address.keep(run)
 following.publish(run)

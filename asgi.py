@@ -27,10 +27,12 @@ from visformer.system import settings
 @asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     """Load the model without holding the start up: who comes early sees the first picture meanwhile."""
-    from visformer.app.serving import metrics
+    from prometheus_client import REGISTRY
+
+    from visformer.app.serving.metrics import Report
     from visformer.app.serving.workbench import serve_a_room
 
-    metrics.publish(serve_a_room())
+    REGISTRY.register(Report(serve_a_room()))
     yield {}
 
 
@@ -48,9 +50,9 @@ async def healthz(_request: Request) -> Response:
 
 async def metrics(_request: Request) -> Response:
     """In Prometheus' text format."""
-    from visformer.app.serving import metrics
+    from prometheus_client import generate_latest
 
-    return Response(await run_in_threadpool(metrics.text), media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(await run_in_threadpool(generate_latest), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 try:

@@ -5,6 +5,7 @@ visitor's language: ``error.localized(translations.gettext)``.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 
@@ -60,14 +61,10 @@ class VisformerError(ValueError):
         return gettext(self.message_id).format(**params)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (type(self), self.message_id, self.params)
+        return partial(type(self), self.message_id, **self.params), ()
 
     def __str__(self) -> str:
         return str(self.args[0])
-
-
-def _rebuilt(kind: type[VisformerError], message_id: str, params: dict[str, object]) -> VisformerError:
-    return kind(message_id, **params)
 
 
 class ConfigError(VisformerError):

@@ -64,16 +64,14 @@ def draw(
         VisformerError: a name or an option that there is not, or something that the source cannot give.
     """
     from visformer.i18n import translations
-    from visformer.panel import Panel
+    from visformer.panel import one_by_one
     from visformer.pictures.charts.panels import matrix
     from visformer.pictures.picture import is_figure
     from visformer.pictures.picture import picture as registered
 
     words: dict[str, Any] = {"theme": theme, "gettext": translations(lang).gettext}
     drawn = registered(picture).make(source_of(source, text, target, **words), options)
-    if is_figure(drawn):
-        return drawn
-    return matrix(*(panel for one in drawn for panel in ([one] if isinstance(one, Panel) else one)), theme=theme)  # type: ignore[arg-type]
+    return drawn if is_figure(drawn) else matrix(*one_by_one(drawn), theme=theme)  # type: ignore[arg-type]
 
 
 def source_of(
@@ -85,15 +83,9 @@ def source_of(
     to: str | None = None,
     **look: Any,
 ) -> "Source":
-    """What registered pictures are drawn from.
+    """What registered pictures are drawn from: a Trace, a model and what its ``trace`` takes, or None: formulas alone.
 
-    Args:
-        source: a Trace, or a model and its ``text``; None: formulas alone.
-        text: the sentence.
-        target: as for ``model.trace``, and so ``pair`` and ``to``.
-        pair: a second sentence.
-        to: language of the target.
-        look: theme and gettext, see :class:`visformer.pictures.setting.Source`.
+    ``look``: theme and gettext.
     """
     from visformer.pictures.setting import Source
     from visformer.trace import Trace

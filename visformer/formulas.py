@@ -37,8 +37,7 @@ def softmax(scores: ArrayLike, mask: ArrayLike | None = None) -> Floats:
     highest = visible.max(axis=-1, keepdims=True, initial=-np.inf)  # (..., query, 1)
     weights: Floats = np.exp(visible - np.where(np.isfinite(highest), highest, 0.0))
     total = weights.sum(axis=-1, keepdims=True)  # (..., query, 1)
-    pattern: Floats = weights / np.where(total == 0.0, 1.0, total)
-    return pattern
+    return weights / np.where(total == 0.0, 1.0, total)
 
 
 def attention(
@@ -92,8 +91,7 @@ def frequencies(d_model: int, base: float = 10000.0) -> Floats:
         (pair,), radians a position.
     """
     pairs = np.arange((d_model + 1) // 2)
-    rates: Floats = np.asarray(base, dtype=np.float64) ** (-2.0 * pairs / d_model)
-    return rates
+    return np.asarray(base, dtype=np.float64) ** (-2.0 * pairs / d_model)
 
 
 def sinusoidal_encoding(n_positions: int, d_model: int, base: float = 10000.0) -> Floats:
@@ -308,8 +306,7 @@ def feed_forward(
     x, w_1, b_1, w_2, b_2 = (np.asarray(a, dtype=np.float64) for a in (x, w_1, b_1, w_2, b_2))
     hidden = x @ w_1 + b_1  # (..., d_ff)
     hidden = np.maximum(hidden, 0.0) if activation == "relu" else _gelu(hidden)
-    out: Floats = hidden @ w_2 + b_2  # (..., d_model)
-    return out
+    return hidden @ w_2 + b_2  # (..., d_model)
 
 
 def causal_mask(n: int) -> Bools:
@@ -322,8 +319,7 @@ def causal_mask(n: int) -> Bools:
         bool (query n, key n), True on and below the diagonal.
     """
     places = np.arange(n)
-    mask: Bools = places[None, :] <= places[:, None]
-    return mask
+    return places[None, :] <= places[:, None]
 
 
 def padding_mask(ids: ArrayLike, pad_id: int = 0) -> Bools:

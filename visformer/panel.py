@@ -1,9 +1,10 @@
 """A panel: one matrix with what stands along its sides and how it is coloured. What to draw, kept apart from drawing.
 
-The canvas of the pages and the figures of a notebook draw the same panels.
+The pages, in the browser, and the figures of a notebook draw the same panels.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -115,7 +116,7 @@ class Panel:
     middle: float = 0.0
     note: str = ""
     before: str = ""
-    outlined: NDArray[np.bool_] | None = field(default=None)
+    outlined: NDArray[np.bool_] | None = None
     digits: int = 2
     click: Literal["locks", "tells", "changes"] = "locks"
     symbol: str = ""
@@ -187,6 +188,11 @@ def traced(trace: Trace, tensor: str, *index: int, title: str, **settings: Any) 
     rows, columns = (axis_labels(trace, axis, size) for axis, size in zip(found.axes[-2:], values.shape, strict=True))
     settings.setdefault("name", tensor.rsplit(".", 1)[-1])
     return Panel(title=title, values=values, rows=rows, columns=columns, **settings)
+
+
+def one_by_one(shown: Iterable[Panel | Sequence[Panel]]) -> list[Panel]:
+    """Panels, of which some stand in a list of those below each other, without such lists."""
+    return [panel for one in shown for panel in ([one] if isinstance(one, Panel) else one)]
 
 
 def tokens_of(trace: Trace, side: str, title: str = "") -> Labels:

@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from visformer.web.codes import decode
-from visformer.web.message import read_message
+from benchmarks.messages import decode, read_message
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
 from benchmarks.load.expected import Picture
-from visformer.web.message import read_message
+from benchmarks.messages import read_message
 
 TIMEOUT = 60
 """Seconds until an answer counts as failed."""

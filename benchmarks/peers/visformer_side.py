@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.messages import read_message
 from benchmarks.peers.subjects import Subject
 from visformer.pictures.theme import SEQUENTIAL
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.names import axes_of
 from visformer.web.bundle import script, stylesheet
-from visformer.web.message import read_message
-from visformer.web.payload import pack, pack_rest, wanted_from
+from visformer.web.chunks import wanted_from
+from visformer.web.payload import pack, pack_rest
 
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><style>{css}</style></head>
 <body><div class="vf-host"></div><script type="module">

@@ -5,8 +5,8 @@ from unittest.mock import patch
 
 import streamlit as st
 
+from benchmarks.messages import read_message
 from tests.addresses import fields_of
-from visformer.web.message import read_message
 
 _OTHERS = ("visformer_link", "visformer_connection", "visformer_present", "visformer_words")
 

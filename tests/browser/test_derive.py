@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.messages import decode
 from tests.browser.reference import Options, combined, derived, groups, merged
-from visformer.web.codes import ONE, decode
+from visformer.web.codes import ONE
 
 pytestmark = pytest.mark.browser
 

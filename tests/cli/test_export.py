@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from scripts.picture_table import DOCS, HEADS, table, written
+from scripts.export_tables import DOCS, HEADS, table, written
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.support import tiny_tokenizer, tiny_translator
 from visformer import pictures
 from visformer.adapters.load import untrained
 from visformer.cli import export, main
-from visformer.export.formats import endings
+from visformer.export.formats import FORMATS
 from visformer.model.checkpoints import save_checkpoint
 from visformer.pictures import charts
 from visformer.pictures import picture as registry
@@ -30,6 +30,7 @@ from visformer.pictures.setting import Setting, Source
 from visformer.trace import Trace
 
 REGISTERED = registry.pictures()
+NUMBERS = [one.ending for one in FORMATS if one.content == "numbers"]
 
 
 @pytest.fixture
@@ -85,10 +86,12 @@ def test_layers_and_heads_count_from_1_as_on_screen(tmp_path, model):
 
 
 @pytest.mark.parametrize("page", HEADS)
-def test_the_docs_list_the_pictures_with_their_options(page):
-    assert (DOCS / page).read_text("utf-8") == written(page), "run: python -m scripts.picture_table"
+def test_the_docs_list_the_formats_and_the_pictures_with_their_options(page):
+    text = (DOCS / page).read_text("utf-8")
+    assert text == written(page), "run: python -m scripts.export_tables"
+    assert table(page, "formats") in text
     for name in REGISTERED:
-        assert f"`{name}`" in table(page)
+        assert f"`{name}`" in table(page, "pictures")
 
 
 @pytest.mark.parametrize("picture", REGISTERED)
@@ -318,7 +321,7 @@ def test_pictures_begin_with_the_stack_that_a_model_has(tmp_path, family):
     ("arguments", "code", "message"),
     [
         (["trace"], 2, "Missing argument 'TEXT'"),
-        (["trace", "I", "-o", "x.svg"], 2, f"x.svg does not end in any of {', '.join(endings('numbers'))}"),
+        (["trace", "I", "-o", "x.svg"], 2, f"x.svg does not end in any of {', '.join(NUMBERS)}"),
         (["trace", "I", "--model", "nowhere"], 1, "There is no model 'nowhere'"),
         (["export", "-o", "x.svg"], 2, "Give either a sentence or --trace FILE."),
         (["export", "I", "--trace", "x", "-o", "x.svg"], 2, "Give either a sentence or --trace FILE."),

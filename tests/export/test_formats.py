@@ -1,16 +1,14 @@
 """Each format is declared once: what is written, shown and documented is what is declared."""
 
-import re
 import subprocess
 import sys
 
 import pytest
 
 import visformer as vf
-from scripts.docs import DOCS
 from tests.web.support import made_up_trace
 from visformer import figures
-from visformer.export.formats import FORMATS, endings
+from visformer.export.formats import FORMATS
 from visformer.pictures import positions
 
 THINGS = {
@@ -18,12 +16,6 @@ THINGS = {
     "panels": lambda: [positions.encoding(5, 6)],
     "figure": lambda: figures.position_waves(4, 4, [0]),
 }
-
-
-@pytest.mark.parametrize("page", ["export.md", "export.zh-CN.md"])
-def test_the_docs_list_the_formats(page):
-    listed = re.findall(r"^\| `(\.\w+)` \|", (DOCS / page).read_text("utf-8"), re.MULTILINE)
-    assert tuple(listed) == endings()
 
 
 @pytest.mark.parametrize("kind", THINGS)

@@ -70,3 +70,8 @@ def edit(model, changes, *args):
     with taps.session(visit):
         logits = run(model, *args)
     return logits, seen
+
+
+def count_parameters(model):
+    """Trainable numbers, shared matrices counted once."""
+    return sum(p.numel() for p in model.parameters())

@@ -6,9 +6,10 @@ import math
 import pytest
 import torch
 
+from tests.model.support import count_parameters
 from visformer.errors import ConfigError, VisformerError
 from visformer.model.config import TransformerConfig
-from visformer.model.transformer import Transformer, count_parameters
+from visformer.model.transformer import Transformer
 
 SHARED_VOCAB = 37000  # section 5.1: a shared source-target vocabulary of about 37000 tokens
 

@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from tests.model.support import VOCAB, build, ids, record, run
+from tests.model.support import VOCAB, build, count_parameters, ids, record, run
 from visformer.model.attention import KeyValueCache
 from visformer.model.positions import POSITIONS
-from visformer.model.transformer import Transformer, count_parameters, load_state
+from visformer.model.transformer import Transformer, load_state
 
 NORMS = pytest.mark.parametrize("norm", ["post", "pre"])
 

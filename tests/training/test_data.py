@@ -3,7 +3,7 @@ import torch
 
 from tests.support import tiny_tokenizer
 from visformer.errors import DataError
-from visformer.model.padding import pad
+from visformer.model.masks import pad
 from visformer.training.data import Example, Pair, batches, read_pairs, split_pairs, to_examples
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from benchmarks.messages import decode
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.names import axes_of
-from visformer.web.codes import decode
 
 
 def made_up_trace(n_src=5, n_tgt=4, n_layers=2, n_heads=3, seed=0, tokens=None, n_decoder_layers=None, words=None):

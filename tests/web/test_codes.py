@@ -7,8 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from benchmarks.messages import decode
 from visformer.errors import TraceError
-from visformer.web.codes import ONE, decode, encode
+from visformer.web.codes import ONE, encode
 
 ALL = np.arange(ONE + 1, dtype=np.uint16)
 

@@ -8,12 +8,12 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from benchmarks.messages import read_message
 from tests.web.support import heads_of, made_up_trace, shapes_of
 from visformer.errors import TraceError
 from visformer.i18n import translations
 from visformer.trace import Trace
 from visformer.web.chunks import RESIDENT_BYTES
-from visformer.web.message import read_message
 from visformer.web.page import frame, page
 
 HOSTILE = ["</script><script>alert(1)</script>", "</title><img src=x onerror=alert(2)>", "<!--", "-->", "\"&'", "]]>"]

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from benchmarks.messages import read_message
 from tests.web.support import made_up_trace
 from visformer.errors import N_, TraceError
 from visformer.panel import Labels, Panel, common_limit, numbered, traced
-from visformer.web.message import read_message
 from visformer.web.panels import Click, click_from, pack_panels
 
 

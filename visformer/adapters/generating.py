@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from visformer.errors import N_, VisformerError
-from visformer.model.decoding import Beam, Decoding, Predictor, Step, beam_search, decode, reshape, top_candidates
+from visformer.model.decoding import Beam, Candidate, Decoding, Predictor, Step, beam_search, decode, reshape
 
 
 class Vocabulary(Protocol):
@@ -26,6 +26,10 @@ class Vocabulary(Protocol):
 
     def is_special(self, ids: Sequence[int]) -> tuple[bool, ...]:
         """Which ids stand for no text."""
+        ...
+
+    def words(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """Which word each id belongs to, counted from 0."""
         ...
 
 
@@ -58,17 +62,11 @@ class Choice:
 
 @dataclass(frozen=True)
 class Speaker:
-    """Turns what a model says comes next into a sentence.
-
-    Args:
-        text: what ids mean.
-        allowed: bool (vocab,), ids that may be generated.
-        end_ids: of the tokens that end a sentence.
-    """
+    """Turns what a model says comes next into a sentence."""
 
     text: Vocabulary
-    allowed: Tensor
-    end_ids: tuple[int, ...]
+    allowed: Tensor  # bool (vocab,), ids that may be generated
+    end_ids: tuple[int, ...]  # of the tokens that end a sentence
 
     def greedy(self, next_token: Predictor, start: Tensor, limit: int) -> list[list[int]]:
         """The likeliest ids of each row, the end last unless it was cut off.
@@ -124,7 +122,17 @@ class Speaker:
         return log_probabilities.masked_fill(~self.allowed, -torch.inf).argmax(dim=-1)
 
     def _step(self, log_probabilities: Tensor, drawn: Tensor, chosen: int) -> Step:
-        return top_candidates(log_probabilities, self.allowed, drawn=drawn, chosen=chosen, shown=self.text.shown)
+        """What a reader can look at, of log-probabilities (vocab,), nats, and of the distribution drawn from (vocab,).
+
+        That is the ten likeliest tokens, and the one taken.
+        """
+        likeliest = log_probabilities.topk(min(10, len(log_probabilities))).indices.tolist()
+        candidates = [
+            Candidate(self.text.shown([i])[0], i, float(log_probabilities[i].exp()), float(drawn[i]))
+            for i in [*likeliest, chosen]  # each shown alone: they are no text
+        ]
+        seen = log_probabilities.masked_fill(~self.allowed, -torch.inf)
+        return Step(tuple(candidates[:-1]), candidates[-1], seen)
 
     def _decoding(self, ids: list[int], steps: Sequence[Step], beams: tuple[tuple[Beam, ...], ...] = ()) -> Decoding:
         finished = bool(ids) and ids[-1] in self.end_ids

@@ -3,7 +3,7 @@
 import os
 import sys
 import threading
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +50,10 @@ def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = N
         return fresh
     require_name(str(name))
     folder = FOLDER / name if name in BUNDLED else Path(name)
-    if not folder.is_dir() or _is_of_transformers(folder):
-        return _load_hub(str(name), device=device, dtype=dtype)
+    if not folder.is_dir() or (folder / "config.json").is_file():  # of transformers: ours have none
+        from visformer.adapters.huggingface.load import load_hub
+
+        return load_hub(str(name), device=device, dtype=dtype)
     module, tokenizer = load_checkpoint(folder, dtype=dtype or torch.float32)
     module = module.to(device)
     if name in BUNDLED:
@@ -63,17 +65,6 @@ def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = N
             source="bundled; trained on CC-BY 2.0 FR sentences from Tatoeba",
         )
     return Translator(module, tokenizer, name=called(folder), source=str(folder))
-
-
-def _is_of_transformers(folder: Path) -> bool:
-    """Their checkpoints say in config.json what they are; ours have none."""
-    return (folder / "config.json").is_file()
-
-
-def _load_hub(name: str, *, device: str, dtype: torch.dtype | None) -> TracedModel:
-    from visformer.adapters.huggingface.load import load_hub
-
-    return load_hub(name, device=device, dtype=dtype)
 
 
 def load_to_serve(name: str | Path) -> TracedModel:
@@ -141,7 +132,7 @@ def untrained(like: TracedModel | None = None, *, seed: int = 0, **choices: Any)
             )
         )
     given = like.module.config
-    sizes = {field.name: getattr(given, field.name) for field in fields(Untrained) if field.name != "seed"}
+    sizes = {name: getattr(given, name) for name in Untrained().sizes}
     return _from_seed(Untrained(**{**sizes, **choices}, seed=seed), like.tokenizer, given)
 
 
@@ -153,10 +144,8 @@ def _from_seed(
     wanted: Untrained, tokenizer: Tokenizer | None = None, like: TransformerConfig | None = None
 ) -> Translator:
     tokenizer = tokenizer or Tokenizer.load(FOLDER / BUNDLED[0] / "tokenizer.json")
-    sizes = asdict(wanted)
-    seed = sizes.pop("seed")
-    config = wanted.config(len(tokenizer)) if like is None else replace(like, **sizes)
+    config = wanted.config(len(tokenizer)) if like is None else replace(like, **wanted.sizes)
     with _SEEDING, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(wanted.seed)
         module = Transformer(config)
-    return Translator(module.eval(), tokenizer, name=wanted.name, source=f"random weights, seed {seed}")
+    return Translator(module.eval(), tokenizer, name=wanted.name, source=f"random weights, seed {wanted.seed}")

@@ -49,11 +49,7 @@ def available(names: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...
 
 
 def check_budget(shapes: Mapping[str, tuple[int, ...]], *, more: int = 0) -> None:
-    """Refuse a recording before it is made, if it would hold too many bytes.
-
-    Args:
-        shapes: of the tensors to be recorded.
-        more: bytes that the request holds besides (weights).
+    """Refuse a recording before it is made, if it would hold too many bytes, with ``more`` for weights.
 
     Raises:
         BudgetError: says by how much.
@@ -76,7 +72,7 @@ class Recorder:
 
     def __init__(
         self,
-        wanted: frozenset[str],
+        wanted: frozenset[str] | None,
         edits: Sequence[Edit],
         *,
         growing: bool = False,
@@ -86,7 +82,7 @@ class Recorder:
         """What to keep, and what to change.
 
         Args:
-            wanted: names of tensors to keep.
+            wanted: names of tensors to keep; None: all that come.
             edits: applied before a tensor is kept.
             growing: while a target is decoded, a mask edit waits until its place has been reached.
             copied: keep copies: the model may write into a tensor after its tap.
@@ -99,7 +95,10 @@ class Recorder:
 
     def wants(self, name: str) -> bool:
         """Whether a tensor has to be built for this session (see :func:`visformer.model.taps.session`)."""
-        return name in self._wanted or any(not isinstance(e, _Edit) or e.applies(name) for e in self.edits)
+        return self._keeps(name) or any(not isinstance(e, _Edit) or e.applies(name) for e in self.edits)
+
+    def _keeps(self, name: str) -> bool:
+        return self._wanted is None or name in self._wanted
 
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
         """Edit ``tensor``, keep it if it is wanted, and hand it on."""
@@ -108,19 +107,16 @@ class Recorder:
                 continue
             if not isinstance(edit, _Edit) or edit.applies(name):
                 tensor = edit(name, tensor)  # type: ignore[operator]
-        if name in self._wanted:
+        if self._keeps(name):
             value = _to_numpy(name, tensor)
             self.tensors[name] = TracedTensor(name, value.copy() if self._copied else value, self._axes(name) or ())
         return tensor
 
 
 def check_edits(edits: Sequence[Edit], names: Iterable[str], *, fixed: frozenset[str] = frozenset()) -> None:
-    """An edit that reaches nothing in this model, or what cannot be changed, raises; it is never ignored.
+    """An edit that reaches none of ``names``, or a ``fixed`` one, raises; it is never ignored.
 
-    Args:
-        edits: to be checked; plain functions are checked when they run.
-        names: what the model shows.
-        fixed: those of ``names`` that can be read but not changed.
+    Plain functions are checked when they run.
 
     Raises:
         EditError: names the edit.

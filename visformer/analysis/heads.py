@@ -22,13 +22,9 @@ _BLOCK = 1 << 16
 
 @dataclass(frozen=True)
 class Score:
-    """A number for each head.
+    """A number for each head; ``label``, and ``about``, its definition in one sentence, are message ids.
 
-    Args:
-        name: in code.
-        label: message id, as shown.
-        about: message id, one sentence: its definition.
-        cross: whether it means anything for cross-attention, whose rows and columns are different sentences.
+    ``cross``: whether it means anything for cross-attention, whose rows and columns are different sentences.
     """
 
     name: str
@@ -135,17 +131,11 @@ def _is_punctuation(token: str) -> bool:
 
 @dataclass(frozen=True)
 class _Marks:
-    """What is known of a pattern's cells without its weights.
+    """What is known of a pattern's cells without its weights."""
 
-    Args:
-        columns: (key, 4): 1, the key's place, whether it is the first, whether it separates.
-        on_diagonal: (query,) the key at the same place.
-        same: (query, key) 1 where another place holds the same token, or None where none does.
-    """
-
-    columns: npt.NDArray[np.float64]
-    on_diagonal: npt.NDArray[np.intp]
-    same: npt.NDArray[np.float64] | None
+    columns: npt.NDArray[np.float64]  # (key, 4): 1, the key's place, whether it is the first, whether it separates
+    on_diagonal: npt.NDArray[np.intp]  # (query,) the key at the same place
+    same: npt.NDArray[np.float64] | None  # (query, key) 1 where another place holds the same token; None: none does
     cross: bool
 
     @classmethod

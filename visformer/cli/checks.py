@@ -39,13 +39,9 @@ _PIN = re.compile(r"([A-Za-z0-9_.-]+)==([^\s;]+)")
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found.
+    """What one check found, and its remedy, "" where all is well; each in one line.
 
-    Args:
-        about: what was looked at.
-        state: "ok"; "note": the app runs, but something may be missed; "fix": something does not work.
-        found: one line.
-        remedy: one line; "" where all is well.
+    State "note": the app runs, but something may be missed; "fix": something does not work.
     """
 
     about: str
@@ -143,10 +139,10 @@ def _browser() -> Iterator[Finding]:
     if path is None:
         yield Finding("browser", "note", f"none of {', '.join(CHROMIUM)}", install)
         return
-    version = _said(path, "--version").strip()
-    yield Finding(
-        "browser", "ok" if version else "note", version or f"{path} does not start", "" if version else install
-    )
+    if version := _said(path, "--version").strip():
+        yield Finding("browser", "ok", version)
+    else:
+        yield Finding("browser", "note", f"{path} does not start", install)
 
 
 def _threads() -> Iterator[Finding]:
@@ -206,28 +202,26 @@ def port_refused(address: str, port: int) -> str:
 
 
 def _writing() -> Iterator[Finding]:
-    places: tuple[tuple[Path | None, str, State, str], ...] = (
-        (Path.cwd(), "this folder", "note", "give export and trace another folder with -o; the app needs none"),
-        (_temporary(), "the temporary folder", "fix", "set TMPDIR to a folder that you may write to"),
+    try:
+        temporary = tempfile.gettempdir()
+    except FileNotFoundError:
+        temporary = ""
+    places: tuple[tuple[str, str, State, str], ...] = (
+        (os.getcwd(), "this folder", "note", "give export and trace another folder with -o; the app needs none"),
+        (temporary, "the temporary folder", "fix", "set TMPDIR to a folder that you may write to"),
     )
     for folder, what, state, remedy in places:
-        refused = "there is none" if folder is None else _refused(folder)
-        told = f"{what} {folder or ''}".strip()
-        if refused:
+        told = f"{what} {folder}".strip()
+        if refused := _refused(folder):
             yield Finding("writing", state, f"{told} cannot be written to: {refused}", remedy)
         else:
             yield Finding("writing", "ok", f"{told} can be written to")
 
 
-def _temporary() -> Path | None:
-    try:
-        return Path(tempfile.gettempdir())
-    except FileNotFoundError:
-        return None
-
-
-def _refused(folder: Path) -> str:
+def _refused(folder: str) -> str:
     """Why a file cannot be written there; "" where it can."""
+    if not folder:
+        return "there is none"
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b"visformer")

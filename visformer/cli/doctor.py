@@ -38,16 +38,12 @@ def doctor(as_json: bool, only_limits: bool) -> None:
                 click.echo(f"{'':18}-> {finding.remedy}")
     to_fix = sum(finding.state == "fix" for finding in findings)
     if as_json:
-        found = {
-            "ok": to_fix == 0,
-            "findings": [asdict(finding) for finding in findings],
-            "settings": [
-                {"name": each.name, "value": os.environ.get(each.name), "default": each.by_default, "what": each.what}
-                for each in SETTINGS
-            ],
-            "limits": [asdict(each) for each in LIMITS],
-        }
-        click.echo(json.dumps(found, ensure_ascii=False, indent=2))
+        settings = [
+            {"name": each.name, "value": os.environ.get(each.name), "default": each.by_default, "what": each.what}
+            for each in SETTINGS
+        ]
+        found = {"ok": to_fix == 0, "findings": findings, "settings": settings, "limits": LIMITS}
+        click.echo(json.dumps(found, ensure_ascii=False, indent=2, default=asdict))
     else:
         click.echo("All is well." if to_fix == 0 else f"{to_fix} to fix.")
     sys.exit(1 if to_fix else 0)

@@ -1,18 +1,20 @@
 """``visformer trace`` and ``visformer export``: a sentence in, a file out."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import click
 from click.core import ParameterSource
 
-from visformer.cli.running import MODEL_HELP, complete_model
-from visformer.export.formats import endings
-from visformer.i18n import languages
+from visformer.cli.running import MODEL_HELP, PATH, complete_model, in_language, with_default
+from visformer.errors import VisformerError
+from visformer.export.formats import FORMATS, Format
 from visformer.model.positions import PAPERS, described
+from visformer.pictures.theme import Theme
 from visformer.trace.stacks import SHORT_NAMES, short_name
 
 if TYPE_CHECKING:
@@ -20,23 +22,25 @@ if TYPE_CHECKING:
     from visformer.pictures.picture import Picture
     from visformer.pictures.setting import Source
 
-_OF_TRACE = {"name": "model", "target": "target", "pair": "pair", "to": "to"}
-"""Parameters that a saved Trace has settled, and their options."""
+_OF_TRACE = ("model", "target", "pair", "to")
+"""Parameters that a saved Trace has settled."""
 
 _OF_HEAD = ("stack", "layer", "head", "view", "query")
 """Parameters that choose a head, with a picture or without."""
 
-_FROM_1 = click.IntRange(min=1)
-_NUMBERS, _PICTURED, _ENDINGS = endings("numbers"), endings("picture"), endings()
+_VIEWS = ("heatmap", "arcs", "tokens")
+_FROM_1, _ABOVE_0 = click.IntRange(min=1), click.FloatRange(min=0, min_open=True)
+_BY_ENDING = {one.ending: one for one in FORMATS}
+_NUMBERS = [one.ending for one in FORMATS if one.content == "numbers"]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def _out(endings: tuple[str, ...], about: str, *, required: bool) -> Callable[[_F], _F]:
+def _out(endings: Collection[str], about: str, *, required: bool) -> Callable[[_F], _F]:
     """``-o``, refused before a model is loaded where nothing could be written."""
 
     def checked(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
         if path is not None and path.suffix.lower() not in endings:
-            more = "; pictures: visformer export" if endings == _NUMBERS else ": the ending says what is written."
+            more = "; pictures: visformer export" if endings is _NUMBERS else ": the ending says what is written."
             raise click.UsageError(f"{path.name} does not end in any of {', '.join(endings)}{more}")
         if path is not None and not path.parent.is_dir():
             raise click.ClickException(f"{path}: there is no folder {path.parent}. Make it first.")
@@ -53,9 +57,7 @@ def _sentence(command: Any) -> Any:
         click.option("--target", help="Read this target; by default the model's own translation."),
         click.option("--pair", help="A second sentence, of an encoder such as BERT."),
         click.option("--to", help="Language of the target, such as zh; by default the other one."),
-        click.option(
-            "--model", "name", default="en-zh", shell_complete=complete_model, show_default=True, help=MODEL_HELP
-        ),
+        with_default("--model", default="en-zh", shell_complete=complete_model, help=MODEL_HELP),
     )
     for option in reversed(options):
         command = option(command)
@@ -65,19 +67,10 @@ def _sentence(command: Any) -> Any:
 @click.command()
 @click.argument("text")
 @_sentence
-@click.option("--record", multiple=True, default=("*.pattern",), show_default=True, help="What is kept, such as '*.q'.")
+@with_default("--record", multiple=True, default=("*.pattern",), help="What is kept, such as '*.q'.")
 @_out(_NUMBERS, "Write it there:", required=False)
 @click.option("--json", "as_json", is_flag=True, help="The summary for programs.")
-def trace(
-    text: str,
-    target: str | None,
-    pair: str | None,
-    to: str | None,
-    name: str,
-    record: tuple[str, ...],
-    out: Path | None,
-    as_json: bool,
-) -> None:
+def trace(model: str, text: str, out: Path | None, as_json: bool, **how: Any) -> None:
     """Run the model on a sentence and keep its numbers.
 
     \b
@@ -89,7 +82,7 @@ def trace(
     from visformer.export import save
     from visformer.pictures.theme import visible
 
-    found = _traced(name, text, target, pair=pair, to=to, record=record)
+    found = _traced(model, text, **how)
     if out is not None:
         save(found, out)
     tensors = {tensor: list(value.shape) for tensor, value in found.tensors.items()}
@@ -154,36 +147,16 @@ def _kind(option: "Option") -> Any:
 @click.command(cls=_Export)
 @click.argument("text", required=False)
 @_sentence
-@click.option(
-    "--trace", "saved", type=click.Path(path_type=Path), help="Instead of a sentence, a file of visformer trace."
-)
-@_out(_ENDINGS, "Its ending says what is written:", required=True)
+@click.option("--trace", "saved", type=PATH, help="Instead of a sentence, a file of visformer trace.")
+@_out(_BY_ENDING, "Its ending says what is written:", required=True)
 @click.option("--stack", type=click.Choice([*SHORT_NAMES]), help="By default the first that the model has.")
 @click.option("--layer", type=_FROM_1, help="From 1, as on screen.")
 @click.option("--head", type=_FROM_1, help="From 1; with --layer. Without both: all heads.")
-@click.option(
-    "--view",
-    type=click.Choice(["heatmap", "arcs", "tokens"]),
-    default="heatmap",
-    show_default=True,
-    help="Of one head, in a picture.",
-)
-@click.option(
-    "--query",
-    type=_FROM_1,
-    default=1,
-    show_default=True,
-    help="The token that reads, from 1: view tokens, picture query.",
-)
-@click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True, help="Of a picture.")
-@click.option(
-    "--scale",
-    type=click.FloatRange(min=0, min_open=True),
-    default=3.0,
-    show_default=True,
-    help="Of a PNG: 3 is about 300 pixels to the inch.",
-)
-@click.option("--lang", type=click.Choice(list(languages())), default="en", show_default=True, help="Of its words.")
+@with_default("--view", type=click.Choice(_VIEWS), default="heatmap", help="Of one head, in a picture.")
+@with_default("--query", type=_FROM_1, default=1, help="The token that reads, from 1: view tokens, picture query.")
+@with_default("--theme", type=click.Choice(get_args(Theme)), default="light", help="Of a picture.")
+@with_default("--scale", type=_ABOVE_0, default=3.0, help="Of a PNG: 3 is about 300 pixels to the inch.")
+@in_language
 @click.pass_context
 def export(
     context: click.Context,
@@ -192,12 +165,12 @@ def export(
     target: str | None,
     pair: str | None,
     to: str | None,
-    name: str,
+    model: str,
     saved: Path | None,
     out: Path,
     view: Literal["heatmap", "arcs", "tokens"],
     picture: str | None,
-    theme: Literal["light", "dark"],
+    theme: Theme,
     scale: float,
     lang: str,
     **choices: Any,
@@ -229,29 +202,44 @@ def export(
     if (text is None) == (saved is None) and not (text is None and alone):
         raise click.UsageError("Give either a sentence or --trace FILE.")
     given = {one for one in context.params if context.get_parameter_source(one) is ParameterSource.COMMANDLINE}
-    _refuse_idle_source(given, picture, out.suffix.lower())
-    _refuse_idle(given, drawn, out.suffix.lower(), view)
+    format = _BY_ENDING[out.suffix.lower()]
+    _refuse_idle_source(given, picture, format)
+    _refuse_idle(given, drawn, format, view)
     how: dict[str, Any] = {"theme": theme, "scale": scale, "gettext": translations(lang).gettext, "lang": lang}
     kept = Trace.load(saved) if saved else None
     if drawn is not None:
         wanted = {one: value for one, value in choices.items() if one in given}
-        how["about"] = kept.about if kept else _about(name, text)
-        numbers = kept or (None if drawn.name == "lab" else load(name))
+        how["about"] = kept.about if kept else _about(model, text)
+        numbers = kept or (None if drawn.name == "lab" else load(model))
         _tell_formula(drawn, numbers)
-        look = {"theme": theme, "gettext": how["gettext"]}
-        source = source_of(numbers, str(text), target, pair=pair, to=to, **look)
+        source = source_of(numbers, text, target, pair=pair, to=to, theme=theme, gettext=how["gettext"])
         save(_drawn(drawn, source, wanted), out, **how)
     else:
-        found = kept or _traced(name, str(text), target, pair=pair, to=to)
-        attention = SHORT_NAMES[choices["stack"]] if choices["stack"] else None
-        place = _from_0(found, attention, **{one: choices[one] for one in ("layer", "head", "query")})
-        save(found, out, stack=attention, **place, view=view, **how)
+        found = kept or _traced(model, text, target=target, pair=pair, to=to)
+        stack = SHORT_NAMES[choices["stack"]] if choices["stack"] else None
+        layer, head, query = (choices[one] and choices[one] - 1 for one in ("layer", "head", "query"))
+        with _places(lambda _: 1):
+            save(found, out, stack=stack, layer=layer, head=head, query=query, view=view, **how)
     click.echo(f"Written to {out}")
+
+
+@contextmanager
+def _places(first_of: Callable[[str], int]) -> Iterator[None]:
+    """Tell of a place that there is not as people count, from ``first_of`` its option."""
+    try:
+        yield
+    except VisformerError as error:
+        at: dict[str, Any] = error.params
+        if not {"name", "place", "count"} <= at.keys():
+            raise
+        first = first_of(at["name"])
+        said = f"{at['place'] + first}: there are {at['count']}, counted from {first}."
+        raise click.BadParameter(said, param_hint=f"--{at['name']}") from error
 
 
 def _drawn(picture: "Picture", source: "Source", given: dict[str, Any]) -> Any:
     """Panels or a figure."""
-    from visformer.pictures.options import OptionError, Outside
+    from visformer.pictures.options import OptionError
 
     if given.get("stack") and SHORT_NAMES[given["stack"]] not in source.stacks:
         there = " and ".join(short_name(one) for one in source.stacks)
@@ -259,12 +247,8 @@ def _drawn(picture: "Picture", source: "Source", given: dict[str, Any]) -> Any:
         raise click.BadParameter(said, param_hint="--stack")
     values = {one: _value(picture.option(one), value) for one, value in given.items() if one in picture.names}
     try:
-        return picture.make(source, values)
-    except Outside as error:
-        at: dict[str, Any] = error.params
-        first = getattr(picture.option(at["name"]), "first", 0)
-        said = f"{at['place'] + first}: there are {at['count']}, counted from {first}."
-        raise click.BadParameter(said, param_hint=f"--{at['name']}") from error
+        with _places(lambda name: getattr(picture.option(name), "first", 0)):
+            return picture.make(source, values)
     except OptionError as error:
         raise click.UsageError(str(error)) from error
 
@@ -284,17 +268,17 @@ def _value(option: "Option", given: Any) -> Any:
     return given
 
 
-def _about(name: str, text: str | None) -> str:
+def _about(model: str, text: str | None) -> str:
     """Which model was given which sentence; of a formula nothing."""
     from visformer.system.files import called
 
-    return "" if text is None else f"{called(Path(name)) if Path(name).is_dir() else name}: {text}"
+    return "" if text is None else f"{called(Path(model)) if Path(model).is_dir() else model}: {text}"
 
 
-def _traced(name: str, text: str, target: str | None, **settings: Any) -> Any:
+def _traced(model: str, text: str | None, **settings: Any) -> Any:
     from visformer.adapters.load import load
 
-    return load(name).trace(text, target, **settings)
+    return load(model).trace(str(text), **settings)
 
 
 def _tell_formula(picture: "Picture", numbers: Any) -> None:
@@ -308,31 +292,32 @@ def _tell_formula(picture: "Picture", numbers: Any) -> None:
         click.echo(f"This model: {described(order)}. The picture shows the formula alone.", err=True)
 
 
-def _refuse_idle_source(given: set[str], picture: str | None, ending: str) -> None:
+def _refuse_idle_source(given: set[str], picture: str | None, format: Format) -> None:
     """Refuse what adds nothing to where the numbers come from, or is of another kind of file."""
     if "saved" in given:
-        for name in (option for parameter, option in _OF_TRACE.items() if parameter in given):
+        for name in (one for one in _OF_TRACE if one in given):
             raise click.UsageError(f"--{name} makes no difference to --trace, which holds what a model made.")
     if picture == "lab" and {"text", "saved"} & given:
         raise click.UsageError("A sentence makes no difference to --picture lab, which has numbers of its own.")
-    if "scale" in given and ending != ".png":
-        raise click.UsageError(f"--scale makes no difference to {ending}: it is of a PNG.")
-    if "theme" in given and ending not in _PICTURED:
-        endings = " or ".join(_PICTURED)
-        raise click.UsageError(f"--theme makes no difference to {ending}: it is of a picture, {endings}.")
+    if "scale" in given and not format.scaled:
+        scaled = " or a ".join(one.name for one in FORMATS if one.scaled)
+        raise click.UsageError(f"--scale makes no difference to {format.ending}: it is of a {scaled}.")
+    if "theme" in given and format.content != "picture":
+        pictures = " or ".join(one.ending for one in FORMATS if one.content == "picture")
+        raise click.UsageError(f"--theme makes no difference to {format.ending}: it is of a picture, {pictures}.")
 
 
-def _refuse_idle(given: set[str], picture: "Picture | None", ending: str, view: str) -> None:
+def _refuse_idle(given: set[str], picture: "Picture | None", format: Format, view: str) -> None:
     """Refuse what would make no difference."""
-    taken: tuple[str, ...]
+    taken: tuple[str, ...] = ("stack", "layer", "head")
     if picture is not None:
         taken, what = picture.names, f"--picture {picture.name}"
-    elif ending in _NUMBERS:
-        taken, what = (), f"{ending}, which holds all attention"
-    elif ending == ".html":
-        taken, what = ("stack", "layer", "head"), "a page"
+    elif format.content == "numbers":
+        taken, what = (), f"{format.ending}, which holds all attention"
+    elif format.content == "page":
+        what = "a page"
     else:
-        taken, what = ("stack", "layer", "head", "view", *(["query"] * (view == "tokens"))), f"--view {view}"
+        taken, what = (*taken, "view", *(["query"] * (view == "tokens"))), f"--view {view}"
         if view != "heatmap" and not {"layer", "head"} & given:
             raise click.UsageError(f"--view {view} is of one head: give --layer and --head, from 1.")
         if len({"layer", "head"} & given) == 1:
@@ -345,14 +330,3 @@ def _refuse_idle(given: set[str], picture: "Picture | None", ending: str, view: 
 
 def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
-
-
-def _from_0(found: Any, attention: str | None, **places: int | None) -> dict[str, Any]:
-    """Places as programs count them; refused as people do."""
-    stack = attention or next((n.rpartition(".")[0] for n in found if n.endswith(".pattern")), "encoder.0.self_attn")
-    part, kind = stack.split(".")[0], stack.split(".")[-1]
-    if f"{part}.0.{kind}.pattern" in found:
-        for name, size in zip(("layer", "head", "query"), found.stack(part, kind).shape[:3], strict=True):
-            if (place := places[name]) is not None and place > size:
-                raise click.BadParameter(f"{place}: there are {size}, counted from 1.", param_hint=f"--{name}")
-    return {name: None if place is None else place - 1 for name, place in places.items()}

@@ -6,12 +6,11 @@ from typing import Any
 
 import click
 
-from visformer.i18n import languages, translations
+from visformer.cli.running import PATH, in_language
+from visformer.i18n import translations
+from visformer.system.files import write_whole
 
-_LANG = click.option(
-    "--lang", type=click.Choice(list(languages())), default="en", show_default=True, help="Of its words."
-)
-_FILE = click.argument("file", type=click.Path(path_type=Path), required=False)
+_FILE = click.argument("file", type=PATH, required=False)
 
 
 @click.group()
@@ -27,7 +26,7 @@ def lesson() -> None:
 
 @lesson.command()
 @_FILE
-@_LANG
+@in_language
 def check(file: Path | None, lang: str) -> None:
     """Say what is wrong with a lesson, each with its line; exit code 1 where anything is.
 
@@ -48,7 +47,7 @@ def check(file: Path | None, lang: str) -> None:
     required=True,
     help="Write it there; a file that is there is replaced.",
 )
-@_LANG
+@in_language
 def export(file: Path | None, out: Path, lang: str) -> None:
     """Write a lesson to one HTML file that needs no network.
 
@@ -59,7 +58,7 @@ def export(file: Path | None, out: Path, lang: str) -> None:
     from visformer.app.lessons.handout import page
 
     made = page(_read(file, lang), lang, model_of=_model)
-    out.write_bytes(made.encode())
+    write_whole(out, made)
     click.echo(f"Written to {out}")
 
 

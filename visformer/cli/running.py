@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from click.shell_completion import CompletionItem
 
 import visformer
 from visformer.adapters.lookup import require_model
+from visformer.i18n import languages
 from visformer.model.untrained import EXAMPLE, Untrained
 from visformer.system import settings
 
@@ -31,6 +33,10 @@ def complete_model(_context: click.Context, _option: click.Parameter, begun: str
 
 MODEL_HELP = f"Bundled, a folder, a hub id, untrained, or such as {EXAMPLE}."
 
+PATH = click.Path(path_type=Path)
+with_default = partial(click.option, show_default=True)
+in_language = with_default("--lang", type=click.Choice([*languages()]), default="en", help="Of its words.")
+
 
 @click.command()
 @click.option(
@@ -39,7 +45,7 @@ MODEL_HELP = f"Bundled, a folder, a hub id, untrained, or such as {EXAMPLE}."
     envvar="STREAMLIT_SERVER_PORT",
     help="By default 8501, or the next one that is free.",
 )
-@click.option("--address", default="localhost", show_default=True, help="0.0.0.0: for others in the network too.")
+@with_default("--address", default="localhost", help="0.0.0.0: for others in the network too.")
 @click.option("--headless", is_flag=True, help="Do not open a browser.")
 @click.option("--model", envvar="VISFORMER_MODEL", shell_complete=complete_model, help=MODEL_HELP)
 def run(port: int | None, address: str, headless: bool, model: str | None) -> None:
@@ -59,22 +65,16 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
             f"Port {port} of {address} cannot be used ({refused}): choose another with --port, or leave "
             "it out for the next one that is free."
         )
-    options = ["--server.address", address, "--server.headless", "true" if headless else "false"]
+    options = ["--server.address", address, "--server.headless", str(headless).lower()]
     options += ["--server.port", str(port)] if port else []
     app = _app()
     if model:
         require_model(model)
-    model = str(Path(model).resolve()) if model and Path(model).is_dir() else model  # the app runs in its own folder
-    if model:
-        os.environ["VISFORMER_MODEL"] = model
-    _serve(app, options)
-
-
-def _serve(app: Path, options: list[str]) -> None:
-    """In this process: what ends the command ends the server, which listens to SIGTERM and Ctrl+C itself."""
+        os.environ["VISFORMER_MODEL"] = str(Path(model).resolve()) if Path(model).is_dir() else model
     from visformer.app.serving.server import main
 
     os.chdir(app.parent)  # where its settings are
+    # in this process: what ends the command ends the server, which listens to SIGTERM and Ctrl+C itself
     main(["run", str(app), *options], prog_name="streamlit")
 
 

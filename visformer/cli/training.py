@@ -3,59 +3,41 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
+from visformer.cli.running import PATH, with_default
+
 
 @click.command()
-@click.option("--pairs", "pairs_file", type=click.Path(path_type=Path), required=True, help="TSV: English, Chinese.")
-@click.option(
-    "--valid", "valid_file", type=click.Path(path_type=Path), required=True, help="TSV; one half stops the training."
-)
-@click.option(
-    "--supplement", "supplement_folder", type=click.Path(path_type=Path), default=Path("supplement"), show_default=True
-)
-@click.option(
-    "--out",
-    "folder",
-    type=click.Path(path_type=Path),
-    default=Path("runs/en-zh"),
-    show_default=True,
-    help="Resumed if it exists.",
-)
-@click.option(
-    "--init", type=click.Path(path_type=Path), help="Begin with this checkpoint's weights, sizes and tokenizer."
-)
-@click.option("--epochs", default=18, show_default=True)
-@click.option("--vocab", "vocab_size", default=8000, show_default=True)
-@click.option("--d-model", default=256, show_default=True)
-@click.option("--layers", default=3, show_default=True)
-@click.option("--dropout", default=0.25, show_default=True)
-@click.option("--bpe-dropout", default=0.1, show_default=True, help="0 for the last epochs: tokens as they will be.")
-@click.option("--learning-rate", default=2e-3, show_default=True)
-@click.option("--batch-tokens", default=6000, show_default=True)
-@click.option("--supplement-pairs", default=3000, show_default=True, help="Generated anew each epoch.")
-@click.option("--seed", default=1, show_default=True)
-@click.option(
-    "--autocast/--no-autocast", default=False, show_default=True, help="bf16; faster only where the CPU has it."
-)
+@click.option("--pairs", "pairs_file", type=PATH, required=True, help="TSV: English, Chinese.")
+@click.option("--valid", "valid_file", type=PATH, required=True, help="TSV; one half stops the training.")
+@with_default("--supplement", "supplement_folder", type=PATH, default=Path("supplement"))
+@with_default("--out", "folder", type=PATH, default=Path("runs/en-zh"), help="Resumed if it exists.")
+@click.option("--init", type=PATH, help="Begin with this checkpoint's weights, sizes and tokenizer.")
+@with_default("--epochs", default=18)
+@with_default("--vocab", "vocab_size", default=8000)
+@with_default("--d-model", default=256)
+@with_default("--layers", default=3)
+@with_default("--dropout", default=0.25)
+@with_default("--bpe-dropout", default=0.1, help="0 for the last epochs: tokens as they will be.")
+@with_default("--learning-rate", default=2e-3)
+@with_default("--batch-tokens", default=6000)
+@with_default("--supplement-pairs", default=3000, help="Generated anew each epoch.")
+@with_default("--seed", default=1)
+@with_default("--autocast/--no-autocast", default=False, help="bf16; faster only where the CPU has it.")
 def train(
     pairs_file: Path,
     valid_file: Path,
     supplement_folder: Path,
     folder: Path,
     init: Path | None,
-    epochs: int,
     vocab_size: int,
     d_model: int,
     layers: int,
     dropout: float,
-    bpe_dropout: float,
-    learning_rate: float,
-    batch_tokens: int,
-    supplement_pairs: int,
-    seed: int,
-    autocast: bool,
+    **schedule: Any,
 ) -> None:
     """Train a translator between English and Chinese, both ways in one model.
 
@@ -77,18 +59,10 @@ def train(
     pairs = read_pairs(pairs_file)
     stop_pairs, _ = split_pairs(read_pairs(valid_file), seed=SPLIT_SEED)
     lists = supplement.load(supplement_folder)
-    plan = TrainingPlan(
-        epochs=epochs,
-        learning_rate=learning_rate,
-        batch_tokens=batch_tokens,
-        bpe_dropout=bpe_dropout,
-        supplement_pairs=supplement_pairs,
-        seed=seed,
-        autocast=autocast,
-    )
+    plan = TrainingPlan(**schedule)
 
     def more(epoch: int) -> list[Pair]:
-        return [Pair(*p) for p in supplement.sample(lists, plan.supplement_pairs, seed=seed * 1000 + epoch)]
+        return [Pair(*p) for p in supplement.sample(lists, plan.supplement_pairs, seed=plan.seed * 1000 + epoch)]
 
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer_file = folder / "tokenizer.json"
@@ -115,27 +89,19 @@ def train(
         tie_embeddings=True,
     )
     config = sizes if initial is None else replace(initial.config, dropout=dropout)
-    model = train(
-        plan,
-        config,
-        tokenizer,
-        pairs=pairs,
-        stop_pairs=stop_pairs,
-        supplement=more,
-        folder=folder,
-        initial=initial,
-    )
+    data: dict[str, Any] = {"pairs": pairs, "stop_pairs": stop_pairs, "supplement": more}
+    model = train(plan, config, tokenizer, **data, folder=folder, initial=initial)
     save_checkpoint(folder / "checkpoint", model, tokenizer)
     click.echo(f"Written to {folder / 'checkpoint'}")
 
 
 @click.command()
-@click.option("--model", "name", default="en-zh", show_default=True, help="A bundled model or a checkpoint folder.")
-@click.option("--pairs", "pairs_file", type=click.Path(path_type=Path), help="TSV: English, Chinese. Prints BLEU.")
+@with_default("--model", "name", default="en-zh", help="A bundled model or a checkpoint folder.")
+@click.option("--pairs", "pairs_file", type=PATH, help="TSV: English, Chinese. Prints BLEU.")
 @click.option("--half/--all", default=False, help="Only the half of the pairs that never stopped a training.")
 @click.option("--names", is_flag=True, help="Exact match on the held-out names of the supplement.")
 @click.option("--alignment", is_flag=True, help="Alignment error rate of the cross-attention heads.")
-@click.option("--supplement", "folder", type=click.Path(path_type=Path), default=Path("supplement"), show_default=True)
+@with_default("--supplement", "folder", type=PATH, default=Path("supplement"))
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def evaluate(
     name: str, pairs_file: Path | None, half: bool, names: bool, alignment: bool, folder: Path, as_json: bool

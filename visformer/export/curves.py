@@ -60,7 +60,16 @@ def figure_svg(figure: Any, *, title: str = "", about: str = "") -> str:
     Raises:
         VisformerError: a kind of trace that is not drawn here; the message says what to save instead.
     """
-    traces, layout = parts_of(figure)
+    plain = figure.to_plotly_json()
+    traces, layout = plain["data"], plain["layout"]
+    for trace in traces:
+        if trace["type"] != "scatter" and not (trace["type"] == "bar" and trace.get("orientation") == "h"):
+            raise VisformerError(
+                N_(
+                    "A figure of kind {kind} cannot be saved as it is: save the Trace or the panel that it was made of."
+                ),
+                kind=trace["type"],
+            )
     meta = layout.get("meta")
     words = title or str(
         layout.get("title", {}).get("text", "") or (meta["title"] if isinstance(meta, Mapping) else "")
@@ -71,24 +80,6 @@ def figure_svg(figure: Any, *, title: str = "", about: str = "") -> str:
         width = max(chart.width, width_of(words, 14) * 1.1)
         chart = Block(width, chart.height + _HEAD, head + chart.at(0, _HEAD))
     return document(chart, words, background=layout.get("paper_bgcolor", "#ffffff"), about=about)
-
-
-def parts_of(figure: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Traces and layout as plain data.
-
-    Raises:
-        VisformerError: a kind of trace that is not drawn here.
-    """
-    plain = figure.to_plotly_json()
-    for trace in plain["data"]:
-        if trace["type"] != "scatter" and not (trace["type"] == "bar" and trace.get("orientation") == "h"):
-            raise VisformerError(
-                N_(
-                    "A figure of kind {kind} cannot be saved as it is: save the Trace or the panel that it was made of."
-                ),
-                kind=trace["type"],
-            )
-    return plain["data"], plain["layout"]
 
 
 def numbers_of(figure: Any) -> tuple[str, dict[str, list[Any]]]:

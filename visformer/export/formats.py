@@ -1,9 +1,9 @@
-"""The formats of files, each declared once: ``save``, the page, the command line and the docs read them here.
+"""The formats of files, each an entry of FORMATS: ``save``, the page, the command line and the docs read them here.
 
-Another format is another entry of FORMATS. Nothing slow is imported before a file is made.
+Nothing slow is imported before a file is made.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,53 +39,30 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Offer:
-    """One kind of thing in a format.
-
-    Args:
-        make: the thing and how, to what the file holds.
-        help: of the button on the page, a message id; empty: there is no button.
-    """
-
-    make: Callable[[Any, Options], str | bytes]
-    help: str = ""
-
-    def file(self, what: Any, how: Options) -> bytes:
-        """What the file holds."""
-        made = self.make(what, how)
-        return made if isinstance(made, bytes) else made.encode()
-
-
-@dataclass(frozen=True)
 class Format:
-    """A format of files.
+    """A format of files."""
 
-    Args:
-        name: on the button; in small letters the ending.
-        mime: the media type.
-        content: what a file holds.
-        offers: by the kind of thing that can be written.
-        limited: a Trace may hold at most limits.MAX_NUMBERS numbers.
-    """
-
-    name: str
+    name: str  # on the button; in small letters the ending
     mime: str
     content: Content
-    offers: Mapping[Kind, Offer]
-    limited: bool = False
+    about: str  # what a file holds, for docs/export.md
+    write: Callable[[Kind, Any, Options], str | bytes]
+    offers: Mapping[Kind, str]  # the kinds that it can hold, with the help of the button; "": there is none
+    limited: bool = False  # a Trace may hold at most limits.MAX_NUMBERS numbers
+    scaled: bool = False  # a picture of pixels, as many as the scale says
 
     @property
     def ending(self) -> str:
         """``.svg``."""
         return f".{self.name.lower()}"
 
+    def file(self, kind: Kind, what: Any, how: Options) -> bytes:
+        """What the file holds."""
+        made = self.write(kind, what, how)
+        return made if isinstance(made, bytes) else made.encode()
 
-def endings(*contents: Content) -> tuple[str, ...]:
-    """The endings of files that hold one of these; by default all."""
-    return tuple(one.ending for one in FORMATS if not contents or one.content in contents)
 
-
-def _page(trace: "Trace", how: Options) -> str:
+def _page(_kind: Kind, trace: "Trace", how: Options) -> str:
     from visformer.export.attention import selected
 
     start = how.start
@@ -94,59 +71,97 @@ def _page(trace: "Trace", how: Options) -> str:
     return export.page(trace, gettext=how.gettext, lang=how.lang, start=start)
 
 
-def _attention(trace: "Trace", how: Options) -> str:
-    view: Mapping[str, Any] = {"view": how.view, "query": how.query, "theme": how.theme}
-    return export.attention_svg(trace, **how.place, **view, gettext=how.gettext)
+def _picture(kind: Kind, what: Any, how: Options) -> str:
+    if kind == "trace":
+        view: Mapping[str, Any] = {"view": how.view, "query": how.query, "theme": how.theme}
+        return export.attention_svg(what, **how.place, **view, gettext=how.gettext)
+    if kind == "panels":
+        return export.panels_svg(*what, theme=how.theme, gettext=how.gettext, about=how.about)
+    return export.figure_svg(what, about=how.about)
 
 
-def _panels(shown: Any, how: Options) -> str:
-    return export.panels_svg(*shown, theme=how.theme, gettext=how.gettext, about=how.about)
+def _pixels(kind: Kind, what: Any, how: Options) -> bytes:
+    return export.to_png(_picture(kind, what, how), scale=how.scale)
 
 
-def _figure(shown: Any, how: Options) -> str:
-    return export.figure_svg(shown, about=how.about)
+def _rows(kind: Kind, what: Any, how: Options) -> Iterable[Iterable[Any]]:
+    """Rows of cells, for every format that is a table."""
+    from visformer.export import tables
+
+    if kind == "panels":
+        return tables.panel_rows(*_each(what), gettext=how.gettext)
+    return tables.trace_rows(what) if kind == "trace" else tables.figure_rows(what)
 
 
-def _pixels(draw: Callable[[Any, Options], str]) -> Offer:
-    """No button: the page draws its own PNG."""
-    return Offer(lambda what, how: export.to_png(draw(what, how), scale=how.scale))
+def _csv(kind: Kind, what: Any, how: Options) -> str:
+    from visformer.export.tables import as_csv
+
+    return as_csv(_rows(kind, what, how))
+
+
+def _json(kind: Kind, what: Any, how: Options) -> str:
+    if kind == "panels":
+        return export.panels_json(*_each(what), gettext=how.gettext, about=how.about)
+    return export.to_json(what) if kind == "trace" else export.figure_json(what, about=how.about)
+
+
+def _tensors(kind: Kind, what: Any, _how: Options) -> bytes:
+    written: bytes = what.to_bytes() if kind == "trace" else export.panels_tensors(*_each(what))
+    return written
 
 
 def _each(shown: Any) -> "list[Panel]":
-    from visformer.panel import Panel
+    from visformer.panel import one_by_one
 
-    return [panel for one in shown for panel in ([one] if isinstance(one, Panel) else one)]
+    return one_by_one(shown)
 
 
 FORMATS = (
-    Format("HTML", "text/html", "page", {"trace": Offer(_page, N_("The explorer in one file, without a network"))}),
+    Format(
+        "HTML",
+        "text/html",
+        "page",
+        N_(
+            "the explorer with all heads in one file: opens from disk, loads nothing, "
+            "light or dark as the viewer prefers"
+        ),
+        _page,
+        {"trace": N_("The explorer in one file, without a network")},
+    ),
     Format(
         "SVG",
         "image/svg+xml",
         "picture",
+        N_(
+            "one head as matrix, arcs or shaded tokens, all heads of a stack, any panels, curves, bars and trees; "
+            "sharp at every size"
+        ),
+        _picture,
         {
-            "trace": Offer(_attention, N_("The head in focus; PNG is above the picture")),
-            "panels": Offer(_panels, N_("These pictures")),
-            "figure": Offer(_figure, N_("This picture; PNG is the camera over it")),
+            "trace": N_("The head in focus; PNG is above the picture"),
+            "panels": N_("These pictures"),
+            "figure": N_("This picture; PNG is the camera over it"),
         },
     ),
     Format(
         "PNG",
         "image/png",
         "picture",
-        {"trace": _pixels(_attention), "panels": _pixels(_panels), "figure": _pixels(_figure)},
+        N_("the same as pixels, about 300 to the inch"),
+        _pixels,
+        {"trace": "", "panels": "", "figure": ""},  # a page draws its own
+        scaled=True,
     ),
     Format(
         "CSV",
         "text/csv",
         "numbers",
+        N_("a line for each weight: tensor, head, query, key, both tokens; places and heads count from 0"),
+        _csv,
         {
-            "trace": Offer(lambda trace, how: export.to_csv(trace), N_("The weights of every head, for a spreadsheet")),
-            "panels": Offer(
-                lambda shown, how: export.panels_csv(*_each(shown), gettext=how.gettext),
-                N_("Their numbers, for a spreadsheet"),
-            ),
-            "figure": Offer(lambda shown, how: export.figure_csv(shown), N_("Its numbers, for a spreadsheet")),
+            "trace": N_("The weights of every head, for a spreadsheet"),
+            "panels": N_("Their numbers, for a spreadsheet"),
+            "figure": N_("Its numbers, for a spreadsheet"),
         },
         limited=True,
     ),
@@ -154,15 +169,12 @@ FORMATS = (
         "JSON",
         "application/json",
         "numbers",
+        N_("tokens and every recorded number, with the names of their axes"),
+        _json,
         {
-            "trace": Offer(lambda trace, how: export.to_json(trace), N_("The weights of every head, for programs")),
-            "panels": Offer(
-                lambda shown, how: export.panels_json(*_each(shown), gettext=how.gettext, about=how.about),
-                N_("Their numbers, for programs"),
-            ),
-            "figure": Offer(
-                lambda shown, how: export.figure_json(shown, about=how.about), N_("Its numbers, for programs")
-            ),
+            "trace": N_("The weights of every head, for programs"),
+            "panels": N_("Their numbers, for programs"),
+            "figure": N_("Its numbers, for programs"),
         },
         limited=True,
     ),
@@ -170,14 +182,11 @@ FORMATS = (
         "safetensors",
         "application/octet-stream",
         "numbers",
+        N_("the whole Trace, for `vf.Trace.load`"),
+        _tensors,
         {
-            "trace": Offer(
-                lambda trace, how: trace.to_bytes(), N_("The weights of every head, for Trace.load in Python")
-            ),
-            "panels": Offer(
-                lambda shown, how: export.panels_tensors(*_each(shown)),
-                N_("Their numbers, for NumPy and other libraries"),
-            ),
+            "trace": N_("The weights of every head, for Trace.load in Python"),
+            "panels": N_("Their numbers, for NumPy and other libraries"),
         },
     ),
 )

@@ -60,16 +60,7 @@ def document(block: Block, title: str, *, background: str, about: str = "") -> s
     )
 
 
-def text(
-    words: str,
-    x: float,
-    y: float,
-    *,
-    size: float,
-    fill: str,
-    anchor: str = "start",
-    strong: bool = False,
-) -> str:
+def text(words: str, x: float, y: float, *, size: float, fill: str, anchor: str = "start", strong: bool = False) -> str:
     """A line of text, its middle at y. What was typed stays text, whatever it holds."""
     weight = ' font-weight="600"' if strong else ""
     return (

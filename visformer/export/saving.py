@@ -30,12 +30,11 @@ def save(
     lang: str = "en",
     about: str = "",
 ) -> None:
-    """Write a file: .html (the explorer), .svg, .png (a picture), .csv, .json, .safetensors (the numbers).
+    """Write a file; its ending says in which of the formats of docs/export.md, such as .html, .svg or .csv.
 
     Args:
         what: a Trace; a panel or several; or a figure of curves or bars of :mod:`visformer.figures`.
-        path: where to; its ending says what is written. Of panels all but .html, of a figure neither that nor
-            .safetensors.
+        path: where to. No format holds everything: .html is of a Trace alone, .safetensors of no figure.
         stack: "encoder.self_attn", "decoder.self_attn" or "decoder.cross_attn"; None: the first that there is.
         layer: from 0; with ``head`` the picture is of this head, without either of all heads.
         head: from 0.
@@ -58,22 +57,14 @@ def save(
         known = ", ".join(languages())
         raise VisformerError(N_("lang is {lang!r}; it can be {languages}."), lang=lang, languages=known)
     kind: Kind = "trace" if isinstance(what, Trace) else "figure" if is_figure(what) else "panels"
-    offers = {one.ending: one.offers[kind] for one in FORMATS if kind in one.offers}
-    offer = offers.get(path.suffix.lower())
-    if offer is None:
+    offered = {one.ending: one for one in FORMATS if kind in one.offers}
+    if path.suffix.lower() not in offered:
         raise VisformerError(
             N_("{path} does not end in any of {endings}: the ending says what is written."),
             path=path.name,
-            endings=", ".join(offers),
+            endings=", ".join(offered),
         )
-    options = Options(
-        place={"stack": stack, "layer": layer, "head": head},
-        view=view,
-        query=query,
-        theme=theme,
-        scale=scale,
-        gettext=gettext or translations(lang).gettext,
-        lang=lang,
-        about=about,
-    )
-    write_whole(path, offer.file([what] if isinstance(what, Panel) else what, options))
+    place = {"stack": stack, "layer": layer, "head": head}
+    look: dict[str, Any] = {"view": view, "query": query, "theme": theme, "scale": scale}
+    how = Options(place=place, **look, gettext=gettext or translations(lang).gettext, lang=lang, about=about)
+    write_whole(path, offered[path.suffix.lower()].file(kind, [what] if isinstance(what, Panel) else what, how))

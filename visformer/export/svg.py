@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from visformer.export.marks import (
     text,
     width_of,
 )
+from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, Scale
 from visformer.pictures.theme import BACKGROUND, FAINT, PRIMARY, SYMBOLS, TEXT, Theme, visible
 from visformer.trace import TracedTensor
@@ -38,8 +39,6 @@ _APART = 24.0
 """Labels on narrower columns stand steeper: at 45 degrees they would touch."""
 
 _TICKS = (0.0, 0.05, 0.25, 0.5, 1.0)
-
-Gettext = Callable[[str], str]
 
 
 def panels_svg(*shown: Panel | Sequence[Panel], theme: Theme = "light", gettext: Gettext = str, about: str = "") -> str:
@@ -165,13 +164,9 @@ def _matrix(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
     above = max(map(_label_width, columns), default=0.0) if panel.columns.written else 0.0
     turn = 0 if panel.columns.numeric or above + 8 <= width else 45 if width >= _APART else 60
     rise, run = math.sin(math.radians(turn)), math.cos(math.radians(turn))
-    top = (
-        (rise * above + 10 if turn else 15) + 24
-        if panel.columns.written
-        else 18
-        if panel.rows.written and titles[0]
-        else 2
-    )
+    top = 18.0 if panel.rows.written and titles[0] else 2.0
+    if panel.columns.written:
+        top = (rise * above + 10 if turn else 15) + 24
     right = max(8, run * _label_width(columns[-1]) - width / 2) if turn and columns else 8
     steps = steps_of(panel.values, panel.scale, panel.end, middle=panel.middle)
     colours = ramp(panel.scale, theme)
@@ -196,17 +191,14 @@ def _matrix(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
 def _cell_size(panel: Panel) -> tuple[float, float]:
     """Room for a number where there are few cells, for a label where there are some."""
     n_rows, n_columns = panel.values.shape
-    width = (
-        (58.0 if panel.digits > 2 else 42.0)
-        if n_columns <= _FEW
-        else 18.0
-        if n_columns <= _SOME
-        else max(2.0, 960 / n_columns)
-    )
-    height = 30.0 if n_rows <= _FEW else 18.0 if n_rows <= _SOME else max(2.0, 960 / n_rows)
+    width, height = _side(n_columns, 58.0 if panel.digits > 2 else 42.0), _side(n_rows, 30.0)
     if panel.scale == "weight" and n_rows > 1:  # attention: near to squares
         width, height = min(width, 1.5 * height), min(height, 1.5 * width)
     return width, height
+
+
+def _side(count: int, few: float) -> float:
+    return few if count <= _FEW else 18.0 if count <= _SOME else max(2.0, 960 / count)
 
 
 _Label = tuple[str, str, bool]

@@ -42,19 +42,7 @@ def to_csv(trace: Trace, *names: str) -> str:
         TraceError: no patterns were recorded, or tensors of unlike axes.
         BudgetError: more than limits.MAX_NUMBERS numbers.
     """
-    tensors = [trace[name] for name in names] or _patterns(trace)
-    axes = [axis.name for axis in tensors[0].axes]
-    for tensor in tensors:
-        if [axis.name for axis in tensor.axes] != axes:
-            raise TraceError(
-                N_("{name} has other axes than {first}: one table has one kind of rows."),
-                name=tensor.name,
-                first=tensors[0].name,
-            )
-    _check_size(tensors)
-    labelled = [[axis, f"{axis}_token"] if tensors[0].axes[i].side else [axis] for i, axis in enumerate(axes)]
-    head = ["tensor", *(name for pair in labelled for name in pair), "value"]
-    return _csv(chain([head], *(_rows(trace, tensor) for tensor in tensors)))
+    return as_csv(trace_rows(trace, *names))
 
 
 def panels_csv(*panels: Panel, gettext: Callable[[str], str] = str) -> str:
@@ -67,15 +55,7 @@ def panels_csv(*panels: Panel, gettext: Callable[[str], str] = str) -> str:
     Returns:
         Lines of CSV behind a byte order mark, an empty one after each panel.
     """
-
-    def rows() -> Iterator[list[str]]:
-        for panel in panels:
-            yield [harmless(words) for words in (translated(panel.title, gettext), *panel.columns.texts)]
-            for label, values in zip(panel.rows.texts, panel.values, strict=True):
-                yield [harmless(label), *_digits(values)]
-            yield []
-
-    return _csv(rows())
+    return as_csv(panel_rows(*panels, gettext=gettext))
 
 
 def panels_json(*panels: Panel, gettext: Callable[[str], str] = str, about: str = "") -> str:
@@ -128,9 +108,7 @@ def figure_csv(figure: Any) -> str:
     Returns:
         CSV with a byte order mark, so that spreadsheets read Chinese.
     """
-    _, columns = numbers_of(figure)
-    rows = zip(*columns.values(), strict=True)
-    return _csv(chain([columns], (map(_spelled, row) for row in rows)))
+    return as_csv(figure_rows(figure))
 
 
 def figure_json(figure: Any, *, about: str = "") -> str:
@@ -177,13 +155,48 @@ def to_json(trace: Trace, *names: str) -> str:
     return json.dumps(whole, ensure_ascii=False)
 
 
+# Rows of cells, for every format that is a table
+
+
+def trace_rows(trace: Trace, *names: str) -> Iterator[list[Any]]:
+    """The rows of :func:`to_csv`, that of the column names first."""
+    tensors = [trace[name] for name in names] or _patterns(trace)
+    axes = [axis.name for axis in tensors[0].axes]
+    for tensor in tensors:
+        if [axis.name for axis in tensor.axes] != axes:
+            raise TraceError(
+                N_("{name} has other axes than {first}: one table has one kind of rows."),
+                name=tensor.name,
+                first=tensors[0].name,
+            )
+    _check_size(tensors)
+    labelled = [[axis, f"{axis}_token"] if tensors[0].axes[i].side else [axis] for i, axis in enumerate(axes)]
+    head = ["tensor", *(name for pair in labelled for name in pair), "value"]
+    return chain([head], *(_rows(trace, tensor) for tensor in tensors))
+
+
+def panel_rows(*panels: Panel, gettext: Callable[[str], str] = str) -> Iterator[list[str]]:
+    """The rows of :func:`panels_csv`."""
+    for panel in panels:
+        yield [harmless(words) for words in (translated(panel.title, gettext), *panel.columns.texts)]
+        for label, values in zip(panel.rows.texts, panel.values, strict=True):
+            yield [harmless(label), *_digits(values)]
+        yield []
+
+
+def figure_rows(figure: Any) -> Iterator[list[str]]:
+    """The rows of :func:`figure_csv`, that of the column names first."""
+    _, columns = numbers_of(figure)
+    return chain([list(columns)], (list(map(_spelled, row)) for row in zip(*columns.values(), strict=True)))
+
+
 def size_of(trace: Trace) -> int:
     """How many numbers it holds."""
     return sum(tensor.value.size for tensor in (*trace.tensors.values(), *trace.params.values()))
 
 
-def _csv(rows: Iterable[Iterable[Any]]) -> str:
-    """Lines behind a byte order mark."""
+def as_csv(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows of cells as CSV: lines behind a byte order mark."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\r\n").writerows(rows)
     return "\ufeff" + out.getvalue()

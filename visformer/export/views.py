@@ -2,7 +2,8 @@
 
 from visformer.errors import translated
 from visformer.export.marks import Block, document, hexadecimal, ink_on, ramp, shorten, steps_of, text, width_of
-from visformer.export.svg import Gettext, weight_legend, words_of
+from visformer.export.svg import weight_legend, words_of
+from visformer.i18n import Gettext
 from visformer.panel import Panel
 from visformer.pictures.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme
 

@@ -16,19 +16,12 @@ Choose = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A token that might have come next.
+    """A token that might have come next."""
 
-    Args:
-        token: as shown.
-        id: its id.
-        probability: under the model.
-        drawn_probability: under the distribution drawn from (temperature, top-k, top-p applied); 0 if cut off.
-    """
-
-    token: str
+    token: str  # as shown
     id: int
-    probability: float
-    drawn_probability: float
+    probability: float  # under the model
+    drawn_probability: float  # under the distribution drawn from (temperature, top-k, top-p applied); 0 if cut off
 
 
 @dataclass(frozen=True)
@@ -236,17 +229,11 @@ def _check_ranges(temperature: float | None, top_k: int | None, top_p: float | N
 
 @dataclass
 class BeamResult:
-    """What :func:`beam_search` found.
+    """What :func:`beam_search` returns."""
 
-    Args:
-        ids: of the best hypothesis.
-        steps: for each step the hypotheses kept, as (parent, id, log-probability of the whole).
-        along: log-probabilities of each step along the best hypothesis, each (vocab,).
-    """
-
-    ids: list[int]
-    steps: list[list[tuple[int, int, float]]]
-    along: list[Tensor]
+    ids: list[int]  # of the best hypothesis
+    steps: list[list[tuple[int, int, float]]]  # the hypotheses kept: parent, id, log-probability of the whole
+    along: list[Tensor]  # log-probabilities of each step along the best hypothesis, each (vocab,)
 
 
 def beam_search(
@@ -306,31 +293,3 @@ def _trace_back(
         along.append(seen[step][parent])
         index = parent
     return BeamResult(ids[::-1], steps, along[::-1])
-
-
-def top_candidates(
-    log_probabilities: Tensor,
-    allowed: Tensor,
-    *,
-    drawn: Tensor,
-    chosen: int,
-    shown: Callable[[Sequence[int]], tuple[str, ...]],
-    n: int = 10,
-) -> Step:
-    """Keep what a reader can look at: the n likeliest tokens, and the one taken.
-
-    Args:
-        log_probabilities: (vocab,), nats.
-        allowed: bool (vocab,), ids that may be generated.
-        drawn: (vocab,), the distribution drawn from.
-        chosen: id taken.
-        shown: ids to tokens as shown.
-        n: how many.
-    """
-    likeliest = log_probabilities.topk(min(n, len(log_probabilities))).indices.tolist()
-    ids = [*likeliest, chosen]
-    candidates = [
-        Candidate(shown([i])[0], i, float(log_probabilities[i].exp()), float(drawn[i]))  # alone: they are no text
-        for i in ids
-    ]
-    return Step(tuple(candidates[:-1]), candidates[-1], log_probabilities.masked_fill(~allowed, -torch.inf))

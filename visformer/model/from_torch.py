@@ -1,16 +1,13 @@
 """Copy a ``torch.nn.Transformer`` into ours: same weights, same numbers, every step of them visible."""
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from visformer.errors import N_, ConfigError
-from visformer.model.attention import MultiHeadAttention
 from visformer.model.config import TransformerConfig
-from visformer.model.layers import DecoderLayer, EncoderLayer
 
 if TYPE_CHECKING:
     from visformer.model.transformer import Transformer
@@ -19,38 +16,15 @@ _TorchLayer = nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
 _AnyTransformer = TypeVar("_AnyTransformer", bound="Transformer")
 
 
-@dataclass(frozen=True)
-class _Make:
-    """What all layers of one Transformer have in common."""
-
-    d_model: int
-    n_heads: int
-    d_ff: int
-    dropout: float
-    norm: Literal["post", "pre"]
-    layer_norm_eps: float
-    activation: Literal["relu", "gelu"]
-    dtype: torch.dtype
-
-
 def copy_torch_transformer(
     cls: type[_AnyTransformer], nn_transformer: nn.Transformer, *, src_vocab: int, tgt_vocab: int
 ) -> _AnyTransformer:
-    """Copy both stacks, layer by layer; token embeddings and output projection are fresh.
+    """Copy both stacks, layer by layer; see :meth:`visformer.Transformer.from_torch`.
 
     Kept: weights, dtype, device, eps, place of the norms, both final norms (so also with post-norm, where the
     paper has none, section 3.1), dropout probability, train or eval mode. ``batch_first`` has no meaning here:
     the copy always works on (batch, token, d_model). torch also drops attention weights and hidden units in
     training, which the paper does not (section 5.4), so that training runs differ; evaluation does not.
-
-    Args:
-        cls: the class to make.
-        nn_transformer: built by ``torch.nn.Transformer``, with biases and activation relu or gelu.
-        src_vocab: number of source token ids.
-        tgt_vocab: number of target token ids.
-
-    Returns:
-        A Transformer that shares no storage with ``nn_transformer``.
 
     Raises:
         ConfigError: anything that the copy could not reproduce exactly; the message says what.
@@ -66,21 +40,21 @@ def copy_torch_transformer(
         n_encoder_layers=len(nn_transformer.encoder.layers),
         n_decoder_layers=len(nn_transformer.decoder.layers),
         final_norm=True,
-        **{name: value for name, value in asdict(make).items() if name != "dtype"},
+        **{name: value for name, value in make.items() if name != "dtype"},
     )
     like = nn_transformer.encoder.norm.weight
-    model = cls(config).to(device=like.device, dtype=make.dtype)
+    model = cls(config).to(device=like.device, dtype=make["dtype"])
     _copy_stacks(model, nn_transformer)
     return model.train(nn_transformer.training)
 
 
-def _make_of(nn_transformer: nn.Transformer) -> _Make:
-    """Find the one make of all layers, or raise ConfigError."""
+def _make_of(nn_transformer: nn.Transformer) -> dict[str, Any]:
+    """What all layers have in common: fields of the config, and the dtype. Raises ConfigError where they differ."""
     stacks = (
         ("encoder", nn_transformer.encoder, nn.TransformerEncoder, nn.TransformerEncoderLayer),
         ("decoder", nn_transformer.decoder, nn.TransformerDecoder, nn.TransformerDecoderLayer),
     )
-    makes: dict[str, _Make] = {}
+    makes: dict[str, dict[str, Any]] = {}
     for name, stack, stack_type, layer_type in stacks:
         _require_type(name, stack, stack_type)
         for i, layer in enumerate(stack.layers):
@@ -90,14 +64,14 @@ def _make_of(nn_transformer: nn.Transformer) -> _Make:
         raise ConfigError(N_("This torch.nn.Transformer has no layers: there is nothing to copy."))
     (first, make), *others = makes.items()
     for other, its_make in others:
-        for what, value in asdict(its_make).items():
-            _require_same(first, other, what, getattr(make, what), value)
+        for what, value in its_make.items():
+            _require_same(first, other, what, make[what], value)
     for name, stack, *_ in stacks:
         _check_final_norm(name, stack.norm, first, make)
     return make
 
 
-def _layer_make(where: str, layer: _TorchLayer) -> _Make:
+def _layer_make(where: str, layer: _TorchLayer) -> dict[str, Any]:
     missing = [name for name, module in layer.named_modules() if _lacks_bias(module)]
     if missing:
         raise ConfigError(
@@ -111,16 +85,16 @@ def _layer_make(where: str, layer: _TorchLayer) -> _Make:
         _require_same(where, where, "layer_norm_eps", norms[0].eps, norm.eps)
     for dropout in dropouts:
         _require_same(where, where, "dropout", dropouts[0].p, dropout.p)
-    return _Make(
-        d_model=layer.self_attn.embed_dim,
-        n_heads=layer.self_attn.num_heads,
-        d_ff=layer.linear1.out_features,
-        dropout=dropouts[0].p,
-        norm="pre" if layer.norm_first else "post",
-        layer_norm_eps=norms[0].eps,
-        activation=_activation_name(where, layer.activation),
-        dtype=layer.linear1.weight.dtype,
-    )
+    return {
+        "d_model": layer.self_attn.embed_dim,
+        "n_heads": layer.self_attn.num_heads,
+        "d_ff": layer.linear1.out_features,
+        "dropout": dropouts[0].p,
+        "norm": "pre" if layer.norm_first else "post",
+        "layer_norm_eps": norms[0].eps,
+        "activation": _activation_name(where, layer.activation),
+        "dtype": layer.linear1.weight.dtype,
+    }
 
 
 def _activation_name(where: str, activation: object) -> Literal["relu", "gelu"]:
@@ -163,49 +137,39 @@ def _require_same(first: str, other: str, what: str, wanted: object, given: obje
         )
 
 
-def _check_final_norm(stack: str, norm: nn.Module | None, first: str, make: _Make) -> None:
+def _check_final_norm(stack: str, norm: nn.Module | None, first: str, make: dict[str, Any]) -> None:
     if type(norm) is not nn.LayerNorm or norm.weight is None or norm.bias is None:
         raise ConfigError(
             N_("{stack}.norm is {given}; from_torch needs the final LayerNorm, with weight and bias, of both stacks."),
             stack=stack,
             given=norm,
         )
-    _require_same(first, f"{stack}.norm", "d_model", (make.d_model,), norm.normalized_shape)
-    _require_same(first, f"{stack}.norm", "layer_norm_eps", make.layer_norm_eps, norm.eps)
-    _require_same(first, f"{stack}.norm", "dtype", make.dtype, norm.weight.dtype)
+    _require_same(first, f"{stack}.norm", "d_model", (make["d_model"],), norm.normalized_shape)
+    _require_same(first, f"{stack}.norm", "layer_norm_eps", make["layer_norm_eps"], norm.eps)
+    _require_same(first, f"{stack}.norm", "dtype", make["dtype"], norm.weight.dtype)
+
+
+_ENCODER_PARTS = {"ffn.w_1": "linear1", "ffn.w_2": "linear2", "norm_self": "norm1", "norm_ffn": "norm2"}
+_DECODER_PARTS = {**_ENCODER_PARTS, "norm_cross": "norm2", "norm_ffn": "norm3"}
+"""Where torch keeps what a layer of ours holds, beside its attentions."""
 
 
 @torch.no_grad()
 def _copy_stacks(model: "Transformer", nn_transformer: nn.Transformer) -> None:
-    for ours, theirs in zip(model.encoder.layers, nn_transformer.encoder.layers, strict=True):
-        _copy_encoder_layer(ours, theirs)
-    for ours, theirs in zip(model.decoder.layers, nn_transformer.decoder.layers, strict=True):
-        _copy_decoder_layer(ours, theirs)
-    model.encoder.norm.load_state_dict(nn_transformer.encoder.norm.state_dict())
-    model.decoder.norm.load_state_dict(nn_transformer.decoder.norm.state_dict())
+    for ours, theirs, parts in (
+        (model.encoder, nn_transformer.encoder, _ENCODER_PARTS),
+        (model.decoder, nn_transformer.decoder, _DECODER_PARTS),
+    ):
+        for layer, its in zip(ours.layers, theirs.layers, strict=True):
+            _copy_attention(layer.self_attn, its.self_attn)
+            if parts is _DECODER_PARTS:
+                _copy_attention(layer.cross_attn, its.multihead_attn)
+            for part, its_part in parts.items():
+                layer.get_submodule(part).load_state_dict(its.get_submodule(its_part).state_dict())
+        ours.norm.load_state_dict(theirs.norm.state_dict())
 
 
-def _copy_encoder_layer(ours: nn.Module, theirs: nn.Module) -> None:
-    assert isinstance(ours, EncoderLayer) and isinstance(theirs, nn.TransformerEncoderLayer)
-    _copy_attention(ours.self_attn, theirs.self_attn)
-    ours.ffn.w_1.load_state_dict(theirs.linear1.state_dict())
-    ours.ffn.w_2.load_state_dict(theirs.linear2.state_dict())
-    ours.norm_self.load_state_dict(theirs.norm1.state_dict())
-    ours.norm_ffn.load_state_dict(theirs.norm2.state_dict())
-
-
-def _copy_decoder_layer(ours: nn.Module, theirs: nn.Module) -> None:
-    assert isinstance(ours, DecoderLayer) and isinstance(theirs, nn.TransformerDecoderLayer)
-    _copy_attention(ours.self_attn, theirs.self_attn)
-    _copy_attention(ours.cross_attn, theirs.multihead_attn)
-    ours.ffn.w_1.load_state_dict(theirs.linear1.state_dict())
-    ours.ffn.w_2.load_state_dict(theirs.linear2.state_dict())
-    ours.norm_self.load_state_dict(theirs.norm1.state_dict())
-    ours.norm_cross.load_state_dict(theirs.norm2.state_dict())
-    ours.norm_ffn.load_state_dict(theirs.norm3.state_dict())
-
-
-def _copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:
+def _copy_attention(ours: Any, theirs: nn.MultiheadAttention) -> None:
     """Split in_proj: torch stacks W_Q, W_K and W_V into one (3 d_model, d_model) matrix."""
     for part, weight, bias in zip(
         (ours.w_q, ours.w_k, ours.w_v), theirs.in_proj_weight.chunk(3), theirs.in_proj_bias.chunk(3), strict=True

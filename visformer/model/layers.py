@@ -42,17 +42,22 @@ class _Block(nn.Module):
         self.pre_norm = config.norm == "pre"
         self.dropout = nn.Dropout(config.dropout)
 
-    def _add(
-        self, x: Tensor, sublayer: Callable[[Tensor], Tensor], norm: nn.Module, names: tuple[str, str], tap: Tap
-    ) -> Tensor:
-        """LayerNorm(x + Sublayer(x)) (section 3.1), or x + Sublayer(LayerNorm(x)) with pre-norm.
+    def _add(self, kind: str, x: Tensor, sublayer: Callable[[Tensor], Tensor], tap: Tap) -> Tensor:
+        """LayerNorm(x + Sublayer(x)) (section 3.1), or x + Sublayer(LayerNorm(x)) with pre-norm; dropout: section 5.4.
 
-        ``names`` are those of the sum and of the norm's output. The dropout is section 5.4's.
+        ``kind`` is "self", "cross" or "ffn", whose norm and names it takes.
         """
-        name_sum, name_norm = names
+        name_norm, (name_sum, name_end) = f"norm_{kind}", _NAMES[kind]
+        norm = self.get_submodule(name_norm)
         if self.pre_norm:
-            return tap(name_sum, x + self.dropout(sublayer(tap(name_norm, norm(x)))))
-        return tap(name_norm, norm(tap(name_sum, x + self.dropout(sublayer(x)))))
+            x = tap(name_sum, x + self.dropout(sublayer(tap(name_norm, norm(x)))))
+        else:
+            x = tap(name_norm, norm(tap(name_sum, x + self.dropout(sublayer(x)))))
+        return tap(name_end, x)
+
+
+_NAMES = {"self": ("attn_sum", "resid_self"), "cross": ("cross_sum", "resid_cross"), "ffn": ("ffn_sum", "resid_post")}
+"""Of the sum and of what leaves each kind of sublayer."""
 
 
 class EncoderLayer(_Block):
@@ -67,18 +72,9 @@ class EncoderLayer(_Block):
 
     def forward(self, x: Tensor, *, mask: Tensor | None, order: Order, tap: Tap) -> Tensor:
         """(batch, src, d_model) to the same shape; mask broadcastable to (batch, head, query, key)."""
-
-        def self_attn(y: Tensor) -> Tensor:
-            out: Tensor = self.self_attn(y, y, mask=mask, order=order, tap=tap.at("self_attn"))
-            return out
-
-        def ffn(y: Tensor) -> Tensor:
-            out: Tensor = self.ffn(y, tap=tap.at("ffn"))
-            return out
-
         x = tap("resid_pre", x)
-        x = tap("resid_self", self._add(x, self_attn, self.norm_self, ("attn_sum", "norm_self"), tap))
-        return tap("resid_post", self._add(x, ffn, self.norm_ffn, ("ffn_sum", "norm_ffn"), tap))
+        x = self._add("self", x, lambda y: self.self_attn(y, y, mask=mask, order=order, tap=tap.at("self_attn")), tap)
+        return self._add("ffn", x, lambda y: self.ffn(y, tap=tap.at("ffn")), tap)
 
 
 class DecoderLayer(_Block):
@@ -105,22 +101,15 @@ class DecoderLayer(_Block):
         cache: LayerCache | None = None,
     ) -> Tensor:
         """(batch, tgt, d_model) to the same shape, reading memory (batch, src, d_model)."""
-
-        def self_attn(z: Tensor) -> Tensor:
-            kept = None if cache is None else cache.self_attn
-            out: Tensor = self.self_attn(z, z, mask=self_mask, order=order, tap=tap.at("self_attn"), cache=kept)
-            return out
-
-        def cross_attn(z: Tensor) -> Tensor:
-            kept = None if cache is None else cache.cross_attn
-            out: Tensor = self.cross_attn(z, memory, mask=cross_mask, tap=tap.at("cross_attn"), cache=kept)
-            return out
-
-        def ffn(z: Tensor) -> Tensor:
-            out: Tensor = self.ffn(z, tap=tap.at("ffn"))
-            return out
-
+        own, read = (None, None) if cache is None else (cache.self_attn, cache.cross_attn)
         y = tap("resid_pre", y)
-        y = tap("resid_self", self._add(y, self_attn, self.norm_self, ("attn_sum", "norm_self"), tap))
-        y = tap("resid_cross", self._add(y, cross_attn, self.norm_cross, ("cross_sum", "norm_cross"), tap))
-        return tap("resid_post", self._add(y, ffn, self.norm_ffn, ("ffn_sum", "norm_ffn"), tap))
+        y = self._add(
+            "self",
+            y,
+            lambda z: self.self_attn(z, z, mask=self_mask, order=order, tap=tap.at("self_attn"), cache=own),
+            tap,
+        )
+        y = self._add(
+            "cross", y, lambda z: self.cross_attn(z, memory, mask=cross_mask, tap=tap.at("cross_attn"), cache=read), tap
+        )
+        return self._add("ffn", y, lambda z: self.ffn(z, tap=tap.at("ffn")), tap)

@@ -1,4 +1,6 @@
-"""Masks. One meaning everywhere: True = may attend (section 3.2.3 sets the others to minus infinity)."""
+"""Masks, where True = may attend (section 3.2.3 sets the others to minus infinity), and the padding they hide."""
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -28,3 +30,9 @@ def padding_mask(ids: Tensor, pad_id: int = 0) -> Tensor:
         bool (batch, 1, 1, key), ready to broadcast over heads and queries.
     """
     return (ids != pad_id)[:, None, None, :]
+
+
+def pad(rows: Sequence[Sequence[int]]) -> Tensor:
+    """Rows of ids to one int64 tensor (batch, longest), padded with 0 at the end."""
+    longest = max(len(row) for row in rows)
+    return torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows])

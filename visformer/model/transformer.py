@@ -178,12 +178,12 @@ class Transformer(nn.Module):
         See :func:`visformer.model.from_torch.copy_torch_transformer` for what cannot be copied.
 
         Args:
-            nn_transformer: whose two stacks are copied, with their dtype and eps.
-            src_vocab: tokens of the source vocabulary.
-            tgt_vocab: tokens of the target vocabulary.
+            nn_transformer: built by ``torch.nn.Transformer``, with biases and activation relu or gelu.
+            src_vocab: number of source token ids.
+            tgt_vocab: number of target token ids.
 
         Returns:
-            A model of our own that computes what the two stacks do.
+            A model of our own that computes what the two stacks do, and shares no storage with them.
         """
         from visformer.model.from_torch import copy_torch_transformer
 
@@ -215,11 +215,6 @@ def _self_mask(tgt_ids: Tensor, start: int) -> Tensor | None:
     causal = causal_mask(new, device=tgt_ids.device)  # (query, key)
     padding = _keys(tgt_ids)
     return causal if padding is None else causal & padding  # (batch, 1, query, key)
-
-
-def count_parameters(model: nn.Module) -> int:
-    """Trainable numbers, shared matrices counted once."""
-    return sum(p.numel() for p in model.parameters())
 
 
 def load_state(model: Transformer, state: dict[str, Tensor]) -> None:

@@ -5,8 +5,8 @@ The same string is what a page keeps, what a link carries, and what ``visformer.
 """
 
 import re
-from dataclasses import dataclass
-from typing import Literal, Self, cast
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self, cast
 
 from visformer.errors import N_, ConfigError
 from visformer.model.config import TransformerConfig
@@ -31,16 +31,6 @@ class Untrained:
     """Sizes and choices as of :class:`visformer.TransformerConfig`, and the seed of the random weights.
 
     By default as large as the bundled translator, so that one can stand beside the other.
-
-    Args:
-        d_model: width of every vector between layers.
-        n_heads: attention heads per layer; must divide d_model.
-        n_encoder_layers: encoder blocks.
-        n_decoder_layers: decoder blocks.
-        d_ff: inner width of the feed-forward networks.
-        norm: "post", as in the paper, or "pre".
-        position: as of the configuration; what is learned is random as the other weights are.
-        seed: another seed, other weights.
 
     Raises:
         ConfigError: no such Transformer.
@@ -101,20 +91,14 @@ class Untrained:
         seed = f"-seed{self.seed}" if self.seed else ""
         return f"{_PREFIX}{self.d_model}x{self.n_heads}-{depth}-ff{self.d_ff}{norm}{position}{seed}"
 
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """All but the seed, by the names that they have in a config."""
+        return {name: value for name, value in asdict(self).items() if name != "seed"}
+
     def config(self, vocab: int) -> TransformerConfig:
         """Of a Transformer between languages that share one vocabulary of this size, and its embedding matrix."""
-        return TransformerConfig(
-            vocab,
-            vocab,
-            d_model=self.d_model,
-            n_heads=self.n_heads,
-            n_encoder_layers=self.n_encoder_layers,
-            n_decoder_layers=self.n_decoder_layers,
-            d_ff=self.d_ff,
-            norm=self.norm,
-            position=self.position,
-            tie_embeddings=True,
-        )
+        return TransformerConfig(vocab, vocab, tie_embeddings=True, **self.sizes)
 
 
 def names_untrained(name: str | None) -> bool:

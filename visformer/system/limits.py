@@ -1,54 +1,50 @@
 """Every limit, with its reason: numbers at which something is refused, left out or dropped from memory.
 
-``visformer doctor --limits`` and docs/security.md list them from here. Constants are plain numbers; code reads them as
-``limits.MAX_TOKENS`` when it needs them.
+``visformer doctor --limits`` and docs/security.md list them from here. Code computes with ``limits.MAX_TOKENS`` as with
+any number.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
 from visformer.errors import N_
 
-Ranges = Mapping[str, tuple[int, int]]
+Ranges = dict[str, tuple[int, int]]
+"""Least and most by name."""
+
 _T = TypeVar("_T", int, Ranges)
 
 
 @dataclass(frozen=True)
 class Limit:
-    """One limit, as doctor and docs list it.
+    """One limit, as doctor and docs list it."""
 
-    Args:
-        name: of its constant, or of the option in .streamlit/config.toml.
-        value: a number; or least and most by name.
-        unit: of the value.
-        what: what it limits.
-        reason: why, or what happens beyond it.
-    """
-
-    name: str
+    name: str  # of its constant, or of the option in .streamlit/config.toml
     value: int | Ranges
     unit: str
     what: str
-    reason: str
+    reason: str  # or what happens beyond it
 
     def __str__(self) -> str:
         """The value as people write it."""
         if not isinstance(self.value, int):
             return "; ".join(f"{name} {least}–{most:,}" for name, (least, most) in self.value.items())
-        if self.unit == "bytes":
-            return size(self.value)
-        return f"{self.value:,}"
+        return size(self.value) if self.unit == "bytes" else f"{self.value:,}"
 
 
-LIMITS: list[Limit] = []
-"""In the order of the tables."""
+class _Number(int):
+    about: tuple[str, str, str]
 
 
-def limit(name: str, value: _T, unit: str, what: str, reason: str) -> _T:
-    """List a limit, see :class:`Limit`. Returns its value."""
-    LIMITS.append(Limit(name, value, unit, what, reason))
-    return value
+class _Sizes(Ranges):
+    about: tuple[str, str, str]
+
+
+def limit(value: _T, unit: str, what: str, reason: str) -> _T:
+    """The value, which knows what the table says of it, see :class:`Limit`."""
+    listed = _Number(value) if isinstance(value, int) else _Sizes(value)
+    listed.about = (unit, what, reason)
+    return listed
 
 
 def size(nbytes: int) -> str:
@@ -59,178 +55,158 @@ def size(nbytes: int) -> str:
     return f"{nbytes} B"
 
 
+# fmt: off
+
 # Texts and models -----------------------------------------------------------------------------------------------------
 
-# fmt: off
 MAX_CHARACTERS = limit(
-    "MAX_CHARACTERS", 1_000, "characters", N_("Characters of a text"),
-    N_("about ten sentences; refused before any work is done"),
+    1_000, "characters", N_("Characters of a text"), N_("about ten sentences; refused before any work is done")
 )
-MAX_TOKENS = limit(
-    "MAX_TOKENS", 256, "tokens", N_("Tokens of a text"), N_("weights grow with the square; cells are 2 pixels wide"),
-)
+MAX_TOKENS = limit(256, "tokens", N_("Tokens of a text"), N_("weights grow with the square; cells are 2 pixels wide"))
 MODEL_TOKENS = limit(
-    "MODEL_TOKENS", 512, "tokens", N_("Tokens of a text in Python"),
+    512, "tokens", N_("Tokens of a text in Python"),
     N_("the patterns of 24 heads then fill 76 MB; a model's own limit may be lower"),
 )
 NEW_TOKENS = limit(
-    "NEW_TOKENS", 40, "tokens", N_("Tokens that a decoder adds to a text"),
+    40, "tokens", N_("Tokens that a decoder adds to a text"),
     N_("a decoder may never end by itself; `max_new_tokens` in Python sets another number"),
 )
-UNTRAINED: Ranges = limit(
-    "UNTRAINED",
+UNTRAINED = limit(
     {
-        "d_model": (8, 512),
-        "n_heads": (1, 16),
-        "n_encoder_layers": (1, 6),
-        "n_decoder_layers": (1, 6),
-        "d_ff": (8, 2048),
-        "seed": (0, 9999),
+        "d_model": (8, 512), "n_heads": (1, 16), "n_encoder_layers": (1, 6), "n_decoder_layers": (1, 6),
+        "d_ff": (8, 2048), "seed": (0, 9999),
     },
-    "least and most",
-    N_("Sizes of an untrained model"),
+    "least and most", N_("Sizes of an untrained model"),
     N_("the largest is the paper's base model with 16 heads: 193 MB, made in a second"),
 )
 DOWNLOAD_BYTES = limit(
-    "DOWNLOAD_BYTES", 4 * 2**30, "bytes", N_("A download"),
-    N_("in memory it may need twice as much: many files are float16"),
+    4 * 2**30, "bytes", N_("A download"), N_("in memory it may need twice as much: many files are float16")
 )
 
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 BENCHES = limit(
-    "BENCHES", 3, "models", N_("Other models kept in memory"),
+    3, "models", N_("Other models kept in memory"),
     N_("the one used longest ago goes; three of the largest downloads fill 26 GB"),
 )
 UNTRAINED_BENCHES = limit(
-    "UNTRAINED_BENCHES", 4, "models", N_("Untrained models kept in memory"),
+    4, "models", N_("Untrained models kept in memory"),
     N_("each is made again from its seed, and pushes out no loaded one"),
 )
 MAX_TRACE_BYTES = limit(
-    "MAX_TRACE_BYTES", 512 * 2**20, "bytes", N_("One Trace"),
+    512 * 2**20, "bytes", N_("One Trace"),
     N_("counted before anything is computed; all tensors of 24 heads at 512 tokens take about 300 MB"),
 )
 TRACE_BYTES = limit(
-    "TRACE_BYTES", 256 * 2**20, "bytes", N_("Traces kept of the first model"),
+    256 * 2**20, "bytes", N_("Traces kept of the first model"),
     N_("for all visitors together; the least recently used go; a short sentence's takes 50 kB, the longest's 20 MB"),
 )
 OTHER_TRACE_BYTES = limit(
-    "OTHER_TRACE_BYTES", 64 * 2**20, "bytes", N_("Traces kept of each other model"),
+    64 * 2**20, "bytes", N_("Traces kept of each other model"),
     N_("for all visitors together; the least recently used go"),
 )
 MESSAGE_BYTES = limit(
-    "MESSAGE_BYTES", 8_000_000, "bytes", N_("Messages to the browser kept with each Trace"),
-    N_("for the reruns of a page"),
+    8_000_000, "bytes", N_("Messages to the browser kept with each Trace"), N_("for the reruns of a page")
 )
 FREED_BYTES = limit(
-    "FREED_BYTES", 256 * 2**20, "bytes", N_("Freed memory kept for the next request"),
+    256 * 2**20, "bytes", N_("Freed memory kept for the next request"),
     N_("handed back and asked for again, it would cost a sixth of the forward pass"),
 )
 
 # Pictures and files ---------------------------------------------------------------------------------------------------
 
 MAX_WEIGHTS = limit(
-    "MAX_WEIGHTS", 72 * 1024**2 * 11 // 10, "weights", N_("Weights in one picture"),
-    N_("1,024 tokens and 72 heads, and a tenth more"),
+    72 * 1024**2 * 11 // 10, "weights", N_("Weights in one picture"), N_("1,024 tokens and 72 heads, and a tenth more")
 )
-MAX_WANTED = limit(
-    "MAX_WANTED", 8, "heads", N_("Heads that a browser may ask for at a time"), N_("more than a view shows"),
-)
-MOST_HEADS = limit("MOST_HEADS", 12, "heads", N_("Heads side by side"), N_("more would be too small to read"))
-HEAD_PERCENT = limit(
-    "HEAD_PERCENT", 200, "percent", N_("Percent that a link may scale a head to"), N_("as far as the slider goes"),
-)
+MAX_WANTED = limit(8, "heads", N_("Heads that a browser may ask for at a time"), N_("more than a view shows"))
+MOST_HEADS = limit(12, "heads", N_("Heads side by side"), N_("more would be too small to read"))
+HEAD_PERCENT = limit(200, "percent", N_("Percent that a link may scale a head to"), N_("as far as the slider goes"))
 PAGE_BYTES = limit(
-    "PAGE_BYTES", 16_000_000, "bytes", N_("Exact weights in a saved page"),
+    16_000_000, "bytes", N_("Exact weights in a saved page"),
     N_("333 tokens with the bundled model; of more, only the heads nearest to the chosen one come exactly"),
 )
 MAX_NUMBERS = limit(
-    "MAX_NUMBERS", 2_000_000, "numbers", N_("Numbers exported as text"),
+    2_000_000, "numbers", N_("Numbers exported as text"),
     N_("166 tokens with the bundled model, 100 MB of CSV; more belong into safetensors"),
 )
-PNG_SIDE = limit("PNG_SIDE", 20_000, "pixels", N_("Pixels of a side of a PNG"), N_("what viewers open"))
+PNG_SIDE = limit(20_000, "pixels", N_("Pixels of a side of a PNG"), N_("what viewers open"))
 LAB_WIDTH = limit(
-    "LAB_WIDTH", 512, "dimensions", N_("d_model and heads of a worked example"),
-    N_("d_model of the paper's base model"),
+    512, "dimensions", N_("d_model and heads of a worked example"), N_("d_model of the paper's base model")
 )
 LAB_ENCODING = limit(
-    "LAB_ENCODING", 64, "dimensions", N_("Dimensions of a worked positional encoding"),
-    N_("more columns would not be readable"),
+    64, "dimensions", N_("Dimensions of a worked positional encoding"), N_("more columns would not be readable")
 )
-LAB_BASE = limit(
-    "LAB_BASE", 10**9, "", N_("Base of a worked positional encoding"), N_("five zeros more than the paper's 10,000"),
-)
+LAB_BASE = limit(10**9, "", N_("Base of a worked positional encoding"), N_("five zeros more than the paper's 10,000"))
 
 # Visitors and rooms ---------------------------------------------------------------------------------------------------
 
 QUEUE = limit(
-    "QUEUE", 60, "requests", N_("Requests that wait for the model"),
+    60, "requests", N_("Requests that wait for the model"),
     N_("a room that presses Enter together; the next is told to try again"),
 )
 SESSIONS = limit(
-    "SESSIONS", 1_000, "visitors", N_("Visitors at once"),
+    1_000, "visitors", N_("Visitors at once"),
     N_("in one process: two full lecture halls; the next is told to try again"),
 )
 ROOMS = limit(
-    "ROOMS", 100, "rooms", N_("Rooms that follow a presenter"),
-    N_("at once, in one process; each holds a state of a few kB"),
+    100, "rooms", N_("Rooms that follow a presenter"), N_("at once, in one process; each holds a state of a few kB")
 )
 FOLLOWERS = limit(
-    "FOLLOWERS", 500, "phones", N_("Phones of a room"),
-    N_("a lecture hall; each runs its page again when the presenter goes on"),
+    500, "phones", N_("Phones of a room"), N_("a lecture hall; each runs its page again when the presenter goes on")
 )
 ROOM_SECONDS = limit(
-    "ROOM_SECONDS", 4 * 60 * 60, "seconds", N_("Seconds that a room is kept"),
+    4 * 60 * 60, "seconds", N_("Seconds that a room is kept"),
     N_("without its presenter doing anything: a workshop with its breaks"),
 )
 
 # Lessons --------------------------------------------------------------------------------------------------------------
 
 LESSON_BYTES = limit(
-    "LESSON_BYTES", 40_000, "bytes", N_("The file of a lesson"),
+    40_000, "bytes", N_("The file of a lesson"),
     N_("three times what twelve steps in two languages take; read in a quarter of a second"),
 )
 LESSON_STEPS = limit(
-    "LESSON_STEPS", 40, "steps", N_("Steps of a lesson"),
-    N_("more than an hour has room for; each is a dot on the page"),
+    40, "steps", N_("Steps of a lesson"), N_("more than an hour has room for; each is a dot on the page")
 )
-LESSON_DEPTH = limit("LESSON_DEPTH", 6, "levels", N_("Nesting of a lesson's file"), N_("its own form needs four"))
-LESSON_TITLE = limit("LESSON_TITLE", 60, "characters", N_("Characters of a lesson's title"), N_("one line"))
+LESSON_DEPTH = limit(6, "levels", N_("Nesting of a lesson's file"), N_("its own form needs four"))
+LESSON_TITLE = limit(60, "characters", N_("Characters of a lesson's title"), N_("one line"))
 LESSON_TEXT = limit(
-    "LESSON_TEXT", 500, "characters", N_("Characters of a lesson's text"),
-    N_("three lines or four: the picture needs the room"),
+    500, "characters", N_("Characters of a lesson's text"), N_("three lines or four: the picture needs the room")
 )
 LESSON_LINK = limit(
-    "LESSON_LINK", 3_000, "characters", N_("Characters of a lesson in a link"),
-    N_("the link has to hold what is chosen, too"),
+    3_000, "characters", N_("Characters of a lesson in a link"), N_("the link has to hold what is chosen, too")
 )
 
 # Links and uploads ----------------------------------------------------------------------------------------------------
 
 LINK_CHARACTERS = limit(
-    "LINK_CHARACTERS", 3_800, "characters", N_("Characters of a link"),
+    3_800, "characters", N_("Characters of a link"),
     N_("with the server's own they fit into 4 kB; browsers and proxies cut longer ones"),
 )
 CHOICE_CHARACTERS = limit(
-    "CHOICE_CHARACTERS", 200, "characters", N_("Characters of one choice in a link"),
+    200, "characters", N_("Characters of one choice in a link"),
     N_("a choice with more of them, such as many changed cells, is left out of the link"),
 )
 STATE_BYTES = limit(
-    "STATE_BYTES", 64_000, "bytes", N_("The uploaded file of a state"),
-    N_("twenty times the longest sentence and its target"),
+    64_000, "bytes", N_("The uploaded file of a state"), N_("twenty times the longest sentence and its target")
 )
+
+# Streamlit's own, which .streamlit/config.toml sets ------------------------------------------------------------------
+
+_SERVER = {
+    "server.maxUploadSize": limit(
+        1, "megabytes", N_("Megabytes of any upload"), N_("only states and lessons are uploaded, both smaller")
+    ),
+    "server.maxMessageSize": limit(
+        20, "megabytes", N_("Megabytes of one message"),
+        N_("the longest of ours has 4; a browser may not send more either"),
+    ),
+}
 # fmt: on
-limit(
-    "server.maxUploadSize",
-    1,
-    "megabytes",
-    N_("Megabytes of any upload"),
-    N_("only states and lessons are uploaded, both smaller"),
-)
-limit(
-    "server.maxMessageSize",
-    20,
-    "megabytes",
-    N_("Megabytes of one message"),
-    N_("the longest of ours has 4; a browser may not send more either"),
-)
+
+LIMITS = [
+    Limit(name, value, *value.about)
+    for name, value in {**globals(), **_SERVER}.items()
+    if isinstance(value, _Number | _Sizes)
+]
+"""All of them, in this order."""

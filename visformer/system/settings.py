@@ -16,21 +16,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Setting(Generic[T]):
-    """One environment variable; call it to read it.
-
-    Args:
-        name: of the variable.
-        what: what it does.
-        default: its value where it is not set.
-        by_default: the default as people read it.
-        parse: text to value; raises ValueError with a message that says what is needed.
-    """
+    """One environment variable; call it to read it."""
 
     name: str
     what: str
     default: T
-    by_default: str
-    parse: Callable[[str], T]
+    by_default: str  # as people read it
+    parse: Callable[[str], T]  # raises ValueError with a message that says what is needed
 
     def __call__(self, environ: Mapping[str, str] = os.environ) -> T:
         """The present value.

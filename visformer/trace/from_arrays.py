@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.errors import N_, TraceError
+from visformer.errors import N_, Message, TraceError
 from visformer.trace.labels import can_be_written
 from visformer.trace.pieces import cleaned
 
@@ -26,10 +26,6 @@ def special_tokens(tokens: Sequence[str]) -> tuple[bool, ...]:
 
 def token_texts(tokens: Any, *, name: str) -> tuple[str, ...]:
     """The tokens as a tuple of text, as a reader sees them: without a vocabulary's marks, such as Ġ, ▁ and ##.
-
-    Args:
-        tokens: a sequence of str.
-        name: of the argument, for the message.
 
     Raises:
         TraceError: one text instead of several, none at all, or something that is not text.
@@ -61,15 +57,10 @@ _Mark = TypeVar("_Mark", bool, int)
 
 
 def marks_of(given: Any, otherwise: Mapping[str, tuple[_Mark, ...]], *, name: str) -> dict[str, tuple[_Mark, ...]]:
-    """What each token is marked with, side by side.
-
-    Args:
-        given: side to one number or flag for each token; None: nothing was given.
-        otherwise: for the sides that are not given.
-        name: of the argument, for the message.
+    """What each token is marked with, side by side; ``otherwise``: on sides that are not given.
 
     Raises:
-        TraceError: something else.
+        TraceError: not one number or flag for each token of a side.
     """
     found = dict(otherwise)
     if given is None:
@@ -101,15 +92,10 @@ def _flag(mark: Any) -> bool:
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer's attention, float32.
+    """One layer's attention."""
 
-    Args:
-        pattern: (head, query, key).
-        sink: (head, query), what each row gives to no token; None: nothing.
-    """
-
-    pattern: NDArray[np.float32]
-    sink: NDArray[np.float32] | None = None
+    pattern: NDArray[np.float32]  # (head, query, key)
+    sink: NDArray[np.float32] | None = None  # (head, query), what each row gives to no token
 
 
 def layers_of(patterns: Any, *, name: str, queries: int, keys: int, sink: Any = None) -> tuple[Layer, ...]:
@@ -252,10 +238,8 @@ def _layer(given: Any, name: str, size: tuple[int, int], sink: Any) -> Layer:
     _check_weights(array, name)
     sums = array.sum(axis=-1, dtype=np.float64)  # (head, query)
     mass = _mass(sums, sink, name)
-    if mass is None or sink is True:
-        _check_rows(sums if mass is None else sums + mass, name)
-    else:
-        _check_with_sink(sums + mass, name)
+    message = _NOT_ONE if sink is None or sink is True else _NOT_ONE_WITH_SINK
+    _check_rows(sums if mass is None else sums + mass, name, message)
     return Layer(np.minimum(array, np.float32(1.0)), mass)  # what rounding put above 1
 
 
@@ -334,34 +318,18 @@ def _check_weights(array: NDArray[np.float32], name: str) -> None:
     )
 
 
-def _check_with_sink(sums: NDArray[np.float64], name: str) -> None:
-    """Each row sums to 1 with the mass that was given for its sink, or both are 0."""
-    wrong = (np.abs(sums - 1) > ROUNDING) & (sums != 0)
-    if wrong.any():
-        head, query = np.argwhere(wrong)[0].tolist()
-        raise TraceError(
-            N_(
-                "{name}, head {head}, query {query} (from 0): the row and its sink sum to {sum:.4f} together, not to 1."
-            ),
-            name=name,
-            head=head,
-            query=query,
-            sum=float(sums[head, query]),
-        )
+_NOT_ONE = N_(
+    "{name}, head {head}, query {query} (from 0) sums to {sum:.4f}, not to 1: rows are queries, columns "
+    "keys; a model in training mode drops weights out; of one with attention sinks, say sink=True."
+)
+_NOT_ONE_WITH_SINK = N_(
+    "{name}, head {head}, query {query} (from 0): the row and its sink sum to {sum:.4f} together, not to 1."
+)
 
 
-def _check_rows(sums: NDArray[np.float64], name: str) -> None:
+def _check_rows(sums: NDArray[np.float64], name: str, message: Message) -> None:
     """Each row sums to 1 with its sink, or is 0 where everything is masked."""
     wrong = (np.abs(sums - 1) > ROUNDING) & (sums != 0)
     if wrong.any():
         head, query = np.argwhere(wrong)[0].tolist()
-        raise TraceError(
-            N_(
-                "{name}, head {head}, query {query} (from 0) sums to {sum:.4f}, not to 1: rows are queries, columns "
-                "keys; a model in training mode drops weights out; of one with attention sinks, say sink=True."
-            ),
-            name=name,
-            head=head,
-            query=query,
-            sum=float(sums[head, query]),
-        )
+        raise TraceError(message, name=name, head=head, query=query, sum=float(sums[head, query]))

@@ -43,9 +43,7 @@ def shown(tokens: Sequence[str], raw: Sequence[bytes | None]) -> tuple[str, ...]
 def cleaned(tokens: Sequence[str], special: Sequence[bool]) -> tuple[str, ...]:
     """As :func:`shown`, of tokens of which nothing is known but how they are written: ĠThe, ▁The, ##ing.
 
-    Args:
-        tokens: where none bears a mark, they stay as they are.
-        special: which stand for no text, and stay.
+    Where none bears such a mark, they stay as they are, as special ones always do.
     """
     is_bytes = any(token.startswith(("Ġ", "Ċ")) for token in tokens) and all(
         kept or is_byte_level(token) for token, kept in zip(tokens, special, strict=True)
@@ -63,13 +61,7 @@ def is_byte_level(token: str) -> bool:
 
 
 def bytes_of(token: str, *, byte_level: bool, joins: bool) -> bytes:
-    """What a token stands for.
-
-    Args:
-        token: as the vocabulary writes it.
-        byte_level: whether it writes bytes as letters.
-        joins: whether it marks what goes on without a space, as ``##``; else spaces are marked.
-    """
+    """What a token stands for, of a vocabulary that writes bytes as letters, or ``##`` before what joins a word."""
     if byte_level and is_byte_level(token):
         return bytes(byte_letters()[character] for character in token)
     if match := BYTE.fullmatch(token):

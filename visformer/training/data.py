@@ -8,7 +8,7 @@ from pathlib import Path
 from torch import Tensor
 
 from visformer.errors import N_, DataError
-from visformer.model.padding import pad
+from visformer.model.masks import pad
 from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer
 
 BOTH = "both"
@@ -83,12 +83,9 @@ def to_examples(tokenizer: Tokenizer, pairs: Iterable[Pair]) -> list[Example]:
 
 
 def batches(examples: Sequence[Example], *, tokens: int, seed: int | None) -> Iterator[tuple[Tensor, Tensor]]:
-    """Batches of like length, so that little is padding.
+    """Batches of like length, so that little is padding, each of at most ``tokens`` source and target tokens with it.
 
-    Args:
-        examples: to be batched.
-        tokens: most tokens of a batch, source and target, padding included.
-        seed: shuffles; None keeps the order of length.
+    Without a seed, which shuffles, they are in the order of length.
 
     Yields:
         (src, tgt) int64 (batch, token), padded with 0.

@@ -59,23 +59,14 @@ def _translate_all(model: Translator, sources: Sequence[str], *, to: str, batch:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """One sentence with a name that was never trained on.
+    """One sentence with a name that was never trained on."""
 
-    Args:
-        source: to be translated.
-        expected: the one right translation.
-        to: "en" or "zh".
-        name: the name that has to come out, as it stands in ``expected``.
-        kind: "copy" (a Latin name), "pinyin" (a Chinese name to be spelled) or "composed" (known place + University).
-        output: what the model said.
-    """
-
-    source: str
-    expected: str
-    to: str
-    name: str
-    kind: str
-    output: str
+    source: str  # to be translated
+    expected: str  # the one right translation
+    to: str  # "en" or "zh"
+    name: str  # that has to come out, as it stands in ``expected``
+    kind: str  # "copy" (a Latin name), "pinyin" (a Chinese name to be spelled) or "composed" (known place + University)
+    output: str  # of the model
 
     @property
     def exact(self) -> bool:
@@ -112,21 +103,14 @@ def _name_in(expected: str, frames: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Aligned:
-    """A hand-aligned pair; links are (English word, Chinese word), counted from 0.
+    """A hand-aligned pair; links are (English word, Chinese word), counted from 0."""
 
-    Args:
-        en: English words.
-        zh: Chinese words.
-        sure: links that must be there (Och & Ney 2003).
-        possible: links that may be there, the sure ones among them.
-    """
-
-    en: tuple[str, ...]
+    en: tuple[str, ...]  # words
     zh: tuple[str, ...]
     en_text: str
     zh_text: str
-    sure: Links
-    possible: Links
+    sure: Links  # that must be there (Och & Ney 2003)
+    possible: Links  # that may be there, the sure ones among them
 
 
 def read_aligned(path: Path) -> list[Aligned]:
@@ -154,19 +138,12 @@ def alignment_error_rate(found: Sequence[Links], gold: Sequence[Aligned]) -> flo
 
 @dataclass(frozen=True)
 class HeadAlignment:
-    """How well one cross-attention head aligns (layer and head count from 0).
+    """How well one cross-attention head aligns (layer and head count from 0)."""
 
-    Args:
-        layer: of the decoder.
-        head: in it.
-        aer: alignment error rate, 0 is perfect.
-        entropy: mean entropy of its rows, nats.
-    """
-
-    layer: int
+    layer: int  # of the decoder
     head: int
-    aer: float
-    entropy: float
+    aer: float  # alignment error rate, 0 is perfect
+    entropy: float  # mean of its rows, nats
 
 
 @dataclass(frozen=True)

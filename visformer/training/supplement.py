@@ -22,27 +22,7 @@ STARTS = "b br c cl d dr f g gr h j k kr l m n p pr r s sh st t th tr v w y z".s
 ONSETS = "b c d f g k l l l m m n n p r r r s t t v v z".split()
 VOWELS = "a a a a e e e e i i i o o o u u ai ea ie io ou".split()
 CODAS = [""] * 20 + "l m n n n r r s".split()
-ENDINGS = [
-    "",
-    "",
-    "",
-    "",
-    "n",
-    "r",
-    "s",
-    "l",
-    "x",
-    "ck",
-    "nd",
-    "rd",
-    "rk",
-    "rg",
-    "sk",
-    "th",
-    "nsen",
-    "wick",
-    "vich",
-]
+ENDINGS = [""] * 4 + "n r s l x ck nd rd rk rg sk th nsen wick vich".split()
 COMPASS = frozenset("东南西北中前后左右上下内外")
 SUFFIXES = (("市", "City"), ("县", "County"), ("镇", "Town"), ("村", "Village"))
 PLURAL = re.compile(r"(Alps|Himalayas|Mountains|Caves)$")

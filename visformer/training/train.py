@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 from torch.nn import functional as F
@@ -330,7 +330,5 @@ def _choose(
 
 def average(paths: Sequence[Path]) -> dict[str, Tensor]:
     """The mean of the weights in several checkpoints."""
-    from safetensors.torch import load_file
-
     states = [load_file(path) for path in paths]
     return {name: torch.stack([state[name] for state in states]).mean(dim=0) for name in states[0]}

@@ -1,4 +1,4 @@
-"""The canvas's JavaScript and CSS: real files, put together here because a host takes one script."""
+"""The views' JavaScript and CSS: real files, put together here because a host takes one script."""
 
 import re
 from functools import cache

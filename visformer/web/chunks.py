@@ -72,7 +72,7 @@ class Plan:
 
     @property
     def n_bytes(self) -> int:
-        """Of all codes."""
+        """The size of all codes."""
         return CODE_BYTES * sum(prod(shape) for shape in self.shapes.values())
 
     @cached_property
@@ -90,9 +90,9 @@ class Plan:
         if self.n_bytes <= SMALL_BYTES:
             return tuple(self._layers())
         _, n_heads, n_queries, n_keys = self.shapes[self.focus.stack]
-        if CODE_BYTES * n_heads * n_queries * n_keys <= FOCUS_BYTES:
-            return (Chunk(self.focus.stack, self.focus.layer, 0, n_heads),)
-        return (Chunk(self.focus.stack, self.focus.layer, self.focus.head, 1),)
+        whole_layer = CODE_BYTES * n_heads * n_queries * n_keys <= FOCUS_BYTES
+        first, n = (0, n_heads) if whole_layer else (self.focus.head, 1)
+        return (Chunk(self.focus.stack, self.focus.layer, first, n),)
 
     @cached_property
     def missing(self) -> tuple[Chunk, ...]:
@@ -133,12 +133,11 @@ class Plan:
         return Chunk(stack, layer, head, 1, over) if layer < n_layers and head < n_heads else None
 
 
-def focus_from(state: Mapping[str, Any]) -> Focus | None:
-    """The head that the browser asked for; None for anything that is not such a request."""
-    asked = state.get("focus")
-    if not isinstance(asked, Mapping):
+def focus_from(start: Any) -> Focus | None:
+    """The head of what is chosen at first; None where that names none."""
+    if not isinstance(start, Mapping):
         return None
-    stack, layer, head = asked.get("stack"), asked.get("layer"), asked.get("head")
+    stack, layer, head = start.get("stack"), start.get("layer"), start.get("head")
     if isinstance(stack, str) and isinstance(layer, int) and isinstance(head, int):
         return Focus(stack, layer, head)
     return None

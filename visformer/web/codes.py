@@ -10,8 +10,6 @@ Half floats hold three, and linear steps none of a small weight. These codes are
 A larger weight never has a smaller code, and rounding up past the end of a decade is the next decade's first code.
 """
 
-from functools import cache
-
 import numpy as np
 import numpy.typing as npt
 
@@ -57,14 +55,6 @@ def _lines() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], npt.NDAr
 _CHANGE, _SLOPE, _FIRST = _lines()
 
 
-@cache
-def _decoded() -> npt.NDArray[np.float64]:
-    """The weight of each code; only a reader needs it, and the first picture should not wait for it."""
-    coarse = (digits / 10 ** (1 - power) for power in _COARSE for digits in range(10, 100))
-    fine = (digits / 10 ** (3 - power) for power in _FINE for digits in range(1000, 10000))
-    return np.array([0.0, *coarse, *fine, 1.0])
-
-
 def encode(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
     """The codes of weights.
 
@@ -94,8 +84,3 @@ def encode(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
         scaled += _FIRST[line]
         codes[start : start + _BLOCK] = scaled
     return codes.reshape(np.shape(weights))
-
-
-def decode(codes: npt.NDArray[np.uint16]) -> npt.NDArray[np.float64]:
-    """The decimals that codes stand for, each the nearest float64."""
-    return _decoded()[codes]

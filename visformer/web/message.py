@@ -8,6 +8,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Mapping
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -18,25 +19,15 @@ Kind = Literal["attention", "weights", "panels", "presentation", "nothing"]
 """What a view takes: "weights" follow an "attention"; "nothing" takes the picture away."""
 
 
-class Numbers:
+class Numbers(BytesIO):
     """Arrays one after another, each at a multiple of 4 bytes."""
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._size = 0
 
     def add(self, array: "npt.NDArray[np.generic]") -> int:
         """Where the array begins, in bytes."""
-        part = array.tobytes()
-        part += b"\0" * (-len(part) % 4)
-        at = self._size
-        self._parts.append(part)
-        self._size += len(part)
+        at = self.tell()
+        self.write(array.tobytes())
+        self.write(b"\0" * (-self.tell() % 4))
         return at
-
-    def bytes(self) -> bytes:
-        """All of them."""
-        return b"".join(self._parts)
 
 
 def write_message(kind: Kind, header: Mapping[str, Any], numbers: Numbers | None = None, *, to: str = "") -> bytes:
@@ -48,17 +39,10 @@ def write_message(kind: Kind, header: Mapping[str, Any], numbers: Numbers | None
         numbers: that the header refers to by their places.
         to: the view's name, where several are on a page.
     """
-    body = numbers.bytes() if numbers else b""
+    body = numbers.getvalue() if numbers else b""
     text = json.dumps({"to": to, "kind": kind, **header}, ensure_ascii=False, separators=(",", ":"))
     data = text.encode(errors="backslashreplace")  # a lone surrogate as JSON writes it: UTF-8 cannot
     hashed = hashlib.blake2b(data, digest_size=8)
     hashed.update(body)
     data = data[:-1] + f',"revision":"{hashed.hexdigest()}"}}'.encode()  # written once: it is as long as the numbers
     return struct.pack("<I", len(data)) + data + b"\0" * (-len(data) % 4) + body
-
-
-def read_message(message: bytes) -> tuple[dict[str, Any], bytes]:
-    """Header and numbers, as message.js reads them; for tests and benchmarks."""
-    (length,) = struct.unpack_from("<I", message)
-    header: dict[str, Any] = json.loads(message[4 : 4 + length])
-    return header, message[4 + length + -length % 4 :]

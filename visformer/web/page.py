@@ -6,8 +6,10 @@ but the title, which is escaped. The page may load nothing: its own policy (Cont
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
+from itertools import accumulate
 from math import prod
 from typing import Any
 
@@ -53,7 +55,7 @@ def page(
     """
     if not any(stack.in_trace(trace) for stack in STACKS):
         raise TraceError(N_("This trace holds no attention patterns; record them with record=('*.pattern',)."))
-    focus = focus_from({"focus": start})
+    focus = focus_from(start)
     names = list(_nearest(trace, focus))
     limit = max(limit, RESIDENT_BYTES)
     held = _fitting(trace, names, limit)
@@ -95,15 +97,11 @@ def _nearest(trace: Trace, focus: Focus | None) -> Iterator[str]:
 
 
 def _fitting(trace: Trace, names: list[str], limit: int) -> int:
-    """How many of the heads have room."""
-    total = 0
-    for i, name in enumerate(names):
-        stack, layer, _ = name.split("/")
-        part, kind = stack.split(".")
-        total += CODE_BYTES * prod(trace[f"{part}.{layer}.{kind}.pattern"].shape[1:])
-        if total > limit:
-            return max(1, i)
-    return len(names)
+    """How many of the heads have room, at least one."""
+    places = (re.split(r"[./]", name) for name in names)  # part, kind, layer, head
+    patterns = (trace[f"{part}.{layer}.{kind}.pattern"] for part, kind, layer, _ in places)
+    sizes = accumulate(CODE_BYTES * prod(pattern.shape[1:]) for pattern in patterns)
+    return max(1, sum(size <= limit for size in sizes))
 
 
 def _title(trace: Trace) -> str:

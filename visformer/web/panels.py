@@ -1,4 +1,4 @@
-"""Panels as the bytes that the canvas draws: their words and places in the header, their numbers behind it."""
+"""Panels as the bytes that panels.js draws: their words and places in the header, their numbers behind it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ def pack_panels(
     Args:
         shown: in the order of reading, side by side as far as they fit; those in a list of their own stand one under
             the other, aligned.
-        gettext: translates titles, notes and axes that are message ids, and the words of the canvas.
+        gettext: translates titles, notes and axes that are message ids, and the words around them.
         lang: the language that gettext speaks.
         share: of the window's height that the panels may take.
         file: name of a PNG, without its ending; "": that of the first panel.

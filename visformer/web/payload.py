@@ -1,4 +1,4 @@
-"""A Trace's attention as the bytes that the canvas draws, in two messages.
+"""A Trace's attention as the bytes that the explorer draws, in two messages.
 
 The first is small at any length, so that the picture is there at once: every head's thumbnail, and the weights (16-bit
 codes, :mod:`visformer.web.codes`) of what is in focus. The second follows with the other weights; where those are
@@ -24,13 +24,11 @@ from visformer.pictures.theme import CURVES, SEQUENTIAL, visible
 from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.stacks import STACKS, Stack
-from visformer.web.chunks import Chunk, Focus, Plan, Shape, focus_from, wanted_from
+from visformer.web.chunks import Chunk, Focus, Plan, Shape
 from visformer.web.codes import encode
 from visformer.web.message import Numbers, write_message
 from visformer.web.thumbnails import thumbnail_side, thumbnails
 from visformer.web.words import words
-
-__all__ = ["Focus", "focus_from", "pack", "pack_rest", "wanted_from"]
 
 SCORED_WEIGHTS = 2_000_000
 """The scores of up to so many weights come with the first message; of more they would hold it up."""
@@ -230,7 +228,7 @@ class _Feed:
 
     @cached_property
     def _thumbs(self) -> dict[str, npt.NDArray[np.uint8]]:
-        """Of each stack (layer, head, rows, columns)."""
+        """The thumbnails of each stack, (layer, head, rows, columns)."""
         side = thumbnail_side(list(self.shapes.values()))
         return {name: thumbnails(list(layers), side=side) for name, layers in self.layers.items()}
 

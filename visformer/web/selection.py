@@ -22,8 +22,6 @@ VIEWS = tuple(PurePosixPath(name).stem for name in imports("explorer/views/index
 COMBINED = ("one", "mean", "max")
 _PLACES = ("layer", "head", "query", "key")
 _FLAGS = ("merging", "hiding", "renormalising")
-_ORDER = re.compile(r"[a-z_]{1,20}")
-_LIMIT = re.compile(r"(?:weight|mass)-(?:0(?:\.[0-9]{1,4})?|1(?:\.0{1,4})?)")
 _HEADS = re.compile(rf"[0-9]{{1,3}}-[0-9]{{1,3}}(?:\.[0-9]{{1,3}}-[0-9]{{1,3}}){{0,{limits.MOST_HEADS - 1}}}")
 
 
@@ -64,15 +62,15 @@ class Selection:
     @classmethod
     def from_browser(cls, value: Any) -> "Selection | None":
         """What the component sent; None for anything that is not a selection: a browser may send what it likes."""
-        if not isinstance(value, Mapping) or value.get("stack") not in SHORT_NAMES.values():
+        if not isinstance(value, Mapping):
             return None
-        if value.get("view") not in VIEWS:
+        if value.get("stack") not in SHORT_NAMES.values() or value.get("view") not in VIEWS:
             return None
         places = {name: _place(value.get(name)) for name in _PLACES}
         if places["layer"] is None or places["head"] is None:
             return None
         flags = {name: value.get(name) is True for name in _FLAGS}
-        words = _words({name: value.get(name) for name in ("combine", "order", "limit", "heads")})
+        words = {name: value[name] for name, sense in _SENSE.items() if _makes_sense(value.get(name), sense)}
         return cls(stack=str(value["stack"]), view=str(value["view"]), **places, **flags, **words)  # type: ignore[arg-type]
 
     @classmethod
@@ -138,7 +136,12 @@ _ENDS = {
     "key": N_("the tokens that are read are 1 to {n} here."),
     "heads": N_("the layers of this model are 1 to {layers}, the heads of each 1 to {n}."),
 }
-_SENSE = {"combine": re.compile("|".join(COMBINED)), "order": _ORDER, "limit": _LIMIT, "heads": _HEADS}
+_SENSE = {
+    "combine": re.compile("|".join(COMBINED)),
+    "order": re.compile(r"[a-z_]{1,20}"),
+    "limit": re.compile(r"(?:weight|mass)-(?:0(?:\.[0-9]{1,4})?|1(?:\.0{1,4})?)"),
+    "heads": _HEADS,
+}
 _HOW = {
     "limit": N_("a threshold is written weight-0.05 or mass-0.9, with a share from 0 to 1."),
     "heads": N_("heads are written layer-head, such as 2-5.1-3, at most {most} of them, and count from 1."),
@@ -170,10 +173,8 @@ def _read(name: str, text: str) -> Any:
     return text
 
 
-def _words(given: Mapping[str, Any]) -> dict[str, str]:
-    """Those of the words that make sense."""
-    texts = {name: given.get(name) for name in _SENSE}
-    return {name: text for name, text in texts.items() if isinstance(text, str) and _SENSE[name].fullmatch(text)}
+def _makes_sense(text: Any, sense: re.Pattern[str]) -> bool:
+    return isinstance(text, str) and sense.fullmatch(text) is not None
 
 
 def _pairs(heads: str) -> list[list[int]]:

@@ -7,12 +7,12 @@ from functools import cache
 import pytest
 
 import visformer as vf
+from benchmarks.messages import read_message
 from tests.app.lessons.test_lesson_file import GOOD
 from tests.web.test_page import HOSTILE, Elements
 from visformer.app.lessons import lesson_file
 from visformer.app.lessons.handout import page
 from visformer.app.session import url_state
-from visformer.web.message import read_message
 
 STATES = [
     ("masks", {"masks_view": "scores", "masks_stack": "cross", "masks_layer": "2", "masks_head": "8"}),

@@ -18,10 +18,10 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import RerunData
 from streamlit.testing.v1 import AppTest, local_script_runner
 
+from benchmarks.messages import read_message
 from tests.addresses import fields_of
 from tests.golden.likeness import SAVED, listed, numbers, short
 from tests.web.support import heads_of, shapes_of
-from visformer.web.message import read_message
 
 APP = Path(__file__).parents[3] / "app.py"
 SAYS = {"caption", "text", "markdown", "latex", "code", "title", "header", "subheader"}

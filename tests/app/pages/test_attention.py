@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from benchmarks.messages import read_message
 from tests.addresses import fields_of
 from tests.app.support import address, address_of, in_a_session, pictures, went_ahead
 from tests.web.support import digits, heads_of, shapes_of
@@ -13,10 +14,9 @@ from visformer.app.pages.attention import explorer
 from visformer.app.serving import models, workbench
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.session import boxes, selection
-from visformer.app.session.address import keep_selection
+from visformer.app.session.address import keep
 from visformer.app.session.examples import EXAMPLES
 from visformer.system.limits import MAX_CHARACTERS
-from visformer.web.message import read_message
 from visformer.web.selection import Selection
 
 EMPTY = "There is no sentence yet: type one, or choose an example."
@@ -72,7 +72,7 @@ def test_the_first_picture_needs_no_torch(model_name):
     code = f"""
 import sys
 from visformer.app.serving import models, workbench
-from visformer.web.message import read_message
+from benchmarks.messages import read_message
 workbench.MODEL, workbench.HEAD_START = {model_name!r}, 600
 from streamlit.testing.v1 import AppTest
 app = AppTest.from_file("app.py", default_timeout=60).run()
@@ -314,7 +314,8 @@ def test_what_is_chosen_reaches_the_address_and_the_head(new_app):
     trace = workbench.workbench().trace("How are you?", None)
     began = {"start": Selection(), boxes.LANGUAGE: "zh", "language_is_chosen": True}
     with in_a_session(began) as session, address() as link:
-        keep_selection(Selection("decoder.self_attn", 7, 5, "tokens", 1, 2).start(), trace)
+        assert selection.take(Selection("decoder.self_attn", 7, 5, "tokens", 1, 2).start(), trace)
+        keep()
         assert fields_of(link) == {
             "lang": "zh",
             "stack": "decoder",
@@ -333,9 +334,10 @@ def test_what_is_chosen_reaches_the_address_and_the_head(new_app):
             f"head_query_{n_tokens}": 1,
         }
         assert selection.selection(trace) == Selection("decoder.self_attn", 2, 5, "tokens", 1, 2)
-        keep_selection(Selection().start(), trace)
+        assert selection.take(Selection().start(), trace)
+        keep()
         assert fields_of(link) == {"lang": "zh"}
-        keep_selection({"stack": "<script>"}, trace)
+        assert not selection.take({"stack": "<script>"}, trace)
         assert selection.selection(trace) == Selection(), "a browser may send anything"
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from benchmarks.messages import read_message
 from tests import pseudo
 from visformer import i18n
 from visformer.app.lessons import lesson_file
 from visformer.app.session import boxes
-from visformer.web.message import read_message
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted(path.relative_to(ROOT / "pages").with_suffix("").as_posix() for path in (ROOT / "pages").rglob("*.py"))

@@ -50,9 +50,9 @@ def test_the_cache_is_bounded_by_bytes():
     trace = made_up_trace()
     cache = Cache(budget=2 * trace.nbytes)
     for key in ("a", "b"):
-        cache.put(key, trace, trace.nbytes)
+        cache.put(key, trace)
     cache.get("a")
-    cache.put("c", trace, trace.nbytes)
+    cache.put("c", trace)
     assert cache.get("b") is None, "the least recently used goes"
     assert cache.get("a") is cache.get("c") is trace
     assert cache.nbytes == 2 * trace.nbytes
@@ -61,10 +61,11 @@ def test_the_cache_is_bounded_by_bytes():
 def test_a_trace_larger_than_the_budget_is_not_kept():
     trace = made_up_trace()
     cache = Cache(budget=trace.nbytes - 1)
-    cache.put("b", "small", 1)
-    cache.put("a", trace, trace.nbytes)
+    small = types.SimpleNamespace(nbytes=1)
+    cache.put("b", small)
+    cache.put("a", trace)
     assert cache.get("a") is None
-    assert cache.get("b") == "small", "nothing has to go for what is not kept"
+    assert cache.get("b") is small, "nothing has to go for what is not kept"
 
 
 def test_the_example_waits_for_no_model(bench):
@@ -105,7 +106,7 @@ def test_visitors_who_ask_together_share_one_run(bench):
 def test_forward_passes_are_made_where_they_were_moved(bench):
     elsewhere = Model()
     elsewhere.pids = (7,)
-    bench.move_out(lambda: elsewhere)
+    bench.start_workers = lambda: elsewhere
     assert bench.pids == ()
     bench.load().result()
     assert bench.pids == (7,)
@@ -123,7 +124,7 @@ def test_processes_that_do_not_start_are_tried_again(bench):
             raise problem
         return bench.model
 
-    bench.move_out(start)
+    bench.start_workers = start
     with pytest.raises(ShortageError):
         bench.trace("b a", None)
     assert bench.trace("b a", None)

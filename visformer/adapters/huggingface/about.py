@@ -12,7 +12,6 @@ from visformer.adapters.huggingface.families import (
     NOT_IN_TABLE,
     PARALLEL,
     PATTERNS_ONLY,
-    Kind,
     layout_of,
 )
 from visformer.adapters.huggingface.taps import part_of
@@ -29,50 +28,26 @@ def max_tokens(config: Any, of_tokenizer: int) -> int:
     return max(1, min(limits.MODEL_TOKENS, of_tokenizer, int(given)))
 
 
-def info_of(
-    config: Any, shapes: Mapping[str, tuple[int, ...]], *, kind: Kind, name: str, licence: str, source: str, room: int
-) -> ModelInfo:
-    """What the model is, by what it was seen to do.
-
-    Args:
-        config: of the model.
-        shapes: of every tensor that came in a short pass.
-        kind: of the model.
-        name: for people.
-        licence: of the weights.
-        source: of the weights.
-        room: most tokens of one side.
-    """
+def sizes_of(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+    """Fields of :class:`ModelInfo`, by what the model was seen to do: the shapes of all that came in a short pass."""
     depth = {"encoder": 0, "decoder": 0}
     for path in shapes:
         if path.endswith(".self_attn.pattern"):
             depth[part_of(path)] += 1
     heads = [shape[0] for path, shape in shapes.items() if path.endswith(".pattern")]
     groups = [shape[0] for path, shape in shapes.items() if path.endswith(".self_attn.k")]
-    return ModelInfo(
-        name=name,
-        kind=kind,
-        n_encoder_layers=depth["encoder"],
-        n_decoder_layers=depth["decoder"],
-        n_heads=heads[0],
-        d_model=int(config.get_text_config().hidden_size),
-        max_tokens=room,
-        licence=licence,
-        source=source,
-        n_kv_heads=groups[0] if groups else None,
-        position=_position(config),
-    )
+    return {
+        "n_encoder_layers": depth["encoder"],
+        "n_decoder_layers": depth["decoder"],
+        "n_heads": heads[0],
+        "d_model": int(config.get_text_config().hidden_size),
+        "n_kv_heads": groups[0] if groups else None,
+        "position": _position(config),
+    }
 
 
 def about(config: Any, info: ModelInfo, names: tuple[str, ...], *, patterns_only: bool) -> dict[str, Any]:
-    """What a Trace says of its model: kv heads, windows, positions, and why a tensor is missing.
-
-    Args:
-        config: of the model.
-        info: of the model.
-        names: of every tensor that there is.
-        patterns_only: whether attention shows nothing but patterns.
-    """
+    """What a Trace says of its model: kv heads, windows, positions, and why a tensor is missing."""
     said: dict[str, Any] = {"n_kv_heads": info.n_kv_heads, "position": info.position}
     if windows := _windows(config, info.n_encoder_layers or info.n_decoder_layers):
         said["windows"] = windows

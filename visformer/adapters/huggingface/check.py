@@ -4,38 +4,14 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from visformer.adapters.huggingface.run import Output
-from visformer.adapters.recording import Recorder
 from visformer.errors import N_, TraceError
 from visformer.trace import TracedTensor
 
 
-class Everything(Recorder):
-    """Keeps whatever comes."""
-
-    def __init__(self) -> None:
-        super().__init__(frozenset(), (), copied=True)
-
-    def wants(self, name: str) -> bool:
-        """Always."""
-        return True
-
-    def __call__(self, name: str, tensor: Tensor) -> Tensor:
-        """Keep ``tensor``, and hand it on."""
-        self._wanted |= {name}
-        return super().__call__(name, tensor)
-
-
 def agree(eager: list[Output], traced: list[Output], tensors: Mapping[str, TracedTensor]) -> bool:
-    """Whether a traced pass gave the outputs and the patterns of the model's own eager one.
-
-    Args:
-        eager: of each part, with patterns.
-        traced: of each part.
-        tensors: what taps saw in the traced pass.
-    """
+    """Whether a traced pass gave the outputs and the patterns of the model's own eager one, part by part."""
     for own, ours in zip(eager, traced, strict=True):
         loose = 5e-2 if _is_half(own.value.dtype) else 1e-4  # what another order of the same sums may make
         if not torch.allclose(own.value, ours.value, atol=loose * float(own.value.abs().max()), rtol=0):
@@ -48,11 +24,7 @@ def agree(eager: list[Output], traced: list[Output], tensors: Mapping[str, Trace
 
 
 def check_rows(tensors: Mapping[str, TracedTensor], dtype: torch.dtype) -> None:
-    """Each row of a pattern and its sink sums to 1, or is all zeros.
-
-    Args:
-        tensors: patterns among others.
-        dtype: that the model computes in.
+    """Each row of a pattern and its sink sums to 1, or is all zeros, as far as ``dtype``, the model's own, is exact.
 
     Raises:
         TraceError: names the pattern.

@@ -18,64 +18,39 @@ Layout = Literal["post", "pre", "parallel"]
 
 @dataclass(frozen=True)
 class Stack:
-    """One stack of blocks.
+    """One stack of blocks, by the places of what they compute.
 
-    Args:
-        blocks: path of the list of blocks.
-        layout: "post": norm(x + sublayer(x)), as in the paper; "pre": x + sublayer(norm(x)); "parallel": x +
-            attention(norm(x)) + ffn(norm(x)). Or the name of a flag of the config, then the layout where it is true,
-            then where it is false.
-        self_attn: the module that calls the attention function; None where the family computes its own way.
-        self_out: returns what self-attention adds.
-        cross_attn: as self_attn.
-        cross_out: as self_out.
-        down: the second matrix of the feed-forward network; given the hidden values, returns what is added.
-        ffn: returns what the feed-forward network adds, where no single matrix does (mixtures of experts).
-        norm_self: normalises for, or with "post" after, self-attention; the others likewise.
-        norm_cross: likewise.
-        norm_ffn: likewise.
-        mid: given the sum of x and self-attention; by default the next norm.
-        embed: returns the tokens' embeddings; position and segment likewise.
-        position: likewise; None where nothing is added.
-        segment: likewise.
-        out: returns what leaves the stack; None: the last block does.
-        repeated: the blocks are used again and again until the config's number of layers is reached (ALBERT).
-        more: further places in a block, tensor name to place; they replace the layout's.
+    The layout is "post": norm(x + sublayer(x)), as in the paper; "pre": x + sublayer(norm(x)); or "parallel": x +
+    attention(norm(x)) + ffn(norm(x)). Or the name of a flag of the config, then the layout where it is true, then where
+    it is false.
     """
 
-    blocks: str
+    blocks: str  # the list of blocks
     layout: Layout | tuple[str, Layout, Layout] = "pre"
-    self_attn: str | None = None
-    self_out: str | None = None
+    self_attn: str | None = None  # calls the attention function; None where the family computes its own way
+    self_out: str | None = None  # returns what self-attention adds
     cross_attn: str | None = None
     cross_out: str | None = None
-    down: str | None = None
-    ffn: str | None = None
-    norm_self: str | None = None
+    down: str | None = None  # the second matrix of the feed-forward network: hidden values to what is added
+    ffn: str | None = None  # returns what is added where no single matrix does (mixtures of experts)
+    norm_self: str | None = None  # normalises for, or with "post" after, self-attention
     norm_cross: str | None = None
     norm_ffn: str | None = None
-    mid: str | None = None
-    embed: str | None = None
-    position: str | None = None
+    mid: str | None = None  # takes the sum of x and self-attention; by default the next norm
+    embed: str | None = None  # returns the tokens' embeddings; position and segment likewise
+    position: str | None = None  # None where nothing is added
     segment: str | None = None
-    out: str | None = None
-    repeated: bool = False
-    more: Mapping[str, str] = field(default_factory=dict)
+    out: str | None = None  # returns what leaves the stack; None: the last block does
+    repeated: bool = False  # the blocks are used again until the config's number of layers is reached (ALBERT)
+    more: Mapping[str, str] = field(default_factory=dict)  # tensor name to place in a block, instead of the layout's
 
 
 @dataclass(frozen=True)
 class Family:
-    """A model type of transformers.
-
-    Args:
-        kind: what it is.
-        position: a key of :data:`visformer.model.positions.DESCRIBED`.
-        encoder: None where it has none.
-        decoder: likewise.
-    """
+    """A model type of transformers."""
 
     kind: Kind
-    position: str
+    position: str  # a key of visformer.model.positions.DESCRIBED
     encoder: Stack | None = None
     decoder: Stack | None = None
 
@@ -201,14 +176,10 @@ _BART_DECODER = replace(
     embed="decoder.embed_tokens",
     position="decoder.embed_positions",
 )
+_MBART_ENCODER = replace(_BART_ENCODER, layout="pre", out="encoder.layer_norm")
+_MBART_DECODER = replace(_BART_DECODER, layout="pre", out="decoder.layer_norm")
 _BART = Family("encoder-decoder", "learned", _BART_ENCODER, _BART_DECODER)
-_MBART = Family(
-    "encoder-decoder",
-    "learned",
-    replace(_BART_ENCODER, layout="pre", out="encoder.layer_norm"),
-    replace(_BART_DECODER, layout="pre", out="decoder.layer_norm"),
-)
-_SCALED = {"encoder": "encoder.embed_tokens:scaled", "decoder": "decoder.embed_tokens:scaled"}
+_MBART = Family("encoder-decoder", "learned", _MBART_ENCODER, _MBART_DECODER)
 _T5_ENCODER = Stack(
     blocks="encoder.block",
     self_attn="layer.0.SelfAttention",
@@ -246,6 +217,11 @@ def _decoder(position: str, stack: Stack) -> Family:
 def _own_way(stack: Stack) -> Stack:
     """A stack whose attention is not called through transformers' interface."""
     return replace(stack, self_attn=None, cross_attn=None)
+
+
+def _scaled(stack: Stack) -> Stack:
+    """A stack that multiplies the embeddings itself."""
+    return replace(stack, embed=f"{stack.embed}:scaled")
 
 
 # The table --------------------------------------------------------------------------------------------------------
@@ -385,24 +361,14 @@ FAMILIES: Mapping[str, Family] = {
     "starcoder2": _decoder("rotary", replace(_LLAMA, down="mlp.c_proj")),
     "gpt_oss": _decoder("rotary", _EXPERTS),
     # Encoder-decoders
-    "marian": replace(
-        _BART,
-        position="sinusoidal",
-        encoder=replace(_BART_ENCODER, embed=_SCALED["encoder"]),
-        decoder=replace(_BART_DECODER, embed=_SCALED["decoder"]),
-    ),
+    "marian": Family("encoder-decoder", "sinusoidal", _scaled(_BART_ENCODER), _scaled(_BART_DECODER)),
     "bart": _BART,
     "mbart": _MBART,
     "m2m_100": replace(_MBART, position="sinusoidal"),
     "blenderbot": _MBART,
     "blenderbot-small": _BART,
     "plbart": _BART,
-    "pegasus": replace(
-        _MBART,
-        position="sinusoidal",
-        encoder=replace(_BART_ENCODER, layout="pre", out="encoder.layer_norm", embed=_SCALED["encoder"]),
-        decoder=replace(_BART_DECODER, layout="pre", out="decoder.layer_norm", embed=_SCALED["decoder"]),
-    ),
+    "pegasus": Family("encoder-decoder", "sinusoidal", _scaled(_MBART_ENCODER), _scaled(_MBART_DECODER)),
     "t5": _T5,
     "mt5": _T5,
     "umt5": _T5,

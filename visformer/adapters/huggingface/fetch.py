@@ -25,9 +25,7 @@ def fetch(name: str) -> None:
         CheckpointError: it cannot be had.
     """
     constants.HF_HUB_DISABLE_XET = True  # plain HTTP: every mirror speaks it, and every byte is counted
-    constants.DOWNLOAD_CHUNK_SIZE = (
-        2**18
-    )  # bytes, and a line for each; the library's 10 MB would let the bar stand still
+    constants.DOWNLOAD_CHUNK_SIZE = 2**18  # bytes, with a line for each: after 10 MB, as usual, the bar stands still
     with helpful(name, otherwise=BROKE_OFF):
         files = files_of(name)
         require_weights(files)

@@ -45,17 +45,11 @@ _OF_OTHERS = re.compile(r".+\.index\.json|(tf|flax|onnx|openvino).*")
 
 @dataclass(frozen=True)
 class Files:
-    """What is loaded of a model of the hub.
+    """What is loaded of a model of the hub."""
 
-    Args:
-        name: hub id.
-        sizes: bytes of each file, the weights last: where they are, all is.
-        licence: that the model card names.
-    """
-
-    name: str
-    sizes: Mapping[str, int]
-    licence: str
+    name: str  # hub id
+    sizes: Mapping[str, int]  # bytes of each file, the weights last: where they are, all is
+    licence: str  # that the model card names
 
     @property
     def nbytes(self) -> int:
@@ -128,11 +122,7 @@ def require_room(files: Files) -> None:
 
 @contextmanager
 def helpful(name: str, *, otherwise: Message) -> Iterator[None]:
-    """Say what went wrong and what helps, instead of what the library says.
-
-    Args:
-        name: of the model.
-        otherwise: what to say of an error that has no line of its own here.
+    """Say what went wrong and what helps, instead of what the library says; ``otherwise``: of an error of another kind.
 
     Raises:
         CheckpointError: whatever was raised inside.

@@ -26,12 +26,7 @@ UNREADABLE = N_(
 
 
 def load_hub(name: str, *, device: str, dtype: torch.dtype | None) -> HubModel:
-    """A model of transformers, by hub id or from a folder.
-
-    Args:
-        name: hub id or path.
-        device: where it runs.
-        dtype: of the weights; None: float32.
+    """A model of transformers, by hub id or from a folder, see :func:`visformer.load`.
 
     Raises:
         CheckpointError: it is not there, or not what visformer loads.

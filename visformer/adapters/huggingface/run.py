@@ -25,17 +25,11 @@ def kind_of(config: Any) -> Kind:
 
 @dataclass
 class Output:
-    """What a pass gives, besides what taps saw.
+    """What a pass gives, besides what taps saw."""
 
-    Args:
-        value: the encoder's output (batch, src, d_model), or logits (batch, tgt, vocab).
-        patterns: attention path, such as "decoder.0.cross_attn", to (batch, head, query, key); only if asked for.
-        cache: keys and values, if asked for.
-    """
-
-    value: Tensor
-    patterns: dict[str, Tensor]
-    cache: Any = None
+    value: Tensor  # the encoder's output (batch, src, d_model), or logits (batch, tgt, vocab)
+    patterns: dict[str, Tensor]  # "decoder.0.cross_attn" to (batch, head, query, key); empty unless requested
+    cache: Any = None  # keys and values, if requested
 
 
 class Engine:
@@ -56,12 +50,6 @@ class Engine:
             self._encoder = self.base
         elif self.kind == "encoder-decoder":
             self._encoder = module.get_encoder()
-
-    @property
-    def device(self) -> torch.device:
-        """Where ids have to be."""
-        device: torch.device = self.module.device
-        return device
 
     @property
     def end_ids(self) -> tuple[int, ...]:
@@ -107,13 +95,7 @@ class Engine:
         return getattr(self.module.config, name, None) if found is None else found
 
     def encode(self, ids: list[int], segments: list[int], *, patterns: bool = False) -> Output:
-        """Run the encoder on one text.
-
-        Args:
-            ids: of the text.
-            segments: 0 for the first text, 1 for the second.
-            patterns: return them.
-        """
+        """Run the encoder on one text; ``segments``: 0 for the ids of a first text, 1 for those of a second."""
         assert self._encoder is not None
         inputs = {"input_ids": self._row(ids), "attention_mask": self._row([1] * len(ids))}
         if any(segments) and "token_type_ids" in inspect.signature(self._encoder.forward).parameters:
@@ -137,16 +119,16 @@ class Engine:
             rows: ids (batch, tgt), only the new ones with a cache.
             memory: (batch, src, d_model) of an encoder-decoder.
             patterns: return them.
-            cache: of the pass before.
+            cache: from the pass before.
             keep: make a cache.
         """
-        rows = rows.to(self.device)
+        rows = rows.to(self.module.device)
         options = {"use_cache": keep, "past_key_values": cache} | ({"output_attentions": True} if patterns else {})
         if memory is None:
             found = self.module(input_ids=rows, **options)
             named = _named("decoder", "self_attn", found, "attentions") if patterns else {}
         else:
-            seen = torch.ones(memory.shape[:2], dtype=torch.long, device=self.device)
+            seen = torch.ones(memory.shape[:2], dtype=torch.long, device=self.module.device)
             memory_output = BaseModelOutput(last_hidden_state=memory)
             found = self.module(encoder_outputs=memory_output, attention_mask=seen, decoder_input_ids=rows, **options)
             named = {}
@@ -156,7 +138,7 @@ class Engine:
         return Output(found.logits, named, found.past_key_values if keep else None)
 
     def _row(self, ids: list[int]) -> Tensor:
-        return torch.tensor([ids], device=self.device)
+        return torch.tensor([ids], device=self.module.device)
 
 
 def _named(part: str, kind: str, found: Any, field: str) -> dict[str, Tensor]:
@@ -185,7 +167,7 @@ class HubNext:
 
     def keep(self, rows: Tensor) -> None:
         """Go on with these rows, in this order; a row may be kept more than once."""
-        rows = rows.to(self._engine.device)
+        rows = rows.to(self._engine.module.device)
         if self._memory is not None:
             self._memory = self._memory[rows]
         if self._cache is not None:

@@ -52,12 +52,7 @@ _pass: ContextVar[_Pass | None] = ContextVar("visformer_pass", default=None)
 
 @contextmanager
 def watching(recorder: Recorder, part: str) -> Iterator[None]:
-    """Let ``recorder`` see what the model computes inside the block.
-
-    Args:
-        recorder: the session's visitor.
-        part: "encoder" or "decoder": embeddings that both sides share are named by it.
-    """
+    """Let ``recorder`` see what this part computes: embeddings that both sides share are named by it."""
     token = _pass.set(_Pass(part))
     try:
         with taps.session(recorder, wanted=recorder.wants):

@@ -6,8 +6,8 @@ from functools import cached_property
 from threading import RLock
 from typing import Any
 
-from visformer.errors import N_, TextError, VisformerError
-from visformer.model.tokenizer import detect_language, merge_ranks, merged, require_unicode
+from visformer.errors import N_, VisformerError
+from visformer.model.tokenizer import detect_language, merge_ranks, merged
 from visformer.trace.pieces import SPACE, byte_letters, bytes_of, is_byte_level, shown
 
 _LATIN_LETTER = re.compile(r"[^\W\d_\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
@@ -82,6 +82,8 @@ class HubText:
 
     def encode_plain(self, text: str) -> list[int]:
         """Ids without specials."""
+        if not text:  # some tokenizers begin each text with a space
+            return []
         with self._lock:
             return [int(i) for i in self._cut(text, add_special_tokens=False)["input_ids"]]
 
@@ -191,16 +193,3 @@ def _closest(wanted: str, codes: tuple[str, ...]) -> str | None:
         if beginning in codes:
             return beginning
     return next((code for code in sorted(codes) if code.startswith(f"{wanted}_")), None)
-
-
-def require_text(text: str) -> None:
-    """Refuse what cannot be run.
-
-    Raises:
-        TextError: empty, or half of a surrogate pair.
-    """
-    if not isinstance(text, str):
-        raise TextError(N_("{given!r} is no text: give one sentence as a str."), given=text)
-    if not text.strip():
-        raise TextError(N_("There is no text: type a sentence."))
-    require_unicode(text)

@@ -6,19 +6,17 @@ names tell; where they are, the table of :mod:`visformer.adapters.huggingface.fa
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from visformer.adapters.huggingface.families import Stack
 from visformer.adapters.huggingface.taps import blocks_of
+from visformer.adapters.params import D_MODEL, Weight
 from visformer.adapters.recording import check_budget
 from visformer.errors import N_, Message, MissingTensor
-from visformer.trace import TracedTensor
 from visformer.trace.names import Axis
 
 THREE = (
@@ -35,42 +33,8 @@ BLOCKS = ("c_attn", "qkv_proj", "Wqkv")
 BY_HEAD = ("query_key_value",)
 """One module: q, k and v of the first head, then of the second."""
 
+_HEADS = Axis("d_heads")
 _WEIGHT = re.compile(r"\b[wb]_[qkvo*?\[\]12]+$")
-
-
-@dataclass(frozen=True)
-class Weight:
-    """Where a projection is.
-
-    Args:
-        module: holds it, transposed unless it is a Conv1D.
-        columns: which of its outputs; None: all.
-        bias: whether the bias is meant.
-    """
-
-    module: Any
-    columns: Tensor | None
-    bias: bool
-
-    @property
-    def nbytes(self) -> int:
-        """Of what :meth:`read` gives."""
-        whole = self.module.bias if self.bias else self._inward
-        return 4 * int(whole.numel() if self.columns is None else whole.numel() // whole.shape[-1] * len(self.columns))
-
-    @property
-    def _inward(self) -> Any:
-        """(in, out)."""
-        weight = self.module.weight
-        return weight.T if isinstance(self.module, nn.Linear) else weight
-
-    def read(self, name: str) -> TracedTensor:
-        """Copied, float32: (in, out) or (out,)."""
-        value = self.module.bias if self.bias else self._inward
-        value = value if self.columns is None else value[..., self.columns.to(value.device)]
-        array: np.ndarray = value.detach().float().cpu().numpy().copy()  # a trace outlives changes to the model
-        inner = (Axis("d_heads"), Axis("d_model")) if name.endswith("_o") else (Axis("d_model"), Axis("d_heads"))
-        return TracedTensor(name, array, inner[1:] if self.bias else inner)
 
 
 def weights_of(
@@ -78,11 +42,7 @@ def weights_of(
 ) -> dict[str, Weight]:
     """Name, such as ``decoder.0.self_attn.w_q``, to where it is; empty for a family whose attention is its own.
 
-    Args:
-        base: what the table's paths begin at.
-        stacks: "encoder" and "decoder", as far as there are.
-        config: of the model.
-        shapes: of the tensors that a pass shows: how many heads there are, and how wide.
+    ``shapes`` of the tensors that a pass shows tell how many heads there are, and how wide.
     """
     found: dict[str, Weight] = {}
     for part, stack in stacks.items():
@@ -97,9 +57,10 @@ def weights_of(
                 inner = _inside(block.get_submodule(path), name, shapes)
                 if inner:
                     for letter, (module, columns) in {**inner, "o": (block.get_submodule(out), None)}.items():
-                        found[f"{name}.w_{letter}"] = Weight(module, columns, bias=False)
+                        axes = (_HEADS, D_MODEL) if letter == "o" else (D_MODEL, _HEADS)
+                        found[f"{name}.w_{letter}"] = Weight(module, "weight", axes, columns)
                         if getattr(module, "bias", None) is not None:
-                            found[f"{name}.b_{letter}"] = Weight(module, columns, bias=True)
+                            found[f"{name}.b_{letter}"] = Weight(module, "bias", axes[1:], columns)
     return found
 
 
@@ -129,13 +90,8 @@ def _inside(
 def chosen(weights: Mapping[str, Weight], record: Sequence[str], *, reason: str) -> frozenset[str]:
     """The weights that globs name as such; ``*`` alone is no such glob: a model's weights outweigh every text.
 
-    Args:
-        weights: of the model.
-        record: globs over names.
-        reason: why the model lacks others.
-
     Raises:
-        MissingTensor: a glob names weights that there are none of.
+        MissingTensor: a glob names weights that there are none of; ``reason`` says why.
         BudgetError: they are too many bytes.
     """
     found: set[str] = set()

@@ -1,6 +1,6 @@
 """What the visitor has changed in the model: cells of a mask, heads. Kept for one sentence; another starts afresh."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.app.edits import url_edits
-from visformer.app.session import boxes, remarks, visit
+from visformer.app.session import boxes, visit
 from visformer.app.session.slots import Slot
-from visformer.errors import LinkError
 
 if TYPE_CHECKING:  # visformer.edits imports torch
     from visformer.edits import Edit
@@ -56,7 +55,7 @@ def flips(attention: str, shape: tuple[int, ...]) -> Flips:
 
 def take_cells(attention: str, mask: NDArray[np.bool_], n_heads: int) -> None:
     """Switch what a link asks for; arguments as of :func:`visformer.app.edits.url_edits.cells`."""
-    _take(url_edits.CELLS, _FLIPS, attention, lambda asked: url_edits.cells(asked, mask, n_heads))
+    visit.take(url_edits.CELLS, lambda asked: _keep(_FLIPS, attention, url_edits.cells(asked, mask, n_heads)))
 
 
 def switch(scope: Scope, click: "Click", before: Flips) -> None:
@@ -118,7 +117,7 @@ def _edits_of(where: str, head: int | None, cells: NDArray[np.bool_], mask: NDAr
 
 def take_scales(where: str, n_layers: int, n_heads: int) -> None:
     """Scale what a link asks for; arguments as of :func:`scales`."""
-    _take(url_edits.HEADS, _SCALES, where, lambda asked: url_edits.heads(asked, n_layers, n_heads))
+    visit.take(url_edits.HEADS, lambda asked: _keep(_SCALES, where, url_edits.heads(asked, n_layers, n_heads)))
 
 
 def scales(where: str, n_layers: int, n_heads: int) -> NDArray[np.float64]:
@@ -171,16 +170,6 @@ def _kept(edited: Slot[Any], where: str, empty: Any) -> Any:
 
 def _keep(edited: Slot[Any], where: str, value: object) -> None:
     edited.set(((where, *_place()), value))
-
-
-def _take(linked: str, edited: Slot[Any], where: str, read: Callable[[str], object]) -> None:
-    """Keep what a link asks for under ``linked``, and tell what of it makes no sense."""
-    asked = visit.asked_for(linked)
-    if asked is not None:
-        try:
-            _keep(edited, where, read(asked))
-        except LinkError as error:
-            remarks.ignore({linked: asked}, {linked: error})
 
 
 def _place() -> tuple[str | None, ...]:

@@ -54,7 +54,7 @@ def _explorer(state: url_state.State, language: str, model_of: ModelOf) -> list[
     trace = trace_of(state, model_of)
     start = state.selection.fitting(trace)[0].start()
     picture = pack(trace, gettext=translations(language).gettext, lang=language, start=start)
-    return [Part("attention", picture, pack_rest(trace, focus=focus_from({"focus": start})) or b"")]
+    return [Part("attention", picture, pack_rest(trace, focus=focus_from(start)) or b"")]
 
 
 def _tokens(state: url_state.State, language: str, model_of: ModelOf) -> list[Part]:

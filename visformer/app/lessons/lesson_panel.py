@@ -12,11 +12,11 @@ import streamlit as st
 
 from visformer import i18n
 from visformer.app.edits import editing, url_edits
-from visformer.app.session import address, lesson_place, remarks, slots, url_state, visit
+from visformer.app.session import address, remarks, slots, url_state, visit
 from visformer.app.session import page as pages
 from visformer.app.session import presentation_steps as walk
 from visformer.app.session.boxes import gettext, language
-from visformer.app.session.lesson_place import lesson, set_lesson
+from visformer.app.session.page import LESSON, LessonPlace
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 from visformer.errors import N_, LessonError, VisformerError
@@ -34,49 +34,48 @@ def follow() -> None:
 
     A lesson that is not there, or no more, is forgotten and told.
     """
-    name, step, shown = lesson()
-    asked = lesson_place.LINK.pop()
+    name, step, shown = LESSON.get()
+    asked = pages.LESSON_LINK.pop()
     if not name:
         return
     try:
         count = len(_lesson(name).steps)
     except VisformerError as error:
-        set_lesson("", 1, is_open=False)
-        remarks.add_remarks([url_state.Remark(f"{url_state.LESSON}={name}", error)])
+        LESSON.clear()
+        remarks.add([url_state.Remark(f"{url_state.LESSON}={name}", error)])
         return
     if step > count:
         why = LessonError(N_("the steps of this lesson are 1 to {n}."), n=count)
-        remarks.add_remarks([url_state.Remark(f"{url_state.STEP}={step}", why)])
+        remarks.add([url_state.Remark(f"{url_state.STEP}={step}", why)])
         step = count
-        set_lesson(name, step, is_open=shown)
+        LESSON.set(LessonPlace(name, step, shown))
     if asked is None:
         return
     alone = url_state.State(lang=asked.lang, model=asked.model, page=asked.page, lesson=asked.lesson, step=asked.step)
-    page = asked.page or pages.address_page()
-    if asked == alone and page in ("", _lesson(name).steps[step - 1].state.page):
+    page = asked.page or pages.typed_page()
+    if asked == alone and page in ("", pages.FIRST, _lesson(name).steps[step - 1].state.page):
         open_step(step)
 
 
 def start(name: str) -> None:
     """Open a lesson at its first step."""
-    set_lesson(name, 1)
+    LESSON.set(LessonPlace(name))
     open_step(1)
 
 
 def open_step(number: int) -> None:
     """Show a step, from 1, of the lesson that is open or was left; one behind the last is the last."""
-    name, _step, _is_open = lesson()
+    name = LESSON.get().name
     steps = _lesson(name).steps
     number = max(1, min(number, len(steps)))
-    set_lesson(name, number)
-    visit.bring_back(steps[number - 1].state, remarks.remarks())
-    pages.go_to(steps[number - 1].state.page)
+    LESSON.set(LessonPlace(name, number))
+    visit.bring_back(steps[number - 1].state, remarks.REMARKS.get())
     _OPENED.clear()
 
 
 def _turn(direction: int) -> bool:
     """One step on or back; the first and the last are the ends."""
-    name, step, _is_open = lesson()
+    name, step, _is_open = LESSON.get()
     if not 1 <= step + direction <= len(_lesson(name).steps):
         return False
     open_step(step + direction)
@@ -85,13 +84,12 @@ def _turn(direction: int) -> bool:
 
 def leave() -> None:
     """A callback: close the lesson; the way back to its step stays beside the pages."""
-    name, step, _is_open = lesson()
-    set_lesson(name, step, is_open=False)
+    LESSON.set(LESSON.get()._replace(is_open=False))
 
 
 def panel(run: Run) -> bool:
     """The open step above the page that this run shows; whether there is one."""
-    name, number, shown = lesson()
+    name, number, shown = LESSON.get()
     if not shown:
         return False
     steps = _lesson(name).steps
@@ -167,7 +165,7 @@ def _played(run: Run) -> bool:
 def entry() -> None:
     """Beside the pages: start the lesson, or come back to it; other lessons, and files."""
     _ = gettext()
-    name, step, shown = lesson()
+    name, step, shown = LESSON.get()
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         if name and not shown:
             st.button(_("Back to step {n}").format(n=step), key="lesson_return", on_click=open_step, args=(step,))
@@ -278,7 +276,7 @@ def _open(key: str) -> None:
     content = uploaded.getvalue()
     own, faults = lesson_file.read(content)
     _FAULTS.set([*faults])
-    remarks.put_away()  # what was ignored of the one before
+    remarks.REMARKS.clear()  # what was ignored of the one before
     slots.renew(_OWN.key)
     if own is not None:
         _OWN.set(content)

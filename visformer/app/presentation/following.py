@@ -14,7 +14,6 @@ from visformer.app.presentation.rooms import ROOMS, Key
 from visformer.app.session import address, url_state, visit
 from visformer.app.session.address import ROOM
 from visformer.app.session.boxes import gettext
-from visformer.app.session.page import go_to
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 
@@ -69,7 +68,6 @@ def catch_up() -> None:
         _SEEN.set(version)
         asked, wrong = url_state.read(given)
         visit.bring_back(asked, wrong)
-        go_to(asked.page)
 
 
 def line() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from visformer.errors import N_, BusyError
 from visformer.system import limits
@@ -21,17 +21,12 @@ from visformer.system import limits
 AT_ONCE = min(4, max(2, (os.cpu_count() or 2) // 2))
 """Forward passes at a time. Two even on two cores: one long beam search is then not everybody's."""
 
-PATIENCE = 0.4
-"""Seconds of waiting before it is told: most are over by then."""
-
-LOOK = 0.2
-"""Seconds between two looks at how the queue moves, and whether the visitor is still there."""
+PATIENCE = 0.4  # seconds of waiting before it is told: most are over by then
+LOOK = 0.2  # seconds between two looks at how the queue moves, and whether the visitor is still there
 
 _R = TypeVar("_R")
 
 Outcome = Literal["cached", "computed", "shared", "rejected", "failed", "left"]
-
-OUTCOMES: tuple[Outcome, ...] = ("cached", "computed", "shared", "rejected", "failed", "left")
 """What became of requests. cached: found without asking; shared: another visitor was just waiting for the same;
 left: nobody waited any more when its turn came."""
 
@@ -45,12 +40,12 @@ Notice = Callable[[], AbstractContextManager[Look]]
 """What tells whoever waits."""
 
 
+@dataclass
 class Histogram:
     """How long something took, in bins. Its owner holds a lock."""
 
-    def __init__(self) -> None:
-        self.counts = [0] * (len(BOUNDS) + 1)
-        self.total = 0.0
+    counts: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
+    total: float = 0.0  # seconds
 
     def add(self, seconds: float) -> None:
         """Count one more."""
@@ -62,7 +57,7 @@ class Counts:
     """What has happened so far, for whoever measures."""
 
     def __init__(self) -> None:
-        self.outcomes: dict[Outcome, int] = dict.fromkeys(OUTCOMES, 0)
+        self.outcomes: dict[Outcome, int] = dict.fromkeys(get_args(Outcome), 0)
         self.queued = Histogram()
         self.computed = Histogram()
         self._lock = threading.Lock()
@@ -99,7 +94,7 @@ class Admission:
         self._lock = threading.Lock()
         self._flights: dict[Hashable, _Flight] = {}
         self._waiting: OrderedDict[Hashable, _Flight] = OrderedDict()
-        self._running = 0
+        self.running = 0  # how many are being computed at present
         # Threads that stay: OpenMP gives each thread that calls it a team of its own, and sessions start new ones.
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="model")
         # All start now: later there may not be the memory for one.
@@ -116,8 +111,12 @@ class Admission:
             BusyError: too many wait already.
         """
         flight = self._joined(key, work)
+        patience = PATIENCE
         try:
-            found: _R = self._awaited(key, flight, look)
+            while wait([flight.result], patience).not_done:
+                look(self._before(key))
+                patience = LOOK
+            found: _R = flight.result.result()
             return found
         finally:
             self._leave(key, flight)
@@ -131,7 +130,7 @@ class Admission:
             Where the result will be; None: no thread is free.
         """
         with self._lock:
-            if key not in self._flights and self._running + len(self._waiting) < self.at_once:
+            if key not in self._flights and self.running + len(self._waiting) < self.at_once:
                 self._flights[key] = self._waiting[key] = _Flight(work, askers=0)
                 self._start_next()
             flight = self._flights.get(key)
@@ -142,11 +141,6 @@ class Admission:
         """How many wait at present."""
         return len(self._waiting)
 
-    @property
-    def running(self) -> int:
-        """How many are being computed at present."""
-        return self._running
-
     def _joined(self, key: Hashable, work: Callable[[], Any]) -> _Flight:
         with self._lock:
             flight = self._flights.get(key)
@@ -155,7 +149,7 @@ class Admission:
                     self.counts.add("shared")
                 flight.askers += 1
                 return flight
-            if self._running >= self.at_once and len(self._waiting) >= self._queue:
+            if self.running >= self.at_once and len(self._waiting) >= self._queue:
                 self.counts.add("rejected")
                 raise BusyError(
                     N_("Too many sentences are being computed just now: {n} are waiting. Try again in a few seconds."),
@@ -167,9 +161,9 @@ class Admission:
 
     def _start_next(self) -> None:
         """Hand what waits longest to a free thread. Called with the lock held."""
-        while self._running < self.at_once and self._waiting:
+        while self.running < self.at_once and self._waiting:
             key, flight = self._waiting.popitem(last=False)
-            self._running += 1
+            self.running += 1
             self._threads.submit(self._compute, key, flight)
 
     def _compute(self, key: Hashable, flight: _Flight) -> None:
@@ -189,21 +183,14 @@ class Admission:
         self.counts.add(outcome)
         with self._lock:
             del self._flights[key]
-            self._running -= 1
+            self.running -= 1
             self._start_next()
-
-    def _awaited(self, key: Hashable, flight: _Flight, look: Look) -> Any:
-        patience = PATIENCE
-        while wait([flight.result], patience).not_done:
-            look(self._before(key))
-            patience = LOOK
-        return flight.result.result()
 
     def _before(self, key: Hashable) -> int | None:
         """How many come before this one; None: it is being computed."""
         with self._lock:
             keys = list(self._waiting)
-            return keys.index(key) + self._running if key in self._waiting else None
+            return keys.index(key) + self.running if key in self._waiting else None
 
     def _leave(self, key: Hashable, flight: _Flight) -> None:
         """Nobody computes what nobody waits for."""

@@ -1,4 +1,4 @@
-"""Refuse what a visitor may not ask for, with a sentence that says the limit."""
+"""Refuse what a visitor may not ask for, with an error that says the limit, what it was, and what to do."""
 
 from visformer.errors import N_, CheckpointError, ConfigError, TextError
 from visformer.model.untrained import Untrained
@@ -6,11 +6,7 @@ from visformer.system import limits
 
 
 def check_untrained(wanted: Untrained) -> None:
-    """Refuse what would take a server's memory or time from others.
-
-    Raises:
-        ConfigError: says the limits, what was given, and where larger ones can be had.
-    """
+    """Refuse sizes that would take a server's memory or time from others, with a :class:`ConfigError`."""
     for name, (least, most) in limits.UNTRAINED.items():
         given = getattr(wanted, name)
         if not least <= given <= most:
@@ -28,11 +24,7 @@ def check_untrained(wanted: Untrained) -> None:
 
 
 def check_download(name: str, nbytes: int) -> None:
-    """Refuse a model whose weights would not fit into memory.
-
-    Raises:
-        CheckpointError: says the limit, the size, and what the operator can do.
-    """
+    """Refuse a model whose weights would not fit into memory, with a :class:`CheckpointError`."""
     if nbytes > limits.DOWNLOAD_BYTES:
         raise CheckpointError(
             N_(
@@ -46,11 +38,7 @@ def check_download(name: str, nbytes: int) -> None:
 
 
 def check_text(text: str, box: str = N_("This text")) -> None:
-    """Refuse text that is empty or too long, before a model sees it; ``box``: where it stands, a message id.
-
-    Raises:
-        TextError: says the limit, what was given, and what to do.
-    """
+    """Refuse text that is empty or too long with a :class:`TextError`; ``box``: where it stands, a message id."""
     if not text.strip():
         raise TextError(N_("There is no sentence yet: type one, or choose an example."))
     if len(text) > limits.MAX_CHARACTERS:
@@ -63,11 +51,7 @@ def check_text(text: str, box: str = N_("This text")) -> None:
 
 
 def check_tokens(given: int, model_limit: int | None = None, *, box: str = N_("This text")) -> None:
-    """Refuse a sentence of too many tokens; ``box`` as for :func:`check_text`.
-
-    Raises:
-        TextError: says the limit, what was given, and what to do.
-    """
+    """Refuse a sentence of too many tokens with a :class:`TextError`; ``box`` as for :func:`check_text`."""
     limit = min(limits.MAX_TOKENS, model_limit or limits.MAX_TOKENS)
     if given > limit:
         raise TextError(

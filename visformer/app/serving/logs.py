@@ -5,15 +5,12 @@ import traceback
 
 from visformer.errors import VisformerError
 
-_REQUESTS = ("uvicorn.access", "uvicorn.error")
-_SCRIPTS = ("streamlit.error_util",)
-
 
 def keep_typed_text_out() -> None:
     """From now on in this process; more than once does no harm."""
-    for names, discreet in ((_REQUESTS, _without_query), (_SCRIPTS, _without_message)):
-        for name in names:
-            logging.getLogger(name).addFilter(discreet)
+    for name in ("uvicorn.access", "uvicorn.error"):
+        logging.getLogger(name).addFilter(_without_query)
+    logging.getLogger("streamlit.error_util").addFilter(_without_message)
 
 
 def _without_query(record: logging.LogRecord) -> bool:

@@ -4,25 +4,25 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import accumulate
 
-from prometheus_client import REGISTRY, ProcessCollector, generate_latest
+from prometheus_client import ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from visformer.app.serving import capacity
-from visformer.app.serving.admission import ADMISSION, BOUNDS, Admission, Histogram
+from visformer.app.serving.admission import ADMISSION, BOUNDS, Histogram
 from visformer.app.serving.workbench import Workbench
 
 
 class Report(Collector):
     """Reads what the app counts anyway, whenever it is asked. Memory comes from Prometheus' own collector."""
 
-    def __init__(self, bench: Workbench, admission: Admission = ADMISSION) -> None:
-        self._bench, self._admission = bench, admission
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
 
     def collect(self) -> Iterator[Metric]:
         """The app's metrics."""
-        counts = self._admission.counts
+        counts = ADMISSION.counts
         requests = CounterMetricFamily(
             "visformer_requests", "Traces and decodings asked for, by what became of it.", labels=["outcome"]
         )
@@ -31,8 +31,8 @@ class Report(Collector):
         yield requests
         yield _histogram("visformer_forward_seconds", "Computing a trace or a decoding.", counts.computed)
         yield _histogram("visformer_queue_seconds", "Waiting for its turn.", counts.queued)
-        yield GaugeMetricFamily("visformer_queue_length", "Requests that wait.", self._admission.waiting)
-        yield GaugeMetricFamily("visformer_running", "Requests that are being computed.", self._admission.running)
+        yield GaugeMetricFamily("visformer_queue_length", "Requests that wait.", ADMISSION.waiting)
+        yield GaugeMetricFamily("visformer_running", "Requests that are being computed.", ADMISSION.running)
         yield GaugeMetricFamily("visformer_sessions", "Browsers connected.", capacity.sessions())
         yield GaugeMetricFamily("visformer_kept_bytes", "Traces and decodings kept.", self._bench.nbytes)
         for i, pid in enumerate(self._bench.pids):  # Prometheus' own collector knows this process alone
@@ -45,13 +45,3 @@ def _histogram(name: str, help_text: str, of: Histogram) -> HistogramMetricFamil
     return HistogramMetricFamily(
         name, help_text, buckets=list(zip(ends, accumulate(of.counts), strict=True)), sum_value=of.total
     )
-
-
-def publish(bench: Workbench) -> None:
-    """Count this process's metrics among what :func:`text` prints; once."""
-    REGISTRY.register(Report(bench))
-
-
-def text() -> bytes:
-    """In Prometheus' text format."""
-    return generate_latest(REGISTRY)

@@ -90,16 +90,17 @@ class Download:
                 files = files_of(self.name)
                 require_weights(files)
             checks.check_download(self.name, files.nbytes)
+            self.total, self.phase = files.nbytes, Phase.OFFERED
         except VisformerError as error:
             self.error, self.phase = error, Phase.FAILED
-            return
-        self.total, self.phase = files.nbytes, Phase.OFFERED
 
     def _run(self) -> None:
+        from huggingface_hub import constants
+
         command = [sys.executable, "-m", "visformer.adapters.huggingface.fetch", self.name]
-        with subprocess.Popen(
-            command, cwd=Path(visformer.__file__).parent.parent, env=_environment(), stdout=subprocess.PIPE, text=True
-        ) as child:
+        root = Path(visformer.__file__).parent.parent
+        env = {**os.environ, "HF_ENDPOINT": constants.ENDPOINT, "HF_HUB_CACHE": constants.HF_HUB_CACHE}  # as here
+        with subprocess.Popen(command, cwd=root, env=env, stdout=subprocess.PIPE, text=True) as child:
             with self._lock:
                 self._child = child
                 if not self._waiting:  # given up meanwhile
@@ -129,13 +130,6 @@ class Download:
                 code=code,
             )
             self.phase = Phase.FAILED
-
-
-def _environment() -> dict[str, str]:
-    """The same hub and cache as in this process."""
-    from huggingface_hub import constants
-
-    return {**os.environ, "HF_ENDPOINT": constants.ENDPOINT, "HF_HUB_CACHE": constants.HF_HUB_CACHE}
 
 
 @st.cache_resource(show_spinner=False)

@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 from visformer.errors import N_, Message, VisformerError
@@ -17,9 +16,9 @@ SECOND_BOX = {"encoder": N_("Second sentence"), "decoder": N_("What follows"), "
 """What the box beside the sentence is called, by the kind of model."""
 
 
-def offered(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+def offered() -> tuple[str, ...]:
     """MODEL, and behind it the operator's list."""
-    return tuple(dict.fromkeys([MODEL, *settings.MODELS(environ)]))
+    return tuple(dict.fromkeys([MODEL, *settings.MODELS()]))
 
 
 def label(name: str) -> str:
@@ -60,11 +59,6 @@ _PATH = re.compile(r"(?<![\w:/\\.])(?:[A-Za-z]:)?(?:[/\\][^\s/\\'\":;,()]+)*[/\\
 """An absolute path, and its last part; the address of a hub is none."""
 
 
-def any_allowed(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether a visitor may type any hub id. It may be as large as the memory."""
-    return settings.ANY_MODEL(environ)
-
-
 def require_allowed(name: str) -> None:
     """Refuse what the operator did not offer, before anything is looked up. A path is never typed by a visitor.
 
@@ -73,7 +67,7 @@ def require_allowed(name: str) -> None:
     """
     if name in offered():
         return
-    if not any_allowed():
+    if not settings.ANY_MODEL():
         raise VisformerError(
             N_("The model {name!r} is not offered here: choose one of {names}, or an untrained one such as {example}."),
             name=name,
@@ -84,12 +78,3 @@ def require_allowed(name: str) -> None:
         raise VisformerError(
             N_("{name!r} is no hub id: type it as owner/model. Folders are offered by the operator."), name=name
         )
-
-
-def is_allowed(name: str) -> bool:
-    """Whether :func:`require_allowed` lets it pass."""
-    try:
-        require_allowed(name)
-    except VisformerError:
-        return False
-    return True

@@ -19,11 +19,8 @@ def send_at_once() -> None:
     listed = next((folder for folder in map(Path, _DESCRIPTORS) if folder.is_dir()), None)
     for name in os.listdir(listed) if listed else ():
         with suppress(OSError):
-            if stat.S_ISSOCK(os.fstat(int(name)).st_mode):
-                _set(int(name))
-
-
-def _set(descriptor: int) -> None:
-    with socket.socket(fileno=os.dup(descriptor)) as found:
-        if found.family in (socket.AF_INET, socket.AF_INET6) and found.type == socket.SOCK_STREAM:
-            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if not stat.S_ISSOCK(os.fstat(int(name)).st_mode):
+                continue
+            with socket.socket(fileno=os.dup(int(name))) as found:
+                if found.family in (socket.AF_INET, socket.AF_INET6) and found.type == socket.SOCK_STREAM:
+                    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

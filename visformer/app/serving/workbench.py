@@ -9,11 +9,12 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
@@ -44,12 +45,7 @@ sentence that comes earlier does not wait for it."""
 _FIRST_BOX = N_("Sentence")
 
 
-class _Result(Protocol):
-    @property
-    def nbytes(self) -> int: ...
-
-
-_Kept = TypeVar("_Kept", bound=_Result)
+_Kept = TypeVar("_Kept", "Trace", "Decoding")
 
 
 class Cache:
@@ -69,8 +65,9 @@ class Cache:
             self._results.move_to_end(key)
             return self._results[key][0]
 
-    def put(self, key: Hashable, result: Any, nbytes: int) -> None:
-        """Keep a result that holds so many bytes; one larger than the whole budget is not kept."""
+    def put(self, key: Hashable, result: "Trace | Decoding") -> None:
+        """Keep a result; one larger than the whole budget is not kept."""
+        nbytes = result.nbytes
         if nbytes > self._budget:
             return
         with self._lock:
@@ -78,9 +75,6 @@ class Cache:
             self._results[key] = (result, nbytes)
             while self.nbytes > self._budget:
                 self.nbytes -= self._results.popitem(last=False)[1][1]
-
-    def __len__(self) -> int:
-        return len(self._results)
 
 
 class Workbench:
@@ -102,23 +96,18 @@ class Workbench:
             budget: bytes of Traces.
             lends_target: gives the target of a source to a model whose own would mean nothing.
         """
+        from visformer.trace import Trace
+
         self._load, self._lends_target = load, lends_target
-        self._move_out: Callable[[], WorkerPool] | None = None
-        self._workers: WorkerPool | None = None
+        self.start_workers: Callable[[], WorkerPool | None] = lambda: None
+        self._workers: WorkerPool | None = None  # make the forward passes
         self._model: Future[Any] | None = None
         self._lock = threading.Lock()
         self._results = Cache(budget)
         self.problem: BaseException | None = None  # why the last attempt to load the model came to nothing
-        self._take_example(example)
-
-    def _take_example(self, path: Path) -> None:
-        from visformer.trace import Trace
-
-        try:
-            trace = Trace.load(path)
-        except VisformerError:
-            return  # a model of the operator's own may ship none: the first picture then waits for the model
-        self._results.put((trace.meta.get("source"), None, PATTERNS, ()), trace, trace.nbytes)
+        with suppress(VisformerError):  # a model may ship none: the first picture then waits for the model
+            trace = Trace.load(example)
+            self._results.put((trace.meta.get("source"), None, PATTERNS, ()), trace)
 
     @property
     def is_loaded(self) -> bool:
@@ -135,10 +124,6 @@ class Workbench:
         """Of the processes that make the forward passes, if there are any."""
         return self._workers.pids if self._workers is not None else ()
 
-    def move_out(self, start: Callable[[], WorkerPool]) -> None:
-        """Have forward passes made by processes of their own, which start when the model is loaded."""
-        self._move_out = start
-
     def load_soon(self) -> None:
         """Load the model in the background, once the page that asks for it has been painted."""
         if self._model is None:
@@ -150,33 +135,25 @@ class Workbench:
     def load(self) -> Future[Any]:
         """Load the model in the background, now; where that has begun, this is the same."""
         with self._lock:
-            if self._model is not None:
-                return self._model
-            model: Future[Any] = Future()
-            # No daemon: torch aborts the process if it is cut off in the middle of its import.
-            thread = threading.Thread(target=self._run, args=(model,))
-            self._model = model
-            try:
-                thread.start()
-            except RuntimeError:  # no memory for it: the next request tries again
-                self._model = None
-                raise
-        return model
+            if self._model is None:
+                # No daemon: torch aborts the process if it is cut off in the middle of its import.
+                self._model = ThreadPoolExecutor(1).submit(self._loaded_now)
+            return self._model
 
-    def _run(self, model: Future[Any]) -> None:
+    def _loaded_now(self) -> Any:
         try:
             loaded = self._load()
-            self._workers = self._move_out() if self._move_out is not None else None
+            self._workers = self.start_workers()
         except BaseException as error:
-            self.problem = error
-            self._model = None  # the next request tries again: the operator may have restored the file
-            model.set_exception(error)
-            return
+            with self._lock:
+                self.problem = error
+                self._model = None  # the next request tries again: the operator may have restored the file
+            raise
         # A full collection of garbage would look through torch's objects each time, for 200 ms.
         gc.collect()
         gc.freeze()
         self.problem = None
-        model.set_result(loaded)
+        return loaded
 
     def holds(self, source: str, target: str | None, record: Sequence[str] = PATTERNS) -> bool:
         """Whether this Trace is at hand, without running or waiting for the model."""
@@ -208,22 +185,19 @@ class Workbench:
         """Begin with a Trace that :meth:`trace` will be asked for; nothing happens while the model is not loaded.
 
         Returns:
-            Where it will be; None: it is here, or was not begun.
-
-        Raises:
-            VisformerError: as :meth:`trace` will raise it.
+            Where it will be, and what :meth:`trace` will raise; None: it is here, or was not begun.
         """
         if not self.is_loaded or (target is None and self._lends_target is not None):
             return None
-        key, load, make = self._asked(source, target, tuple(record), ())
+        key, texts, make = self._asked(source, target, tuple(record), ())
         if self._results.get(key) is not None:
             return None
-        return ADMISSION.begin((id(self), key), self._work(key, load(), make))
+        return ADMISSION.begin((id(self), key), partial(self._made, key, self.loaded(*texts), make))
 
     def _asked(
         self, source: str, target: str | tuple[int, ...] | None, record: tuple[str, ...], edits: "tuple[Edit, ...]"
-    ) -> "tuple[Hashable, Callable[[], Any], Callable[[Any], Trace]]":
-        """Under which key a Trace is kept, what loads its model, and what makes it."""
+    ) -> "tuple[Hashable, tuple[str, str | None], Callable[[Any], Trace]]":
+        """Under which key a Trace is kept, the texts of it that the model reads, and what makes it."""
         checks.check_text(source, _FIRST_BOX)
         text = target if isinstance(target, str) else None
         if text is not None:
@@ -238,10 +212,9 @@ class Workbench:
             if forced is None and not edits and (known := self._of_the_same(model, source, record)) is not None:
                 return known
             given = {"pair" if model.info.kind == "encoder" else "target": forced}
-            made: Trace = self._passes(model).trace(source, **given, record=record, edits=edits)
-            return made
+            return self._passes(model).trace(source, **given, record=record, edits=edits)
 
-        return (source, target, record, edits), lambda: self.loaded(source, text), make
+        return (source, target, record, edits), (source, text), make
 
     def _of_the_same(self, model: Any, source: str, record: tuple[str, ...]) -> "Trace | None":
         """More tensors of a translation that is known: finding it anew would take most of the time."""
@@ -249,63 +222,44 @@ class Workbench:
         ids = known.meta.get("ids") if known is not None and model.info.kind == "encoder-decoder" else None
         if known is None or not isinstance(ids, dict) or not ids.get("next"):
             return None
-        made: Trace = self._passes(model).trace(source, target=tuple(ids["next"][:-1]), record=record, edits=())
+        made = self._passes(model).trace(source, target=tuple(ids["next"][:-1]), record=record, edits=())
         return replace(made, meta=known.meta) if made.meta.get("ids") == ids else None  # it may have been cut off
 
-    def _passes(self, model: Any) -> Any:
-        """Who makes the model's forward passes."""
-        return self._workers if self._workers is not None else model
+    def _passes(self, model: Any) -> WorkerPool:
+        """Who makes the model's forward passes: the processes, or the model itself."""
+        return self._workers or model
 
     def decoded(self, source: str, *, edits: "Sequence[Edit]" = (), **settings: Any) -> "Decoding":
-        """The model's translation, and how it came about. An edit of a place that it does not reach does not apply.
+        """The model's translation, and how it came about; arguments and errors as of :meth:`trace`.
 
-        Args:
-            source: the sentence.
-            edits: change the model for this decoding alone.
-            settings: as ``translate`` takes them.
-
-        Raises:
-            VisformerError: text that cannot be shown, or no model.
+        ``settings`` are those of ``translate``. An edit of a place that it does not reach does not apply.
         """
         checks.check_text(source, _FIRST_BOX)
         given = {**settings, "edits": tuple(edits)}
-
-        def make(model: Any) -> "Decoding":
-            made: Decoding = self._passes(model).translate(source, **given)
-            return made
-
-        return self._once((source, "decoded", *sorted(given.items())), lambda: self.loaded(source), make)
+        key = (source, "decoded", *sorted(given.items()))
+        return self._once(key, (source, None), lambda model: self._passes(model).translate(source, **given))
 
     @enough_memory()
-    def _once(self, key: Hashable, load: Callable[[], Any], make: Callable[[Any], _Kept]) -> _Kept:
+    def _once(self, key: Hashable, texts: tuple[str, str | None], make: Callable[[Any], _Kept]) -> _Kept:
         """What is kept under a key; else made, in its turn, and kept. The only way to the model's forward passes."""
         found: _Kept | None = self._results.get(key)
         if found is not None:
             ADMISSION.counts.add("cached")
             return found
-        work = self._work(key, load(), make)
+        work = partial(self._made, key, self.loaded(*texts), make)
         with ADMISSION.notice() as look:
             return ADMISSION.run((id(self), key), work, look=look)
 
-    def _work(self, key: Hashable, model: Any, make: Callable[[Any], _Kept]) -> Callable[[], _Kept]:
-        """What makes it, once."""
-
-        def work() -> _Kept:
-            made: _Kept | None = self._results.get(key)  # by another visitor, who was a moment earlier
-            if made is None:
-                made = make(model)
-                self._results.put(key, made, made.nbytes)
-            return made
-
-        return work
+    def _made(self, key: Hashable, model: Any, make: Callable[[Any], _Kept]) -> _Kept:
+        made: _Kept | None = self._results.get(key)  # by another visitor, who was a moment earlier
+        if made is None:
+            made = make(model)
+            self._results.put(key, made)
+        return made
 
     @enough_memory()
     def loaded(self, source: str | None = None, target: str | None = None) -> Any:
-        """The model, once it is loaded; texts that it is to run are held against the limits first.
-
-        Args:
-            source: the sentence.
-            target: what stands in the second box; except of an encoder-decoder it joins the sentence in one row.
+        """The model, once it is loaded; the texts of both boxes, if it is to run them, are held against the limits.
 
         Raises:
             VisformerError: text that is too long, or no model.
@@ -315,7 +269,7 @@ class Workbench:
         for text, box in ((source, _FIRST_BOX), (target, second)):
             if text is not None:
                 checks.check_tokens(len(model.tokenize(text)), room, box=box)
-        if source is not None and target is not None and model.info.kind != "encoder-decoder":
+        if source is not None and target is not None and model.info.kind != "encoder-decoder":  # joined in one row
             checks.check_tokens(len(model.tokenize(source, target)), room, box=N_("Both boxes together"))
         return model
 
@@ -325,11 +279,7 @@ class Workbench:
         return self._model.result().info.kind if self._model is not None and self.is_loaded else "encoder-decoder"
 
     def untrained(self, source: str, target: str, *, norm: str, record: Sequence[str]) -> "Trace":
-        """The Trace of the pair through a model of the same sizes that has learned nothing.
-
-        Raises:
-            VisformerError: text that cannot be shown, or no model.
-        """
+        """The Trace of the pair through a model of the same sizes that has learned nothing; errors as of ``trace``."""
 
         def make(model: Any) -> "Trace":
             from visformer.adapters.load import untrained
@@ -337,7 +287,7 @@ class Workbench:
             return untrained(model, norm=norm).trace(source, target, record=tuple(record))
 
         key = (source, target, tuple(record), f"untrained {norm}")
-        return self._once(key, lambda: self.loaded(source, target), make)
+        return self._once(key, (source, target), make)
 
 
 @st.cache_resource(show_spinner=False)
@@ -357,11 +307,6 @@ def width() -> int | None:
             return int(json.loads(file.metadata()["config"])["d_model"])
     except (OSError, SafetensorError, KeyError, TypeError, ValueError):
         return None  # the page that needs the model will say what is wrong with it
-
-
-@st.cache_resource(show_spinner=False)
-def _bundled_workbench() -> Workbench:
-    return _bench_of(BUNDLED[0])
 
 
 @st.cache_resource(show_spinner=False, max_entries=limits.BENCHES)
@@ -392,7 +337,7 @@ def workbench_of(name: str | None) -> Workbench:
 
 def _translation(source: str) -> str:
     """The bundled translator's, which an untrained model reads instead of its own: so both read the same words."""
-    bench = workbench() if MODEL in BUNDLED else _bundled_workbench()
+    bench = workbench() if MODEL in BUNDLED else _other_workbench(BUNDLED[0])
     return str(bench.trace(source, None).meta["target"])
 
 
@@ -401,7 +346,7 @@ def serve_a_room() -> Workbench:
     bench = workbench()
     wanted = settings.PROCESSES()
     if processes := ADMISSION.at_once if wanted is None else wanted:
-        bench.move_out(lambda: WorkerPool(MODEL, processes))
+        bench.start_workers = partial(WorkerPool, MODEL, processes)
     bench.load()
     return bench
 

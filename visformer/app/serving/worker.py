@@ -20,9 +20,6 @@ import torch
 from visformer.adapters.load import load_to_serve
 from visformer.errors import VisformerError
 
-_FIRST_TO_GO = "500"
-"""Where memory runs out, Linux ends one of these before the server with everybody's pages (proc(5), oom_score_adj)."""
-
 
 def serve(name: str, asked: IO[bytes], answered: IO[bytes]) -> None:
     """Load the model, then answer until nobody can ask any more.
@@ -71,8 +68,9 @@ def main() -> None:
     # torch pickles a tensor as a file of its own, and the whole of what it is a view of.
     copyreg.pickle(torch.Tensor, lambda tensor: (torch.from_numpy, (tensor.numpy(),)))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the pipe
+    # Where memory runs out, Linux ends one of these before the server with everybody's pages (proc(5)).
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
-        score.write(_FIRST_TO_GO)
+        score.write("500")
     answered = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
     serve(sys.argv[1], sys.stdin.buffer, answered)

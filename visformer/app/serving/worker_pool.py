@@ -30,7 +30,7 @@ class _Process:
 
     def _start(self) -> None:
         # Not multiprocessing: it would run the main module in the new process, and Streamlit puts the page there.
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             [sys.executable, "-m", "visformer.app.serving.worker", self._name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -38,18 +38,9 @@ class _Process:
         )
         self._is_ready = False
 
-    @property
-    def pid(self) -> int:
-        """Of the process as it is now."""
-        return self._process.pid
-
     def wait(self) -> None:
-        """Until the model is loaded; where the process has been ended meanwhile, in another one.
-
-        Raises:
-            Exception: what loading it raised.
-        """
-        if self._process.poll() is not None:
+        """Until the model is loaded, or raise what loading it raised; where the process was ended, in another one."""
+        if self.process.poll() is not None:
             self.close()
             self._start()
         if not self._is_ready:
@@ -61,11 +52,7 @@ class _Process:
             self._is_ready = True
 
     def ask(self, method: str, *given: Any, **named: Any) -> Any:
-        """What the model's method returns, or raises.
-
-        Raises:
-            ShortageError: the process was ended while it computed. Another one is being started by then.
-        """
+        """What the model's method returns, or raises; ShortageError: the process was ended, and is being replaced."""
         message = pickle.dumps((method, given, named), pickle.HIGHEST_PROTOCOL)
         self.wait()
         with suppress(OSError):  # it was ended in this moment, and answers nothing
@@ -90,20 +77,23 @@ class _Process:
         return found
 
     def _pipe(self, name: str) -> IO[bytes]:
-        pipe: IO[bytes] = getattr(self._process, name)
+        pipe: IO[bytes] = getattr(self.process, name)
         return pipe
 
     def close(self) -> None:
         """End it; what it computes is lost."""
-        self._process.kill()
+        self.process.kill()
         with suppress(OSError):  # of what was still to be sent
             self._pipe("stdin").close()
         self._pipe("stdout").close()
-        self._process.wait()
+        self.process.wait()
 
 
 class WorkerPool:
-    """The forward passes of one model, as many at a time as there are processes."""
+    """The forward passes of one model, as many at a time as there are processes; arguments can be pickled.
+
+    Each raises what the model raises, and ShortageError where the process was ended while it computed.
+    """
 
     def __init__(self, name: str, processes: int) -> None:
         """Start them; they load the model of this name at the same time, and are ready when this returns.
@@ -126,23 +116,15 @@ class WorkerPool:
     @property
     def pids(self) -> tuple[int, ...]:
         """Of the processes as they are now."""
-        return tuple(process.pid for process in self._all)
+        return tuple(one.process.pid for one in self._all)
 
     def trace(self, *given: Any, **named: Any) -> "Trace":
-        """As the model's own, see :class:`visformer.adapters.base.TracedModel`; arguments can be pickled.
-
-        Raises:
-            ShortageError: the process was ended while it computed.
-        """
+        """As the model's own, see :class:`visformer.adapters.base.TracedModel`."""
         made: Trace = self._asked("trace", *given, **named)
         return made
 
     def translate(self, *given: Any, **named: Any) -> "Decoding":
-        """Do what the model's own method does.
-
-        Raises:
-            ShortageError: the process was ended while it computed.
-        """
+        """As the model's own."""
         made: Decoding = self._asked("translate", *given, **named)
         return made
 

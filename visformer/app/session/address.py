@@ -1,21 +1,17 @@
 """What the address holds: everything that a link needs to bring back."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from visformer.app.serving.models import offered
-from visformer.app.session import boxes, lesson_place, selection, url_state
+from visformer.app.session import boxes, selection, url_state
+from visformer.app.session import run as runs
 from visformer.app.session.examples import EXAMPLES
-from visformer.app.session.page import current_page
+from visformer.app.session.page import LESSON, current_page
 from visformer.app.session.run import Run
-from visformer.app.session.run import current as current_run
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import State
-
-if TYPE_CHECKING:  # numpy
-    from visformer.trace import Trace
 
 ROOM = Slot(url_state.FOLLOW, "")
 """The room of the presenter whom this session follows."""
@@ -23,7 +19,7 @@ ROOM = Slot(url_state.FOLLOW, "")
 
 def current(run: Run | None = None) -> State:
     """What a run shows; None: the run at hand."""
-    choices = {name: value for name, value in (run or current_run()).choices.items() if value is not None}
+    choices = {name: value for name, value in (run or runs.current()).choices.items() if value is not None}
     return replace(common(), page=current_page(), choices=choices)
 
 
@@ -35,7 +31,7 @@ def common() -> State:
     plain = State(
         lang=language, model=model or "", text=text, target=boxes.target() or "", selection=selection.chosen()
     )
-    lesson, step, is_open = lesson_place.lesson()
+    lesson, step, is_open = LESSON.get()
     return replace(plain, lesson=lesson, step=str(step)) if is_open and lesson != url_state.OWN else plain
 
 
@@ -55,12 +51,6 @@ def keep(run: Run | None = None) -> None:
         st.query_params.from_dict(wanted)
 
 
-def keep_selection(value: Any, trace: "Trace") -> None:
-    """The chosen head and cell, as a browser sent them: in the address, and where "Inside a head" begins."""
-    if selection.take(value, trace):
-        keep()
-
-
 def show(name: str, value: str | None) -> None:
     """Put a choice of the page into its address; None: it is at its default."""
-    current_run().choices[name] = None if name in selection.NAMES else value
+    runs.current().choices[name] = None if name in selection.NAMES else value

@@ -1,29 +1,23 @@
 """What the boxes around every page hold: language, sentence, target and model. Their keys are their names in links."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
 from visformer import i18n
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.slots import Slot
 from visformer.model.untrained import Untrained, names_untrained
 
-T = TypeVar("T")
-
 LANGUAGE, MODEL, TARGET = url_state.LANGUAGE, url_state.MODEL, url_state.TARGET
 SOURCE, EXAMPLE = "source", "example"
 
 LANGUAGE_BOX: Slot[str | None] = Slot(LANGUAGE, None)
 LANGUAGE_IS_CHOSEN = Slot("language_is_chosen", False)
-"""By the visitor or the link, not by the browser."""
+"""By the visitor or the link, not by the browser: it stays in the address."""
 
 MODEL_BOX: Slot[str | None] = Slot(MODEL, None)
 SOURCE_BOX: Slot[str | None] = Slot(SOURCE, "")
 TARGET_BOX: Slot[str | None] = Slot(TARGET, "")
 EXAMPLE_BOX: Slot[str | None] = Slot(EXAMPLE, None)
 _UNTRAINED = Slot("untrained", Untrained().name)  # chosen last
-_CACHED: Slot[dict[tuple[str, str], Any]] = Slot("kept", {})
 
 
 def language() -> str:
@@ -34,20 +28,6 @@ def language() -> str:
 def gettext() -> i18n.Gettext:
     """Translates into the visitor's language."""
     return i18n.translations(language()).gettext
-
-
-def keep_language() -> None:
-    """A chosen language stays in the address."""
-    LANGUAGE_IS_CHOSEN.set(True)
-
-
-def cached(name: str, make: Callable[[], T]) -> T:
-    """What a session makes once in each language, under this name."""
-    key = (name, language())
-    if key not in _CACHED.get():
-        _CACHED.set({**_CACHED.get(), key: make()})
-    value: T = _CACHED.get()[key]
-    return value
 
 
 def source() -> str:

@@ -14,11 +14,8 @@ from visformer.app.session.page import current_page, go_to
 from visformer.app.session.run import Steps, Turn
 from visformer.app.session.slots import Slot
 
-_SHOWN = Slot("steps_shown", ("", Steps()))
-"""The page that was drawn last, and its steps: a key may come before the next one is."""
-
-_WALKED = Slot("steps_walked", ("", 0))
-"""The page that was walked to, and in which direction."""
+_SHOWN = Slot("steps_shown", ("", Steps()))  # the page that was drawn last: a key may come before the next one is
+_WALKED = Slot("steps_walked", ("", 0))  # the page that was walked to, and in which direction
 
 
 def walk_to(page: str, direction: int) -> None:
@@ -35,39 +32,37 @@ def came() -> int:
 
 def arrive() -> None:
     """The page is drawn: keys walk through what it offers, and whatever is chosen on it from here on stays."""
-    _SHOWN.set((current_page(), _drawn()))
+    _SHOWN.set((current_page(), run.current().steps))
     if came():
         _WALKED.clear()
 
 
 def begin_options(key: str, options: Sequence[Any]) -> None:
     """Before the widget of :func:`offer_options` is drawn: who comes from behind begins with the last option."""
-    if came() < 0 and not _drawn().turns:
+    if came() < 0 and not run.current().steps.turns:
         Slot(key, None).set(options[-1])
 
 
 def offer(turn: Turn, *, place: str = "") -> None:
     """Have the keys walk through this first; ``place`` names the step that is shown."""
-    _drawn().turns.append(turn)
-    _drawn().places.append(place)
+    steps = run.current().steps
+    steps.turns.append(turn)
+    steps.places.append(place)
 
 
 def offer_options(key: str, options: Sequence[Any], shown: Any) -> None:
     """The options of a widget, by the key that holds what is chosen; only the first such widget of a page."""
-    if not _drawn().turns:
+    if not run.current().steps.turns:
         offer(partial(_choose, key, options, shown), place=f"{options.index(shown) + 1}/{len(options)}")
 
 
 def guide(turn: Turn, *, place: str, note: str = "") -> None:
-    """Have the keys walk through this and nothing else, whatever the page offers.
+    """Have the keys walk through this and nothing else, whatever the page offers; at its end nothing happens.
 
-    Args:
-        turn: see :data:`visformer.app.session.run.Turn`; at its end nothing happens.
-        place: names the step that is shown.
-        note: for the presenter alone, unless one was typed.
+    ``note`` is for the presenter alone, unless one was typed.
     """
-    drawn = _drawn()
-    drawn.guide, drawn.places, drawn.note = turn, [place], note
+    steps = run.current().steps
+    steps.guide, steps.places, steps.note = turn, [place], note
 
 
 def take(direction: int) -> bool:
@@ -77,10 +72,6 @@ def take(direction: int) -> bool:
         shown.guide(direction)
         return True
     return page == current_page() and any(turn(direction) for turn in reversed(shown.turns))
-
-
-def _drawn() -> Steps:
-    return run.current().steps
 
 
 def _choose(key: str, options: Sequence[Any], shown: Any, direction: int) -> bool:

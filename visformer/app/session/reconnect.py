@@ -14,14 +14,10 @@ def brought() -> dict[str, str]:
     """
     context = get_script_run_ctx(suppress_warning=True)
     found: dict[str, str] = {}
-    if context is None:
-        return found
     # Under its own key a box is known only once it has been drawn.
-    for state in context.session_state.get_widget_states():
+    for state in context.session_state.get_widget_states() if context else ():
         key = user_key_from_element_id(state.id)
-        kind = state.WhichOneof("value")
-        if key is not None and kind == "string_value":
-            found[key] = state.string_value
-        elif key is not None and kind == "string_array_value" and state.string_array_value.data:
-            found[key] = state.string_array_value.data[0]
+        values = [state.string_value] if state.HasField("string_value") else state.string_array_value.data
+        if key is not None and values:
+            found[key] = values[0]
     return found

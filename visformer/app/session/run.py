@@ -16,36 +16,22 @@ Turn = Callable[[int], bool]
 
 @dataclass(frozen=True)
 class Request:
-    """What a page asks of the model.
-
-    Args:
-        source: the sentence.
-        target: as typed; None: the model finds its own.
-        model: see :func:`visformer.app.session.boxes.model`.
-        record: the tensors to record.
-    """
+    """What a page asks of the model."""
 
     source: str
-    target: str | None
-    model: str | None
-    record: tuple[str, ...]
+    target: str | None  # as typed; None: the model finds its own
+    model: str | None  # None: no choice was made
+    record: tuple[str, ...]  # globs over tensor names
 
 
 @dataclass
 class Steps:
-    """What the arrow keys of a presentation walk through, see :mod:`visformer.app.session.presentation_steps`.
+    """What the arrow keys of a presentation walk through, see :mod:`visformer.app.session.presentation_steps`."""
 
-    Args:
-        turns: the outermost first.
-        places: name the step that is shown of each.
-        guide: takes all steps itself.
-        note: for the presenter alone.
-    """
-
-    turns: list[Turn] = field(default_factory=list)
-    places: list[str] = field(default_factory=list)
-    guide: Turn | None = None
-    note: str = ""
+    turns: list[Turn] = field(default_factory=list)  # the outermost first
+    places: list[str] = field(default_factory=list)  # name the step that is shown of each
+    guide: Turn | None = None  # takes all steps itself
+    note: str = ""  # for the presenter alone
 
     @property
     def place(self) -> str:
@@ -55,29 +41,16 @@ class Steps:
 
 @dataclass
 class Run:
-    """What one run shows.
+    """What one run shows."""
 
-    Args:
-        is_new: whether the session has just begun: its browser has drawn nothing yet.
-        request: the last one of the page; None: it has asked for nothing.
-        trace: that answers it.
-        problem: why there is none.
-        ahead: the Trace whose picture went ahead of the page.
-        caption: what the page says to look for; a presentation shows it over the picture.
-        choices: on the page, as texts by name; None: as at first.
-        steps: that the page offers.
-        link: what goes along to every page, once this one is drawn.
-    """
-
-    is_new: bool = False
-    request: Request | None = None
-    trace: "Trace | None" = None
-    problem: VisformerError | None = None
-    ahead: "Trace | None" = None
-    caption: str = ""
-    choices: dict[str, str | None] = field(default_factory=dict)
+    is_new: bool = False  # the session has just begun: its browser has drawn nothing yet
+    request: Request | None = None  # the page's last one; None: it needs no trace
+    trace: "Trace | None" = None  # answers the request
+    problem: VisformerError | None = None  # why no trace does
+    ahead: "Trace | None" = None  # its picture went ahead of the page
+    caption: str = ""  # what to look for; a presentation shows it over the picture
+    choices: dict[str, str | None] = field(default_factory=dict)  # on the page, by name; None: at its default
     steps: Steps = field(default_factory=Steps)
-    link: dict[str, str] = field(default_factory=dict)
 
 
 _RUN: Slot[Run | None] = Slot("run", None)

@@ -10,28 +10,23 @@ from visformer.web.selection import Selection
 if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
 
-WIDGETS = "head"
-"""The widgets that choose it: their names begin so."""
+_STACK, _LAYER, _HEAD, _QUERY = NAMES = ("head_stack", "head_layer", "head_head", "head_query")  # of its widgets
+START = Slot("start", Selection())
+"""What the explorer begins with on the page that is open."""
 
-_STACK, _LAYER, _HEAD, _QUERY = NAMES = tuple(f"{WIDGETS}_{part}" for part in ("stack", "layer", "head", "query"))
-_START = Slot("start", Selection())  # what the explorer begins with on the page that is open
 _SELECTION: Slot[Selection | None] = Slot("selection", None, resets=True)
 _IS_CHECKED = Slot("compared", False, resets=True)  # whether what a link chooses was held against a Trace
 
 
-def begin_with(wanted: Selection) -> None:
-    """Have the explorer begin with this on the page that is opened."""
-    _START.set(wanted)
-
-
-def forget_query() -> None:
-    """The widget of the query goes back to what it shows first; those of the other places follow the selection."""
+def begin_anew(wanted: Selection) -> None:
+    """Have the explorer begin with this; the widget of the query, which alone does not follow, with its default."""
+    START.set(wanted)
     forget(_QUERY)
 
 
 def chosen() -> Selection:
     """What is chosen, for a link."""
-    return _SELECTION.get() or _START.get()
+    return _SELECTION.get() or START.get()
 
 
 def start(trace: "Trace | None") -> Selection:
@@ -39,12 +34,12 @@ def start(trace: "Trace | None") -> Selection:
 
     What a link asks for and the Trace does not have is told, and is as at first.
     """
-    first = _START.get()
+    first = START.get()
     if trace is not None and not _IS_CHECKED.get():
         _IS_CHECKED.set(True)
         fitting, wrong = first.fitting(trace)
         ignore(first.link(), wrong)
-        begin_with(first := fitting)
+        START.set(first := fitting)
     return first
 
 

@@ -1,5 +1,6 @@
 """The only place that says ``st.session_state``: whatever is remembered of a visit has a slot of its own."""
 
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import streamlit as st
@@ -8,18 +9,16 @@ T = TypeVar("T")
 _BROUGHT_BACK: "list[Slot[object]]" = []
 
 
+@dataclass(frozen=True)
 class Slot(Generic[T]):
-    """One value of the visitor's session.
+    """One value of the visitor's session."""
 
-    Args:
-        key: its name there; a widget of this key shows it.
-        default: until it is set. It is never changed in place.
-        resets: whether it is cleared when a link or a file brings a state back.
-    """
+    key: str  # its name there; a widget of this key shows it
+    default: T  # never changed in place
+    resets: bool = field(default=False, kw_only=True)  # cleared when a link or a file brings a state back
 
-    def __init__(self, key: str, default: T, *, resets: bool = False) -> None:
-        self.key, self.default = key, default
-        if resets:
+    def __post_init__(self) -> None:
+        if self.resets:
             _BROUGHT_BACK.append(self)  # type: ignore[arg-type]  # only to be cleared
 
     @property

@@ -24,16 +24,9 @@ from visformer.web.selection import Selection
 LANGUAGE, MODEL, TEXT, TARGET, PAGE = "lang", "model", "text", "target", "page"
 FOLLOW = "follow"  # a presenter's room; no part of a state
 LESSON, STEP = "lesson", "step"
-VERSION_NAME = "v"
-"""In an address. Without it, what is left out means what it meant in version 1."""
-
-SHIPPED = "from-text-to-translation"
-"""The lesson that is there without an operator's own."""
-
-OWN = "own"
-"""The name of a visitor's own lesson that is too long for a link."""
-
-VERSION = 1
+VERSION_NAME, VERSION = "v", 1  # where an address names none, what it leaves out means what it meant in version 1
+SHIPPED = "from-text-to-translation"  # the lesson that is there without an operator's own
+OWN = "own"  # the name of a visitor's own lesson that is too long for a link
 _MARK = "visformer_state"
 _NAME, _VALUE = re.compile(r"[a-z][a-z_-]{0,60}"), re.compile(rf"[A-Za-z0-9_.-]{{1,{limits.CHOICE_CHARACTERS}}}")
 _LESSON, _STEP = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.LESSON_LINK}}}"), re.compile(r"[1-9][0-9]?")
@@ -42,14 +35,9 @@ _SHOWN = 48  # characters of what was ignored
 
 @dataclass(frozen=True)
 class Remark:
-    """Something that was ignored.
+    """Something that was ignored."""
 
-    Args:
-        said: as it was given, any text.
-        why: what is wrong with it.
-    """
-
-    said: str
+    said: str  # as it was written, any text
     why: VisformerError
 
     def localized(self, gettext: Gettext) -> str:
@@ -61,29 +49,17 @@ class Remark:
 
 @dataclass(frozen=True)
 class State:
-    """Everything that a link brings back; what is empty is as it is at first.
+    """Everything that a link brings back; what is empty is as it is at first."""
 
-    Args:
-        page: last part of its address; "" for the first.
-        lang: a language that the interface speaks.
-        model: one that is offered.
-        text: the sentence.
-        target: as typed.
-        lesson: the guided lesson that is open, by its name or as a text of its own.
-        step: of the lesson, from 1.
-        selection: what is chosen in the explorer.
-        choices: what is chosen on the page, by its name there; only the page can tell whether it has that.
-    """
-
-    page: str = ""
-    lang: str = ""
-    model: str = ""
-    text: str = ""
-    target: str = ""
-    lesson: str = ""
-    step: str = ""
-    selection: Selection = field(default_factory=Selection)
-    choices: Mapping[str, str] = field(default_factory=dict)
+    page: str = ""  # last part of its address; "" for the first
+    lang: str = ""  # a language that the interface speaks
+    model: str = ""  # one that is offered
+    text: str = ""  # the sentence
+    target: str = ""  # as typed
+    lesson: str = ""  # the guided lesson that is open, by its name or as a text of its own
+    step: str = ""  # of the lesson, from 1
+    selection: Selection = field(default_factory=Selection)  # in the explorer
+    choices: Mapping[str, str] = field(default_factory=dict)  # by name; only the page can tell whether it has them
 
     def fields(self) -> dict[str, str]:
         """As in an address, whose path names the page."""
@@ -102,68 +78,69 @@ class State:
         return json.dumps({_MARK: VERSION, **state}, ensure_ascii=False, indent=1) + "\n"
 
 
-def read(given: Mapping[str, str]) -> tuple[State, list[Remark]]:
+def ignored(texts: Mapping[str, str], why: Mapping[str, VisformerError]) -> list[Remark]:
+    """What of these texts is ignored, and why; both by name."""
+    return [Remark(f"{name}={texts[name]}", error) for name, error in why.items()]
+
+
+def read(texts: Mapping[str, str]) -> tuple[State, list[Remark]]:
     """A state, and what of the texts makes no sense in one."""
-    selection, wrong = Selection.from_link(given)
-    remarks = [_remark(name, given[name], error) for name, error in wrong.items()]
+    selection, unfit = Selection.from_link(texts)
+    wrong: dict[str, VisformerError] = {**unfit}
     common: dict[str, str] = {}
     for name, check in _CHECKS.items():
-        if given.get(name):
+        if texts.get(name):
             try:
-                common[name] = check(given[name])
+                common[name] = check(texts[name])
             except VisformerError as error:
-                remarks.append(_remark(name, given[name], error))
-    if given.get(VERSION_NAME, str(VERSION)) != str(VERSION):
-        why = LinkError(
+                wrong[name] = error
+    if texts.get(VERSION_NAME, str(VERSION)) != str(VERSION):
+        wrong[VERSION_NAME] = LinkError(
             N_("this is version {version}: what the link leaves out may have meant something else."), version=VERSION
         )
-        remarks.append(_remark(VERSION_NAME, given[VERSION_NAME], why))
     known = {VERSION_NAME, *_CHECKS, *(one.name for one in fields(Selection))}
-    choices = {name: value for name, value in given.items() if name not in known}
+    choices = {name: value for name, value in texts.items() if name not in known}
     for name in [name for name, value in choices.items() if not (_NAME.fullmatch(name) and _VALUE.fullmatch(value))]:
-        remarks.append(_remark(name, choices.pop(name), LinkError(N_("no page has a choice of this kind."))))
-    return State(**common, selection=selection, choices=choices), remarks
+        del choices[name]
+        wrong[name] = LinkError(N_("no page has a choice of this kind."))
+    return State(**common, selection=selection, choices=choices), ignored(texts, wrong)
 
 
 def from_address(link: Mapping[str, Iterable[str]]) -> tuple[dict[str, str], list[Remark]]:
     """The texts of an address, where a name may stand several times: the last one counts."""
-    given, remarks = {}, []
-    for name, values in link.items():
-        *earlier, given[name] = values
-        remarks += [_remark(name, value, _twice()) for value in earlier]
-    if PAGE in given:
-        remarks.append(_remark(PAGE, given.pop(PAGE), LinkError(N_("the path of the address names the page."))))
-    return given, remarks
+    texts, remarks = _last((name, value) for name, values in link.items() for value in values)
+    if PAGE in texts:
+        remarks.append(Remark(f"{PAGE}={texts.pop(PAGE)}", LinkError(N_("the path of the address names the page."))))
+    return texts, remarks
 
 
 def from_file(content: bytes, name: str = "") -> tuple[dict[str, str], list[Remark]]:
     """The texts of a file of this name; none where it holds no state."""
-    given: dict[str, str] = {}
     try:
         pairs = _written(content)
     except LinkError as error:
         return {}, [Remark(name, error)]
+    texts, remarks = _last((name, value) for name, value in pairs if isinstance(value, str))
+    for name, value in pairs:
+        if not isinstance(value, str):
+            written = json.dumps(value, ensure_ascii=False, default=lambda inner: dict(inner.pairs))
+            remarks.append(Remark(f"{name}={written}", LinkError(N_("a text is needed here, in quotation marks."))))
+    return texts, remarks
+
+
+def _last(pairs: Iterable[tuple[str, str]]) -> tuple[dict[str, str], list[Remark]]:
+    texts: dict[str, str] = {}
     remarks = []
     for name, value in pairs:
-        if name == _MARK:
-            continue
-        if not isinstance(value, str):
-            why = LinkError(N_("a text is needed here, in quotation marks."))
-            written = json.dumps(value, ensure_ascii=False, default=lambda inner: dict(inner.pairs))
-            remarks.append(_remark(name, written, why))
-            continue
-        if name in given:
-            remarks.append(_remark(name, given[name], _twice()))
-        given[name] = value
-    return given, remarks
+        if name in texts:
+            why = LinkError(N_("it stands there more than once, and the last one counts."))
+            remarks.append(Remark(f"{name}={texts[name]}", why))
+        texts[name] = value
+    return texts, remarks
 
 
 def _written(content: bytes) -> list[tuple[str, Any]]:
-    """What stands in a file, names that are there twice included.
-
-    Raises:
-        LinkError: it holds no state.
-    """
+    """What a file's state says, names that are there twice included."""
     if len(content) > limits.STATE_BYTES:
         raise LinkError(
             N_("this file has {given} bytes, and a state has at most {limit}."),
@@ -184,7 +161,7 @@ def _written(content: bytes) -> list[tuple[str, Any]]:
         raise LinkError(N_("this file holds no state: save one with “As a file”."))
     if versions[-1] is True or versions[-1] != VERSION:
         raise LinkError(N_("this file is of another version than {version}."), version=VERSION)
-    return pairs
+    return [(name, value) for name, value in pairs if name != _MARK]
 
 
 @dataclass(frozen=True)
@@ -192,14 +169,6 @@ class _Object:
     """A JSON object as it was written: a name may stand there twice."""
 
     pairs: list[tuple[str, Any]]
-
-
-def _twice() -> LinkError:
-    return LinkError(N_("it stands there more than once, and the last one counts."))
-
-
-def _remark(name: str, value: str, why: VisformerError) -> Remark:
-    return Remark(f"{name}={value}", why)
 
 
 def _language(text: str) -> str:

@@ -1,5 +1,6 @@
 """Above every page: the sentence, its target, the examples, and what could not be shown."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -55,8 +56,7 @@ def _without_sentence(run: Run) -> None:
     hold(boxes.SOURCE, boxes.TARGET)
     _IS_HELD.set(True)
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
-        sharing.bar(run)
-        _language_switch()
+        _ways(run)
 
 
 def _in_brief(run: Run) -> None:
@@ -64,8 +64,7 @@ def _in_brief(run: Run) -> None:
     left, middle, right = st.columns([4, 3, 6], vertical_alignment="center")
     _sentence_boxes(run, left, middle, label_visibility="collapsed")
     with right.container(horizontal=True, vertical_alignment="center"):
-        sharing.bar(run, _outcome(run))
-        _language_switch()
+        _ways(run, _outcome(run))
     if run.problem is not None:
         controls.tell(run.problem)
 
@@ -88,8 +87,7 @@ def _in_full(run: Run) -> None:
                 st.text("\n".join(filter(None, [_outcome(run), *_hints(run.trace)])))
             elif run.problem is not None:
                 controls.tell(run.problem)
-        sharing.bar(run, _outcome(run))
-        _language_switch()
+        _ways(run, _outcome(run))
 
 
 def _sentence_boxes(run: Run, left: Any, middle: Any, **look: Any) -> None:
@@ -97,11 +95,13 @@ def _sentence_boxes(run: Run, left: Any, middle: Any, **look: Any) -> None:
     _ = boxes.gettext()
     kind = unavailable.kind_of(run.trace) if run.trace is not None else _kind()
     changed = None if kind == "encoder" else boxes.forget_target
+    # What the model translates, or is lent, stands in the empty box.
+    own = str(run.trace.meta.get("target") or "") if run.trace and boxes.target() is None else ""
     left.text_input(_("Sentence"), key=boxes.SOURCE, on_change=changed, **look)
     middle.text_input(
         _(SECOND_BOX[kind]),
         key=boxes.TARGET,
-        placeholder=_("optional") if kind == "encoder" else _own_translation(run.trace),
+        placeholder=_("optional") if kind == "encoder" else own,
         help=_(_ABOUT_TARGET[kind]),
         **look,
     )
@@ -117,15 +117,11 @@ def _kind() -> str:
 
 def _outcome(run: Run) -> str:
     """The translation, or why there is none."""
-    if run.trace is not None:
-        return _translation(run.trace)
-    return run.problem.localized(boxes.gettext()) if run.problem is not None else ""
-
-
-def _translation(trace: "Trace") -> str:
+    _, trace = boxes.gettext(), run.trace
+    if trace is None:
+        return run.problem.localized(_) if run.problem is not None else ""
     from visformer.pictures.theme import visible
 
-    _ = boxes.gettext()
     if not trace.tokens.get("src"):
         return _("The model goes on with: {token}").format(token=visible(trace.tokens["next"][-1]))
     if not trace.tokens.get("tgt"):
@@ -147,13 +143,9 @@ def _hints(trace: "Trace") -> list[str]:
     return [_(said).format(tokens=visible(of)) for said, of in tokens.hints(trace)]
 
 
-def _own_translation(trace: "Trace | None") -> str:
-    """What stands in the empty box: the translation that the model found, or was lent."""
-    return str(trace.meta.get("target") or "") if trace and boxes.target() is None else ""
-
-
-def _language_switch() -> None:
-    """Every language that has a catalogue, by its own name. On the page itself: on a phone the side bar is closed."""
+def _ways(run: Run, outcome: str = "") -> None:
+    """To share the page, and the languages by their own names; not in the side bar, which a phone closes."""
+    sharing.bar(run, outcome)
     _, names = boxes.gettext(), i18n.languages()
     st.segmented_control(
         _("Language"),
@@ -161,7 +153,7 @@ def _language_switch() -> None:
         format_func=names.__getitem__,
         key=boxes.LANGUAGE,
         required=True,
-        on_change=boxes.keep_language,
+        on_change=partial(boxes.LANGUAGE_IS_CHOSEN.set, True),
         label_visibility="collapsed",
         width="content",
     )

@@ -27,43 +27,27 @@ def _panel(download: Download, *, was_busy: bool) -> None:
         if phase is Phase.HERE:
             download_of.clear(download.name)
         st.rerun()  # the whole page: it has a model now, or looks at this no more than it has to
-    {Phase.OFFERED: _offered, Phase.RUNNING: _running, Phase.FAILED: _failed}.get(phase, _asking)(download)
-
-
-def _asking(_download: Download) -> None:
-    _ = gettext()
-    st.caption(_("Asking {hub} how large it is …").format(hub=_hub()))
-
-
-def _offered(download: Download) -> None:
-    _ = gettext()
-    st.caption(_("{size} from {hub}, kept here for everyone.").format(size=size(download.total), hub=_hub()))
-    st.button(_("Download"), on_click=download.start, args=(_visitor(),), type="primary", width="stretch")
-
-
-def _running(download: Download) -> None:
-    _ = gettext()
-    said = _("{done} of {total}").format(done=size(download.done), total=size(download.total))
-    st.progress(min(1.0, download.done / max(1, download.total)), text=said)
-    if download.is_wanted_by(_visitor()):
-        st.button(_("Cancel"), on_click=download.cancel, args=(_visitor(),), width="stretch")
-    else:
-        st.caption(_("Another visitor is downloading it."))
-
-
-def _failed(download: Download) -> None:
-    _ = gettext()  # the page itself says why: here is no room for it
-    st.button(_("Try again"), on_click=download.ask_again, width="stretch")
-
-
-def _hub() -> str:
     from huggingface_hub import constants
 
-    return urlsplit(constants.ENDPOINT).netloc
+    _, visitor, hub = gettext(), _visitor(), urlsplit(constants.ENDPOINT).netloc
+    match phase:
+        case Phase.OFFERED:
+            st.caption(_("{size} from {hub}, kept here for everyone.").format(size=size(download.total), hub=hub))
+            st.button(_("Download"), on_click=download.start, args=(visitor,), type="primary", width="stretch")
+        case Phase.RUNNING:
+            said = _("{done} of {total}").format(done=size(download.done), total=size(download.total))
+            st.progress(min(1.0, download.done / max(1, download.total)), text=said)
+            if download.is_wanted_by(visitor):
+                st.button(_("Cancel"), on_click=download.cancel, args=(visitor,), width="stretch")
+            else:
+                st.caption(_("Another visitor is downloading it."))
+        case Phase.FAILED:  # the page itself says why: here is no room for it
+            st.button(_("Try again"), on_click=download.ask_again, width="stretch")
+        case _:
+            st.caption(_("Asking {hub} how large it is …").format(hub=hub))
 
 
 def _visitor() -> str:
     """This session: only who started a download, or joined in, can cancel it."""
-    if not _VISITOR.is_set:
-        _VISITOR.set(secrets.token_hex(8))
+    _VISITOR.set(_VISITOR.get() or secrets.token_hex(8))
     return _VISITOR.get()

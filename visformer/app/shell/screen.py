@@ -1,25 +1,23 @@
 """Where things stand: the page in the middle, its head above it."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import StreamlitPage
 
-from visformer.app.session import address, boxes, url_state, visit
+from visformer.app.session import address, boxes, remarks, url_state, visit
 from visformer.app.session import page as pages
 from visformer.app.session import run as runs
-from visformer.app.session.boxes import LANGUAGE, MODEL, SOURCE, TARGET
-from visformer.app.session.remarks import add_remarks
 from visformer.app.session.run import Run
-from visformer.app.session.slots import hold
+from visformer.app.session.slots import Slot, hold
 from visformer.app.widgets import controls
 from visformer.errors import N_, LinkError
 from visformer.pictures.picture import SECTIONS
 from visformer.pictures.picture import pages as registered
 
-Sections = Mapping[str, Sequence[StreamlitPage]]
+Sections = dict[str, list[StreamlitPage]]
+_SECTIONS: Slot[tuple[str, Sections]] = Slot("sections", ("", {}))  # in which language, and they
 _SIDE_BAR = 232  # pixels: the picture needs the width more
 
 
@@ -37,22 +35,19 @@ class Screen:
         with self.body:
             controls.told(self.page.run)()
         visit.settle(run)
-        run.link = address.address()
         return run
 
 
 def sections() -> Sections:
     """Every registered page, under the title of its section."""
-    return boxes.cached("pages", _sections)  # making them anew takes three milliseconds of each run
-
-
-def _sections() -> Sections:
-    _ = boxes.gettext()
-    found: dict[str, list[StreamlitPage]] = {_(title): [] for title in SECTIONS.values()}
-    for one in registered().values():
-        page = st.Page(one.path, title=_(one.title), url_path=one.name, default=not one.name)
-        found[_(SECTIONS[one.section])].append(page)
-    return found
+    _, (language, made) = boxes.gettext(), _SECTIONS.get()
+    if language != boxes.language():  # making them anew takes three milliseconds of each run
+        made = {_(title): [] for title in SECTIONS.values()}
+        for one in registered().values():
+            page = st.Page(one.path, title=_(one.title), url_path=one.name, default=not one.name)
+            made[_(SECTIONS[one.section])].append(page)
+        _SECTIONS.set((boxes.language(), made))
+    return made
 
 
 def open_screen(sections: Sections) -> Screen:
@@ -67,18 +62,17 @@ def _navigate(sections: Sections) -> StreamlitPage:
     by_name = {page.url_path: page for each in sections.values() for page in each}
     name = pages.typed_page()
     # Streamlit would put an English dialog over the page; so every name is a page, for one run.
-    is_stray = name.strip() not in by_name
-    stray = [st.Page(lambda: None, title=name, url_path=name, visibility="hidden")] if is_stray else []
+    is_known = name.strip() in by_name
+    stray = [] if is_known else [st.Page(lambda: None, title=name, url_path=name, visibility="hidden")]
     # Hidden, since Streamlit's own list writes to the browser's disk on every rerun.
     page = st.navigation({**sections, "": stray}, position="hidden")
     wanted = pages.wanted_page(page.url_path)
-    if wanted == pages.FIRST:
-        wanted = ""
-    elif wanted not in by_name:
-        said = f"/{wanted}" if stray else f"{url_state.PAGE}={wanted}"
-        add_remarks([url_state.Remark(said, LinkError(N_("there is no page of this name.")))])
+    if wanted not in by_name:
+        if wanted != pages.FIRST:
+            said = f"/{wanted}" if stray else f"{url_state.PAGE}={wanted}"
+            remarks.add([url_state.Remark(said, LinkError(N_("there is no page of this name.")))])
         wanted = ""
     if wanted != page.url_path:
-        hold(SOURCE, TARGET, MODEL, LANGUAGE)  # this run ends here
+        hold(boxes.SOURCE, boxes.TARGET, boxes.MODEL, boxes.LANGUAGE)  # this run ends here
         st.switch_page(by_name[wanted], query_params=address.address())
     return page

@@ -7,7 +7,6 @@ import streamlit as st
 from visformer.app.presentation import presenting
 from visformer.app.session import address, remarks, slots, url_state, visit
 from visformer.app.session.boxes import gettext
-from visformer.app.session.page import go_to
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 from visformer.app.widgets.component import link_button
@@ -19,7 +18,7 @@ _MOST = 10  # lines of a notice
 def notice() -> None:
     """What a link or a file asked for and did not get, until the visitor puts it away."""
     _ = gettext()
-    ignored = remarks.remarks()
+    ignored = remarks.REMARKS.get()
     if not ignored:
         return
     lines = [remark.localized(_) for remark in ignored[:_MOST]]
@@ -29,9 +28,8 @@ def notice() -> None:
         with st.container(gap="xxsmall"):
             st.caption(_("Ignored when this was opened:"))
             st.text("\n".join(lines))  # never markdown: it was typed by somebody
-        st.button(
-            _("Put away"), icon=":material/close:", type="tertiary", on_click=remarks.put_away, key="notice_put_away"
-        )
+        away = remarks.REMARKS.clear
+        st.button(_("Put away"), icon=":material/close:", type="tertiary", on_click=away, key="notice_put_away")
 
 
 def bar(run: Run, outcome: str = "") -> None:
@@ -70,8 +68,7 @@ def _open(key: str) -> None:
     if given or not unread:
         asked, wrong = url_state.read(given)
         visit.bring_back(asked, [*unread, *wrong])
-        go_to(asked.page)
     else:
-        remarks.add_remarks(unread)
+        remarks.add(unread)
     slots.renew(_FILE.key)
     _FILE.set(False)

@@ -1,22 +1,25 @@
 """Beside every page: the guided lesson, the pages, and the model that the numbers come from."""
 
+from contextlib import suppress
 from functools import partial
 
 import streamlit as st
 
-from visformer import i18n
 from visformer.adapters.bundled import BUNDLED
 from visformer.app.lessons import lesson_panel
-from visformer.app.serving.models import any_allowed, is_allowed, label, offered
-from visformer.app.session import boxes
-from visformer.app.session.run import Run
+from visformer.app.serving.models import label, offered, require_allowed
+from visformer.app.session import address, boxes
 from visformer.app.shell import model_download, untrained_sliders
 from visformer.app.shell.screen import Sections
+from visformer.errors import VisformerError
+from visformer.i18n import Gettext
 from visformer.model.untrained import names_untrained
+from visformer.system import settings
 
 
-def draw(run: Run, sections: Sections) -> None:
-    """Draw it; links take along what the page shows."""
+def draw(sections: Sections) -> None:
+    """Draw it; links take along what goes to every page."""
+    link = address.address()
     with st.sidebar:
         st.header("Visformer", anchor=False)
         lesson_panel.entry()
@@ -24,15 +27,12 @@ def draw(run: Run, sections: Sections) -> None:
             with st.container(gap="xxsmall"):
                 st.caption(title)
                 for page in pages:
-                    st.page_link(page, query_params=run.link)
+                    st.page_link(page, query_params=link)
         _model_chooser()
 
 
 def _model_chooser() -> None:
-    """The bundled translator, an untrained Transformer of any size, and what the operator offers.
-
-    Every page but the lab shows the chosen one.
-    """
+    """The bundled translator, an untrained Transformer of any size, and what the operator offers."""
     _ = boxes.gettext()
     first, *others = offered()
     if boxes.model() is None:
@@ -41,9 +41,9 @@ def _model_chooser() -> None:
     st.selectbox(
         _("Model"),
         list(dict.fromkeys([first, boxes.untrained(), *others, chosen])),
-        format_func=partial(_called, gettext=_),
+        format_func=partial(_called, _),
         key=boxes.MODEL,
-        accept_new_options=any_allowed(),
+        accept_new_options=settings.ANY_MODEL(),
         help=_("Every page looks inside this model; the lab alone has numbers of its own."),
     )
     if names_untrained(chosen):
@@ -52,13 +52,14 @@ def _model_chooser() -> None:
         st.caption(
             _("Our own Transformer translates between English and Chinese. Every number here was computed by it.")
         )
-    elif chosen != first and is_allowed(chosen):
-        model_download.offer(chosen)
+    elif chosen != first:
+        with suppress(VisformerError):  # the page says why it may not be chosen
+            require_allowed(chosen)
+            model_download.offer(chosen)
 
 
-def _called(name: str, *, gettext: i18n.Gettext) -> str:
+def _called(_: Gettext, name: str) -> str:
     """What a visitor sees of a model."""
-    _ = gettext
     if names_untrained(name):
         return _("Untrained model")
     return _("Translator {name}").format(name=name) if name in BUNDLED else label(name)

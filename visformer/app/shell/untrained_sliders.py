@@ -34,13 +34,13 @@ def settings() -> None:
         left, right = st.columns(2)
         with left:
             _slider("d_model", _WIDTHS, label=_("Width: d_model"))
-            _slider("n_encoder_layers", _up_to("n_encoder_layers"), label=_("Encoder layers"))
+            _slider("n_encoder_layers", label=_("Encoder layers"))
             _slider("d_ff", _INNER_WIDTHS, label=_("Inner width: d_ff"))
         with right:
-            _slider("n_heads", [n for n in _up_to("n_heads") if shown.d_model % n == 0], label=_("Heads"))
-            _slider("n_decoder_layers", _up_to("n_decoder_layers"), label=_("Decoder layers"))
-            least, most = UNTRAINED["seed"]
-            st.number_input(_("Random seed"), least, most, key=_slot("seed").key, on_change=_take)
+            heads = [n for n in range(1, UNTRAINED["n_heads"][1] + 1) if shown.d_model % n == 0]
+            _slider("n_heads", heads, label=_("Heads"))
+            _slider("n_decoder_layers", label=_("Decoder layers"))
+            st.number_input(_("Random seed"), *UNTRAINED["seed"], key=_slot("seed").key, on_change=_take)
         _choice("norm", _NORMS, label=_("Layer normalisation"))
         _choice("position", _POSITIONS, label=_("Positional encoding"))
     said = _(
@@ -50,14 +50,10 @@ def settings() -> None:
     st.caption(said.format(**asdict(shown)))
 
 
-def _up_to(name: str) -> Sequence[int]:
+def _slider(name: str, steps: Sequence[int] = (), *, label: str) -> None:
+    """Without steps all that are allowed; a link may bring a size between two."""
     least, most = UNTRAINED[name]
-    return range(least, most + 1)
-
-
-def _slider(name: str, steps: Sequence[int], *, label: str) -> None:
-    """A link may bring a size between two steps."""
-    options = sorted({*steps, _slot(name).get()})
+    options = sorted({*(steps or range(least, most + 1)), _slot(name).get()})
     st.select_slider(label, options, key=_slot(name).key, on_change=_take)
 
 

@@ -1,4 +1,4 @@
-"""The canvas in a Streamlit page: views, and the messages that bring them what they show.
+"""Views in a Streamlit page, and the messages that bring them what they show.
 
 A view's own message never changes, so that the browser gets its script once. Nothing here needs numpy: the browser can
 fetch what it needs for a view while Python imports what packs the picture.
@@ -30,25 +30,26 @@ _ATTENTION = st.components.v2.component(
     "visformer_attention", html=_HTML, css=stylesheet(), js=script("streamlit/attention.js")
 )
 _PANELS = st.components.v2.component("visformer_panels", html=_HTML, css=stylesheet(), js=script("streamlit/panels.js"))
+_BESIDE = stylesheet("streamlit/beside.css")
 _LINK_HTML = """<div class="vf-link"><button></button>
 <div role="status" tabindex="-1" hidden><p></p><input readonly></div></div>"""
 _LINK = st.components.v2.component(
     "visformer_link",
     html=_LINK_HTML,
-    css=stylesheet("streamlit/link.css"),
+    css=_BESIDE,
     js=script("streamlit/link.js"),
 )
 _CONNECTION = st.components.v2.component(
     "visformer_connection",
     html='<div class="vf-connection" role="status" hidden></div>',
-    css=stylesheet("streamlit/connection.css"),
+    css=_BESIDE,
     js=script("streamlit/connection.js"),
 )
 _SHEET = stylesheet("presentation/present_page.css")
 _PRESENT = st.components.v2.component(
     "visformer_present",
     html=f'{_HTML}<div class="vf-sheet" hidden>{escape(_SHEET, quote=False)}</div>',
-    css=stylesheet("presentation/present.css"),
+    css=_BESIDE + stylesheet("presentation/present.css"),
     js=script("streamlit/present.js"),
 )
 _WORDS = st.components.v2.component(
@@ -123,7 +124,8 @@ def attention_weights(trace: "Trace", *, key: str) -> None:
     Where a sentence is so long that not all are sent, those of a head in focus are asked for, and the fragment that
     this is called in runs again.
     """
-    from visformer.web.payload import pack_rest, wanted_from
+    from visformer.web.chunks import wanted_from
+    from visformer.web.payload import pack_rest
 
     rest = pack_rest(trace, wanted=wanted_from(_sent(key)), to=key)
     if rest is not None:

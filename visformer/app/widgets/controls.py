@@ -10,7 +10,8 @@ import streamlit as st
 from visformer.app.serving import workbench
 from visformer.app.serving.models import MODEL
 from visformer.app.serving.workbench import PATTERNS, Workbench, workbench_of
-from visformer.app.session import boxes, lesson_place, presentation_steps, run
+from visformer.app.session import boxes, presentation_steps, run
+from visformer.app.session.page import LESSON
 from visformer.app.session.run import Request
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import downloads, url_widgets
@@ -140,7 +141,7 @@ def view(label: str, options: Mapping[str, str], *, key: str) -> str:
 def look_for(text: str, place: Any = st) -> None:
     """What to look for, above the picture, in a presentation too; a lesson says it itself. ``place``: the container."""
     run.current().caption = text
-    if not lesson_place.is_open():
+    if not LESSON.get().is_open:
         place.caption(text)
 
 

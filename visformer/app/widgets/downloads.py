@@ -67,24 +67,24 @@ def _popover(kind: Kind, what: Any, about: str, *, key: str, picture: str = "", 
     from visformer.export.tables import size_of
 
     how = Options(theme=theme(), gettext=_, lang=boxes.language(), about=_about(key), **options)
-    offers = [(one, one.offers[kind]) for one in FORMATS if kind in one.offers and one.offers[kind].help]
-    names = {content: [one.name for one, _offer in offers if one.content == content] for content in get_args(Content)}
+    offered = [one for one in FORMATS if one.offers.get(kind)]
+    names = {content: [one.name for one in offered if one.content == content] for content in get_args(Content)}
     box.caption(about.format(**{content: _(", ").join(held) for content, held in names.items()}))
     count = size_of(what) if kind == "trace" else 0
     with box, st.container(horizontal=True):
-        for one, offer in offers:
+        for one in offered:
             if count > limits.MAX_NUMBERS and one.limited:
                 continue
             name = file_name(picture if picture and one.content == "picture" else key) + one.ending
-            make = partial(offer.file, what, how)  # when the button is clicked
-            button, told = f"{key}_{one.name.lower()}", _(offer.help)
+            make = partial(one.file, kind, what, how)  # when the button is clicked
+            button, told = f"{key}_{one.name.lower()}", _(one.offers[kind])
             st.download_button(one.name, make, name, one.mime, key=button, help=told, on_click="ignore")
         if count > limits.MAX_NUMBERS:
             said = _(
                 "{count:,} weights are too many for {formats}, which hold up to {limit:,}. safetensors holds all of "
                 "them; in Python, visformer.export.to_csv(trace, name) writes one layer's as CSV."
             )
-            limited = _(" and ").join(one.name for one, _offer in offers if one.limited)
+            limited = _(" and ").join(one.name for one in offered if one.limited)
             st.caption(said.format(count=count, formats=limited, limit=limits.MAX_NUMBERS))
 
 

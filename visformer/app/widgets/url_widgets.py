@@ -8,9 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from visformer.app.session import address, boxes, remarks, visit
+from visformer.app.session import address, boxes, visit
 from visformer.app.session.slots import Slot, widget_key
-from visformer.errors import LinkError, Message
+from visformer.errors import Message
 from visformer.pictures.options import Choice, Flag, Number, Option, Place, Several, resolved
 from visformer.pictures.picture import View
 from visformer.pictures.setting import Setting, Source
@@ -120,12 +120,6 @@ def _is_set(
     option: Option, setting: Setting, name: str, key: str, first: Any, shown: Callable[[Any], Any] = lambda value: value
 ) -> bool:
     """Give the widget what a link asks for; whether it has a value, and must be given no other."""
-    asked, slot = visit.asked_for(name), Slot(key, first)
-    if asked is not None or visit.goes_back(name):
-        slot.set(shown(first))
-    if asked is not None:
-        try:
-            slot.set(shown(option.read(asked, setting)))
-        except LinkError as error:
-            remarks.ignore({name: asked}, {name: error})
+    slot = Slot(key, first)
+    visit.take(name, lambda asked: slot.set(shown(option.read(asked, setting))), go_back=lambda: slot.set(shown(first)))
     return slot.is_set

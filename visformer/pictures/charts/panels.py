@@ -1,4 +1,4 @@
-"""A panel as a plotly heatmap, or several beside each other. What the pages draw on their canvas, for a notebook."""
+"""A panel as a plotly heatmap, or several beside each other. What panels.js draws on the pages, for a notebook."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -43,7 +43,7 @@ def _picture(trace: "Trace | None", *, ahead: bool = False) -> None:
         key=CANVAS,
         gettext=boxes.gettext(),
         lang=boxes.language(),
-        start={**selection.start(trace).start(), "opened": visit.opened()},
+        start={**selection.start(trace).start(), "opened": visit.OPENED.get()},
         file=downloads.file_name(""),
         ahead=ahead,
         is_new=run.current().is_new,
@@ -66,7 +66,8 @@ def explorer(look_for: str, *, crossing: str, alone: str) -> None:
     def kept(value: Any) -> None:
         trace = controls.current_trace()
         if trace is not None:
-            address.keep_selection(value, trace)
+            if selection.take(value, trace):
+                address.keep()
             following.publish()
 
     with picture:

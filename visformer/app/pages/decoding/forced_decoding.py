@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from visformer.app.session import address, boxes, presentation_steps, remarks, visit
+from visformer.app.session import address, boxes, presentation_steps, visit
 from visformer.app.session.slots import Slot
-from visformer.app.widgets import controls, pick
+from visformer.app.widgets import controls, pick, url_widgets
 from visformer.errors import N_, LinkError
 from visformer.pictures.charts.decoding import short
 from visformer.pictures.decoding import growing
+from visformer.pictures.options import Place
 from visformer.system import limits
 from visformer.web.panels import Click
 
@@ -57,12 +58,7 @@ def prefix() -> tuple[int, ...]:
 
 def begun(model: Any, decoded: "Callable[[tuple[int, ...]], Decoding]") -> "Decoding":
     """The decoding behind the tokens that were taken, or that a link asks for; they stand in the address."""
-    asked = visit.asked_for(_TAKEN)
-    if asked is not None:
-        try:
-            _TURNED.set(_retaken(_read(asked, model.text), decoded))
-        except LinkError as error:
-            remarks.ignore({_TAKEN: asked}, {_TAKEN: error})
+    visit.take(_TAKEN, lambda asked: _TURNED.set(_retaken(_read(asked, model.text), decoded)))
     taken = ".".join(map(str, prefix()))
     address.show(_TAKEN, taken if 0 < len(taken) <= limits.CHOICE_CHARACTERS else None)
     return decoded(prefix())
@@ -105,21 +101,13 @@ def look_at(click: Click) -> None:
 
 def step(count: int) -> int:
     """The step that is looked at, from 0, of so many: the one clicked last, or where the last turn was made."""
-    _asked_step(count)
+    place = Place(name=_STEP.key, label="", link=None, count=lambda _: count)
+    visit.take(_STEP.key, lambda asked: _STEP.set(place.read(asked, url_widgets.nothing())))
     at = 0 if presentation_steps.came() > 0 else min(_STEP.get() or 0, count - 1)
     _STEP.set(at)
     address.show(_STEP.key, str(at + 1) if at else None)
     presentation_steps.offer(partial(_turn, at, count), place=f"{at + 1}/{count}")
     return at
-
-
-def _asked_step(count: int) -> None:
-    asked = visit.asked_for(_STEP.key)
-    if asked is not None and asked.isdecimal() and 1 <= int(asked) <= count:
-        _STEP.set(int(asked) - 1)
-    elif asked is not None:
-        why = LinkError(N_("a whole number from {low} to {high} is needed."), low=1, high=count)
-        remarks.ignore({_STEP.key: asked}, {_STEP.key: why})
 
 
 def _turn(at: int, count: int, direction: int) -> bool:

@@ -1,9 +1,13 @@
 /**
  * From the weights of heads to the matrix that is shown: combined, merged, hidden, cut off. Pure functions of numbers;
- * canvas/derive in the tests holds them against NumPy.
+ * tests/browser/test_derive.py compares them with NumPy.
  *
  * A matrix is {values: Float32Array, rows: number[][], columns: number[][]}: row i shows the tokens rows[i].
  */
+
+import { stepOf } from "../shared/colours.js"
+
+const LARGEST_THUMB = 64 // cells along a side; more could not be seen at the size they are drawn
 
 /** Elementwise mean or maximum of heads of one shape. */
 export function combine(heads, how) {
@@ -31,9 +35,9 @@ export function merge(values, rows, columns, nColumns) {
   const merged = new Float32Array(rows.length * columns.length)
   rows.forEach((queries, r) => {
     columns.forEach((keys, c) => {
-      let sum = 0
-      for (const query of queries) for (const key of keys) sum += values[query * nColumns + key]
-      merged[r * columns.length + c] = sum / queries.length
+      let mass = 0
+      for (const query of queries) for (const key of keys) mass += values[query * nColumns + key]
+      merged[r * columns.length + c] = mass / queries.length
     })
   })
   return merged
@@ -56,10 +60,8 @@ export function hide({ values, rows, columns }, hideRow, hideColumn, renormalise
   const hidden = new Float32Array(keptRows.length)
   keptRows.forEach((row, r) => {
     const at = row * columns.length
-    let all = 0
-    for (let c = 0; c < columns.length; c++) all += values[at + c]
-    let kept = 0
-    for (const column of keptColumns) kept += values[at + column]
+    const all = sum(values.subarray(at, at + columns.length))
+    const kept = sum(keptColumns.map((column) => values[at + column]))
     const scale = renormalise && kept > 0 ? 1 / kept : 1
     keptColumns.forEach((column, c) => {
       visible[r * keptColumns.length + c] = values[at + column] * scale
@@ -96,11 +98,10 @@ export function threshold(values, nRows, nColumns, { kind, value }) {
 /** The smallest weight among the fewest cells that together hold a share of the row; ties with it stay too. */
 function leastOfTheFewest(row, share) {
   const sorted = Float32Array.from(row).sort() // ascending
-  let total = 0
-  for (const weight of sorted) total += weight
-  let sum = 0
+  const enough = share * sum(sorted) * (1 - 1e-6)
+  let held = 0
   let i = sorted.length
-  while (i > 0 && sum < share * total * (1 - 1e-6)) sum += sorted[--i]
+  while (i > 0 && held < enough) held += sorted[--i]
   return sorted[Math.min(i, sorted.length - 1)]
 }
 
@@ -120,8 +121,26 @@ export function derive(heads, { nColumns, words, special }, { how, merging, hidi
   return { ...matrix, kept, hidden: hidden.map((share, r) => gone[r] + share * (1 - gone[r])) }
 }
 
+/** A matrix as steps of the ramp, small enough for a thumbnail: the largest of the cells that fall together. */
+export function pooled({ values, rows: { length: nRows }, columns: { length: nColumns } }) {
+  const [rows, columns] = [Math.min(nRows, LARGEST_THUMB), Math.min(nColumns, LARGEST_THUMB)]
+  const most = new Float32Array(rows * columns)
+  for (let r = 0; r < nRows; r++) {
+    const at = Math.floor((r * rows) / nRows) * columns
+    for (let c = 0; c < nColumns; c++) {
+      const place = at + Math.floor((c * columns) / nColumns)
+      if (values[r * nColumns + c] > most[place]) most[place] = values[r * nColumns + c]
+    }
+  }
+  return { steps: Uint8Array.from(most, stepOf), rows, columns }
+}
+
+function sum(numbers) {
+  let all = 0
+  for (const number of numbers) all += number
+  return all
+}
+
 export function mean(numbers) {
-  let sum = 0
-  for (const number of numbers) sum += number
-  return numbers.length ? sum / numbers.length : 0
+  return numbers.length ? sum(numbers) / numbers.length : 0
 }

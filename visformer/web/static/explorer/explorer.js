@@ -7,26 +7,22 @@
  */
 
 import { rounded } from "../shared/codes.js"
-import { makeRamp } from "../shared/colours.js"
-import { HeadGrid } from "./head_grid.js"
+import { makeRamp, themeOf } from "../shared/colours.js"
+import { HeadGrid, gridLayout, paintLegend } from "./head_grid.js"
 import { Help } from "./help.js"
-import { PngButton } from "../shared/png.js"
-import { themeOf, onThemeChange } from "../shared/theme.js"
+import { pngButton } from "../shared/png.js"
 import { ordered, sameHead } from "./order.js"
-import { gridLayout, paintLegend } from "./overview.js"
-import { fill, focusQuietly, part } from "../shared/dom.js"
+import { MOVES, fill, focusQuietly, part } from "../shared/dom.js"
 import { readPicture } from "./picture.js"
-import { Readout } from "./readout.js"
-import { ReadoutText, spell } from "./readout_text.js"
+import { Readout, spell } from "./readout.js"
 import { SentenceLines } from "./sentence_lines.js"
-import { enter, roomBelow, stage } from "../shared/stage.js"
-import { Thumbs } from "./thumbs.js"
+import { STAGE, enter, roomBelow } from "../shared/stage.js"
+import { image } from "../shared/surface.js"
 import { Toolbar } from "./toolbar.js"
 import { ViewModel } from "./view_model.js"
 import { ViewState } from "./view_state.js"
 import { NAMES, VIEWS } from "./views/index.js"
 
-const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 const SETTLED = 250 // milliseconds without another choice until the host hears of it
 const [LOWEST, TALLEST, BELOW] = [300, 860, 20] // pixels: of what is on the stage, and under it to the window's edge
 const LEAST = 120 // of what is on the stage, in a presentation
@@ -53,8 +49,6 @@ class AttentionView {
     this.data = null
     this.state = new ViewState()
     this.model = new ViewModel(this.state)
-    this.readoutText = new ReadoutText(this.state, this.model)
-    this.thumbs = new Thumbs()
     this.hoveredHead = null
     this.hoveredCell = null // while a token is locked: the cell that it and the one under the pointer make
     this.build(element)
@@ -69,7 +63,7 @@ class AttentionView {
     places.order = part(left, "div", "orderbar")
     const hoverHead = (place) => this.hoverHead(place)
     this.overview = new HeadGrid(left, "thumbs", { hoverHead, openHead: (place, add) => this.chooseHead(place, add) })
-    this.readout = new Readout(left)
+    this.readout = new Readout(left, this.state, this.model)
     this.sentences = new SentenceLines(left)
     const foot = part(left, "div", "foot")
     const right = part(body, "div", "right")
@@ -86,8 +80,8 @@ class AttentionView {
       zoom: (direction) => this.view.zoom(direction),
       help: () => this.help.show(!this.help.open),
     })
-    this.pngButton = new PngButton(places.views, () => this.picture())
-    this.toolbar.help.before(this.pngButton.button)
+    this.png = pngButton(places.views, () => this.picture())
+    this.toolbar.help.before(this.png)
   }
 
   mountViews(stage, hoverHead) {
@@ -117,26 +111,18 @@ class AttentionView {
   listen() {
     const { root } = this.parts
     root.onkeydown = (event) => this.key(event)
-    this.resizes = new ResizeObserver(() => this.resized())
-    this.resizes.observe(root)
-    this.onWindow = () => this.resized()
-    window.addEventListener("resize", this.onWindow)
-    document.fonts?.ready.then(() => this.data && this.paint())
-    onThemeChange(root, () => {
+    const repaint = () => {
       if (!this.data) return
       this.readTheme(this.data)
       this.paint()
-    })
-    this.leave = enter(root, () => this.dressed(), (direction) => this.step(direction))
+    }
+    const [resized, staged] = [() => this.resized(), () => this.resized(true)]
+    this.leave = enter(root, { resized, staged, repaint, step: (direction) => this.step(direction) })
   }
 
   destroy() {
     clearTimeout(this.reporting)
     this.leave()
-    this.resizes.disconnect()
-    window.removeEventListener("resize", this.onWindow)
-    this.parts.root.remove()
-    this.data = null // whatever was waited for, such as fonts, finds nothing to paint
   }
 
   /** The language of the words on the picture. */
@@ -163,7 +149,6 @@ class AttentionView {
     if (sameTrace) for (const [name, codes] of this.data.weights.codes) data.weights.codes.set(name, codes)
     this.data = data
     this.model.take(data)
-    this.thumbs.clear()
     if (!sameTrace) state.free()
     const first = this.start === undefined
     const another = start !== this.start // a link, or what the presenter chose
@@ -183,12 +168,6 @@ class AttentionView {
     this.early = null
     this.data.weights.add(chunks, numbers)
     for (const stack of this.data.stacks) stack.values ??= values?.[stack.name] ?? null
-  }
-
-  /** Ask the host for weights that are not here and not on their way. */
-  need() {
-    const missing = this.model.names().filter((name) => !this.data.weights.has(name))
-    if (missing.length && !this.data.resident) this.host.onNeed?.(missing)
   }
 
   // What is chosen
@@ -309,10 +288,10 @@ class AttentionView {
       const name = JSON.stringify(selection)
       if (name !== this.reported) this.host.onSelect?.(selection)
       this.reported = name
-    }, stage().on ? 0 : SETTLED)
+    }, STAGE.on ? 0 : SETTLED)
   }
 
-  /** In tokens, not in words or rows that happen to be model. */
+  /** In tokens, not in words or rows that happen to be shown. */
   selection() {
     const { state } = this
     const [cell] = state.locked ? this.model.inTokens(state.cells.slice(-1)) : []
@@ -331,7 +310,7 @@ class AttentionView {
     this.words = words
     parts.root.lang = data.text.lang
     this.toolbar.write(data)
-    this.pngButton.write(data.text)
+    Object.assign(this.png, { textContent: data.text.keep, title: data.text.keep_about })
     this.help.write(data.text.help, data.keys.filter(([key]) => key !== "p" || host.presents), data.scores)
     parts.legend.setAttribute("aria-label", data.text.legend)
     this.overview.canvas.setAttribute("aria-label", data.text.overview)
@@ -343,7 +322,7 @@ class AttentionView {
     const mass = model.hidden()
     const hidden = mass === null ? "" : fill(data.text.hidden, { mass: mass.toFixed(2) })
     const sums = mass === null && state.combine !== "max" ? data.text.sums : ""
-    this.parts.hint.textContent = [this.readoutText.kind(), sums, data.text.hint].filter(Boolean).join(" ")
+    this.parts.hint.textContent = [this.readout.kind(), sums, data.text.hint].filter(Boolean).join(" ")
     const { zoom, zoomed } = this.view
     this.toolbar.mark(state, { orders: model.orders(), hidden, canZoom: Boolean(zoom), zoomed })
     const exact = model.names().every((name) => data.weights.has(name))
@@ -352,7 +331,7 @@ class AttentionView {
   }
 
   say() {
-    const { state, readoutText, data } = this
+    const { state, data } = this
     const { root } = this.parts
     const { stack, focus, locked } = state
     const other = this.hoveredHead && !sameHead(this.hoveredHead, focus) ? this.hoveredHead : null
@@ -360,11 +339,8 @@ class AttentionView {
     const names = { layer: focus.layer + 1, head: focus.head + 1, stack: this.model.stack.label }
     const label = VIEWS[state.view].label ?? `view_${state.view}_about`
     this.surface.setAttribute("aria-label", fill(data.text[label], names))
-    this.readout.mark(other || state.combine === "one" ? readoutText.badges(other ?? focus) : [])
     const cell = this.hoveredCell ?? state.cells.at(-1)
-    const lines = cell ? readoutText.lines(cell) : [other ? data.text.click : data.text.hover]
-    this.readout.say(other ? readoutText.place(other) : readoutText.spot(), this.sayWeight(cell), lines)
-    this.readout.speak(cell ? readoutText.row(cell) : "")
+    this.readout.show(cell, other, this.sayWeight(cell))
     this.sentences.mark(this.model, cell)
   }
 
@@ -382,23 +358,18 @@ class AttentionView {
 
   // What is drawn
 
-  resized() {
-    if (!this.data || !this.parts.root.clientWidth || !this.measure()) return
-    this.paint()
-  }
-
-  /** On a stage colours are others, too. */
-  dressed() {
+  /** Another room; on a stage colours are others, too. */
+  resized(staged = false) {
     if (!this.data || !this.parts.root.clientWidth) return
     const { faint } = this.theme
-    this.readTheme(this.data)
+    if (staged) this.readTheme(this.data)
     if (this.measure() || faint !== this.theme.faint) this.paint()
   }
 
   /** The room that there is. @returns {boolean} whether it is another than before */
   measure() {
     const { root, stage: place } = this.parts
-    const { on, zoom } = stage()
+    const { on, zoom } = STAGE
     const above = (this.host.above ?? 0) + place.getBoundingClientRect().top - root.getBoundingClientRect().top
     const free = Math.max(LOWEST, Math.min(TALLEST, window.innerHeight - above - BELOW))
     const tallest = on ? Math.max(LEAST, roomBelow(place)) : free
@@ -409,9 +380,11 @@ class AttentionView {
     return true
   }
 
+  /** Paint, and ask the host for weights that are not here and not on their way. */
   refresh() {
     this.paint()
-    this.need()
+    const missing = this.model.names().filter((name) => !this.data.weights.has(name))
+    if (missing.length && !this.data.resident) this.host.onNeed?.(missing)
   }
 
   paint() {
@@ -425,8 +398,8 @@ class AttentionView {
 
   readTheme(data) {
     const theme = themeOf(this.parts.root)
-    const scheme = theme.dark ? "dark" : "light"
-    const turned = this.theme?.dark !== theme.dark
+    const { scheme } = theme
+    const turned = this.theme?.scheme !== scheme
     if (turned) this.ramp = makeRamp(data.ramp[scheme])
     this.theme = { ...theme, ramp: this.ramp, colours: data.colours[scheme] }
     if (turned) paintLegend(this.parts.legend, this.theme)
@@ -443,9 +416,17 @@ class AttentionView {
   gridScene() {
     const { focus, isEach, combine } = this.state
     const heads = isEach || combine !== "one" ? this.state.heads : [focus] // those that are on the stage
-    const { name, make } = this.model.thumbs()
-    const thumbs = { ...this.thumbs.of(name, this.ramp, make), nHeads: this.model.stack.shape[1] }
-    return { theme: this.theme, thumbs, focus, heads, hovered: this.hoveredHead }
+    return { theme: this.theme, thumbs: this.thumbs(), focus, heads, hovered: this.hoveredHead }
+  }
+
+  /** All thumbnails as one image, made once: the pointer's way over the overview repaints it often. */
+  thumbs() {
+    const { steps, rows, columns } = this.model.thumbs()
+    if (this.drawn?.steps !== steps || this.drawn.ramp !== this.ramp) {
+      const sheet = image(steps, steps.length / columns, columns, this.ramp, this.drawn?.sheet)
+      this.drawn = { steps, sheet, ramp: this.ramp }
+    }
+    return { sheet: this.drawn.sheet, rows, columns, nHeads: this.model.stack.shape[1] }
   }
 
   /** This view alone; the keyboard stays on the stage, where keys are heard. */
@@ -484,7 +465,7 @@ class AttentionView {
   picture() {
     const { state, model, theme } = this
     const { layer, head } = state.focus
-    const title = `${model.stack.label} · ${this.readoutText.spot()}`
+    const title = `${model.stack.label} · ${this.readout.title()}`
     const part = state.stack.endsWith("cross_attn") ? "cross" : state.stack.split(".")[0]
     const spot = [this.data.file, part, `L${layer + 1}`, `H${head + 1}`] // as downloads.py names the SVG
     const name = [...spot, state.view === NAMES[0] ? "" : state.view].filter(Boolean).join("-")

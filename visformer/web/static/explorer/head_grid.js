@@ -1,25 +1,25 @@
-/** A grid of thumbnails that can be pointed at: all heads of a stack, or those of a layer. */
+/** Grids of thumbnails that can be pointed at: all heads of a stack, or those of a layer; and the scale of their colours. */
 
-import { paintGrid } from "./overview.js"
-import { focusQuietly, part } from "../shared/dom.js"
-import { pointOn } from "../shared/surface.js"
+import { sameHead } from "./order.js"
+import { cssColour } from "../shared/colours.js"
+import { onPointer, part } from "../shared/dom.js"
+import { pointOn, sizeCanvas } from "../shared/surface.js"
+
+const GAP = 5 // between thumbnails
+const ROW_LABEL = 26 // left of the overview: the layer's number
+const COLUMN_LABEL = 18 // above it: the head's
+const FRAME = 3 // around thumbnails without labels: the frame of a chosen one
+const CAPTION = 15 // under a thumbnail that has left its place: whose it is
+const LARGEST_THUMB = 72
+const LARGEST_LAYER = 260 // a layer's heads, where they have the whole stage
+const CAPTION_GAP = 4 // between whose it is and its score
 
 export class HeadGrid {
-  /**
-   * @param {string} name of the canvas
-   * @param {{hoverHead: Function, openHead: Function}} host gets heads {layer, head}; openHead's second argument says
-   *   whether the head comes to those that are selected already
-   */
   constructor(parent, name, host) {
     this.element = part(parent, "div", `${name}-box`)
     this.canvas = part(this.element, "canvas", name, { tabindex: "0", role: "application" })
-    this.canvas.onpointermove = (event) => host.hoverHead(this.under(event))
-    this.canvas.onpointerleave = () => host.hoverHead(null)
-    this.canvas.onclick = (event) => {
-      focusQuietly(this.canvas)
-      const place = this.under(event)
-      if (place) host.openHead(place, event.shiftKey)
-    }
+    const open = (place, add) => place && host.openHead(place, add)
+    onPointer(this.canvas, (event) => this.under(event), host.hoverHead, open)
   }
 
   under(event) {
@@ -43,5 +43,121 @@ export class HeadGrid {
     if (!captions && right && Math.floor((at + right) / columns) !== Math.floor(at / columns)) return null
     const place = cells[at + right + down * columns]
     return place ? { layer: place.layer, head: place.head } : null
+  }
+}
+
+/**
+ * Where thumbnails lie: a row for each layer and a column for each head, or in another order with a caption each.
+ * @param {{layer: number, head: number, score: ?number}[]} cells in their order
+ * @param {{width: number, columns: number, captions: boolean, largest?: number}} room
+ */
+export function gridLayout(cells, { width, columns, captions, largest = LARGEST_THUMB }) {
+  const [left, top] = captions ? [FRAME, FRAME] : [ROW_LABEL, COLUMN_LABEL]
+  const size = Math.max(8, Math.min(largest, Math.floor((width - left - FRAME) / columns) - GAP))
+  const step = size + GAP
+  const rise = step + (captions ? CAPTION : 0)
+  const rows = Math.ceil(cells.length / columns)
+  return {
+    ...{ cells, columns, captions, size, step, rise, left, top },
+    width: left + columns * step,
+    height: top + rows * rise,
+    /** The head under a point, or null. */
+    at(x, y) {
+      const [column, row] = [Math.floor((x - left) / step), Math.floor((y - top) / rise)]
+      return column >= 0 && row >= 0 && column < columns ? (cells[row * columns + column] ?? null) : null
+    },
+  }
+}
+
+/** A layer's heads, as large as the stage lets them be. */
+export function layerLayout(cells, { width, tallest }) {
+  let best = null
+  for (let columns = 1; columns <= cells.length; columns++) {
+    const rows = Math.ceil(cells.length / columns)
+    const largest = Math.min(LARGEST_LAYER, Math.floor((tallest - FRAME) / rows) - GAP - CAPTION)
+    const layout = gridLayout(cells, { width, columns, captions: true, largest })
+    if (!best || layout.size > best.size) best = layout
+  }
+  return best
+}
+
+/**
+ * @param {{theme: object, thumbs: {sheet: HTMLCanvasElement, rows: number, columns: number, nHeads: number},
+ *   focus: object, hovered: ?object, heads: object[]}} scene heads: those shown together, in the colours of their arcs
+ */
+function paintGrid(canvas, layout, { theme, thumbs, focus, hovered, heads }) {
+  const context = sizeCanvas(canvas, layout.width, layout.height)
+  const { cells, columns, captions, size, left, top, step, rise } = layout
+  context.textBaseline = "middle"
+  if (!captions) paintNumbers(context, layout, theme, focus)
+  const scored = captions && hasRoomForScores(context, layout, theme)
+  cells.forEach((place, i) => {
+    const [x, y] = [left + (i % columns) * step, top + Math.floor(i / columns) * rise]
+    const from = place.layer * thumbs.nHeads + place.head
+    context.imageSmoothingEnabled = Math.max(thumbs.rows, thumbs.columns) > size
+    context.drawImage(thumbs.sheet, 0, from * thumbs.rows, thumbs.columns, thumbs.rows, x, y, size, size)
+    const at = heads.findIndex((head) => sameHead(head, place))
+    const marked = sameHead(place, focus) || at >= 0
+    context.strokeStyle = heads.length > 1 && at >= 0 ? theme.colours[at % theme.colours.length] : theme.accent
+    if (!marked) context.strokeStyle = sameHead(place, hovered) ? theme.text : theme.line
+    context.lineWidth = marked ? 2.5 : 1
+    const out = marked ? 1.25 : 0.5
+    context.strokeRect(x - out, y - out, size + 2 * out, size + 2 * out)
+    if (captions) paintCaption(context, place, [x, y + size + CAPTION / 2 + 1], theme, { scored, size, strong: marked })
+  })
+}
+
+function paintNumbers(context, { cells, columns, size, left, top, step, rise }, theme, focus) {
+  context.font = `12px ${theme.font}`
+  context.textAlign = "center"
+  for (let head = 0; head < columns; head++) {
+    context.fillStyle = head === focus.head ? theme.text : theme.faint
+    context.fillText(String(head + 1), left + head * step + size / 2, top / 2)
+  }
+  for (let layer = 0; layer * columns < cells.length; layer++) {
+    context.fillStyle = layer === focus.layer ? theme.text : theme.faint
+    context.fillText(String(layer + 1), left / 2 - 2, top + layer * rise + size / 2)
+  }
+}
+
+const captionFont = (theme) => `11px ${theme.font}`
+const nameOf = ({ layer, head }) => `${layer + 1}·${head + 1}`
+const scoreOf = ({ score }) => score?.toFixed(2) ?? ""
+
+/** Whether the longest name and the longest score stand beside each other; if not, no caption has a score. */
+function hasRoomForScores(context, { cells, size }, theme) {
+  const longest = (texts) => texts.reduce((a, b) => (b.length > a.length ? b : a), "")
+  context.font = captionFont(theme)
+  const width = (spell) => context.measureText(longest(cells.map(spell))).width
+  return width(nameOf) + CAPTION_GAP + width(scoreOf) <= size
+}
+
+/** Layer · head, and the score that put it here. */
+function paintCaption(context, place, [x, y], theme, { scored, size, strong }) {
+  context.font = captionFont(theme)
+  context.fillStyle = strong ? theme.text : theme.faint
+  context.textAlign = "left"
+  context.fillText(nameOf(place), x, y)
+  if (!scored) return
+  context.textAlign = "right"
+  context.fillText(scoreOf(place), x + size, y)
+}
+
+/** The scale: colours from weight 0 to weight 1, with ticks where the square root puts them. */
+export function paintLegend(canvas, theme) {
+  const [width, bar] = [220, 10]
+  const context = sizeCanvas(canvas, width, 28)
+  for (let x = 0; x < width - 20; x++) {
+    context.fillStyle = cssColour(theme.ramp.colours[Math.round((255 * x) / (width - 21))])
+    context.fillRect(10 + x, 0, 1, bar)
+  }
+  context.font = `11px ${theme.font}`
+  context.textAlign = "center"
+  context.textBaseline = "top"
+  context.fillStyle = theme.faint
+  for (const tick of [0, 0.05, 0.25, 0.5, 1]) {
+    const x = 10 + Math.sqrt(tick) * (width - 20)
+    context.fillRect(x - 0.5, bar, 1, 3)
+    context.fillText(String(tick), x, bar + 5)
   }
 }

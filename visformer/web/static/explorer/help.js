@@ -17,15 +17,13 @@ export class Help {
     this.element.setAttribute("aria-label", title)
     this.element.replaceChildren()
     part(this.element, "div", "name").textContent = title
-    const list = part(this.element, "dl", "keys")
-    for (const [key, about] of keys) {
-      part(list, "dt", "key").textContent = key
-      part(list, "dd", "does").textContent = about
-    }
-    const meanings = part(this.element, "dl", "keys vf-meanings")
-    for (const { label, about } of scores) {
-      part(meanings, "dt", "key").textContent = label
-      part(meanings, "dd", "does").textContent = about
+    const meanings = scores.map(({ label, about }) => [label, about])
+    for (const [name, entries] of [["keys", keys], ["keys vf-meanings", meanings]]) {
+      const list = part(this.element, "dl", name)
+      for (const [key, about] of entries) {
+        part(list, "dt", "key").textContent = key
+        part(list, "dd", "does").textContent = about
+      }
     }
   }
 

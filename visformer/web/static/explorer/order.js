@@ -4,13 +4,14 @@ export function sameHead(a, b) {
   return a?.layer === b?.layer && a?.head === b?.head
 }
 
+/** All heads of a stack of this shape, layer by layer. */
+export function headsOf([nLayers, nHeads]) {
+  return Array.from({ length: nLayers * nHeads }, (_, i) => ({ layer: Math.floor(i / nHeads), head: i % nHeads }))
+}
+
 /** @returns {{layer: number, head: number, score: ?number}[]} of all heads of a stack */
 export function ordered(stack, by, anchor) {
-  const [nLayers, nHeads] = stack.shape
-  const heads = []
-  for (let layer = 0; layer < nLayers; layer++) {
-    for (let head = 0; head < nHeads; head++) heads.push({ layer, head, score: scoreOf(stack, by, { layer, head }, anchor) })
-  }
+  const heads = headsOf(stack.shape).map((place) => ({ ...place, score: scoreOf(stack, by, place, anchor) }))
   if (by === "place") return heads
   const direction = by === "entropy" ? 1 : -1 // the sharpest first, else the highest
   return heads.sort((a, b) => direction * (a.score - b.score)) // a stable sort: equals stay in their places

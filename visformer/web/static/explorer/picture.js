@@ -1,19 +1,53 @@
-/** What payload.py packs first: thumbnails of all heads, the exact weights of some. */
+/** What payload.py packs: thumbnails of all heads, and the exact weights of some, which may come in several messages. */
 
-import { Weights } from "./weights.js"
+import { decode } from "../shared/codes.js"
+import { remember } from "../shared/dom.js"
 
-/** The message with `weights` and, for each stack, thumbOf({layer, head}). */
+const DECODED = 16_000_000 // weights kept as numbers: of 16 heads for 1,024 tokens
+
+/** The first message with `weights` and, for each stack, all its thumbnails, and thumbOf({layer, head}). */
 export function readPicture(message) {
-  const { chunks, numbers } = message
-  const weights = new Weights(message.stacks)
+  const { stacks, chunks, numbers } = message
+  const weights = new Weights(stacks)
   weights.add(chunks, numbers)
-  return { ...message, weights, stacks: message.stacks.map((stack) => withThumbs(stack, numbers)) }
+  return { ...message, weights, stacks: stacks.map((stack) => withThumbs(stack, numbers)) }
 }
 
+/** A stack with its thumbnails: weights on a square-root scale, 0..255, pooled to at most 64 by 64 for each head. */
 function withThumbs(stack, numbers) {
-  const [, nHeads] = stack.shape
+  const [nLayers, nHeads] = stack.shape
   const size = stack.thumb[0] * stack.thumb[1]
-  /** Weights on a square-root scale, 0..255, pooled to at most 64 by 64 of them. */
-  const thumbOf = ({ layer, head }) => new Uint8Array(numbers, stack.thumbs + (layer * nHeads + head) * size, size)
-  return { ...stack, thumbOf }
+  const thumbs = new Uint8Array(numbers, stack.thumbs, nLayers * nHeads * size)
+  const first = ({ layer, head }) => (layer * nHeads + head) * size
+  return { ...stack, thumbs, thumbOf: (place) => thumbs.subarray(first(place), first(place) + size) }
+}
+
+/** Codes by head; decoded when they are first asked for. */
+class Weights {
+  constructor(stacks) {
+    this.sizes = new Map(stacks.map(({ name, shape }) => [name, shape[2] * shape[3]]))
+    this.codes = new Map() // "stack/layer/head" to Uint16Array
+    this.decoded = new Map()
+  }
+
+  add(chunks, numbers) {
+    for (const { stack, layer, head, n, at } of chunks) {
+      const size = this.sizes.get(stack)
+      for (let i = 0; i < n; i++) {
+        const name = `${stack}/${layer}/${typeof head === "number" ? head + i : head}`
+        this.codes.set(name, new Uint16Array(numbers, at + 2 * i * size, size))
+      }
+    }
+  }
+
+  /** @param {string} name "stack/layer/head", or "stack/layer/mean" and "…/max" */
+  has(name) {
+    return this.codes.has(name)
+  }
+
+  /** (query, key) weights, or null where they are not here (yet). */
+  of(name) {
+    const codes = this.codes.get(name)
+    return codes ? remember(this.decoded, name, () => decode(codes), Math.ceil(DECODED / codes.length)) : null
+  }
 }

@@ -1,47 +1,145 @@
 /** Where the picture speaks: the exact weight, who reads whom, what went unseen, and what kind of head it is. */
 
-import { part } from "../shared/dom.js"
+import { fill, part } from "../shared/dom.js"
+import { nameOf } from "../shared/matrix.js"
+
+const MOST = 3 // tokens named where a whole row or column is meant
+
+/** Four digits that count, however small the weight; 0 is exactly 0, as behind a mask. */
+export function spell(weight) {
+  if (weight === null) return "…"
+  if (weight === 0) return "0"
+  return weight < 0.0001 ? weight.toExponential(3) : weight.toPrecision(4)
+}
 
 export class Readout {
-  constructor(parent) {
+  /** @param {import("./view_state.js").ViewState} state @param {import("./view_model.js").ViewModel} model */
+  constructor(parent, state, model) {
+    this.state = state
+    this.model = model
     const box = part(parent, "div", "readout", { role: "status", "aria-live": "polite" })
     this.weight = part(box, "div", "weight")
-    this.place = part(box, "div", "place")
+    this.spot = part(box, "div", "place")
     this.sentence = part(box, "div", "sentence")
     this.spoken = part(box, "div", "spoken")
     this.badges = part(parent, "div", "badges")
   }
 
-  /** @param {string} weight of the cell in focus, spelled @param {string[]} lines empty ones are left out */
-  say(place, weight, lines) {
-    this.place.textContent = place
+  get text() {
+    return this.model.data.text
+  }
+
+  /** @param {?object} cell in focus @param {?object} other head that is pointed at @param {string} weight of the cell, spelled */
+  show(cell, other, weight) {
+    const { text } = this
+    const { combine, focus } = this.state
+    this.mark(other || combine === "one" ? (other ?? focus) : null)
+    this.spot.textContent = other ? this.headName(other) : this.title()
     this.weight.textContent = weight
+    const lines = cell ? this.lines(cell) : [other ? text.click : text.hover]
     this.sentence.textContent = lines.filter(Boolean).join("\n")
+    this.spoken.textContent = cell ? this.row(cell) : ""
   }
 
-  /** What a picture shows at a glance, for whoever hears it. */
-  speak(text) {
-    this.spoken.textContent = text
-  }
-
-  newBadge() {
-    const badge = part(this.badges, "span", "badge")
-    part(badge, "span", "badge-name")
-    part(badge, "span", "badge-value")
-    return badge
-  }
-
-  /** @param {{label: string, about: string, value: number}[]} badges */
-  mark(badges) {
-    const name = JSON.stringify(badges)
+  /** What kind of head it is: its scores, with what they mean. */
+  mark(head) {
+    const { scores } = this.model.data
+    const values = scores.map(({ name }) => head && this.model.stack.values?.[name]?.[head.layer]?.[head.head])
+    const name = JSON.stringify([scores, values])
     if (this.marked === name) return // the pointer's way over a matrix does not change its head
     this.marked = name
-    while (this.badges.children.length > badges.length) this.badges.lastChild.remove()
-    badges.forEach(({ label, about, value }, i) => {
-      const badge = this.badges.children[i] ?? this.newBadge()
-      badge.title = about
-      badge.firstChild.textContent = label
-      badge.lastChild.textContent = value.toFixed(2)
+    this.badges.replaceChildren()
+    scores.forEach(({ label, about }, i) => {
+      if (values[i] === undefined || values[i] === null) return
+      const badge = part(this.badges, "span", "badge", { title: about })
+      part(badge, "span", "badge-name").textContent = label
+      part(badge, "span", "badge-value").textContent = values[i].toFixed(2)
     })
+  }
+
+  /** The head or heads on the stage. */
+  title() {
+    const { focus, heads, combine } = this.state
+    if (combine === "one") return this.headName(focus)
+    const whose = heads.length > 1 ? "chosen" : "layer"
+    return fill(this.text[`${combine}_of_${whose}`], { layer: focus.layer + 1, n: heads.length })
+  }
+
+  headName({ layer, head }) {
+    return fill(this.text.place, { layer: layer + 1, head: head + 1 })
+  }
+
+  /** What sets the layer or the head in focus apart: a window, keys and values that several heads read. */
+  kind() {
+    const { stack } = this.model
+    const { text } = this
+    const { layer, head } = this.state.focus
+    const sentences = []
+    const window = stack.windows?.[layer]
+    // A decoder's window counts the token itself; an encoder's is so far to either side.
+    if (window && stack.rows === "src") sentences.push(fill(text.window_around, { layer: layer + 1, n: window }))
+    else if (window) sentences.push(fill(text.window_back, { layer: layer + 1, n: window - 1 }))
+    if (stack.share > 1) {
+      const first = Math.floor(head / stack.share) * stack.share
+      sentences.push(fill(text.share, { first: first + 1, last: first + stack.share }))
+    }
+    return sentences.join(" ")
+  }
+
+  /** Lines about a cell; about all that one token reads or is read by, where only that is meant. */
+  lines(cell) {
+    const lines = cell.row !== null && cell.column !== null ? this.cell(cell) : this.token(cell)
+    return [...lines, this.hidden(cell.row), ...this.others(), this.state.locked ? this.text.locked : ""]
+  }
+
+  cell({ row, column }) {
+    const names = { query: this.name("rows", row), key: this.name("columns", column) }
+    return [fill(this.text.reads, names), this.eachHead({ row, column })]
+  }
+
+  /** The strongest of a token's row, or of its column. */
+  token({ row, column }) {
+    const matrix = this.model.matrix()
+    if (!matrix) return ["…"]
+    const all = matrix.columns.length
+    const reads = row !== null
+    const weights = reads ? matrix.values.slice(row * all, (row + 1) * all) : matrix.values.filter((_, i) => i % all === column)
+    const order = Array.from(weights.keys()).sort((a, b) => weights[b] - weights[a])
+    const strongest = order.slice(0, MOST).filter((i) => weights[i] > 0)
+    const other = reads ? "columns" : "rows"
+    const most = strongest.map((i) => fill(this.text.strong, { token: this.name(other, i), weight: spell(weights[i]) }))
+    const token = reads ? this.name("rows", row) : this.name("columns", column)
+    return [fill(reads ? this.text.reads_most : this.text.read_most, { token, most: most.join(" · ") })]
+  }
+
+  /** What the row of a cell reads most. */
+  row({ row, column }) {
+    return row === null || column === null || !this.model.matrix() ? "" : this.token({ row, column: null })[0]
+  }
+
+  hidden(row) {
+    const mass = row === null ? 0 : (this.model.matrix()?.hidden[row] ?? 0)
+    return mass > 0 ? fill(this.text.hidden_row, { mass: mass.toFixed(2) }) : ""
+  }
+
+  /** The other cells that are locked. */
+  others() {
+    const others = this.state.cells.slice(0, -1).filter(({ row, column }) => row !== null && column !== null)
+    return others.map((cell) => `${spell(this.model.weight(cell))}  ${this.cell(cell)[0]}`)
+  }
+
+  /** The same cell in each of several heads whose arcs are drawn. */
+  eachHead({ row, column }) {
+    const series = this.state.isEach ? this.model.series() : []
+    if (series.length < 2) return ""
+    const each = series.map(({ place, values, columns }) => {
+      const { layer, head } = this.state.heads[place]
+      return `${layer + 1}·${head + 1}: ${spell(values[row * columns.length + column])}`
+    })
+    return each.join("   ")
+  }
+
+  name(axis, i) {
+    return nameOf({ labels: this.model.labels()[axis] }, i)
   }
 }

@@ -1,6 +1,6 @@
 /** The controls beside the picture: which attention, which view, what is left out. They hold nothing themselves. */
 
-import { focusQuietly, part } from "../shared/dom.js"
+import { button, focusQuietly, part } from "../shared/dom.js"
 import { NAMES } from "./views/index.js"
 
 const LIMITS = { none: null, weight: { min: 0, max: 0.5, step: 0.005 }, mass: { min: 0.5, max: 1, step: 0.01 } }
@@ -8,30 +8,25 @@ const FIRST = { none: 0, weight: 0.05, mass: 0.9 }
 const CHECKS = ["merging", "hiding", "renormalising"]
 
 /** One choice of a few, as a row of buttons. */
-class Tabs {
-  constructor(parent, name, choose) {
-    this.element = part(parent, "div", name, { role: "group" })
-    this.choose = choose
-  }
-
-  /** @param {{name: string, label: string, about?: string}[]} options */
-  write(options, label) {
-    this.element.setAttribute("aria-label", label)
-    this.element.replaceChildren()
-    for (const { name, label, about } of options) {
-      const button = part(this.element, "button", "tab", { type: "button" })
-      Object.assign(button.dataset, { name })
-      button.textContent = label
-      if (about) button.title = about
-      button.onclick = () => {
-        this.choose(name)
-        focusQuietly(button)
+function tabs(parent, name, choose) {
+  const element = part(parent, "div", name, { role: "group" })
+  return {
+    write(options, label) {
+      element.ariaLabel = label
+      element.replaceChildren()
+      for (const { name, label, about } of options) {
+        const act = () => {
+          choose(name)
+          focusQuietly(tab)
+        }
+        const tab = button(element, "tab", act, label)
+        tab.dataset.name = name
+        tab.title = about ?? ""
       }
-    }
-  }
-
-  mark(selected) {
-    for (const button of this.element.children) button.setAttribute("aria-pressed", String(button.dataset.name === selected))
+    },
+    mark(selected) {
+      for (const tab of element.children) tab.ariaPressed = tab.dataset.name === selected
+    },
   }
 }
 
@@ -46,9 +41,8 @@ function select(parent, name, change) {
       title.textContent = label
       element.replaceChildren()
       for (const [value, text, about] of options) {
-        const option = part(element, "option", "option", { value })
+        const option = part(element, "option", "option", { value, title: about ?? "" })
         option.textContent = text
-        if (about) option.title = about
       }
     },
     mark(value, about) {
@@ -63,16 +57,7 @@ function check(parent, name, change) {
   const element = part(box, "input", name, { type: "checkbox" })
   const title = part(box, "span", "check-title")
   element.onchange = () => change(element.checked)
-  return {
-    box,
-    write(label, about) {
-      title.textContent = label
-      box.title = about
-    },
-    mark(on) {
-      element.checked = on
-    },
-  }
+  return { box, element, title }
 }
 
 export class Toolbar {
@@ -82,9 +67,9 @@ export class Toolbar {
    */
   constructor(places, host) {
     this.host = host
-    this.stacks = new Tabs(places.stacks, "stacks", host.stack)
+    this.stacks = tabs(places.stacks, "stacks", host.stack)
     this.order = select(places.order, "order", (order) => host.set({ order }))
-    this.views = new Tabs(places.views, "views", (view) => host.set({ view }))
+    this.views = tabs(places.views, "views", (view) => host.set({ view }))
     this.buildZoom(part(places.views, "div", "zoom", { role: "group" }))
     this.combine = select(places.tools, "combine", (combine) => host.set({ combine }))
     this.kind = select(places.tools, "limit", (kind) => host.set({ limit: { kind, value: FIRST[kind] } }))
@@ -96,37 +81,28 @@ export class Toolbar {
   }
 
   buildZoom(box) {
-    this.zoom = { box, buttons: {} }
-    for (const [name, sign, direction] of [["out", "−", -1], ["in", "+", 1], ["whole", "1:1", 0]]) {
-      const button = part(box, "button", `zoom-${name}`, { type: "button" })
-      button.textContent = sign
-      button.onclick = () => this.host.zoom(direction)
-      this.zoom.buttons[name] = button
-    }
-    this.help = part(box.parentElement, "button", "help-button", { type: "button" })
-    this.help.textContent = "?"
-    this.help.onclick = () => this.host.help()
+    const zoom = (name, sign, direction) => button(box, `zoom-${name}`, () => this.host.zoom(direction), sign)
+    this.zoom = { box, out: zoom("out", "−", -1), in: zoom("in", "+", 1), whole: zoom("whole", "1:1", 0) }
+    this.help = button(box.parentElement, "help-button", () => this.host.help(), "?")
   }
 
   /** The words, once for each payload. */
   write({ text, stacks, scores }) {
-    this.stacks.write(stacks.map(({ name, label, about }) => ({ name, label, about })), text.stacks)
+    this.stacks.write(stacks, text.stacks)
     this.views.write(NAMES.map((name) => ({ name, label: text[`view_${name}`], about: text[`view_${name}_about`] })), text.views)
     const combined = ["one", "mean", "max"].map((name) => [name, text[`combine_${name}`]])
     this.combine.write(text.combine, combined)
     const orders = [["place", text.order_place], ["similarity", text.order_similarity, text.order_similarity_about]]
     this.orders = [...orders, ...scores.map(({ name, label, about }) => [name, `${label} ${name === "entropy" ? "↑" : "↓"}`, about])]
     this.order.write(text.order, this.orders)
-    this.ordersShown = null
     this.kind.write(text.limit, Object.keys(LIMITS).map((name) => [name, text[`limit_${name}`]]))
     this.slider.setAttribute("aria-label", text.limit)
-    for (const name of CHECKS) this[name].write(text[name], text[`${name}_about`])
-    for (const [name, button] of Object.entries(this.zoom.buttons)) {
-      button.title = text[`zoom_${name}`]
-      button.setAttribute("aria-label", text[`zoom_${name}`])
+    for (const name of CHECKS) {
+      this[name].title.textContent = text[name]
+      this[name].box.title = text[`${name}_about`]
     }
-    this.help.title = text.help
-    this.help.setAttribute("aria-label", text.help)
+    for (const name of ["in", "out", "whole"]) this.zoom[name].title = this.zoom[name].ariaLabel = text[`zoom_${name}`]
+    this.help.title = this.help.ariaLabel = text.help
   }
 
   /**
@@ -139,10 +115,7 @@ export class Toolbar {
     this.views.mark(state.view)
     this.combine.mark(state.combine)
     this.order.mark(state.order, this.orders.find(([name]) => name === state.order)?.[2])
-    if (orders.join() !== this.ordersShown) {
-      this.ordersShown = orders.join()
-      for (const option of this.order.box.querySelectorAll("option")) option.hidden = !orders.includes(option.value)
-    }
+    for (const option of this.order.box.querySelectorAll("option")) option.hidden = !orders.includes(option.value)
     this.kind.mark(state.limit.kind)
     const range = LIMITS[state.limit.kind]
     this.slider.hidden = this.amount.hidden = !range
@@ -151,10 +124,10 @@ export class Toolbar {
       this.slider.value = state.limit.value
       this.amount.textContent = state.limit.value.toFixed(range.step < 0.01 ? 3 : 2)
     }
-    for (const name of CHECKS) this[name].mark(state[name])
+    for (const name of CHECKS) this[name].element.checked = state[name]
     this.renormalising.box.hidden = !state.hiding
     this.hidden.textContent = hidden
     this.zoom.box.hidden = !canZoom
-    this.zoom.buttons.whole.disabled = this.zoom.buttons.out.disabled = !zoomed
+    this.zoom.whole.disabled = this.zoom.out.disabled = !zoomed
   }
 }

@@ -1,7 +1,8 @@
 /** What is shown of the data: the matrix of the chosen heads, its labels, and who is who. Nothing is drawn here. */
 
-import { derive, mean } from "./derive.js"
-import { stepsOf } from "./thumbs.js"
+import { derive, mean, pooled } from "./derive.js"
+import { headsOf } from "./order.js"
+import { remember } from "../shared/dom.js"
 
 const REMEMBERED = 200
 const REMEMBERED_WEIGHTS = 16_000_000 // in matrices: 16 of them for 1,024 tokens
@@ -10,7 +11,7 @@ const REMEMBERED_WEIGHTS = 16_000_000 // in matrices: 16 of them for 1,024 token
 export class ViewModel {
   constructor(state) {
     this.state = state
-    this.memory = new Map()
+    this.memory = new Map() // by what the names say that it depends on
     this.matrices = new Map()
   }
 
@@ -25,23 +26,17 @@ export class ViewModel {
     return this.data.stacks.find(({ name }) => name === this.state.stack)
   }
 
-  /** Something that is the same until what its name says changes. */
-  remember(name, make, memory = this.memory, most = REMEMBERED) {
-    if (!memory.has(name)) {
-      if (memory.size >= most) memory.delete(memory.keys().next().value)
-      memory.set(name, make())
-    }
-    return memory.get(name)
+  nameOf({ layer, head }) {
+    return `${this.state.stack}/${layer}/${head}`
   }
 
   /** The weights that the picture needs, by name. */
   names() {
-    const { stack, focus, heads, combine, isEach } = this.state
-    const name = ({ layer, head }) => `${stack}/${layer}/${head}`
+    const { focus, heads, combine, isEach } = this.state
+    const name = (place) => this.nameOf(place)
     if (combine === "one") return isEach ? heads.map(name) : [name(focus)]
     if (heads.length > 1) return heads.map(name)
-    const [, nHeads] = this.stack.shape
-    const layer = Array.from({ length: nHeads }, (_, head) => name({ layer: focus.layer, head }))
+    const layer = headsOf(this.stack.shape).filter((place) => place.layer === focus.layer).map(name)
     return layer.every((one) => this.data.weights.has(one)) ? layer : [name({ layer: focus.layer, head: combine })]
   }
 
@@ -68,13 +63,13 @@ export class ViewModel {
     const heads = names.map((one) => this.data.weights.of(one))
     if (heads.some((head) => !head)) return null
     const most = Math.min(REMEMBERED, Math.ceil(REMEMBERED_WEIGHTS / heads[0].length))
-    return this.remember(name, () => derive(heads, this.sides(), this.options()), this.matrices, most)
+    return remember(this.matrices, name, () => derive(heads, this.sides(), this.options()), most)
   }
 
   /** Which tokens each row and each column stands for. */
   groups() {
     const { stack, merging, hiding } = this.state
-    return this.remember(`groups ${stack} ${merging} ${hiding}`, () => {
+    return remember(this.memory, `groups ${stack} ${merging} ${hiding}`, () => {
       const [, , nQueries, nKeys] = this.stack.shape
       const none = new Float32Array(nQueries * nKeys)
       return derive([none], this.sides(), { ...this.options(), how: "one", limit: { kind: "none" } })
@@ -97,7 +92,7 @@ export class ViewModel {
 
   labels() {
     const { stack, merging, hiding } = this.state
-    return this.remember(`labels ${stack} ${merging} ${hiding}`, () => {
+    return remember(this.memory, `labels ${stack} ${merging} ${hiding}`, () => {
       const { rows, columns } = this.groups()
       const side = (axis, groups) => groups.map((group) => this.label(axis, group))
       return { rows: side("rows", rows), columns: side("columns", columns) }
@@ -128,11 +123,11 @@ export class ViewModel {
 
   /** The matrix that words are about: the one drawn, or of several that of the head in focus. */
   matrix() {
-    const { stack, focus, combine } = this.state
-    return this.derived(combine === "one" ? [`${stack}/${focus.layer}/${focus.head}`] : this.names())
+    const { focus, combine } = this.state
+    return this.derived(combine === "one" ? [this.nameOf(focus)] : this.names())
   }
 
-  /** Of the head in focus. */
+  /** The thumbnail of the head in focus. */
   thumb() {
     const [rows, columns] = this.stack.thumb
     return { steps: this.stack.thumbOf(this.state.focus), rows, columns }
@@ -156,24 +151,22 @@ export class ViewModel {
     return ["place", "similarity", ...this.data.scores.map(({ name }) => name).filter((name) => name in values)]
   }
 
-  /** Every head alone, as it was sent; merged or without specials where all exact weights are here. */
+  /**
+   * Every head alone, as it was sent; merged or without specials where all exact weights are here.
+   * @returns {{steps: Uint8Array, rows: number, columns: number}} the same until it changes; one below the other
+   */
   thumbs() {
     const { stack, merging, hiding, renormalising } = this.state
-    const [nLayers, nHeads] = this.stack.shape
-    const heads = Array.from({ length: nLayers * nHeads }, (_, i) => ({ layer: Math.floor(i / nHeads), head: i % nHeads }))
-    const names = heads.map(({ layer, head }) => `${stack}/${layer}/${head}`)
-    const changed = (merging || hiding) && names.every((name) => this.data.weights.has(name))
-    if (!changed) {
+    const names = headsOf(this.stack.shape).map((place) => this.nameOf(place))
+    if (!(merging || hiding) || !names.every((name) => this.data.weights.has(name))) {
       const [rows, columns] = this.stack.thumb
-      return { name: stack, make: () => ({ thumbs: heads.map(this.stack.thumbOf), rows, columns }) }
+      return { steps: this.stack.thumbs, rows, columns }
     }
-    const options = { ...this.options(), how: "one", limit: { kind: "none" } }
-    const make = () => {
-      const matrices = names.map((name) => derive([this.data.weights.of(name)], this.sides(), options))
-      const made = matrices.map(({ values, rows, columns }) => stepsOf(values, rows.length, columns.length))
-      return { thumbs: made.map(({ steps }) => steps), rows: made[0].rows, columns: made[0].columns }
-    }
-    return { name: `${stack} ${merging} ${hiding} ${renormalising}`, make }
+    return remember(this.memory, `thumbs ${stack} ${merging} ${hiding} ${renormalising}`, () => {
+      const options = { ...this.options(), how: "one", limit: { kind: "none" } }
+      const thumbs = names.map((name) => pooled(derive([this.data.weights.of(name)], this.sides(), options)))
+      return { ...thumbs[0], steps: Uint8Array.from(thumbs.flatMap(({ steps }) => [...steps])) }
+    })
   }
 }
 

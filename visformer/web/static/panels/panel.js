@@ -32,14 +32,6 @@ function sideOf({ title, texts, places, special, after, numeric, written }) {
   return { labels, title, numeric, written, key: JSON.stringify([title, texts, after, places]) }
 }
 
-/** A label with its place; isolated, so that no token turns the sentence around. */
-export function nameOf({ labels, title, numeric }, i) {
-  const { text, after, place } = labels[i]
-  if (numeric) return `${title} ${text}`
-  const name = place ? `\u2068${text}\u2069 (${place})` : `\u2068${text}\u2069`
-  return after ? `${name} → \u2068${after}\u2069` : name
-}
-
 /** Digits that fit a cell: fewer behind the point, the more stand before it. */
 function spellShort(number, digits, scale) {
   if (Number.isNaN(number)) return ""

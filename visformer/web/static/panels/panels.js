@@ -5,17 +5,15 @@
  */
 
 import { OPERATOR, arrange } from "./arrange.js"
-import { makeRamp } from "../shared/colours.js"
-import { PngButton } from "../shared/png.js"
-import { themeOf, onThemeChange } from "../shared/theme.js"
-import { matrixLayout, paintMatrix } from "../shared/matrix.js"
+import { makeRamp, themeOf } from "../shared/colours.js"
+import { pngButton } from "../shared/png.js"
+import { matrixLayout, nameOf, paintMatrix } from "../shared/matrix.js"
 import { inParts } from "./pagination.js"
-import { nameOf, readPanel, spellLong } from "./panel.js"
-import { clamp, fill, focusQuietly, part } from "../shared/dom.js"
-import { enter, roomBelow, showWhatFollows, stage } from "../shared/stage.js"
+import { readPanel, spellLong } from "./panel.js"
+import { MOVES, clamp, fill, onPointer, part } from "../shared/dom.js"
+import { STAGE, enter, roomBelow, showWhatFollows } from "../shared/stage.js"
 import { pointOn } from "../shared/surface.js"
 
-const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 const CELL = 46 // of a small matrix: room for its number
 const LONG_CELL = 58 // room for four digits behind the point
 const TALLEST_CELL = 24 // of a wide one
@@ -46,6 +44,10 @@ export function mountPanels(element, message, host = {}) {
   return view
 }
 
+function samePlace(a, b) {
+  return a?.panel === b?.panel && a?.row === b?.row && a?.column === b?.column
+}
+
 class PanelsView {
   constructor(element, host) {
     this.host = host
@@ -58,22 +60,11 @@ class PanelsView {
     this.value = part(readout, "span", "value")
     this.place = part(readout, "span", "where")
     this.part = part(readout, "span", "part")
-    this.pngButton = new PngButton(readout, () => this.picture())
+    this.png = pngButton(readout, () => this.picture())
     this.root.onkeydown = (event) => this.key(event)
-    this.resizes = new ResizeObserver(() => this.resized())
-    this.resizes.observe(this.root)
-    this.onWindow = () => this.resized()
-    window.addEventListener("resize", this.onWindow)
-    document.fonts?.ready.then(() => this.data && this.paint())
-    onThemeChange(this.root, () => this.data && this.paint())
-    this.leave = enter(this.root, () => this.resized(), (direction) => this.step(direction), true)
-  }
-
-  destroy() {
-    this.leave()
-    this.resizes.disconnect()
-    window.removeEventListener("resize", this.onWindow)
-    this.root.remove()
+    const resized = () => this.resized()
+    const step = (direction) => this.step(direction)
+    this.destroy = enter(this.root, { resized, staged: resized, repaint: () => this.paint(), step, whole: true })
   }
 
   get lang() {
@@ -91,11 +82,15 @@ class PanelsView {
     this.data = message
     this.root.lang = message.text.lang
     this.root.classList.toggle("vf-choosing", message.share < STRIP)
-    this.pngButton.write(message.text)
+    Object.assign(this.png, { textContent: message.text.keep, title: message.text.keep_about })
     this.panels = message.panels.map((panel, place) => ({ ...readPanel(panel, message.numbers), place, first: 0 }))
     let next = 0
     this.columns = message.columns.map((count) => this.panels.slice(next, (next += count)))
-    if (this.walk !== stage().walk) this.arrive(stage().walk)
+    if (this.walk !== STAGE.walk) { // the host has taken a step: on to the first part, back to the last
+      this.walk = STAGE.walk
+      this.at = this.walk.direction < 0 ? Infinity : 0
+      this.free()
+    }
     if (!same) this.build()
     this.panels.forEach((panel, i) => this.write(panel, this.boxes[i]))
     if (this.focus && !this.inside(this.focus)) this.free()
@@ -122,9 +117,7 @@ class PanelsView {
     const title = part(box, "div", "name")
     const canvas = part(box, "canvas", "matrix", { tabindex: "0", role: "application" })
     canvas.dataset.panel = panel.name
-    canvas.onpointermove = (event) => this.hover(i, event)
-    canvas.onpointerleave = () => this.hover(i, null)
-    canvas.onclick = (event) => this.click(i, event)
+    onPointer(canvas, (event) => pointOn(canvas, event), (point) => this.hover(i, point), (point) => this.click(i, point))
     return { group, box, title, canvas, note: part(box, "div", "note") }
   }
 
@@ -138,8 +131,7 @@ class PanelsView {
 
   // What the visitor does
 
-  hover(i, event) {
-    const point = event && pointOn(this.boxes[i].canvas, event)
+  hover(i, point) {
     if (point) this.spellLabel(i, this.layouts[i].labelAt(point.x, point.y))
     if (this.locked) return
     const cell = point && this.layouts[i].at(point.x, point.y)
@@ -148,26 +140,23 @@ class PanelsView {
 
   /** A label that was cut says its whole text when it is pointed at. */
   spellLabel(i, place) {
-    const { rows, columns } = this.panels[i]
-    const { rowLabels, columnLabels } = this.layouts[i]
-    const byRow = place && place.row !== null
-    const [side, labels, at] = byRow ? [rows, rowLabels, place.row] : [columns, columnLabels, place?.column]
-    this.boxes[i].canvas.title = labels[at]?.cut ? nameOf(side, at) : ""
+    const side = place && place.row !== null ? "rows" : "columns"
+    const at = place?.row ?? place?.column
+    const cut = this.layouts[i].labels[side][at]?.cut
+    this.boxes[i].canvas.title = cut ? nameOf(this.panels[i][side], at) : ""
   }
 
   show(focus) {
     const { focus: before } = this
-    if (before?.panel === focus?.panel && before?.row === focus?.row && before?.column === focus?.column) return
+    if (samePlace(before, focus)) return
     this.focus = focus
     for (const place of new Set([before?.panel, focus?.panel])) if (place !== undefined) this.paintPanel(place)
     this.read()
   }
 
-  click(i, event) {
+  click(i, { x, y }) {
     const layout = this.layouts[i]
-    const { x, y } = pointOn(this.boxes[i].canvas, event)
     const cell = layout.at(x, y)
-    focusQuietly(this.boxes[i].canvas)
     const { click } = this.panels[i]
     if (click !== "changes") this.lock(cell && { panel: i, ...cell })
     if (click === "tells" && this.locked) this.report(i, cell)
@@ -182,8 +171,7 @@ class PanelsView {
 
   /** A click on the locked cell, or beside all cells, frees it again. */
   lock(focus) {
-    const { panel, row, column } = this.focus ?? {}
-    const again = this.locked && focus && focus.panel === panel && focus.row === row && focus.column === column
+    const again = this.locked && focus && samePlace(focus, this.focus)
     this.locked = false
     this.show(again ? null : focus)
     this.locked = Boolean(focus) && !again
@@ -223,14 +211,15 @@ class PanelsView {
     const { text } = this.data
     const { root, value, place, focus } = this
     const panel = focus && this.panels[focus.panel]
-    const row = panel ? panel.first + focus.row : ""
-    Object.assign(root.dataset, { panel: panel?.name ?? "", row, column: focus?.column ?? "" })
-    root.dataset.value = panel ? panel.values[focus.row * panel.nColumns + focus.column] : ""
-    value.textContent = panel ? spellLong(panel.values[focus.row * panel.nColumns + focus.column]) : ""
     if (!panel) {
+      Object.assign(root.dataset, { panel: "", row: "", column: "", value: "" })
+      value.textContent = ""
       place.textContent = text[this.panels[0].click]
       return
     }
+    const number = panel.values[focus.row * panel.nColumns + focus.column]
+    Object.assign(root.dataset, { panel: panel.name, row: panel.first + focus.row, column: focus.column, value: number })
+    value.textContent = spellLong(number)
     const names = { row: nameOf(panel.rows, focus.row), column: nameOf(panel.columns, focus.column) }
     place.textContent = `${panel.title}  ${fill(text.cell, names)}`
     if (this.locked) place.textContent += ` · ${text.locked}`
@@ -244,23 +233,21 @@ class PanelsView {
 
   /** What a layout depends on. */
   room() {
-    const { zoom, bottom } = stage()
-    const top = stage().on ? this.root.getBoundingClientRect().top : 0
+    const { zoom, bottom } = STAGE
+    const top = STAGE.on ? this.root.getBoundingClientRect().top : 0
     return [this.root.clientWidth, window.innerHeight, window.devicePixelRatio, zoom, bottom, top].join(" ")
   }
 
   paint() {
     this.seen = this.room()
+    const { ramp, mark } = this.data
     const theme = themeOf(this.root)
-    if (this.theme?.dark !== theme.dark) {
-      const scheme = theme.dark ? "dark" : "light"
-      const { weight, signed } = this.data.ramp
-      this.ramps = { weight: makeRamp(weight[scheme]), signed: makeRamp(signed[scheme]) }
-    }
-    this.theme = { ...theme, mark: this.data.mark[theme.dark ? "dark" : "light"] }
+    const { scheme } = theme
+    this.ramps = { weight: makeRamp(ramp.weight[scheme]), signed: makeRamp(ramp.signed[scheme]) }
+    this.theme = { ...theme, mark: mark[scheme] }
     this.arrange()
     this.visible.forEach(({ place: i, colour }) => {
-      this.boxes[i].title.style.color = colour?.[theme.dark ? "dark" : "light"] ?? ""
+      this.boxes[i].title.style.color = colour?.[scheme] ?? ""
       this.boxes[i].box.style.width = `${this.layouts[i].boxWidth}px`
       this.paintPanel(i)
     })
@@ -275,12 +262,14 @@ class PanelsView {
   }
 
   arrange() {
-    const width = Math.floor(this.strip.getBoundingClientRect().width / stage().zoom) // a fraction more, and the last one wraps
+    const width = Math.floor(this.strip.getBoundingClientRect().width / STAGE.zoom) // a fraction more, and the last one wraps
     const room = { width, height: this.height() }
     const layoutOf = (panel, cells) => this.layout(panel, cells)
-    const whole = () => [{ columns: this.columns, rows: null, ...arrange(this.columns, room, layoutOf) }]
-    this.parts = stage().on ? inParts(this.columns, room, layoutOf) : whole()
-    if (!stage().on) this.at = 0
+    if (STAGE.on) this.parts = inParts(this.columns, room, layoutOf)
+    else {
+      this.parts = [{ columns: this.columns, rows: null, ...arrange(this.columns, room, layoutOf) }]
+      this.at = 0
+    }
     this.showPart(clamp(this.at, this.parts.length))
   }
 
@@ -297,20 +286,11 @@ class PanelsView {
     })
     this.boxes.forEach(({ group }, i) => (group.hidden = !this.layouts[i]))
     for (const { column } of this.boxes) column.hidden = [...column.children].every(({ hidden }) => hidden)
-    const { text } = this.data
+    const { text, panels } = this.data
     const named = { n: at + 1, all: this.parts.length, first: rows?.first + 1, last: rows?.last }
-    const { dataset } = this.root
-    dataset.goesOn = this.data.panels[0].before
-    dataset.more = at + 1 < this.parts.length ? "more" : ""
+    Object.assign(this.root.dataset, { goesOn: panels[0].before, more: named.n < named.all ? "more" : "" })
     showWhatFollows()
     this.part.textContent = named.all === 1 ? "" : fill(rows ? text.part_rows : text.part, named)
-  }
-
-  /** The host has taken a step: on to the first part, back to the last. */
-  arrive(walk) {
-    this.walk = walk
-    this.at = walk.direction < 0 ? Infinity : 0
-    this.free()
   }
 
   /** A presentation's step: the next part. */
@@ -324,10 +304,10 @@ class PanelsView {
     return true
   }
 
-  /** Of the room for all panels: in a presentation what is left of the window, or their share of it. */
+  /** The height for all panels: in a presentation what is left of the window, or their share of it. */
   height() {
     const { share } = this.data
-    if (!stage().on) return share * Math.max(LEAST, window.innerHeight - HEAD)
+    if (!STAGE.on) return share * Math.max(LEAST, window.innerHeight - HEAD)
     const left = roomBelow(this.root)
     return Math.max(LEAST / 4, share < STRIP ? share * left : left - LINE)
   }
@@ -335,12 +315,12 @@ class PanelsView {
   layout(panel, { width, highest, indent, operator, columns, like }) {
     const { nRows, nColumns } = panel
     const wide = width - (operator ? OPERATOR : 0)
-    const grown = stage().on ? GROWN : 1
+    const grown = STAGE.on ? GROWN : 1
     const few = grown * (panel.digits > 2 ? LONG_CELL : CELL)
     const free = nColumns > FEW && panel.columns.numeric // dimensions: cells of any shape
     const some = panel.columns.numeric ? SMALL_CELL : WORDED_CELL
     const own = nColumns <= FEW ? few : nColumns <= SOME ? grown * some : wide
-    const thinned = stage().on && nRows > FEW && !panel.rows.labels[0].place // of rows in a series some labels will do
+    const thinned = STAGE.on && nRows > FEW && !panel.rows.labels[0].place // of rows in a series some labels will do
     const least = Math.min(thinned ? LABELLED / 2 : LABELLED, (free || panel.rows.numeric ? TALLEST / 2 : TALLEST) / nRows)
     const most = Math.min(grown * (free ? TALLEST_CELL : nRows === 1 ? LOW_CELL : CELL), TALLEST / nRows)
     const layout = matrixLayout(
@@ -355,9 +335,9 @@ class PanelsView {
         highest: like ? like.cellHeight : Math.max(least, Math.min(most, highest)),
       },
     )
-    const frame = stage().on && panel.outlined ? FRAME : 0
-    const roomy = layout.cellHeight >= NUMBERED + frame && layout.cellWidth >= this.numberWidth(panel) + frame
-    const numbered = nColumns > FEW || roomy
+    const frame = STAGE.on && panel.outlined ? FRAME : 0
+    const roomy = () => layout.cellHeight >= NUMBERED + frame && layout.cellWidth >= this.numberWidth(panel) + frame
+    const numbered = nColumns > FEW || roomy()
     const words = this.wordsWidth(panel)
     const boxWidth = Math.max(layout.width, Math.min(wide, words))
     const worded = layout.worded && (numbered || nRows > FEW)
@@ -365,26 +345,23 @@ class PanelsView {
     return { ...layout, free: free || nRows === 1, numbered, worded, boxWidth, moreLines }
   }
 
-  /** How wide the longest number of a small matrix is, as it is written into its cell. */
-  numberWidth(panel) {
-    if (panel.numberWidth) return panel.numberWidth
-    const context = this.fontOf("11px")
-    const wider = (most, number) => Math.max(most, context.measureText(panel.spell(number)).width)
-    panel.numberWidth = panel.values.reduce(wider, 12)
-    return panel.numberWidth
+  /** How wide a text is in a font. */
+  measure(text, size) {
+    this.ruler ??= document.createElement("canvas").getContext("2d")
+    this.ruler.font = `${size} ${this.theme.font}`
+    return this.ruler.measureText(text).width
   }
 
-  fontOf(size) {
-    const context = (this.ruler ??= document.createElement("canvas").getContext("2d"))
-    context.font = `${size} ${this.theme.font}`
-    return context
+  /** How wide the longest number of a small matrix is, as it is written into its cell. */
+  numberWidth(panel) {
+    const wider = (most, number) => Math.max(most, this.measure(panel.spell(number), "11px"))
+    return (panel.numberWidth ??= panel.values.reduce(wider, 12))
   }
 
   /** How wide a panel's title and note are. */
   wordsWidth(panel) {
-    const wide = (text) => Math.ceil(this.fontOf("600 14px").measureText(text).width) + 2
-    panel.wordsWidth ??= Math.max(wide(panel.title), wide(panel.note))
-    return panel.wordsWidth
+    const wide = (text) => Math.ceil(this.measure(text, "600 14px")) + 2
+    return (panel.wordsWidth ??= Math.max(wide(panel.title), wide(panel.note)))
   }
 
   paintPanel(i) {

@@ -6,8 +6,8 @@
  */
 
 import { codePath, spotless } from "./qr.js"
-import { fill, focusQuietly, part } from "../shared/dom.js"
-import { setStage, stage, stepInView } from "../shared/stage.js"
+import { button, fill, focusQuietly, part } from "../shared/dom.js"
+import { STAGE, setStage, stepInView } from "../shared/stage.js"
 import { Tables } from "./tables.js"
 
 const ZOOM = 1.6
@@ -61,8 +61,7 @@ class Presentation {
   }
 
   button(parent, name, act) {
-    this.buttons[name] = part(parent, "button", `act vf-${name}`, { type: "button" })
-    this.buttons[name].onclick = act
+    this.buttons[name] = button(parent, `act vf-${name}`, act)
   }
 
   buildStage() {
@@ -82,7 +81,7 @@ class Presentation {
     this.acts = part(this.stage, "div", "acts")
     this.button(this.acts, "back", () => this.step(-1))
     this.button(this.acts, "on", () => this.step(1))
-    this.button(this.acts, "noted", () => this.showNote(!KEPT.noted))
+    this.button(this.acts, "noted", () => this.toggleNote())
     this.button(this.acts, "show-code", () => this.showCode(!KEPT.code))
     this.button(this.acts, "leave", () => this.show(false))
   }
@@ -156,7 +155,7 @@ class Presentation {
     if (key === "p") return () => this.show(!KEPT.on)
     if (!KEPT.on) return null
     if (key === "Escape") return () => (KEPT.code ? this.showCode(false) : this.show(false))
-    if (key === "n") return () => this.showNote(!KEPT.noted)
+    if (key === "n") return () => this.toggleNote()
     if (key === "q") return () => this.showCode(!KEPT.code)
     if (FORWARD.includes(key)) return () => this.step(1)
     return BACK.includes(key) ? () => this.step(-1) : null
@@ -176,8 +175,8 @@ class Presentation {
     if (!on) goBack(KEPT.left)
   }
 
-  showNote(noted) {
-    KEPT.noted = noted
+  toggleNote() {
+    KEPT.noted = !KEPT.noted
     this.settle()
   }
 
@@ -201,7 +200,7 @@ class Presentation {
   }
 
   mark() {
-    const { sentence = "", caption = "" } = (KEPT.on && this.data) || {} // else the page itself says them
+    const { sentence = "", caption = "" } = KEPT.on ? this.data : {} // else the page itself says them
     this.sentence.textContent = sentence
     this.caption.textContent = caption
     this.stage.hidden = !KEPT.on
@@ -227,17 +226,17 @@ class Presentation {
 
   fit() {
     if (!KEPT.on) {
-      if (stage().on) setStage({ on: false, zoom: 1, bottom: 0, walk: {} })
+      if (STAGE.on) setStage({ on: false, zoom: 1, bottom: 0, walk: {} })
       this.tables.leave()
       return
     }
-    const page = document.documentElement
+    const { style } = document.documentElement
     const bottom = MARGIN + this.noteHeight
     this.acts.style.bottom = `${bottom}px`
-    page.style.setProperty("--vf-above", `${this.lines.offsetHeight}px`)
+    style.setProperty("--vf-above", `${this.lines.offsetHeight}px`)
     let zoom = ZOOM
     for (let i = 0; i < TRIES; i++) {
-      page.style.setProperty("--vf-zoom", zoom)
+      style.setProperty("--vf-zoom", zoom)
       setStage({ on: true, zoom, bottom })
       this.fitTables(bottom, zoom)
       this.fitPlots(bottom, zoom) // under panels that have their place
@@ -276,17 +275,15 @@ class Presentation {
   }
 }
 
-const sheets = new Map()
+let dressed = false
 
 function dressPage(text, on) {
-  const page = document.documentElement
-  if (page.classList.contains("vf-presenting") !== on) page.classList.toggle("vf-presenting", on)
-  if (!sheets.has(text)) {
-    const sheet = new CSSStyleSheet()
-    sheet.replaceSync(text)
-    sheets.set(text, sheet)
-    document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet]
-  }
+  document.documentElement.classList.toggle("vf-presenting", on)
+  if (dressed) return
+  dressed = true
+  const sheet = new CSSStyleSheet()
+  sheet.replaceSync(text)
+  document.adoptedStyleSheets.push(sheet)
 }
 
 /** Where the visitor was: what had the focus, and how far everything was scrolled. */

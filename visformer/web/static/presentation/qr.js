@@ -1,25 +1,23 @@
 /** A QR code as a picture: dark squares on white, with the quiet border that readers need. */
 
 const QUIET = 4 // squares
-const SVG = "http://www.w3.org/2000/svg"
 const SHOWN = 60 // characters of an address that people may type
 
 /** @param {{size: number, rows: string}} code rows: "0" and "1", row by row @param {string} label */
 export function codePath({ size, rows }, label) {
-  const picture = document.createElementNS(SVG, "svg")
   const whole = size + 2 * QUIET
-  picture.setAttribute("viewBox", `0 0 ${whole} ${whole}`)
-  picture.setAttribute("role", "img")
-  picture.setAttribute("aria-label", label)
-  picture.setAttribute("shape-rendering", "crispEdges")
-  const paper = document.createElementNS(SVG, "rect")
-  for (const [name, value] of Object.entries({ width: whole, height: whole, fill: "#fff" })) paper.setAttribute(name, value)
-  const ink = document.createElementNS(SVG, "path")
   const dark = [...rows].flatMap((square, i) => (square === "1" ? [i] : []))
-  ink.setAttribute("d", dark.map((i) => `M${QUIET + (i % size)} ${QUIET + Math.floor(i / size)}h1v1h-1z`).join(""))
-  ink.setAttribute("fill", "#000")
-  picture.append(paper, ink)
-  return picture
+  const d = dark.map((i) => `M${QUIET + (i % size)} ${QUIET + Math.floor(i / size)}h1v1h-1z`).join("")
+  const parts = [svg("rect", { width: whole, height: whole, fill: "#fff" }), svg("path", { d, fill: "#000" })]
+  const look = { viewBox: `0 0 ${whole} ${whole}`, "shape-rendering": "crispEdges" }
+  return svg("svg", { ...look, role: "img", "aria-label": label }, parts)
+}
+
+function svg(tag, attributes, parts = []) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag)
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
+  element.append(...parts)
+  return element
 }
 
 /** An address as it is read out: without what nobody types, and cut where it is long. */

@@ -1,7 +1,7 @@
 /** Streamlit's tables in a presentation: one at a time where they are too narrow beside each other, and whole rows of it. */
 
 import { clamp } from "../shared/dom.js"
-import { stage } from "../shared/stage.js"
+import { STAGE } from "../shared/stage.js"
 
 const ROW = 35 // pixels of a table's own: its head and its rows
 const BORDER = 2
@@ -22,8 +22,8 @@ export class Tables {
    * @returns {?{n: number, all: number, first: number, last: number}} the part, and its rows from 1; null: all is shown
    */
   fit(body, { zoom, room }) {
-    if (stage().walk !== this.walk) this.at = stage().walk.direction < 0 ? Infinity : 0
-    this.walk = stage().walk
+    if (STAGE.walk !== this.walk) this.at = STAGE.walk.direction < 0 ? Infinity : 0
+    this.walk = STAGE.walk
     const tables = [...body.querySelectorAll("[data-testid=stDataFrame]")].filter((table) => !table.closest(NARROW))
     this.tables = tables
     const most = Math.max(1, Math.floor((room / zoom - BORDER) / ROW) - 1)

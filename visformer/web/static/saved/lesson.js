@@ -2,7 +2,7 @@
 
 import { mountAttention } from "../explorer/explorer.js"
 import { mountPanels } from "../panels/panels.js"
-import { messageOf } from "./message.js"
+import { messageOf } from "../shared/message.js"
 
 const steps = [...document.querySelectorAll("section")]
 const links = [...document.querySelectorAll("nav a")]

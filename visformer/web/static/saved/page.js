@@ -2,7 +2,7 @@
 
 import { mountAttention } from "../explorer/explorer.js"
 import { focusQuietly } from "../shared/dom.js"
-import { messageOf } from "./message.js"
+import { messageOf } from "../shared/message.js"
 
 /** A notebook may be dark where the system is light: JupyterLab, VS Code and Colab each say so in their own way. */
 function followTheme() {
@@ -21,16 +21,13 @@ function followTheme() {
   }
 }
 
-/** Keys are heard from the start; a notebook's cell leaves them to the notebook until it is clicked. */
-function listen(root) {
-  if (window.parent !== window) return
-  root.tabIndex = -1
-  focusQuietly(root)
-}
-
 followTheme()
 const host = document.querySelector(".vf-host")
 const view = mountAttention(host, messageOf("picture"), { above: host.getBoundingClientRect().top })
 const rest = messageOf("weights")
 if (rest) view.update(rest)
-listen(host.querySelector(".vf-root"))
+if (window.parent === window) { // a notebook's cell leaves keys to the notebook until it is clicked
+  const root = host.querySelector(".vf-root")
+  root.tabIndex = -1
+  focusQuietly(root)
+}

@@ -1,26 +1,15 @@
 /** 16-bit codes of weights, as codes.py makes them: four significant digits, so that what is read out is the Trace's. */
 
-const TINY_DECADES = 28 // [1e-35, 1e-7): two digits
-const DECADES = 7 // [1e-7, 1): four digits
-const TINY_DIGITS = [10, 99]
-const DIGITS = [1000, 9999]
-
-function tabulate() {
-  const weights = [0]
-  const add = (decades, lowest, [first, last]) => {
-    for (let decade = 0; decade < decades; decade++) {
-      const exponent = lowest + decade - Math.round(Math.log10(first))
-      for (let digits = first; digits <= last; digits++) weights.push(Number(`${digits}e${exponent}`))
-    }
+/** Decimals of so many digits in ascending order, from one power of ten up to another. */
+function* decimals(from, to, digits) {
+  const least = 10 ** (digits - 1)
+  for (let power = from; power < to; power++) {
+    for (let n = least; n < 10 * least; n++) yield `${n}e${power - digits + 1}`
   }
-  add(TINY_DECADES, -35, TINY_DIGITS)
-  add(DECADES, -7, DIGITS)
-  weights.push(1)
-  return Float32Array.from(weights)
 }
 
 /** Code to weight. */
-export const WEIGHTS = tabulate()
+export const WEIGHTS = Float32Array.from([0, ...decimals(-35, -7, 2), ...decimals(-7, 0, 4), 1], Number)
 
 /** The weights of a row of codes. */
 export function decode(codes) {

@@ -1,4 +1,4 @@
-/** Weights to colours: one hue from 0, on a square-root scale, the same for thumbnails and the large head. */
+/** Weights to colours: one hue from 0, on a square-root scale, the same for thumbnails and the large head; the theme's. */
 
 /** "rgb(…)" or "#rrggbb" to [red, green, blue]. */
 export function parseColour(colour) {
@@ -35,4 +35,19 @@ export function stepOf(weight) {
 
 export function cssColour([red, green, blue]) {
   return `rgb(${red},${green},${blue})`
+}
+
+/** Colours and font of the host's theme, as the stylesheet resolved them for an element of the class vf-root. */
+export function themeOf(root) {
+  const style = getComputedStyle(root)
+  const { backgroundColor } = style // "" of a root that the host has taken away: what still comes for it is seen by nobody
+  return {
+    scheme: backgroundColor !== "" && lightness(parseColour(backgroundColor)) < 128 ? "dark" : "light",
+    font: style.fontFamily,
+    text: style.color,
+    background: backgroundColor,
+    accent: style.accentColor,
+    faint: style.caretColor,
+    line: style.borderColor,
+  }
 }

@@ -1,5 +1,8 @@
 /** Small things that every view needs. */
 
+/** Arrow keys: so many rows down, so many columns to the right. */
+export const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
+
 /** One part of the surface: an element with a class and attributes. */
 export function part(parent, tag, name, attributes = {}) {
   const element = document.createElement(tag)
@@ -7,6 +10,32 @@ export function part(parent, tag, name, attributes = {}) {
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value)
   parent.append(element)
   return element
+}
+
+export function button(parent, name, act, text = "") {
+  const element = part(parent, "button", name, { type: "button" })
+  element.textContent = text
+  element.onclick = act
+  return element
+}
+
+/** What is under the pointer, null once it has left; and what is clicked, and whether with Shift. */
+export function onPointer(element, under, hover, click) {
+  element.onpointermove = (event) => hover(under(event))
+  element.onpointerleave = () => hover(null)
+  element.onclick = (event) => {
+    focusQuietly(element)
+    click(under(event), event.shiftKey)
+  }
+}
+
+/** What was made of a name, made once as long as it is among so many in memory. */
+export function remember(memory, name, make, most = Infinity) {
+  if (!memory.has(name)) {
+    if (memory.size >= most) memory.delete(memory.keys().next().value)
+    memory.set(name, make())
+  }
+  return memory.get(name)
 }
 
 /** "{query} reads {key}" with its names filled in. */

@@ -9,6 +9,7 @@ const NUMBER = 30 // numbers along a side nearer than this are thinned out
 const SLANT = Math.PI / 4
 const SLANTED = LINE / Math.cos(SLANT) - 2 // columns nearer than this have small letters, as rows have
 const TITLE_ROOM = 92 // that the name of the rows has in a narrow matrix, too
+const ONE = { rows: "row", columns: "column" } // of each side
 const measured = new WeakMap() // labels to their last measures
 let sheet = null // the cells of the matrix that is being painted
 
@@ -51,22 +52,23 @@ export function matrixLayout(canvas, rows, columns, room) {
   const paired = rows.labels.some((label) => label.after)
   const beside = measure(canvas, rows, paired ? longest * 1.3 : longest, font)
   const above = measure(canvas, columns, longest, font)
-  const [rowLabels, columnLabels] = [beside.labels, above.labels]
-  const [nRows, nColumns] = [rowLabels.length, columnLabels.length]
+  const labels = { rows: beside.labels, columns: above.labels }
+  const [nRows, nColumns] = [labels.rows.length, labels.columns.length]
   const bare = { rows: rows.written === false, columns: columns.written === false }
   const margin = Math.ceil(Math.max(beside.widest, Math.min(beside.title, Math.max(TITLE_ROOM, width * 0.3)))) + 10
   const left = Math.max(indent, bare.rows ? 2 : margin)
   const flat = columns.numeric || above.widest + 8 <= Math.min(largest, aspect * highest, (width - left) / nColumns)
   const rise = flat ? LINE : above.widest * Math.sin(SLANT) + 8
   const top = bare.columns ? 2 : Math.ceil(rise + (columns.title ? LINE : 0) + 12)
-  const right = flat ? 8 : Math.min(Math.ceil(columnLabels.at(-1).width * Math.cos(SLANT)), 90)
+  const right = flat ? 8 : Math.min(Math.ceil(labels.columns.at(-1).width * Math.cos(SLANT)), 90)
   let cellWidth = Math.min(largest, (width - left - right) / nColumns)
   let cellHeight = Math.min(highest, Math.max(120, tallest - top) / nRows)
   cellWidth = Math.min(cellWidth, aspect * cellHeight)
   cellHeight = Math.min(cellHeight, slender * cellWidth)
   const [matrixWidth, matrixHeight] = [cellWidth * nColumns, cellHeight * nRows]
+  const placeOf = (x, y) => [Math.floor((y - top) / cellHeight), Math.floor((x - left) / cellWidth)]
   return {
-    ...{ left, top, flat, bare, cellWidth, cellHeight, matrixWidth, matrixHeight, rowLabels, columnLabels },
+    ...{ left, top, flat, bare, cellWidth, cellHeight, matrixWidth, matrixHeight, labels },
     titles: { rows: rows.title, columns: columns.title },
     worded: worded(rows, beside, left) && worded(columns, above, width - left, cellWidth >= (flat ? 0 : LINE)),
     every: {
@@ -78,17 +80,25 @@ export function matrixLayout(canvas, rows, columns, room) {
     height: Math.ceil(top + matrixHeight + 3),
     /** The cell under a point, or null. */
     at(x, y) {
-      const [column, row] = [Math.floor((x - left) / cellWidth), Math.floor((y - top) / cellHeight)]
+      const [row, column] = placeOf(x, y)
       return column >= 0 && row >= 0 && column < nColumns && row < nRows ? { row, column } : null
     },
     /** The row or column whose label is under a point, or null. */
     labelAt(x, y) {
-      const [column, row] = [Math.floor((x - left) / cellWidth), Math.floor((y - top) / cellHeight)]
+      const [row, column] = placeOf(x, y)
       if (!bare.rows && x < left && row >= 0 && row < nRows) return { row, column: null }
       if (!bare.columns && y < top && column >= 0 && column < nColumns) return { row: null, column }
       return null
     },
   }
+}
+
+/** A label with its place; isolated, so that no token turns the sentence around. */
+export function nameOf({ labels, title, numeric }, i) {
+  const { text, after, place } = labels[i]
+  if (numeric) return `${title} ${text}`
+  const name = place ? `\u2068${text}\u2069 (${place})` : `\u2068${text}\u2069`
+  return after ? `${name} → \u2068${after}\u2069` : name
 }
 
 /** Whether all words of a side are written out: its name in so much room, and a label at each cell. */
@@ -120,8 +130,7 @@ export function paintMatrix(canvas, matrix, layout, theme, { cell, locked }) {
   if (matrix.numbers && (matrix.dense || (cellWidth >= 34 && cellHeight >= 20))) paintNumbers(context, matrix, layout, theme)
   if (matrix.outlined) paintOutlines(context, matrix, layout, theme)
   paintTitles(context, layout, theme)
-  paintRowLabels(context, layout, theme, cell)
-  paintColumnLabels(context, layout, theme, cell)
+  paintLabels(context, layout, theme, cell)
   if (cell) paintCellFrame(context, layout, theme, cell, locked)
 }
 
@@ -189,9 +198,10 @@ function paintLabel(context, theme, { token, place, special }, way, alignRight, 
   const strong = way === "strong"
   const gap = place ? 5 : 0
   const [large, tiny] = small ? [11, 9] : [13, 10]
+  const font = `${strong ? "600 " : ""}${large}px ${theme.font}`
   context.textBaseline = "middle"
   context.textAlign = "left"
-  context.font = `${strong ? "600 " : ""}${large}px ${theme.font}`
+  context.font = font
   const tokenWidth = context.measureText(token).width
   context.font = `${tiny}px ${theme.font}`
   const placeWidth = context.measureText(place).width
@@ -203,60 +213,52 @@ function paintLabel(context, theme, { token, place, special }, way, alignRight, 
   if (way === "covered") return
   context.fillStyle = theme.faint
   context.fillText(place, start + tokenWidth + gap, 1)
-  context.font = `${strong ? "600 " : ""}${large}px ${theme.font}`
+  context.font = font
   context.fillStyle = special && !strong ? theme.faint : theme.text
   context.fillText(token, start, 0)
 }
 
-function paintRowLabels(context, layout, theme, cell) {
-  if (layout.bare.rows) return
-  layout.rowLabels.forEach((_, i) => i % layout.every.rows === 0 && paintRowLabel(context, layout, theme, i, "plain"))
-  if (cell) paintRowLabel(context, layout, theme, cell.row, "strong")
+function paintLabels(context, layout, theme, cell) {
+  for (const side of ["rows", "columns"]) {
+    if (layout.bare[side]) continue
+    const every = layout.every[side]
+    layout.labels[side].forEach((_, i) => i % every === 0 && paintLabelAt(context, layout, theme, side, i, "plain"))
+    if (cell) paintLabelAt(context, layout, theme, side, cell[ONE[side]], "strong")
+  }
 }
 
-function paintRowLabel(context, { left, top, height, cellHeight, rowLabels, every }, theme, i, way) {
+function paintLabelAt(context, layout, theme, side, i, way) {
+  const { left, top, width, height, cellWidth, cellHeight, flat, every, labels } = layout
+  const label = labels[side][i]
+  const isRow = side === "rows"
   context.save()
   context.beginPath()
-  context.rect(0, top - 4, left, height) // a background must not reach into the axis' name
+  if (isRow) context.rect(0, top - 4, left, height) // a background must not reach into the axis' name
+  else context.rect(0, 0, width, top) // nor a slanted one into the cells
   context.clip()
-  context.translate(left - 8, top + (i + 0.5) * cellHeight)
-  paintLabel(context, theme, rowLabels[i], way, true, cellHeight < LINE && every.rows === 1)
-  context.restore()
-}
-
-function paintColumnLabels(context, layout, theme, cell) {
-  if (layout.bare.columns) return
-  const { columnLabels, every } = layout
-  columnLabels.forEach((_, i) => i % every.columns === 0 && paintColumnLabel(context, layout, theme, i, "plain"))
-  if (cell) paintColumnLabel(context, layout, theme, cell.column, "strong")
-}
-
-function paintColumnLabel(context, { left, top, width, cellWidth, flat, every, columnLabels }, theme, i, way) {
   const centre = left + (i + 0.5) * cellWidth
-  context.save()
-  context.beginPath()
-  context.rect(0, 0, width, top) // nor a slanted one into the cells
-  context.clip()
-  if (flat) context.translate(centre - columnLabels[i].width / 2, top - 10)
+  if (isRow) context.translate(left - 8, top + (i + 0.5) * cellHeight)
+  else if (flat) context.translate(centre - label.width / 2, top - 10)
   else {
     context.translate(centre - 2, top - 6)
     context.rotate(-SLANT)
   }
-  paintLabel(context, theme, columnLabels[i], way, false, !flat && every.columns === 1 && cellWidth < SLANTED)
+  const low = isRow ? cellHeight < LINE : !flat && cellWidth < SLANTED
+  paintLabel(context, theme, label, way, isRow, low && every[side] === 1)
   context.restore()
 }
 
 /** A cell in focus and its labels, on a sheet above the matrix; a whole row or column where the other place is null. */
 export function paintCursor(context, layout, theme, cell, locked) {
-  const { bare, every, flat, cellWidth, cellHeight, rowLabels, columnLabels } = layout
-  if (cell.row !== null && !bare.rows) {
-    for (const i of touched(cell.row, every.rows, cellHeight, rowLabels)) paintRowLabel(context, layout, theme, i, "covered")
-    paintRowLabel(context, layout, theme, cell.row, "strong")
-  }
-  if (cell.column !== null && !bare.columns) {
-    const apart = flat ? LINE : cellWidth * Math.cos(SLANT)
-    for (const i of touched(cell.column, every.columns, apart, columnLabels)) paintColumnLabel(context, layout, theme, i, "covered")
-    paintColumnLabel(context, layout, theme, cell.column, "strong")
+  const { bare, flat, cellWidth, cellHeight } = layout
+  const apart = { rows: cellHeight, columns: flat ? LINE : cellWidth * Math.cos(SLANT) }
+  for (const side of ["rows", "columns"]) {
+    const place = cell[ONE[side]]
+    if (place === null || bare[side]) continue
+    for (const i of touched(place, layout.every[side], apart[side], layout.labels[side])) {
+      paintLabelAt(context, layout, theme, side, i, "covered")
+    }
+    paintLabelAt(context, layout, theme, side, place, "strong")
   }
   paintCellFrame(context, layout, theme, cell, locked)
 }

@@ -19,6 +19,12 @@ export function readMessage(bytes) {
   return { ...header, numbers: bytes.slice(numbersAt).buffer }
 }
 
+/** A message that stands in the page itself, in base64: a saved file's. @returns {?object} null: there is none */
+export function messageOf(id) {
+  const text = document.getElementById(id)?.textContent
+  return text ? readMessage(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))) : null
+}
+
 /** Where nothing can point without touching, what "name_touch" says stands for "name". */
 function forFingers(text) {
   if (!FINGERS?.matches) return {}

@@ -1,27 +1,18 @@
 /** A picture as a PNG file, made in the visitor's own browser. */
 
-import { part } from "./dom.js"
+import { button } from "./dom.js"
 import { atScale } from "./surface.js"
 
 const SCALE = 2 // pixels of the file for each of the screen's
 const MARGIN = 14
 const TITLE = 26
 
-/** The button. */
-export class PngButton {
-  /** @param {HTMLElement} parent @param {() => object} picture what {@link pngOf} takes, and the file's name */
-  constructor(parent, picture) {
-    this.button = part(parent, "button", "keep-button", { type: "button" })
-    this.button.onclick = async () => {
-      const { name, ...drawn } = picture()
-      offer(await pngOf(drawn), `${name}.png`)
-    }
-  }
-
-  write({ keep, keep_about: about }) {
-    this.button.textContent = keep
-    this.button.title = about
-  }
+/** @param {() => object} picture what {@link pngOf} takes, and the file's name */
+export function pngButton(parent, picture) {
+  return button(parent, "keep-button", async () => {
+    const { name, ...drawn } = picture()
+    offer(await pngOf(drawn), `${name}.png`)
+  })
 }
 
 function offer(blob, name) {

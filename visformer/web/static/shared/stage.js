@@ -4,35 +4,45 @@
  */
 
 const EDGE = 6 // pixels: of a matrix, and for what is rounded
-const STAGE = (globalThis[Symbol.for("visformer.stage")] ??= { on: false, zoom: 1, bottom: 0, walk: {}, views: new Set() })
-
 /**
- * @returns {{on: boolean, zoom: number, bottom: number, walk: {direction?: number}}} zoom: CSS; bottom: pixels of the
- *   window that pictures end above; walk: the last step that the host was asked for, another object each time
+ * on: whether there is one; zoom: CSS; bottom: pixels of the window that pictures end above; walk: the last step that the
+ * host was asked for, {direction?: number}, another object each time; views: those that have entered.
  */
-export function stage() {
-  return STAGE
-}
+export const STAGE = (globalThis[Symbol.for("visformer.stage")] ??= { on: false, zoom: 1, bottom: 0, walk: {}, views: new Set() })
 
 /**
- * A view that is to be repainted when the stage changes.
+ * A view that is told of another room, another stage and another theme, until it leaves.
  * @param {HTMLElement} root is marked with the class vf-staged
- * @param {() => void} repaint
- * @param {(direction: number) => boolean} step goes one step on (1) or back (-1); false: there is none
- * @param {boolean} whole whether its steps show one picture part by part, and are no choice of another one
+ * @param {{resized: () => void, staged: () => void, repaint: () => void, step: (direction: number) => boolean,
+ *   whole?: boolean}} view step goes one step on (1) or back (-1), false: there is none; whole: its steps show one picture
+ *   part by part, and are no choice of another one
+ * @returns {() => void} leave
  */
-export function enter(root, repaint, step, whole = false) {
-  const view = { root, repaint, step, whole }
+export function enter(root, { resized, staged, repaint, step, whole = false }) {
+  const view = { root, staged, step, whole }
+  const listening = new AbortController()
+  const { signal } = listening
+  const resizes = new ResizeObserver(resized)
+  const turned = ({ target, propertyName }) => target === root && propertyName === "background-color" && repaint()
+  resizes.observe(root)
+  window.addEventListener("resize", resized, { signal })
+  root.addEventListener("transitionend", turned, { signal }) // of the stylesheet, once the host turns light or dark
+  document.fonts?.ready.then(() => signal.aborted || repaint())
   STAGE.views.add(view)
   dress(view)
-  return () => STAGE.views.delete(view)
+  return () => {
+    STAGE.views.delete(view)
+    resizes.disconnect()
+    listening.abort()
+    root.remove()
+  }
 }
 
 /** Another stage; views repaint. */
 export function setStage(change) {
   Object.assign(STAGE, change)
   for (const view of STAGE.views) dress(view)
-  for (const view of STAGE.views) view.repaint()
+  for (const view of STAGE.views) view.staged()
 }
 
 /**

@@ -1,6 +1,6 @@
 /** A canvas as a drawing surface: its size, an image of cells, a text that fits. */
 
-import { stage } from "./stage.js"
+import { STAGE } from "./stage.js"
 
 let forced = null // pixels behind each of the screen's, while a picture is painted for a file
 
@@ -16,7 +16,7 @@ export function atScale(scale, paint) {
 
 /** Give a canvas its size in CSS pixels and the device's pixels behind them, so that it is sharp everywhere. */
 export function sizeCanvas(canvas, width, height) {
-  const ratio = forced ?? (window.devicePixelRatio || 1) * stage().zoom
+  const ratio = forced ?? (window.devicePixelRatio || 1) * STAGE.zoom
   const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)]
   if (canvas.width !== w || canvas.height !== h) {
     canvas.width = w

@@ -1,6 +1,6 @@
 /** Two columns of tokens and the lines between them, a colour for each head: the stronger the line, the more is read. */
 
-import { focusQuietly, part } from "../../shared/dom.js"
+import { onPointer, part } from "../../shared/dom.js"
 import { pointOn, shorten, sizeCanvas } from "../../shared/surface.js"
 
 const LARGEST = 44 // pixels from token to token
@@ -15,22 +15,14 @@ const NEAR = 7 // pixels from a line that still point at it
 export const arcs = { needs: ["series"], label: "head", mount: (parent, host) => new Arcs(parent, host) }
 
 class Arcs {
-  /** @param {{hover: Function, lock: Function}} host gets cells; row or column is null where a token is meant */
   constructor(parent, host) {
-    this.host = host
     this.element = part(parent, "div", "arcs")
     this.spacer = part(this.element, "div", "spacer")
     this.canvas = part(this.spacer, "canvas", "lines", { tabindex: "0", role: "application" })
     this.element.onscroll = () => this.scene && this.paint()
-    this.canvas.onpointermove = (event) => this.host.hover(this.under(event))
-    this.canvas.onpointerleave = () => this.host.hover(null)
-    this.canvas.onclick = (event) => {
-      focusQuietly(this.canvas)
-      this.host.lock(this.under(event), event.shiftKey)
-    }
+    onPointer(this.canvas, (event) => this.under(event), host.hover, host.lock)
   }
 
-  /** @param {object} scene see AttentionView.scene; its series are heads: {colour, values, kept} */
   show(scene) {
     this.scene = scene
     const { rows, columns } = scene.labels

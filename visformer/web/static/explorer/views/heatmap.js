@@ -19,11 +19,6 @@ function spellShort(weight) {
 export const heatmap = { needs: ["matrix", "thumb"], label: "head", mount: (parent, host) => new Heatmap(parent, host) }
 
 class Heatmap {
-  /**
-   * @param {HTMLElement} parent
-   * @param {{hover: Function, lock: Function, zoomed: Function}} host gets cells {row, column}; lock's second argument
-   *   says whether the cell comes to those that are locked already
-   */
   constructor(parent, host) {
     this.host = host
     this.element = part(parent, "div", "head")

@@ -1,7 +1,6 @@
 /** All heads of the layer in focus, large. */
 
-import { HeadGrid } from "../head_grid.js"
-import { layerLayout } from "../overview.js"
+import { HeadGrid, layerLayout } from "../head_grid.js"
 
 export const layer = { needs: ["grid"], mount: (parent, host) => new Layer(parent, "layer", host) }
 

@@ -1,14 +1,12 @@
 /** The tokens as running text: choose one, and each other is shaded by how much it is read, or reads. */
 
 import { cssColour, lightness, stepOf } from "../../shared/colours.js"
-import { focusQuietly, part } from "../../shared/dom.js"
+import { onPointer, part } from "../../shared/dom.js"
 
 export const tokens = { needs: ["matrix"], mount: (parent, host) => new Tokens(parent, host) }
 
 class Tokens {
-  /** @param {{hover: Function, lock: Function}} host gets {row, column}, one of them null until both are meant */
   constructor(parent, host) {
-    this.host = host
     this.element = part(parent, "div", "strips", { tabindex: "0", role: "application" })
     this.ask = part(this.element, "div", "ask")
     this.lines = {}
@@ -16,12 +14,7 @@ class Tokens {
       const line = part(this.element, "div", "line-of-tokens")
       this.lines[side] = { title: part(line, "div", "title"), chips: part(line, "div", "chips") }
     }
-    this.element.onpointermove = (event) => this.host.hover(this.under(event))
-    this.element.onpointerleave = () => this.host.hover(null)
-    this.element.onclick = (event) => {
-      focusQuietly(this.element)
-      this.host.lock(this.under(event), event.shiftKey)
-    }
+    onPointer(this.element, (event) => this.under(event), host.hover, host.lock)
   }
 
   /** The token under the pointer; with one of the other side locked, the cell of both. */
@@ -67,18 +60,16 @@ class Tokens {
     }
     for (const side of ["row", "column"]) {
       const other = side === "row" ? cell?.column : cell?.row
-      const chips = this.lines[side].chips.children
-      for (let i = 0; i < chips.length; i++) {
-        const shaded = other !== null && other !== undefined
-        const value = shaded ? (side === "row" ? weight(i, other) : weight(other, i)) : 0
-        paintChip(chips[i], shaded ? stepOf(value) : null, scene.theme, cell?.[side] === i)
-      }
+      const isShaded = (other ?? null) !== null
+      const step = (i) => (isShaded ? stepOf(side === "row" ? weight(i, other) : weight(other, i)) : null)
+      const chips = [...this.lines[side].chips.children]
+      chips.forEach((chip, i) => paintChip(chip, step(i), scene.theme, cell?.[side] === i))
     }
   }
 }
 
 function paintChip(chip, step, theme, selected) {
-  const name = `${step} ${theme.dark} ${selected}`
+  const name = `${step} ${theme.scheme} ${selected}`
   if (chip.painted === name) return
   chip.painted = name
   const colour = step === null ? null : theme.ramp.colours[step]
