@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from visformer.app.pages.positions import encodings
+from visformer.app.pages import positions
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, formula_box, pictures, unavailable, url_widgets
+from visformer.app.widgets import controls, formula_box, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.pictures.positions import ALIBI, KINDS, OWN, PAGE, ROTARY
 
@@ -36,9 +36,10 @@ if trace is None or trace.lacks(f"{'src' if 'src' in trace.tokens else 'tgt'}.po
     del titles[OWN.view]
 picture = PAGE.view(controls.view(_("View"), titles, key="positions_view"))
 controls.look_for(_(picture.look_for))
-setting = pictures.setting_of(picture, trace)
+setting = controls.setting_of(picture, trace)
 if picture is OWN:
-    encodings.of_model(setting)
+    if controls.current_trace(setting.needs) is not None:
+        controls.draw(OWN.draw(setting), key="positions_model")
 else:
     if trace is not None and picture.view not in (*FORMULAS, KINDS.view):
         unavailable.positions(trace, N_("This model: {reason}. Here you see the paper's encoding."))
@@ -47,7 +48,7 @@ else:
         url_widgets.draw_all(picture, setting, "positions")
         formula_box.formula(**FORMULAS.get(picture.view, PAPERS), page="positions")
     with left:
-        if picture.view in encodings.DRAWN:
-            encodings.DRAWN[picture.view](setting)
+        if picture.view in positions.DRAWN:
+            positions.DRAWN[picture.view](setting)
         else:
-            pictures.draw(picture, setting, key=f"positions_{picture.view}")
+            controls.draw(picture.draw(setting), key=f"positions_{picture.view}")

@@ -227,7 +227,9 @@ def test_a_silenced_head_is_an_edit_of_the_trace(new_app):
     app = open_page(new_app(), "understand/head")
     choose(app, "head_view", "silence")
     sentence = (app.text_input(key=boxes.SOURCE).value, None)
-    app.session_state["edited_heads"] = (("encoder.self_attn", *sentence, "en-zh"), {(0, 0): 0.0, (1, 3): 0.0})
+    scales = np.ones((3, 8))
+    scales[0, 0] = scales[1, 3] = 0
+    app.session_state["edited_heads"] = (("encoder.self_attn", *sentence, "en-zh"), scales)
     app.run()
     assert not app.exception
     assert any(text.value.startswith("After: ") for text in app.text)
@@ -293,11 +295,10 @@ def test_clicks_switch_cells_rows_and_columns_of_the_heads_in_question():
         assert click(one, 0, None)[1, 0].tolist() == [[False] * 3, [False, True, False]]
         assert not editing.flips("encoder.self_attn", shape).any(), "another attention has cells of its own"
         assert not editing.flips(where, (2, 2, 4, 4)).any(), "and so has another sentence"
-        before = np.ones((3, 2))
-        editing.scale_all("decoder.cross_attn", Click("heads", 1, None), before, 0.5)
-        assert editing.scales("decoder.cross_attn", 3, 2).tolist() == [[1, 1], [0.5, 0.5], [1, 1]]
-        editing.scale_all("decoder.cross_attn", Click("heads", 1, 0), before, 0.5)
-        assert editing.scales("decoder.cross_attn", 3, 2).tolist() == [[1, 1], [1, 0.5], [1, 1]]
+        for column, then in ((None, [0.5, 0.5]), (0, [1, 0.5])):
+            before = editing.scales("decoder.cross_attn", 3, 2)
+            editing.scale_all("decoder.cross_attn", Click("heads", 1, column), before, 0.5)
+            assert editing.scales("decoder.cross_attn", 3, 2).tolist() == [[1, 1], then, [1, 1]]
 
 
 @given(st.integers(0, 2**31), st.integers(0, 3), st.booleans())
@@ -359,7 +360,9 @@ def test_a_head_that_is_read_by_no_attention_changes_no_pattern(new_app):
     assert control.value == "decoder.cross_attn", "what was chosen stays chosen"
     sentence = (app.text_input(key=boxes.SOURCE).value, None)
     for layer, says in ((0, "changes most: "), (2, "No pattern changes")):
-        app.session_state["edited_heads"] = (("decoder.cross_attn", *sentence, "en-zh"), {(layer, 0): 0.0})
+        scales = np.ones((3, 8))
+        scales[layer, 0] = 0
+        app.session_state["edited_heads"] = (("decoder.cross_attn", *sentence, "en-zh"), scales)
         app.run()
         assert not app.exception
         assert [caption for caption in app.caption if says in caption.value]

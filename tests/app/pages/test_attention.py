@@ -10,7 +10,7 @@ from tests.addresses import fields_of
 from tests.app.support import address, address_of, in_a_session, pictures, went_ahead
 from tests.web.support import digits, heads_of, shapes_of
 from visformer import i18n
-from visformer.app.pages.attention import explorer
+from visformer.app.pages import attention
 from visformer.app.serving import models, workbench
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.session import boxes, selection
@@ -118,7 +118,7 @@ def test_the_picture_of_a_new_sentence_goes_ahead_of_the_page(new_app):
 
 
 def test_a_page_does_not_wait_long_for_its_picture(new_app, monkeypatch):
-    monkeypatch.setattr(explorer, "PATIENCE", 0)
+    monkeypatch.setattr(attention, "PATIENCE", 0)
     workbench.workbench().load().result()
     app = type_into(new_app(), boxes.SOURCE, "This one comes in its place.")
     assert not went_ahead(app)

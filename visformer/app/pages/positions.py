@@ -4,8 +4,8 @@ import pandas as pd
 import streamlit as st
 
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, pictures
-from visformer.pictures.positions import CIRCLE, KINDS, OWN, ROTARY, ROTARY_SCORE, ROTATION, kinds
+from visformer.app.widgets import controls
+from visformer.pictures.positions import CIRCLE, KINDS, ROTARY, ROTARY_SCORE, ROTATION, kinds
 from visformer.pictures.setting import Setting
 
 
@@ -17,18 +17,18 @@ def rotation(setting: Setting) -> None:
         return
     circle, matrices = st.columns([55, 45], vertical_alignment="center")
     with circle:
-        pictures.draw(CIRCLE, setting, key="positions_circle")
+        controls.draw(CIRCLE.draw(setting), key="positions_circle")
     with matrices:
-        pictures.draw(ROTATION, setting, key="positions_rotation")
+        controls.draw(ROTATION.draw(setting), key="positions_rotation")
 
 
 def rotary(setting: Setting) -> None:
     """The angle of each pair, and what the rotation does to a score."""
     angles, score = st.columns(2)
     with angles:
-        pictures.draw(ROTARY, setting, key="positions_rotary")
+        controls.draw(ROTARY.draw(setting), key="positions_rotary")
     with score:
-        pictures.draw(ROTARY_SCORE, setting, key="positions_rotary_score")
+        controls.draw(ROTARY_SCORE.draw(setting), key="positions_rotary_score")
 
 
 def side_by_side(setting: Setting) -> None:
@@ -44,7 +44,7 @@ def side_by_side(setting: Setting) -> None:
         )
         for position, parameters, missing in kinds(n, setting["d_model"], max_len=setting["max_len"])
     ]
-    pictures.draw(KINDS, setting, key="positions_kinds")
+    controls.draw(KINDS.draw(setting), key="positions_kinds")
     st.dataframe(pd.DataFrame(rows, columns=names), hide_index=True)
     st.caption(
         _(
@@ -57,9 +57,3 @@ def side_by_side(setting: Setting) -> None:
 
 DRAWN = {ROTATION.view: rotation, ROTARY.view: rotary, KINDS.view: side_by_side}
 """Views of more than their picture."""
-
-
-def of_model(setting: Setting) -> None:
-    """What the chosen model adds for each place of the sentence."""
-    if controls.current_trace(setting.needs) is not None:
-        pictures.draw(OWN, setting, key="positions_model")
