@@ -4,7 +4,7 @@ import pytest
 
 from scripts.model_table import DOCS, WORDS, table, written
 from visformer.adapters.huggingface.families import FAMILIES
-from visformer.trace.token_order import TOKEN_ORDER
+from visformer.model.positions import DESCRIBED
 
 
 @pytest.mark.parametrize("page", WORDS)
@@ -15,7 +15,7 @@ def test_the_table_of_families_is_the_one_in_the_code(page):
 
 
 def test_every_family_says_how_it_knows_the_order_of_tokens():
-    assert {family.position for family in FAMILIES.values()} <= set(TOKEN_ORDER)
+    assert {family.position for family in FAMILIES.values()} <= set(DESCRIBED)
     for family in FAMILIES.values():
         adds = family.position in ("learned", "sinusoidal")
         assert all((stack.position is not None) == adds for stack in family.stacks.values())

@@ -41,7 +41,12 @@ def softmax(scores: ArrayLike, mask: ArrayLike | None = None) -> Floats:
 
 
 def attention(
-    query: ArrayLike, key: ArrayLike, value: ArrayLike, *, mask: ArrayLike | None = None
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    *,
+    mask: ArrayLike | None = None,
+    bias: ArrayLike = 0.0,
 ) -> tuple[Floats, Floats]:
     """Scaled dot-product attention: softmax(Q K^T / sqrt(d_k)) V (section 3.2.1, equation 1).
 
@@ -50,6 +55,7 @@ def attention(
         key: (..., key, d_k).
         value: (..., key, d_v).
         mask: bool, broadcastable to (..., query, key), True = may attend; None: everything may.
+        bias: added to the scores, which it can be broadcast to; the paper has none.
 
     Returns:
         output (..., query, d_v) and pattern (..., query, key): probabilities, each row sums to 1 or is all zeros.
@@ -69,7 +75,7 @@ def attention(
             key=k.shape,
             value=v.shape,
         )
-    scores = q @ k.swapaxes(-2, -1) / math.sqrt(q.shape[-1])  # (..., query, key)
+    scores = q @ k.swapaxes(-2, -1) / math.sqrt(q.shape[-1]) + np.asarray(bias)  # (..., query, key)
     pattern = softmax(scores, mask)  # (..., query, key)
     return pattern @ v, pattern  # (..., query, d_v)
 
@@ -130,6 +136,65 @@ def encoding_at(positions: ArrayLike, d_model: int, base: float = 10000.0) -> Fl
     table[:, 0::2] = np.sin(angles)
     table[:, 1::2] = np.cos(angles[:, : d_model // 2])
     return table
+
+
+def rotate(x: ArrayLike, positions: ArrayLike, base: float = 10000.0) -> Floats:
+    """Turn each pair (i, i + d/2) of a vector by position times base^(-2i/d) (Su et al. 2021, equation 15).
+
+    The paper pairs neighbours; Llama and most models since pair the two halves, as here.
+
+    Args:
+        x: (..., position, d), d even: queries or keys of one head.
+        positions: (position,), any real number.
+        base: of the frequencies, above 0.
+
+    Returns:
+        (..., position, d), each vector as long as before.
+
+    Raises:
+        ShapeError: d is odd.
+    """
+    x = np.asarray(x, dtype=np.float64)
+    if x.shape[-1] % 2:
+        raise ShapeError(N_("A rotation needs pairs of dimensions; there are {d}."), d=x.shape[-1])
+    angles = np.outer(np.asarray(positions, dtype=np.float64), frequencies(x.shape[-1], base))  # (position, pair)
+    first, second = np.split(x, 2, axis=-1)  # each (..., position, pair)
+    turned: NDArray[np.complex128] = (first + 1j * second) * np.exp(1j * angles)
+    return np.concatenate([turned.real, turned.imag], axis=-1)
+
+
+def alibi_slopes(n_heads: int) -> Floats:
+    """2^(-8/n), 2^(-16/n), ... for n heads (Press et al. 2022, section 3).
+
+    Where n is no power of two, the paper's code takes those of the power below, and fills up with every other one of
+    the power above.
+
+    Args:
+        n_heads: at least 1.
+
+    Returns:
+        (head,), above 0: how much a score loses for each token of distance.
+    """
+    below = 2 ** int(math.log2(n_heads))
+    slopes = 2.0 ** (-8.0 / below * np.arange(1, below + 1))
+    between = 2.0 ** (-4.0 / below * np.arange(1, 2 * (n_heads - below) + 1, 2))
+    return np.concatenate([slopes, between])
+
+
+def alibi_bias(n_heads: int, n: int) -> Floats:
+    """-slope |i - j|: what each head's scores lose with the distance of query i and key j (Press et al. 2022).
+
+    Args:
+        n_heads: at least 1.
+        n: number of positions.
+
+    Returns:
+        (head, query n, key n), 0 on the diagonal.
+    """
+    places = np.arange(n)
+    distance = np.abs(places[:, None] - places[None, :])  # (query, key)
+    bias: Floats = -alibi_slopes(n_heads)[:, None, None] * distance
+    return bias
 
 
 def layer_norm(x: ArrayLike, *, gain: ArrayLike = 1.0, bias: ArrayLike = 0.0, eps: float = 1e-5) -> Floats:
@@ -284,8 +349,8 @@ def _spread(mask: ArrayLike, shape: tuple[int, ...]) -> Bools:
         return np.broadcast_to(mask, shape)
     except ValueError:
         raise ShapeError(
-            N_("A mask must be bool (True = may attend) and broadcast to {scores}; given {dtype} {mask}."),
+            N_("A mask must be bool (True = may attend) and broadcast to {scores}; given {dtype} {given}."),
             scores=shape,
             dtype=mask.dtype,
-            mask=mask.shape,
+            given=mask.shape,
         ) from None

@@ -1,4 +1,4 @@
-"""Positional encoding: waves, the matrix, where it comes from, and what it does."""
+"""Positional encoding: waves, the matrix, where it comes from, what it does, and what is used in its place."""
 
 import streamlit as st
 
@@ -6,11 +6,28 @@ from visformer.app.pages import positions
 from visformer.app.session import boxes
 from visformer.app.widgets import controls, formula_box, unavailable, url_widgets
 from visformer.errors import N_
-from visformer.pictures.positions import LEARNED, OWN, PAGE, ROTATION
+from visformer.pictures.positions import ALIBI, KINDS, OWN, PAGE, ROTARY
 
-CODE = (("formulas.py", "encoding_at"), ("formulas.py", "frequencies"))
-FORMULA = r"""&\sym{position}{PE}_{(pos,2i)} = \sin\left(\sym{k}{pos} / 10000^{2i/d}\right) \\[4pt]
-&\sym{position}{PE}_{(pos,2i+1)} = \cos\left(\sym{k}{pos} / 10000^{2i/d}\right)"""
+PAPERS = {
+    "tex": r"""&\sym{position}{PE}_{(pos,2i)} = \sin\left(\sym{k}{pos} / 10000^{2i/d}\right) \\[4pt]
+&\sym{position}{PE}_{(pos,2i+1)} = \cos\left(\sym{k}{pos} / 10000^{2i/d}\right)""",
+    "section": "3.5",
+    "code": (("formulas.py", "encoding_at"), ("formulas.py", "frequencies")),
+}
+FORMULAS = {
+    ROTARY.view: {
+        "tex": r"""&(R_m \sym{q}{q})^\top (R_n \sym{k}{k}) = \sym{q}{q}^\top R_{n-m} \sym{k}{k} \\[4pt]
+&\theta_i(m) = m \cdot 10000^{-2i/d_k}""",
+        "source": "Su et al. 2021, § 3.2",
+        "code": (("formulas.py", "rotate"), ("model/positions.py", "Rotary")),
+    },
+    ALIBI.view: {
+        "tex": r"""&\text{softmax}\left(\sym{q}{q}_i \sym{k}{K}^\top / \sqrt{d_k} - m_h |i - j|\right) \\[4pt]
+&m_h = 2^{-8h/H}""",
+        "source": "Press et al. 2022, § 3",
+        "code": (("formulas.py", "alibi_bias"), ("formulas.py", "alibi_slopes")),
+    },
+}
 
 _ = boxes.gettext()
 trace = controls.current_trace()
@@ -24,16 +41,14 @@ if picture is OWN:
     if controls.current_trace(setting.needs) is not None:
         controls.draw(OWN.draw(setting), key="positions_model")
 else:
-    if trace is not None:
+    if trace is not None and picture.view not in (*FORMULAS, KINDS.view):
         unavailable.positions(trace, N_("This model: {reason}. Here you see the paper's encoding."))
     left, side = st.columns([68, 32], gap="large")
     with side:
         url_widgets.draw_all(picture, setting, "positions")
-        formula_box.formula(FORMULA, section="3.5", code=CODE, page="positions")
+        formula_box.formula(**FORMULAS.get(picture.view, PAPERS), page="positions")
     with left:
-        if picture is ROTATION:
-            positions.rotation(setting)
-        elif picture is LEARNED:
-            positions.two_kinds(setting)
+        if picture.view in positions.DRAWN:
+            positions.DRAWN[picture.view](setting)
         else:
             controls.draw(picture.draw(setting), key=f"positions_{picture.view}")

@@ -32,7 +32,7 @@ BAD = [
     ("layer_norm_eps", math.inf),
     ("norm", "Pre"),
     ("norm", ["pre"]),
-    ("position", "rotary"),
+    ("position", "relative"),
     ("activation", torch.relu),
     ("final_norm", "yes"),
     ("tie_embeddings", None),
@@ -46,6 +46,11 @@ def test_a_bad_value_is_named(name, value):
     assert str(value) in str(caught.value)
     assert isinstance(caught.value, VisformerError) and isinstance(caught.value, ValueError)
     assert caught.value.localized(lambda message: f"> {message}") == f"> {caught.value}"
+
+
+def test_rotary_needs_pairs():
+    with pytest.raises(ConfigError, match="d_model / n_heads is 3, make it even"):
+        TransformerConfig(10, 10, d_model=12, n_heads=4, position="rotary")
 
 
 def test_heads_must_divide_the_width():

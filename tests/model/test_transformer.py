@@ -6,6 +6,7 @@ from torch import nn
 
 from tests.model.support import VOCAB, build, count_parameters, ids, record, run
 from visformer.model.attention import KeyValueCache
+from visformer.model.positions import POSITIONS
 from visformer.model.transformer import load_state
 
 NORMS = pytest.mark.parametrize("norm", ["post", "pre"])
@@ -95,7 +96,7 @@ def prompts():
 
 
 @NORMS
-@pytest.mark.parametrize("position", ["sinusoidal", "learned"])
+@pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("steps", [[1] * 7, [3, 1, 1, 1, 1], [2, 3, 2], [1, 6], [7]], ids=str)
 def test_cached_decoding_gives_the_same_logits(norm, position, steps):
     model = build(norm=norm, position=position)

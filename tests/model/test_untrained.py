@@ -14,17 +14,18 @@ from visformer.adapters.bundled import BUNDLED
 from visformer.app.session import url_state
 from visformer.errors import ConfigError
 from visformer.model.checkpoints import FOLDER
+from visformer.model.positions import POSITIONS
 from visformer.model.untrained import Untrained, names_untrained
 
 SOME = st.builds(
-    lambda heads, wide, **more: Untrained(d_model=heads * wide, n_heads=heads, **more),
+    lambda heads, wide, **more: Untrained(d_model=2 * heads * wide, n_heads=heads, **more),
     heads=st.integers(1, 16),
-    wide=st.integers(1, 64),
+    wide=st.integers(1, 32),
     n_encoder_layers=st.integers(0, 12),
     n_decoder_layers=st.integers(0, 12),
     d_ff=st.integers(1, 4096),
     norm=st.sampled_from(["post", "pre"]),
-    position=st.sampled_from(["sinusoidal", "learned"]),
+    position=st.sampled_from(list(POSITIONS)),
     seed=st.integers(0, 999_999_999),
 )
 

@@ -8,7 +8,7 @@ import torch
 
 from tests.model.support import build, ids, record
 from visformer import formulas
-from visformer.model.embedding import sinusoidal_encoding
+from visformer.model.positions import POSITIONS
 
 TOLERANCE = 1e-10
 
@@ -37,6 +37,8 @@ class Reference:
         d_model = self.config.d_model
         table = self.weights[f"{side}_embedding.token.weight"]
         embed = self.keep(f"{side}.embed", table[ids] * math.sqrt(d_model))
+        if self.config.position in ("rotary", "alibi", "none"):
+            return self.keep(f"{side}.input", embed)
         position = self.weights.get(f"{side}_embedding.position")
         position = formulas.sinusoidal_encoding(ids.shape[1], d_model) if position is None else position[: ids.shape[1]]
         return self.keep(f"{side}.input", embed + self.keep(f"{side}.position", position))
@@ -46,12 +48,19 @@ class Reference:
         return x.reshape(batch, length, self.config.n_heads, -1).transpose(0, 2, 1, 3)
 
     def attend(self, name, x, source, mask):
-        q = self.keep(f"{name}.q", self.split(self.linear(f"{name}.w_q", x)))
-        k = self.keep(f"{name}.k", self.split(self.linear(f"{name}.w_k", source)))
+        q, k = self.split(self.linear(f"{name}.w_q", x)), self.split(self.linear(f"{name}.w_k", source))
+        bias = 0.0
+        if name.endswith("self_attn") and self.config.position == "rotary":
+            q, k = (formulas.rotate(y, np.arange(y.shape[2])) for y in (q, k))
+        if name.endswith("self_attn") and self.config.position == "alibi":
+            bias = formulas.alibi_bias(self.config.n_heads, q.shape[2])
+            self.keep(f"{name}.bias", np.broadcast_to(bias, (len(q), *bias.shape)))
+        self.keep(f"{name}.q", q)
+        self.keep(f"{name}.k", k)
         v = self.keep(f"{name}.v", self.split(self.linear(f"{name}.w_v", source)))
-        self.keep(f"{name}.scores", np.einsum("bhqd,bhkd->bhqk", q, k) / math.sqrt(self.config.d_k))
+        self.keep(f"{name}.scores", np.einsum("bhqd,bhkd->bhqk", q, k) / math.sqrt(self.config.d_k) + bias)
         self.keep(f"{name}.mask", np.broadcast_to(mask, self.seen[f"{name}.scores"].shape))
-        heads, pattern = formulas.attention(q, k, v, mask=mask)
+        heads, pattern = formulas.attention(q, k, v, mask=mask, bias=bias)
         self.keep(f"{name}.pattern", pattern)
         concat = np.concatenate(list(self.keep(f"{name}.heads", heads).transpose(1, 0, 2, 3)), axis=-1)
         return self.keep(f"{name}.out", self.linear(f"{name}.w_o", concat))
@@ -121,7 +130,7 @@ def padded(tensor, lengths):
     return tensor
 
 
-@pytest.mark.parametrize("position", ["sinusoidal", "learned"])
+@pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("is_padded", [False, True], ids=["full", "padded"])
 @pytest.mark.parametrize(("norm", "final_norm"), [("post", None), ("pre", None), ("post", True), ("pre", False)])
@@ -140,11 +149,3 @@ def test_every_tapped_tensor_equals_the_formulas(norm, final_norm, is_padded, ac
         assert got[name].shape == value.shape, name
         assert (got[name].dtype == torch.bool) == name.endswith(".mask")
         np.testing.assert_allclose(got[name].numpy(), value, rtol=0, atol=TOLERANCE, err_msg=name)
-
-
-@pytest.mark.parametrize(("d_model", "base"), [(1, 1e4), (4, 100.0), (7, 1e4), (128, 1e4)])
-def test_positions_equal_the_formulas(d_model, base):
-    table = sinusoidal_encoding(600, d_model, base, dtype=torch.float64)
-    np.testing.assert_allclose(table.numpy(), formulas.sinusoidal_encoding(600, d_model, base), rtol=0, atol=1e-12)
-    rounded = sinusoidal_encoding(600, d_model, base)
-    assert rounded.dtype == torch.float32 and torch.equal(rounded, table.float())

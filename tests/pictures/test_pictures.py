@@ -9,9 +9,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers import LlamaConfig
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
 from tests.support import tiny_translator
 from visformer import formulas
+from visformer.model.positions import Alibi, Learned, NoPosition, Rotary, Sinusoidal
 from visformer.panel import Labels
 from visformer.pictures import block, decoding, embedding, head, lab, masks, positions
 from visformer.pictures.examples import WORKED
@@ -268,10 +271,30 @@ def test_who_talks_to_whom_is_measured(trace, stack, n_norms):
     assert [name for name, part in parts.items() if part.misprinted] == ["layer norm"]
 
 
-def test_the_two_kinds_of_encoding_side_by_side():
-    sinusoidal, learned = positions.two_kinds(10, 4, max_len=6)
-    assert (sinusoidal.parameters, sinusoidal.missing) == (0, 0)
-    assert (learned.parameters, learned.missing) == (torch.nn.Embedding(6, 4).weight.numel(), 4)
+def test_every_kind_of_position_side_by_side():
+    every = positions.kinds(10, 4, max_len=6)
+    assert [kind.parameters for kind in every] == [0, torch.nn.Embedding(6, 4).weight.numel(), 0, 0, 0]
+    assert [kind.missing for kind in every] == [0, 4, 0, 0, 0]
+
+
+def test_what_is_left_at_a_distance():
+    """Against scores of torch's own, not of the curves' formulas."""
+    sizes = {"d_model": 16, "d_k": 8, "n_heads": 4, "max_len": 5}
+    table = torch.from_numpy(positions.encoding(9, 16).values)
+    similar = torch.nn.functional.cosine_similarity(table, table[:1]).numpy()
+    np.testing.assert_allclose(positions.left_at(Sinusoidal(), 9, **sizes)[""], similar, atol=1e-12)
+
+    config = LlamaConfig(hidden_size=8, num_attention_heads=1)
+    cos, sin = LlamaRotaryEmbedding(config)(torch.ones(1), torch.arange(9)[None])
+    turned, _ = apply_rotary_pos_emb(torch.ones(1, 1, 9, 8), torch.ones(1, 1, 9, 8), cos, sin)
+    scores = (turned @ turned[:, :, :1].mT / 8).flatten().numpy()
+    np.testing.assert_allclose(positions.left_at(Rotary(), 9, **sizes)[""], scores, atol=1e-6)
+
+    factors = positions.left_at(Alibi(), 9, **sizes)
+    assert list(factors) == [" 1", " 4"] and factors[" 1"][1] == pytest.approx(np.exp(-1 / 4))  # 2^(-8/4)
+    learned = positions.left_at(Learned(), 9, **sizes)[""]
+    assert np.isfinite(learned).tolist() == [True] * 5 + [False] * 4 and learned[0] == pytest.approx(1)
+    assert positions.left_at(NoPosition(), 9, **sizes)[""].tolist() == [1.0] * 9
 
 
 def test_norms_share_a_scale_where_they_are_compared(trace):

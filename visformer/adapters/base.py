@@ -33,7 +33,7 @@ class ModelInfo:
         licence: of the weights.
         source: where the weights come from.
         n_kv_heads: heads of keys and values where several heads of queries read one; None: not known.
-        position: how it knows the order of tokens: "learned", "sinusoidal", "rotary", "alibi", "relative" and others.
+        position: how it knows the order of tokens, a key of :data:`visformer.model.positions.DESCRIBED`.
     """
 
     name: str

@@ -15,6 +15,7 @@ from visformer.errors import N_, VisformerError
 from visformer.model import taps
 from visformer.model.decoding import Decoding, NextToken
 from visformer.model.masks import pad
+from visformer.model.positions import PAPERS
 from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer, detect_language
 from visformer.model.transformer import PAD_ID, Transformer
 from visformer.system import limits
@@ -33,7 +34,6 @@ class Translator(TracedModel):
         self.module, self.tokenizer, self.text = module, tokenizer, tokenizer
         self._plain = tokenizer.encode
         config = module.config
-        limit = min(limits.MODEL_TOKENS, config.max_len) if config.position == "learned" else limits.MODEL_TOKENS
         self.info = ModelInfo(
             name=name,
             kind="encoder-decoder",
@@ -41,13 +41,18 @@ class Translator(TracedModel):
             n_decoder_layers=config.n_decoder_layers,
             n_heads=config.n_heads,
             d_model=config.d_model,
-            max_tokens=limit,
+            max_tokens=min(limits.MODEL_TOKENS, config.positions.rows(config.max_len) or limits.MODEL_TOKENS),
             licence=licence,
             source=source,
             n_kv_heads=config.n_heads,
             position=config.position,
         )
-        self._names = tuple(all_names(config.n_encoder_layers, config.n_decoder_layers))
+        depths, order = (config.n_encoder_layers, config.n_decoder_layers), config.positions
+        self._names = tuple(all_names(*depths, adds_position=order.adds, biases_scores=order.biases))
+        # What there is to say of positions that are not the paper's.
+        self._meta: dict[str, object] = {} if config.position == PAPERS else {"position": config.position}
+        if not order.adds:
+            self._meta["missing"] = [["*.position", order.says]]
         self._weights = weights_of(module)
         self._end = tokenizer.token_id(EOS)
         allowed = torch.ones(len(tokenizer), dtype=torch.bool)
@@ -105,8 +110,7 @@ class Translator(TracedModel):
             run = self.module.decode if recorder.wants("logits") else self.module.read_target
             run(torch.tensor([sides["tgt"]]), memory, torch.tensor([src_ids]))
         meta = {"source": source, "target": self.tokenizer.decode(ids), "to": language, "forced": target is not None}
-        learned = {"position": "learned"} if self.info.position == "learned" else {}  # else as in the paper
-        return self._labelled(sides, recorder.tensors, params, meta, learned)
+        return self._labelled(sides, recorder.tensors, params, meta, self._meta)
 
     def translate_batch(self, sources: Sequence[str], *, to: str) -> list[str]:
         """Greedy translations of many sentences at once, for evaluation: same tokens as :meth:`translate` gives."""

@@ -13,9 +13,9 @@ from click.core import ParameterSource
 from visformer.cli.running import MODEL_HELP, PATH, complete_model, in_language, with_default
 from visformer.errors import VisformerError
 from visformer.export.formats import FORMATS, Format
+from visformer.model.positions import PAPERS, described
 from visformer.pictures.theme import Theme
 from visformer.trace.stacks import SHORT_NAMES, short_name
-from visformer.trace.token_order import described
 
 if TYPE_CHECKING:
     from visformer.pictures.options import Option
@@ -287,9 +287,9 @@ def _tell_formula(picture: "Picture", numbers: Any) -> None:
 
     if not picture.formula or numbers is None:
         return
-    order = numbers.meta.get("position", "sinusoidal") if isinstance(numbers, Trace) else numbers.info.position
-    if order != "sinusoidal":
-        click.echo(f"This model: {described(order)}. Here you see the paper's encoding.", err=True)
+    order = numbers.meta.get("position", PAPERS) if isinstance(numbers, Trace) else numbers.info.position
+    if order != PAPERS:
+        click.echo(f"This model: {described(order)}. The picture shows the formula alone.", err=True)
 
 
 def _refuse_idle_source(given: set[str], picture: str | None, format: Format) -> None:

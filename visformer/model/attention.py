@@ -8,11 +8,18 @@ from torch import Tensor, nn
 
 from visformer.errors import N_, ShapeError
 from visformer.model import taps
+from visformer.model.positions import Position
 from visformer.model.taps import Tap
 
 
 def attention(
-    query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None, tap: Tap | None = None
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    tap: Tap | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Scaled dot-product attention: softmax(Q K^T / sqrt(d_k)) V (section 3.2.1, equation 1).
 
@@ -23,21 +30,26 @@ def attention(
         key: (..., key, d_k).
         value: (..., key, d_v).
         mask: bool, broadcastable to (..., query, key), True = may attend; None: everything may.
-        tap: called as tap(name, tensor) -> tensor for "scores", "mask", "pattern", "heads".
+        bias: broadcastable to (..., query, key), added to the scores; the paper has none.
+        tap: called as tap(name, tensor) -> tensor for "bias" where there is one, "scores", which include it, "mask",
+            "pattern", "heads".
 
     Returns:
         output (..., query, d_v) and pattern (..., query, key): probabilities, each row sums to 1, or is all
         zeros where the mask leaves nothing.
 
     Raises:
-        ShapeError: widths of query and key differ, key and value differ in length, or the mask is not bool or
-            does not fit.
+        ShapeError: widths of query and key differ, key and value differ in length, the mask is not bool, or mask or
+            bias does not fit.
     """
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise _misfit(query, key, value)
     tap = taps.CLOSED if tap is None else tap
     # The scale goes to the queries: they are fewer numbers than the scores.
     scores = query * (1.0 / math.sqrt(query.shape[-1])) @ key.transpose(-2, -1)  # (..., query, key)
+    if bias is not None:
+        _check_fit(bias, scores, N_("A bias must broadcast to {scores}; given {dtype} {given}."))
+        scores = scores + tap("bias", bias.expand(scores.shape))  # (..., query, key)
     scores = tap("scores", scores)
     if _wants(tap, "mask"):
         seen = torch.ones((), dtype=torch.bool, device=scores.device) if mask is None else mask
@@ -45,7 +57,7 @@ def attention(
     if mask is None:
         pattern = scores.softmax(dim=-1)
     else:
-        _check_mask(mask, scores)
+        _check_fit(mask, scores, _MASK, dtype=torch.bool)
         # The lowest finite number, not -inf: a row with nothing to attend to then has no NaN, even in the gradient.
         pattern = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim=-1)
         reads = mask.any(dim=-1, keepdim=True)  # (..., query, 1)
@@ -61,18 +73,16 @@ def _wants(tap: Tap, name: str) -> bool:
     return True if wants is None else bool(wants(name))
 
 
-def _check_mask(mask: Tensor, scores: Tensor) -> None:
-    """A mask that is larger than the scores would enlarge the pattern without a word."""
-    fits = mask.dim() <= scores.dim() and all(
-        m in (1, s) for m, s in zip(reversed(mask.shape), reversed(scores.shape), strict=False)
+_MASK = N_("A mask must be bool (True = may attend) and broadcast to {scores}; given {dtype} {given}.")
+
+
+def _check_fit(given: Tensor, scores: Tensor, needed: str, *, dtype: torch.dtype | None = None) -> None:
+    """What is larger than the scores would enlarge the pattern without a word."""
+    fits = given.dim() <= scores.dim() and all(
+        m in (1, s) for m, s in zip(reversed(given.shape), reversed(scores.shape), strict=False)
     )
-    if mask.dtype != torch.bool or not fits:
-        raise ShapeError(
-            N_("A mask must be bool (True = may attend) and broadcast to {scores}; given {dtype} {mask}."),
-            scores=tuple(scores.shape),
-            dtype=mask.dtype,
-            mask=tuple(mask.shape),
-        )
+    if not fits or given.dtype != (dtype or given.dtype):
+        raise ShapeError(needed, scores=tuple(scores.shape), dtype=given.dtype, given=tuple(given.shape))
 
 
 def _misfit(query: Tensor, key: Tensor, value: Tensor) -> ShapeError:
@@ -95,6 +105,9 @@ class KeyValueCache:
     key: Tensor | None = None
     value: Tensor | None = None
 
+    def __len__(self) -> int:
+        return 0 if self.key is None else self.key.shape[2]
+
     def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Append new positions and return all of them."""
         self.key = key if self.key is None else torch.cat([self.key, key], dim=2)
@@ -105,6 +118,37 @@ class KeyValueCache:
         """Keep these batch rows in this order (beam search)."""
         if self.key is not None and self.value is not None:
             self.key, self.value = self.key[rows], self.value[rows]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What self-attention knows of positions; nothing by default.
+
+    Args:
+        angles: (token, pair): by how much queries and keys are turned.
+        bias: (head, query, key), added to the scores.
+    """
+
+    angles: Tensor | None = None
+    bias: Tensor | None = None
+
+    @classmethod
+    def of(cls, position: Position, x: Tensor, *, n_heads: int, start: int = 0) -> "Order":
+        """Of x, (batch, token, d_model), behind ``start`` tokens that a cache holds."""
+        end = start + x.shape[1]
+        angles, bias = position.angles(end, x.shape[2] // n_heads), position.bias(n_heads, end)
+        return cls(
+            None if angles is None else torch.from_numpy(angles[start:]).to(x.device),  # float64 until cos and sin
+            None if bias is None else torch.from_numpy(bias[:, start:]).to(x),
+        )
+
+    def turned(self, x: Tensor) -> Tensor:
+        """Queries or keys, (batch, head, token, d_k), each pair (i, i + d_k / 2) turned by its angle."""
+        if self.angles is None:
+            return x
+        cos, sin = self.angles.cos().to(x), self.angles.sin().to(x)  # (token, pair)
+        first, second = x.chunk(2, dim=-1)  # (batch, head, token, pair)
+        return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
 
 
 class MultiHeadAttention(nn.Module):
@@ -127,6 +171,7 @@ class MultiHeadAttention(nn.Module):
         source: Tensor,
         *,
         mask: Tensor | None = None,
+        order: Order = Order(),
         tap: Tap = taps.CLOSED,
         cache: KeyValueCache | None = None,
     ) -> Tensor:
@@ -136,22 +181,23 @@ class MultiHeadAttention(nn.Module):
             x: (batch, query, d_model).
             source: (batch, key, d_model).
             mask: bool, broadcastable to (batch, head, query, key), True = may attend.
-            tap: sees q, k, v, scores, mask, pattern, heads, out.
+            order: positions of ``x``, in self-attention.
+            tap: sees q and k as they are multiplied, v, bias where there is one, scores, mask, pattern, heads, out.
             cache: of the decoder while it generates. Self-attention appends to it; cross-attention, whose
                 source never changes, fills it once.
 
         Returns:
             (batch, query, d_model).
         """
-        q = tap("q", self._split(self.w_q(x)))  # (batch, head, query, d_k)
+        q = tap("q", order.turned(self._split(self.w_q(x))))  # (batch, head, query, d_k)
         if cache is not None and cache.key is not None and cache.value is not None and source is not x:
             k, v = cache.key, cache.value
         else:
-            k = self._split(self.w_k(source))  # (batch, head, key, d_k)
+            k = order.turned(self._split(self.w_k(source)))  # (batch, head, key, d_k)
             v = self._split(self.w_v(source))  # (batch, head, key, d_v)
             if cache is not None:
                 k, v = cache.extend(k, v)
-        heads, _ = attention(q, tap("k", k), tap("v", v), mask=mask, tap=tap)
+        heads, _ = attention(q, tap("k", k), tap("v", v), mask=mask, bias=order.bias, tap=tap)
         concat = heads.transpose(1, 2).flatten(2)  # (batch, query, d_model)
         return tap("out", self.w_o(concat))
 

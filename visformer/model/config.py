@@ -5,6 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from visformer.errors import N_, ConfigError
+from visformer.model.positions import POSITIONS, Position, PositionName
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,12 @@ class TransformerConfig:
         n_decoder_layers: decoder blocks.
         d_ff: inner width of the feed-forward networks.
         dropout: probability in [0, 1), on each sublayer's output and on the embedded input (section 5.4).
-        max_len: number of positions of a learned position table; sinusoids have no limit.
+        max_len: number of positions of a learned position table; the other kinds have no limit.
         norm: "post" normalises each sum (the paper), "pre" each sublayer's input.
         final_norm: one more LayerNorm at the end of each stack; None: only with pre-norm.
         layer_norm_eps: added to the variance inside the square root.
-        position: "sinusoidal" (section 3.5) or "learned" (a table).
+        position: how it knows the order of tokens: "sinusoidal" (section 3.5), "learned" (a table), "rotary", "alibi"
+            or "none", see :mod:`visformer.model.positions`.
         activation: of the feed-forward network; the paper uses "relu".
         tie_embeddings: share the target embedding with the output projection (section 3.4), and the source
             embedding too where both vocabularies are of one size, hence one vocabulary.
@@ -46,7 +48,7 @@ class TransformerConfig:
     norm: Literal["post", "pre"] = "post"
     final_norm: bool | None = None
     layer_norm_eps: float = 1e-5
-    position: Literal["sinusoidal", "learned"] = "sinusoidal"
+    position: PositionName = "sinusoidal"
     activation: Literal["relu", "gelu"] = "relu"
     tie_embeddings: bool = False
 
@@ -62,7 +64,8 @@ class TransformerConfig:
                 n_heads=self.n_heads,
             )
         self._require_choice("norm", ("post", "pre"))
-        self._require_choice("position", ("sinusoidal", "learned"))
+        self._require_choice("position", tuple(POSITIONS))
+        self.positions.check(d_k=self.d_k)
         self._require_choice("activation", ("relu", "gelu"))
         self._require_choice("final_norm", (True, False, None))
         self._require_choice("tie_embeddings", (True, False))
@@ -77,6 +80,11 @@ class TransformerConfig:
     def d_k(self) -> int:
         """Width of one head's queries and keys (and values): d_model / n_heads."""
         return self.d_model // self.n_heads
+
+    @property
+    def positions(self) -> Position:
+        """How the model knows the order of its tokens."""
+        return POSITIONS[self.position]()
 
     @property
     def has_final_norm(self) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from visformer.model.attention import KeyValueCache, MultiHeadAttention
+from visformer.model.attention import KeyValueCache, MultiHeadAttention, Order
 from visformer.model.config import TransformerConfig
 from visformer.model.taps import Tap
 
@@ -70,10 +70,10 @@ class EncoderLayer(_Block):
         self.norm_self = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
         self.norm_ffn = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
 
-    def forward(self, x: Tensor, *, mask: Tensor | None, tap: Tap) -> Tensor:
+    def forward(self, x: Tensor, *, mask: Tensor | None, order: Order, tap: Tap) -> Tensor:
         """(batch, src, d_model) to the same shape; mask broadcastable to (batch, head, query, key)."""
         x = tap("resid_pre", x)
-        x = self._add("self", x, lambda y: self.self_attn(y, y, mask=mask, tap=tap.at("self_attn")), tap)
+        x = self._add("self", x, lambda y: self.self_attn(y, y, mask=mask, order=order, tap=tap.at("self_attn")), tap)
         return self._add("ffn", x, lambda y: self.ffn(y, tap=tap.at("ffn")), tap)
 
 
@@ -96,6 +96,7 @@ class DecoderLayer(_Block):
         *,
         self_mask: Tensor | None,
         cross_mask: Tensor | None,
+        order: Order,
         tap: Tap,
         cache: LayerCache | None = None,
     ) -> Tensor:
@@ -103,7 +104,10 @@ class DecoderLayer(_Block):
         own, read = (None, None) if cache is None else (cache.self_attn, cache.cross_attn)
         y = tap("resid_pre", y)
         y = self._add(
-            "self", y, lambda z: self.self_attn(z, z, mask=self_mask, tap=tap.at("self_attn"), cache=own), tap
+            "self",
+            y,
+            lambda z: self.self_attn(z, z, mask=self_mask, order=order, tap=tap.at("self_attn"), cache=own),
+            tap,
         )
         y = self._add(
             "cross", y, lambda z: self.cross_attn(z, memory, mask=cross_mask, tap=tap.at("cross_attn"), cache=read), tap

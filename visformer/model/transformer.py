@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from visformer.model import taps
+from visformer.model.attention import Order
 from visformer.model.config import TransformerConfig
 from visformer.model.embedding import Embedding
 from visformer.model.layers import DecoderLayer, EncoderLayer, LayerCache
@@ -19,6 +20,7 @@ class Encoder(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
+        self.positions, self.n_heads = config.positions, config.n_heads
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_encoder_layers))
         self.norm = _final_norm(config)
 
@@ -33,8 +35,9 @@ class Encoder(nn.Module):
             memory (batch, src, d_model).
         """
         tap = taps.current().at("encoder")
+        order = Order.of(self.positions, x, n_heads=self.n_heads)
         for i, layer in enumerate(self.layers):
-            x = layer(x, mask=mask, tap=tap.at(str(i)))
+            x = layer(x, mask=mask, order=order, tap=tap.at(str(i)))
         return tap("out", self.norm(x))
 
 
@@ -43,6 +46,7 @@ class Decoder(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
+        self.positions, self.n_heads = config.positions, config.n_heads
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.n_decoder_layers))
         self.norm = _final_norm(config)
 
@@ -68,9 +72,10 @@ class Decoder(nn.Module):
             (batch, tgt, d_model).
         """
         tap = taps.current().at("decoder")
+        order = Order.of(self.positions, y, n_heads=self.n_heads, start=len(cache[0].self_attn) if cache else 0)
+        masks = {"self_mask": self_mask, "cross_mask": cross_mask}
         for i, layer in enumerate(self.layers):
-            kept = None if cache is None else cache[i]
-            y = layer(y, memory, self_mask=self_mask, cross_mask=cross_mask, tap=tap.at(str(i)), cache=kept)
+            y = layer(y, memory, **masks, order=order, tap=tap.at(str(i)), cache=cache[i] if cache else None)
         return tap("out", self.norm(y))
 
 

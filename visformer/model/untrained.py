@@ -6,10 +6,11 @@ The same string is what a page keeps, what a link carries, and what ``visformer.
 
 import re
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 from visformer.errors import N_, ConfigError
 from visformer.model.config import TransformerConfig
+from visformer.model.positions import PAPERS, POSITIONS, PositionName
 
 EXAMPLE = "untrained-128x4-enc2-dec2-ff512"
 """The form of a name."""
@@ -17,8 +18,10 @@ EXAMPLE = "untrained-128x4-enc2-dec2-ff512"
 _ANY = "untrained"  # of the sizes that are taken where none are named
 _PREFIX = "untrained-"
 _NUMBER = r"(0|[1-9]\d{0,8})"
+_OTHERS = [name for name in POSITIONS if name != PAPERS]
+_KINDS = "|".join(_OTHERS)
 _NAME = re.compile(
-    rf"untrained-{_NUMBER}x{_NUMBER}-enc{_NUMBER}-dec{_NUMBER}-ff{_NUMBER}(-pre)?(-learned)?(?:-seed([1-9]\d{{0,8}}))?",
+    rf"untrained-{_NUMBER}x{_NUMBER}-enc{_NUMBER}-dec{_NUMBER}-ff{_NUMBER}(-pre)?(?:-({_KINDS}))?(?:-seed([1-9]\d{{0,8}}))?",
     re.ASCII,
 )
 
@@ -39,7 +42,7 @@ class Untrained:
     n_decoder_layers: int = 3
     d_ff: int = 1024
     norm: Literal["post", "pre"] = "post"
-    position: Literal["sinusoidal", "learned"] = "sinusoidal"
+    position: PositionName = "sinusoidal"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -61,12 +64,13 @@ class Untrained:
             raise ConfigError(
                 N_(
                     "{name!r} names no untrained Transformer: write {example}, and behind it, where wanted and in this "
-                    "order, -pre, -learned, -seed1."
+                    "order, -pre, one of -{kinds}, -seed1."
                 ),
+                kinds=", -".join(_OTHERS),
                 name=name,
                 example=EXAMPLE,
             )
-        *sizes, pre, learned, seed = found.groups()
+        *sizes, pre, position, seed = found.groups()
         d_model, n_heads, n_encoder_layers, n_decoder_layers, d_ff = map(int, sizes)
         return cls(
             d_model,
@@ -75,7 +79,7 @@ class Untrained:
             n_decoder_layers,
             d_ff,
             norm="pre" if pre else "post",
-            position="learned" if learned else "sinusoidal",
+            position=cast(PositionName, position or PAPERS),
             seed=int(seed or 0),
         )
 
@@ -83,7 +87,7 @@ class Untrained:
     def name(self) -> str:
         """What the paper has goes without saying, so that each has one name."""
         depth = f"enc{self.n_encoder_layers}-dec{self.n_decoder_layers}"
-        norm, position = "-pre" * (self.norm == "pre"), "-learned" * (self.position == "learned")
+        norm, position = "-pre" * (self.norm == "pre"), f"-{self.position}" * (self.position != PAPERS)
         seed = f"-seed{self.seed}" if self.seed else ""
         return f"{_PREFIX}{self.d_model}x{self.n_heads}-{depth}-ff{self.d_ff}{norm}{position}{seed}"
 

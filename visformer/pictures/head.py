@@ -65,7 +65,9 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
         one("products", "q · Kᵀ", products[None], along, before="="),
         one(
             "scores",
-            f"q · Kᵀ / √{d_k}" if scaled else N_("scores, as this model forms them"),
+            f"q · Kᵀ / √{d_k}{' + b' * (f'{path}.bias' in trace)}"
+            if scaled
+            else N_("scores, as this model forms them"),
             scores,
             below,
             before="→",
@@ -170,7 +172,7 @@ def written_out(trace: Trace, place: Place, panel: str, column: int, row: int = 
     if panel == "products":
         return _sum(t["q"][query], t["k"][column], float(products[column]))
     if panel in ("scores", "masked"):
-        return _scored(trace, place, float(products[column]), float(t["scores"][query, column]))
+        return _scored(trace, place, column, float(products[column]))
     if panel == "pattern":
         sink = trace[f"{path}.sink"].value[head, query] if f"{path}.sink" in trace else 0.0
         return _softmax(t["scores"][query], t["mask"][query], column, float(t["pattern"][query, column]), float(sink))
@@ -192,18 +194,28 @@ def _products(trace: Trace, place: Place) -> NDArray[np.float64]:
     return products
 
 
-def _divided(trace: Trace, place: Place) -> bool:
-    """Whether the scores are q · k ÷ √d_k, as in the paper: other models add a bias, or scale and cap otherwise."""
+def _bias(trace: Trace, place: Place) -> NDArray[np.float32]:
+    """What the model adds to the scores for positions, (key,); zeros where it has no tensor of that."""
     path = place.path
     scores = trace[f"{path}.scores"].value[place.head, place.query]
-    expected = _products(trace, place) / math.sqrt(trace[f"{path}.q"].shape[-1])
+    return trace[f"{path}.bias"].value[place.head, place.query] if f"{path}.bias" in trace else np.zeros_like(scores)
+
+
+def _divided(trace: Trace, place: Place) -> bool:
+    """Whether the scores are q · k ÷ √d_k, as in the paper, plus a known bias: others scale or cap otherwise."""
+    path = place.path
+    scores = trace[f"{path}.scores"].value[place.head, place.query]
+    expected = _products(trace, place) / math.sqrt(trace[f"{path}.q"].shape[-1]) + _bias(trace, place)
     return bool(np.allclose(scores, expected, rtol=1e-3, atol=1e-4 * max(1.0, float(np.abs(expected).max()))))
 
 
-def _scored(trace: Trace, place: Place, product: float, score: float) -> str:
+def _scored(trace: Trace, place: Place, column: int, product: float) -> str:
+    score = float(trace[f"{place.path}.scores"].value[place.head, place.query, column])
     above, result, d_k = _number(product, digits=6), _number(score, digits=6), trace[f"{place.path}.q"].shape[-1]
     if _divided(trace, place):
-        return f"{result}\n= {above} / √{d_k}\n= {above} / {math.sqrt(d_k):.6f}"
+        bias = float(_bias(trace, place)[column])
+        plus = f" + {_number(bias, digits=6, first=False)} (b)" if f"{place.path}.bias" in trace else ""
+        return f"{result}\n= {above} / √{d_k}{plus}\n= {above} / {math.sqrt(d_k):.6f}{plus}"
     if trace.meta.get("position") == "relative":
         return f"{result}\n= {above} + {_number(score - product, digits=6, first=False)} (b)"
     return N_("This model forms its scores from q · k in a way of its own, with another factor or a cap.")

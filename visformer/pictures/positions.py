@@ -1,13 +1,15 @@
 """Positional encodings as panels (section 3.5)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from visformer import formulas
 from visformer.errors import N_, Message
+from visformer.formulas import Floats
+from visformer.model.positions import POSITIONS, Alibi, Position, Rotary
 from visformer.panel import Labels, Panel, numbered, telling_limit, traced
 from visformer.pictures.options import Number, Place, Several
 from visformer.pictures.picture import Page, Picture
@@ -143,33 +145,75 @@ def learned(n: int, d_model: int, *, max_len: int, seed: int = 0) -> Panel:
     )
 
 
-@dataclass(frozen=True)
-class Kind:
-    """One of the two kinds of encoding, side by side with the other.
+def rotary_angles(n: int, d_k: int, base: float = 10000.0) -> Panel:
+    """By how much the query and the key of each position are turned: a row a position, a column a pair."""
+    angles = Rotary(base).angles(n, d_k)
+    return Panel(
+        name="scores",
+        title=N_("angle in radians"),
+        values=angles,
+        rows=numbered(n, _POSITION),
+        columns=numbered(angles.shape[1], _PAIR),
+        note=f"({n}, {angles.shape[1]})",
+    )
+
+
+def alibi(n: int, n_heads: int) -> list[list[Panel]]:
+    """What goes to the scores of each head, in one colour scale, four heads a row."""
+    bias = Alibi().bias(n_heads, n)
+    places = numbered(n, _POSITION)
+    heads = [
+        Panel(
+            name="mask",
+            title=Message(f"{head + 1}: −{-bias[head, 0, 1]:.4g} · |i − j|"),
+            values=bias[head],
+            rows=places,
+            columns=replace(places, title=N_("key")),
+            limit=float(n - 1) / 2,
+        )
+        for head in range(n_heads)
+    ]
+    return [heads[first : first + 4] for first in range(0, n_heads, 4)]
+
+
+def left_at(position: Position, n: int, *, d_model: int, d_k: int, n_heads: int, max_len: int) -> dict[str, Floats]:
+    """How much is left at each distance of what there is at none, (distance,) by name of the curve.
+
+    Of what is added: the cosine of two places. Of a rotation: the score of two equal vectors. Of a bias: the factor
+    of the weight, for the first and the last head. NaN where a place has no row.
+    """
+    if position.rows(max_len) is not None:
+        added: Floats | None = learned(n, d_model, max_len=max_len).values
+    else:
+        added = position.added(n, d_model)
+    if added is not None:
+        unit = added / np.maximum(np.linalg.norm(added, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        return {"": unit @ unit[0]}
+    if (angles := position.angles(n, d_k)) is not None:
+        return {"": np.cos(angles).mean(axis=1)}
+    if (bias := position.bias(n_heads, n)) is not None:
+        return {f" {head + 1}": np.exp(bias[head, 0]) for head in sorted({0, n_heads - 1})}
+    return {"": np.ones(n)}
+
+
+class Kind(NamedTuple):
+    """One way of knowing positions, side by side with the others.
 
     Args:
-        name: a message id.
-        how: where a row comes from; a message id.
+        position: what it is.
         parameters: how many numbers are trained.
-        reach: for which positions there is a row; a message id.
-        missing: of the positions asked for, how many have none.
+        missing: of the positions asked for, how many have nothing.
     """
 
-    name: Message
-    how: Message
+    position: Position
     parameters: int
-    reach: Message
     missing: int
 
 
-def two_kinds(n: int, d_model: int, *, max_len: int) -> list[Kind]:
-    """The sinusoidal and the learned encoding of n positions; what is missing is counted in their tables."""
-    tables = encoding(n, d_model).values, learned(n, d_model, max_len=max_len).values
-    lacks = [int((~np.isfinite(values)).any(axis=1).sum()) for values in tables]
-    return [
-        Kind(N_("sinusoidal"), N_("computed"), 0, N_("any position"), lacks[0]),
-        Kind(N_("learned"), N_("looked up"), max_len * d_model, N_("those below max_len"), lacks[1]),
-    ]
+def kinds(n: int, d_model: int, *, max_len: int, base: float = 10000.0) -> list[Kind]:
+    """Every way of knowing n positions, for a model of this width."""
+    every = [(made := kind(base), made.rows(max_len)) for kind in POSITIONS.values()]
+    return [Kind(made, (rows or 0) * d_model, 0 if rows is None else max(0, n - rows)) for made, rows in every]
 
 
 def _dimensions(setting: Setting) -> list[int]:
@@ -195,6 +239,30 @@ def _waves(setting: Setting) -> Any:
 
 def _turn(setting: Setting) -> dict[str, Any]:
     return {"pair": setting["i"], "d_model": setting["d_model"], "base": setting["base"]}
+
+
+def _over_distance(setting: Setting, curves: dict[str, Floats], title: str, mark: int | None = None) -> Any:
+    from visformer.pictures.charts.positions import over_distance
+
+    axes = setting.gettext(N_("distance of the two positions")), setting.gettext(N_("relative to distance 0"))
+    title = setting.gettext(title).format(**setting)
+    return over_distance(curves, axes=axes, title=title, mark=mark, theme=setting.source.theme)
+
+
+def _rotary_score(setting: Setting) -> Any:
+    sizes = {"d_model": 1, "d_k": setting["d_k"], "n_heads": 1, "max_len": 1}
+    curves = left_at(Rotary(setting["base"]), setting["positions"], **sizes)
+    return _over_distance(setting, {"q · k": curves[""]}, N_("score of two equal vectors, d_k {d_k}"))
+
+
+def _all_left(setting: Setting) -> Any:
+    n, sizes = setting["positions"], {name: setting[name] for name in ("d_model", "d_k", "n_heads", "max_len")}
+    curves = {
+        setting.gettext(kind.position.label) + name: curve
+        for kind in kinds(n, setting["d_model"], max_len=setting["max_len"], base=setting["base"])
+        for name, curve in left_at(kind.position, n, **sizes).items()
+    }
+    return _over_distance(setting, curves, N_("how far each kind sees"), mark=setting["max_len"])
 
 
 def _circle(setting: Setting) -> Any:
@@ -296,6 +364,30 @@ LEARNED = Picture(
     look_for=N_("A learned encoding is a table: beyond its last row it has nothing to say. The sinusoid goes on."),
     options=(*_SIZES, MAX_LEN), draw=_two_tables,
 )
+D_K = Number(
+    name="d_k", label="d_k", help="Width of one head.", default=64, least=2, most=256, valid=1, step=2,
+)
+HEADS = Number(name="n_heads", link="heads", label=N_("Heads"), help="How many.", default=8, least=1, most=16, valid=1)
+FEW = replace(N, most=64, per=lambda setting: 64)
+ROTARY = Picture(
+    name="position-rotary", view="rotary", title=N_("Rotary"), formula=True, in_handouts=False,
+    look_for=N_("Queries and keys are turned, fast pairs and slow ones. The score knows their distance alone."),
+    options=(N, D_K, BASE), draw=lambda setting: [rotary_angles(setting["positions"], setting["d_k"], setting["base"])],
+)
+ROTARY_SCORE = Picture(
+    name="position-rotary-score", view="rotary", formula=True, in_handouts=False, options=ROTARY.options,
+    draw=_rotary_score,
+)
+ALIBI = Picture(
+    name="position-alibi", view="alibi", title=N_("ALiBi"), formula=True, in_handouts=False,
+    look_for=N_("Each head takes its own slope times the distance off its scores. Which heads still see far?"),
+    options=(FEW, HEADS), draw=lambda setting: alibi(setting["positions"], setting["n_heads"]),
+)
+KINDS = Picture(
+    name="position-kinds", view="kinds", title=N_("Side by side"), formula=True, in_handouts=False,
+    look_for=N_("How much is left at a distance, for each kind? The line is where the training ended."),
+    options=(*_SIZES, MAX_LEN, D_K, HEADS), draw=_all_left,
+)
 OWN = Picture(
     name="position-model", view="model", title=N_("This model's"), in_handouts=False,
     look_for=N_("What the model adds at each place, and how alike every two places are. Are there bands here too?"),
@@ -303,6 +395,7 @@ OWN = Picture(
 )
 PAGE = Page(
     name="positions", section="see", order=30, title=N_("Positions"),
-    views=(WAVES, MATRIX, ANGLES, SIMILARITY, ROTATION, CIRCLE, LEARNED, OWN),
+    views=(WAVES, MATRIX, ANGLES, SIMILARITY, ROTATION, CIRCLE, LEARNED, ROTARY, ROTARY_SCORE, ALIBI, KINDS,
+           OWN),
 )
 # fmt: on

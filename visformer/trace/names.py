@@ -21,7 +21,9 @@ class Axis:
 
 
 _HEAD, _D_MODEL = Axis("head"), Axis("d_model")
-_ATTENTION = re.compile(r"(encoder|decoder)\.(\d+)\.(self_attn|cross_attn)\.(q|k|v|scores|mask|sink|pattern|heads|out)")
+_ATTENTION = re.compile(
+    r"(encoder|decoder)\.(\d+)\.(self_attn|cross_attn)\.(q|k|v|bias|scores|mask|sink|pattern|heads|out)"
+)
 _BLOCK = re.compile(
     r"(encoder|decoder)\.(\d+)\."
     r"(ffn\.hidden|ffn\.out|(?:attn|cross|ffn)_sum|norm_(?:self|cross|ffn)|resid_(?:pre|self|cross|post))"
@@ -64,21 +66,31 @@ def axes_of(name: str) -> tuple[Axis, ...] | None:
     return None
 
 
-def all_names(n_encoder_layers: int, n_decoder_layers: int) -> Iterator[str]:
-    """Every tensor name of an encoder-decoder of these depths, in the order in which they are computed."""
+def all_names(
+    n_encoder_layers: int, n_decoder_layers: int, *, adds_position: bool = True, biases_scores: bool = False
+) -> Iterator[str]:
+    """Every tensor name of an encoder-decoder of these depths, in the order in which they are computed.
+
+    Args:
+        n_encoder_layers: how many.
+        n_decoder_layers: how many.
+        adds_position: whether its input is embedding plus position.
+        biases_scores: whether its self-attention adds a bias for positions.
+    """
     for stack, side, depth in (("encoder", "src", n_encoder_layers), ("decoder", "tgt", n_decoder_layers)):
-        yield from (f"{side}.{part}" for part in ("embed", "position", "input"))
+        yield from (f"{side}.{part}" for part in ("embed", *["position"] * adds_position, "input"))
         for layer in range(depth):
-            yield from (f"{stack}.{layer}.{rest}" for rest in _block_names(stack))
+            yield from (f"{stack}.{layer}.{rest}" for rest in _block_names(stack, biases_scores))
         yield f"{stack}.out"
     yield "logits"
 
 
-def _block_names(stack: str) -> Iterator[str]:
+def _block_names(stack: str, biases_scores: bool) -> Iterator[str]:
     sublayers = (("self", "attn_sum"), ("cross", "cross_sum")) if stack == "decoder" else (("self", "attn_sum"),)
     yield "resid_pre"
     for kind, name_sum in sublayers:
-        parts = ("q", "k", "v", "scores", "mask", "pattern", "heads", "out")
+        bias = ["bias"] * (biases_scores and kind == "self")
+        parts = ("q", "k", "v", *bias, "scores", "mask", "pattern", "heads", "out")
         yield from (f"{kind}_attn.{part}" for part in parts)
         yield from (name_sum, f"norm_{kind}", f"resid_{kind}")
     yield from ("ffn.hidden", "ffn.out", "ffn_sum", "norm_ffn", "resid_post")

@@ -17,7 +17,10 @@ from visformer.web.panels import Click
 
 VIEWS = {
     "see/tokens": ("tokens_side", ["src", "tgt"]),
-    "see/positions": ("positions_view", ["waves", "matrix", "angles", "similarity", "rotation", "learned"]),
+    "see/positions": (
+        "positions_view",
+        ["waves", "matrix", "angles", "similarity", "rotation", "learned", "rotary", "alibi", "kinds"],
+    ),
     "see/embedding": ("embedding_side", ["src", "tgt"]),
     "see/masks": ("masks_view", ["batch", "scores", "steps", "edit"]),
     "understand/head": ("head_view", ["steps", "joined", "silence"]),

@@ -15,9 +15,9 @@ from visformer.adapters.huggingface.families import (
     layout_of,
 )
 from visformer.adapters.huggingface.taps import part_of
+from visformer.model.positions import described
 from visformer.system import limits
 from visformer.trace.names import all_names
-from visformer.trace.token_order import described
 
 
 def max_tokens(config: Any, of_tokenizer: int) -> int:
@@ -66,7 +66,7 @@ def _windows(config: Any, depth: int) -> list[int | None]:
 
 
 def _position(config: Any) -> str:
-    """How the model knows the order of tokens, a key of TOKEN_ORDER."""
+    """How the model knows the order of tokens, a key of :data:`visformer.model.positions.DESCRIBED`."""
     if config.model_type not in FAMILIES:
         return "unknown"
     return "alibi" if getattr(config, "alibi", False) else FAMILIES[config.model_type].position

@@ -50,7 +50,7 @@ class Family:
     """A model type of transformers."""
 
     kind: Kind
-    position: str  # a key of visformer.trace.token_order.TOKEN_ORDER
+    position: str  # a key of visformer.model.positions.DESCRIBED
     encoder: Stack | None = None
     decoder: Stack | None = None
 

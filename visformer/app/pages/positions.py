@@ -5,8 +5,7 @@ import streamlit as st
 
 from visformer.app.session import boxes
 from visformer.app.widgets import controls
-from visformer.pictures.positions import CIRCLE, LEARNED, ROTATION
-from visformer.pictures.positions import two_kinds as compared
+from visformer.pictures.positions import CIRCLE, KINDS, ROTARY, ROTARY_SCORE, ROTATION, kinds
 from visformer.pictures.setting import Setting
 
 
@@ -23,11 +22,38 @@ def rotation(setting: Setting) -> None:
         controls.draw(ROTATION.draw(setting), key="positions_rotation")
 
 
-def two_kinds(setting: Setting) -> None:
-    """The sinusoids and a learned table, in words and side by side."""
+def rotary(setting: Setting) -> None:
+    """The angle of each pair, and what the rotation does to a score."""
+    angles, score = st.columns(2)
+    with angles:
+        controls.draw(ROTARY.draw(setting), key="positions_rotary")
+    with score:
+        controls.draw(ROTARY_SCORE.draw(setting), key="positions_rotary_score")
+
+
+def side_by_side(setting: Setting) -> None:
+    """All kinds, in words and as curves."""
     _ = boxes.gettext()
-    kinds = compared(setting["positions"], setting["d_model"], max_len=setting["max_len"])
-    rows = [(_(k.name), _(k.how), k.parameters, _(k.reach), k.missing) for k in kinds]
-    names = [_("encoding"), _("a row is"), _("parameters"), _("has a row for"), _("positions left without one")]
+    n, names = setting["positions"], (_("encoding"), _("what it does"), _("parameters"), _("beyond max_len"))
+    rows = [
+        (
+            _(position.label),
+            _(position.enters),
+            parameters,
+            _(position.beyond) + (f" ({missing} / {n})" if missing else ""),
+        )
+        for position, parameters, missing in kinds(n, setting["d_model"], max_len=setting["max_len"])
+    ]
+    controls.draw(KINDS.draw(setting), key="positions_kinds")
     st.dataframe(pd.DataFrame(rows, columns=names), hide_index=True)
-    controls.draw(LEARNED.draw(setting), key="positions_learned", share=0.7)
+    st.caption(
+        _(
+            "Curves: of what is added, the cosine of two places; of rotary, the score of two equal vectors; of ALiBi, "
+            "the factor of a weight, in its first and its last head. Course notes name the first two alone: rotary is "
+            "of 2021, ALiBi of 2022."
+        )
+    )
+
+
+DRAWN = {ROTATION.view: rotation, ROTARY.view: rotary, KINDS.view: side_by_side}
+"""Views of more than their picture."""

@@ -10,13 +10,14 @@ from visformer.app.serving.checks import check_untrained
 from visformer.app.session.boxes import MODEL_BOX, gettext, model
 from visformer.app.session.slots import Slot
 from visformer.errors import N_, ConfigError
+from visformer.model.positions import POSITIONS
 from visformer.model.untrained import Untrained
 from visformer.system.limits import UNTRAINED
 
 _WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 _INNER_WIDTHS = (32, 64, 128, 256, 512, 1024, 2048)
 _NORMS = {"post": N_("post-norm"), "pre": N_("pre-norm")}
-_POSITIONS = {"sinusoidal": N_("sinusoidal"), "learned": N_("learned")}
+_POSITIONS: Mapping[str, str] = {name: kind.label for name, kind in POSITIONS.items()}
 
 
 def settings() -> None:

@@ -36,12 +36,15 @@ def coloured_text(text: str, symbol: str) -> str:
     return f':color[{text}]{{foreground="{SYMBOLS[symbol][theme()]}"}}'
 
 
-def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...], page: str = "") -> None:
+def formula(
+    tex: str, *, code: tuple[tuple[str, str], ...], section: str = "", source: str = "", page: str = ""
+) -> None:
     r"""A formula, where it stands in the paper, and what computes it here.
 
     Args:
         tex: lines of LaTeX's ``aligned``, with symbols as ``\sym{name}{tex}``.
         section: of "Attention Is All You Need".
+        source: another paper, where it does not stand in that one.
         code: (file, name) of what computes it, see :func:`excerpt`.
         page: whose claims of course notes are set right below; empty: none.
     """
@@ -55,7 +58,7 @@ def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...], page: 
                     st.code(excerpt(file, name), language="python")
             if found := claims_of(page):
                 _misprints(found)
-            st.caption(_("Paper, § {section}").format(section=section), width="content")
+            st.caption(source or _("Paper, § {section}").format(section=section), width="content")
 
 
 @cache

@@ -4,8 +4,8 @@ import streamlit as st
 
 from visformer.app.session import address, boxes
 from visformer.errors import N_, Message
+from visformer.model.positions import PAPERS, described
 from visformer.trace import Trace
-from visformer.trace.token_order import described
 
 NOTHING_BETWEEN = N_("This model shows patterns, but nothing of how they come about: {reason}.")
 NOT_TO_CHANGE = N_("What this model computes can be seen, not changed: {reason}.")
@@ -28,8 +28,8 @@ def say(said: str, reason: str | Message = "") -> None:
 
 def positions(trace: Trace, said: str) -> None:
     """How the model knows the order of tokens, where it is not as in the paper; ``said``: as for :func:`tell`."""
-    kind = trace.meta.get("position", "sinusoidal")
-    if kind != "sinusoidal":
+    kind = trace.meta.get("position", PAPERS)
+    if kind != PAPERS:
         say(said, described(kind))
 
 

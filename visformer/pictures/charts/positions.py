@@ -1,17 +1,20 @@
 """Positional encodings as curves and as points on circles (section 3.5)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 
 from visformer import formulas
 from visformer.errors import N_, ConfigError
+from visformer.formulas import Floats
 from visformer.pictures.charts.drawing import go
-from visformer.pictures.charts.panels import kept, look
+from visformer.pictures.charts.panels import kept, literal, look
 from visformer.pictures.theme import CURVES, FAINT, Theme
 
+_GRID = "rgba(128,128,128,0.18)"
 POINTS = 2000
 """A curve has at least this many points: sampled at the positions alone, fast waves would look slow."""
 
@@ -82,10 +85,56 @@ def position_waves(
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
         height=430,
     )
-    figure.update_xaxes(title=axes[0], gridcolor="rgba(128,128,128,0.18)", zeroline=False)
-    figure.update_yaxes(
-        title=axes[1], gridcolor="rgba(128,128,128,0.18)", range=[-1.08, 1.08], zerolinecolor=FAINT[theme]
+    figure.update_xaxes(title=axes[0], gridcolor=_GRID, zeroline=False)
+    figure.update_yaxes(title=axes[1], gridcolor=_GRID, range=[-1.08, 1.08], zerolinecolor=FAINT[theme])
+    return figure
+
+
+def over_distance(
+    curves: Mapping[str, Floats],
+    *,
+    axes: tuple[str, str],
+    title: str,
+    mark: int | None = None,
+    theme: Theme = "light",
+) -> go.Figure:
+    """Curves over the distance of two positions.
+
+    Args:
+        curves: name to one number for each distance from 0, NaN where there is none.
+        axes: their names.
+        title: in a file.
+        mark: a distance to draw a line at.
+        theme: "light" or "dark".
+
+    Returns:
+        The figure, with hover; ``show()`` or the end of a cell draws it.
+    """
+    figure = go.Figure()
+    for (name, curve), colour in zip(curves.items(), cycle(CURVES[theme])):
+        figure.add_scatter(
+            x=np.arange(len(curve)),
+            y=curve,
+            mode="lines",
+            name=literal(name),
+            line={"color": colour, "width": 2},
+            hovertemplate="%{x}: %{y:.6f}<extra>" + literal(name) + "</extra>",
+        )
+    if mark is not None:
+        figure.add_vline(x=mark, line={"color": FAINT[theme], "width": 1, "dash": "dash"})
+    table: dict[str, list[Any]] = {
+        "curve": [name for name, curve in curves.items() for _ in curve],
+        "distance": [distance for curve in curves.values() for distance in range(len(curve))],
+        "value": [None if math.isnan(value) else value for curve in curves.values() for value in curve.tolist()],
+    }
+    figure.update_layout(**look(theme), **kept(title, table))
+    figure.update_layout(
+        margin={"l": 50, "r": 10, "t": 20, "b": 40},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
+        height=380,
     )
+    figure.update_xaxes(title=axes[0], gridcolor=_GRID, zeroline=False)
+    figure.update_yaxes(title=axes[1], gridcolor=_GRID, zerolinecolor=FAINT[theme])
     return figure
 
 
