@@ -184,9 +184,7 @@ def _padded(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _real(rows: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
-    ids = np.array([[token != PAD for token in row] for row in rows], dtype=np.int64)
-    mask: NDArray[np.bool_] = formulas.padding_mask(ids)[:, 0, 0]  # (sentence, token)
-    return mask
+    return np.array([[token != PAD for token in row] for row in rows])  # (sentence, token)
 
 
 def _tokens(row: Sequence[str], title: str) -> Labels:
@@ -225,7 +223,7 @@ TOKENS = Number(
 )
 STEP = Place(
     name="step", label=N_("Tokens read so far"), help=STEP_HELP, default=lambda setting: _shown(setting) - 1,
-    count=lambda setting: _shown(setting), per=lambda setting: _shown(setting),
+    count=_shown, per=_shown,
 )
 BATCH = Picture(
     name="mask-batch", view="batch", title=N_("In a batch"), in_handouts=False,
@@ -241,10 +239,7 @@ SCORES = Picture(
     draw=lambda setting: before_and_after(setting.trace, setting.path, setting["head"]),
 )
 STEPS = Picture(
-    name="mask-steps",
-    view="steps",
-    title=N_("Step by step"),
-    in_handouts=False,
+    name="mask-steps", view="steps", title=N_("Step by step"), in_handouts=False,
     look_for=N_("One more token at each step: each may read those before it and itself, none that comes after."),
     options=(TOKENS, STEP),
     page_defaults={
@@ -254,8 +249,7 @@ STEPS = Picture(
     draw=_revealed,
 )
 EDIT = View(
-    view="edit",
-    title=N_("Change it"),
+    view="edit", title=N_("Change it"),
     look_for=N_(
         "Click cells to block or open them. Then open the decoder's future: how sure does it become, and of what?"
     ),
