@@ -14,7 +14,6 @@ from tests.support import tiny_translator
 from visformer import formulas
 from visformer.panel import Labels
 from visformer.pictures import block, decoding, embedding, head, lab, masks, positions
-from visformer.pictures.examples import WORKED
 from visformer.pictures.examples.worked import compute
 from visformer.trace import Trace
 
@@ -336,7 +335,7 @@ def test_cross_attention_grows(trace):
 
 
 def looked_at(name, **changes):
-    example = next(example for example in WORKED if example.name == name)
+    example = lab.examples()[name]
     inputs = {**example.inputs, **changes}
     results = compute(example, inputs)
     return lab.View(example, inputs, dict.fromkeys(example.choices({**inputs, **results}), 1)), results
@@ -344,32 +343,32 @@ def looked_at(name, **changes):
 
 def test_printed_stands_beside_computed():
     view, results = looked_at("mended")
-    ours, theirs = lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"], titles=("a", "b"))
-    assert (ours.title, theirs.title) == ("a", "b")
+    ours, theirs = lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"])
+    assert (ours.title, theirs.title) == ("Q·Kᵀ", "Q·Kᵀ, as printed")
     assert (ours.note, theirs.note) == ("computed", "as course notes print it")
     assert ours.end == theirs.end == 104
     assert theirs.outlined.tolist() == [[False] * 3, [True] * 3]
     assert theirs.before == "≠"
     view, results = looked_at("sum")
-    assert lab.beside(view, "E + P", results["E + P"], titles=("a", "b"))[1].before == "="
+    assert lab.beside(view, "E + P", results["E + P"])[1].before == "="
 
 
 def test_a_print_of_other_inputs_is_not_called_wrong():
     view, results = looked_at("mended", Q=np.array([[1.0, 2.0], [4.0, 9.0]]))
     assert view.changed
-    printed = lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"], titles=("a", "b"))[1]
+    printed = lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"])[1]
     assert printed.outlined is None
     assert printed.before == ""
 
 
 def test_a_matrix_of_another_shape_is_not_compared():
     view, results = looked_at("mended", Q=np.array([[1.0, 2.0]]))
-    assert len(lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"], titles=("a", "b"))) == 1
+    assert len(lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"])) == 1
 
 
 def test_a_slice_of_a_tensor_is_labelled_by_its_tokens():
     view, results = looked_at("shapes")
-    panels = {name: lab.beside(view, name, values, titles=(name, ""))[0] for name, values in results.items()}
+    panels = {name: lab.beside(view, name, values)[0] for name, values in results.items()}
     pattern = panels["softmax(Q·Kᵀ / √d_k)"]
     assert pattern.rows.texts == pattern.columns.texts == ("欢迎", "来", "到", "上海")
     assert np.array_equal(pattern.values, results["softmax(Q·Kᵀ / √d_k)"][1, 1])
@@ -379,7 +378,7 @@ def test_a_slice_of_a_tensor_is_labelled_by_its_tokens():
 
 def test_rows_are_labelled_by_the_positions_that_were_typed():
     view, results = looked_at("sinusoid", pos=np.array([[2.0], [0.5]]))
-    assert lab.beside(view, "PE", results["PE"], titles=("", ""))[0].rows.texts == ("2", "0.5")
+    assert lab.beside(view, "PE", results["PE"])[0].rows.texts == ("2", "0.5")
 
 
 def test_what_is_beyond_the_colours_by_rounding_alone_is_not_told(trace):

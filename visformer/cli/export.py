@@ -1,7 +1,7 @@
 """``visformer trace`` and ``visformer export``: a sentence in, a file out."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -133,14 +133,15 @@ def _picture_options() -> list[click.Parameter]:
 
 
 def _kind(option: "Option") -> Any:
-    from visformer.pictures.options import Choice, Flag, Number, Place
+    from visformer.pictures.options import Choice, Flag, Number, Place, resolved
+    from visformer.pictures.setting import Setting, Source
 
     if isinstance(option, Place):
         return click.IntRange(min=option.first)
     if isinstance(option, Number):
         return int if option.whole else float
-    if isinstance(option, Choice) and isinstance(option.values, Mapping):
-        return click.Choice([option.spell(value) for value in option.values])
+    if isinstance(option, Choice):
+        return click.Choice([option.spell(value) for value in resolved(option.values, Setting(Source()))])
     return bool if isinstance(option, Flag) else str
 
 

@@ -175,13 +175,10 @@ SECTIONS = {"see": N_("See"), "understand": N_("Understand")}
 @cache
 def pages() -> dict[str, Page]:
     """Every page by name, in order. The files of this folder are imported for it."""
-    found = [importlib.import_module(f"{__package__}.{one.name}") for one in _modules()]
-    declared = [module.PAGE for module in found if hasattr(module, "PAGE")]
+    files = [one.name for one in pkgutil.iter_modules(visformer.pictures.__path__) if not one.ispkg]
+    modules = [importlib.import_module(f"{__package__}.{name}") for name in files]
+    declared = [module.PAGE for module in modules if hasattr(module, "PAGE")]
     return {page.name: page for page in sorted(declared, key=lambda page: page.order)}
-
-
-def _modules() -> list[pkgutil.ModuleInfo]:
-    return [one for one in pkgutil.iter_modules(visformer.pictures.__path__) if not one.ispkg]
 
 
 @cache
