@@ -55,11 +55,7 @@ def norms(
 ) -> list[Panel]:
     """The stream of untrained models with either kind of norm, in one colour scale; and of this one, in its own.
 
-    Args:
-        trace: of this model, with :data:`RECORD`.
-        stack: "encoder" or "decoder".
-        untrained: "post" and "pre" to a trace of the same pair; none: of a model that cannot be had untrained.
-        gettext: translates the note below each, which tells the end of its colours.
+    ``untrained``: "post" and "pre" to a trace of the same pair; empty of a model that cannot be had untrained.
     """
     panels = [stream(other, stack, title=UNTRAINED[norm]) for norm, other in untrained.items()]
     shared = common_limit(*(panel.values for panel in panels))

@@ -39,10 +39,7 @@ def growing(trace: Trace, layer: int, step: int) -> Panel:
 def sureness(steps: Sequence[Any], at: int, gettext: Callable[[str], str] = str) -> Panel:
     """The probability under the model of what each step took, to be clicked; the step that is looked at is outlined.
 
-    Args:
-        steps: of type :class:`visformer.model.decoding.Step`.
-        at: the step that is looked at, from 0.
-        gettext: translates the title, which tells the step whose choice had the least probability.
+    ``steps`` are of type :class:`visformer.model.decoding.Step`; the title tells the one that was least sure.
     """
     title = gettext(N_("how sure of each step (least: {step}, {token})"))
     chances = np.array([[step.chosen.probability for step in steps]])

@@ -63,13 +63,7 @@ class View:
 
 
 def drawn(view: View, results: Arrays, gettext: Callable[[str], str]) -> list[Panel]:
-    """Every result, each beside its print, where it is printed.
-
-    Args:
-        view: whose results they are.
-        results: what :func:`visformer.pictures.examples.worked.compute` gives.
-        gettext: translates their names.
-    """
+    """Every result, each beside its print, where it is printed; ``gettext`` translates their names."""
     return [panel for name, values in results.items() for panel in beside(view, name, values, gettext)]
 
 
@@ -77,12 +71,6 @@ def beside(view: View, name: str, computed: Floats, gettext: Callable[[str], str
     """The computed matrix, and the printed one if there is one for this shape, on one colour scale.
 
     Where a print differs from what is computed it is outlined, unless the inputs are others than its own.
-
-    Args:
-        view: whose result it is.
-        name: of the result.
-        computed: what the arithmetic gives.
-        gettext: translates the name.
     """
     printed, place, title = view.example.printed.get(name), view.example.place(name, view.at), gettext(name)
     marks = None if printed is None else differs(computed, printed)

@@ -28,10 +28,7 @@ def batch(traces: Sequence[Trace], *, hidden_is_one: bool = False) -> list[Panel
     """The masks of a small batch: padding, and for its last sentence causal, both together, and cross.
 
     Of a decoder alone the padding is that of its own sentences; of an encoder alone the last sentence reads itself.
-
-    Args:
-        traces: of each sentence, by one model.
-        hidden_is_one: the other notation, 1 = hidden; else 1 = may attend.
+    ``hidden_is_one``: the other notation, in which 1 = hidden; else 1 = may attend.
     """
     src, tgt = (_padded([t.tokens[side] for t in traces if side in t.tokens]) for side in ("src", "tgt"))
     first = src or tgt
@@ -76,13 +73,7 @@ def revealed(tokens: Sequence[str], step: int, *, causal: bool = True) -> Panel:
 
 
 def before_and_after(trace: Trace, path: str, head: int) -> list[Panel]:
-    """Scores, the mask, the scores that are left, and the pattern that softmax makes of them.
-
-    Args:
-        trace: with scores, mask and pattern of ``path``.
-        path: of an attention, such as "decoder.0.self_attn".
-        head: counted from 0.
-    """
+    """Scores, the mask, the scores that are left, and the pattern that softmax makes of them, in one head."""
     scores = traced(trace, f"{path}.scores", head, title=N_("scores"))
     mask = traced(trace, f"{path}.mask", head, title=N_("mask"), scale="weight", before="→")
     mask = replace(mask, values=mask.values.astype(np.float32))
@@ -129,8 +120,7 @@ def future_mass(trace: Trace, pattern: str) -> NDArray[np.float64]:
         pattern: its name; of an attention of a sentence to itself.
     """
     weights = np.asarray(trace[pattern].value, dtype=np.float64)  # (head, query, key)
-    ahead = np.triu(np.ones(weights.shape[1:], dtype=np.bool_), k=1)
-    mass: NDArray[np.float64] = (weights * ahead).sum(axis=-1).mean(axis=-1)
+    mass: NDArray[np.float64] = np.triu(weights, k=1).sum(axis=-1).mean(axis=-1)
     return mass
 
 
@@ -163,14 +153,13 @@ def told_next(traces: Sequence[tuple[str, Trace]]) -> Panel:
     Args:
         traces: (name of the row, a trace with logits), all of one target.
     """
-    first, rows = traces[0][1], []
-    for _, trace in traces:
-        chances = formulas.softmax(trace["logits"].value)  # (tgt, vocab)
-        rows.append(chances[np.arange(len(chances)), first.meta["ids"]["next"]])
+    first = traces[0][1]
+    ids = first.meta["ids"]["next"]
+    chances = [formulas.softmax(trace["logits"].value) for _, trace in traces]  # (tgt, vocab)
     return Panel(
         name="out",
         title=N_("probability of the target's next token"),
-        values=np.stack(rows),
+        values=np.stack([each[np.arange(len(ids)), ids] for each in chances]),
         rows=Labels(tuple(name for name, _ in traces)),
         columns=Labels(first.tokens["next"], N_("next token"), places=True, special=first.special["next"]),
         scale="weight",

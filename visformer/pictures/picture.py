@@ -89,10 +89,7 @@ class Picture(View):
     def linked(self, page: str, source: Source, texts: Mapping[str, str]) -> tuple[Setting, set[str]]:
         """What a link to its page chooses, and the names in the link that are this picture's options.
 
-        Args:
-            page: its name.
-            source: where numbers come from.
-            texts: of the link; what a page would not offer is left at its default.
+        What the page would not offer is left at its default.
         """
         values: dict[str, Any] = {}
         names = set()

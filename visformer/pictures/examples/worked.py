@@ -186,12 +186,7 @@ def trimmed(values: Floats) -> Floats:
 
 
 def differs(computed: Floats, printed: Floats) -> NDArray[np.bool_] | None:
-    """Which printed numbers differ from the computed ones by more than the print's rounding; None: other shapes.
-
-    Args:
-        computed: what the arithmetic gives.
-        printed: NaN where nothing is printed.
-    """
+    """Which printed numbers differ from the computed ones by more than the print's rounding; None: other shapes."""
     if computed.shape != printed.shape:
         return None
     marks = np.zeros(printed.shape, dtype=np.bool_)
