@@ -9,7 +9,7 @@ import numpy as np
 
 from visformer.errors import N_
 from visformer.formulas import Floats
-from visformer.panel import Labels, Panel, common_limit, numbered
+from visformer.panel import AXIS_TITLES, Labels, Panel, common_limit, numbered
 from visformer.pictures.examples.worked import SLICED, Arrays, Worked, compute, differs
 from visformer.pictures.options import Choice, Place
 from visformer.pictures.picture import Page, Picture
@@ -32,14 +32,6 @@ SYMBOL = {
     **dict.fromkeys(("x", "X", "E + P", "embedding + PE"), "input"),
 }
 """Name of an input or a result to the symbol that stands for it in the example's formula."""
-
-_AXES = {
-    "token": N_("token"),
-    "d_model": N_("dimension (d_model)"),
-    "d_k": N_("dimension (d_k)"),
-    "query": N_("reads (query)"),
-    "key": N_("is read (key)"),
-}
 
 
 @dataclass(frozen=True)
@@ -106,7 +98,7 @@ def _labels(view: View, name: str, shape: tuple[int, ...]) -> tuple[Labels, Labe
         words = view.example.tokens[view.at["sample"]]
         texts = [words if axis in ("token", "query", "key") else () for axis in axes]
     rows, columns = (
-        Labels(text, _AXES.get(axis, "")) if len(text) == size else numbered(size, _AXES.get(axis, ""))
+        Labels(text, AXIS_TITLES.get(axis, "")) if len(text) == size else numbered(size, AXIS_TITLES.get(axis, ""))
         for axis, text, size in zip(axes, texts, shape, strict=True)
     )
     return rows, columns
@@ -115,9 +107,9 @@ def _labels(view: View, name: str, shape: tuple[int, ...]) -> tuple[Labels, Labe
 @cache
 def examples() -> dict[str, Worked]:
     """Every worked example by name, in the order of the list. The list of pages does not wait for their import."""
-    from visformer.pictures.examples import attention, masks, norms, positions
+    from visformer.pictures.examples import attention, norms, positions
 
-    every = *positions.EXAMPLES, *attention.EXAMPLES, *norms.EXAMPLES, *masks.EXAMPLES
+    every = *positions.EXAMPLES, *attention.EXAMPLES, *norms.EXAMPLES, attention.ZERO_MASK
     return {example.name: example for example in every}
 
 

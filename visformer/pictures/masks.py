@@ -61,15 +61,9 @@ def revealed(tokens: Sequence[str], step: int, *, causal: bool = True) -> Panel:
     n = len(tokens)
     mask = (formulas.causal_mask(n) if causal else np.ones((n, n))).astype(np.float32)
     mask[step:] = np.nan
-    labels = Labels(tuple(tokens), places=True)
-    return Panel(
-        name="mask",
-        title=N_("causal mask, step by step") if causal else N_("mask of the encoder"),
-        values=mask,
-        rows=replace(labels, title=_READS),
-        columns=replace(labels, title=_READ),
-        scale="weight",
-    )
+    title = N_("causal mask, step by step") if causal else N_("mask of the encoder")
+    rows, columns = (Labels(tuple(tokens), side, places=True) for side in (_READS, _READ))
+    return _mask("mask", title, mask, rows, columns)
 
 
 def before_and_after(trace: Trace, path: str, head: int) -> list[Panel]:
@@ -99,14 +93,9 @@ def editable(trace: Trace, path: str, switched: NDArray[np.bool_], mask: NDArray
     """
     allowed = (switched ^ mask).mean(axis=(0, 1))  # (query, key), share of the heads
     rows, columns = (axis_labels(trace, axis, 0) for axis in trace[f"{path}.pattern"].axes[1:])
-    return Panel(
-        name="mask",
-        title=N_("mask: click a cell, a row's or a column's label"),
+    return replace(
+        _mask("mask", N_("mask: click a cell, a row's or a column's label"), allowed, rows, columns),
         note=N_("Between 0 and 1: the share of these heads that may attend.") if (allowed % 1).any() else "",
-        values=allowed.astype(np.float32),
-        rows=rows,
-        columns=columns,
-        scale="weight",
         outlined=np.asarray(switched.any(axis=(0, 1))),
         click="changes",
     )

@@ -1,6 +1,8 @@
-"""The plotly side of panels, curves, bars and trees."""
+"""The plotly side of heatmaps, curves, bars and trees."""
 
 import math
+import subprocess
+import sys
 import types
 
 import numpy as np
@@ -8,7 +10,8 @@ import pytest
 
 import visformer as vf
 from tests.support import tiny_translator
-from visformer.errors import ConfigError
+from tests.web.support import made_up_trace
+from visformer.errors import ConfigError, MissingTensor, TraceError
 from visformer.pictures import positions
 from visformer.pictures.charts.decoding import best_path
 
@@ -107,3 +110,48 @@ def test_the_winner_of_beam_search_is_the_one_that_the_search_takes():
 def test_waves_name_their_axes():
     figure = vf.figures.position_waves(8, 6, [0, 1], axes=("pos", "PE"))
     assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == ("pos", "PE")
+
+
+def test_head_shows_the_weights_with_the_labels_of_its_axes():
+    trace = made_up_trace()
+    figure = vf.figures.attention_head(trace, "decoder.1.cross_attn.pattern", 2)
+    heat = figure.data[0]
+    pattern = trace["decoder.1.cross_attn.pattern"].value[2]
+    assert np.array_equal(np.asarray(heat.text, dtype=np.float32), pattern)
+    assert np.allclose(np.asarray(heat.z), np.sqrt(pattern))
+    assert figure.layout.xaxis.ticktext == tuple(
+        f"{t} {i + 1}" for i, t in enumerate(["a0", "a1", "a2", "a3", "&lt;/s&gt;"])
+    )
+    assert figure.layout.yaxis.ticktext[0] == "&lt;zh&gt; → b0 1"
+    assert "key" in figure.layout.xaxis.title.text
+    assert "query" in figure.layout.yaxis.title.text
+
+
+def test_all_heads_are_one_heatmap():
+    trace = made_up_trace()
+    figure = vf.figures.attention_heads(trace, "encoder", theme="dark")
+    assert len(figure.data) == 1
+    mosaic = np.asarray(figure.data[0].text, dtype=np.float32)
+    assert np.array_equal(mosaic[6:11, 12:17], trace["encoder.1.self_attn.pattern"].value[2])
+    assert figure.layout.xaxis.ticktext == ("Head 1", "Head 2", "Head 3")
+
+
+def test_what_was_typed_is_no_markup():
+    trace = made_up_trace(tokens=["<b>bold</b>", "&amp;"])
+    figure = vf.figures.attention_head(trace, "encoder.0.self_attn.pattern")
+    assert figure.layout.xaxis.ticktext[:2] == ("&lt;b&gt;bold&lt;/b&gt; 1", "&amp;amp; 2")
+
+
+def test_what_cannot_be_shown_says_why():
+    trace = made_up_trace()
+    with pytest.raises(TraceError, match="3 heads"):
+        vf.figures.attention_head(trace, "encoder.0.self_attn.pattern", 3)
+    with pytest.raises(MissingTensor):
+        vf.figures.attention_head(trace, "encoder.7.self_attn.pattern")
+
+
+def test_the_canvas_needs_neither_plotly_nor_torch_nor_streamlit():
+    code = "import visformer.web.payload, visformer.figures, sys; print([m for m in NAMES if m in sys.modules])"
+    names = "NAMES = ('torch', 'streamlit', 'plotly', 'pandas', 'babel'); "
+    done = subprocess.run([sys.executable, "-c", names + code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"

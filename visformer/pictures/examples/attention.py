@@ -63,6 +63,16 @@ def _begins(first: Floats, shape: tuple[int, ...]) -> Floats:
     return printed
 
 
+def _zero_mask(given: Arrays) -> dict[str, Floats]:
+    mask = allowed(given["mask"], given["scores"])
+    filled = np.where(mask, given["scores"], -1e9)
+    return {
+        N_("scores where the mask is 1, else −1e9"): filled,
+        N_("softmax of that"): formulas.softmax(filled),
+        N_("visformer's rule"): formulas.softmax(given["scores"], mask),
+    }
+
+
 @lru_cache(maxsize=8)
 def weights(d_model: int) -> tuple[Floats, Floats]:
     """Random numbers in place of trained ones: an embedding of each word, and W_Q, W_K, W_V and W_O.
@@ -288,4 +298,22 @@ EXAMPLES = (
         },
         tokens=SENTENCES,
     ),
+)
+
+ZERO_MASK = Worked(
+    name="zero-mask",
+    title=N_("A mask of zeros: uniform, not empty"),
+    section="3.2.3",
+    formula=r"""&\sym{heads}{F}_{ij} = \begin{cases} \sym{scores}{S}_{ij} & \sym{mask}{M}_{ij} = 1 \\
+-10^9 & \sym{mask}{M}_{ij} = 0 \end{cases} \\[4pt]
+&\sym{pattern}{A} = \mathrm{softmax}(\sym{heads}{F})""",
+    code=(("pictures/examples/attention.py", "_zero_mask"), ("formulas.py", "softmax")),
+    inputs={N_("scores"): matrix([2, 1, 0.5], [0.3, 2, 1], [1, 0.2, 2]), N_("mask"): np.zeros((3, 3))},
+    compute=_zero_mask,
+    remarks={
+        "softmax of that": N_(
+            "Every score is −1e9, so all are equal: the row spreads evenly over what it may not see."
+        ),
+        "visformer's rule": N_("A row that may see nothing gives zeros."),
+    },
 )
