@@ -129,8 +129,8 @@ NO_NAME = {
     "masks.editable": "a mask to be clicked; as it is, it is in 'mask'",
     "masks.told_next": "compares with an edit, and there is no edit without a page or Python",
     "head.factors": "heads to be clicked, all with the factor 1 at first",
-    "attention.attention_head": "the heatmap of a head: export without --picture",
-    "attention.attention_heads": "the heatmaps of all heads: export without --picture",
+    "panels.attention_head": "the heatmap of a head: export without --picture",
+    "panels.attention_heads": "the heatmaps of all heads: export without --picture",
     "panels.matrix": "any panel as a heatmap of plotly",
 }
 """Pictures that are not to be had by a name, and why."""

@@ -401,7 +401,7 @@ def test_one_long_vector_leaves_the_others_their_colour(trace):
     tensors[name] = replace(tensors[name], value=value)
     outlying = block.stream(replace(trace, tensors=tensors), "encoder")
     assert outlying.overflows and outlying.end <= 1.5 * usual.end
-    (told,) = block.told_ends([outlying], lambda _: "to {limit:.2f}")
+    told = block.told_end(outlying, lambda _: "to {limit:.2f}")
     assert told.note == f"to {outlying.end:.2f}"
     calm = replace(outlying, limit=None)
-    assert block.told_ends([calm]) == [calm], "nothing lies beyond"
+    assert block.told_end(calm) is calm, "nothing lies beyond"

@@ -123,11 +123,10 @@ def _picture_options() -> list[click.Parameter]:
             declared.setdefault(option.name, option)
     for name, option in declared.items():
         if name not in _OF_HEAD:
-            flags = [*map(_flag, (name, *option.aliases))]
             about = f"{option.help} Pictures: {', '.join(takers[name])}."
             first = None if option.default is None or callable(option.default) else option.write(option.default)
             options.append(
-                click.Option([*flags, name], type=_kind(option), default=first, show_default=True, help=about)
+                click.Option([_flag(name), name], type=_kind(option), default=first, show_default=True, help=about)
             )
     return options
 

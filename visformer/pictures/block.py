@@ -1,6 +1,6 @@
 """Through the block: the residual stream, what each sublayer adds to it, and who talks to whom (section 3.1)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -65,10 +65,10 @@ def norms(
     return [replace(panel, note=note.format(limit=panel.end)) for panel in panels]
 
 
-def told_ends(panels: Sequence[Panel], gettext: Callable[[str], str] = str) -> list[Panel]:
-    """The panels, with a note where some numbers lie beyond the end of the colours; ``gettext`` translates it."""
+def told_end(panel: Panel, gettext: Callable[[str], str] = str) -> Panel:
+    """The panel, with a note where some numbers lie beyond the end of its colours; ``gettext`` translates it."""
     note = gettext(N_("Colours end at {limit:.2f}; a few numbers lie beyond."))
-    return [replace(panel, note=note.format(limit=panel.end)) if panel.overflows else panel for panel in panels]
+    return replace(panel, note=note.format(limit=panel.end)) if panel.overflows else panel
 
 
 def stream(trace: Trace, stack: Stack, *, title: str = "") -> Panel:
@@ -132,11 +132,6 @@ def added(trace: Trace, stack: Stack, layer: int, part: str) -> list[Panel]:
         replace(panel, rows=by.rows, columns=panel.columns if first == 0 else below)
         for first, panel in enumerate(panels)
     ]
-
-
-def hidden(trace: Trace, stack: Stack) -> bool:
-    """Whether the trace has what stands inside the feed-forward network."""
-    return f"{stack}.0.ffn.hidden" in trace
 
 
 def has_zeros(trace: Trace, stack: Stack) -> bool:
@@ -298,7 +293,7 @@ PART = Choice(
 STREAM = Picture(
     name="stream", view="stream", title=N_("Residual stream"), needs=RECORD, options=(STACK,),
     look_for=N_("How long each vector is. Lengths do not add up: vectors point apart, and LN norms their sum."),
-    draw=lambda setting: told_ends([stream(setting.trace, setting.part)], setting.gettext),
+    draw=lambda setting: [told_end(stream(setting.trace, setting.part), setting.gettext)],
 )
 SUBLAYER = Picture(
     name="sublayer", view="added", title=N_("One sublayer"), needs=RECORD, options=(STACK, AT, PART),
@@ -312,7 +307,7 @@ FEED_FORWARD = Picture(
 ZEROS = Picture(
     name="zeros", view="zeros", title=N_("Feed-forward"), needs=RECORD, options=(STACK,),
     look_for=N_("ReLU leaves most at zero. Blue: more zeros than the mean of all cells; orange: fewer, more in use."),
-    draw=lambda setting: told_ends([silent_share(setting.trace, setting.part)], setting.gettext),
+    draw=lambda setting: [told_end(silent_share(setting.trace, setting.part), setting.gettext)],
 )
 SIMILAR = Picture(
     name="similarity", view="similar", title=N_("Similarity"), needs=RECORD, options=(STACK,),

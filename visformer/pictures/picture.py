@@ -103,15 +103,15 @@ class Picture(View):
 
     def setting(self, source: Source, values: Mapping[str, Any], *, on_page: bool = False) -> Setting:
         """The values that are given, each checked, and the defaults of the others."""
-        known = {name: option.name for option in self.options for name in (option.name, *option.aliases)}
+        known = [option.name for option in self.options]
         if unknown := [name for name in values if name not in known]:
             said = N_("{picture} has no option {name!r}; it has {names}.")
             raise OptionError(said, picture=self.name, name=unknown[0], names=", ".join(self.names) or "-")
-        given = {known[name]: value for name, value in values.items() if value is not None}
         setting = Setting(source, self.needs)
         for option in self.options:
-            if option.name in given:
-                setting[option.name] = option.check(given[option.name], setting)
+            value = values.get(option.name)
+            if value is not None:
+                setting[option.name] = option.check(value, setting)
             elif on_page and option.name in self.page_defaults:
                 setting[option.name] = resolved(self.page_defaults[option.name], setting)
             else:
