@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from visformer import formulas
 from visformer.errors import N_, Message
+from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, common_limit, numbered, telling_limit, tokens_of, traced
 from visformer.pictures.options import Choice
 from visformer.pictures.picture import Page, Picture, View
@@ -19,6 +20,7 @@ from visformer.trace import Trace
 
 Stack = Literal["encoder", "decoder"]
 Rows = NDArray[np.float64]
+Weights = Mapping[str, NDArray[Any]]
 RECORD = ("*.resid_*", "*_sum", "*.norm_*", "*.self_attn.out", "*.cross_attn.out", "*.ffn.*")
 """What these pictures need of a trace."""
 
@@ -50,9 +52,7 @@ def norms_first(trace: Trace, stack: Stack) -> bool:
     return not _normed(trace, f"{stack}.0", "ffn")
 
 
-def norms(
-    trace: Trace, stack: Stack, untrained: Mapping[str, Trace], gettext: Callable[[str], str] = str
-) -> list[Panel]:
+def norms(trace: Trace, stack: Stack, untrained: Mapping[str, Trace], gettext: Gettext = str) -> list[Panel]:
     """The stream of untrained models with either kind of norm, in one colour scale; and of this one, in its own.
 
     ``untrained``: "post" and "pre" to a trace of the same pair; empty of a model that cannot be had untrained.
@@ -65,7 +65,7 @@ def norms(
     return [replace(panel, note=note.format(limit=panel.end)) for panel in panels]
 
 
-def told_end(panel: Panel, gettext: Callable[[str], str] = str) -> Panel:
+def told_end(panel: Panel, gettext: Gettext = str) -> Panel:
     """The panel, with a note where some numbers lie beyond the end of its colours; ``gettext`` translates it."""
     note = gettext(N_("Colours end at {limit:.2f}; a few numbers lie beyond."))
     return replace(panel, note=note.format(limit=panel.end)) if panel.overflows else panel
@@ -161,7 +161,7 @@ def silent_share(trace: Trace, stack: Stack) -> Panel:
     )
 
 
-def similarities(trace: Trace, stack: Stack, gettext: Callable[[str], str] = str) -> list[Panel]:
+def similarities(trace: Trace, stack: Stack, gettext: Gettext = str) -> list[Panel]:
     """The cosine of every two tokens' vectors: as they enter, and behind each layer; ``gettext`` translates titles."""
     names = [f"{stack}.0.resid_pre", *(f"{stack}.{layer}.resid_post" for layer in range(depth(trace, stack)))]
     labels = tokens_of(trace, _SIDE[stack])
@@ -212,9 +212,7 @@ class Part:
 def who_talks(trace: Trace, stack: Stack) -> list[Part]:
     """Each part of the first layer: changes one token that it reads, and looks whether another token's output moves.
 
-    Args:
-        trace: with :data:`RECORD` and the weights of the layer; for the decoder also with "encoder.out".
-        stack: "encoder" or "decoder".
+    ``trace`` holds :data:`RECORD` and the weights of the layer, for the decoder also "encoder.out".
     """
     path = f"{stack}.0"
     x = np.asarray(trace[f"{path}.resid_pre"].value, dtype=np.float64)  # (token, d_model)
@@ -245,22 +243,15 @@ def who_talks(trace: Trace, stack: Stack) -> list[Part]:
     ]
 
 
-def _attend(
-    weights: Mapping[str, NDArray[Any]],
-    n_heads: int,
-    kind: str,
-    x: Rows,
-    source: Rows,
-    mask: formulas.Bools | None = None,
-) -> Rows:
+def _attend(w: Weights, n_heads: int, kind: str, x: Rows, source: Rows, mask: formulas.Bools | None = None) -> Rows:
     def projected(name: str, rows: Rows) -> Rows:
-        whole: Rows = rows @ weights[f"{kind}.w_{name}"] + weights[f"{kind}.b_{name}"]  # (token, d_model)
+        whole: Rows = rows @ w[f"{kind}.w_{name}"] + w[f"{kind}.b_{name}"]  # (token, d_model)
         cut: Rows = whole.reshape(len(rows), n_heads, -1).swapaxes(0, 1)  # (head, token, d_k)
         return cut
 
     heads, _ = formulas.attention(projected("q", x), projected("k", source), projected("v", source), mask=mask)
     joined = heads.swapaxes(0, 1).reshape(len(x), -1)  # (token, d_model)
-    out: Rows = joined @ weights[f"{kind}.w_o"] + weights[f"{kind}.b_o"]
+    out: Rows = joined @ w[f"{kind}.w_o"] + w[f"{kind}.b_o"]
     return out
 
 

@@ -1,12 +1,13 @@
 """Decoding as it goes: how sure each step was, and the cross-attention of the tokens so far."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from visformer.errors import N_, VisformerError
+from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, traced
 from visformer.pictures.options import Flag, Number, Place
 from visformer.pictures.picture import Page, Picture
@@ -36,7 +37,7 @@ def growing(trace: Trace, layer: int, step: int) -> Panel:
     return replace(panel, values=values)
 
 
-def sureness(steps: Sequence[Any], at: int, gettext: Callable[[str], str] = str) -> Panel:
+def sureness(steps: Sequence[Any], at: int, gettext: Gettext = str) -> Panel:
     """The probability under the model of what each step took, to be clicked; the step that is looked at is outlined.
 
     ``steps`` are of type :class:`visformer.model.decoding.Step`; the title tells the one that was least sure.

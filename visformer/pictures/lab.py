@@ -9,6 +9,7 @@ import numpy as np
 
 from visformer.errors import N_
 from visformer.formulas import Floats
+from visformer.i18n import Gettext
 from visformer.panel import AXIS_TITLES, Labels, Panel, common_limit, numbered
 from visformer.pictures.examples.worked import SLICED, Arrays, Worked, compute, differs
 from visformer.pictures.options import Choice, Place
@@ -54,12 +55,12 @@ class View:
         return any(not np.array_equal(self.inputs[name], values) for name, values in self.example.inputs.items())
 
 
-def drawn(view: View, results: Arrays, gettext: Callable[[str], str]) -> list[Panel]:
+def drawn(view: View, results: Arrays, gettext: Gettext) -> list[Panel]:
     """Every result, each beside its print, where it is printed; ``gettext`` translates their names."""
     return [panel for name, values in results.items() for panel in beside(view, name, values, gettext)]
 
 
-def beside(view: View, name: str, computed: Floats, gettext: Callable[[str], str] = str) -> list[Panel]:
+def beside(view: View, name: str, computed: Floats, gettext: Gettext = str) -> list[Panel]:
     """The computed matrix, and the printed one if there is one for this shape, on one colour scale.
 
     Where a print differs from what is computed it is outlined, unless the inputs are others than its own.

@@ -34,18 +34,17 @@ def batch(traces: Sequence[Trace], *, hidden_is_one: bool = False) -> list[Panel
     first = src or tgt
     reads = _real(first)  # (sentence, token)
     sentences = Labels(tuple(f"{i + 1}: {row[0]} …" for i, row in enumerate(first)), N_("sentence"))
+    rows = _tokens((tgt or src)[-1], _READS)
     blank = Labels(tuple(str(i + 1) for i in range(len(first[-1]))), _READ)
     panels = [_mask("padding", N_("padding mask of the batch"), reads, sentences, blank)]
     if tgt:
         causal = formulas.causal_mask(len(tgt[-1]))
-        columns = _tokens(tgt[-1], _READ)
-        rows = replace(columns, title=_READS)
+        columns = replace(rows, title=_READ)
         both = causal & _real(tgt)[-1][None, :]
         panels.append(_mask("causal", N_("causal mask"), causal, rows, columns))
         panels.append(_mask("combined", N_("causal and padding"), both, rows, columns))
     if src:
         columns = _tokens(src[-1], _READ)
-        rows = _tokens((tgt or src)[-1], _READS)
         read = np.broadcast_to(reads[-1][None, :], (len(rows), len(columns)))
         title = N_("cross mask") if tgt else N_("mask of the encoder")
         panels.append(_mask("cross", title, read, rows, columns))
@@ -102,11 +101,9 @@ def editable(trace: Trace, path: str, switched: NDArray[np.bool_], mask: NDArray
 
 
 def future_mass(trace: Trace, pattern: str) -> NDArray[np.float64]:
-    """How much of each head's attention goes to later places, mean over queries: (head,), 0 under a causal mask.
+    """How much of each head's attention to its own sentence goes to later places, mean over queries: (head,).
 
-    Args:
-        trace: holds the pattern.
-        pattern: its name; of an attention of a sentence to itself.
+    Under a causal mask 0.
     """
     weights = np.asarray(trace[pattern].value, dtype=np.float64)  # (head, query, key)
     mass: NDArray[np.float64] = np.triu(weights, k=1).sum(axis=-1).mean(axis=-1)
@@ -139,8 +136,7 @@ def changed_most(before: Trace, after: Trace, *, among: str = "*", head: int | N
 def told_next(traces: Sequence[tuple[str, Trace]]) -> Panel:
     """The probability that each trace gives to every token of the target, in turn.
 
-    Args:
-        traces: (name of the row, a trace with logits), all of one target.
+    ``traces``: (name of the row, a trace with logits), all of one target.
     """
     first = traces[0][1]
     ids = first.meta["ids"]["next"]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from visformer.errors import N_, VisformerError
+from visformer.i18n import Gettext
 
 if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
@@ -41,7 +42,7 @@ class Source:
     d_model: int = 64
     tokens: tuple[str, ...] = ()
     theme: Any = "light"
-    gettext: Callable[[str], str] = str
+    gettext: Gettext = str
 
 
 class Setting(dict[str, Any]):

@@ -10,7 +10,7 @@ from visformer.errors import N_, TraceError
 from visformer.panel import Labels, Panel, numbered, traced
 from visformer.pictures.charts.drawing import go
 from visformer.pictures.theme import BACKGROUND, DIVERGING, FAINT, FONTS, SEQUENTIAL, TEXT, Theme, visible
-from visformer.trace import Trace, TracedTensor
+from visformer.trace import Trace
 
 _TICKS = (0.0, 0.05, 0.25, 0.5, 1.0)
 _NAMED = 10_000
@@ -61,7 +61,14 @@ def attention_head(trace: Trace, name: str, head: int = 0, *, theme: Theme = "li
         MissingTensor: the trace holds no tensor of this name.
         TraceError: it is no pattern, or has no such head.
     """
-    _check_head(trace[name], head)
+    tensor = trace[name]
+    axes = [axis.name for axis in tensor.axes]
+    if axes != ["head", "query", "key"]:
+        wanted = N_("{name} has the axes {axes}: a heatmap of a head needs head, query and key.")
+        raise TraceError(wanted, name=name, axes=", ".join(axes))
+    if not 0 <= head < len(tensor):
+        known = N_("{name} has {n} heads, counted from 0; there is no head {head}.")
+        raise TraceError(known, name=name, n=len(tensor), head=head)
     panel = traced(trace, name, head, title=f"{name}, head {head + 1}", scale="weight")
     return matrix(panel, theme=theme)
 
@@ -177,20 +184,6 @@ def _axis(labels: Labels) -> dict[str, Any]:
     if labels.numeric and len(labels) > 24:
         return {"showgrid": False}
     return {"tickmode": "array", "tickvals": list(range(len(labels))), "ticktext": _names(labels), "showgrid": False}
-
-
-def _check_head(tensor: TracedTensor, head: int) -> None:
-    if [axis.name for axis in tensor.axes] != ["head", "query", "key"]:
-        raise TraceError(
-            N_("{name} has the axes {axes}: a heatmap of a head needs head, query and key."),
-            name=tensor.name,
-            axes=", ".join(axis.name for axis in tensor.axes),
-        )
-    n_heads = tensor.shape[0]
-    if not 0 <= head < n_heads:
-        raise TraceError(
-            N_("{name} has {n} heads, counted from 0; there is no head {head}."), name=tensor.name, n=n_heads, head=head
-        )
 
 
 def _tiles(word: str, count: int, size: int) -> dict[str, object]:
