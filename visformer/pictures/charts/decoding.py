@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from visformer.pictures.charts.drawing import go
+from visformer.pictures.charts import go
 from visformer.pictures.charts.panels import kept, literal, look
 from visformer.pictures.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme, visible
 

@@ -8,7 +8,7 @@ from plotly.subplots import make_subplots
 
 from visformer.errors import N_, TraceError
 from visformer.panel import Labels, Panel, numbered, traced
-from visformer.pictures.charts.drawing import go
+from visformer.pictures.charts import go
 from visformer.pictures.theme import BACKGROUND, DIVERGING, FAINT, FONTS, SEQUENTIAL, TEXT, Theme, visible
 from visformer.trace import Trace
 

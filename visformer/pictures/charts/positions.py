@@ -8,7 +8,7 @@ import numpy as np
 
 from visformer import formulas
 from visformer.errors import N_, ConfigError
-from visformer.pictures.charts.drawing import go
+from visformer.pictures.charts import go
 from visformer.pictures.charts.panels import kept, look
 from visformer.pictures.theme import CURVES, FAINT, Theme
 
