@@ -1,6 +1,6 @@
 """Visformer: type a sentence, see what every head of a Transformer looks at. Run with ``visformer run``."""
 
-from visformer.app.pages.attention import explorer
+from visformer.app.pages import attention
 from visformer.app.presentation import following
 from visformer.app.serving.workbench import workbench
 from visformer.app.session import address
@@ -10,7 +10,7 @@ from visformer.app.widgets import controls
 entrance.begin()
 
 sections = screen.sections()
-explorer.ahead(controls.expected())  # a new picture leaves before anything else is on the screen
+attention.ahead(controls.expected())  # a new picture leaves before anything else is on the screen
 opened = screen.open_screen(sections)
 
 run = opened.draw_page()  # before its head: what the browser fetches for the boxes then does not hold the picture up

@@ -4,6 +4,7 @@ Text passes when all its letters stand in brackets, but for tokens, typed text, 
 """
 
 import re
+from functools import cache
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
@@ -16,40 +17,18 @@ CODE, NAME = "xx", "⟦Xx⟧"
 
 NAMES = {
     "a name, the same in every language": (
-        *(
-            "Visformer",
-            "visformer",
-            "EN",
-            "YAML",
-            "LayerNorm",
-            "LN",
-        ),
-        *(one.name for one in FORMATS),
+        "Visformer visformer EN YAML LayerNorm LN".split(),
+        [f.name for f in FORMATS],
     ),
     "notation of the paper, or a setting as the code has it": (
-        *(
-            "softmax",
-            "sin",
-            "cos",
-            "exp",
-            "mask",
-            "pos",
-            "base",
-            "d_model",
-            "n_heads",
-            "max_len",
-            "self",
-            "cross",
-            "ffn",
-            "top-p",
-        ),
-        *("PE", "Kᵀ", "PEᵀ", "xᵀ", "W_Q", "W_K", "W_V", "W_O", "W_Qᵀ", "d_k"),
+        "softmax sin cos exp mask pos base d_model n_heads max_len self cross ffn top-p".split(),
+        "PE Kᵀ PEᵀ xᵀ W_Q W_K W_V W_O W_Qᵀ d_k".split(),
     ),
-    "a key, as it is written on it": ("Shift", "Esc"),
+    "a key, as it is written on it": (("Shift", "Esc"),),
 }
 """Why it may stand without brackets, and what."""
 
-_ALLOWED = frozenset(name for names in NAMES.values() for name in names)
+_ALLOWED = frozenset(name for kinds in NAMES.values() for names in kinds for name in names)
 _MARKS = (
     re.compile(r"\$[^$]*\$"),  # a formula in a sentence
     re.compile(r":(?:gray|color|red-badge)(?=\[)|\{foreground=[^}]*\}"),  # Streamlit's colours
@@ -59,10 +38,16 @@ _MARKS = (
 _WORD = re.compile(r"[^\W\d_][\w.-]*\w")  # one letter alone is a symbol or a key
 
 
+@cache
+def messages() -> frozenset[str]:
+    """Those of the code: to find them takes a second."""
+    return frozenset(messages_in_code())
+
+
 def write(folder: Path) -> Path:
     """The language as one file in a folder of catalogues."""
     catalogue = Catalog(locale=None, domain="visformer", charset="utf-8")
-    for message in sorted(messages_in_code()):
+    for message in sorted(messages()):
         catalogue.add(message, f"⟦{message}⟧")
     path = folder / CODE / "LC_MESSAGES" / "visformer.po"
     path.parent.mkdir(parents=True)

@@ -242,14 +242,6 @@ def test_every_page_is_in_the_navigation(site, root):
     assert {path for path in site if path.parent == root} <= listed
 
 
-def test_the_chinese_site_is_chinese(root):
-    for page in ("index", "models", "export"):
-        text = text_of(root / "zh" / f"{page}.html")
-        assert '<html lang="zh"' in text
-        assert "注意力" in text
-    assert '<html lang="en"' in text_of(root / "index.html")
-
-
 def test_the_api_page_has_every_public_name(site, root):
     for name in vf.__all__:
         assert f"visformer.{name}" in site[root / "api.html"].ids

@@ -11,19 +11,15 @@ ROOT = Path(__file__).parent.parent
 FILES = [ROOT / "app.py", *(ROOT / "pages").rglob("*.py"), *(ROOT / "visformer" / "app").rglob("*.py")]
 MARKS = frozenset(("_", "N_"))
 
-POSITIONS = {
-    **dict.fromkeys(
-        ("badge", "button", "caption", "checkbox", "error", "header", "info", "link_button", "markdown"), 1
-    ),
-    **dict.fromkeys(("metric", "multiselect", "number_input", "popover", "radio", "segmented_control", "selectbox"), 1),
-    **dict.fromkeys(
-        ("select_slider", "slider", "spinner", "subheader", "success", "text", "text_area", "text_input"), 1
-    ),
-    **dict.fromkeys(
-        ("title", "toast", "toggle", "warning", "write", "expander", "dialog", "status", "file_uploader"), 1
-    ),
-    **dict.fromkeys(("download_button", "tabs", "several", "option", "flag", "number", "view", "pills", "feedback"), 1),
-}
+POSITIONS = dict.fromkeys(
+    """
+    badge button caption checkbox error header info link_button markdown metric multiselect number_input popover
+    radio segmented_control selectbox select_slider slider spinner subheader success text text_area text_input title
+    toast toggle warning write expander dialog status file_uploader download_button tabs
+    view pills feedback
+    """.split(),
+    1,
+)
 """What draws text, and how many of its first arguments are text."""
 
 NAMED = frozenset(("label", "help", "placeholder", "title", "page_title", "body", "text"))
@@ -50,8 +46,6 @@ def shown(call):
     called = getattr(call.func, "attr", getattr(call.func, "id", ""))
     if called in POSITIONS:
         yield from call.args[: POSITIONS[called]]
-        if called in ("option", "flag", "number"):
-            yield from call.args[1:2]
     if isinstance(call.func, ast.Attribute | ast.Name):
         yield from (keyword.value for keyword in call.keywords if keyword.arg in NAMED)
 
@@ -90,7 +84,6 @@ def test_every_error_message_is_marked():
         'left.caption(f"{n} heads")',
         'st.text(" ".join(["These", said]))',
         'st.slider(_("Layer"), help="Which one")',
-        'linked.flag(st.toggle, "Draw", key="a")',
         'st.text("yes" if a else _("no"))',
         'st.selectbox(_("Layer"), a, placeholder="Choose " + what)',
     ],

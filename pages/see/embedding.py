@@ -5,10 +5,10 @@ import streamlit as st
 
 from visformer import i18n
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, formula_box, pick, pictures, unavailable, url_widgets
+from visformer.app.widgets import controls, formula_box, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.pictures import embedding
-from visformer.pictures.embedding import SCALED, SIDE, SUMS
+from visformer.pictures.embedding import FIRST, SCALED, SECOND, SIDE, SUMS
 
 FORMULA = r"\sym{input}{x} = %s"
 FACTOR = r"\sqrt{d_{model}} \cdot "
@@ -42,10 +42,8 @@ def two(side):
     st.subheader(_("Two tokens"), anchor=False)
     twice = embedding.repeated(trace, side) or (0, 1)
     left, right, numbers = st.columns([2, 2, 6], gap="large")
-    with left:
-        first = pick.token(setting, "first", N_("One token"), page="embedding", default=twice[0])
-    with right:
-        second = pick.token(setting, "second", N_("Another"), page="embedding", default=twice[1])
+    first = url_widgets.draw(FIRST, setting, "embedding", place=left, default=twice[0])
+    second = url_widgets.draw(SECOND, setting, "embedding", place=right, default=twice[1])
     compared = embedding.compare(trace, side, first, second)
     columns = [_("distance"), _("cosine")]
     rows = {_(name): values for name, values in compared.items()}
@@ -71,7 +69,7 @@ if trace is not None:
     bar = words.container(horizontal=True, vertical_alignment="center")
     with bar:
         side = controls.view(_("Side"), unavailable.shown(SIDES, trace), key="embedding_side")
-    setting = pictures.setting_of(SUMS, trace, embedding.RECORD, stack=SIDE.also[side])
+    setting = controls.setting_of(SUMS, trace, embedding.RECORD, stack=SIDE.also[side])
     if unavailable.tell(trace, f"{side}.embed", N_("This model shows no embeddings: {reason}.")):
         unavailable.elsewhere()
     else:

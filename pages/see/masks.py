@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from visformer.app.pages.masks import masking
+from visformer.app.pages import masks
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, formula_box, pictures, unavailable, url_widgets
+from visformer.app.widgets import controls, formula_box, unavailable, url_widgets
 from visformer.errors import N_, VisformerError
 from visformer.pictures.masks import BATCH, NOTATION, PAGE, STEP, STEPS
 
@@ -26,7 +26,7 @@ trace = controls.current_trace(RECORD)
 
 def batch():
     url_widgets.draw(NOTATION, setting, "masks", place=bar, horizontal=True, label_visibility="collapsed")
-    pictures.draw(BATCH, setting, key="masks_batch")
+    controls.draw(BATCH.draw(setting), key="masks_batch")
 
 
 def steps():
@@ -36,7 +36,7 @@ def steps():
         setting["step"] = setting["tokens"] - 1
     else:
         url_widgets.draw(STEP, setting, "masks", place=bar, default=shown["step"](setting))
-    pictures.draw(STEPS, setting, key="masks_steps")
+    controls.draw(STEPS.draw(setting), key="masks_steps")
 
 
 if trace is not None:
@@ -49,13 +49,13 @@ if trace is not None:
         formula_box.formula(FORMULA, section="3.1, 3.2.3", code=CODE, page="masks")
     about = LOOK_FOR_ENCODER if kind == "encoder" else {}
     controls.look_for(_(about.get(view.view, view.look_for)))
-    setting = pictures.setting_of(view, trace, RECORD)
+    setting = controls.setting_of(view, trace, RECORD)
     try:
         {
             "batch": batch,
-            "scores": lambda: masking.scores(setting, bar),
+            "scores": lambda: masks.scores(setting, bar),
             "steps": steps,
-            "edit": lambda: masking.edit(setting, bar),
+            "edit": lambda: masks.edit(setting, bar),
         }[view.view]()
     except VisformerError as error:
         st.text(error.localized(_))

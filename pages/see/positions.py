@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from visformer.app.pages.positions import encodings
+from visformer.app.pages import positions
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, formula_box, pictures, unavailable, url_widgets
+from visformer.app.widgets import controls, formula_box, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.pictures.positions import LEARNED, OWN, PAGE, ROTATION
 
@@ -19,9 +19,10 @@ if trace is None or trace.lacks(f"{'src' if 'src' in trace.tokens else 'tgt'}.po
     del titles[OWN.view]
 picture = PAGE.view(controls.view(_("View"), titles, key="positions_view"))
 controls.look_for(_(picture.look_for))
-setting = pictures.setting_of(picture, trace)
+setting = controls.setting_of(picture, trace)
 if picture is OWN:
-    encodings.of_model(setting)
+    if controls.current_trace(setting.needs) is not None:
+        controls.draw(OWN.draw(setting), key="positions_model")
 else:
     if trace is not None:
         unavailable.positions(trace, N_("This model: {reason}. Here you see the paper's encoding."))
@@ -31,8 +32,8 @@ else:
         formula_box.formula(FORMULA, section="3.5", code=CODE, page="positions")
     with left:
         if picture is ROTATION:
-            encodings.rotation(setting)
+            positions.rotation(setting)
         elif picture is LEARNED:
-            encodings.two_kinds(setting)
+            positions.two_kinds(setting)
         else:
-            pictures.draw(picture, setting, key=f"positions_{picture.view}")
+            controls.draw(picture.draw(setting), key=f"positions_{picture.view}")

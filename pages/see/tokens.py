@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from visformer.app.pages.tokens import tokenization
+from visformer.app.pages.tokens import MERGES, how
 from visformer.app.session import boxes
 from visformer.app.widgets import controls, formula_box, unavailable
 from visformer.errors import N_, VisformerError
@@ -37,8 +37,8 @@ if trace is not None:
     with right:
         try:
             text = controls.bench().loaded(boxes.source()).text
-            merges = text.scheme == tokenization.MERGES
+            merges = text.scheme == MERGES
             st.markdown("**" + (_("How letters are merged") if merges else _("How words are cut")) + "**")
-            tokenization.how(text, trace, side)
+            how(text, trace, side)
         except VisformerError as error:
             st.text(error.localized(_))

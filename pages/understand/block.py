@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from visformer.app.pages.block import norms, who_talks
+from visformer.app.pages.block import measured, norms
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, formula_box, pictures, unavailable, url_widgets
+from visformer.app.widgets import controls, formula_box, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.pictures import block
 from visformer.pictures.block import AT, PAGE, PARTS, ZEROS
@@ -32,11 +32,10 @@ trace = controls.current_trace(block.RECORD)
 def added():
     left, right, _rest = st.columns([2, 3, 4], vertical_alignment="bottom")
     there = {name: PARTS[name] for name in block.sublayers(trace, stack)}
-    with left:
-        url_widgets.draw(AT, setting, "block")
+    url_widgets.draw(AT, setting, "block", place=left)
     with right:
         setting["part"] = controls.view(_("Sublayer"), there, key=f"block_part_{stack}")
-    pictures.draw(view, setting, key="block_added")
+    controls.draw(view.draw(setting), key="block_added")
 
 
 if trace is not None:
@@ -55,6 +54,6 @@ if trace is not None:
     if unavailable.tell(trace, needed, N_("This model does not show this part of its block: {reason}.")):
         unavailable.elsewhere()
     else:
-        setting = pictures.setting_of(view, trace, block.RECORD, stack=f"{stack}.self_attn")
-        other = {"norms": lambda: norms.norms(setting), "parts": lambda: who_talks.measured(stack), "added": added}
-        other.get(view.view, lambda: pictures.draw(view, setting, key=f"block_{view.view}"))()
+        setting = controls.setting_of(view, trace, block.RECORD, stack=f"{stack}.self_attn")
+        other = {"norms": lambda: norms(setting), "parts": lambda: measured(stack), "added": added}
+        other.get(view.view, lambda: controls.draw(view.draw(setting), key=f"block_{view.view}"))()

@@ -5,10 +5,10 @@ from dataclasses import replace
 import streamlit as st
 
 from visformer import i18n
-from visformer.app.pages.decoding import forced_decoding, searching
+from visformer.app.pages import decoding
 from visformer.app.serving.models import MODEL
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, formula_box, pictures, unavailable, url_widgets
+from visformer.app.widgets import controls, formula_box, unavailable, url_widgets
 from visformer.errors import N_, VisformerError
 from visformer.pictures.charts.decoding import best_path
 from visformer.pictures.decoding import BEAMS, CANDIDATES, PAGE, SURE, TREE, shape
@@ -24,33 +24,33 @@ _, trace = boxes.gettext(), controls.current_trace()
 
 def steps():
     left, right = st.columns([52, 48], gap="medium")
-    setting = pictures.setting_of(CANDIDATES, trace)
+    setting = controls.setting_of(CANDIDATES, trace)
     with left:
-        more = {"max_new_tokens": most, **searching.settings(setting)}
-    found = forced_decoding.begun(model, lambda ids: bench.decoded(boxes.source(), prefix=ids, **more))
-    at = setting["step"] = forced_decoding.step(len(every := forced_decoding.steps(found)))
+        more = {"max_new_tokens": most, **decoding.settings(setting)}
+    found = decoding.begun(model, lambda ids: bench.decoded(boxes.source(), prefix=ids, **more))
+    at = setting["step"] = decoding.step(len(every := decoding.steps(found)))
     setting.source = replace(setting.source, speak=lambda: replace(found, steps=every))
     with bar:
-        pictures.draw(SURE, setting, key="decoding_sure", on_click=forced_decoding.look_at, share=0.3, kept=False)
-    forced_decoding.tell(found, at, told, other=found.text != trace.meta.get("target"))
+        controls.draw(SURE.draw(setting), key="decoding_sure", on_click=decoding.look_at, share=0.3, kept=False)
+    decoding.tell(found, at, told, other=found.text != trace.meta.get("target"))
     with right:
         another, depth = st.columns(2, vertical_alignment="bottom")
     with another:
-        forced_decoding.choose_another(model, found, at, every[at].reshaped(**shape(setting)))
+        decoding.choose_another(model, found, at, every[at].reshaped(**shape(setting)))
     with left:
-        pictures.draw(CANDIDATES, setting, key="decoding_bars")
-    forced_decoding.attended(found, at, depth, right)
+        controls.draw(CANDIDATES.draw(setting), key="decoding_bars")
+    decoding.attended(setting, found, at, depth, right)
 
 
 def beams():
-    setting = pictures.setting_of(TREE, trace)
+    setting = controls.setting_of(TREE, trace)
     url_widgets.draw(BEAMS, setting, "decoding", place=bar, width=300)
     found = bench.decoded(boxes.source(), beam_size=setting["beams"], max_new_tokens=most)
     with st.container(horizontal=True, gap="large"):
         st.text(_("Decoded here: {text}").format(text=found.text), width="content")
-        searching.tell_winner(best_path(found.beams))
+        decoding.tell_winner(best_path(found.beams))
     setting.source = replace(setting.source, speak=lambda **_: found)
-    pictures.draw(TREE, setting, key="decoding_tree")
+    controls.draw(TREE.draw(setting), key="decoding_tree")
 
 
 if trace is not None and unavailable.kind_of(trace) == "encoder":
@@ -71,6 +71,6 @@ elif trace is not None:
         (beams if view is TREE else steps)()
     except VisformerError as error:
         st.text(error.localized(_))
-    if not forced_decoding.prefix() or view is TREE:
+    if not decoding.prefix() or view is TREE:
         goes_on = _("It goes on for at most {n} tokens.").format(n=most) if most else ""
         controls.look_for(i18n.paragraph(_(view.look_for), goes_on), told)

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from visformer.app.pages.head import silencing
+from visformer.app.pages.head import silence
 from visformer.app.session import boxes
 from visformer.app.session.slots import Slot
-from visformer.app.widgets import controls, formula_box, pick, pictures, unavailable
+from visformer.app.widgets import controls, formula_box, pick, unavailable
 from visformer.pictures.head import JOINED, PAGE, SILENCE, STEPS, place_of, shapes, written_out
 
 FORMULA = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V})
@@ -23,7 +23,7 @@ def show(click):
 
 def recorded(picture):
     """The place that is looked at, with its numbers; None where they cannot be computed."""
-    setting = pictures.setting_of(picture, trace)
+    setting = controls.setting_of(picture, trace)
     with bar:
         pick.selected(setting)
     return setting if controls.current_trace(setting.needs) is not None else None
@@ -49,7 +49,7 @@ def steps():
 def joined():
     setting = recorded(JOINED)
     if setting is not None:
-        pictures.draw(JOINED, setting, key="head_joined")
+        controls.draw(JOINED.draw(setting), key="head_joined")
 
 
 def pattern():
@@ -63,7 +63,7 @@ if trace is not None:
     with words:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="head_view"))
         bar = st.container()
-    make = {"steps": steps, "joined": joined, "silence": lambda: silencing.silence(trace, bar)}[view.view]
+    make = {"steps": steps, "joined": joined, "silence": lambda: silence(trace, bar)}[view.view]
     between = f"{'encoder' if 'src' in trace.tokens else 'decoder'}.0.self_attn.heads"
     if trace.lacks(between) is None:
         controls.look_for(_(view.look_for))

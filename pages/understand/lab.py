@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from visformer.app.pages.lab import boxes
+from visformer.app.pages import lab
 from visformer.app.session import presentation_steps, run, slots
 from visformer.app.session.boxes import gettext
 from visformer.app.widgets import controls, formula_box, url_widgets
@@ -36,9 +36,9 @@ with side:
 with given:
     chosen, typed = st.container(horizontal=True), st.container(horizontal=True, key="lab_inputs")
 with chosen:
-    at = boxes.places(example, example.inputs, {})
+    at = lab.places(example, example.inputs, {})
 with typed:
-    inputs = boxes.inputs(example, at)
+    inputs = lab.inputs(example, at)
 try:
     results = compute(example, inputs)
 except VisformerError as error:
@@ -49,7 +49,7 @@ except VisformerError as error:
         st.button(_("Show the nearest one that does"), on_click=slots.Slot(CHOSEN, "").set, args=(example.instead,))
 else:
     with chosen:
-        view = pictures.View(example, inputs, boxes.places(example, results, at))
+        view = pictures.View(example, inputs, lab.places(example, results, at))
     shown = pictures.drawn(view, results, _)
     controls.draw([shown] if example.tokens else shown, key=f"lab_{name}")
     if view.changed:

@@ -1,11 +1,14 @@
 """The adapted model: what a trace holds is what the model computed."""
 
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import torch
 
+import visformer as vf
 from tests.support import tiny_tokenizer, tiny_translator
 from visformer import edits
 from visformer.adapters.huggingface.model import HubModel
@@ -47,11 +50,11 @@ def test_without_a_target_it_traces_its_own_translation():
     assert tuple(full.argmax(axis=1)[: len(decoding.ids)]) == decoding.ids
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_the_logits_follow_from_the_trace_alone(norm):
+@pytest.mark.parametrize(("norm", "bundled"), [("post", False), ("pre", False), ("post", True)])
+def test_the_logits_follow_from_the_trace_alone(norm, bundled):
     """Recompute the whole model in NumPy from embedding rows and weights that the trace holds."""
-    model = tiny_translator(norm=norm)
-    trace = model.trace(SENTENCE, TARGET, record=("*",))
+    model = vf.load("en-zh") if bundled else tiny_translator(norm=norm)
+    trace, info = model.trace(SENTENCE, None if bundled else TARGET, record=("*",)), model.info
     own, p = trace.tensors, {name: np.float64(param.value) for name, param in trace.params.items()}
 
     def norm_of(x, path):
@@ -63,9 +66,11 @@ def test_the_logits_follow_from_the_trace_alone(norm):
 
     def attend(path, x, source, mask):
         q, k, v = (
-            (y @ p[f"{path}.w_{c}"] + p[f"{path}.b_{c}"]).reshape(len(y), 2, -1).swapaxes(0, 1)
+            (y @ p[f"{path}.w_{c}"] + p[f"{path}.b_{c}"]).reshape(len(y), info.n_heads, -1).swapaxes(0, 1)
             for c, y in (("q", x), ("k", source), ("v", source))
         )
+        for name, value in (("q", q), ("k", k), ("v", v)):
+            np.testing.assert_allclose(own[f"{path}.{name}"].value, value, atol=1e-5 * max(1, np.abs(value).max()))
         scores = np.where(mask, q @ k.swapaxes(1, 2) / np.sqrt(q.shape[-1]), -np.inf)
         pattern = np.exp(scores - scores.max(-1, keepdims=True))
         pattern /= pattern.sum(-1, keepdims=True)
@@ -78,27 +83,22 @@ def test_the_logits_follow_from_the_trace_alone(norm):
     def feed_forward(path):
         return lambda x: np.maximum(0, x @ p[f"{path}.w_1"] + p[f"{path}.b_1"]) @ p[f"{path}.w_2"] + p[f"{path}.b_2"]
 
-    x, y = (p[f"{s}.embedding"] * 4.0 + own[f"{s}.position"].value for s in ("src", "tgt"))  # 4 = sqrt(d_model)
-    for layer in range(2):
+    x, y = (p[f"{s}.embedding"] * info.d_model**0.5 + own[f"{s}.position"].value for s in ("src", "tgt"))
+    for layer in range(info.n_encoder_layers):
         at = f"encoder.{layer}"
         x = add(x, lambda z, at=at: attend(f"{at}.self_attn", z, z, True), f"{at}.norm_self")
         x = add(x, feed_forward(f"{at}.ffn"), f"{at}.norm_ffn")
     memory = norm_of(x, "encoder.norm")
     causal = np.tri(len(y), dtype=bool)
-    for layer in range(3):
+    for layer in range(info.n_decoder_layers):
         at = f"decoder.{layer}"
         y = add(y, lambda z, at=at: attend(f"{at}.self_attn", z, z, causal), f"{at}.norm_self")
         y = add(y, lambda z, at=at: attend(f"{at}.cross_attn", z, memory, True), f"{at}.norm_cross")
         y = add(y, feed_forward(f"{at}.ffn"), f"{at}.norm_ffn")
     logits = norm_of(y, "decoder.norm") @ p["output.w"]
     np.testing.assert_allclose(own["logits"].value, logits, atol=1e-5 * max(1, np.abs(logits).max()))
-
-
-def test_recording_changes_no_bit():
-    model = tiny_translator()
-    everything = model.trace(SENTENCE, TARGET, record=("*",))["logits"].value
-    little = model.trace(SENTENCE, TARGET, record=("logits",))["logits"].value
-    assert everything.tobytes() == little.tobytes()
+    if bundled:
+        assert logits.argmax(axis=-1).tolist() == trace.meta["ids"]["next"]
 
 
 def test_everything_can_be_recorded_and_little_too():
@@ -116,14 +116,6 @@ def test_everything_can_be_recorded_and_little_too():
 def test_a_glob_that_names_nothing_is_refused():
     with pytest.raises(TraceError, match=r"record='\*\.patern' names no tensor"):
         tiny_translator().trace(SENTENCE, TARGET, record=("*.patern",))
-
-
-def test_too_many_bytes_are_refused_before_running(monkeypatch):
-    model = tiny_translator()
-    monkeypatch.setattr("visformer.system.limits.MAX_TRACE_BYTES", 1000)
-    monkeypatch.setattr(model.module, "forward", None)
-    with pytest.raises(BudgetError, match=r"more than the limit of 1,000"):
-        model.trace(SENTENCE, TARGET, record=("*",))
 
 
 def test_the_budget_is_what_the_trace_then_holds(monkeypatch):
@@ -151,43 +143,23 @@ def test_a_long_text_is_refused_with_its_length(text):
         tiny_translator().trace(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "w" * 500,
-        "😀👨‍👩‍👧",
-        "a\u200bb\u200d",
-        "\x00\x07\x1b[31m",
-        "مرحبا بالعالم",
-        "<script>alert(1)</script>",
-        "**b** _i_ [x](y)",
-        "$\\frac{1}{2}$",
-        "</s><zh>",
-    ],
-)
-def test_any_other_text_gives_a_picture(text):
-    trace = tiny_translator().trace(text, "我")
-    assert trace["encoder.0.self_attn.pattern"].shape[1] == len(trace.tokens["src"])
-    assert trace.meta["source"] == text
-    assert sum(trace.special["src"]) == 1
-
-
 def test_sixty_four_threads_get_their_own_numbers():
+    """Sentences of different lengths, every other one under an edit, all at once on one model."""
     model = tiny_translator()
-    sentences = [f"I went to school {i}." + " She likes." * (i % 5) for i in range(64)]
-    serial = [model.trace(s, f"我{i}。") for i, s in enumerate(sentences)]
-    found, barrier = [None] * 64, threading.Barrier(64)
 
-    def run(i):
+    def trace(i):
         torch.set_num_threads(1)
-        barrier.wait()
-        found[i] = model.trace(sentences[i], f"我{i}。")
+        edit = [edits.Silence("encoder.0.self_attn", head=0, scale=i / 64)] * (i % 2)
+        return model.trace(f"I went to school {i}." + " She likes." * (i % 5), f"我{i}。", edits=edit)
 
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(64)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    serial, barrier = [trace(i) for i in range(64)], threading.Barrier(64)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(64) as threads:
+            found = list(threads.map(lambda i: barrier.wait(60) < 0 or trace(i), range(64)))
+    finally:
+        sys.setswitchinterval(before)
     for alone, together in zip(serial, found, strict=True):
         assert together.tokens == alone.tokens
         for name in alone:
@@ -209,41 +181,6 @@ def test_silence_takes_a_head_out():
     np.testing.assert_allclose(
         half["decoder.1.cross_attn.heads"].value[1], plain["decoder.1.cross_attn.heads"].value[1] / 2
     )
-
-
-def test_block_and_open_change_the_mask():
-    model = tiny_translator()
-    blocked = model.trace(SENTENCE, TARGET, edits=(edits.Block("encoder.0.self_attn", head=0, query=2, key=1),))
-    pattern = blocked["encoder.0.self_attn.pattern"].value
-    assert pattern[0, 2, 1] == 0
-    assert pattern[1, 2, 1] > 0
-    np.testing.assert_allclose(pattern.sum(-1), 1, atol=1e-6)
-    opened = model.trace(SENTENCE, TARGET, edits=(edits.Open("decoder.*.self_attn"),))
-    assert opened["decoder.0.self_attn.pattern"].value[0, 0, 4] > 0
-    nothing = model.trace(SENTENCE, TARGET, edits=(edits.Block("encoder.0.self_attn"),))
-    assert not nothing["encoder.0.self_attn.pattern"].value.any()
-
-
-def test_a_set_pattern_is_used_as_given():
-    model = tiny_translator()
-    uniform = tuple((1 / 6,) * 6 for _ in range(6))
-    trace = model.trace(
-        SENTENCE,
-        TARGET,
-        record=("encoder.0.self_attn.*",),
-        edits=(edits.SetPattern("encoder.0.self_attn", 0, uniform),),
-    )
-    mean = trace["encoder.0.self_attn.v"].value[0].mean(axis=0)
-    np.testing.assert_allclose(trace["encoder.0.self_attn.heads"].value[0], np.tile(mean, (6, 1)), atol=1e-5)
-
-
-def test_a_plain_function_is_an_edit_too():
-    def double(name, tensor):
-        return tensor * 2 if name == "encoder.out" else tensor
-
-    model = tiny_translator()
-    twice = model.trace(SENTENCE, TARGET, record=("encoder.out",), edits=(double,))["encoder.out"].value
-    np.testing.assert_allclose(twice, 2 * model.trace(SENTENCE, TARGET, record=("encoder.out",))["encoder.out"].value)
 
 
 def test_edits_change_the_translation_and_leave_the_model_as_it_was():
@@ -291,18 +228,6 @@ def test_edits_are_keys_and_json(edit):
 def test_json_that_is_no_edit_is_named(data):
     with pytest.raises(EditError, match="is not an edit"):
         edits.from_json(data)
-
-
-def test_info_tells_what_it_is():
-    info = tiny_translator().info
-    assert (info.kind, info.n_encoder_layers, info.n_decoder_layers, info.n_heads, info.d_model) == (
-        "encoder-decoder",
-        2,
-        3,
-        2,
-        16,
-    )
-    assert tiny_translator(position="learned", max_len=40).info.max_tokens == 40
 
 
 def test_a_target_may_be_the_ids_of_a_decoding():

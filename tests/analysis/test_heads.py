@@ -68,24 +68,6 @@ def test_scores_are_the_sums_of_their_definitions(given_, block):
             assert scores[name][layer, head] == pytest.approx(value, rel=1e-5, abs=1e-6, nan_ok=True), name
 
 
-def scores_of(pattern, tokens, special=None):
-    special = special or [False] * len(tokens)
-    scores = head_scores(
-        [np.array([pattern], dtype=np.float32)], queries=tokens, keys=tokens, special=special, cross=False
-    )
-    return {name: values.item() for name, values in scores.items()}
-
-
-def test_heads_of_a_kind():
-    tokens = ["a", "b", "a", "."]
-    previous = scores_of(np.eye(4, k=-1) + np.diag([1, 0, 0, 0]), tokens)
-    assert (previous["previous"], previous["distance"], previous["diagonal"]) == (0.75, 0.75, 0.25)
-    assert scores_of(np.eye(4)[[2, 1, 0, 3]], tokens)["same_token"] == 0.5
-    uniform = scores_of(np.full((4, 4), 0.25), tokens, [True, False, False, False])
-    assert uniform["entropy"] == pytest.approx(math.log(4))
-    assert (uniform["first"], uniform["separator"], uniform["distance"]) == (0.25, 0.5, 0)
-
-
 def test_a_sharp_row_has_no_entropy_whatever_its_rounding():
     pattern = np.array([[1.0000001, 0, 0], [0, 0, 0], [1e-45, 1, 0]], dtype=np.float32)
     assert row_entropy(pattern).tolist() == pytest.approx([0, 0, 0], abs=1e-6)

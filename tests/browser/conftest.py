@@ -35,7 +35,7 @@ def server(model_name, tmp_path_factory):
 
 
 @contextmanager
-def serving(model_name, folder, root=ROOT, script="app.py", **environment):
+def serving(model_name, folder, root=ROOT, **environment):
     """A server of its own, of the app in a folder; its address. What it says goes to log.txt in the folder."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -44,7 +44,7 @@ def serving(model_name, folder, root=ROOT, script="app.py", **environment):
     log = folder / "log.txt"
     with log.open("w") as out:
         running = subprocess.Popen(
-            [sys.executable, "-m", "visformer.app.serving.server", "run", script, *options],
+            [sys.executable, "-m", "visformer.app.serving.server", "run", "app.py", *options],
             cwd=root,
             env={**os.environ, "VISFORMER_MODEL": model_name, "OMP_NUM_THREADS": "1", **environment},
             stdout=out,

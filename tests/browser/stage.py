@@ -35,8 +35,8 @@ SHOWN = """() => {
 }"""
 
 
-def open_at(visitor, name, *, size="small", query=""):
-    width, height = SIZES[size]
+def open_at(visitor, name, *, query=""):
+    width, height = SIZES["small"]
     page = visitor.page(width=width, height=height)
     page.goto(f"{visitor.server}/{name}{query}")
     page.get_by_role("button", name="Present").wait_for()
@@ -44,6 +44,16 @@ def open_at(visitor, name, *, size="small", query=""):
     wait_until_done(page)
     page.get_by_text("中文", exact=True).wait_for()  # its buttons are fetched last
     return page
+
+
+def check_in_window(page, place="", *, alone=True):
+    """The picture, and all of it in the window; alone: and nothing else, as wherever something can be computed."""
+    assert max(page.evaluate(ROOM)) <= 0, f"nothing is to be scrolled: {place}"
+    seen, size = page.evaluate(SEEN), page.viewport_size
+    assert [one for one in seen if one["tag"] in ("CANVAS", "svg")], place
+    assert not (alone and [one for one in seen if not one["picture"]]), place
+    assert max(one["bottom"] for one in seen) <= size["height"] + 1, place
+    assert max(one["right"] for one in seen) <= size["width"] + 1, place
 
 
 def present(page):

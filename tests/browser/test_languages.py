@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from tests import pseudo
 from tests.browser.conftest import ROOT, Visitors, serving
-from tests.browser.support import shown, turn_to, wait_until_done
+from tests.browser.support import turn_to, wait_until_done
 
 pytestmark = pytest.mark.browser
 
@@ -143,14 +143,6 @@ def test_all_that_is_drawn_and_said_comes_from_one_file(foreign):
         if "Masks" in where:  # has each kind of them
             reader.open_popovers(where)
     assert not [*reader.found.items()], reader.found
-
-
-def test_the_browsers_language_comes_first_and_the_switch_offers_it(foreign):
-    page = foreign.open(locale="xx")
-    switch = page.get_by_test_id("stMain").get_by_test_id("stButtonGroup").filter(has_text="EN").first
-    expect(switch.locator("button, [role=radio]")).to_have_text(["EN", pseudo.NAME, "中文"])
-    assert shown(page)["painted"]
-    expect(page.locator("html")).to_have_attribute("lang", pseudo.CODE)
 
 
 def test_another_language_keeps_the_page_the_sentence_the_view_and_the_place(open_app):

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Visitors, serving
-from tests.browser.support import shown, submit, turn_to, wait_for_panels, wait_until_done
+from tests.browser.support import shown, submit, wait_for_panels, wait_until_done
 
 pytestmark = pytest.mark.browser
 
@@ -44,12 +44,11 @@ def test_a_link_to_a_page_that_does_not_exist_opens_the_first_with_all_else(serv
         expect(page.get_by_text("/nowhere")).to_have_count(0)
 
 
-@pytest.mark.parametrize("script", ["app.py", "asgi.py"])
 def test_the_first_link_after_a_start_and_the_first_page_under_the_name_that_it_would_have(
-    script, model_name, chromium, tmp_path
+    model_name, chromium, tmp_path
 ):
-    """Each opens its page, and nothing over it."""
-    with serving(model_name, tmp_path, script=script) as address, below_the_page(address, chromium) as opened:
+    """Each opens its page, and nothing over it. Of asgi.py: tests/deploy/test_room.py."""
+    with serving(model_name, tmp_path) as address, below_the_page(address, chromium) as opened:
         page = opened.open(query="masks?masks_view=steps")
         wait_for_panels(page)
         expect(page.get_by_role("dialog")).to_have_count(0)
@@ -112,18 +111,13 @@ def test_texts_too_long_for_a_link_are_kept_in_a_file_and_come_back(open_app, tm
     expect(page.get_by_label("Sentence", exact=True)).to_have_value(text)
 
 
-def test_on_a_phone_the_list_of_pages_goes_once_one_was_chosen(open_app):
+def test_on_a_phone_the_list_of_pages_goes_once_one_was_chosen_or_a_lesson(open_app):
     page = open_app(width=390, height=844)
     side_bar = page.get_by_test_id("stSidebar")
-    page.get_by_test_id("stExpandSidebarButton").click()
-    expect(side_bar).to_have_attribute("data-collapsed", "false")
-    turn_to(page, "Masks")
-    expect(side_bar).to_have_attribute("data-collapsed", "true")
-    wait_for_panels(page)
-
-
-def test_on_a_desk_it_stays(open_app):
-    page = open_app()
-    turn_to(page, "Masks")
-    wait_for_panels(page)
-    expect(page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "false")
+    chosen = side_bar.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks")
+    for choice in (chosen, side_bar.get_by_role("button", name="Guided lesson")):
+        page.get_by_test_id("stExpandSidebarButton").click()
+        expect(side_bar).to_have_attribute("data-collapsed", "false")
+        choice.click()
+        wait_until_done(page)
+        expect(side_bar).to_have_attribute("data-collapsed", "true")

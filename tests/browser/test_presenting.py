@@ -8,7 +8,7 @@ import zxingcpp
 from PIL import Image
 from playwright.sync_api import expect
 
-from tests.browser.stage import PAGES, ROOM, SEEN, SIZES, open_at, present, settled
+from tests.browser.stage import ROOM, check_in_window, open_at, present, settled
 from tests.browser.support import address_of, shown, wait_for_panels
 
 pytestmark = pytest.mark.browser
@@ -34,27 +34,22 @@ def _state_of(page):
     )
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_nothing_but_the_picture_and_all_of_it_in_the_window(visitor, name):
+@pytest.mark.parametrize("name", ["masks", "decoding"])
+def test_what_was_there_is_there_again(visitor, name):
+    """Of panels and of curves; what is shown meanwhile on each page: tests/browser/test_walking.py."""
     page = open_at(visitor, name)
-    for width, height in SIZES.values():
-        page.set_viewport_size({"width": width, "height": height})
-        before = state_of(page)
-        present(page)
-        assert max(page.evaluate(ROOM)) <= 0, "nothing is to be scrolled"
-        seen = page.evaluate(SEEN)
-        assert [one for one in seen if one["tag"] in ("CANVAS", "svg")]
-        assert [one for one in seen if not one["picture"]] == []
-        assert max(one["bottom"] for one in seen) <= height + 1
-        assert max(one["right"] for one in seen) <= width + 1
-        page.keyboard.press("Escape")
-        page.locator("html:not(.vf-presenting)").wait_for(state="attached")
-        page.wait_for_timeout(600)
-        assert state_of(page) == before
+    page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 30)")
+    before = state_of(page)
+    present(page)
+    check_in_window(page)
+    page.keyboard.press("Escape")
+    page.locator("html:not(.vf-presenting)").wait_for(state="attached")
+    page.wait_for_timeout(600)
+    assert state_of(page) == before
     page.close()
 
 
-def test_type_is_larger_by_three_fifths(visitor):
+def test_type_is_larger_by_three_fifths_and_of_the_strongest_contrast(visitor):
     page = open_at(visitor, "")
     size = "element => parseFloat(getComputedStyle(element).fontSize)"
     label = "canvas => Number(canvas.dataset.left)"
@@ -69,12 +64,13 @@ def test_type_is_larger_by_three_fifths(visitor):
     assert drawn == pytest.approx(1.6, rel=1e-3)
     assert canvas.evaluate("canvas => canvas.width") == pytest.approx(canvas.bounding_box()["width"], abs=2), "sharp"
     assert canvas.evaluate(label) == margin, "labels are as wide as before, in larger units"
+    check_contrast(page)
+    check_cell_under_the_pointer(page)
     page.close()
 
 
-def test_the_contrast_is_the_strongest_light_and_dark(visitor):
-    page = open_at(visitor, "")
-    present(page)
+def check_contrast(page):
+    """The strongest, light and dark."""
     for scheme, ink, paper in (
         ("light", "rgb(0, 0, 0)", "rgb(255, 255, 255)"),
         ("dark", "rgb(255, 255, 255)", "rgb(0, 0, 0)"),
@@ -85,19 +81,15 @@ def test_the_contrast_is_the_strongest_light_and_dark(visitor):
         for selector in (".vf-root", "[data-testid=stApp]"):
             colour = page.locator(selector).evaluate("element => getComputedStyle(element).backgroundColor")
             assert colour == paper, selector
-    page.close()
 
 
-def test_a_cell_is_read_where_the_pointer_is(visitor):
-    page = open_at(visitor, "")
-    present(page)
+def check_cell_under_the_pointer(page):
     place = page.locator(".vf-large").evaluate("e => ({ ...e.dataset })")
     box = page.locator(".vf-large").bounding_box()
     x = float(place["left"]) + 3.5 * float(place["cellWidth"])
     y = float(place["top"]) + 2.5 * float(place["cellHeight"])
     page.mouse.move(box["x"] + 1.6 * x, box["y"] + 1.6 * y)
     assert (shown(page)["query"], shown(page)["key"]) == ("2", "3")
-    page.close()
 
 
 def test_the_button_does_what_the_key_does_and_letters_in_a_box_do_nothing(visitor):

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from visformer.cli import checks, main
-from visformer.system.checksums import SUMS, damaged, write_sums
+from visformer.system.checksums import SUMS, write_sums
 from visformer.system.settings import SETTINGS
 
 BUNDLED = checks.HERE / "model" / "checkpoints" / "en-zh"
@@ -38,7 +38,10 @@ def house(tmp_path, monkeypatch):
 
 
 def found(about):
-    return [finding for finding in checks.examine() if finding.about == about]
+    """Of this check alone: all of them take half a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checks, "CHECKS", [check for check in checks.CHECKS if check.__name__.startswith(f"_{about}")])
+        return [finding for finding in checks.examine() if finding.about == about]
 
 
 def one(about):
@@ -52,18 +55,7 @@ def test_all_is_well_here():
     assert (people.exit_code, program.exit_code, told["ok"]) == (0, 0, True), people.output
     assert people.output.splitlines()[-1] == "All is well."
     about = {finding["about"] for finding in told["findings"]}
-    assert {
-        "python",
-        "packages",
-        "checkpoint",
-        "fonts",
-        "browser",
-        "threads",
-        "port",
-        "writing",
-        "hub",
-        "settings",
-    } <= about
+    assert about >= {*"python packages checkpoint fonts browser threads port writing hub settings".split()}
     for finding in told["findings"]:
         assert (finding["state"] == "ok") == (finding["remedy"] == ""), finding
         assert "\n" not in finding["found"] + finding["remedy"]
@@ -90,12 +82,6 @@ def test_limits_are_listed_with_their_reasons():
     assert [each["name"] for each in told["settings"]] == [setting.name for setting in SETTINGS]
 
 
-def test_the_bundled_files_are_as_they_were_recorded():
-    listed = {line.split("  ")[1] for line in (BUNDLED / SUMS).read_text().splitlines()}
-    assert listed == {path.name for path in BUNDLED.iterdir()} - {SUMS, "README.md"}
-    assert list(damaged(BUNDLED)) == []
-
-
 def test_other_programs_read_the_checksums(tmp_path):
     (tmp_path / "a.json").write_text("{}")
     write_sums(tmp_path)
@@ -113,9 +99,14 @@ def flip(path):
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "example.safetensors", "curve.csv"])
 @pytest.mark.parametrize(
-    ("damage", "what"), [(truncate, "is damaged"), (flip, "is damaged"), (Path.unlink, "is missing")]
+    ("name", "damage", "what"),
+    [
+        ("model.safetensors", truncate, "is damaged"),
+        ("tokenizer.json", flip, "is damaged"),
+        ("example.safetensors", Path.unlink, "is missing"),
+        ("curve.csv", truncate, "is damaged"),
+    ],
 )
 def test_a_damaged_file_is_named(house, name, damage, what):
     path = house / "visformer" / "model" / "checkpoints" / "en-zh" / name

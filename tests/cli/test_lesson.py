@@ -40,12 +40,9 @@ def test_one_that_is_not_there(tmp_path):
     assert (result.exit_code, "No such file" in result.output) == (1, True)
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_it_is_written_to_one_file(file, tmp_path, lang):
+def test_it_is_written_to_one_file(file, tmp_path):
     out = tmp_path / "lesson.html"
-    result = run("export", file, "--out", out, "--lang", lang)
+    result = run("export", file, "--out", out, "--lang", "zh")
     assert result.exit_code == 0, result.output
     text = out.read_text(encoding="utf-8")
-    assert f'<html lang="{lang}">' in text
-    assert {"en": "And at this.", "zh": "再看这里。"}[lang] in text
-    assert {"en": "Contents", "zh": "目录"}[lang] in text
+    assert all(words in text for words in ('<html lang="zh">', "再看这里。", "目录"))

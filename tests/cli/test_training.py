@@ -1,4 +1,6 @@
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -7,6 +9,8 @@ from click.testing import CliRunner
 from tests.support import SENTENCES, tiny_tokenizer, tiny_translator
 from visformer.cli import main
 from visformer.model.checkpoints import load_checkpoint, save_checkpoint
+
+SUPPLEMENT = Path(__file__).parents[2] / "supplement"
 
 
 @pytest.fixture
@@ -18,21 +22,23 @@ def pairs(tmp_path):
 
 
 def test_train_then_evaluate(tmp_path, pairs):
-    out = tmp_path / "run"
+    """What is measured is cut down to a few rows: the whole is held by tests/training/test_evaluation.py."""
+    out, few = tmp_path / "run", shutil.copytree(SUPPLEMENT, tmp_path / "supplement")
+    for name in ("held_out.tsv", "alignment.tsv"):
+        rows = (few / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        (few / name).write_text("".join(rows[:4]), encoding="utf-8")
     sizes = ["--epochs", "1", "--vocab", "700", "--d-model", "16", "--layers", "1", "--supplement-pairs", "20"]
     result = CliRunner().invoke(
         main, ["train", "--pairs", str(pairs), "--valid", str(pairs), "--out", str(out), *sizes]
     )
     assert result.exit_code == 0, result.output
     assert (out / "curve.csv").exists()
-    result = CliRunner().invoke(
-        main,
-        ["evaluate", "--model", str(out / "checkpoint"), "--pairs", str(pairs), "--names", "--alignment", "--json"],
-    )
+    files = ["--model", out / "checkpoint", "--pairs", pairs, "--supplement", few]
+    result = CliRunner().invoke(main, ["evaluate", *map(str, files), "--names", "--alignment", "--json"])
     assert result.exit_code == 0, result.output
     figures = json.loads(result.stdout)
     assert figures["bleu"]["pairs"] == 8
-    assert figures["names"]["all"]["sentences"] == 50
+    assert figures["names"]["all"]["sentences"] == 3
     assert 0 < figures["alignment"]["en-zh"]["aer of uniform"] < 1
 
 

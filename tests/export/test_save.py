@@ -74,6 +74,7 @@ def test_words_are_in_the_language_that_is_named(tmp_path):
         return (tmp_path / "x.svg").read_text()
 
     assert said(lang="zh") == said(lang="zh", gettext=translations("zh").gettext) != said() == said(lang="en")
+    assert ">频率</text>" in vf.export.panels_svg(*positions.outer_product(2, 2), gettext=translations("zh").gettext)
     with pytest.raises(VisformerError, match="lang is 'fr'; it can be en, zh"):
         said(lang="fr")
 

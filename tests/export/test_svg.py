@@ -78,9 +78,10 @@ def test_many_cells_become_an_image_of_the_same_pixels():
 
 def test_text_stays_text():
     trace = made_up_trace(tokens=HOSTILE)
-    svg = attention_svg(trace, layer=0, head=0)
-    assert "<script" not in svg
-    found = texts(svg)  # parses: what XML cannot hold is not in it
+    for view in ("arcs", "tokens", "heatmap"):
+        svg = attention_svg(trace, layer=0, head=0, view=view)
+        assert "<script" not in svg
+        found = texts(svg)  # parses: what XML cannot hold is not in it
     assert any(line.startswith("</text><script>") for line in found)
     assert any(line.startswith("U+202Eabc") for line in found)
     assert "我" in {line.rstrip("0123456789") for line in found}

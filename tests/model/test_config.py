@@ -14,48 +14,28 @@ from visformer.model.transformer import Transformer
 SHARED_VOCAB = 37000  # section 5.1: a shared source-target vocabulary of about 37000 tokens
 
 BAD = [
-    ("src_vocab", 0),
     ("src_vocab", -3),
     ("src_vocab", 10.0),
     ("src_vocab", "10"),
     ("src_vocab", True),
-    ("src_vocab", None),
     ("tgt_vocab", 0),
-    ("tgt_vocab", 2.5),
-    ("d_model", 0),
-    ("d_model", -8),
     ("d_model", 512.0),
     ("n_heads", 0),
-    ("n_heads", "8"),
     ("n_encoder_layers", -1),
-    ("n_encoder_layers", 1.5),
-    ("n_decoder_layers", -1),
     ("n_decoder_layers", None),
-    ("d_ff", 0),
     ("d_ff", [2048]),
     ("max_len", 0),
-    ("max_len", math.inf),
     ("dropout", 1.0),
-    ("dropout", -0.1),
     ("dropout", math.nan),
     ("dropout", "0.1"),
-    ("dropout", None),
     ("layer_norm_eps", 0.0),
-    ("layer_norm_eps", -1e-5),
-    ("layer_norm_eps", math.nan),
     ("layer_norm_eps", math.inf),
-    ("layer_norm_eps", "small"),
     ("norm", "Pre"),
-    ("norm", None),
     ("norm", ["pre"]),
     ("position", "rotary"),
-    ("position", 1),
-    ("activation", "swish"),
     ("activation", torch.relu),
     ("final_norm", "yes"),
-    ("final_norm", 1),
     ("tie_embeddings", None),
-    ("tie_embeddings", 1),
 ]
 
 
@@ -77,14 +57,10 @@ def test_heads_must_divide_the_width():
     ("name", "value"),
     [
         ("dropout", 0),
-        ("dropout", 0.0),
         ("dropout", 0.999),
         ("layer_norm_eps", 1),
-        ("n_encoder_layers", 0),
         ("n_decoder_layers", 0),
-        ("n_heads", 512),
         ("final_norm", False),
-        ("tie_embeddings", True),
         ("max_len", 1),
     ],
 )
@@ -114,24 +90,11 @@ def test_defaults_are_the_base_model_of_table_3():
 
 @pytest.mark.parametrize(
     ("norm", "final_norm", "expected"),
-    [
-        ("post", None, False),
-        ("pre", None, True),
-        ("post", True, True),
-        ("post", False, False),
-        ("pre", True, True),
-        ("pre", False, False),
-    ],
+    [("post", None, False), ("pre", None, True), ("post", True, True), ("pre", False, False)],
 )
 def test_final_norm(norm, final_norm, expected):
     config = TransformerConfig(src_vocab=5, tgt_vocab=5, norm=norm, final_norm=final_norm)
     assert config.has_final_norm is expected
-
-
-def test_ties_all_three_only_with_one_vocabulary():
-    assert TransformerConfig(src_vocab=5, tgt_vocab=5, tie_embeddings=True).ties_all_three
-    assert not TransformerConfig(src_vocab=5, tgt_vocab=6, tie_embeddings=True).ties_all_three
-    assert not TransformerConfig(src_vocab=5, tgt_vocab=5).ties_all_three
 
 
 def _papers_count(vocab, d, d_ff, layers):
@@ -143,22 +106,17 @@ def _papers_count(vocab, d, d_ff, layers):
     return vocab * d + layers * (encoder + decoder)  # one matrix for both embeddings and the output (section 3.4)
 
 
-def test_the_base_model_has_the_papers_parameters():
+@pytest.mark.parametrize(
+    ("d_model", "d_ff", "n_heads", "count"),
+    [(512, 2048, 8, 63_082_496), (1024, 4096, 16, 214_245_376)],
+    ids=["base", "big"],
+)
+def test_models_have_the_papers_parameters(d_model, d_ff, n_heads, count):
+    """Table 3: 65 and 213 million, with a vocabulary of "about" 37000."""
+    sizes = {"d_model": d_model, "d_ff": d_ff, "n_heads": n_heads}
     with torch.device("meta"):
-        model = Transformer(TransformerConfig(src_vocab=SHARED_VOCAB, tgt_vocab=SHARED_VOCAB, tie_embeddings=True))
-    expected = _papers_count(SHARED_VOCAB, 512, 2048, 6)
-    assert expected == 63_082_496
-    assert count_parameters(model) == expected
-    assert round(expected / 1e6) in range(60, 67)  # table 3: 65 million, with a vocabulary of "about" 37000
-
-
-def test_the_big_model_has_the_papers_parameters():
-    config = TransformerConfig(
-        src_vocab=SHARED_VOCAB, tgt_vocab=SHARED_VOCAB, d_model=1024, d_ff=4096, n_heads=16, tie_embeddings=True
-    )
-    with torch.device("meta"):
-        model = Transformer(config)
-    assert count_parameters(model) == _papers_count(SHARED_VOCAB, 1024, 4096, 6) == 214_245_376  # table 3: 213 million
+        model = Transformer(TransformerConfig(SHARED_VOCAB, SHARED_VOCAB, **sizes, tie_embeddings=True))
+    assert count_parameters(model) == _papers_count(SHARED_VOCAB, d_model, d_ff, 6) == count
 
 
 def test_every_part_is_counted_untied_learned_and_final_norm():

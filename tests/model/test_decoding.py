@@ -168,11 +168,6 @@ def test_what_was_drawn_from_is_what_the_step_says(shape):
         assert step.reshaped(**shape) == step.candidates
 
 
-def test_temperature_one_is_the_model_itself():
-    row = torch.randn(1, 9).log_softmax(-1)
-    torch.testing.assert_close(reshape(row, temperature=1.0), row.exp())
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -1,48 +1,18 @@
 """Embeddings and positions (sections 3.4 and 3.5)."""
 
-import math
-
 import pytest
 import torch
 
 from tests.model.support import build, ids, record, run
-from tests.test_formulas import POSITIONS, SAME_WORD
 from visformer.errors import ConfigError, TextError
 from visformer.model.embedding import sinusoidal_encoding
 from visformer.model.transformer import Transformer
-
-
-def test_positions_of_the_worked_example():
-    table = sinusoidal_encoding(10, 4)
-    for position, row in POSITIONS.items():
-        torch.testing.assert_close(table[position], torch.tensor(row, dtype=torch.float32), rtol=0, atol=5.1e-5)
-
-
-@pytest.mark.parametrize(("position", "wanted"), SAME_WORD)
-def test_the_same_word_in_two_places(position, wanted):
-    x = torch.tensor([0.1, 0.2, 0.3, 0.4]) + sinusoidal_encoding(7, 4)[position]
-    torch.testing.assert_close(x, torch.tensor(wanted), rtol=0, atol=5.1e-5)
-
-
-def test_the_base_can_be_chosen():
-    assert sinusoidal_encoding(2, 4, 100.0)[1, 2].item() == pytest.approx(math.sin(0.1))
 
 
 @pytest.mark.parametrize(("n", "d", "base"), [(-1, 4, 1e4), (3, 0, 1e4), (3, 4, 0.0), (3, 4, -1.0)])
 def test_positions_that_make_no_sense(n, d, base):
     with pytest.raises(ConfigError, match=f"n_positions={n}, d_model={d}, base={base}"):
         sinusoidal_encoding(n, d, base)
-
-
-def test_embedding_is_scaled_and_position_is_added():
-    model = build(d_model=16, n_heads=2)
-    src = ids(2, 5)
-    seen = dict(record(model, src, ids(2, 3))[1])
-    weight = model.src_embedding.token.weight
-    torch.testing.assert_close(seen["src.embed"], 4.0 * weight[src])
-    torch.testing.assert_close(seen["src.position"], sinusoidal_encoding(5, 16))
-    assert torch.equal(seen["src.input"], seen["src.embed"] + seen["src.position"])
-    assert torch.equal(seen["encoder.0.resid_pre"], seen["src.input"])
 
 
 def test_embedded_words_start_with_unit_variance():
@@ -78,13 +48,6 @@ def test_learned_positions_are_a_table_with_an_end():
         run(model, ids(1, 4), ids(1, 7))
     with pytest.raises(TextError, match="7 tokens"):
         model.decode(ids(1, 1), torch.zeros(1, 4, 12), ids(1, 4), cache=model.new_cache(), start=6)
-
-
-def test_learned_positions_are_learned():
-    model = build(position="learned", max_len=6)
-    model(ids(1, 4), ids(1, 3)).sum().backward()
-    grad = model.src_embedding.position.grad
-    assert grad[:4].abs().sum() > 0 and (grad[4:] == 0).all()
 
 
 def test_sinusoids_are_not_in_the_state():

@@ -46,19 +46,6 @@ def test_what_is_no_name_is_refused_with_one_that_is(name):
     assert repr(name) in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("untrained-128x5-enc2-dec2-ff512", "d_model=128 cannot be divided among n_heads=5"),
-        ("untrained-0x1-enc2-dec2-ff512", "d_model=0 must be a whole number of at least 1"),
-        ("untrained-128x4-enc2-dec2-ff0", "d_ff=0"),
-    ],
-)
-def test_sizes_of_no_transformer_are_named(name, said):
-    with pytest.raises(ConfigError, match=said):
-        vf.load(name)
-
-
 def test_by_default_it_is_as_large_as_the_bundled_translator():
     with safe_open(FOLDER / BUNDLED[0] / "model.safetensors", "numpy") as file:
         bundled = json.loads(file.metadata()["config"])

@@ -135,15 +135,16 @@ def test_every_tapped_tensor_equals_the_formulas(norm, final_norm, is_padded, ac
     expected = Reference(model).run(src.numpy(), tgt.numpy())
     _, seen = record(model, src, tgt)
     got = dict(seen)
-    assert sorted(got) == sorted(expected)
+    assert sorted(name for name, _ in seen) == sorted(expected), "each once"
     for name, value in expected.items():
         assert got[name].shape == value.shape, name
+        assert (got[name].dtype == torch.bool) == name.endswith(".mask")
         np.testing.assert_allclose(got[name].numpy(), value, rtol=0, atol=TOLERANCE, err_msg=name)
 
 
-@pytest.mark.parametrize("d_model", [1, 4, 7, 128])
-def test_positions_equal_the_formulas(d_model):
-    table = sinusoidal_encoding(600, d_model, dtype=torch.float64)
-    np.testing.assert_allclose(table.numpy(), formulas.sinusoidal_encoding(600, d_model), rtol=0, atol=1e-12)
-    rounded = sinusoidal_encoding(600, d_model)
+@pytest.mark.parametrize(("d_model", "base"), [(1, 1e4), (4, 100.0), (7, 1e4), (128, 1e4)])
+def test_positions_equal_the_formulas(d_model, base):
+    table = sinusoidal_encoding(600, d_model, base, dtype=torch.float64)
+    np.testing.assert_allclose(table.numpy(), formulas.sinusoidal_encoding(600, d_model, base), rtol=0, atol=1e-12)
+    rounded = sinusoidal_encoding(600, d_model, base)
     assert rounded.dtype == torch.float32 and torch.equal(rounded, table.float())

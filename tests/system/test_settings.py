@@ -1,8 +1,6 @@
 """Settings of the operator: read when called, one typed reader, and no variable beside it."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -45,11 +43,3 @@ def test_no_variable_is_named_elsewhere():
     """The option --model apart, which click reads and which sets it for the app."""
     named = {path.name for path in PACKAGE.rglob("*.py") if '"VISFORMER_' in path.read_text(encoding="utf-8")}
     assert named == {"settings.py", "running.py"}
-
-
-def test_nothing_heavy_is_imported():
-    heavy = "torch", "numpy", "streamlit", "babel"
-    code = "import sys, visformer.system.settings, visformer.system.limits; "
-    code += f"print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

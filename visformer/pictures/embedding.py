@@ -10,7 +10,7 @@ from visformer.errors import N_
 from visformer.panel import Panel, telling_limit, traced
 from visformer.pictures.options import Flag
 from visformer.pictures.picture import Page, Picture
-from visformer.pictures.places import STACK
+from visformer.pictures.places import QUERY, STACK
 from visformer.trace import Trace
 
 if TYPE_CHECKING:
@@ -144,6 +144,7 @@ SIDE = replace(STACK, link="side", also={"src": "encoder.self_attn", "tgt": "dec
 SCALED = Flag(
     name="scaled", label=N_("With the factor √d_model"), help="As our models have it; 0: without.", default=True
 )
+FIRST, SECOND = replace(QUERY, name="first", label=N_("One token")), replace(QUERY, name="second", label=N_("Another"))
 SUMS = Picture(
     name="embedding",
     look_for=N_("The same columns under each other, in one colour scale."),

@@ -20,7 +20,7 @@ def _count(axis: int) -> Callable[[Setting], int | None]:
         trace = setting.patterns
         if f"{setting.part}.0.{setting.kind}.pattern" not in trace:
             return None
-        layers = trace.layers(setting.part, setting.kind)  # type: ignore[arg-type]
+        layers = trace.layers(setting.part, setting.kind)
         return int((len(layers), *layers[0].value.shape)[axis])
 
     return count

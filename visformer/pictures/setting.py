@@ -58,9 +58,9 @@ class Setting(dict[str, Any]):
         return self["stack"].split(".")[0]
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Any:
         """One of "self_attn" and "cross_attn"."""
-        return str(self["stack"].split(".")[1])
+        return self["stack"].split(".")[1]
 
     @property
     def side(self) -> Any:

@@ -4,8 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
+from typing import Any
 
 from visformer.errors import N_
+from visformer.pictures.options import Choice
 from visformer.pictures.picture import Page
 from visformer.trace import Trace
 
@@ -99,6 +101,32 @@ def merges(steps: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
         at = next(i for i, part in enumerate(after) if part != before[i])
         joined.append((before[at], before[at + 1]))
     return joined
+
+
+def text_of(trace: Trace, side: str) -> str:
+    """The text that a side's tokens are of; a decoder alone reads the sentence and what follows it as one."""
+    source, target = (str(trace.meta.get(name) or "") for name in ("source", "target"))
+    if "src" not in trace.tokens:
+        return source + target
+    return source if side == "src" else target
+
+
+def piece_of(text: Any, words: str) -> Choice | None:
+    """Which piece of words a tokenizer merges, step by step; None: each is a single character."""
+    pieces = [piece for piece in dict.fromkeys(text.pieces(words)) if len(piece.strip()) > 1]
+    return (
+        Choice(
+            name="piece",
+            label=N_("Piece of the text"),
+            values={piece: piece.strip() for piece in pieces},
+            spell=lambda piece: str(pieces.index(piece) + 1),
+            default=max(pieces, key=len),
+            per=lambda _: words,
+            widget="selectbox",
+        )
+        if pieces
+        else None
+    )
 
 
 PAGE = Page(name="tokens", section="see", order=20, title=N_("Tokens"))

@@ -12,7 +12,6 @@ import torch
 import visformer as vf
 from tests.adapters.huggingface.hub import SIZE, tiny_module, tokenizer
 from visformer.adapters.huggingface.families import FAMILIES
-from visformer.adapters.huggingface.model import HubModel
 from visformer.edits import Block, Open, SetPattern, Silence
 from visformer.errors import BudgetError, EditError, MissingTensor, TextError, TraceError, VisformerError
 from visformer.pictures.head import Place, steps
@@ -537,18 +536,3 @@ def test_the_canvas_packs_any_kind_of_model(family, tmp_path):
         assert (header["tokens"][stack["columns"]][-1] == "sink") == (family == "gpt_oss")
     trace.save(tmp_path / "trace.safetensors")
     assert vf.Trace.load(tmp_path / "trace.safetensors").meta == trace.meta
-
-
-def test_wrapping_twice_installs_hooks_once():
-    module = tiny_module("gpt2")
-    first = vf.wrap(module, tokenizer())
-    hooks = sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in module.modules())
-    assert isinstance(first, HubModel)
-    vf.wrap(module, tokenizer())
-    assert sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in module.modules()) == hooks
-
-
-def test_one_pattern_may_be_given_as_it_is():
-    trace = model_of("bert").trace(TEXT, record="*.q")
-    assert trace.names() == model_of("bert").trace(TEXT, record=("*.q",)).names()
-    assert all(name.endswith(".q") for name in trace.names())

@@ -37,8 +37,7 @@ def test_switched_cells_come_back(mask, switched, is_alike, has_row):
 @given(arrays(np.float64, (3, 8), elements=st.sampled_from([1.0] * 9 + [0.0, 0.25, 0.5, 1.75, 2.0])))
 def test_factors_come_back(scales):
     text = url_edits.heads_text(scales)
-    found = url_edits.heads(text, 3, 8) if text else {}
-    assert found == {(i, j): scales[i, j] for i, j in np.argwhere(scales != 1)}
+    assert np.array_equal(url_edits.heads(text, 3, 8) if text else np.ones((3, 8)), scales)
 
 
 @given(st.text(max_size=60) | st.from_regex(r"[ob]?([0-9]{1,4}\.?){0,5}", fullmatch=True))

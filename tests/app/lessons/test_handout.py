@@ -16,17 +16,12 @@ from visformer.app.session import url_state
 
 STATES = [
     ("masks", {"masks_view": "scores", "masks_stack": "cross", "masks_layer": "2", "masks_head": "8"}),
-    ("masks", {"masks_view": "edit", "masks_edit_layer": "3", "masks_edit_head": "1"}),
     ("masks", {"masks_view": "batch", "masks_hidden": "1"}),
-    ("positions", {"positions_view": "waves", "positions_d": "63", "positions_dimensions": "0.1.62"}),
     ("positions", {"positions_view": "rotation", "positions_n": "40", "positions_from": "39"}),
     ("head", {"stack": "cross", "layer": "2", "head": "3", "query": "4", "head_view": "joined"}),
-    ("masks", {"masks_view": "edit", "masks_switched": "o0.0.0.0"}),
     ("masks", {"masks_view": "edit", "masks_edit_stack": "encoder", "masks_switched": "b1.4.3.2_b2.0.1.0"}),
-    ("head", {"stack": "decoder", "head_view": "silence", "head_factor": "0.5"}),
     ("head", {"stack": "cross", "head_view": "silence", "head_scales": "1.3.0_3.8.175"}),
     ("block", {"block_view": "added", "block_stack": "decoder", "block_part_decoder": "cross"}),
-    ("decoding", {"decoding_view": "beams", "decoding_beams": "7"}),
     ("decoding", {"decoding_temperature": "0.5", "decoding_draws": "1", "decoding_seed": "9"}),
     ("lab", {"lab_example": "softmax"}),
 ]

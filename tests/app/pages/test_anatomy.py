@@ -75,19 +75,7 @@ def test_every_control_of_every_view(new_app, page, view):
     assert shown(app)
 
 
-def test_the_pages_speak_chinese_and_carry_the_sentence(new_app):
-    app = new_app(lang="zh")
-    app.text_input(key=boxes.SOURCE).set_value("我喜欢学校。").run()
-    gettext = i18n.translations("zh").gettext
-    assert not open_page(app, "understand/lab").text_input, "it has numbers of its own"
-    for page in VIEWS:
-        open_page(app, page)
-        assert app.text_input(key=boxes.SOURCE).value == "我喜欢学校。"
-        assert app.text_input(key=boxes.SOURCE).label == gettext("Sentence")
-        assert app.text[0].value.startswith(gettext("Translation: {text}").split("{")[0])
-
-
-@pytest.mark.parametrize("text", ["", "a" * 2000, "😀", "<script>"])
+@pytest.mark.parametrize("text", ["", "😀 <script>"])
 def test_bad_input_gets_a_sentence_and_no_exception(new_app, text):
     app = new_app()
     app.text_input(key=boxes.SOURCE).set_value(text).run()
@@ -169,71 +157,31 @@ def test_whatever_is_typed_into_the_lab_gets_a_sentence_or_a_picture(new_app, mo
     assert told, "some example cannot be computed from this"
 
 
-@pytest.mark.parametrize(
-    ("example", "box", "typed", "says"),
-    [
-        ("sinusoid", "d", -4, "d is -4"),
-        ("sinusoid", "base", 0, "base is 0"),
-        ("shapes", "n_heads", 7, "cannot be divided among 7 heads"),
-        ("shapes", "d_model", 4096, "d_model is 4096"),
-    ],
-)
-def test_a_number_that_cannot_be_gets_a_sentence(new_app, example, box, typed, says):
-    app = open_example(new_app(), example)
-    next(number for number in app.number_input if number.label == box).set_value(typed).run()
+def test_a_number_that_cannot_be_gets_a_sentence(new_app):
+    app = open_example(new_app(), "shapes")
+    next(number for number in app.number_input if number.label == "n_heads").set_value(7).run()
     assert not app.exception
-    assert says in app.text[-1].value
+    assert "cannot be divided among 7 heads" in app.text[-1].value
     next(button for button in app.button if button.label == "Reset").click().run()
     assert pictures(app), "reset brings the example back"
 
 
 @pytest.mark.parametrize("page", ["see/positions", "see/masks", "understand/head", "understand/block"])
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_what_notes_print_stands_beside_what_is_right(new_app, page, lang):
-    app = open_page(new_app(lang=lang), page)
-    gettext = i18n.translations(lang).gettext
+def test_what_notes_print_stands_beside_what_is_right(new_app, page):
+    app = open_page(new_app(lang="zh"), page)
+    gettext = i18n.translations("zh").gettext
     found = claims_of(page.split("/")[1])
     assert found
     claims = next(block for block in app.get("popover") if block.proto.popover.label == gettext("Misprints"))
     shown = [markdown.value for markdown in claims.markdown]
     assert len(shown) == len(found)
     about, *whys = [caption.value for caption in claims.caption]
-    assert {"en": "Course notes on the Transformer", "zh": "课程讲义"}[lang] in about, "which notes they are"
+    assert "课程讲义" in about, "which notes they are"
     assert whys == [gettext(claim.why) for claim in found]
     for claim, text in zip(found, shown, strict=True):
         plain = text.replace("$\\small ", "$")
         assert gettext(claim.printed) in plain
         assert gettext(claim.right) in plain
-
-
-def test_switched_cells_change_the_mask_and_reset_brings_it_back(new_app, monkeypatch):
-    app = open_page(new_app(), "see/masks")
-    choose(app, "masks_view", "edit")
-    choose(app, "masks_edit_stack", "decoder.self_attn")
-    next(button for button in app.button if button.label == "Remove the causal mask").click().run()
-    assert not app.exception
-    said = [text.value for text in app.text]
-    assert any(text.startswith("Before: ") for text in said)
-    assert any(text.startswith("Read from the future: ") for text in said)
-    next(button for button in app.button if button.label == "Reset").click().run()
-    assert not any(text.value.startswith("Before: ") for text in app.text)
-
-
-def test_a_silenced_head_is_an_edit_of_the_trace(new_app):
-    """A click comes from the browser only, so its handler is called here."""
-    app = open_page(new_app(), "understand/head")
-    choose(app, "head_view", "silence")
-    sentence = (app.text_input(key=boxes.SOURCE).value, None)
-    app.session_state["edited_heads"] = (("encoder.self_attn", *sentence, "en-zh"), {(0, 0): 0.0, (1, 3): 0.0})
-    app.run()
-    assert not app.exception
-    assert any(text.value.startswith("After: ") for text in app.text)
-    bench = workbench.workbench()
-    from visformer.edits import Silence
-
-    edits = (Silence("encoder.0.self_attn", head=0), Silence("encoder.1.self_attn", head=3))
-    after = bench.trace(*sentence, edits=edits)
-    assert f"After: {after.meta['target']}" in [text.value for text in app.text]
 
 
 def test_another_candidate_is_taken_and_decoding_goes_on_from_it(new_app):
@@ -262,15 +210,6 @@ def test_another_candidate_is_taken_and_decoding_goes_on_from_it(new_app):
     assert not told(app, "Decoded here: ")
 
 
-def test_beam_search_says_whether_the_likeliest_beginning_wins(new_app):
-    app = open_page(new_app(), "understand/decoding")
-    choose(app, "decoding_view", "beams")
-    found = workbench.workbench().loaded().translate(app.text_input(key=boxes.SOURCE).value, beam_size=4)
-    greedy = workbench.workbench().loaded().translate(app.text_input(key=boxes.SOURCE).value)
-    says = [text.value for text in app.text if "top line wins" in text.value]
-    assert bool(says) == (found.ids == greedy.ids)
-
-
 def test_clicks_switch_cells_rows_and_columns_of_the_heads_in_question():
     from tests.app.support import in_a_session
     from visformer.app.edits import editing
@@ -290,11 +229,10 @@ def test_clicks_switch_cells_rows_and_columns_of_the_heads_in_question():
         assert click(one, 0, None)[1, 0].tolist() == [[False] * 3, [False, True, False]]
         assert not editing.flips("encoder.self_attn", shape).any(), "another attention has cells of its own"
         assert not editing.flips(where, (2, 2, 4, 4)).any(), "and so has another sentence"
-        before = np.ones((3, 2))
-        editing.scale_all("decoder.cross_attn", Click("heads", 1, None), before, 0.5)
-        assert editing.scales("decoder.cross_attn", 3, 2).tolist() == [[1, 1], [0.5, 0.5], [1, 1]]
-        editing.scale_all("decoder.cross_attn", Click("heads", 1, 0), before, 0.5)
-        assert editing.scales("decoder.cross_attn", 3, 2).tolist() == [[1, 1], [1, 0.5], [1, 1]]
+        for column, then in ((None, [0.5, 0.5]), (0, [1, 0.5])):
+            before = editing.scales("decoder.cross_attn", 3, 2)
+            editing.scale_all("decoder.cross_attn", Click("heads", 1, column), before, 0.5)
+            assert editing.scales("decoder.cross_attn", 3, 2).tolist() == [[1, 1], then, [1, 1]]
 
 
 @given(st.integers(0, 2**31), st.integers(0, 3), st.booleans())
@@ -316,15 +254,6 @@ def test_the_edits_make_the_mask_that_is_shown(seed, kind, causal):
         for edit in edits:
             tensor = edit(name, tensor) if edit.applies(name) else tensor
         assert np.array_equal(tensor[0].numpy(), switched[layer] ^ mask)
-
-
-def test_a_mask_without_its_cause_is_one_edit():
-    from visformer.app.edits import editing
-    from visformer.edits import Open
-
-    mask = np.tri(40, dtype=bool)
-    switched = np.broadcast_to(~mask, (3, 8, 40, 40))
-    assert editing.mask_edits("decoder.self_attn", switched, mask) == [Open("decoder.*.self_attn")]
 
 
 def test_a_key_that_nobody_reads_may_shorten_the_translation(new_app):
@@ -356,15 +285,9 @@ def test_a_head_that_is_read_by_no_attention_changes_no_pattern(new_app):
     assert control.value == "decoder.cross_attn", "what was chosen stays chosen"
     sentence = (app.text_input(key=boxes.SOURCE).value, None)
     for layer, says in ((0, "changes most: "), (2, "No pattern changes")):
-        app.session_state["edited_heads"] = (("decoder.cross_attn", *sentence, "en-zh"), {(layer, 0): 0.0})
+        scales = np.ones((3, 8))
+        scales[layer, 0] = 0
+        app.session_state["edited_heads"] = (("decoder.cross_attn", *sentence, "en-zh"), scales)
         app.run()
         assert not app.exception
         assert [caption for caption in app.caption if says in caption.value]
-
-
-def test_masks_are_shown_first_where_there_is_one(new_app):
-    app = open_page(new_app(), "see/masks")
-    for view, key in (("scores", "masks_stack"), ("edit", "masks_edit_stack")):
-        choose(app, "masks_view", view)
-        (control,) = [group for group in app.get("button_group") if group.key == key]
-        assert control.value == "decoder.self_attn"

@@ -10,7 +10,6 @@ from transformers import AutoTokenizer
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.app.pages.test_anatomy import VIEWS, choose, drive, open_page, shown
 from tests.support import tiny_translator
-from visformer import i18n
 from visformer.app.session import boxes
 from visformer.model.checkpoints import save_checkpoint
 
@@ -80,7 +79,7 @@ def test_every_view_of_every_page(on, name):
             if any(group.key == key for group in app.get("button_group")):  # of one view there is no choice
                 choose(app, key, view)
             assert has_something(app), view
-            if name == "llama":
+            if name == "llama" and page in ("see/masks", "understand/head"):
                 drive(app)
                 assert has_something(app), view
             said += told(app)
@@ -164,20 +163,8 @@ def test_a_tokenizer_without_merges_says_how_it_cuts(on):
     assert all("".join(parts.split(" · ")) == word for word, parts in zip(rows["word"], rows["parts"], strict=True))
 
 
-def test_chinese_says_it_too(on):
-    gettext = i18n.translations("zh").gettext
-    app = open_page(on("llama", lang="zh"), "see/positions")
-    reason = "nothing is added: queries and keys are turned by an angle that grows with the place (rotary)"
-    said = gettext("This model: {reason}. Here you see the paper's encoding.")
-    assert told(app) == [said.format(reason=gettext(reason))]
-    assert reason not in told(app)[0]
-
-
-@pytest.mark.parametrize(
-    "sizes", [{"norm": "pre"}, {"position": "learned", "max_len": 64}, {"n_heads": 1, "n_encoder_layers": 1}]
-)
-def test_our_own_of_other_sizes(on, monkeypatch, tmp_path, sizes):
-    model = tiny_translator(**sizes)
+def test_our_own_of_other_sizes(on, monkeypatch, tmp_path):
+    model = tiny_translator(norm="pre", position="learned", max_len=64, n_heads=1, n_encoder_layers=1)
     save_checkpoint(tmp_path, model.module, model.tokenizer)
     monkeypatch.setenv("VISFORMER_MODELS", str(tmp_path))
     for page, (key, views) in VIEWS.items():

@@ -265,23 +265,6 @@ def test_what_is_begun_is_joined_and_counts_once():
     assert (desk.counts.outcomes["computed"], desk.counts.outcomes["shared"]) == (1, 0)
 
 
-def test_what_was_begun_and_failed_is_told_to_who_asks():
-    desk, go = Admission(), threading.Event()
-
-    def work():
-        go.wait(SECONDS)
-        raise ValueError("no")
-
-    desk.begin("a", work)
-    askers = Askers(desk)
-    askers.ask("first", "a", work)
-    while not desk._flights["a"].askers:
-        time.sleep(0.001)
-    go.set()
-    askers.wait()
-    assert isinstance(askers.found["first"], ValueError)
-
-
 def test_what_is_asked_for_needs_no_thread_that_is_not_there(monkeypatch):
     desk = Admission(at_once=2)
     monkeypatch.setattr(threading.Thread, "start", no_thread)

@@ -153,12 +153,6 @@ def test_a_hub_that_cannot_be_reached(hub, monkeypatch):
     assert re.search(r"127.0.0.1:9 does not answer. Set HF_ENDPOINT to a mirror.*give its folder", refused(hub))
 
 
-def test_a_full_disk_is_noticed_before_anything_is_fetched(hub):
-    said = r"does not fit on the disk of .*cache.*No space left.*HF_HOME"
-    with pytest.raises(CheckpointError, match=said), helpful(NAME, otherwise=BROKE_OFF):
-        require_room(Files(NAME, {"model.safetensors": 2**60}, "-"))
-
-
 def test_a_visitor_is_not_told_where_the_cache_is(hub, monkeypatch):
     hub.refused[NAME] = (404, "RepoNotFound")
     failed = until(Download(NAME), Phase.FAILED)
@@ -167,22 +161,10 @@ def test_a_visitor_is_not_told_where_the_cache_is(hub, monkeypatch):
     failed.error = full.value
     with monkeypatch.context() as patched:
         patched.setattr(model_downloads, "download_of", lambda name: failed)
-        with pytest.raises(CheckpointError, match="does not fit on the disk of the server") as told:
+        with pytest.raises(CheckpointError, match=r"does not fit on the disk of the server.*HF_HOME") as told:
             model_downloads.require_here(NAME)
     assert constants.HF_HUB_CACHE in str(full.value)
     assert constants.HF_HUB_CACHE not in str(told.value)
-
-
-def test_a_failure_can_be_tried_again(hub):
-    hub.refused[NAME] = (404, "RepoNotFound")
-    download = until(Download(NAME), Phase.FAILED)
-    hub.refused.clear()
-    download.ask_again()
-    until(download, Phase.OFFERED)
-    assert download.error is None
-    download.start("a")
-    until(download, Phase.RUNNING, Phase.HERE)
-    until(download, Phase.HERE)
 
 
 def test_no_memory_for_a_thread(hub, monkeypatch):

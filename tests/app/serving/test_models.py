@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 import visformer as vf
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
@@ -58,16 +57,6 @@ def test_a_link_holds_the_name_of_a_folder_and_not_where_it_is(monkeypatch, fold
     assert any("The model goes on with" in text.value for text in page.text)
     assert folder not in url_state.State(model=folder).file()
     assert url_state.read({"model": "tiny-llama"})[0].model == folder
-
-
-def test_a_visitor_chooses_a_model_of_the_list(monkeypatch, folder):
-    monkeypatch.setenv("VISFORMER_MODELS", folder)
-    page = AppTest.from_file("../../../app.py", default_timeout=120).run()
-    (chooser,) = [box for box in page.selectbox if box.label == "Model"]
-    assert chooser.options == ["Translator en-zh", "Untrained model", "tiny-llama"]
-    chooser.select_index(2).run()
-    assert not page.exception
-    assert any("The model goes on with" in text.value for text in page.text)
 
 
 def trace_of(page):

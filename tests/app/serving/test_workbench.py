@@ -13,7 +13,7 @@ from tests.app.serving.test_admission import no_thread
 from tests.web.support import made_up_trace
 from visformer.app.serving import workbench
 from visformer.app.serving.workbench import Cache, Workbench
-from visformer.errors import CheckpointError, ShortageError, TextError, VisformerError
+from visformer.errors import ShortageError, TextError
 
 
 class Model:
@@ -89,20 +89,6 @@ def test_each_sentence_is_run_once(bench):
     assert bench.model.asked == [("b a", None), ("b a", "c")]
 
 
-def test_visitors_who_ask_together_share_one_run(bench):
-    held, ask = threading.Event(), bench.model.trace
-    bench.model.trace = lambda *given, **settings: held.wait(20) and ask(*given, **settings)
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(bench.trace("b a", None))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    held.set()
-    for thread in threads:
-        thread.join()
-    assert bench.model.asked == [("b a", None)]
-    assert len(found) == 8 and len(set(map(id, found))) == 1
-
-
 def test_forward_passes_are_made_where_they_were_moved(bench):
     elsewhere = Model()
     elsewhere.pids = (7,)
@@ -144,12 +130,6 @@ def test_a_room_gets_as_many_processes_as_the_operator_says(bench, monkeypatch, 
     assert started == ([(workbench.MODEL, processes)] if processes else [])
 
 
-def test_a_number_of_processes_that_is_none_is_named(monkeypatch):
-    monkeypatch.setenv("VISFORMER_PROCESSES", "two")
-    with pytest.raises(VisformerError, match="VISFORMER_PROCESSES=two"):
-        workbench.serve_a_room()
-
-
 def test_each_way_of_decoding_is_run_once(bench):
     for _ in range(2):
         assert bench.decoded("b a", beam_size=2).text == "B A"
@@ -167,21 +147,6 @@ def test_many_visitors_load_one_model(tmp_path):
         thread.join()
     assert loads == [1]
     assert len(model.asked) == 8
-
-
-def test_a_model_that_cannot_be_loaded_is_tried_again(tmp_path):
-    model, results = Model(), []
-
-    def load():
-        results.append(1)
-        if len(results) == 1:
-            raise CheckpointError("gone")
-        return model
-
-    bench = Workbench(load, tmp_path / "none.safetensors")
-    with pytest.raises(CheckpointError):
-        bench.trace("a", None)
-    assert bench.trace("a", None)
 
 
 @pytest.mark.parametrize(

@@ -82,16 +82,7 @@ def told(*remarks):
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
-        ({"layer": "0"}, "layer=0: a whole number from 1 on is needed."),
-        ({"view": "pie"}, "view=pie: choose one of heatmap, arcs, tokens, layer."),
-        ({"lang": "fr"}, "lang=fr: choose one of en, zh."),
-        (
-            {"model": "gpt9"},
-            f"model=gpt9: The model 'gpt9' is not offered here: choose one of {MODEL}, or an untrained one "
-            "such as untrained-128x4-enc2-dec2-ff512.",
-        ),
         ({"masks view": "x"}, "masks view=x: no page has a choice of this kind."),
-        ({"target": " "}, "target= : There is no sentence yet: type one, or choose an example."),
         ({"view": "\u202ea\nb"}, "view=·a·b: choose one of heatmap, arcs, tokens, layer."),
     ],
 )

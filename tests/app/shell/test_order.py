@@ -14,9 +14,7 @@ SOURCE = (ROOT / "app.py").read_text(encoding="utf-8")
 CALLS = [node for node in ast.parse(SOURCE).body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
 PAIRS = [(one, two) for one, two in pairwise(CALLS) if two.lineno == one.end_lineno + 1]
 VISITS = {
-    "explorer": ("", {"layer": "9", "lang": "zh"}),
     "masks": ("see/masks", {"masks_view": "edit", "masks_switched": "o0.0.0.0"}),
-    "head": ("understand/head", {"stack": "cross", "layer": "2", "head_view": "joined"}),
     "lesson": ("", {"lesson": url_state.SHIPPED, "step": "4"}),
     "lab": ("understand/lab", {"nothing": "1"}),
     "no text": ("see/embedding", {"text": " "}),

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from visformer.app.widgets.formula_box import coloured
-from visformer.app.widgets.source import excerpt
+from visformer.app.widgets.formula_box import coloured, excerpt
 from visformer.pictures.examples.worked import compute
 from visformer.pictures.lab import SYMBOL, examples
 from visformer.pictures.theme import SYMBOLS
@@ -63,3 +62,20 @@ def test_the_lab_colours_what_its_formulas_colour():
     }
     assert set(SYMBOL) <= results | {name for example in examples().values() for name in example.inputs}
     assert set(SYMBOL.values()) <= set(SYMBOLS)
+
+
+def test_a_function_without_its_docstring():
+    code = excerpt("formulas.py", "causal_mask")
+    assert code.startswith("def causal_mask(n: int) -> Bools:\n    places")
+    assert '"""' not in code
+
+
+def test_a_method_is_not_indented():
+    code = excerpt("model/layers.py", "FeedForward.forward")
+    assert code.startswith("def forward(")
+    assert "self.w_2(hidden)" in code
+
+
+def test_an_unknown_name_is_named():
+    with pytest.raises(KeyError, match="nothing_of_that_name"):
+        excerpt("formulas.py", "nothing_of_that_name")

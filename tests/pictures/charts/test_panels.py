@@ -1,8 +1,6 @@
 """The plotly side of heatmaps, curves, bars and trees."""
 
 import math
-import subprocess
-import sys
 import types
 
 import numpy as np
@@ -107,11 +105,6 @@ def test_the_winner_of_beam_search_is_the_one_that_the_search_takes():
         assert along[: len(found.ids)] == list(found.ids)
 
 
-def test_waves_name_their_axes():
-    figure = vf.figures.position_waves(8, 6, [0, 1], axes=("pos", "PE"))
-    assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == ("pos", "PE")
-
-
 def test_head_shows_the_weights_with_the_labels_of_its_axes():
     trace = made_up_trace()
     figure = vf.figures.attention_head(trace, "decoder.1.cross_attn.pattern", 2)
@@ -148,10 +141,3 @@ def test_what_cannot_be_shown_says_why():
         vf.figures.attention_head(trace, "encoder.0.self_attn.pattern", 3)
     with pytest.raises(MissingTensor):
         vf.figures.attention_head(trace, "encoder.7.self_attn.pattern")
-
-
-def test_the_canvas_needs_neither_plotly_nor_torch_nor_streamlit():
-    code = "import visformer.web.payload, visformer.figures, sys; print([m for m in NAMES if m in sys.modules])"
-    names = "NAMES = ('torch', 'streamlit', 'plotly', 'pandas', 'babel'); "
-    done = subprocess.run([sys.executable, "-c", names + code], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.strip() == "[]"

@@ -19,6 +19,8 @@ _NONE: tuple[tuple[str | None, ...], Any] = ((), None)
 _FLIPS, _SCALES = (Slot(name, _NONE, resets=True) for name in ("edited_cells", "edited_heads"))
 Flips = NDArray[np.bool_]
 """(layer, head, query, key): which cells of an attention's masks were switched."""
+Scales = NDArray[np.float64]
+"""(layer, head): what the output of an attention's heads is multiplied by."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,7 @@ class Scope:
 
 def flips(attention: str, shape: tuple[int, ...]) -> Flips:
     """What was switched in this attention, for this sentence; shape as of :data:`Flips`."""
-    kept: Flips | None = _kept(_FLIPS, attention, None)
-    return kept if kept is not None and kept.shape == shape else np.zeros(shape, dtype=np.bool_)
+    return _kept(_FLIPS, attention, np.zeros(shape, dtype=np.bool_))
 
 
 def take_cells(attention: str, mask: NDArray[np.bool_], n_heads: int) -> None:
@@ -60,10 +61,9 @@ def take_cells(attention: str, mask: NDArray[np.bool_], n_heads: int) -> None:
 
 def switch(scope: Scope, click: "Click", before: Flips) -> None:
     """Switch the clicked cell; by a label, its whole row or column: all to the other state, or all back."""
-    rows, columns = (slice(None) if i is None else i for i in (click.row, click.column))
     after = before.copy()
-    cells = scope.of(after)
-    cells[:, :, rows, columns] = not cells[:, :, rows, columns].all()
+    cells, chosen = scope.of(after), (..., *_clicked(click))
+    cells[chosen] = not cells[chosen].all()
     _keep(_FLIPS, scope.attention, after)
 
 
@@ -120,36 +120,25 @@ def take_scales(where: str, n_layers: int, n_heads: int) -> None:
     visit.take(url_edits.HEADS, lambda asked: _keep(_SCALES, where, url_edits.heads(asked, n_layers, n_heads)))
 
 
-def scales(where: str, n_layers: int, n_heads: int) -> NDArray[np.float64]:
-    """(layer, head): what each head's output is multiplied by; 1 everywhere at first."""
-    table = np.ones((n_layers, n_heads))
-    kept: dict[tuple[int, int], float] = _kept(_SCALES, where, {})
-    for (layer, head), scale in kept.items():
-        table[layer, head] = scale
-    return table
+def scales(where: str, n_layers: int, n_heads: int) -> Scales:
+    """What each head's output is multiplied by; 1 everywhere at first."""
+    return _kept(_SCALES, where, np.ones((n_layers, n_heads)))
 
 
-def scale_all(where: str, click: "Click", before: NDArray[np.float64], value: float) -> None:
+def scale_all(where: str, click: "Click", before: Scales, value: float) -> None:
     """Multiply the clicked head's output by ``value``, or a whole layer's; heads that have it already go back to 1."""
-    kept: dict[tuple[int, int], float] = dict(_kept(_SCALES, where, {}))
-    layers = range(before.shape[0]) if click.row is None else (click.row,)
-    heads = range(before.shape[1]) if click.column is None else (click.column,)
-    chosen = [(layer, head) for layer in layers for head in heads]
-    again = all(kept.get(place) == value for place in chosen)
-    for place in chosen:
-        kept.pop(place, None)
-        if not again and value != 1:
-            kept[place] = value
-    _keep(_SCALES, where, kept)
+    after, chosen = before.copy(), _clicked(click)
+    after[chosen] = 1 if (before[chosen] == value).all() else value
+    _keep(_SCALES, where, after)
 
 
-def head_edits(where: str) -> "Sequence[Edit]":
+def head_edits(where: str, scales: Scales) -> "Sequence[Edit]":
     """The edits that scale the heads; ``where`` as in tensor names without the layer: "decoder.cross_attn"."""
     from visformer.edits import Silence
 
     stack, kind = where.split(".")
-    kept: dict[tuple[int, int], float] = _kept(_SCALES, where, {})
-    return [Silence(f"{stack}.{layer}.{kind}", head=head, scale=value) for (layer, head), value in sorted(kept.items())]
+    changed = np.argwhere(scales != 1).tolist()
+    return [Silence(f"{stack}.{layer}.{kind}", head=head, scale=float(scales[layer, head])) for layer, head in changed]
 
 
 def reset() -> None:
@@ -163,9 +152,16 @@ def is_edited() -> bool:
     return _FLIPS.is_set or _SCALES.is_set
 
 
-def _kept(edited: Slot[Any], where: str, empty: Any) -> Any:
+def _clicked(click: "Click") -> tuple[int | slice, int | slice]:
+    """The cell in a table (row, column), or by a label its whole row or column."""
+    row, column = (slice(None) if i is None else i for i in (click.row, click.column))
+    return row, column
+
+
+def _kept(edited: Slot[Any], where: str, first: NDArray[Any]) -> NDArray[Any]:
+    """The table that is kept for this sentence; else the first."""
     place, value = edited.get()
-    return value if place == (where, *_place()) else empty
+    return value if place == (where, *_place()) and value.shape == first.shape else first
 
 
 def _keep(edited: Slot[Any], where: str, value: object) -> None:

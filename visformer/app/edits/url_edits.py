@@ -65,20 +65,20 @@ def heads_text(scales: NDArray[np.float64]) -> str | None:
     )
 
 
-def heads(text: str, n_layers: int, n_heads: int) -> dict[tuple[int, int], float]:
-    """What a text of :func:`heads_text` says: (layer, head), from 0, to factor.
+def heads(text: str, n_layers: int, n_heads: int) -> NDArray[np.float64]:
+    """What a text of :func:`heads_text` says: factors, (layer, head); 1 where it says nothing.
 
     Raises:
         LinkError: it names no heads of this attention.
     """
-    found = {}
+    scales = np.ones((n_layers, n_heads))
     for one in text.split("_"):
         match = _HEADS.fullmatch(one)
         layer, head, percent = map(int, match.groups()) if match else (0, 0, 0)
         if not (1 <= layer <= n_layers and 1 <= head <= n_heads and percent <= limits.HEAD_PERCENT):
             raise LinkError(N_("heads of this attention are needed, such as 1.3.50: layer 1, head 3, at 50 %."))
-        found[layer - 1, head - 1] = percent / 100
-    return found
+        scales[layer - 1, head - 1] = percent / 100
+    return scales
 
 
 def _fitting(said: list[str]) -> str | None:

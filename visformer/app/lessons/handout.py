@@ -1,6 +1,7 @@
 """A guided lesson as one file: what each step's page shows, drawn without the page."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -8,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from visformer.app.lessons.lesson_file import Lesson, Step
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
-from visformer.i18n import Gettext, translations
+from visformer.errors import LinkError
+from visformer.i18n import translations
 from visformer.pictures.picture import Picture, is_figure, pages
-from visformer.pictures.setting import Source
+from visformer.pictures.setting import Setting, Source
 from visformer.pictures.theme import visible
 from visformer.web.slides import Part, Slide, slides
 
@@ -68,12 +70,13 @@ def _tokens(state: url_state.State, language: str, model_of: ModelOf) -> list[Pa
     heads = [_("position"), _("token"), _("number"), _("what it is")]
     rows = [[str(r.position), visible(r.token), str(r.id), _(r.meaning)] for r in tokens.rows(trace, side)]
     parts = [Part("table", table=[heads, *rows], title=_("The tokens and their numbers"))]
-    words = str(trace.meta.get("source" if side == "src" else "target") or "")
-    pieces = [piece for piece in dict.fromkeys(text.pieces(words)) if len(piece.strip()) > 1]
-    if text.scheme == "BPE" and pieces:
-        chosen = state.choices.get("tokens_piece", "")
-        at = int(chosen) - 1 if chosen.isdecimal() and int(chosen) else pieces.index(max(pieces, key=len))
-        steps = text.merging(pieces[min(at, len(pieces) - 1)])
+    piece = tokens.piece_of(text, tokens.text_of(trace, side))
+    if text.scheme == "BPE" and piece is not None:
+        setting = Setting(Source())
+        chosen = piece.start(setting)
+        with suppress(LinkError):
+            chosen = piece.read(state.choices.get("tokens_piece", ""), setting)
+        steps = text.merging(chosen)
         merged = zip(range(len(steps)), steps, tokens.merges(steps), strict=True)
         lines = [[str(i), " · ".join(map(visible, s)), " + ".join(map(visible, m))] for i, s, m in merged]
         heads = [_("merge"), _("parts"), _("merged")]
@@ -88,8 +91,7 @@ def _pictures(state: url_state.State, language: str, model_of: ModelOf) -> list[
     view = state.choices.get(switch, page.views[0].view)
     source = _source(state, language, model_of)
     texts = {**state.choices, **state.selection.link()}
-    parts: list[Part] = []
-    known = {switch}
+    parts, known = [], {switch}
     for picture in page.pictures:
         if picture.view == view and picture.in_handouts:
             setting, names = picture.linked(page.name, source, texts)
@@ -120,5 +122,5 @@ def _source(state: url_state.State, language: str, model_of: ModelOf) -> Source:
     def record(needs: tuple[str, ...]) -> "Trace":
         return trace_of(state, model_of, needs)
 
-    gettext: Gettext = translations(language).gettext
+    gettext = translations(language).gettext
     return Source(record=record, speak=speak, d_model=model.info.d_model, gettext=gettext)

@@ -12,11 +12,10 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
-
-import yaml
 
 from visformer import i18n
 from visformer.app.session import url_state
@@ -45,24 +44,15 @@ _CLAIM = {"stack", "layer", "head", "query", "key", "at_least"}
 
 
 @dataclass(frozen=True)
-class Fault:
-    """Something in the file of a lesson that makes no sense.
-
-    Args:
-        line: from 1.
-        said: what stands there, any text; may be empty.
-        why: what is wrong with it.
-    """
+class Fault(url_state.Remark):
+    """Something in the file of a lesson that makes no sense; ``said`` may be empty, ``line`` counts from 1."""
 
     line: int
-    said: str
-    why: VisformerError
 
     def localized(self, gettext: Gettext) -> str:
         """One line of plain text."""
         place = gettext(N_("line {line}")).format(line=self.line)
-        rest = url_state.Remark(self.said, self.why).localized(gettext) if self.said else self.why.localized(gettext)
-        return f"{place}: {rest}"
+        return f"{place}: {super().localized(gettext) if self.said else self.why.localized(gettext)}"
 
 
 @dataclass(frozen=True)
@@ -202,7 +192,7 @@ class _Stopped(Exception):
 
     def __init__(self, line: int, message: str, *, said: str = "", **params: object) -> None:
         super().__init__(message)
-        self.fault = Fault(line, said, LessonError(message, **params))
+        self.fault = Fault(said, LessonError(message, **params), line)
 
 
 @dataclass
@@ -215,6 +205,8 @@ class _Node:
 
 def _parsed(content: bytes) -> tuple[_Node, list[Fault]]:
     """The whole file, and keys that are there twice."""
+    import yaml  # not for the first picture
+
     if len(content) > limits.LESSON_BYTES:
         too_many = N_("this file has {given} bytes, and a lesson has at most {limit}.")
         raise _Stopped(1, too_many, given=len(content), limit=limits.LESSON_BYTES)
@@ -253,6 +245,8 @@ def _told(problem: str) -> str:
 
 
 def _node(event: Any, events: Iterator[Any], faults: list[Fault], *, depth: int) -> _Node:
+    import yaml
+
     line = event.start_mark.line + 1
     if isinstance(event, yaml.AliasEvent) or event.anchor:
         raise _Stopped(line, N_("names with & and * are not read here: write the text out."))
@@ -269,10 +263,10 @@ def _node(event: Any, events: Iterator[Any], faults: list[Fault], *, depth: int)
 
 
 def _items(events: Iterator[Any], faults: list[Fault], *, depth: int) -> Iterator[_Node]:
-    for event in events:
-        if isinstance(event, yaml.CollectionEndEvent):
-            return
-        yield _node(event, events, faults, depth=depth)
+    import yaml
+
+    inside = takewhile(lambda event: not isinstance(event, yaml.CollectionEndEvent), events)
+    return (_node(event, events, faults, depth=depth) for event in inside)
 
 
 def _mapping(line: int, events: Iterator[Any], faults: list[Fault], *, depth: int) -> _Node:
@@ -283,7 +277,7 @@ def _mapping(line: int, events: Iterator[Any], faults: list[Fault], *, depth: in
         if not isinstance(key.value, str):
             raise _Stopped(key.line, N_("a name is needed before the colon."))
         if key.value in pairs:
-            faults.append(Fault(key.line, key.value, LessonError(N_("it stands there more than once."))))
+            faults.append(Fault(key.value, LessonError(N_("it stands there more than once.")), key.line))
         pairs[key.value] = key.line, value
     return _Node(line, pairs)
 
@@ -296,7 +290,7 @@ class _Reader:
 
     def fault(self, line: int, said: str, why: VisformerError) -> None:
         """Note one."""
-        self.faults.append(Fault(line, said, why))
+        self.faults.append(Fault(said, why, line))
 
     def lesson(self, root: _Node) -> Lesson:
         """The whole of it."""
@@ -434,11 +428,11 @@ def held_against(lesson: Lesson, trace_of: "Callable[[url_state.State], Trace]")
         try:
             trace = trace_of(step.state)
         except VisformerError as error:
-            faults.append(Fault(step.lines.get(url_state.TEXT, step.line), url_state.TEXT, error))
+            faults.append(Fault(url_state.TEXT, error, step.lines.get(url_state.TEXT, step.line)))
             continue
         _, wrong = step.state.selection.fitting(trace)
         said = step.state.selection.link()
-        faults += [Fault(step.lines.get(n, step.line), f"{n}: {said[n]}", error) for n, error in wrong.items()]
+        faults += [Fault(f"{n}: {said[n]}", error, step.lines.get(n, step.line)) for n, error in wrong.items()]
         faults += [fault for claim in step.claims if (fault := _untrue(claim, trace))]
     return faults
 
@@ -449,7 +443,7 @@ def _untrue(claim: Claim, trace: "Trace") -> Fault | None:
     _, wrong = place.fitting(trace)
     if wrong:
         name = next(iter(wrong))
-        return Fault(claim.line, f"{name}: {place.link()[name]}", wrong[name])
+        return Fault(f"{name}: {place.link()[name]}", wrong[name], claim.line)
     assert place.query is not None and place.key is not None  # a claim without has a fault
     part, kind = place.stack.split(".")
     row = trace.layers(part, kind)[place.layer].value[place.head, place.query]  # type: ignore[arg-type]
@@ -458,4 +452,4 @@ def _untrue(claim: Claim, trace: "Trace") -> Fault | None:
         return None
     said = N_("key {key} has {weight:.4f} of this query; most has key {most}, {largest:.4f}.")
     why = LessonError(said, key=place.key + 1, weight=weight, most=most + 1, largest=float(row[most]))
-    return Fault(claim.line, "check", why)
+    return Fault("check", why, claim.line)

@@ -6,12 +6,16 @@ step.
 
 import re
 from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import streamlit as st
 
 from visformer import i18n
 from visformer.app.edits import editing, url_edits
+from visformer.app.lessons import lesson_file
+from visformer.app.serving.workbench import workbench_of
 from visformer.app.session import address, remarks, slots, url_state, visit
 from visformer.app.session import page as pages
 from visformer.app.session import presentation_steps as walk
@@ -93,26 +97,26 @@ def panel(run: Run) -> bool:
     if not shown:
         return False
     steps = _lesson(name).steps
-    step, said = steps[number - 1], language()
-    walk.guide(_turn, place=f"{number}/{len(steps)}", note=step.said("note", said))  # the keys of a presentation
-    run.caption = step.said("say", said)
+    title, say, tried, note = (steps[number - 1].said(name, language()) for name in ("title", "say", "try", "note"))
+    walk.guide(_turn, place=f"{number}/{len(steps)}", note=note)  # the keys of a presentation
+    run.caption = say
     with st.container(gap=None, key="lesson"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.badge(f"{number} / {len(steps)}")
-            st.text(step.said("title", said), width="stretch")  # never markdown: a visitor may have written it
+            st.text(title, width="stretch")  # never markdown: a visitor may have written it
             _dots(number, len(steps))
             _ways(number, len(steps), run)
-        st.text(step.said("say", said))
-        _tried(step.said("try", said))
+        st.text(say)
+        if tried:
+            with st.container(horizontal=True, vertical_alignment="top", gap="small"):
+                st.badge(gettext()("Try"), color="green")
+                st.text(tried, width="stretch")
     return True
 
 
-def _tried(text: str) -> None:
-    _ = gettext()
-    if text:
-        with st.container(horizontal=True, vertical_alignment="top", gap="small"):
-            st.badge(_("Try"), color="green")
-            st.text(text, width="stretch")
+def _to(step: int, label: str, name: str, **look: Any) -> None:
+    """A button that opens a step."""
+    st.button(label, key=f"lesson_{name}", on_click=open_step, args=(step,), **look)
 
 
 def _dots(number: int, count: int) -> None:
@@ -120,33 +124,17 @@ def _dots(number: int, count: int) -> None:
     _ = gettext()
     with st.container(horizontal=True, gap=None, width="content"):
         for step in range(1, count + 1):
-            st.button(
-                "●" if step == number else "○",
-                type="tertiary",
-                key=f"lesson_dot_{step}",
-                help=_("Step {n}").format(n=step),
-                on_click=open_step,
-                args=(step,),
-            )
+            dot = "●" if step == number else "○"
+            _to(step, dot, f"dot_{step}", type="tertiary", help=_("Step {n}").format(n=step))
 
 
 def _ways(number: int, count: int, run: Run) -> None:
     """Back, on, to the step as it was, and out."""
     _ = gettext()
-    st.button(_("Back"), key="lesson_back", disabled=number == 1, on_click=open_step, args=(number - 1,))
-    st.button(
-        _("Next"), key="lesson_next", type="primary", disabled=number == count, on_click=open_step, args=(number + 1,)
-    )
-    again = _("Back to step {n}").format(n=number)
-    st.button(
-        again if _played(run) else "",
-        icon=":material/replay:",
-        type="tertiary",
-        key="lesson_again",
-        help=_("This step as it was"),
-        on_click=open_step,
-        args=(number,),
-    )
+    _to(number - 1, _("Back"), "back", disabled=number == 1)
+    _to(number + 1, _("Next"), "next", type="primary", disabled=number == count)
+    again = _("Back to step {n}").format(n=number) if _played(run) else ""
+    _to(number, again, "again", icon=":material/replay:", type="tertiary", help=_("This step as it was"))
     st.button(
         "", icon=":material/close:", type="tertiary", key="lesson_leave", help=_("Leave the lesson"), on_click=leave
     )
@@ -168,7 +156,7 @@ def entry() -> None:
     name, step, shown = LESSON.get()
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         if name and not shown:
-            st.button(_("Back to step {n}").format(n=step), key="lesson_return", on_click=open_step, args=(step,))
+            _to(step, _("Back to step {n}").format(n=step), "return")
         else:
             first = (name or url_state.SHIPPED,)
             st.button(_("Guided lesson"), icon=":material/school:", key="lesson_start", on_click=start, args=first)
@@ -182,8 +170,6 @@ def entry() -> None:
 
 def _menu(name: str) -> None:
     """Which lesson, a file of one's own, and what can be taken along."""
-    from visformer.app.lessons import lesson_file
-
     _ = gettext()
     for offered in lesson_file.offered():
         try:
@@ -207,69 +193,38 @@ def _menu(name: str) -> None:
 
 def _files(name: str) -> None:
     """The lesson to take along: as it is written, and to be opened anywhere."""
-    from visformer.app.lessons import handout
-
     _, lang = gettext(), language()
     try:
         shown = _lesson(name)
     except VisformerError:
         return  # as above
-    called = _file_name(name, shown.called(i18n.ENGLISH))
+    # Its name here, else its title in letters that every system takes.
+    title = re.sub(r"[^a-z0-9]+", "-", shown.called(i18n.ENGLISH).lower()).strip("-") or "lesson"
+    called = name if name in lesson_file.offered() else title
     said = _("Save “{title}”: as YAML to see how a lesson is written, as HTML to show it anywhere.")
     st.text(said.format(title=shown.called(lang)))  # never markdown: a visitor may have written it
 
     def made() -> bytes:
-        return handout.page(shown, lang, model_of=_Served).encode()
+        from visformer.app.lessons import handout  # packs pictures: not before the first is painted
 
+        return handout.page(shown, lang, model_of=_served).encode()
+
+    keep = partial(st.download_button, on_click="ignore")
+    about = _("The whole lesson in one file, without a network")
     with st.container(horizontal=True):
-        st.download_button(
-            "YAML", lambda: _written(name), f"{called}.yaml", "text/yaml", key="lesson_yaml", on_click="ignore"
-        )
-        st.download_button(
-            "HTML",
-            made,
-            f"{called}-{lang}.html",
-            "text/html",
-            key="lesson_html",
-            on_click="ignore",
-            help=_("The whole lesson in one file, without a network"),
-        )
+        keep("YAML", lambda: _written(name), f"{called}.yaml", "text/yaml", key="lesson_yaml")
+        keep("HTML", made, f"{called}-{lang}.html", "text/html", key="lesson_html", help=about)
 
 
-def _file_name(name: str, title: str) -> str:
-    """Of a lesson's file without its ending: its name here, else its title in letters that every system takes."""
-    from visformer.app.lessons import lesson_file
-
-    return name if name in lesson_file.offered() else re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "lesson"
-
-
-class _Served:
+def _served(name: str) -> Any:
     """A model as all visitors share it: their sentences are run in turn, and kept."""
-
-    def __init__(self, name: str) -> None:
-        from visformer.app.serving.workbench import workbench_of
-
-        self._bench = workbench_of(name or None)
-
-    def trace(self, text: str, target: str | None, *, record: tuple[str, ...]) -> Any:
-        return self._bench.trace(text, target, record=record)
-
-    def translate(self, text: str, **settings: Any) -> Any:
-        return self._bench.decoded(text, **settings)
-
-    @property
-    def info(self) -> Any:
-        return self._bench.loaded().info
-
-    @property
-    def text(self) -> Any:
-        return self._bench.loaded().text
+    bench = workbench_of(name or None)
+    model = bench.loaded()
+    return SimpleNamespace(trace=bench.trace, translate=bench.decoded, info=model.info, text=model.text)
 
 
 def _open(key: str) -> None:
     """Before the page runs again: a lesson that was uploaded."""
-    from visformer.app.lessons import lesson_file
-
     uploaded: Any = Slot(key, None).get()
     if uploaded is None:
         return
@@ -285,15 +240,8 @@ def _open(key: str) -> None:
 
 
 def _written(name: str) -> bytes:
-    from visformer.app.lessons import lesson_file
-
     return _OWN.get() if name == url_state.OWN else lesson_file.content(name)
 
 
 def _lesson(name: str) -> Any:
-    from visformer.app.lessons import lesson_file  # not for the first picture
-
-    if name != url_state.OWN:
-        return lesson_file.named(name)
-    own, _faults = lesson_file.read(_OWN.get())
-    return own
+    return lesson_file.read(_OWN.get())[0] if name == url_state.OWN else lesson_file.named(name)

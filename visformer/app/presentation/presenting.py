@@ -58,7 +58,7 @@ def bar(run: Run, outcome: str) -> None:
     if _HAS_CODE.get():
         shown["code"] = code()
     presentation_steps.arrive()
-    presentation(shown, key="present", on_step=step, on_ask=ask)
+    presentation(shown, on_step=step, on_ask=ask)
 
 
 def step(direction: int) -> None:

@@ -79,11 +79,7 @@ class Rooms:
     def close(self, key: Key) -> frozenset[str]:
         """Take a room away; gives who followed."""
         with self._lock:
-            room = self._of(key)
-            if room is None:
-                return frozenset()
-            del self._rooms[key.code]
-            return frozenset(room.followers)
+            return frozenset(self._rooms.pop(key.code).followers if self._of(key) else ())
 
     def is_open(self, key: Key) -> bool:
         """Whether the room is there, and this is its key."""
@@ -108,17 +104,12 @@ class Rooms:
     def leave(self, code: str, follower: str) -> None:
         """No more word for this follower."""
         with self._lock:
-            room = self._rooms.get(code)
-            if room is not None:
-                room.followers.discard(follower)
+            if code in self._rooms:
+                self._rooms[code].followers.discard(follower)
 
     def _of(self, key: Key) -> _Room | None:
-        room = self._rooms.get(key.code)
-        return (
-            room
-            if room is not None and secrets.compare_digest(room.secret.encode(), key.secret.encode("utf-8", "replace"))
-            else None
-        )
+        room, secret = self._rooms.get(key.code), key.secret.encode("utf-8", "replace")
+        return room if room is not None and secrets.compare_digest(room.secret.encode(), secret) else None
 
     def _forget(self) -> None:
         oldest = self._clock() - limits.ROOM_SECONDS

@@ -37,7 +37,7 @@ def _import_app() -> None:
     """What the first run of app.py would import one by one while a visitor looks at an empty page."""
     for name in (
         "visformer.web.payload",
-        "visformer.app.pages.attention.explorer",
+        "visformer.app.pages.attention",
         "visformer.app.shell.entrance",
         "visformer.app.shell.head",
         "visformer.app.shell.side_bar",

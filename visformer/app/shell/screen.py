@@ -32,8 +32,8 @@ class Screen:
     def draw_page(self) -> Run:
         """The page itself; returns what it shows, for whatever stands around it."""
         run = runs.current()
-        with self.body:
-            controls.told(self.page.run)()
+        with self.body, controls.told():
+            self.page.run()
         visit.settle(run)
         return run
 

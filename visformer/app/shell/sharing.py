@@ -47,7 +47,7 @@ def bar(run: Run, outcome: str = "") -> None:
     }
     if not shown.fits:
         words["refused"] = _("These texts are too long for a link: save them as a file.")
-    link_button(words, key="copy_link")
+    link_button(words)
     presenting.bar(run, outcome)
     box = st.popover(_("As a file"), type="tertiary", on_change="rerun", key=_FILE.key)
     if not box.open:

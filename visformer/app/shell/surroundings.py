@@ -1,13 +1,13 @@
 """What Streamlit itself writes, in the visitor's language; and what is told while the server cannot be reached."""
 
-from visformer.app.session.boxes import gettext, language
+from visformer.app.session.boxes import gettext
 from visformer.app.widgets.component import connection_notice, streamlit_words
 
 
 def draw() -> None:
     """Send the words for both."""
     _ = gettext()
-    streamlit_words(gettext=_, lang=language())
+    streamlit_words()
     connection_notice(
         _(
             "The connection to the server is lost. What you see can still be explored, and your sentence is kept; "

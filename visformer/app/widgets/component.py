@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from visformer.app.session import boxes, run
 from visformer.app.session.slots import Slot
 from visformer.app.widgets.streamlit_words import ICONS, WORDS
 from visformer.web.bundle import script, stylesheet
@@ -25,37 +26,29 @@ if TYPE_CHECKING:
 CANVAS = "attention"
 """The key of the explorer."""
 
+_PRESENTATION = "present"
+
 _HTML = '<div class="vf-host"></div>'
-_ATTENTION = st.components.v2.component(
-    "visformer_attention", html=_HTML, css=stylesheet(), js=script("streamlit/attention.js")
-)
-_PANELS = st.components.v2.component("visformer_panels", html=_HTML, css=stylesheet(), js=script("streamlit/panels.js"))
-_BESIDE = stylesheet("streamlit/beside.css")
 _LINK_HTML = """<div class="vf-link"><button></button>
 <div role="status" tabindex="-1" hidden><p></p><input readonly></div></div>"""
-_LINK = st.components.v2.component(
-    "visformer_link",
-    html=_LINK_HTML,
-    css=_BESIDE,
-    js=script("streamlit/link.js"),
+_BESIDE = stylesheet("streamlit/beside.css")
+_SHEET = escape(stylesheet("presentation/present_page.css"), quote=False)
+
+
+def _component(name: str, html: str = "", css: str | None = None, **options: Any) -> Any:
+    javascript = script(f"streamlit/{name}.js")
+    return st.components.v2.component(f"visformer_{name}", html=html or None, css=css, js=javascript, **options)
+
+
+_ATTENTION = _component("attention", _HTML, stylesheet())
+_PANELS = _component("panels", _HTML, stylesheet())
+_LINK = _component("link", _LINK_HTML, _BESIDE)
+_CONNECTION = _component("connection", '<div class="vf-connection" role="status" hidden></div>', _BESIDE)
+_PRESENT = _component(
+    "present", f'{_HTML}<div class="vf-sheet" hidden>{_SHEET}</div>', _BESIDE + stylesheet("presentation/present.css")
 )
-_CONNECTION = st.components.v2.component(
-    "visformer_connection",
-    html='<div class="vf-connection" role="status" hidden></div>',
-    css=_BESIDE,
-    js=script("streamlit/connection.js"),
-)
-_SHEET = stylesheet("presentation/present_page.css")
-_PRESENT = st.components.v2.component(
-    "visformer_present",
-    html=f'{_HTML}<div class="vf-sheet" hidden>{escape(_SHEET, quote=False)}</div>',
-    css=_BESIDE + stylesheet("presentation/present.css"),
-    js=script("streamlit/present.js"),
-)
-_WORDS = st.components.v2.component(
-    "visformer_words", css=stylesheet("streamlit/streamlit.css"), js=script("streamlit/words.js"), isolate_styles=False
-)
-_FEED = st.components.v2.component("visformer_feed", js=script("streamlit/feed.js"))
+_WORDS = _component("words", css=stylesheet("streamlit/streamlit.css"), isolate_styles=False)
+_FEED = _component("feed")
 
 _BREATH, _FIRST_BREATH = 0.015, 0.1
 """Seconds in which the picture is sent and drawn alone: the rest of the page takes a browser several times as long.
@@ -70,55 +63,48 @@ def _sent(key: str) -> Mapping[str, Any]:
     return Slot[Any](key, None).get() or {}
 
 
-def attention_view(*, key: str, on_select: Callable[[Any], None]) -> None:
+def _language() -> dict[str, Any]:
+    return {"gettext": boxes.gettext(), "lang": boxes.language()}
+
+
+def attention_view(on_select: Callable[[Any], None]) -> None:
     """Where attention is shown, empty until :func:`attention_picture`: it need not wait for the Trace.
 
     ``on_select`` is called with what the visitor has chosen, as the browser sent it.
     """
 
     def selected() -> None:
-        on_select(_sent(key).get("selection"))
+        on_select(_sent(CANVAS).get("selection"))
 
     # The name as bytes: for anything else Streamlit imports pandas first.
-    _ATTENTION(data=key.encode(), key=key, on_selection_change=selected, on_wanted_change=lambda: None)
+    _ATTENTION(data=CANVAS.encode(), key=CANVAS, on_selection_change=selected, on_wanted_change=lambda: None)
 
 
 def attention_picture(
-    trace: "Trace | None",
-    *,
-    key: str,
-    gettext: Callable[[str], str] = str,
-    lang: str = "en",
-    start: Mapping[str, Any] | None = None,
-    file: str = "",
-    ahead: bool = False,
-    is_new: bool = False,
+    trace: "Trace | None", *, start: Mapping[str, Any] | None = None, file: str = "", ahead: bool = False
 ) -> None:
     """Every head of the Trace's attention. Hovering, clicks and switches happen in the browser.
 
     Args:
         trace: what to draw; None: nothing, what was there goes, or, ahead of the page, stays.
-        key: of the view.
-        gettext: translates the words on the picture.
-        lang: the language that gettext speaks.
         start: what is chosen at first, see :meth:`visformer.web.selection.Selection.start`.
         file: see :func:`visformer.web.payload.pack`.
         ahead: whether the page that the view stands on is still to come.
-        is_new: whether the browser has drawn nothing of this session yet.
     """
-    name = f"{key}_ahead" if ahead else f"{key}_picture"
+    is_new = run.current().is_new
+    name = f"{CANVAS}_ahead" if ahead else f"{CANVAS}_picture"
     if trace is None:
-        _FEED(data=write_message("nothing", {}, to="" if ahead else key), key=name)
+        _FEED(data=write_message("nothing", {}, to="" if ahead else CANVAS), key=name)
         if is_new:
             time.sleep(_FIRST_BREATH)
         return
     from visformer.web.payload import pack
 
-    _FEED(data=pack(trace, gettext=gettext, lang=lang, start=start, file=file, to=key), key=name)
+    _FEED(data=pack(trace, **_language(), start=start, file=file, to=CANVAS), key=name)
     time.sleep(_FIRST_BREATH if is_new else _BREATH)
 
 
-def attention_weights(trace: "Trace", *, key: str) -> None:
+def attention_weights(trace: "Trace") -> None:
     """Exact weights that do not fit into the picture's message.
 
     Where a sentence is so long that not all are sent, those of a head in focus are asked for, and the fragment that
@@ -127,9 +113,9 @@ def attention_weights(trace: "Trace", *, key: str) -> None:
     from visformer.web.chunks import wanted_from
     from visformer.web.payload import pack_rest
 
-    rest = pack_rest(trace, wanted=wanted_from(_sent(key)), to=key)
+    rest = pack_rest(trace, wanted=wanted_from(_sent(CANVAS)), to=CANVAS)
     if rest is not None:
-        _FEED(data=rest, key=f"{key}_weights")
+        _FEED(data=rest, key=f"{CANVAS}_weights")
 
 
 def connection_notice(words: str) -> None:
@@ -140,56 +126,49 @@ def connection_notice(words: str) -> None:
     _CONNECTION(data=words.encode(), key="connection", on_back_change=lambda: None)
 
 
-def streamlit_words(*, gettext: Callable[[str], str], lang: str) -> None:
+def streamlit_words() -> None:
     """Have the browser know the page's language, and put what Streamlit itself writes into it.
 
-    Nothing is sent of words that ``gettext`` leaves as they are.
+    Nothing is sent of words that are the same in it.
     """
-    said = [(word, gettext(word)) for word in WORDS] + [(icon, gettext(ours)) for icon, ours in ICONS.items()]
-    words = {"lang": lang, "words": [pair for pair in said if pair[0] != pair[1]]}
+    _ = boxes.gettext()
+    said = [(word, _(word)) for word in WORDS] + [(icon, _(ours)) for icon, ours in ICONS.items()]
+    words = {"lang": boxes.language(), "words": [pair for pair in said if pair[0] != pair[1]]}
     _WORDS(data=json.dumps(words).encode(), key="streamlit_words")
 
 
-def link_button(words: Mapping[str, str], *, key: str) -> None:
+def link_button(words: Mapping[str, str]) -> None:
     """A button that copies the address of the page, and says so.
 
-    Args:
-        words: "copy" stands on it, "copied" once it is done; "byHand" beside the address where the browser refuses,
-            which is then called "address"; "refused", if there, is told in place of copying.
-        key: the component's.
+    Of the words "copy" stands on it, "copied" once it is done; "byHand" beside the address where the browser refuses,
+    which is then called "address"; "refused", if there, is told in place of copying.
     """
-    _LINK(data=json.dumps(words).encode(), key=key, width="content")
+    _LINK(data=json.dumps(words).encode(), key="copy_link", width="content")
 
 
-def presentation(
-    shown: Mapping[str, Any], *, key: str, on_step: Callable[[int], None], on_ask: Callable[[str], None]
-) -> None:
+def presentation(shown: Mapping[str, Any], *, on_step: Callable[[int], None], on_ask: Callable[[str], None]) -> None:
     """A button, and a key, that leave nothing on the page but the picture and what it is about.
 
     Args:
         shown: "words" on its buttons, "sentence" and "caption" over the picture, "place" and "at": which step this is,
             by name and to be read; "note": what is proposed as the presenter's note; "guided": the views take no steps
             of their own; "code": see :func:`visformer.app.presentation.presenting.code`.
-        key: the component's.
         on_step: called with 1 or -1 before the page runs again.
         on_ask: called with "code", "follow", "stop", or "" once the code is put away.
     """
 
-    def told(name: str) -> Any:
-        return _sent(key).get(name)
-
     def stepped() -> None:
-        if told("step") in (1, -1):
-            on_step(told("step"))
+        if (step := _sent(_PRESENTATION).get("step")) in (1, -1):
+            on_step(step)
 
     with st.container(gap=None, width="content"):  # what feeds takes no room
-        _FEED(data=write_message("presentation", shown, to=key), key=f"{key}_words")
+        _FEED(data=write_message("presentation", shown, to=_PRESENTATION), key=f"{_PRESENTATION}_words")
         _PRESENT(
-            data=key.encode(),
-            key=key,
+            data=_PRESENTATION.encode(),
+            key=_PRESENTATION,
             width="content",
             on_step_change=stepped,
-            on_ask_change=lambda: on_ask(str(told("ask") or "")),
+            on_ask_change=lambda: on_ask(str(_sent(_PRESENTATION).get("ask") or "")),
         )
 
 
@@ -197,8 +176,6 @@ def panels(
     shown: "Sequence[Panel | Sequence[Panel]]",
     *,
     key: str,
-    gettext: Callable[[str], str] = str,
-    lang: str = "en",
     share: float = 1.0,
     file: str = "",
     on_click: "Callable[[Click], None] | None" = None,
@@ -210,12 +187,10 @@ def panels(
     from visformer.web.panels import click_from, pack_panels
 
     def clicked() -> None:
-        value: Any = _sent(key).get("click")
-        click = click_from(value, shown)
+        click = click_from(_sent(key).get("click"), shown)
         if click is not None and on_click is not None:
             on_click(click)
 
     with st.container(gap=None):  # what feeds takes no room
-        picture = pack_panels(shown, gettext=gettext, lang=lang, share=share, file=file, to=key)
-        _FEED(data=picture, key=f"{key}_picture")
+        _FEED(data=pack_panels(shown, **_language(), share=share, file=file, to=key), key=f"{key}_picture")
         _PANELS(data=key.encode(), key=key, on_click_change=clicked)

@@ -1,9 +1,9 @@
 """What pages call: the Trace of what stands in the boxes, and how pictures are drawn."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
-from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -14,22 +14,23 @@ from visformer.app.session import boxes, presentation_steps, run
 from visformer.app.session.page import LESSON
 from visformer.app.session.run import Request
 from visformer.app.session.slots import Slot
-from visformer.app.widgets import downloads, url_widgets
+from visformer.app.widgets import downloads, formula_box, url_widgets
 from visformer.app.widgets.component import panels
 from visformer.errors import BusyError, ShortageError, VisformerError
 from visformer.pictures.options import Choice
+from visformer.pictures.picture import Picture, View, is_figure
+from visformer.pictures.setting import Setting, Source
 from visformer.system.memory import enough_memory
+from visformer.trace.stacks import STACKS
 
 if TYPE_CHECKING:  # numpy
     from concurrent.futures import Future
 
-    from plotly.graph_objects import Figure
-
-    from visformer.panel import Panel
     from visformer.trace import Trace
     from visformer.web.panels import Click
 
-_P = ParamSpec("_P")
+    OnClick = Callable[[Click], None] | None
+
 _RECORDED: Slot[tuple[str, ...] | None] = Slot("asked_for", None)  # by the page that was drawn last
 _TOOLS = ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]
 """Of Plotly's, which a finger and a mouse can do without them: on a phone they would lie over the legend."""
@@ -98,18 +99,14 @@ def _answer(request: Request, ahead: "Trace | None") -> "Trace":
         return of_model.trace(request.source, request.target, record=record)
 
 
-def told(draw: Callable[_P, None]) -> Callable[_P, None]:
-    """What draws a page or a fragment, with a sentence in place of what it cannot draw."""
-
-    @wraps(draw)
-    def drawn(*arguments: _P.args, **named: _P.kwargs) -> None:
-        try:
-            with enough_memory():
-                draw(*arguments, **named)
-        except VisformerError as problem:
-            tell(problem)
-
-    return drawn
+@contextmanager
+def told() -> Iterator[None]:
+    """Around what draws a page or a fragment: a sentence in place of what it cannot draw."""
+    try:
+        with enough_memory():
+            yield
+    except VisformerError as problem:
+        tell(problem)
 
 
 def tell(problem: VisformerError) -> None:
@@ -145,22 +142,59 @@ def look_for(text: str, place: Any = st) -> None:
         place.caption(text)
 
 
-def draw(
-    shown: "Sequence[Panel | Sequence[Panel]]",
-    *,
-    key: str,
-    on_click: "Callable[[Click], None] | None" = None,
-    share: float = 1.0,
-    kept: bool = True,
-) -> None:
-    """Panels in the visitor's language; see :func:`visformer.web.panels.pack_panels`.
+def setting_of(view: View, trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS, **known: Any) -> Setting:
+    """What a view is drawn from; ``known``: options whose values the page knows already."""
+    return Setting(source_of(trace, recorded), view.needs if isinstance(view, Picture) else (), known)
 
-    With a way to keep them, except (``kept`` False) for what is there to be clicked: it would only take room.
+
+def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> Source:
+    """The visitor's sentence and model.
+
+    Args:
+        trace: of the sentence; None: only formulas can be shown.
+        recorded: globs over what the Trace holds; what else a picture needs is computed.
     """
-    words: Any = {"gettext": boxes.gettext(), "lang": boxes.language()}
-    panels(shown, key=key, **words, share=share, file=downloads.file_name(key), on_click=on_click)
+    common: dict[str, Any] = {"theme": formula_box.theme(), "gettext": boxes.gettext()}
+    common["d_model"] = width() or 32
+    if trace is None:
+        return Source(**common)
+
+    def record(needs: tuple[str, ...]) -> Any:
+        held = all(any(fnmatchcase(name, glob) for glob in (*PATTERNS, *recorded)) for name in needs)
+        return trace if held else current_trace(needs)
+
+    def untrained(norm: str, needs: tuple[str, ...]) -> "Trace":
+        return bench().untrained(boxes.source(), str(trace.meta["target"]), norm=norm, record=needs)
+
+    return Source(
+        record=record,
+        speak=lambda **how: bench().decoded(boxes.source(), **how),
+        read=lambda text: bench().trace(text, None, record=PATTERNS),
+        untrained=untrained,
+        stacks=tuple(stack.name for stack in STACKS if stack.in_trace(trace)),
+        tokens=trace.tokens["src" if "src" in trace.tokens else "tgt"],
+        **common,
+    )
+
+
+def draw(shown: Any, *, key: str, share: float = 1.0, on_click: "OnClick" = None, kept: bool = True) -> None:
+    """Panels, curves or bars in the visitor's language, with a way to keep them.
+
+    Args:
+        shown: panels, see :func:`visformer.web.panels.pack_panels`; or a figure of plotly.
+        key: of the picture.
+        share: of the window's height that panels may take.
+        on_click: see :func:`visformer.app.widgets.component.panels`.
+        kept: False for what is there to be clicked: a way to keep it would only take room.
+    """
+    file = downloads.file_name(key)
+    if is_figure(shown):  # the camera over it makes a PNG in the visitor's browser
+        config = {"toImageButtonOptions": {"filename": file, "scale": 3}, "modeBarButtonsToRemove": _TOOLS}
+        st.plotly_chart(shown, theme=None, key=key, config=config)
+    else:
+        panels(shown, key=key, share=share, file=file, on_click=on_click)
     if kept:
-        downloads.panels(shown, key=key)
+        downloads.offer("figure" if is_figure(shown) else "panels", shown, key=key)
 
 
 def pattern(trace: "Trace", path: str, head: int, *, key: str) -> None:
@@ -168,13 +202,3 @@ def pattern(trace: "Trace", path: str, head: int, *, key: str) -> None:
     from visformer.panel import traced
 
     draw([traced(trace, f"{path}.pattern", head, title="softmax", scale="weight")], key=key)
-
-
-def draw_figure(shown: "Figure", *, key: str) -> None:
-    """Curves or bars, with a way to keep them; the camera over them makes a PNG in the visitor's browser."""
-    config = {
-        "toImageButtonOptions": {"filename": downloads.file_name(key), "scale": 3},
-        "modeBarButtonsToRemove": _TOOLS,
-    }
-    st.plotly_chart(shown, theme=None, key=key, config=config)
-    downloads.figure(shown, key=key)

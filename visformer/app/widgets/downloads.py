@@ -1,7 +1,6 @@
 """What a visitor takes along: one file of what is on the page. Nothing is made before it is asked for."""
 
 import re
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -11,51 +10,39 @@ from visformer.app.serving.models import MODEL, label
 from visformer.app.session import boxes, selection
 from visformer.app.widgets.component import CANVAS
 from visformer.app.widgets.formula_box import theme
+from visformer.errors import N_
 from visformer.export.formats import FORMATS, Content, Kind, Options
 from visformer.system import limits
 
 if TYPE_CHECKING:  # numpy
-    from visformer.panel import Panel
     from visformer.trace import Trace
 
 _FORMULAS = ("lab_", "positions_")
 """Keys of pictures that show no model's numbers."""
 
+_HELD: dict[Kind, str] = {
+    "trace": N_("{picture}: the head in focus; {numbers}: the weights of all heads; {page}: the explorer."),
+    "panels": N_("{picture}: the pictures; {numbers}: their numbers."),
+    "figure": N_("{picture}: the picture; {numbers}: its numbers."),
+}
+"""What the formats hold of a kind of thing; names those of each content in braces."""
+
 
 def attention(trace: "Trace") -> None:
     """The explorer, its head in focus, and the weights of all heads."""
-    _, start = boxes.gettext(), selection.selection(trace).start()
+    start = selection.selection(trace).start()
     part = "cross" if "cross" in start["stack"] else start["stack"].split(".")[0]
-    _popover(
-        "trace",
-        trace,
-        _("{picture}: the head in focus; {numbers}: the weights of all heads; {page}: the explorer."),
-        key=CANVAS,
-        picture=f"{part}-L{start['layer'] + 1}-H{start['head'] + 1}",
-        place={name: start[name] for name in ("stack", "layer", "head")},
-        start=start,
-    )
+    picture = f"{part}-L{start['layer'] + 1}-H{start['head'] + 1}"
+    place = {name: start[name] for name in ("stack", "layer", "head")}
+    offer("trace", trace, key=CANVAS, picture=picture, place=place, start=start)
 
 
-def panels(shown: "Sequence[Panel | Sequence[Panel]]", *, key: str) -> None:
-    """The panels above, as they were drawn; ``key``: of their picture."""
-    _ = boxes.gettext()
-    _popover("panels", shown, _("{picture}: the pictures; {numbers}: their numbers."), key=key)
-
-
-def figure(shown: Any, *, key: str) -> None:
-    """Curves or bars above, a figure of :mod:`visformer.figures`; ``key``: of their picture."""
-    _ = boxes.gettext()
-    _popover("figure", shown, _("{picture}: the picture; {numbers}: its numbers."), key=key)
-
-
-def _popover(kind: Kind, what: Any, about: str, *, key: str, picture: str = "", **options: Any) -> None:
+def offer(kind: Kind, what: Any, *, key: str, picture: str = "", **options: Any) -> None:
     """A button for each format, drawn once it is opened.
 
     Args:
         kind: of what.
-        what: to be kept.
-        about: which contents the formats have; names those of each in braces.
+        what: to be kept, as it was drawn.
         key: of the picture on the page.
         picture: what a drawn picture shows, for its file's name; by default the key.
         options: of the files, besides those that all have.
@@ -69,7 +56,7 @@ def _popover(kind: Kind, what: Any, about: str, *, key: str, picture: str = "", 
     how = Options(theme=theme(), gettext=_, lang=boxes.language(), about=_about(key), **options)
     offered = [one for one in FORMATS if one.offers.get(kind)]
     names = {content: [one.name for one in offered if one.content == content] for content in get_args(Content)}
-    box.caption(about.format(**{content: _(", ").join(held) for content, held in names.items()}))
+    box.caption(_(_HELD[kind]).format(**{content: _(", ").join(held) for content, held in names.items()}))
     count = size_of(what) if kind == "trace" else 0
     with box, st.container(horizontal=True):
         for one in offered:

@@ -1,15 +1,22 @@
 """What stands beside each picture: the formula in the picture's colours, its section in the paper, our own lines."""
 
+import ast
 import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
 
 import streamlit as st
 
+import visformer
 from visformer.app.session import boxes
 from visformer.app.session.slots import Slot
-from visformer.app.widgets.source import excerpt
-from visformer.pictures.examples.claims import claims_of
+from visformer.pictures.examples.claims import Claim, claims_of
 from visformer.pictures.theme import SYMBOLS, Theme
 
+_FOLDER = Path(visformer.__file__).parent
 _SYMBOL = re.compile(r"\\sym\{(\w+)\}\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
 _MATH = re.compile(r"\$([^$]+)\$")
 
@@ -29,26 +36,48 @@ def coloured_text(text: str, symbol: str) -> str:
     return f':color[{text}]{{foreground="{SYMBOLS[symbol][theme()]}"}}'
 
 
-def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...] = (), page: str = "") -> None:
+def formula(tex: str, *, section: str, code: tuple[tuple[str, str], ...], page: str = "") -> None:
     r"""A formula, where it stands in the paper, and what computes it here.
 
     Args:
         tex: lines of LaTeX's ``aligned``, with symbols as ``\sym{name}{tex}``.
         section: of "Attention Is All You Need".
-        code: (file, name) of what computes it, see :func:`visformer.app.widgets.source.excerpt`.
+        code: (file, name) of what computes it, see :func:`excerpt`.
         page: whose claims of course notes are set right below; empty: none.
     """
     _ = boxes.gettext()
     with st.container(gap="xsmall"):
         st.latex(rf"\small\begin{{aligned}} {coloured(tex, theme())} \end{{aligned}}", width="content")
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            if code:
-                with st.popover(_("Our own lines"), type="tertiary"):
-                    for file, name in code:
-                        st.caption(f"visformer/{file}")
-                        st.code(excerpt(file, name), language="python")
-            claims(page)
+            with st.popover(_("Our own lines"), type="tertiary"):
+                for file, name in code:
+                    st.caption(f"visformer/{file}")
+                    st.code(excerpt(file, name), language="python")
+            if found := claims_of(page):
+                _misprints(found)
             st.caption(_("Paper, § {section}").format(section=section), width="content")
+
+
+@cache
+def excerpt(file: str, name: str) -> str:
+    """A function, class or method without its docstring, by its file in the package and ``Class.method``.
+
+    Nothing is imported for it.
+
+    Raises:
+        KeyError: the file defines nothing of that name.
+    """
+    text = (_FOLDER / file).read_text(encoding="utf-8")
+    node: Any = ast.parse(text)
+    for part in name.split("."):
+        found = [child for child in node.body if getattr(child, "name", None) == part]
+        if not found:
+            raise KeyError(f"{file} defines no {name}")
+        node = found[0]
+    lines = text.splitlines()[: node.end_lineno]
+    if ast.get_docstring(node) is not None:
+        del lines[node.body[0].lineno - 1 : node.body[0].end_lineno]
+    return dedent("\n".join(lines[node.lineno - 1 :]))
 
 
 def written_out(text: str, *, back: str) -> None:
@@ -59,12 +88,9 @@ def written_out(text: str, *, back: str) -> None:
         st.button(_("Back to the formula"), type="tertiary", on_click=Slot(back, None).clear)
 
 
-def claims(page: str) -> None:
-    """What course notes print about this page's subject, and what is right; nothing where there is nothing."""
+def _misprints(found: Sequence[Claim]) -> None:
+    """What course notes print, and what is right."""
     _ = boxes.gettext()
-    found = claims_of(page)
-    if not found:
-        return
     printed = _("printed")
     about = _(
         "Course notes on the Transformer, from which the lab has its examples: what they print, and what is right."

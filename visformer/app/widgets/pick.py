@@ -1,5 +1,6 @@
 """Which attention, layer, head and query a page looks at. On screen they count from 1, in code from 0."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -7,10 +8,9 @@ import streamlit as st
 from visformer.app.session import selection
 from visformer.app.widgets import url_widgets
 from visformer.errors import N_
-from visformer.pictures.options import Choice, Place
+from visformer.pictures.options import Choice, Option, Place
 from visformer.pictures.places import HEAD, LAYER, QUERY, STACK
 from visformer.pictures.setting import Setting
-from visformer.trace.stacks import STACKS, Stack
 
 _QUERY = 1  # place of the token that reads, at first
 
@@ -18,52 +18,31 @@ _QUERY = 1  # place of the token that reads, at first
 def selected(setting: Setting) -> None:
     """Attention, layer, head and query of the selection, which is also the explorer's."""
     before = selection.selection(setting.patterns).query
-    place(setting, page="head", query=True)
-    query = setting["query"]
-    kept = None if before is None and query == _QUERY else query  # not locked before it was chosen
-    selection.keep_place(stack=setting["stack"], layer=setting["layer"], head=setting["head"], query=kept)
+    place(setting, page="head", options=(LAYER, HEAD, replace(QUERY, default=_QUERY)))
+    is_chosen = before is not None or setting["query"] != _QUERY  # not locked before
+    selection.keep_place(**{**setting, "query": setting["query"] if is_chosen else None})
 
 
-def selected_stack(setting: Setting) -> Stack:
+def selected_stack(setting: Setting) -> None:
     """The attention of the selection alone."""
     selection.selection(setting.patterns)
-    found = url_widgets.draw(STACK, setting, "head")
-    selection.keep_place(stack=found)
-    return stack_of(setting)
+    selection.keep_place(stack=url_widgets.draw(STACK, setting, "head"))
 
 
-def stack_of(setting: Setting) -> Stack:
-    """The chosen attention."""
-    return next(stack for stack in STACKS if stack.name == setting["stack"])
-
-
-def place(setting: Setting, *, page: str, query: bool = False, first: str | None = None) -> None:
+def place(setting: Setting, *, page: str, options: Sequence[Option] = (LAYER, HEAD), first: str | None = None) -> None:
     """Attention, layer and head in one row, and a query with them where one is wanted.
 
     The address of ``page`` names them; ``first`` is the attention at the beginning, None: the first that there is.
     """
-    columns = st.columns([13, 4, 4, 6] if query else [6, 3, 3], vertical_alignment="bottom")
-    begins = {} if first is None else {"default": first}
-    with columns[0]:
-        url_widgets.draw(STACK, setting, page, **begins)
-    for option, column in zip((LAYER, HEAD), columns[1:3], strict=True):
-        with column:
-            url_widgets.draw(option, setting, page)
-    if query:
-        with columns[3]:
-            url_widgets.draw(QUERY, setting, page, default=_QUERY)
+    columns = st.columns([13, 4, 4, 6] if len(options) == 3 else [6, 3, 3], vertical_alignment="bottom")
+    for option, column in zip((replace(STACK, default=first), *options), columns, strict=True):
+        url_widgets.draw(option, setting, page, place=column)
 
 
-def scope(setting: Setting, *, page: str, first: str) -> tuple[Stack, int | None, int | None]:
-    """Attention, layer and head, of which an edit may go to all: None; arguments as for :func:`place`."""
-    columns = st.columns([6, 3, 3], vertical_alignment="bottom")
-    with columns[0]:
-        url_widgets.draw(STACK, setting, page, default=first)
-    for option, column in zip((LAYER, HEAD), columns[1:], strict=True):
-        with column:
-            url_widgets.draw(_or_all(option), setting, page)
-    at_layer, at_head = (None if setting[one] < 0 else int(setting[one]) for one in ("layer", "head"))
-    return stack_of(setting), at_layer, at_head
+def scope(setting: Setting, *, page: str, first: str) -> tuple[int | None, ...]:
+    """Attention, and the layer and head that an edit goes to, None: to all; arguments as for :func:`place`."""
+    place(setting, page=page, options=(_or_all(LAYER), _or_all(HEAD)), first=first)
+    return tuple(None if setting[one] < 0 else int(setting[one]) for one in ("layer", "head"))
 
 
 def _or_all(option: Place) -> Choice:
@@ -83,12 +62,6 @@ def _or_all(option: Place) -> Choice:
     )
 
 
-def token(setting: Setting, name: str, label: str, *, page: str, default: int = 0) -> int:
-    """The place of one of a side's tokens, from 0; ``label``: a message id, ``page``: whose address names it."""
-    return int(url_widgets.draw(replace(QUERY, name=name, label=label), setting, page, default=default))
-
-
-def number(label: str, count: int, *, key: str) -> int:
-    """One of ``count``, from 0; ``label``: a message id, ``key``: also the name in the address."""
-    option = Place(name=key, label=label, link=None, count=lambda _: count, per=lambda _: count)
-    return int(url_widgets.draw(option, url_widgets.nothing(), ""))
+def counted(option: Place, count: int) -> Place:
+    """The option where there are so many."""
+    return replace(option, count=lambda _: count, per=lambda _: count)

@@ -3,7 +3,6 @@
 What a link asks for goes into the widget before it is drawn; where the widget does not offer it, the visitor is told.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -11,7 +10,7 @@ import streamlit as st
 from visformer.app.session import address, boxes, visit
 from visformer.app.session.slots import Slot, widget_key
 from visformer.errors import Message
-from visformer.pictures.options import Choice, Flag, Number, Option, Place, Several, resolved
+from visformer.pictures.options import Choice, Number, Option, Place, Several, resolved
 from visformer.pictures.picture import View
 from visformer.pictures.setting import Setting, Source
 
@@ -37,10 +36,23 @@ def draw(option: Option, setting: Setting, page: str, *, place: Any = st, defaul
     first = option.start(setting) if default is _UNSET else default
     name = option.key(page, setting)
     key = widget_key(name, "" if option.per is None else option.per(setting))
-    _ = boxes.gettext()
-    look.setdefault("help", _(option.tooltip).format(own=setting.source.d_model) if option.tooltip else None)
-    arguments: dict[str, Any] = {"label": _(option.label), "key": key, **look}
-    setting[option.name] = value = _DRAWN[type(option)](option, setting, place, name, first, arguments)
+    widget, arguments, shift = _widget(option, setting)
+    if isinstance(option, Place) and widget == "selectbox":
+        first = min(first, len(arguments["options"]) - 1)
+    if widget == "slider" and arguments["min_value"] >= arguments["max_value"]:  # there is nothing to choose
+        value = arguments["min_value"] - shift
+    else:
+        if isinstance(option, Choice) and Slot(key, first).get() not in arguments["options"]:
+            Slot(key, first).clear()  # chosen where another model was shown
+        if not _is_set(option, setting, name, Slot(key, None), first, shift):
+            in_order = widget in ("selectbox", "radio")
+            begin = [*arguments["options"]].index(first) if in_order else _shifted(first, shift)
+            arguments[_BEGIN.get(widget, "value")] = begin
+        _ = boxes.gettext()
+        look.setdefault("help", _(option.tooltip).format(own=setting.source.d_model) if option.tooltip else None)
+        value = getattr(place, widget)(label=_(option.label), key=key, **arguments, **look)
+        value = value - shift if shift else value
+    setting[option.name] = value
     address.show(name, None if value == first else option.write(value))
     return value
 
@@ -53,73 +65,42 @@ def draw_all(view: View, setting: Setting, page: str, *, place: Any = st) -> Non
             draw(option, setting, page, place=place, default=resolved(default, setting))
 
 
-def _number(option: Number, setting: Setting, place: Any, name: str, first: Any, arguments: dict[str, Any]) -> Any:
-    low, high = resolved(option.least, setting), resolved(option.most, setting)
-    begin = {} if _is_set(option, setting, name, arguments["key"], first) else {"value": first}
-    if option.step is not None:
-        arguments["step"] = option.step
-    widget = place.number_input if option.widget == "number_input" else place.slider
-    return widget(min_value=low, max_value=high, **begin, **arguments)
+_BEGIN = {"selectbox": "index", "radio": "index", "segmented_control": "default", "multiselect": "default"}
+"""What Streamlit calls the value at first; of its other widgets "value"."""
 
 
-def _place(option: Place, setting: Setting, place: Any, name: str, first: int, arguments: dict[str, Any]) -> int:
-    count = option.count(setting) or 0
-    if option.tokens is not None:
-        tokens = option.tokens(setting)
-        first = min(first, count - 1)
-        begin = {} if _is_set(option, setting, name, arguments["key"], first) else {"index": first}
-        shown: Callable[[int], str] = lambda i: f"{i + 1} · {tokens[i]}"  # noqa: E731
-        return int(place.selectbox(options=range(count), format_func=shown, **begin, **arguments))
-    if count < 2:
-        return 0
-    shift = option.first
-    begin = {"value": first + shift}
-    if _is_set(option, setting, name, arguments["key"], first, shown=lambda value: value + shift):
-        begin = {}
-    return int(place.slider(min_value=shift, max_value=count - 1 + shift, **begin, **arguments)) - shift
+def _widget(option: Option, setting: Setting) -> tuple[str, dict[str, Any], int]:
+    """Streamlit's widget of an option, its arguments, and by how much it shows more than the value."""
+    match option:
+        case Number():
+            low, high = resolved(option.least, setting), resolved(option.most, setting)
+            return option.widget or "slider", {"min_value": low, "max_value": high, "step": option.step}, 0
+        case Place(tokens=None):
+            low, count = option.first, option.count(setting) or 0
+            return "slider", {"min_value": low, "max_value": low + count - 1}, low
+        case Place():
+            tokens = resolved(option.tokens, setting)
+            return "selectbox", {"options": range(len(tokens)), "format_func": lambda i: f"{i + 1} · {tokens[i]}"}, 0
+        case Choice():
+            _, labels = boxes.gettext(), resolved(option.values, setting)
+            # Translated is what we say: a visitor's words may be a message, too.
+            shown = {value: _(label) if isinstance(label, Message) else label for value, label in labels.items()}
+            required = {"required": True} if option.widget == "segmented_control" else {}
+            return option.widget, {"options": [*shown], "format_func": shown.__getitem__, **required}, 0
+        case Several():
+            return "multiselect", {"options": range(option.count(setting))}, 0
+    return "toggle", {}, 0
 
 
-def _choice(option: Choice, setting: Setting, place: Any, name: str, first: Any, arguments: dict[str, Any]) -> Any:
-    _, labels = boxes.gettext(), resolved(option.values, setting)
-    values, key = [*labels], arguments["key"]
-    if Slot(key, first).get() not in values:  # chosen where another model was shown
-        Slot(key, first).clear()
-    begin = {"default": first} if option.widget == "segmented_control" else {"index": values.index(first)}
-    if option.widget == "segmented_control":
-        arguments["required"] = True
-    if _is_set(option, setting, name, key, first):
-        begin = {}
-
-    def shown(value: Any) -> str:
-        label = labels[value]
-        return _(label) if isinstance(label, Message) else label  # a visitor's words may be a message, too
-
-    return getattr(place, option.widget)(options=values, format_func=shown, **begin, **arguments)
-
-
-def _flag(option: Flag, setting: Setting, place: Any, name: str, first: bool, arguments: dict[str, Any]) -> bool:
-    begin = {} if _is_set(option, setting, name, arguments["key"], first) else {"value": first}
-    return bool(place.toggle(**begin, **arguments))
-
-
-def _several(option: Several, setting: Setting, place: Any, name: str, first: Any, arguments: dict[str, Any]) -> Any:
-    begin = {} if _is_set(option, setting, name, arguments["key"], first) else {"default": first}
-    return place.multiselect(options=range(option.count(setting)), **begin, **arguments)
-
-
-_DRAWN: dict[type[Option], Callable[..., Any]] = {
-    Number: _number,
-    Place: _place,
-    Choice: _choice,
-    Flag: _flag,
-    Several: _several,
-}
-
-
-def _is_set(
-    option: Option, setting: Setting, name: str, key: str, first: Any, shown: Callable[[Any], Any] = lambda value: value
-) -> bool:
+def _is_set(option: Option, setting: Setting, name: str, slot: Slot[Any], first: Any, shift: int) -> bool:
     """Give the widget what a link asks for; whether it has a value, and must be given no other."""
-    slot = Slot(key, first)
-    visit.take(name, lambda asked: slot.set(shown(option.read(asked, setting))), go_back=lambda: slot.set(shown(first)))
+    visit.take(
+        name,
+        lambda text: slot.set(_shifted(option.read(text, setting), shift)),
+        go_back=lambda: slot.set(_shifted(first, shift)),
+    )
     return slot.is_set
+
+
+def _shifted(value: Any, shift: int) -> Any:
+    return value + shift if shift else value

@@ -31,7 +31,7 @@ class Worked:
         title: for people.
         section: of the paper.
         formula: lines of LaTeX's ``aligned``, with symbols as ``\sym{name}{tex}``.
-        code: (file, name) of what computes it, see :func:`visformer.app.widgets.source.excerpt`.
+        code: (file, name) of what computes it, see :func:`visformer.app.widgets.formula_box.excerpt`.
         inputs: name to matrix, or to an array whose ``axes`` are named; a 1 x 1 matrix is a whole number.
         compute: inputs to results, in the order of reading.
         printed: name of a result to what the notes print for it.

@@ -1,4 +1,4 @@
-"""A translation that the visitor has turned off its own way: another token was taken, and decoding goes on from it."""
+"""How a translation is searched, and turned off its own way: another token is taken, and decoding goes on from it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +12,8 @@ from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, pick, url_widgets
 from visformer.errors import N_, LinkError
 from visformer.pictures.charts.decoding import short
-from visformer.pictures.decoding import growing
-from visformer.pictures.options import Place
+from visformer.pictures.decoding import DRAWS, GROWING, SEED, STEP, TEMPERATURE, TOP_K, TOP_P, growing, shape
+from visformer.pictures.setting import Setting
 from visformer.system import limits
 from visformer.web.panels import Click
 
@@ -101,8 +101,8 @@ def look_at(click: Click) -> None:
 
 def step(count: int) -> int:
     """The step that is looked at, from 0, of so many: the one clicked last, or where the last turn was made."""
-    place = Place(name=_STEP.key, label="", link=None, count=lambda _: count)
-    visit.take(_STEP.key, lambda asked: _STEP.set(place.read(asked, url_widgets.nothing())))
+    option = pick.counted(STEP, count)
+    visit.take(_STEP.key, lambda asked: _STEP.set(option.read(asked, url_widgets.nothing())))
     at = 0 if presentation_steps.came() > 0 else min(_STEP.get() or 0, count - 1)
     _STEP.set(at)
     address.show(_STEP.key, str(at + 1) if at else None)
@@ -161,14 +161,34 @@ def tell(found: "Decoding", at: int, told: Any, *, other: bool) -> None:
             st.rerun()
 
 
-def attended(found: "Decoding", at: int, depth: Any, picture: Any) -> None:
+def attended(setting: Setting, found: "Decoding", at: int, depth: Any, picture: Any) -> None:
     """What the tokens so far attended to; ``depth``, ``picture``: containers for the choice of a layer, and for it."""
-    _ = boxes.gettext()
     if not found.text.strip():
         return
     forced = controls.bench().trace(boxes.source(), found.ids)
     before = len(forced.tokens["tgt"]) - len(found.ids) - 1  # rows: marks, or the text that goes on
-    with depth:
-        layer = pick.number(_("Layer"), len(forced.stack("decoder")), key="decoding_layer")
+    layer = url_widgets.draw(GROWING.option("layer"), setting, "decoding", place=depth)
     with picture:
         controls.draw([growing(forced, layer, before + at)], key="decoding_attention", share=0.5)
+
+
+def settings(setting: Setting) -> dict[str, Any]:
+    """Draw temperature, top-k and top-p; all of them and a seed where decoding draws, nothing where it does not."""
+    columns = st.columns(4, vertical_alignment="bottom")
+    for option, box in zip((TEMPERATURE, TOP_K, TOP_P), columns[:3], strict=True):
+        url_widgets.draw(option, setting, "decoding", place=box)
+    if not url_widgets.draw(DRAWS, setting, "decoding", place=columns[3]):
+        return {}
+    url_widgets.draw(SEED, setting, "decoding", place=columns[3])
+    return {**shape(setting), "seed": setting["seed"]}
+
+
+def tell_winner(path: Sequence[int]) -> None:
+    """Whether the winner looked worse on its way; ``path``: its place at each step, from 0."""
+    _ = boxes.gettext()
+    if any(path):
+        lowest = max(range(len(path)), key=path.__getitem__)
+        said = _("The winner was number {place} at step {step}: what looked worse then won in the end.")
+        st.text(said.format(place=path[lowest] + 1, step=lowest + 1))
+    else:
+        st.text(_("Here the top line wins from start to end: always taking the likeliest token finds it too."))

@@ -7,26 +7,24 @@ import pandas as pd
 import streamlit as st
 
 from visformer.app.session import boxes, slots
-from visformer.app.widgets import formula_box, pick
-from visformer.errors import N_
+from visformer.app.widgets import formula_box, pick, url_widgets
 from visformer.formulas import Floats
-from visformer.pictures.examples.worked import SLICED, Arrays, Worked, trimmed
-from visformer.pictures.lab import SYMBOL
+from visformer.pictures.examples.worked import Arrays, Worked, trimmed
+from visformer.pictures.lab import HEAD, SAMPLE, SYMBOL
+from visformer.pictures.setting import Setting, Source
 
 _NARROWEST, _DIGIT, _ROW = 48, 8, 26  # pixels: five tables fit beside each other in two rows
 _TOOLBAR = 136  # pixels: what appears over a table that is pointed at, and must not cover a neighbour's name
-_LABELS = {"sample": N_("Sample"), "head": N_("Head")}
 
 
 def places(example: Worked, arrays: Arrays, at: Mapping[str, int]) -> dict[str, int]:
-    """A picker for each axis of these arrays of which one place is looked at, unless ``at`` has it; all places."""
-    _ = boxes.gettext()
-    choices = {axis: size for axis, size in example.choices(arrays).items() if axis not in at}
-    return {**at} | {
-        axis: pick.number(_(_LABELS[axis]), choices[axis], key=f"lab_{example.name}_{axis}")
-        for axis in SLICED
-        if axis in choices
-    }
+    """A slider for each axis of these arrays of which one place is looked at, unless ``at`` has it; all places."""
+    setting, sizes = Setting(Source(), values={"example": example.name}), example.choices(arrays)
+    found = {**at}
+    for option in (SAMPLE, HEAD):
+        if option.name in sizes and option.name not in at:
+            found[option.name] = url_widgets.draw(pick.counted(option, sizes[option.name]), setting, "lab")
+    return found
 
 
 def inputs(example: Worked, at: Mapping[str, int]) -> dict[str, Floats]:

@@ -10,7 +10,7 @@ from visformer.app.presentation import following
 from visformer.app.serving.admission import PATIENCE
 from visformer.app.session import address, boxes, page, run, selection, visit
 from visformer.app.widgets import controls, downloads
-from visformer.app.widgets.component import CANVAS, attention_picture, attention_view, attention_weights
+from visformer.app.widgets.component import attention_picture, attention_view, attention_weights
 from visformer.errors import VisformerError
 from visformer.system.memory import enough_memory
 
@@ -34,32 +34,18 @@ def ahead(expected: "Future[Trace] | None") -> None:
                 run.current().ahead = expected.result()
                 return
     # What comes behind it keeps its place.
-    attention_picture(None, key=CANVAS, ahead=True, is_new=run.current().is_new)
+    attention_picture(None, ahead=True)
 
 
 def _picture(trace: "Trace | None", *, ahead: bool = False) -> None:
-    attention_picture(
-        trace,
-        key=CANVAS,
-        gettext=boxes.gettext(),
-        lang=boxes.language(),
-        start={**selection.start(trace).start(), "opened": visit.OPENED.get()},
-        file=downloads.file_name(""),
-        ahead=ahead,
-        is_new=run.current().is_new,
-    )
+    start = {**selection.start(trace).start(), "opened": visit.OPENED.get()}
+    attention_picture(trace, start=start, file=downloads.file_name(""), ahead=ahead)
 
 
 @st.fragment
-@controls.told
-def explorer(look_for: str, *, crossing: str, alone: str) -> None:
-    """Every head of the sentence's Trace, and a way into the one in focus. Choosing runs this fragment alone again.
-
-    Args:
-        look_for: stands above the picture.
-        crossing: behind it, of a model with cross-attention.
-        alone: behind it, of any other.
-    """
+@controls.told()
+def explorer() -> None:
+    """Every head of the sentence's Trace, and a way into the one in focus. Choosing runs this fragment alone again."""
     _ = boxes.gettext()
     above, picture = st.container(), st.container(gap=None)  # what feeds the picture takes no room
 
@@ -71,7 +57,7 @@ def explorer(look_for: str, *, crossing: str, alone: str) -> None:
             following.publish()
 
     with picture:
-        attention_view(key=CANVAS, on_select=kept)
+        attention_view(kept)
         # Nothing is sent between the Trace and its picture: Streamlit waits 5 ms after each sending.
         with above:  # where one is told to wait
             trace = controls.current_trace()
@@ -79,9 +65,12 @@ def explorer(look_for: str, *, crossing: str, alone: str) -> None:
             _picture(trace)
         if trace is None:
             return
-        attention_weights(trace, key=CANVAS)
-    said = i18n.paragraph(look_for, crossing if "decoder.0.cross_attn.pattern" in trace else alone)
-    controls.look_for(said, above)
+        attention_weights(trace)
+    said = _("Each row is a word that reads, each column a word that is read: the stronger the colour, the more.")
+    asked = _("Try: which head reads the token before, and which reads one token whatever the word?")
+    if "decoder.0.cross_attn.pattern" in trace:
+        asked = _("Try: which head of the cross-attention finds the name?")
+    controls.look_for(i18n.paragraph(said, asked), above)
     chosen = selection.selection(trace)
     with st.container(horizontal=True, vertical_alignment="center"):
         if trace.lacks(f"{chosen.stack.replace('.', '.0.')}.q") is None:

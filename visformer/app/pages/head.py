@@ -6,7 +6,7 @@ import streamlit as st
 
 from visformer.app.edits import comparison, editing, url_edits
 from visformer.app.session import address, boxes
-from visformer.app.widgets import controls, pick, pictures, url_widgets
+from visformer.app.widgets import controls, pick, url_widgets
 from visformer.pictures.head import FACTOR, SILENCE, factors
 from visformer.trace import Trace
 
@@ -15,16 +15,17 @@ def silence(trace: Trace, bar: Any) -> None:
     """The heads of one attention, chosen in ``bar``, and what the model does without those that were clicked."""
     _ = boxes.gettext()
     with bar:
-        stack = pick.selected_stack(setting := pictures.setting_of(SILENCE, trace))
+        pick.selected_stack(setting := controls.setting_of(SILENCE, trace))
+    stack = setting["stack"]
     left, right = st.columns([42, 58], gap="medium")
     with left:
         scale = url_widgets.draw(FACTOR, setting, "head")
-        sizes = trace.stack(stack.part, stack.kind).shape[:2]
-        editing.take_scales(stack.name, *sizes)
-        scales = editing.scales(stack.name, *sizes)
+        sizes = trace.stack(setting.part, setting.kind).shape[:2]
+        editing.take_scales(stack, *sizes)
+        scales = editing.scales(stack, *sizes)
         address.show(url_edits.HEADS, url_edits.heads_text(scales))
         panel = factors(scales)
-        controls.draw([panel], key="head_scales", on_click=lambda c: editing.scale_all(stack.name, c, scales, scale))
+        controls.draw([panel], key="head_scales", on_click=lambda c: editing.scale_all(stack, c, scales, scale))
     with right:
         st.button(_("Reset"), on_click=editing.reset, disabled=bool((scales == 1).all()), key="head_reset")
-        comparison.compare(trace, editing.head_edits(stack.name))
+        comparison.compare(trace, editing.head_edits(stack, scales))

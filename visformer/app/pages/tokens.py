@@ -10,7 +10,6 @@ from visformer.app.session import boxes
 from visformer.app.widgets import url_widgets
 from visformer.errors import N_
 from visformer.pictures import tokens
-from visformer.pictures.options import Choice
 from visformer.pictures.theme import visible
 from visformer.trace import Trace
 
@@ -33,44 +32,19 @@ _NO_RULE = N_("This tokenizer does not show its merges, if it has any. This is h
 def how(text: Any, trace: Trace, side: str) -> None:
     """The merges of a text of byte pairs, or the rule and what it made of each word."""
     _ = boxes.gettext()
-    if text.scheme == MERGES:
-        said = _("The vocabulary has {n} tokens; a merge that was learned earlier goes first.")
-        st.caption(said.format(n=len(text)))
-        _merging(text, _text_of(trace, side))
+    if text.scheme != MERGES:
+        st.caption(_(_RULES.get(text.scheme, _NO_RULE)))
+        if cut := tokens.cuts(trace, side):
+            table = pd.DataFrame({_("word"): ["".join(parts) for parts in cut], _("parts"): _joined(cut, " · ")})
+            st.dataframe(table, hide_index=True, height="content")
         return
-    st.caption(_(_RULES.get(text.scheme, _NO_RULE)))
-    cut = tokens.cuts(trace, side)
-    if cut:
-        table = pd.DataFrame({_("word"): ["".join(parts) for parts in cut], _("parts"): _joined(cut, " · ")})
-        st.dataframe(table, hide_index=True, height="content")
-
-
-def _text_of(trace: Trace, side: str) -> str:
-    """The text that a side's tokens are of; a decoder alone reads the sentence and what follows it as one."""
-    source, target = (str(trace.meta.get(name) or "") for name in ("source", "target"))
-    if "src" not in trace.tokens:
-        return source + target
-    return source if side == "src" else target
-
-
-def _merging(text: Any, words: str) -> None:
-    _ = boxes.gettext()
-    pieces = [piece for piece in dict.fromkeys(text.pieces(words)) if len(piece.strip()) > 1]
-    if not pieces:
+    said = _("The vocabulary has {n} tokens; a merge that was learned earlier goes first.")
+    st.caption(said.format(n=len(text)))
+    option = tokens.piece_of(text, tokens.text_of(trace, side))
+    if option is None:
         st.text(_("Every piece of this text is a single character: there is nothing to merge."))
         return
-    longest = pieces.index(max(pieces, key=len))
-    option = Choice(
-        name="piece",
-        label=N_("Piece of the text"),
-        values={piece: piece.strip() for piece in pieces},
-        spell=lambda piece: str(pieces.index(piece) + 1),
-        default=pieces[longest],
-        per=lambda _: words,
-        widget="selectbox",
-    )
-    piece = url_widgets.draw(option, url_widgets.nothing(), "tokens")
-    steps = text.merging(piece)
+    steps = text.merging(url_widgets.draw(option, url_widgets.nothing(), "tokens"))
     table = pd.DataFrame({_("parts"): _joined(steps, " · "), _("merged"): _joined(tokens.merges(steps), " + ")})
     st.dataframe(table, height="content", column_config={"_index": st.column_config.NumberColumn(_("merge"))})
 

@@ -1,0 +1,26 @@
+"""What is slow to import waits until it is needed; each in a process of its own."""
+
+import subprocess
+import sys
+
+import pytest
+
+LIGHT = [
+    ("visformer.formulas", "torch"),
+    ("visformer; visformer.Trace; visformer.errors", "torch"),
+    ("visformer; visformer.TransformerConfig(src_vocab=1, tgt_vocab=1)", "torch"),
+    ("visformer; visformer.load", "streamlit"),
+    ("visformer.export.formats", "numpy"),
+    ("visformer.system.settings, visformer.system.limits", "torch numpy streamlit babel"),
+    ("visformer.web.payload, visformer.figures", "torch streamlit plotly pandas babel"),
+    ("visformer.cli", "torch streamlit plotly"),
+    ("visformer.adapters.huggingface.files, visformer.adapters.lookup as l; l.require_model('untrained')", "torch"),
+    ("visformer as vf; vf.load('en-zh').trace('I', '我')", "transformers"),
+]
+
+
+@pytest.mark.parametrize(("what", "heavy"), LIGHT)
+def test_nothing_heavy_comes_along(what, heavy):
+    code = f"import {what}; import sys; print([name for name in {heavy.split()} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,61 @@
+"""A mask that the visitor changes: cells are clicked, and beside it stands what becomes of it."""
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from visformer.app.edits import comparison, editing, url_edits
+from visformer.app.session import address, boxes
+from visformer.app.widgets import controls, pick, unavailable
+from visformer.pictures import masks
+from visformer.pictures.masks import SCORES
+from visformer.pictures.places import decoder_first
+from visformer.pictures.setting import Setting
+
+
+def scores(setting: Setting, bar: Any, without: str = unavailable.NOTHING_BETWEEN) -> None:
+    """The scores of a head, the mask, and what is left of them; arguments as of :func:`edit`.
+
+    Of a model that shows no masks the pattern alone; ``without`` says so, a message id with ``{reason}``.
+    """
+    with bar:
+        pick.place(setting, page="masks", first=decoder_first(setting))
+    if unavailable.tell(setting.patterns, _first_mask(setting), without):
+        controls.pattern(setting.patterns, setting.path, setting["head"], key="masks_pattern")
+    else:
+        controls.draw(SCORES.draw(setting), key="masks_scores")
+
+
+def _first_mask(setting: Setting) -> str:
+    return f"{'decoder' if 'tgt' in setting.patterns.tokens else 'encoder'}.0.self_attn.mask"
+
+
+def edit(setting: Setting, bar: Any) -> None:
+    """The mask, and what the model does under it; ``bar``: the container for attention, layer and head."""
+    _, trace = boxes.gettext(), setting.patterns
+    if _first_mask(setting) not in trace:
+        scores(setting, bar, unavailable.NOT_TO_CHANGE)
+        return
+    with bar:
+        layer, head = pick.scope(setting, page="masks_edit", first=decoder_first(setting))
+    attention, part, kind = setting["stack"], setting.part, setting.kind
+    scope = editing.Scope(attention, layer, head)
+    shape = trace.stack(part, kind).shape
+    layers = [trace[f"{part}.{at}.{kind}.mask"].value[0] for at in range(shape[0])]
+    mask = np.stack(layers)  # (layer, query, key): layers may differ, where some of them look through a window
+    editing.take_cells(attention, mask, shape[1])
+    flips = editing.flips(attention, shape)
+    edits = editing.mask_edits(attention, flips, mask)
+    address.show(url_edits.CELLS, url_edits.cells_text(edits))
+    left, right = st.columns([42, 58], gap="medium")
+    with left:
+        chosen = mask[:, None] if layer is None else mask[[layer], None]
+        panel = masks.editable(trace, f"{part}.0.{kind}", scope.of(flips), chosen)
+        controls.draw([panel], key="masks_edit", on_click=lambda click: editing.switch(scope, click, flips))
+    with right:
+        with st.container(horizontal=True):
+            if attention == "decoder.self_attn":
+                st.button(_("Remove the causal mask"), on_click=editing.switch_all, args=(scope, ~chosen, flips))
+            st.button(_("Reset"), on_click=editing.reset, disabled=not flips.any())
+        comparison.compare(trace, edits, scope)
