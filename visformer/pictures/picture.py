@@ -72,19 +72,18 @@ class Picture(View):
     formula: bool = False
     in_handouts: bool = True
 
-    def make(self, source: Source, values: Mapping[str, Any] | None = None, *, on_page: bool = False) -> "Drawn":
+    def make(self, source: Source, values: Mapping[str, Any] | None = None) -> "Drawn":
         """Draw it.
 
         Args:
             source: where numbers come from.
             values: by the names of its options; what is None or left out is the default.
-            on_page: begin as the page does, where that differs.
 
         Raises:
             MissingTensor: the model has no such tensor; the message says why.
             VisformerError: a value that is not valid, or something that there is no model for.
         """
-        return self.draw(self.setting(source, values or {}, on_page=on_page))
+        return self.draw(self.setting(source, values or {}))
 
     def linked(self, page: str, source: Source, texts: Mapping[str, str]) -> tuple[Setting, set[str]]:
         """What a link to its page chooses, and the names in the link that are this picture's options.
@@ -102,7 +101,7 @@ class Picture(View):
         return self.setting(source, values, on_page=True), names
 
     def setting(self, source: Source, values: Mapping[str, Any], *, on_page: bool = False) -> Setting:
-        """The values that are given, each checked, and the defaults of the others."""
+        """The values, each checked, and the defaults of the others; ``on_page``: those that the page begins with."""
         known = [option.name for option in self.options]
         if unknown := [name for name in values if name not in known]:
             said = N_("{picture} has no option {name!r}; it has {names}.")

@@ -10,12 +10,13 @@ from visformer.pictures.examples.worked import Arrays, Worked, added, matrix
 
 def _norms(given: Arrays) -> dict[str, Floats]:
     x = given["x"]
+    by_code = formulas.layer_norm_sample_std(x)  # first: it says what is wrong with a row of one number
     return {
         N_("mean"): x.mean(axis=1, keepdims=True),
         N_("σ, divided by d"): x.std(axis=1, keepdims=True),
         N_("s, divided by d − 1"): x.std(axis=1, ddof=1, keepdims=True),
         "LayerNorm": formulas.layer_norm(x),
-        N_("LayerNorm of the notes' code"): formulas.layer_norm_sample_std(x),
+        N_("LayerNorm of the notes' code"): by_code,
     }
 
 
