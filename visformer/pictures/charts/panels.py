@@ -119,13 +119,11 @@ def heatmap(panel: Panel, *, theme: Theme, scale_shown: bool = True) -> go.Heatm
     """One panel as a trace; ``text`` holds the values, ``z`` what is coloured."""
     values = np.asarray(panel.values, dtype=np.float64)
     small = values.size <= _NAMED
-    custom: Any = None
-    if small:
-        custom = np.stack(np.meshgrid(_names(panel.rows), _names(panel.columns), indexing="ij"), axis=-1)
+    names = np.meshgrid(_names(panel.rows), _names(panel.columns), indexing="ij") if small else None
     return go.Heatmap(
         z=np.sqrt(np.clip(values, 0.0, 1.0)) if panel.scale == "weight" else values,
         text=values,
-        customdata=custom,
+        customdata=np.stack(names, axis=-1) if names else None,
         hovertemplate=("%{customdata[0]} · %{customdata[1]}<br>" if small else "") + "%{text:.6g}<extra></extra>",
         hoverongaps=False,
         xgap=1 if small else 0,
