@@ -9,9 +9,8 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 _PLACES = {
-    "attention": "attention_head attention_heads",
     "decoding": "beam_tree candidate_bars",
-    "panels": "matrix",
+    "panels": "attention_head attention_heads matrix",
     "positions": "position_waves rotation_circle",
 }
 
@@ -29,9 +28,8 @@ __all__ = [
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from visformer.pictures.charts.attention import attention_head, attention_heads
     from visformer.pictures.charts.decoding import beam_tree, candidate_bars
-    from visformer.pictures.charts.panels import matrix
+    from visformer.pictures.charts.panels import attention_head, attention_heads, matrix
     from visformer.pictures.charts.positions import position_waves, rotation_circle
     from visformer.pictures.setting import Source
 

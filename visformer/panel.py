@@ -18,7 +18,7 @@ Scale = Literal["weight", "signed"]
 """``weight``: one hue from 0 to 1, on a square-root scale. ``signed``: two hues, to ``limit`` either way of the middle.
 """
 
-_AXIS_TITLES = {
+AXIS_TITLES = {
     "query": N_("reads (query)"),
     "key": N_("is read (key)"),
     "token": N_("token"),
@@ -68,7 +68,7 @@ def numbered(count: int, title: str = "", *, first: int = 0) -> Labels:
 
 def axis_labels(trace: Trace, axis: Axis, size: int) -> Labels:
     """The labels of an axis of a traced tensor: tokens with their places, or numbers."""
-    title = _AXIS_TITLES[axis.name]
+    title = AXIS_TITLES[axis.name]
     if axis.side is None:
         return numbered(size, title, first=1 if axis.name in ("head", "layer") else 0)
     predicts = axis.side == "tgt" and axis.name in ("query", "token")

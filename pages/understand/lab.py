@@ -15,11 +15,11 @@ CHOSEN = "lab_example"
 
 _ = gettext()
 choice, words = st.columns([42, 58], gap="large", vertical_alignment="bottom")
-names = [*EXAMPLE.values]
+names = [*pictures.examples()]
 presentation_steps.begin_options(CHOSEN, names)
 name = url_widgets.draw(EXAMPLE, url_widgets.nothing(), "lab", place=choice)
 presentation_steps.offer_options(CHOSEN, names, name)
-example = pictures.example_named(name)
+example = pictures.examples()[name]
 title, line = _(example.title), _("{title}: {remark}")
 run.current().caption = title
 words.caption(
@@ -50,7 +50,7 @@ except VisformerError as error:
 else:
     with chosen:
         view = pictures.View(example, inputs, lab.places(example, results, at))
-    shown = pictures.drawn(view, results, gettext=_)
+    shown = pictures.drawn(view, results, _)
     controls.draw([shown] if example.tokens else shown, key=f"lab_{name}")
     if view.changed:
         st.text(_("These inputs have been changed: what is printed belongs to the notes' own."))

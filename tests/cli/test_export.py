@@ -25,8 +25,8 @@ from visformer.export.formats import FORMATS
 from visformer.model.checkpoints import save_checkpoint
 from visformer.pictures import charts
 from visformer.pictures import picture as registry
-from visformer.pictures.examples import WORKED
 from visformer.pictures.examples.worked import compute
+from visformer.pictures.lab import examples
 from visformer.pictures.setting import Setting, Source
 from visformer.trace import Trace
 
@@ -128,8 +128,8 @@ NO_NAME = {
     "masks.editable": "a mask to be clicked; as it is, it is in 'mask'",
     "masks.told_next": "compares with an edit, and there is no edit without a page or Python",
     "head.factors": "heads to be clicked, all with the factor 1 at first",
-    "attention.attention_head": "the heatmap of a head: export without --picture",
-    "attention.attention_heads": "the heatmaps of all heads: export without --picture",
+    "panels.attention_head": "the heatmap of a head: export without --picture",
+    "panels.attention_heads": "the heatmaps of all heads: export without --picture",
     "panels.matrix": "any panel as a heatmap of plotly",
 }
 """Pictures that are not to be had by a name, and why."""
@@ -165,7 +165,7 @@ def test_a_worked_example_by_its_name(tmp_path):
     """Neither a sentence nor a model is needed for it; a sentence and a head are chosen as on the page."""
     out, first = tmp_path / "x.json", ((), {"sample": 0, "head": 0})
     chosen = ("--sample", 2, "--head", 3), {"sample": 1, "head": 2}
-    for example in WORKED:
+    for example in examples().values():
         for options, at in (first, chosen) if example.name == "shapes" else (first,):
             result = run("export", "-o", out, "--picture", "lab", "--example", example.name, *options)
             if example.instead:  # shapes that do not fit: the page says so, and has no picture either

@@ -6,10 +6,11 @@ import torch
 
 from visformer import formulas
 from visformer.errors import ShapeError
-from visformer.pictures.examples import WORKED, heads
+from visformer.pictures.examples import attention
 from visformer.pictures.examples.worked import compute, differs, trimmed
+from visformer.pictures.lab import examples
 
-BY_NAME = {example.name: example for example in WORKED}
+BY_NAME = examples()
 
 # (example, result, row, values, digits): rows as they must come out.
 COMPUTED = [
@@ -178,14 +179,14 @@ SHAPES = {
 def test_shapes_on_the_way_through_multi_head_attention():
     found = compute(BY_NAME["shapes"], BY_NAME["shapes"].inputs)
     assert {name: values.shape for name, values in found.items()} == SHAPES
-    assert heads.SENTENCES == (("欢迎", "来", "到", "北京"), ("欢迎", "来", "到", "上海"))
+    assert attention.SENTENCES == (("欢迎", "来", "到", "北京"), ("欢迎", "来", "到", "上海"))
     assert np.array_equal(found["X"][0, :3], found["X"][1, :3]), "the same three words in the same places"
     assert not np.allclose(found["times W_O"][0, 0], found["times W_O"][1, 0]), "but another word to read"
 
 
 def test_multi_head_attention_is_torchs():
     found = compute(BY_NAME["shapes"], BY_NAME["shapes"].inputs)
-    w_q, w_k, w_v, w_o = torch.from_numpy(heads.weights(512)[1]).transpose(1, 2)
+    w_q, w_k, w_v, w_o = torch.from_numpy(attention.weights(512)[1]).transpose(1, 2)
     theirs = torch.nn.MultiheadAttention(512, 8, bias=False, batch_first=True, dtype=torch.float64)
     x = torch.from_numpy(found["X"])
     with torch.no_grad():
@@ -196,7 +197,7 @@ def test_multi_head_attention_is_torchs():
     assert np.allclose(found["times W_O"], out.numpy(), atol=1e-10)
 
 
-@pytest.mark.parametrize("example", WORKED, ids=lambda example: example.name)
+@pytest.mark.parametrize("example", BY_NAME.values(), ids=BY_NAME)
 def test_every_result_of_several_axes_is_cut_down_to_a_matrix(example):
     if example.instead:
         return
@@ -253,7 +254,7 @@ def test_exp_of_the_largest_score():
     assert compute(BY_NAME["softmax"], BY_NAME["softmax"].inputs)["exp"][0, 0] == pytest.approx(1.644e9, rel=5e-4)
 
 
-@pytest.mark.parametrize("example", WORKED, ids=lambda example: example.name)
+@pytest.mark.parametrize("example", BY_NAME.values(), ids=BY_NAME)
 def test_misprints_are_marked_and_nothing_else(example):
     if example.instead:
         return

@@ -17,7 +17,6 @@ from visformer import formulas
 from visformer.model.positions import Alibi, Learned, NoPosition, Rotary, Sinusoidal
 from visformer.panel import Labels
 from visformer.pictures import block, decoding, embedding, head, lab, masks, positions
-from visformer.pictures.examples import WORKED
 from visformer.pictures.examples.worked import compute
 from visformer.trace import Trace
 
@@ -312,7 +311,7 @@ def test_norms_share_a_scale_where_they_are_compared(trace):
     first, second, last = block.norms(trace, "encoder", {"post": trace, "pre": loud})
     assert first.end == second.end == max(first.values.max(), second.values.max())
     assert last.end == last.values.max() < first.end
-    assert [panel.note for panel in block.noted([first], "{limit:.1f}")] == [f"{first.end:.1f}"]
+    assert [panel.note for panel in (first, last)] == [f"strongest colour: {one.end:.1f}" for one in (first, last)]
 
 
 def test_the_head_that_changes_most_is_behind_the_silenced_one(trace, model):
@@ -344,7 +343,7 @@ def test_a_mask_of_several_heads_shows_their_share(trace):
 
 def test_the_least_sure_step_is_named(model):
     steps = model.translate("She likes the school.", max_new_tokens=6).steps
-    panel = decoding.sureness(steps, 2, title="{step} {token}")
+    panel = decoding.sureness(steps, 2, lambda _: "{step} {token}")
     chances = [step.log_probabilities.exp()[step.chosen.id].item() for step in steps]
     assert panel.values[0].tolist() == pytest.approx(chances, rel=1e-5)
     least = int(np.argmin(chances))
@@ -359,7 +358,7 @@ def test_cross_attention_grows(trace):
 
 
 def looked_at(name, **changes):
-    example = next(example for example in WORKED if example.name == name)
+    example = lab.examples()[name]
     inputs = {**example.inputs, **changes}
     results = compute(example, inputs)
     return lab.View(example, inputs, dict.fromkeys(example.choices({**inputs, **results}), 1)), results
@@ -367,32 +366,32 @@ def looked_at(name, **changes):
 
 def test_printed_stands_beside_computed():
     view, results = looked_at("mended")
-    ours, theirs = lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"], titles=("a", "b"))
-    assert (ours.title, theirs.title) == ("a", "b")
+    ours, theirs = lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"])
+    assert (ours.title, theirs.title) == ("Q·Kᵀ", "Q·Kᵀ, as printed")
     assert (ours.note, theirs.note) == ("computed", "as course notes print it")
     assert ours.end == theirs.end == 104
     assert theirs.outlined.tolist() == [[False] * 3, [True] * 3]
     assert theirs.before == "≠"
     view, results = looked_at("sum")
-    assert lab.beside(view, "E + P", results["E + P"], titles=("a", "b"))[1].before == "="
+    assert lab.beside(view, "E + P", results["E + P"])[1].before == "="
 
 
 def test_a_print_of_other_inputs_is_not_called_wrong():
     view, results = looked_at("mended", Q=np.array([[1.0, 2.0], [4.0, 9.0]]))
     assert view.changed
-    printed = lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"], titles=("a", "b"))[1]
+    printed = lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"])[1]
     assert printed.outlined is None
     assert printed.before == ""
 
 
 def test_a_matrix_of_another_shape_is_not_compared():
     view, results = looked_at("mended", Q=np.array([[1.0, 2.0]]))
-    assert len(lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"], titles=("a", "b"))) == 1
+    assert len(lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"])) == 1
 
 
 def test_a_slice_of_a_tensor_is_labelled_by_its_tokens():
     view, results = looked_at("shapes")
-    panels = {name: lab.beside(view, name, values, titles=(name, ""))[0] for name, values in results.items()}
+    panels = {name: lab.beside(view, name, values)[0] for name, values in results.items()}
     pattern = panels["softmax(Q·Kᵀ / √d_k)"]
     assert pattern.rows.texts == pattern.columns.texts == ("欢迎", "来", "到", "上海")
     assert np.array_equal(pattern.values, results["softmax(Q·Kᵀ / √d_k)"][1, 1])
@@ -402,7 +401,7 @@ def test_a_slice_of_a_tensor_is_labelled_by_its_tokens():
 
 def test_rows_are_labelled_by_the_positions_that_were_typed():
     view, results = looked_at("sinusoid", pos=np.array([[2.0], [0.5]]))
-    assert lab.beside(view, "PE", results["PE"], titles=("", ""))[0].rows.texts == ("2", "0.5")
+    assert lab.beside(view, "PE", results["PE"])[0].rows.texts == ("2", "0.5")
 
 
 def test_what_is_beyond_the_colours_by_rounding_alone_is_not_told(trace):
@@ -425,7 +424,7 @@ def test_one_long_vector_leaves_the_others_their_colour(trace):
     tensors[name] = replace(tensors[name], value=value)
     outlying = block.stream(replace(trace, tensors=tensors), "encoder")
     assert outlying.overflows and outlying.end <= 1.5 * usual.end
-    (told,) = block.told_ends([outlying], lambda _: "to {limit:.2f}")
+    told = block.told_end(outlying, lambda _: "to {limit:.2f}")
     assert told.note == f"to {outlying.end:.2f}"
     calm = replace(outlying, limit=None)
-    assert block.told_ends([calm]) == [calm], "nothing lies beyond"
+    assert block.told_end(calm) is calm, "nothing lies beyond"

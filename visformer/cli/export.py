@@ -1,7 +1,7 @@
 """``visformer trace`` and ``visformer export``: a sentence in, a file out."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -123,24 +123,24 @@ def _picture_options() -> list[click.Parameter]:
             declared.setdefault(option.name, option)
     for name, option in declared.items():
         if name not in _OF_HEAD:
-            flags = [*map(_flag, (name, *option.aliases))]
             about = f"{option.help} Pictures: {', '.join(takers[name])}."
             first = None if option.default is None or callable(option.default) else option.write(option.default)
             options.append(
-                click.Option([*flags, name], type=_kind(option), default=first, show_default=True, help=about)
+                click.Option([_flag(name), name], type=_kind(option), default=first, show_default=True, help=about)
             )
     return options
 
 
 def _kind(option: "Option") -> Any:
-    from visformer.pictures.options import Choice, Flag, Number, Place
+    from visformer.pictures.options import Choice, Flag, Number, Place, resolved
+    from visformer.pictures.setting import Setting, Source
 
     if isinstance(option, Place):
         return click.IntRange(min=option.first)
     if isinstance(option, Number):
         return int if option.whole else float
-    if isinstance(option, Choice) and isinstance(option.values, Mapping):
-        return click.Choice([option.spell(value) for value in option.values])
+    if isinstance(option, Choice):
+        return click.Choice([option.spell(value) for value in resolved(option.values, Setting(Source()))])
     return bool if isinstance(option, Flag) else str
 
 

@@ -1,7 +1,8 @@
 """Through the block: the residual stream, what each sublayer adds to it, and who talks to whom (section 3.1)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -9,8 +10,8 @@ from numpy.typing import NDArray
 
 from visformer import formulas
 from visformer.errors import N_, Message
+from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, common_limit, numbered, telling_limit, tokens_of, traced
-from visformer.pictures.examples.claims import PARAMETERS_PRINTED
 from visformer.pictures.options import Choice
 from visformer.pictures.picture import Page, Picture, View
 from visformer.pictures.places import LAYER, STACK
@@ -19,6 +20,7 @@ from visformer.trace import Trace
 
 Stack = Literal["encoder", "decoder"]
 Rows = NDArray[np.float64]
+Weights = Mapping[str, NDArray[Any]]
 RECORD = ("*.resid_*", "*_sum", "*.norm_*", "*.self_attn.out", "*.cross_attn.out", "*.ffn.*")
 """What these pictures need of a trace."""
 
@@ -50,29 +52,23 @@ def norms_first(trace: Trace, stack: Stack) -> bool:
     return not _normed(trace, f"{stack}.0", "ffn")
 
 
-def norms(trace: Trace, stack: Stack, untrained: Mapping[str, Trace]) -> list[Panel]:
+def norms(trace: Trace, stack: Stack, untrained: Mapping[str, Trace], gettext: Gettext = str) -> list[Panel]:
     """The stream of untrained models with either kind of norm, in one colour scale; and of this one, in its own.
 
-    Args:
-        trace: of this model, with :data:`RECORD`.
-        stack: "encoder" or "decoder".
-        untrained: "post" and "pre" to a trace of the same pair; none: of a model that cannot be had untrained.
+    ``untrained``: "post" and "pre" to a trace of the same pair; empty of a model that cannot be had untrained.
     """
     panels = [stream(other, stack, title=UNTRAINED[norm]) for norm, other in untrained.items()]
     shared = common_limit(*(panel.values for panel in panels))
     ours = N_("this model, pre-norm") if norms_first(trace, stack) else N_("this model, post-norm")
-    return [*(replace(panel, limit=shared) for panel in panels), stream(trace, stack, title=ours)]
-
-
-def noted(panels: Sequence[Panel], note: str) -> list[Panel]:
-    """The panels with a note below each: ``{limit}`` in it is the end of that panel's colour scale."""
+    panels = [*(replace(panel, limit=shared) for panel in panels), stream(trace, stack, title=ours)]
+    note = gettext(N_("strongest colour: {limit:.1f}"))
     return [replace(panel, note=note.format(limit=panel.end)) for panel in panels]
 
 
-def told_ends(panels: Sequence[Panel], gettext: Callable[[str], str] = str) -> list[Panel]:
-    """The panels, with a note where some numbers lie beyond the end of the colours; ``gettext`` translates it."""
+def told_end(panel: Panel, gettext: Gettext = str) -> Panel:
+    """The panel, with a note where some numbers lie beyond the end of its colours; ``gettext`` translates it."""
     note = gettext(N_("Colours end at {limit:.2f}; a few numbers lie beyond."))
-    return [noted([panel], note)[0] if panel.overflows else panel for panel in panels]
+    return replace(panel, note=note.format(limit=panel.end)) if panel.overflows else panel
 
 
 def stream(trace: Trace, stack: Stack, *, title: str = "") -> Panel:
@@ -138,11 +134,6 @@ def added(trace: Trace, stack: Stack, layer: int, part: str) -> list[Panel]:
     ]
 
 
-def hidden(trace: Trace, stack: Stack) -> bool:
-    """Whether the trace has what stands inside the feed-forward network."""
-    return f"{stack}.0.ffn.hidden" in trace
-
-
 def has_zeros(trace: Trace, stack: Stack) -> bool:
     """Whether the activation leaves values at exactly zero, as ReLU does; a smooth one leaves hardly any."""
     return float((trace[f"{stack}.0.ffn.hidden"].value == 0).mean()) > 0.01
@@ -170,15 +161,15 @@ def silent_share(trace: Trace, stack: Stack) -> Panel:
     )
 
 
-def similarities(trace: Trace, stack: Stack, behind: str = "after layer {layer}") -> list[Panel]:
-    """The cosine of every two tokens' vectors: as they enter, and behind each layer, whose title is ``behind``."""
+def similarities(trace: Trace, stack: Stack, gettext: Gettext = str) -> list[Panel]:
+    """The cosine of every two tokens' vectors: as they enter, and behind each layer; ``gettext`` translates titles."""
     names = [f"{stack}.0.resid_pre", *(f"{stack}.{layer}.resid_post" for layer in range(depth(trace, stack)))]
     labels = tokens_of(trace, _SIDE[stack])
     panels = []
     for layer, name in enumerate(names):
         rows = trace[name].value
         unit = rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), np.finfo(np.float32).tiny)
-        title = N_("input") if layer == 0 else behind.format(layer=layer)
+        title = gettext(N_("after layer {layer}")).format(layer=layer) if layer else N_("input")
         panels.append(
             Panel(name=f"cosine{layer}", title=title, values=unit @ unit.T, rows=labels, columns=labels, limit=1.0)
         )
@@ -218,62 +209,49 @@ class Part:
         return self.printed != self.trained
 
 
-def who_talks(trace: Trace, stack: Stack, layer: int = 0) -> list[Part]:
-    """Each part of one layer: changes one token that it reads, and looks whether any other token's output moves.
+def who_talks(trace: Trace, stack: Stack) -> list[Part]:
+    """Each part of the first layer: changes one token that it reads, and looks whether another token's output moves.
 
-    Args:
-        trace: with :data:`RECORD` and the weights of the layer; for the decoder also with "encoder.out".
-        stack: "encoder" or "decoder".
-        layer: counted from 0.
+    ``trace`` holds :data:`RECORD` and the weights of the layer, for the decoder also "encoder.out".
     """
-    path = f"{stack}.{layer}"
+    path = f"{stack}.0"
     x = np.asarray(trace[f"{path}.resid_pre"].value, dtype=np.float64)  # (token, d_model)
     w = {name.removeprefix(f"{path}."): p.value for name, p in trace.params.items() if name.startswith(f"{path}.")}
-    w_1, b_1, w_2, b_2 = (w[f"ffn.{name}"] for name in ("w_1", "b_1", "w_2", "b_2"))
     causal = formulas.causal_mask(len(x)) if stack == "decoder" else None
-    n_heads = trace[f"{path}.self_attn.q"].shape[0]
-    parts: list[tuple[Message, Callable[[Rows], Rows], Rows, str]] = [
-        (
-            N_("self-attention"),
-            lambda rows: _attend(w, "self_attn", rows, rows, n_heads=n_heads, mask=causal),
-            x,
-            "self_attn.",
-        ),
-        (N_("feed-forward"), lambda rows: formulas.feed_forward(rows, w_1, b_1=b_1, w_2=w_2, b_2=b_2), x, "ffn."),
-        (
-            N_("layer norm"),
-            lambda rows: formulas.layer_norm(rows, gain=w["norm_self.gamma"], bias=w["norm_self.beta"]),
-            x,
-            "norm_",
-        ),
-        (N_("residual sum"), lambda rows: rows + x, x, "-"),
-    ]
-    if stack == "decoder":
-        memory = np.asarray(trace["encoder.out"].value, dtype=np.float64)  # (source token, d_model)
-        cross = (
-            N_("cross-attention"),
-            lambda rows: _attend(w, "cross_attn", x, rows, n_heads=n_heads, mask=None),
-            memory,
-            "cross_attn.",
-        )
-        parts.insert(1, cross)
+    memory = np.asarray(trace["encoder.out"].value, dtype=np.float64) if stack == "decoder" else x  # (token, d_model)
+
+    attend = partial(_attend, w, trace[f"{path}.self_attn.q"].shape[0])
+
+    def feed_forward(rows: Rows) -> Rows:
+        return formulas.feed_forward(rows, w["ffn.w_1"], b_1=w["ffn.b_1"], w_2=w["ffn.w_2"], b_2=w["ffn.b_2"])
+
+    def norm(rows: Rows) -> Rows:
+        return formulas.layer_norm(rows, gain=w["norm_self.gamma"], bias=w["norm_self.beta"])
+
+    # name, what it computes, of what, how the names of its weights begin, whether notes say that it has any
+    parts: tuple[tuple[Message, Callable[[Rows], Rows], Rows, str, bool], ...] = (
+        (N_("self-attention"), lambda rows: attend("self_attn", rows, rows, causal), x, "self_attn.", True),
+        (N_("cross-attention"), lambda rows: attend("cross_attn", x, rows), memory, "cross_attn.", True),
+        (N_("feed-forward"), feed_forward, x, "ffn.", True),
+        (N_("layer norm"), norm, x, "norm_", False),
+        (N_("residual sum"), lambda rows: rows + x, x, "-", False),
+    )
     return [
-        Part(name, _moves_others(part, read), sum(v.size for n, v in w.items() if n.startswith(prefix)), printed)
-        for (name, part, read, prefix), printed in ((part, PARAMETERS_PRINTED[part[0]]) for part in parts)
+        Part(name, _moves_others(part, read), sum(v.size for n, v in w.items() if n.startswith(begins)), printed)
+        for name, part, read, begins, printed in parts
+        if stack == "decoder" or begins != "cross_attn."
     ]
 
 
-def _attend(
-    weights: Mapping[str, NDArray[Any]], kind: str, x: Rows, source: Rows, *, n_heads: int, mask: formulas.Bools | None
-) -> Rows:
+def _attend(w: Weights, n_heads: int, kind: str, x: Rows, source: Rows, mask: formulas.Bools | None = None) -> Rows:
     def projected(name: str, rows: Rows) -> Rows:
-        whole: Rows = rows @ weights[f"{kind}.w_{name}"] + weights[f"{kind}.b_{name}"]  # (token, d_model)
+        whole: Rows = rows @ w[f"{kind}.w_{name}"] + w[f"{kind}.b_{name}"]  # (token, d_model)
         cut: Rows = whole.reshape(len(rows), n_heads, -1).swapaxes(0, 1)  # (head, token, d_k)
         return cut
 
     heads, _ = formulas.attention(projected("q", x), projected("k", source), projected("v", source), mask=mask)
     joined = heads.swapaxes(0, 1).reshape(len(x), -1)  # (token, d_model)
-    out: Rows = joined @ weights[f"{kind}.w_o"] + weights[f"{kind}.b_o"]
+    out: Rows = joined @ w[f"{kind}.w_o"] + w[f"{kind}.b_o"]
     return out
 
 
@@ -287,16 +265,7 @@ def _moves_others(part: Callable[[Rows], Rows], read: Rows) -> float:
 def _norms(setting: Setting) -> list[Panel]:
     make = setting.source.untrained
     untrained = {} if make is None else {norm: make(norm, RECORD) for norm in UNTRAINED}
-    shown = norms(setting.trace, setting.part, untrained)
-    return noted(shown, setting.gettext(N_("strongest colour: {limit:.1f}")))
-
-
-def _similarities(setting: Setting) -> list[Panel]:
-    return similarities(setting.trace, setting.part, setting.gettext(N_("after layer {layer}")))
-
-
-def _of_stack(draw: Callable[[Setting], list[Panel]]) -> Callable[[Setting], list[Panel]]:
-    return lambda setting: told_ends(draw(setting), setting.gettext)
+    return norms(setting.trace, setting.part, untrained, setting.gettext)
 
 
 def _depth(setting: Setting) -> int | None:
@@ -315,7 +284,7 @@ PART = Choice(
 STREAM = Picture(
     name="stream", view="stream", title=N_("Residual stream"), needs=RECORD, options=(STACK,),
     look_for=N_("How long each vector is. Lengths do not add up: vectors point apart, and LN norms their sum."),
-    draw=_of_stack(lambda setting: [stream(setting.trace, setting.part)]),
+    draw=lambda setting: [told_end(stream(setting.trace, setting.part), setting.gettext)],
 )
 SUBLAYER = Picture(
     name="sublayer", view="added", title=N_("One sublayer"), needs=RECORD, options=(STACK, AT, PART),
@@ -329,12 +298,12 @@ FEED_FORWARD = Picture(
 ZEROS = Picture(
     name="zeros", view="zeros", title=N_("Feed-forward"), needs=RECORD, options=(STACK,),
     look_for=N_("ReLU leaves most at zero. Blue: more zeros than the mean of all cells; orange: fewer, more in use."),
-    draw=_of_stack(lambda setting: [silent_share(setting.trace, setting.part)]),
+    draw=lambda setting: [told_end(silent_share(setting.trace, setting.part), setting.gettext)],
 )
 SIMILAR = Picture(
     name="similarity", view="similar", title=N_("Similarity"), needs=RECORD, options=(STACK,),
     look_for=N_("The cosine of every two tokens, layer by layer: do they grow alike, or apart?"),
-    draw=_of_stack(_similarities),
+    draw=lambda setting: similarities(setting.trace, setting.part, setting.gettext),
 )
 NORMS = Picture(
     name="norms", view="norms", title=N_("Pre- and post-norm"), needs=RECORD, options=(STACK,), in_handouts=False,

@@ -7,12 +7,13 @@ from typing import Any, Literal
 import numpy as np
 
 from visformer.errors import N_, VisformerError
+from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, traced
 from visformer.pictures.options import Flag, Number, Place
 from visformer.pictures.picture import Page, Picture
 from visformer.pictures.places import LAYER, STEP_HELP
 from visformer.pictures.setting import Setting
-from visformer.trace import Trace
+from visformer.trace import Trace, TracedTensor
 
 
 def kind(trace: Trace) -> Literal["self_attn", "cross_attn"]:
@@ -36,14 +37,12 @@ def growing(trace: Trace, layer: int, step: int) -> Panel:
     return replace(panel, values=values)
 
 
-def sureness(steps: Sequence[Any], at: int, *, title: str = "how sure of each step (least: {step}, {token})") -> Panel:
+def sureness(steps: Sequence[Any], at: int, gettext: Gettext = str) -> Panel:
     """The probability under the model of what each step took, to be clicked; the step that is looked at is outlined.
 
-    Args:
-        steps: as of :class:`visformer.model.decoding.Step`.
-        at: the step that is looked at, from 0.
-        title: tells the step, from 1, whose choice had the least probability, and its token.
+    ``steps`` are of type :class:`visformer.model.decoding.Step`; the title tells the one that was least sure.
     """
+    title = gettext(N_("how sure of each step (least: {step}, {token})"))
     chances = np.array([[step.chosen.probability for step in steps]])
     least = int(chances.argmin())
     return Panel(
@@ -60,32 +59,26 @@ def sureness(steps: Sequence[Any], at: int, *, title: str = "how sure of each st
     )
 
 
-def _decoder(setting: Setting) -> Trace:
+def _patterns(setting: Setting) -> tuple[TracedTensor, ...]:
+    """Each layer's pattern of the attention that decoding is about.
+
+    Raises:
+        VisformerError: the model is an encoder.
+    """
     trace = setting.patterns
     if "tgt" not in trace.tokens:
         raise VisformerError(
             N_("This model is an encoder: it reads a text and writes none, so it takes no steps of decoding.")
         )
-    return trace
+    return trace.layers("decoder", kind(trace))
 
 
 def _layers(setting: Setting) -> int:
-    trace = _decoder(setting)
-    return len(trace.layers("decoder", kind(trace)))
+    return len(_patterns(setting))
 
 
 def _rows(setting: Setting) -> int:
-    trace = _decoder(setting)
-    return int(trace.layers("decoder", kind(trace))[0].value.shape[1])
-
-
-def _steps(setting: Setting) -> int:
-    return len(setting.source.speak().steps)
-
-
-def _sureness(setting: Setting) -> list[Panel]:
-    title = setting.gettext(N_("how sure of each step (least: {step}, {token})"))
-    return [sureness(setting.source.speak().steps, setting["step"], title=title)]
+    return _patterns(setting)[0].shape[1]
 
 
 def shape(setting: Setting) -> dict[str, Any]:
@@ -112,7 +105,7 @@ def _beams(setting: Setting) -> Any:
 
 
 # fmt: off
-STEP = Place(name="step", help=STEP_HELP, count=_steps)
+STEP = Place(name="step", help=STEP_HELP, count=lambda setting: len(setting.source.speak().steps))
 TEMPERATURE = Number(
     name="temperature", label=N_("Temperature"), help="Divides the scores.", default=1.0, least=0.1, most=3.0,
     whole=False, step=0.1,
@@ -129,29 +122,18 @@ DRAWS = Flag(name="draws", label=N_("Draw"), tooltip=N_("Draw instead of taking 
 SEED = Number(name="seed", label=N_("Seed"), default=0, least=0, most=10_000, widget="number_input")
 BEAMS = Number(name="beams", label=N_("Hypotheses kept"), help="Hypotheses kept.", default=4, least=2, most=8, valid=1)
 SURE = Picture(
-    name="sureness",
-    view="steps",
-    title=N_("Step by step"),
+    name="sureness", view="steps", title=N_("Step by step"), options=(STEP,),
     look_for=N_(
         "Each step is one choice: take another. Orange: what Draw draws from, after temperature, top-k and top-p."
     ),
-    options=(STEP,),
-    draw=_sureness,
+    draw=lambda setting: [sureness(setting.source.speak().steps, setting["step"], setting.gettext)],
 )
 CANDIDATES = Picture(name="candidates", view="steps", options=(STEP, TEMPERATURE, TOP_K, TOP_P), draw=_candidates)
 GROWING = Picture(
-    name="growing",
-    view="steps",
-    needs=("*.pattern",),
-    in_handouts=False,
+    name="growing", view="steps", needs=("*.pattern",), in_handouts=False,
     options=(
         replace(LAYER, count=_layers, per=_layers),
-        replace(
-            STEP,
-            help=STEP_HELP,
-            count=_rows,
-            default=lambda setting: _rows(setting) - 1,
-        ),
+        replace(STEP, count=_rows, default=lambda setting: _rows(setting) - 1),
     ),
     draw=lambda setting: [growing(setting.trace, setting["layer"], setting["step"])],
 )

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 
 from visformer.errors import N_
 from visformer.formulas import Floats
-from visformer.panel import Labels, Panel, common_limit, numbered
-from visformer.pictures.examples import WORKED
+from visformer.i18n import Gettext
+from visformer.panel import AXIS_TITLES, Labels, Panel, common_limit, numbered
 from visformer.pictures.examples.worked import SLICED, Arrays, Worked, compute, differs
 from visformer.pictures.options import Choice, Place
 from visformer.pictures.picture import Page, Picture
@@ -32,14 +34,6 @@ SYMBOL = {
 }
 """Name of an input or a result to the symbol that stands for it in the example's formula."""
 
-_AXES = {
-    "token": N_("token"),
-    "d_model": N_("dimension (d_model)"),
-    "d_k": N_("dimension (d_k)"),
-    "query": N_("reads (query)"),
-    "key": N_("is read (key)"),
-}
-
 
 @dataclass(frozen=True)
 class View:
@@ -61,57 +55,38 @@ class View:
         return any(not np.array_equal(self.inputs[name], values) for name, values in self.example.inputs.items())
 
 
-def drawn(view: View, results: Arrays, *, gettext: Callable[[str], str]) -> list[Panel]:
-    """Every result, each beside its print, where it is printed.
-
-    Args:
-        view: whose results they are.
-        results: what :func:`visformer.pictures.examples.worked.compute` gives.
-        gettext: translates their names.
-    """
-    panels: list[Panel] = []
-    for name, values in results.items():
-        said = gettext(name)
-        shape = f"  ({', '.join(map(str, values.shape))})" if name in view.example.axes else ""
-        titles = f"{said}{shape}", gettext("{title}, as printed").format(title=said)
-        panels += beside(view, name, values, titles=titles)
-    return panels
+def drawn(view: View, results: Arrays, gettext: Gettext) -> list[Panel]:
+    """Every result, each beside its print, where it is printed; ``gettext`` translates their names."""
+    return [panel for name, values in results.items() for panel in beside(view, name, values, gettext)]
 
 
-def beside(view: View, name: str, computed: Floats, *, titles: tuple[str, str]) -> list[Panel]:
+def beside(view: View, name: str, computed: Floats, gettext: Gettext = str) -> list[Panel]:
     """The computed matrix, and the printed one if there is one for this shape, on one colour scale.
 
     Where a print differs from what is computed it is outlined, unless the inputs are others than its own.
-
-    Args:
-        view: whose result it is.
-        name: of the result.
-        computed: what the arithmetic gives.
-        titles: of what is computed and of what the notes print.
     """
-    example = view.example
-    printed = example.printed.get(name)
+    printed, place, title = view.example.printed.get(name), view.example.place(name, view.at), gettext(name)
     marks = None if printed is None else differs(computed, printed)
-    place = example.place(name, view.at)
-    values = computed[place]
+    values, prints = computed[place], None if printed is None or marks is None else printed[place]
     rows, columns = _labels(view, name, values.shape)
     symbol = SYMBOL.get(name, "")
-    limit = common_limit(values, *([] if marks is None or printed is None else [printed[place]]))
-    look = {"rows": rows, "columns": columns, "limit": limit, "digits": 4, "symbol": symbol}
-    look |= {"scale": "weight" if symbol == "pattern" else "signed"}
-    panels = [Panel(name=name, title=titles[0], values=values, note=N_("computed"), **look)]  # type: ignore[arg-type]
-    if printed is not None and marks is not None and np.isfinite(printed[place]).any():
+    limit = common_limit(values, *([] if prints is None else [prints]))
+    look: dict[str, Any] = {"rows": rows, "columns": columns, "limit": limit, "digits": 4, "symbol": symbol}
+    look["scale"] = "weight" if symbol == "pattern" else "signed"
+    shape = f"  ({', '.join(map(str, computed.shape))})" if name in view.example.axes else ""
+    panels = [Panel(name=name, title=f"{title}{shape}", values=values, note=N_("computed"), **look)]
+    if prints is not None and marks is not None and np.isfinite(prints).any():
         wrong = marks[place]
         known = wrong.any() and not view.changed
         panels.append(
             Panel(
                 name=f"{name} printed",
-                title=titles[1],
-                values=printed[place],
+                title=gettext(N_("{title}, as printed")).format(title=title),
+                values=prints,
                 note=N_("as course notes print it"),
                 before="≠" if known else "" if wrong.any() else "=",
                 outlined=wrong if known else None,
-                **look,  # type: ignore[arg-type]
+                **look,
             )
         )
     return panels
@@ -124,37 +99,42 @@ def _labels(view: View, name: str, shape: tuple[int, ...]) -> tuple[Labels, Labe
         words = view.example.tokens[view.at["sample"]]
         texts = [words if axis in ("token", "query", "key") else () for axis in axes]
     rows, columns = (
-        Labels(text, _AXES.get(axis, "")) if len(text) == size else numbered(size, _AXES.get(axis, ""))
+        Labels(text, AXIS_TITLES.get(axis, "")) if len(text) == size else numbered(size, AXIS_TITLES.get(axis, ""))
         for axis, text, size in zip(axes, texts, shape, strict=True)
     )
     return rows, columns
 
 
-def example_named(name: str) -> Worked:
-    """The worked example of this name."""
-    return next(example for example in WORKED if example.name == name)
+@cache
+def examples() -> dict[str, Worked]:
+    """Every worked example by name, in the order of the list. The list of pages does not wait for their import."""
+    from visformer.pictures.examples import attention, norms, positions
+
+    every = *positions.EXAMPLES, *attention.EXAMPLES, *norms.EXAMPLES, attention.ZERO_MASK
+    return {example.name: example for example in every}
 
 
 def _count(axis: str) -> Callable[[Setting], int]:
     def count(setting: Setting) -> int:
-        example = example_named(setting["example"])
+        example = examples()[setting["example"]]
         return example.choices({**example.inputs, **compute(example, example.inputs)}).get(axis, 1)
 
     return count
 
 
 def _drawn(setting: Setting) -> list[Panel] | list[list[Panel]]:
-    example = example_named(setting["example"])
+    example = examples()[setting["example"]]
     at = {axis: setting[axis] for axis in SLICED}
     results = compute(example, example.inputs)
-    shown = drawn(View(example, example.inputs, at), results, gettext=setting.gettext)
+    shown = drawn(View(example, example.inputs, at), results, setting.gettext)
     return [shown] if example.tokens else shown
 
 
 # fmt: off
 EXAMPLE = Choice(
     name="example", widget="selectbox", label=N_("Worked example"),
-    help="Such as self-attention; by default the first.", values={example.name: example.title for example in WORKED},
+    help="Such as self-attention; by default the first.",
+    values=lambda _: {name: example.title for name, example in examples().items()},
 )
 SAMPLE = Place(
     name="sample", label=N_("Sample"), help="The sentence, from 1: --example shapes.", count=_count("sample"),

@@ -28,27 +28,23 @@ def batch(traces: Sequence[Trace], *, hidden_is_one: bool = False) -> list[Panel
     """The masks of a small batch: padding, and for its last sentence causal, both together, and cross.
 
     Of a decoder alone the padding is that of its own sentences; of an encoder alone the last sentence reads itself.
-
-    Args:
-        traces: of each sentence, by one model.
-        hidden_is_one: the other notation, 1 = hidden; else 1 = may attend.
+    ``hidden_is_one``: the other notation, in which 1 = hidden; else 1 = may attend.
     """
     src, tgt = (_padded([t.tokens[side] for t in traces if side in t.tokens]) for side in ("src", "tgt"))
     first = src or tgt
     reads = _real(first)  # (sentence, token)
     sentences = Labels(tuple(f"{i + 1}: {row[0]} …" for i, row in enumerate(first)), N_("sentence"))
+    rows = _tokens((tgt or src)[-1], _READS)
     blank = Labels(tuple(str(i + 1) for i in range(len(first[-1]))), _READ)
     panels = [_mask("padding", N_("padding mask of the batch"), reads, sentences, blank)]
     if tgt:
         causal = formulas.causal_mask(len(tgt[-1]))
-        columns = _tokens(tgt[-1], _READ)
-        rows = replace(columns, title=_READS)
+        columns = replace(rows, title=_READ)
         both = causal & _real(tgt)[-1][None, :]
         panels.append(_mask("causal", N_("causal mask"), causal, rows, columns))
         panels.append(_mask("combined", N_("causal and padding"), both, rows, columns))
     if src:
         columns = _tokens(src[-1], _READ)
-        rows = _tokens((tgt or src)[-1], _READS)
         read = np.broadcast_to(reads[-1][None, :], (len(rows), len(columns)))
         title = N_("cross mask") if tgt else N_("mask of the encoder")
         panels.append(_mask("cross", title, read, rows, columns))
@@ -64,25 +60,13 @@ def revealed(tokens: Sequence[str], step: int, *, causal: bool = True) -> Panel:
     n = len(tokens)
     mask = (formulas.causal_mask(n) if causal else np.ones((n, n))).astype(np.float32)
     mask[step:] = np.nan
-    labels = Labels(tuple(tokens), places=True)
-    return Panel(
-        name="mask",
-        title=N_("causal mask, step by step") if causal else N_("mask of the encoder"),
-        values=mask,
-        rows=replace(labels, title=_READS),
-        columns=replace(labels, title=_READ),
-        scale="weight",
-    )
+    title = N_("causal mask, step by step") if causal else N_("mask of the encoder")
+    rows, columns = (Labels(tuple(tokens), side, places=True) for side in (_READS, _READ))
+    return _mask("mask", title, mask, rows, columns)
 
 
 def before_and_after(trace: Trace, path: str, head: int) -> list[Panel]:
-    """Scores, the mask, the scores that are left, and the pattern that softmax makes of them.
-
-    Args:
-        trace: with scores, mask and pattern of ``path``.
-        path: of an attention, such as "decoder.0.self_attn".
-        head: counted from 0.
-    """
+    """Scores, the mask, the scores that are left, and the pattern that softmax makes of them, in one head."""
     scores = traced(trace, f"{path}.scores", head, title=N_("scores"))
     mask = traced(trace, f"{path}.mask", head, title=N_("mask"), scale="weight", before="→")
     mask = replace(mask, values=mask.values.astype(np.float32))
@@ -108,29 +92,21 @@ def editable(trace: Trace, path: str, switched: NDArray[np.bool_], mask: NDArray
     """
     allowed = (switched ^ mask).mean(axis=(0, 1))  # (query, key), share of the heads
     rows, columns = (axis_labels(trace, axis, 0) for axis in trace[f"{path}.pattern"].axes[1:])
-    return Panel(
-        name="mask",
-        title=N_("mask: click a cell, a row's or a column's label"),
+    return replace(
+        _mask("mask", N_("mask: click a cell, a row's or a column's label"), allowed, rows, columns),
         note=N_("Between 0 and 1: the share of these heads that may attend.") if (allowed % 1).any() else "",
-        values=allowed.astype(np.float32),
-        rows=rows,
-        columns=columns,
-        scale="weight",
         outlined=np.asarray(switched.any(axis=(0, 1))),
         click="changes",
     )
 
 
 def future_mass(trace: Trace, pattern: str) -> NDArray[np.float64]:
-    """How much of each head's attention goes to later places, mean over queries: (head,), 0 under a causal mask.
+    """How much of each head's attention to its own sentence goes to later places, mean over queries: (head,).
 
-    Args:
-        trace: holds the pattern.
-        pattern: its name; of an attention of a sentence to itself.
+    Under a causal mask 0.
     """
     weights = np.asarray(trace[pattern].value, dtype=np.float64)  # (head, query, key)
-    ahead = np.triu(np.ones(weights.shape[1:], dtype=np.bool_), k=1)
-    mass: NDArray[np.float64] = (weights * ahead).sum(axis=-1).mean(axis=-1)
+    mass: NDArray[np.float64] = np.triu(weights, k=1).sum(axis=-1).mean(axis=-1)
     return mass
 
 
@@ -160,17 +136,15 @@ def changed_most(before: Trace, after: Trace, *, among: str = "*", head: int | N
 def told_next(traces: Sequence[tuple[str, Trace]]) -> Panel:
     """The probability that each trace gives to every token of the target, in turn.
 
-    Args:
-        traces: (name of the row, a trace with logits), all of one target.
+    ``traces``: (name of the row, a trace with logits), all of one target.
     """
-    first, rows = traces[0][1], []
-    for _, trace in traces:
-        chances = formulas.softmax(trace["logits"].value)  # (tgt, vocab)
-        rows.append(chances[np.arange(len(chances)), first.meta["ids"]["next"]])
+    first = traces[0][1]
+    ids = first.meta["ids"]["next"]
+    chances = [formulas.softmax(trace["logits"].value) for _, trace in traces]  # (tgt, vocab)
     return Panel(
         name="out",
         title=N_("probability of the target's next token"),
-        values=np.stack(rows),
+        values=np.stack([each[np.arange(len(ids)), ids] for each in chances]),
         rows=Labels(tuple(name for name, _ in traces)),
         columns=Labels(first.tokens["next"], N_("next token"), places=True, special=first.special["next"]),
         scale="weight",
@@ -184,9 +158,7 @@ def _padded(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _real(rows: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
-    ids = np.array([[token != PAD for token in row] for row in rows], dtype=np.int64)
-    mask: NDArray[np.bool_] = formulas.padding_mask(ids)[:, 0, 0]  # (sentence, token)
-    return mask
+    return np.array([[token != PAD for token in row] for row in rows])  # (sentence, token)
 
 
 def _tokens(row: Sequence[str], title: str) -> Labels:
@@ -225,7 +197,7 @@ TOKENS = Number(
 )
 STEP = Place(
     name="step", label=N_("Tokens read so far"), help=STEP_HELP, default=lambda setting: _shown(setting) - 1,
-    count=lambda setting: _shown(setting), per=lambda setting: _shown(setting),
+    count=_shown, per=_shown,
 )
 BATCH = Picture(
     name="mask-batch", view="batch", title=N_("In a batch"), in_handouts=False,
@@ -241,10 +213,7 @@ SCORES = Picture(
     draw=lambda setting: before_and_after(setting.trace, setting.path, setting["head"]),
 )
 STEPS = Picture(
-    name="mask-steps",
-    view="steps",
-    title=N_("Step by step"),
-    in_handouts=False,
+    name="mask-steps", view="steps", title=N_("Step by step"), in_handouts=False,
     look_for=N_("One more token at each step: each may read those before it and itself, none that comes after."),
     options=(TOKENS, STEP),
     page_defaults={
@@ -254,8 +223,7 @@ STEPS = Picture(
     draw=_revealed,
 )
 EDIT = View(
-    view="edit",
-    title=N_("Change it"),
+    view="edit", title=N_("Change it"),
     look_for=N_(
         "Click cells to block or open them. Then open the decoder's future: how sure does it become, and of what?"
     ),

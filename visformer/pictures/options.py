@@ -37,7 +37,6 @@ class Option(ABC):
         tooltip: beside its slider; ``{own}`` is the model's d_model.
         default: a value, or a function of the picture's setting.
         link: the name in links and lessons, behind the page's; None: the option's name alone, which pages share.
-        aliases: earlier names, which go on working on the command line and in Python.
         per: what the slider's range depends on; with another value of it the slider starts anew.
         page_only: only the ranges of other sliders depend on it.
         widget: Streamlit's, where an option's kind may have another than its usual one.
@@ -49,7 +48,6 @@ class Option(ABC):
     tooltip: str = ""
     default: Any = None
     link: str | Callable[[Setting], str] | None = ""
-    aliases: tuple[str, ...] = ()
     per: Callable[[Setting], object] | None = None
     page_only: bool = False
     widget: str = ""

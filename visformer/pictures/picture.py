@@ -72,27 +72,23 @@ class Picture(View):
     formula: bool = False
     in_handouts: bool = True
 
-    def make(self, source: Source, values: Mapping[str, Any] | None = None, *, on_page: bool = False) -> "Drawn":
+    def make(self, source: Source, values: Mapping[str, Any] | None = None) -> "Drawn":
         """Draw it.
 
         Args:
             source: where numbers come from.
             values: by the names of its options; what is None or left out is the default.
-            on_page: begin as the page does, where that differs.
 
         Raises:
             MissingTensor: the model has no such tensor; the message says why.
             VisformerError: a value that is not valid, or something that there is no model for.
         """
-        return self.draw(self.setting(source, values or {}, on_page=on_page))
+        return self.draw(self.setting(source, values or {}))
 
     def linked(self, page: str, source: Source, texts: Mapping[str, str]) -> tuple[Setting, set[str]]:
         """What a link to its page chooses, and the names in the link that are this picture's options.
 
-        Args:
-            page: its name.
-            source: where numbers come from.
-            texts: of the link; what a page would not offer is left at its default.
+        What the page would not offer is left at its default.
         """
         values: dict[str, Any] = {}
         names = set()
@@ -105,16 +101,16 @@ class Picture(View):
         return self.setting(source, values, on_page=True), names
 
     def setting(self, source: Source, values: Mapping[str, Any], *, on_page: bool = False) -> Setting:
-        """The values that are given, each checked, and the defaults of the others."""
-        known = {name: option.name for option in self.options for name in (option.name, *option.aliases)}
+        """The values, each checked, and the defaults of the others; ``on_page``: those that the page begins with."""
+        known = [option.name for option in self.options]
         if unknown := [name for name in values if name not in known]:
             said = N_("{picture} has no option {name!r}; it has {names}.")
             raise OptionError(said, picture=self.name, name=unknown[0], names=", ".join(self.names) or "-")
-        given = {known[name]: value for name, value in values.items() if value is not None}
         setting = Setting(source, self.needs)
         for option in self.options:
-            if option.name in given:
-                setting[option.name] = option.check(given[option.name], setting)
+            value = values.get(option.name)
+            if value is not None:
+                setting[option.name] = option.check(value, setting)
             elif on_page and option.name in self.page_defaults:
                 setting[option.name] = resolved(self.page_defaults[option.name], setting)
             else:
@@ -175,13 +171,10 @@ SECTIONS = {"see": N_("See"), "understand": N_("Understand")}
 @cache
 def pages() -> dict[str, Page]:
     """Every page by name, in order. The files of this folder are imported for it."""
-    found = [importlib.import_module(f"{__package__}.{one.name}") for one in _modules()]
-    declared = [module.PAGE for module in found if hasattr(module, "PAGE")]
+    files = [one.name for one in pkgutil.iter_modules(visformer.pictures.__path__) if not one.ispkg]
+    modules = [importlib.import_module(f"{__package__}.{name}") for name in files]
+    declared = [module.PAGE for module in modules if hasattr(module, "PAGE")]
     return {page.name: page for page in sorted(declared, key=lambda page: page.order)}
-
-
-def _modules() -> list[pkgutil.ModuleInfo]:
-    return [one for one in pkgutil.iter_modules(visformer.pictures.__path__) if not one.ispkg]
 
 
 @cache

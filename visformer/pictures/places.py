@@ -8,8 +8,6 @@ from visformer.pictures.setting import Setting
 from visformer.trace.stacks import STACKS, short_name
 
 STEP_HELP = "From 1. By default the first; of what grows (growing, mask-steps) the last."
-DECODER = "decoder.self_attn"
-"""In a sentence alone, the one attention that has something to hide."""
 
 
 def _labels(setting: Setting) -> dict[str, str]:
@@ -37,8 +35,9 @@ def _n_tokens(setting: Setting) -> int:
 
 
 def decoder_first(setting: Setting) -> str:
-    """The decoder's self-attention, or the first attention of a model without."""
-    return DECODER if DECODER in setting.source.stacks else setting.source.stacks[0]
+    """The decoder's self-attention, which alone has something to hide; of a model without, its first attention."""
+    stacks = setting.source.stacks
+    return "decoder.self_attn" if "decoder.self_attn" in stacks else stacks[0]
 
 
 STACK = Choice(

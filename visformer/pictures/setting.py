@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from visformer.errors import N_, VisformerError
+from visformer.i18n import Gettext
 
 if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
@@ -41,7 +42,7 @@ class Source:
     d_model: int = 64
     tokens: tuple[str, ...] = ()
     theme: Any = "light"
-    gettext: Callable[[str], str] = str
+    gettext: Gettext = str
 
 
 class Setting(dict[str, Any]):
@@ -49,7 +50,7 @@ class Setting(dict[str, Any]):
 
     def __init__(self, source: Source, needs: tuple[str, ...] = (), values: Mapping[str, Any] | None = None) -> None:
         super().__init__(values or {})
-        self.source, self._needs = source, needs
+        self.source, self.gettext, self._needs = source, source.gettext, needs
 
     @property
     def part(self) -> Any:
@@ -88,7 +89,3 @@ class Setting(dict[str, Any]):
     def patterns(self) -> "Trace":
         """The sentence's, with the patterns alone: they tell how many layers, heads and tokens there are."""
         return self.source.record(PATTERNS)
-
-    def gettext(self, message: str) -> str:
-        """The message in the reader's language."""
-        return self.source.gettext(message)

@@ -114,18 +114,16 @@ def text_of(trace: Trace, side: str) -> str:
 def piece_of(text: Any, words: str) -> Choice | None:
     """Which piece of words a tokenizer merges, step by step; None: each is a single character."""
     pieces = [piece for piece in dict.fromkeys(text.pieces(words)) if len(piece.strip()) > 1]
-    return (
-        Choice(
-            name="piece",
-            label=N_("Piece of the text"),
-            values={piece: piece.strip() for piece in pieces},
-            spell=lambda piece: str(pieces.index(piece) + 1),
-            default=max(pieces, key=len),
-            per=lambda _: words,
-            widget="selectbox",
-        )
-        if pieces
-        else None
+    if not pieces:
+        return None
+    return Choice(
+        name="piece",
+        label=N_("Piece of the text"),
+        values={piece: piece.strip() for piece in pieces},
+        spell=lambda piece: str(pieces.index(piece) + 1),
+        default=max(pieces, key=len),
+        per=lambda _: words,
+        widget="selectbox",
     )
 
 

@@ -11,8 +11,8 @@ from tests.app.support import pictures
 from visformer import i18n
 from visformer.app.serving import workbench
 from visformer.app.session import boxes
-from visformer.pictures.examples import WORKED
 from visformer.pictures.examples.claims import claims_of
+from visformer.pictures.lab import examples
 from visformer.web.panels import Click
 
 VIEWS = {
@@ -88,12 +88,12 @@ def test_bad_input_gets_a_sentence_and_no_exception(new_app, text):
 
 def open_example(app, name):
     open_page(app, "understand/lab")
-    app.selectbox(key="lab_example").select_index([example.name for example in WORKED].index(name)).run()
+    app.selectbox(key="lab_example").select_index([*examples()].index(name)).run()
     assert not app.exception
     return app
 
 
-@pytest.mark.parametrize("example", WORKED, ids=lambda example: example.name)
+@pytest.mark.parametrize("example", examples().values(), ids=examples())
 def test_every_worked_example(new_app, example):
     app = open_example(new_app(), example.name)
     assert len(app.dataframe) == sum(values.size > 1 for values in example.inputs.values())
@@ -152,7 +152,7 @@ def test_whatever_is_typed_into_the_lab_gets_a_sentence_or_a_picture(new_app, mo
     app = open_page(new_app(), "understand/lab")
     monkeypatch.setattr(streamlit, "data_editor", editor)
     told = 0
-    for example in WORKED:
+    for example in examples().values():
         app.selectbox(key="lab_example").select(example.name).run()
         assert not app.exception, example.name
         told += "This does not fit" in [badge.value for badge in app.get("badge")] or not pictures(app)

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from visformer.app.widgets.formula_box import coloured, excerpt
-from visformer.pictures.examples import WORKED
 from visformer.pictures.examples.worked import compute
-from visformer.pictures.lab import SYMBOL
+from visformer.pictures.lab import SYMBOL, examples
 from visformer.pictures.theme import SYMBOLS
 
 PAGES = sorted((Path(__file__).parents[3] / "pages").glob("*/*.py"))
@@ -47,7 +46,7 @@ def test_the_lines_that_a_page_shows_exist(page):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("example", WORKED, ids=lambda example: example.name)
+@pytest.mark.parametrize("example", examples().values(), ids=examples())
 def test_every_example_has_its_formula_section_and_lines(example, theme):
     assert_coloured(example.formula, theme)
     assert example.section.startswith("3.")
@@ -58,8 +57,10 @@ def test_every_example_has_its_formula_section_and_lines(example, theme):
 
 def test_the_lab_colours_what_its_formulas_colour():
     """A result whose symbol stands in its example's formula has the symbol's colour."""
-    results = {name for example in WORKED if not example.instead for name in compute(example, example.inputs)}
-    assert set(SYMBOL) <= results | {name for example in WORKED for name in example.inputs}
+    results = {
+        name for example in examples().values() if not example.instead for name in compute(example, example.inputs)
+    }
+    assert set(SYMBOL) <= results | {name for example in examples().values() for name in example.inputs}
     assert set(SYMBOL.values()) <= set(SYMBOLS)
 
 

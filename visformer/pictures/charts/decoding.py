@@ -2,37 +2,17 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from visformer.pictures.charts.drawing import go
+from visformer.pictures.charts import go
 from visformer.pictures.charts.panels import kept, literal, look
 from visformer.pictures.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme, visible
 
 _ALL_WRITTEN = 20
 """Steps up to which every token of the tree is written: beyond, they would stand in each other's way."""
 
-
 _TELLING = 0.1
 """A candidate less likely than this has no bar to speak of on a scale that ends at 1."""
-
-
-class Candidate(Protocol):
-    """As :class:`visformer.model.decoding.Candidate`."""
-
-    token: str
-    id: int
-    probability: float
-    drawn_probability: float
-
-
-class Beam(Protocol):
-    """As :class:`visformer.model.decoding.Beam`."""
-
-    parent: int
-    token: str
-    id: int
-    log_probability: float
-    finished: bool
 
 
 def candidate_bars(
@@ -49,7 +29,7 @@ def candidate_bars(
     Bars end at 1; where no candidate reaches a tenth, at the likeliest, and ▸ marks what goes on beyond.
 
     Args:
-        candidates: best first.
+        candidates: of type :class:`visformer.model.decoding.Candidate`, best first.
         chosen: id of the one taken.
         step: of decoding, from 0.
         names: of the two bars, and of all other tokens.
@@ -63,9 +43,10 @@ def candidate_bars(
     labels.append(f"<i>{literal(names[2])}</i>")
     places = list(range(len(labels)))
     figure = go.Figure()
-    largest = max((max(c.probability, c.drawn_probability) for c in candidates), default=1.0)
+    table = _candidates(candidates, chosen, step)
+    listed = table["probability"], table["drawn_probability"]
+    largest = max([*listed[0], *listed[1]], default=1.0)
     end = 1.0 if largest >= _TELLING else largest
-    listed = ([c.probability for c in candidates], [c.drawn_probability for c in candidates])
     values = [[*shares, _rest(shares)] for shares in listed]
     for name, shares, colour in zip(names[:2], values, CURVES[theme][:2], strict=True):
         figure.add_bar(
@@ -87,7 +68,6 @@ def candidate_bars(
         showlegend=False,
         cliponaxis=False,
     )
-    table = _candidates(candidates, chosen, step)
     figure.update_layout(**look(theme), **kept(title.format(step=step + 1), table))
     figure.update_layout(
         margin={"l": 10, "r": 70, "t": 26, "b": 2},
@@ -139,7 +119,7 @@ def beam_tree(
     where there are many steps, its tokens alone are written. Hovering tells the numbers of every one.
 
     Args:
-        steps: for each step the hypotheses kept, best first.
+        steps: for each step the hypotheses kept, of type :class:`visformer.model.decoding.Beam`, best first.
         unit: of log-probabilities, in the reader's language.
         title: in a file; tells how many hypotheses are kept at a step.
         theme: "light" or "dark".
@@ -148,39 +128,39 @@ def beam_tree(
         The figure, with hover; ``show()`` or the end of a cell draws it.
     """
     best = set(enumerate(best_path(steps)))
+    table = _hypotheses(steps, best)
+    spots = list(zip(table["step"], table["beam"], strict=True))
+    tallest = max(map(len, steps), default=1)
+    heights = [tallest - 1 - place for place in table["beam"]]
     figure = go.Figure()
     for strong in (False, True):
         xs: list[float | None] = []
         ys: list[float | None] = []
-        for step, beams in enumerate(steps):
-            for place, beam in enumerate(beams):
-                if ((step, place) in best) is strong:
-                    xs += [step - 1, step, None]
-                    ys += [_height(steps, step - 1, beam.parent), _height(steps, step, place), None]
+        for spot, height, parent in zip(spots, heights, table["parent"], strict=True):
+            if (spot in best) is strong:
+                xs += [spot[0] - 1, spot[0], None]
+                ys += [tallest / 2 if parent is None else tallest - 1 - parent, height, None]
         line = {"color": CURVES[theme][0] if strong else FAINT[theme], "width": 3 if strong else 1}
         figure.add_scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip")
-    spots = [(step, place) for step, beams in enumerate(steps) for place in range(len(beams))]
-    beams = [steps[step][place] for step, place in spots]
-    tokens, few = [literal(visible(beam.token)) for beam in beams], len(steps) <= _ALL_WRITTEN
+    tokens, few = [literal(visible(token)) for token in table["token"]], len(steps) <= _ALL_WRITTEN
     end = max(best, default=None)
     labels = [
         f"{token}{' ◂' if spot == end else ''}<br>{_scored(steps, *spot)}"
         for spot, token in zip(spots, tokens, strict=True)
     ]
     figure.add_scatter(
-        x=[step for step, _ in spots],
-        y=[_height(steps, *spot) for spot in spots],
+        x=table["step"],
+        y=heights,
         mode="markers+text",
         text=[label if few or spot in best else "" for spot, label in zip(spots, labels, strict=True)],
         hovertext=tokens,
         textposition="top center",
         textfont={"size": 12, "color": TEXT[theme], "shadow": _halo(BACKGROUND[theme])},
-        customdata=[(beam.log_probability, math.exp(beam.log_probability)) for beam in beams],
+        customdata=[(score, math.exp(score)) for score in table["score"]],
         hovertemplate="%{hovertext}: %{customdata[0]:.4f} " + unit + ", %{customdata[1]:.4g}<extra></extra>",
         marker={"size": 9, "color": [CURVES[theme][0] if spot in best else FAINT[theme] for spot in spots]},
     )
-    tallest = max((len(beams) for beams in steps), default=1)
-    figure.update_layout(**look(theme), **kept(title.format(size=tallest), _hypotheses(steps, best)))
+    figure.update_layout(**look(theme), **kept(title.format(size=tallest), table))
     figure.update_layout(showlegend=False, margin={"l": 10, "r": 40, "t": 28, "b": 30}, height=88 + 72 * tallest)
     counted = {"tickvals": list(range(len(steps))), "ticktext": [str(i + 1) for i in range(len(steps))]}
     figure.update_xaxes(counted, showgrid=False, zeroline=False, range=[-1.3, len(steps) - 0.5])
@@ -193,28 +173,22 @@ def _hypotheses(steps: Sequence[Sequence[Any]], best: set[tuple[int, int]]) -> d
 
     At the first step there is no parent.
     """
-    spots = [(step, place) for step, beams in enumerate(steps) for place in range(len(beams))]
-    beams = [steps[step][place] for step, place in spots]
+    every = [(step, place, beam) for step, beams in enumerate(steps) for place, beam in enumerate(beams)]
     return {
-        "step": [step for step, _ in spots],
-        "beam": [place for _, place in spots],
-        "token": [beam.token for beam in beams],
-        "id": [beam.id for beam in beams],
-        "score": [beam.log_probability for beam in beams],
-        "parent": [beam.parent if step else None for (step, _), beam in zip(spots, beams, strict=True)],
-        "finished": [beam.finished for beam in beams],
-        "best": [spot in best for spot in spots],
+        "step": [step for step, _, _ in every],
+        "beam": [place for _, place, _ in every],
+        "token": [beam.token for _, _, beam in every],
+        "id": [beam.id for _, _, beam in every],
+        "score": [beam.log_probability for _, _, beam in every],
+        "parent": [beam.parent if step else None for step, _, beam in every],
+        "finished": [beam.finished for _, _, beam in every],
+        "best": [(step, place) in best for step, place, _ in every],
     }
 
 
 def _halo(colour: str) -> str:
     """Keeps lines away from the letters that they pass."""
     return ", ".join(f"{x}px {y}px 1px {colour}" for x in (-2, 0, 2) for y in (-2, 0, 2))
-
-
-def _height(steps: Sequence[Sequence[Any]], step: int, place: int) -> float:
-    tallest = max(len(beams) for beams in steps)
-    return tallest / 2 if step < 0 else tallest - 1 - place
 
 
 def _scored(steps: Sequence[Sequence[Any]], step: int, place: int) -> str:

@@ -1,14 +1,16 @@
-"""A panel as a plotly heatmap, or several beside each other. What panels.js draws on the pages, for a notebook."""
+"""Heatmaps by plotly: panels as panels.js draws them on the pages, one head large, or the heads of a stack as tiles."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from plotly.subplots import make_subplots
 
-from visformer.panel import Labels, Panel
-from visformer.pictures.charts.drawing import go
+from visformer.errors import N_, TraceError
+from visformer.panel import Labels, Panel, numbered, traced
+from visformer.pictures.charts import go
 from visformer.pictures.theme import BACKGROUND, DIVERGING, FAINT, FONTS, SEQUENTIAL, TEXT, Theme, visible
+from visformer.trace import Trace
 
 _TICKS = (0.0, 0.05, 0.25, 0.5, 1.0)
 _NAMED = 10_000
@@ -31,7 +33,8 @@ def matrix(*panels: Panel, theme: Theme = "light") -> go.Figure:
     figure = make_subplots(cols=len(panels), subplot_titles=titles if len(panels) > 1 else None)
     for i, panel in enumerate(panels, start=1):
         figure.add_trace(heatmap(panel, theme=theme, scale_shown=i == len(panels)), row=1, col=i)
-        axes = {"title": panel.columns.title, **_axis(panel.columns), "side": "top", "tickangle": _angle(panel.columns)}
+        axes = {"title": panel.columns.title, **_axis(panel.columns), "side": "top"}
+        axes["tickangle"] = 0 if panel.columns.numeric else -45
         figure.update_xaxes(axes, row=1, col=i)
         figure.update_yaxes({"title": panel.rows.title, **_axis(panel.rows), "autorange": "reversed"}, row=1, col=i)
     figure.update_layout(**look(theme))
@@ -40,17 +43,87 @@ def matrix(*panels: Panel, theme: Theme = "light") -> go.Figure:
     return figure
 
 
+def attention_head(trace: Trace, name: str, head: int = 0, *, theme: Theme = "light") -> go.Figure:
+    """One head's pattern: rows read, columns are read, each row sums to 1.
+
+    Colours are on a square-root scale, as on the pages; hovering tells the weight itself.
+
+    Args:
+        trace: where the pattern is.
+        name: of a pattern, such as "decoder.0.cross_attn.pattern".
+        head: counted from 0.
+        theme: "light" or "dark".
+
+    Returns:
+        A figure whose labels come from the pattern's own axes.
+
+    Raises:
+        MissingTensor: the trace holds no tensor of this name.
+        TraceError: it is no pattern, or has no such head.
+    """
+    tensor = trace[name]
+    axes = [axis.name for axis in tensor.axes]
+    if axes != ["head", "query", "key"]:
+        wanted = N_("{name} has the axes {axes}: a heatmap of a head needs head, query and key.")
+        raise TraceError(wanted, name=name, axes=", ".join(axes))
+    if not 0 <= head < len(tensor):
+        known = N_("{name} has {n} heads, counted from 0; there is no head {head}.")
+        raise TraceError(known, name=name, n=len(tensor), head=head)
+    panel = traced(trace, name, head, title=f"{name}, head {head + 1}", scale="weight")
+    return matrix(panel, theme=theme)
+
+
+def attention_heads(
+    trace: Trace,
+    stack: Literal["encoder", "decoder"],
+    attention: Literal["self_attn", "cross_attn"] = "self_attn",
+    *,
+    theme: Theme = "light",
+) -> go.Figure:
+    """Every head of a stack: a row for each layer, a column for each head.
+
+    All heads lie in one heatmap, so that dozens of them cost no more than one.
+
+    Args:
+        trace: where the patterns are.
+        stack: "encoder" or "decoder".
+        attention: which of the stack's attentions.
+        theme: "light" or "dark".
+
+    Returns:
+        The figure, with hover; ``show()`` or the end of a cell draws it.
+
+    Raises:
+        MissingTensor: the trace holds no pattern of this stack.
+    """
+    tensor = trace.stack(stack, attention)
+    weights = np.asarray(tensor.value, dtype=np.float32)  # (layer, head, query, key)
+    n_layers, n_heads, n_queries, n_keys = weights.shape
+    tiles = np.full((n_layers, n_heads, n_queries + 1, n_keys + 1), np.nan, dtype=np.float32)  # a gap after each
+    tiles[:, :, :n_queries, :n_keys] = weights
+    mosaic = tiles.transpose(0, 2, 1, 3).reshape(n_layers * (n_queries + 1), n_heads * (n_keys + 1))
+    sides = [numbered(n) for n in mosaic.shape]
+    panel = Panel(name="pattern", title="", values=mosaic, rows=sides[0], columns=sides[1], scale="weight")
+    figure = go.Figure(heatmap(panel, theme=theme))
+    figure.update_traces(customdata=None, hovertemplate="%{text:.4f}<extra></extra>", xgap=0, ygap=0)
+    figure.update_layout(
+        title=title(f"{stack}.{attention}: a row reads (query), a column is read (key)"),
+        xaxis={**_tiles("Head", n_heads, n_keys), "side": "top"},
+        yaxis={**_tiles("Layer", n_layers, n_queries), "autorange": "reversed"},
+        **look(theme),
+    )
+    return figure
+
+
 def heatmap(panel: Panel, *, theme: Theme, scale_shown: bool = True) -> go.Heatmap:
     """One panel as a trace; ``text`` holds the values, ``z`` what is coloured."""
     values = np.asarray(panel.values, dtype=np.float64)
     small = values.size <= _NAMED
-    custom: Any = None
-    if small:
-        custom = np.stack(np.meshgrid(_names(panel.rows), _names(panel.columns), indexing="ij"), axis=-1)
+    names = np.meshgrid(_names(panel.rows), _names(panel.columns), indexing="ij") if small else None
     return go.Heatmap(
         z=np.sqrt(np.clip(values, 0.0, 1.0)) if panel.scale == "weight" else values,
         text=values,
-        customdata=custom,
+        customdata=np.stack(names, axis=-1) if names else None,
         hovertemplate=("%{customdata[0]} · %{customdata[1]}<br>" if small else "") + "%{text:.6g}<extra></extra>",
         hoverongaps=False,
         xgap=1 if small else 0,
@@ -111,8 +184,10 @@ def _axis(labels: Labels) -> dict[str, Any]:
     return {"tickmode": "array", "tickvals": list(range(len(labels))), "ticktext": _names(labels), "showgrid": False}
 
 
-def _angle(labels: Labels) -> int:
-    return 0 if labels.numeric else -45
+def _tiles(word: str, count: int, size: int) -> dict[str, object]:
+    middles = [i * (size + 1) + (size - 1) / 2 for i in range(count)]
+    names = [f"{word} {i + 1}" for i in range(count)]
+    return {"tickmode": "array", "tickvals": middles, "ticktext": names, "showgrid": False, "zeroline": False}
 
 
 def literal(text: str) -> str:

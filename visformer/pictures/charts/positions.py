@@ -10,7 +10,7 @@ import numpy as np
 from visformer import formulas
 from visformer.errors import N_, ConfigError
 from visformer.formulas import Floats
-from visformer.pictures.charts.drawing import go
+from visformer.pictures.charts import go
 from visformer.pictures.charts.panels import kept, literal, look
 from visformer.pictures.theme import CURVES, FAINT, Theme
 

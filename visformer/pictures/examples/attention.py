@@ -1,13 +1,17 @@
-"""Worked examples of attention: queries, scores, softmax and the weighted sum, by hand."""
+"""Worked examples of attention: queries, scores, softmax and the weighted sum by hand, and the shapes of many heads."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
 from visformer import formulas
-from visformer.errors import N_
+from visformer.errors import N_, ShapeError
 from visformer.formulas import Floats
-from visformer.pictures.examples.worked import Arrays, Worked, allowed, matrix, product
+from visformer.pictures.examples.worked import Arrays, Worked, allowed, matrix, product, whole
+from visformer.system import limits
+
+SENTENCES = (("欢迎", "来", "到", "北京"), ("欢迎", "来", "到", "上海"))
 
 
 def _query(given: Arrays) -> dict[str, Floats]:
@@ -59,6 +63,52 @@ def _begins(first: Floats, shape: tuple[int, ...]) -> Floats:
     return printed
 
 
+def _zero_mask(given: Arrays) -> dict[str, Floats]:
+    mask = allowed(given["mask"], given["scores"])
+    filled = np.where(mask, given["scores"], -1e9)
+    return {
+        N_("scores where the mask is 1, else −1e9"): filled,
+        N_("softmax of that"): formulas.softmax(filled),
+        N_("visformer's rule"): formulas.softmax(given["scores"], mask),
+    }
+
+
+@lru_cache(maxsize=8)
+def weights(d_model: int) -> tuple[Floats, Floats]:
+    """Random numbers in place of trained ones: an embedding of each word, and W_Q, W_K, W_V and W_O.
+
+    Returns:
+        (word, d_model) and (4, d_model, d_model), always the same ones.
+    """
+    rng = np.random.default_rng(0)
+    embedding = rng.normal(size=(len(_WORDS), d_model))
+    return embedding, rng.normal(size=(4, d_model, d_model)) / np.sqrt(d_model)
+
+
+def _multi_head(given: Arrays) -> dict[str, Floats]:
+    d_model, h = whole(given, "d_model", most=limits.LAB_WIDTH), whole(given, "n_heads", most=limits.LAB_WIDTH)
+    if d_model % h:
+        raise ShapeError(N_("d_model = {d} cannot be divided among {h} heads: choose a divisor."), d=d_model, h=h)
+    embedding, (w_q, w_k, w_v, w_o) = weights(d_model)
+    x = embedding[_IDS] + formulas.sinusoidal_encoding(_IDS.shape[1], d_model)  # (sample, token, d_model)
+    batch, n, d_k = *_IDS.shape, d_model // h
+    linear = x @ w_q  # (sample, token, d_model)
+    cut = linear.reshape(batch, n, h, d_k)  # (sample, token, head, d_k)
+    q, k, v = (y.reshape(batch, n, h, d_k).transpose(0, 2, 1, 3) for y in (linear, x @ w_k, x @ w_v))
+    heads, pattern = formulas.attention(q, k, v)  # (sample, head, query, d_k), (sample, head, query, key)
+    concat = heads.transpose(0, 2, 1, 3).reshape(batch, n, d_model)  # (sample, token, d_model)
+    return {
+        "X": x,
+        "X · W_Q": linear,
+        N_("cut into heads"): cut,
+        N_("head before token: Q"): q,
+        "softmax(Q·Kᵀ / √d_k)": pattern,
+        "softmax · V": heads,
+        N_("heads end to end"): concat,
+        N_("times W_O"): concat @ w_o,
+    }
+
+
 _ATTENTION = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V}) \\[4pt]
 &= \sym{pattern}{\mathrm{softmax}}\left(\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}\right) \sym{v}{V}"""
 _PROJECTED = r"""&\sym{q}{Q} = \sym{input}{X} W_Q, \quad \sym{k}{K} = \sym{input}{X} W_K \\[4pt]
@@ -68,7 +118,10 @@ _ATTEND = (("pictures/examples/attention.py", "_attend"), ("formulas.py", "softm
 _ALTERNATE = matrix([1, 0], [0, 1], [1, 0], [0, 1])
 _V = matrix([1, 2], [3, 4], [5, 6])
 _COUNTED = np.arange(1.0, 25.0).reshape(2, 2, 3, 2)  # (sample, head, token, d_k)
+_WIDE = ("sample", "token", "d_model")
 _IN, _SCORES = ("sample", "head", "token", "d_k"), ("sample", "head", "query", "key")
+_WORDS = tuple(dict.fromkeys(word for sentence in SENTENCES for word in sentence))
+_IDS = np.array([[_WORDS.index(word) for word in sentence] for sentence in SENTENCES])
 
 EXAMPLES = (
     Worked(
@@ -217,4 +270,50 @@ EXAMPLES = (
             "softmax · V": N_("Follows neither from the printed softmax (16.10, 17.10) nor from the right one."),
         },
     ),
+    Worked(
+        name="shapes",
+        title=N_("Shapes on the way through multi-head attention"),
+        section="3.2.2",
+        formula=r"""&\sym{q}{Q}_i = \sym{input}{X} W^Q_i, \quad \sym{k}{K}_i = \sym{input}{X} W^K_i \\[4pt]
+&\sym{v}{V}_i = \sym{input}{X} W^V_i \\[4pt]
+&\sym{heads}{\mathrm{head}}_i = \mathrm{Attention}(\sym{q}{Q}_i, \sym{k}{K}_i, \sym{v}{V}_i) \\[4pt]
+&\sym{out}{\mathrm{out}} = [\sym{heads}{\mathrm{head}}_1 \cdots \sym{heads}{\mathrm{head}}_h]\, W^O""",
+        code=(("pictures/examples/attention.py", "_multi_head"), ("formulas.py", "attention")),
+        inputs={"d_model": matrix([512]), "n_heads": matrix([8])},
+        compute=_multi_head,
+        remarks={
+            "cut into heads": N_("No number moves: the d_model numbers of a token are read as heads of d_k each."),
+            "head before token: Q": N_("Head and token change places, so that each head holds all its tokens."),
+            "heads end to end": N_("Back to one row of d_model numbers a token, the first head's first."),
+        },
+        axes={
+            "X": _WIDE,
+            "X · W_Q": _WIDE,
+            "cut into heads": ("sample", "token", "head", "d_k"),
+            "head before token: Q": _IN,
+            "softmax(Q·Kᵀ / √d_k)": _SCORES,
+            "softmax · V": _IN,
+            "heads end to end": _WIDE,
+            "times W_O": _WIDE,
+        },
+        tokens=SENTENCES,
+    ),
+)
+
+ZERO_MASK = Worked(
+    name="zero-mask",
+    title=N_("A mask of zeros: uniform, not empty"),
+    section="3.2.3",
+    formula=r"""&\sym{heads}{F}_{ij} = \begin{cases} \sym{scores}{S}_{ij} & \sym{mask}{M}_{ij} = 1 \\
+-10^9 & \sym{mask}{M}_{ij} = 0 \end{cases} \\[4pt]
+&\sym{pattern}{A} = \mathrm{softmax}(\sym{heads}{F})""",
+    code=(("pictures/examples/attention.py", "_zero_mask"), ("formulas.py", "softmax")),
+    inputs={N_("scores"): matrix([2, 1, 0.5], [0.3, 2, 1], [1, 0.2, 2]), N_("mask"): np.zeros((3, 3))},
+    compute=_zero_mask,
+    remarks={
+        "softmax of that": N_(
+            "Every score is −1e9, so all are equal: the row spreads evenly over what it may not see."
+        ),
+        "visformer's rule": N_("A row that may see nothing gives zeros."),
+    },
 )

@@ -103,15 +103,6 @@ CLAIMS = (
     ),
 )
 
-PARAMETERS_PRINTED = {
-    N_("self-attention"): True,
-    N_("cross-attention"): True,
-    N_("feed-forward"): True,
-    N_("layer norm"): False,
-    N_("residual sum"): False,
-}
-"""Part of a block to whether the notes' table says that it has parameters."""
-
 
 def claims_of(page: str) -> tuple[Claim, ...]:
     """What there is to set right on a page."""

@@ -10,7 +10,7 @@ from visformer.pictures.examples.worked import Arrays, Worked, added, matrix
 
 def _norms(given: Arrays) -> dict[str, Floats]:
     x = given["x"]
-    by_code = formulas.layer_norm_sample_std(x)
+    by_code = formulas.layer_norm_sample_std(x)  # first: it says what is wrong with a row of one number
     return {
         N_("mean"): x.mean(axis=1, keepdims=True),
         N_("σ, divided by d"): x.std(axis=1, keepdims=True),
@@ -40,8 +40,6 @@ def _two_norms(given: Arrays) -> dict[str, Floats]:
     }
 
 
-_CODE = (("formulas.py", "layer_norm"), ("formulas.py", "layer_norm_sample_std"))
-
 EXAMPLES = (
     Worked(
         name="norms",
@@ -51,7 +49,7 @@ EXAMPLES = (
 {\sqrt{\sym{q}{\sigma}^2 + \epsilon}} + \beta \\[4pt]
 &\sym{q}{\sigma}^2 = \tfrac{1}{d} \textstyle\sum_i (\sym{input}{x}_i - \mu)^2 \\[4pt]
 &\sym{k}{s}^2 = \tfrac{1}{d-1} \textstyle\sum_i (\sym{input}{x}_i - \mu)^2""",
-        code=_CODE,
+        code=(("formulas.py", "layer_norm"), ("formulas.py", "layer_norm_sample_std")),
         inputs={"x": matrix([1, 2, 3, 4])},
         compute=_norms,
         printed={

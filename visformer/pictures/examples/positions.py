@@ -1,7 +1,5 @@
 """Worked examples of position: the sinusoid, one word in two places, embedding + position."""
 
-import math
-
 import numpy as np
 
 from visformer import formulas
@@ -39,7 +37,6 @@ _SUM = r"\sym{input}{x}_{pos} = \sym{embed}{E}_{token} + \sym{position}{P}_{pos}
 _ENCODING = (("formulas.py", "encoding_at"), ("formulas.py", "frequencies"))
 _ADDITION = (("pictures/examples/positions.py", "_sum"), ("pictures/examples/worked.py", "added"))
 
-_NAN = math.nan
 _E = matrix(
     [0.1, 0.3, 0.2, 0.4], [0.5, 0.6, 0.7, 0.8], [0.9, 0.1, 0.3, 0.5], [0.2, 0.4, 0.6, 0.8], [0.3, 0.2, 0.1, 0.5]
 )
@@ -59,7 +56,7 @@ EXAMPLES = (
         printed={
             "1 / base^(2i/d)": matrix([1.0, 0.1]),
             "PE": matrix(
-                [_NAN] * 4, [0.8415, 0.5403, 0.0998, 0.9950], *[[_NAN] * 4] * 3, [0.4121, -0.9111, 0.7833, 0.6216]
+                [np.nan] * 4, [0.8415, 0.5403, 0.0998, 0.9950], *[[np.nan] * 4] * 3, [0.4121, -0.9111, 0.7833, 0.6216]
             ),
         },
         remarks={

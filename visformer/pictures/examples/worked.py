@@ -166,17 +166,13 @@ def compute(example: Worked, inputs: Arrays) -> dict[str, Floats]:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             results = example.compute(inputs)
     except FloatingPointError:
-        raise _too_large() from None
-    if any((np.abs(values) > LARGEST).any() for values in results.values()):
-        raise _too_large()
+        results = None
+    if results is None or any((np.abs(values) > LARGEST).any() for values in results.values()):
+        raise ShapeError(
+            N_("These numbers grow beyond {largest}, the largest that a picture can hold: type smaller ones."),
+            largest=f"{LARGEST:.1e}",
+        )
     return results
-
-
-def _too_large() -> ShapeError:
-    return ShapeError(
-        N_("These numbers grow beyond {largest}, the largest that a picture can hold: type smaller ones."),
-        largest=f"{LARGEST:.1e}",
-    )
 
 
 def trimmed(values: Floats) -> Floats:
@@ -186,12 +182,7 @@ def trimmed(values: Floats) -> Floats:
 
 
 def differs(computed: Floats, printed: Floats) -> NDArray[np.bool_] | None:
-    """Which printed numbers differ from the computed ones by more than the print's rounding; None: other shapes.
-
-    Args:
-        computed: what the arithmetic gives.
-        printed: NaN where nothing is printed.
-    """
+    """Which printed numbers differ from the computed ones by more than the print's rounding; None: other shapes."""
     if computed.shape != printed.shape:
         return None
     marks = np.zeros(printed.shape, dtype=np.bool_)

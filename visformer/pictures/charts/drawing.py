@@ -1,6 +1,0 @@
-"""plotly, and pandas before it: plotly looks into a pandas that another thread may have imported by half."""
-
-import pandas  # noqa: F401
-import plotly.graph_objects as go
-
-__all__ = ["go"]
