@@ -49,8 +49,7 @@ _CONNECTION = _component(
 _PRESENT = _component(
     "present", f'{_HTML}<div class="vf-sheet" hidden>{_SHEET}</div>', _BESIDE + stylesheet("presentation/present.css")
 )
-_PAGE_CSS = stylesheet("streamlit/page.css") + stylesheet(f"{_PRIVATE}/fading.css")
-_WORDS = _component("words", css=_PAGE_CSS, folder=_PRIVATE, isolate_styles=False)
+_WORDS = _component("words", css=stylesheet("streamlit/page.css"), folder=_PRIVATE, isolate_styles=False)
 _FEED = _component("feed")
 
 
