@@ -21,7 +21,7 @@ from visformer.app.serving import (
 from visformer.app.streamlit_private import logs
 from visformer.app.streamlit_private.first_page import FirstPage
 from visformer.errors import VisformerError
-from visformer.system import settings
+from visformer.system import limits, settings
 
 
 @asynccontextmanager
@@ -38,9 +38,12 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
 
 async def healthz(_request: Request) -> Response:
     """200 once sentences can be computed; 503 before, and where the model cannot be loaded, which is tried again."""
+    from visformer.app.serving.admission import ADMISSION
     from visformer.app.serving.workbench import workbench
 
     bench = workbench()
+    if ADMISSION.stuck_seconds > limits.WORK_SECONDS + 2 * limits.GRACE_SECONDS:
+        return PlainTextResponse(f"nothing got through for {ADMISSION.stuck_seconds:.0f} seconds", status_code=503)
     if bench.is_loaded:
         return PlainTextResponse("ready")
     bench.load()

@@ -5,9 +5,9 @@ Layers, heads and token places count from 0. In a notebook a plain function ``(n
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -49,27 +49,42 @@ class Silence(_Edit):
 
 @dataclass(frozen=True)
 class _MaskEdit(_Edit):
-    """Set cells of the mask; None for a head, query or key means all of them."""
+    """Set a rectangle of the mask's cells.
+
+    Args:
+        head: None: all heads.
+        query: one row, or (first, end) for rows first to end - 1; None: all.
+        key: one column, or columns likewise; None: all.
+    """
 
     head: int | None = None
-    query: int | None = None
-    key: int | None = None
+    query: int | tuple[int, int] | None = None
+    key: int | tuple[int, int] | None = None
     tensor: ClassVar[str] = "mask"
     value: ClassVar[bool]
 
-    def beyond(self, shape: tuple[int, ...]) -> bool:
-        """Whether this cell lies beyond a mask (batch, head, query, key): while decoding, it may come yet."""
-        return (self.query or 0) >= shape[2] or (self.key or 0) >= shape[3]
+    def within(self, shape: tuple[int, ...]) -> Self | None:
+        """The part inside a mask (batch, head, query, key), None: nothing; while decoding, the rest may come yet."""
+        inside: dict[str, tuple[int, int]] = {}
+        for axis, index, size in (("query", self.query, shape[2]), ("key", self.key, shape[3])):
+            first, end = _span(index)
+            if index is not None and first >= size:
+                return None
+            if index is not None:
+                inside[axis] = (first, min(end, size))
+        return replace(self, **inside)  # type: ignore[arg-type]
 
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
         """``tensor`` is bool (batch, head, query, key), True = may attend."""
-        cell: list[slice | int] = [slice(None)]
+        cells = [slice(None)]
         for dim, (axis, index) in enumerate((("head", self.head), ("query", self.query), ("key", self.key)), start=1):
+            first, end = _span(index)
             if index is not None:
-                _require(name, axis, index, tensor.shape[dim])
-            cell.append(slice(None) if index is None else index)
+                _require(name, axis, first, tensor.shape[dim])
+                _require(name, axis, end - 1, tensor.shape[dim])
+            cells.append(slice(None) if index is None else slice(first, end))
         changed = tensor.clone()
-        changed[tuple(cell)] = self.value
+        changed[tuple(cells)] = self.value
         return changed
 
 
@@ -132,9 +147,19 @@ def from_json(data: dict[str, Any]) -> _Edit:
         kind = _KINDS[fields.pop("edit")]
         if "pattern" in fields:
             fields["pattern"] = tuple(tuple(row) for row in fields["pattern"])
+        for axis in ("query", "key"):
+            if isinstance(fields.get(axis), list):
+                fields[axis] = tuple(fields[axis])
         return kind(**fields)
     except (KeyError, TypeError) as error:
         raise EditError(N_("{data} is not an edit: {reason}"), data=data, reason=error) from error
+
+
+def _span(index: int | tuple[int, int] | None) -> tuple[int, int]:
+    """First and end of the cells that an edit names; (0, 0) for all."""
+    if index is None:
+        return 0, 0
+    return index if isinstance(index, tuple) else (index, index + 1)
 
 
 def _require(name: str, axis: str, index: int, size: int) -> None:

@@ -107,6 +107,10 @@ class BusyError(VisformerError):
     """More was asked for at once than can be computed soon. The same request may be answered in a few seconds."""
 
 
+class DeadlineError(VisformerError):
+    """Work that took longer than one visitor may keep the others waiting."""
+
+
 class ShortageError(VisformerError):
     """The machine had not enough memory for this."""
 

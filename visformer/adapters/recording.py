@@ -11,7 +11,7 @@ from torch import Tensor
 
 from visformer.edits import Edit, _Edit, _MaskEdit
 from visformer.errors import N_, BudgetError, EditError, TraceError
-from visformer.system import limits
+from visformer.system import cancellation, limits
 from visformer.trace import TracedTensor
 from visformer.trace.names import Axis, axes_of
 
@@ -102,11 +102,13 @@ class Recorder:
 
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
         """Edit ``tensor``, keep it if it is wanted, and hand it on."""
+        cancellation.check()
         for edit in self.edits:
-            if self._growing and isinstance(edit, _MaskEdit) and edit.applies(name) and edit.beyond(tensor.shape):
+            if isinstance(edit, _Edit) and not edit.applies(name):
                 continue
-            if not isinstance(edit, _Edit) or edit.applies(name):
-                tensor = edit(name, tensor)  # type: ignore[operator]
+            part = edit.within(tensor.shape) if self._growing and isinstance(edit, _MaskEdit) else edit
+            if part is not None:
+                tensor = part(name, tensor)  # type: ignore[operator]
         if self._keeps(name):
             value = _to_numpy(name, tensor)
             self.tensors[name] = TracedTensor(name, value.copy() if self._copied else value, self._axes(name) or ())

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from visformer.errors import N_, VisformerError
 from visformer.model.transformer import Transformer
+from visformer.system import cancellation
 
 Choose = Callable[[Tensor], Tensor]
 """log-probabilities (row, vocab) of the next token to the ids chosen (row,)."""
@@ -170,6 +171,7 @@ def decode(
     ends = torch.tensor(list(end_ids))
     ended = torch.zeros(len(prefix), dtype=torch.bool)
     for _ in range(max_new_tokens):
+        cancellation.check()
         log_probabilities = next_token.log_probabilities(prefix)
         chosen = choose(log_probabilities).masked_fill(ended, 0)  # padding after the end
         watch(log_probabilities, chosen)
@@ -262,6 +264,7 @@ def beam_search(
     seen: list[dict[int, Tensor]] = []  # each step's log-probabilities after hypothesis i of the step before
     finished: list[tuple[float, int, int]] = []  # log-probability per token, step, index
     for step in range(max_new_tokens):
+        cancellation.check()
         log_probabilities = next_token.log_probabilities(rows)  # (row, vocab)
         seen.append(dict(zip(alive, log_probabilities, strict=True)))
         total = (scores[:, None] + log_probabilities).masked_fill(~allowed, -torch.inf)

@@ -140,6 +140,17 @@ LAB_BASE = limit(10**9, "", N_("Base of a worked positional encoding"), N_("five
 
 # Visitors and rooms ---------------------------------------------------------------------------------------------------
 
+WORK_SECONDS = limit(
+    30, "seconds", N_("Seconds that one computation may take"),
+    N_("a beam search over the longest sentence takes 10; it also ends once nobody waits for it"),
+)
+GRACE_SECONDS = limit(
+    5, "seconds", N_("Seconds that a process has to end a computation"),
+    N_("it may be in the middle of one large product; then the process is replaced"),
+)
+EDITS = limit(
+    500, "changes", N_("Changes of masks in a link"), N_("each is a rectangle of cells, and looked for in every layer")
+)
 QUEUE = limit(
     60, "requests", N_("Requests that wait for the model"),
     N_("a room that presses Enter together; the next is told to try again"),

@@ -1,16 +1,18 @@
 """What was changed in the model, as text and back."""
 
+import json
 from contextlib import suppress
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from visformer.app.edits import editing, url_edits
-from visformer.edits import Open, SetPattern
-from visformer.errors import LinkError
+from visformer.edits import Block, Open, SetPattern, from_json
+from visformer.errors import EditError, LinkError
 from visformer.system import limits
 
 LAYERS, HEADS, QUERIES, KEYS = SHAPE = 2, 3, 4, 5
@@ -61,3 +63,32 @@ def test_a_mask_that_was_opened_is_one_text():
 
 def test_edits_that_no_mask_of_the_page_has_are_left_out():
     assert url_edits.cells_text([Open("decoder.0.self_attn"), SetPattern("decoder.0.self_attn", 0, ((1.0,),))]) is None
+
+
+def test_a_column_of_a_long_sentence_is_two_rectangles_not_one_edit_a_cell():
+    """A link of 188 characters became 99,363 edits, and both workers were busy for minutes."""
+    mask = np.tril(np.ones((1, 230, 230), dtype=bool))
+    switched = np.zeros((1, HEADS, 230, 230), dtype=bool)
+    switched[..., 100] = True
+    edits = editing.mask_edits("decoder.self_attn", switched, mask)
+    assert [(edit.value, edit.query, edit.key) for edit in edits] == [(False, (100, 230), 100), (True, (0, 100), 100)]
+    assert url_edits.cells_text(edits) == "b0.0.101-230.101_o0.0.1-100.101"
+
+
+@given(MASKS, arrays(np.bool_, SHAPE))
+def test_rectangles_switch_what_was_switched_and_nothing_else(mask, switched):
+    changed = np.repeat(mask[:, None], HEADS, axis=1)
+    for edit in editing.mask_edits("decoder.self_attn", switched, mask):
+        layer = edit.where.split(".")[1]
+        for at in range(LAYERS) if layer == "*" else [int(layer)]:
+            changed[at] = edit(f"{edit.where}.mask", torch.from_numpy(changed[at : at + 1]))[0].numpy()
+    assert np.array_equal(changed ^ np.repeat(mask[:, None], HEADS, axis=1), switched)
+
+
+def test_an_edit_while_decoding_reaches_the_part_that_is_there():
+    edit = Block("decoder.0.self_attn", query=(1, 4), key=(0, 2))
+    assert edit.within((1, HEADS, 3, 3)) == Block("decoder.0.self_attn", query=(1, 3), key=(0, 2))
+    assert edit.within((1, HEADS, 1, 1)) is None
+    with pytest.raises(EditError, match="3 is none of 0 to 2"):
+        edit("decoder.0.self_attn.mask", torch.ones(1, HEADS, 3, 3, dtype=torch.bool))
+    assert from_json(json.loads(json.dumps(edit.to_json()))) == edit

@@ -7,7 +7,8 @@ import pytest
 
 from visformer.app.serving import admission
 from visformer.app.serving.admission import BOUNDS, Admission, Histogram
-from visformer.errors import BusyError
+from visformer.errors import BusyError, DeadlineError
+from visformer.system import cancellation
 
 SECONDS = 20  # until something that has to happen counts as not happening
 
@@ -270,3 +271,52 @@ def test_what_is_asked_for_needs_no_thread_that_is_not_there(monkeypatch):
     monkeypatch.setattr(threading.Thread, "start", no_thread)
     assert [desk.run(n, lambda n=n: 2 * n, look=never) for n in range(4)] == [0, 2, 4, 6]
     assert desk.running == 0
+
+
+def steps(done):
+    """Work that takes for ever, step by step."""
+    try:
+        while True:
+            cancellation.check()
+            time.sleep(0.001)
+    finally:
+        done.set()
+
+
+def test_work_ends_at_its_deadline_and_says_so():
+    desk, done = Admission(at_once=1, seconds=0.1), threading.Event()
+    with pytest.raises(DeadlineError, match=r"longer than 0\.1 seconds"):
+        desk.run("endless", lambda: steps(done), look=lambda before: None)
+    assert done.wait(SECONDS)
+    assert desk.run("next", lambda: "answer", look=never) == "answer"
+
+
+def test_work_ends_when_nobody_waits_for_it_any_more(desk):
+    done, running = threading.Event(), threading.Event()
+
+    def leave(before):
+        if running.is_set():
+            raise Left
+
+    def work():
+        running.set()
+        steps(done)
+
+    with pytest.raises(Left):
+        desk.run("endless", work, look=leave)
+    assert done.wait(SECONDS)
+    until(lambda: desk.running == 0)
+    assert desk.run("endless", lambda: "computed anew", look=never) == "computed anew"
+
+
+def test_work_that_somebody_else_waits_for_goes_on(desk, busy, gate):
+    with pytest.raises(Left):
+        desk.run("long", pytest.fail, look=lambda before: (_ for _ in ()).throw(Left))
+    gate.set()
+    assert busy.wait()["first"] == "long"
+
+
+def test_it_is_known_for_how_long_nothing_gets_through(desk, busy, gate):
+    until(lambda: desk.stuck_seconds > 0.01)
+    gate.set()
+    until(lambda: desk.stuck_seconds == 0)

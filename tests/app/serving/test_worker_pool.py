@@ -4,6 +4,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -17,10 +18,13 @@ import torch
 import visformer as vf
 from tests.support import tiny_tokenizer, tiny_translator
 from visformer.app.serving import worker
+from visformer.app.serving.stop_signal import Stopped
 from visformer.app.serving.worker_pool import WorkerPool
 from visformer.edits import Silence
-from visformer.errors import CheckpointError, ShortageError, TextError
+from visformer.errors import CheckpointError, DeadlineError, ShortageError, TextError
 from visformer.model.checkpoints import save_checkpoint
+from visformer.system import limits
+from visformer.system.cancellation import CURRENT, Cancellation
 
 SENTENCES = ("I see a cat.", "The dog is red.", "我看见一只猫。")
 
@@ -119,6 +123,53 @@ def test_what_is_ended_while_it_computes_is_told_and_started_anew(pool):
             asked.result()
     until(lambda: not any(map(runs, before)))
     for _ in before:  # the other one was ended while it had nothing to do: nobody is told
+        assert pool.trace(SENTENCES[0]).meta["source"] == SENTENCES[0]
+    assert not set(before) & set(pool.pids)
+
+
+@pytest.fixture
+def endless(pool, folder):
+    """Arguments of a translation that takes far longer than any test waits."""
+    return {"source": SENTENCES[0], "beam_size": 200, "max_new_tokens": 480}
+
+
+def cancelled(pool, endless, seconds=0.3):
+    """Run it, and cancel it a moment later."""
+    work, over = Cancellation(), threading.Event()
+
+    def insist():
+        while not over.wait(seconds):
+            work.cancel(DeadlineError("ended"))
+
+    threading.Thread(target=insist).start()
+    token = CURRENT.set(work)
+    try:
+        pool.translate(**endless)
+    finally:
+        CURRENT.reset(token)
+        over.set()
+
+
+def test_a_process_gives_up_what_nobody_waits_for_and_answers_the_next(pool, endless):
+    for _ in pool.pids:
+        assert pool.trace(SENTENCES[0]).meta["source"] == SENTENCES[0]  # all are loaded
+    before = pool.pids
+    with pytest.raises(Stopped):
+        cancelled(pool, endless)
+    for _ in before:
+        assert pool.trace(SENTENCES[0]).meta["source"] == SENTENCES[0]
+    assert pool.pids == before, "none was replaced"
+
+
+def test_a_process_that_was_stopped_is_replaced(pool, endless, monkeypatch):
+    monkeypatch.setattr(limits, "GRACE_SECONDS", 0.2)
+    before = pool.pids
+    for pid in before:
+        os.kill(pid, signal.SIGSTOP)
+    for _ in before:
+        with pytest.raises(ShortageError):
+            cancelled(pool, endless)
+    for _ in before:
         assert pool.trace(SENTENCES[0]).meta["source"] == SENTENCES[0]
     assert not set(before) & set(pool.pids)
 

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from visformer.app.edits import url_edits
 from visformer.app.session import boxes, visit
 from visformer.app.session.slots import Slot
+from visformer.errors import N_, LinkError
+from visformer.system import limits
 
 if TYPE_CHECKING:  # visformer.edits imports torch
     from visformer.edits import Edit
@@ -56,7 +58,14 @@ def flips(attention: str, shape: tuple[int, ...]) -> Flips:
 
 def take_cells(attention: str, mask: NDArray[np.bool_], n_heads: int) -> None:
     """Switch what a link asks for; arguments as of :func:`visformer.app.edits.url_edits.cells`."""
-    visit.take(url_edits.CELLS, lambda asked: _keep(_FLIPS, attention, url_edits.cells(asked, mask, n_heads)))
+
+    def keep(text: str) -> None:
+        switched = url_edits.cells(text, mask, n_heads)
+        if len(mask_edits(attention, switched, mask)) > limits.EDITS:
+            raise LinkError(N_("these cells are more than {most} rectangles."), most=limits.EDITS)
+        _keep(_FLIPS, attention, switched)
+
+    visit.take(url_edits.CELLS, keep)
 
 
 def switch(scope: Scope, click: "Click", before: Flips) -> None:
@@ -96,23 +105,43 @@ def mask_edits(attention: str, switched: Flips, mask: NDArray[np.bool_]) -> "Seq
 
 
 def _edits_of(where: str, head: int | None, cells: NDArray[np.bool_], mask: NDArray[np.bool_]) -> "list[Edit]":
-    """One edit for the whole mask or a row where they end up alike; that holds for what is decoded beyond, too."""
+    """One edit for a mask that ends up alike, which reaches what is decoded beyond, too; else rectangles."""
     from visformer.edits import Block, Open
 
     after = mask ^ cells
-
-    def kind(value: np.bool_) -> type[Open] | type[Block]:
-        return Open if value else Block
-
     if cells.any() and (after == after[0, 0]).all():
-        return [kind(after[0, 0])(where, head=head)]
-    edits: list[Edit] = []
-    for q in np.flatnonzero(cells.any(axis=1)).tolist():
-        if (after[q] == after[q, 0]).all() and cells[q].sum() > 1:
-            edits.append(kind(after[q, 0])(where, head=head, query=q))
-        else:
-            edits += [kind(after[q, k])(where, head=head, query=q, key=k) for k in np.flatnonzero(cells[q]).tolist()]
-    return edits
+        return [(Open if after[0, 0] else Block)(where, head=head)]
+    return [
+        kind(where, head=head, query=_index(rows), key=None if columns == (0, cells.shape[1]) else _index(columns))
+        for kind in (Block, Open)
+        for rows, columns in _rectangles(cells, after == kind.value)
+    ]
+
+
+_Span = tuple[int, int]
+
+
+def _rectangles(wanted: NDArray[np.bool_], alike: NDArray[np.bool_]) -> list[tuple[_Span, _Span]]:
+    """Rows and columns (first, end) of rectangles that hold the wanted cells among those that end up alike.
+
+    Each row is cut into runs, or is one where all of it ends up alike, which reaches what is decoded beyond, too. Runs
+    of the same columns in rows one below the other are one rectangle.
+    """
+    found: list[tuple[_Span, _Span]] = []
+    growing: dict[_Span, int] = {}  # columns to the first row
+    for row, (cells, same) in enumerate(zip(wanted & alike, alike, strict=True)):
+        run = same if same.all() and cells.sum() > 1 else cells
+        edges = np.flatnonzero(np.diff(run, prepend=False, append=False)).tolist()
+        runs = [*zip(edges[::2], edges[1::2], strict=True)]
+        for columns in [columns for columns in growing if columns not in runs]:
+            found.append(((growing.pop(columns), row), columns))
+        for columns in runs:
+            growing.setdefault(columns, row)
+    return found + [((first, len(wanted)), columns) for columns, first in growing.items()]
+
+
+def _index(span: _Span) -> int | _Span:
+    return span[0] if span[1] - span[0] == 1 else span
 
 
 def take_scales(where: str, n_layers: int, n_heads: int) -> None:

@@ -1,8 +1,8 @@
 """What the visitor changed in the model, as texts for a link.
 
-Cells of a mask: "o0.0.3.2_b1.4.1.0" opens row 3, column 2 in all layers and heads, and blocks the whole of row 1 in
-layer 1, head 4. Heads: "1.3.50_2.1.0" has head 3 of layer 1 pass on 50 %, and silences head 1 of layer 2. Numbers count
-from 1, as on screen; 0 stands for all.
+Cells of a mask: "o0.0.3.2-5_b1.4.1.0" opens columns 2 to 5 of row 3 in all layers and heads, and blocks the whole of
+row 1 in layer 1, head 4. Heads: "1.3.50_2.1.0" has head 3 of layer 1 pass on 50 %, and silences head 1 of layer 2.
+Numbers count from 1, as on screen; 0 stands for all.
 """
 
 import re
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # visformer.edits imports torch
 CELLS, HEADS = "masks_switched", "head_scales"
 """Their names in the address."""
 
-_CELLS = re.compile(r"([ob])" + r"\.".join([r"([0-9]{1,3})"] * 4))
+_CELLS = re.compile(r"([ob])" + r"\.".join([r"([0-9]{1,3}(?:-[0-9]{1,3})?)"] * 4))
 _HEADS = re.compile(r"\.".join([r"([0-9]{1,3})"] * 3))
 
 
@@ -35,7 +35,7 @@ def cells_text(edits: "Sequence[Edit]") -> str | None:
             return None
         _part, layer, _kind = edit.where.split(".")
         place = (None if layer == "*" else int(layer), edit.head, edit.query, edit.key)
-        said.append(("o" if edit.value else "b") + ".".join(str(0 if at is None else at + 1) for at in place))
+        said.append(("o" if edit.value else "b") + ".".join(map(_place_text, place)))
     return _fitting(said)
 
 
@@ -49,13 +49,20 @@ def cells(text: str, mask: NDArray[np.bool_], n_heads: int) -> NDArray[np.bool_]
     after = before.copy()
     for one in text.split("_"):
         found = _CELLS.fullmatch(one)
-        numbers = [int(number) for number in found.groups()[1:]] if found else []
-        if not found or any(number > size for number, size in zip(numbers, after.shape, strict=True)):
+        spans = [[int(end) for end in part.split("-")] for part in found.groups()[1:]] if found else []
+        if not found or any(span[-1] > size for span, size in zip(spans, after.shape, strict=True)):
             raise LinkError(
                 N_("cells of this mask are needed, such as b0.0.3.2: row 3, column 2 blocked in all layers and heads.")
             )
-        after[tuple(number - 1 if number else slice(None) for number in numbers)] = found[1] == "o"
+        after[tuple(slice(span[0] - 1, span[-1]) if span[0] else slice(None) for span in spans)] = found[1] == "o"
     return after ^ before
+
+
+def _place_text(at: int | tuple[int, int] | None) -> str:
+    """A place from 1, or the first and the last of several; 0: all."""
+    if at is None:
+        return "0"
+    return f"{at[0] + 1}-{at[1]}" if isinstance(at, tuple) else str(at + 1)
 
 
 def heads_text(scales: NDArray[np.float64]) -> str | None:

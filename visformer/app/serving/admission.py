@@ -15,8 +15,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args
 
-from visformer.errors import N_, BusyError
+from visformer.errors import N_, BusyError, DeadlineError
 from visformer.system import limits
+from visformer.system.cancellation import CURRENT, Cancellation
 
 AT_ONCE = min(4, max(2, (os.cpu_count() or 2) // 2))
 """Forward passes at a time. Two even on two cores: one long beam search is then not everybody's."""
@@ -82,25 +83,31 @@ class _Flight:
     result: Future[Any] = field(default_factory=Future)
     asked: float = field(default_factory=time.perf_counter)
     askers: int = 1
+    begun: float | None = None  # when its computation began
+    cancellation: Cancellation = field(default_factory=Cancellation)
 
 
 class Admission:
     """Runs what is asked for, at most so many at a time; the same key in flight is run once."""
 
-    def __init__(self, *, at_once: int = AT_ONCE, queue: int = limits.QUEUE) -> None:
+    def __init__(
+        self, *, at_once: int = AT_ONCE, queue: int = limits.QUEUE, seconds: float = limits.WORK_SECONDS
+    ) -> None:
         self.counts = Counts()
         self.notice: Notice = lambda: nullcontext(lambda before: None)  # the app puts its own here: this knows no page
-        self.at_once, self._queue = at_once, queue
+        self.at_once, self._queue, self._seconds = at_once, queue, seconds
         self._lock = threading.Lock()
         self._flights: dict[Hashable, _Flight] = {}
         self._waiting: OrderedDict[Hashable, _Flight] = OrderedDict()
-        self.running = 0  # how many are being computed at present
+        self._computing: list[_Flight] = []  # the oldest first
         # Threads that stay: OpenMP gives each thread that calls it a team of its own, and sessions start new ones.
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="model")
         # All start now: later there may not be the memory for one.
         started = threading.Barrier(at_once)
         for _ in range(at_once):
             self._threads.submit(started.wait)
+        self._is_busy = threading.Event()
+        threading.Thread(target=self._end_what_is_late, name="deadline", daemon=True).start()
 
     def run(self, key: Hashable, work: Callable[[], _R], *, look: Look) -> _R:
         """What ``work`` returns, or raises, from a thread of the model's.
@@ -137,6 +144,18 @@ class Admission:
         return flight.result if flight is not None else None
 
     @property
+    def running(self) -> int:
+        """How many are being computed at present."""
+        return len(self._computing)
+
+    @property
+    def stuck_seconds(self) -> float:
+        """For how long nothing has got through: the age of the oldest computation, while no thread is free."""
+        with self._lock:
+            begun = [flight.begun for flight in self._computing if flight.begun is not None]
+        return time.perf_counter() - min(begun) if len(begun) >= self.at_once else 0.0
+
+    @property
     def waiting(self) -> int:
         """How many wait at present."""
         return len(self._waiting)
@@ -163,28 +182,50 @@ class Admission:
         """Hand what waits longest to a free thread. Called with the lock held."""
         while self.running < self.at_once and self._waiting:
             key, flight = self._waiting.popitem(last=False)
-            self.running += 1
+            self._computing.append(flight)
+            self._is_busy.set()
             self._threads.submit(self._compute, key, flight)
 
     def _compute(self, key: Hashable, flight: _Flight) -> None:
-        begin = time.perf_counter()
+        begin = flight.begun = time.perf_counter()
+        current = CURRENT.set(flight.cancellation)
         try:
             found = flight.work()
         except BaseException as error:
-            self._landed(key, "failed")
-            flight.result.set_exception(error)  # for all who wait
+            self._landed(key, flight, "failed")
+            flight.result.set_exception(flight.cancellation.reason or error)  # for all who wait
         else:
-            self._landed(key, "computed")
+            self._landed(key, flight, "computed")
             flight.result.set_result(found)
+        finally:
+            CURRENT.reset(current)
         self.counts.add_times(begin - flight.asked, time.perf_counter() - begin)
 
-    def _landed(self, key: Hashable, outcome: Outcome) -> None:
+    def _landed(self, key: Hashable, flight: _Flight, outcome: Outcome) -> None:
         """Who asks from now on finds the result where the work has put it."""
         self.counts.add(outcome)
         with self._lock:
-            del self._flights[key]
-            self.running -= 1
+            if self._flights.get(key) is flight:
+                del self._flights[key]
+            self._computing.remove(flight)
             self._start_next()
+
+    def _end_what_is_late(self) -> None:
+        """For ever: cancel what has passed its deadline, and what was cancelled before until it has ended."""
+        reason = DeadlineError(
+            N_("This took longer than {seconds} seconds and was ended: shorten the text or undo changes of the model."),
+            seconds=self._seconds,
+        )
+        while self._is_busy.wait():
+            time.sleep(min(LOOK, self._seconds))
+            with self._lock:
+                computing = list(self._computing)
+                if not computing:
+                    self._is_busy.clear()
+            for flight in computing:
+                age = time.perf_counter() - (flight.begun or time.perf_counter())
+                if flight.cancellation.reason or age > self._seconds:
+                    flight.cancellation.cancel(reason)
 
     def _before(self, key: Hashable) -> int | None:
         """How many come before this one; None: it is being computed."""
@@ -196,9 +237,13 @@ class Admission:
         """Nobody computes what nobody waits for."""
         with self._lock:
             flight.askers -= 1
-            if flight.askers == 0 and self._waiting.get(key) is flight:
-                del self._waiting[key], self._flights[key]
-                self.counts.add("left")
+            if flight.askers or self._flights.get(key) is not flight:
+                return
+            del self._flights[key]  # whoever asks from now on has it computed anew
+            self.counts.add("left")
+            if self._waiting.pop(key, None) is not None:
+                return
+        flight.cancellation.cancel(BusyError(N_("Nobody waits for this any more.")))
 
 
 ADMISSION = Admission()

@@ -33,6 +33,8 @@ class Report(Collector):
         yield _histogram("visformer_queue_seconds", "Waiting for its turn.", counts.queued)
         yield GaugeMetricFamily("visformer_queue_length", "Requests that wait.", ADMISSION.waiting)
         yield GaugeMetricFamily("visformer_running", "Requests that are being computed.", ADMISSION.running)
+        stuck = "Age of the oldest computation, in seconds, while no thread is free."
+        yield GaugeMetricFamily("visformer_stuck_seconds", stuck, ADMISSION.stuck_seconds)
         yield GaugeMetricFamily("visformer_sessions", "Browsers connected.", other_sessions.count())
         yield GaugeMetricFamily("visformer_kept_bytes", "Traces and decodings kept.", self._bench.nbytes)
         for i, pid in enumerate(self._bench.pids):  # Prometheus' own collector knows this process alone

@@ -18,6 +18,7 @@ from typing import IO, Any
 import torch
 
 from visformer.adapters.load import load_to_serve
+from visformer.app.serving.stop_signal import STOP, Stopped
 from visformer.errors import VisformerError
 
 
@@ -28,12 +29,26 @@ def serve(name: str, asked: IO[bytes], answered: IO[bytes]) -> None:
     whether it failed and the result or the exception.
     """
     model: Any = None
+    is_computing = False
+
+    def stop(_signal: int, _frame: object) -> None:
+        if is_computing:
+            raise Stopped
+
+    def compute(make: Callable[[], Any]) -> Any:
+        nonlocal is_computing
+        is_computing = True
+        try:
+            return make()
+        finally:
+            is_computing = False
 
     def answer(make: Callable[[], Any]) -> None:
         try:
-            message = pickle.dumps((False, make()), pickle.HIGHEST_PROTOCOL)  # whole, before a part is on its way
+            made = compute(make)
+            message = pickle.dumps((False, made), pickle.HIGHEST_PROTOCOL)  # whole, before a part is on its way
         except Exception as error:
-            if not isinstance(error, VisformerError):
+            if not isinstance(error, VisformerError | Stopped):
                 # Without its words, which may quote a sentence. The server's log tells only where it asked.
                 place = "".join(traceback.format_tb(error.__traceback__))
                 print(f"Traceback (most recent call last):\n{place}{type(error).__name__}", file=sys.stderr, flush=True)
@@ -45,6 +60,7 @@ def serve(name: str, asked: IO[bytes], answered: IO[bytes]) -> None:
         nonlocal model
         model = load_to_serve(name)
 
+    signal.signal(STOP, stop)
     answer(load)
     gc.collect()
     gc.freeze()  # a full collection would look through torch's objects each time, for 200 ms

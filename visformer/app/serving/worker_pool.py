@@ -10,11 +10,13 @@ import os
 import pickle
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any
 
+from visformer.app.serving.stop_signal import STOP
 from visformer.errors import N_, ShortageError
+from visformer.system.cancellation import CURRENT
 
 if TYPE_CHECKING:  # torch
     from visformer.model.decoding import Decoding
@@ -80,9 +82,17 @@ class _Process:
         pipe: IO[bytes] = getattr(self.process, name)
         return pipe
 
+    def stop(self) -> None:
+        """Have it give up what it computes."""
+        self.process.send_signal(STOP)
+
+    def kill(self) -> None:
+        """End it, even if it was stopped; :meth:`ask` then replaces it."""
+        self.process.kill()
+
     def close(self) -> None:
         """End it; what it computes is lost."""
-        self.process.kill()
+        self.kill()
         with suppress(OSError):  # of what was still to be sent
             self._pipe("stdin").close()
         self._pipe("stdout").close()
@@ -129,9 +139,10 @@ class WorkerPool:
         return made
 
     def _asked(self, method: str, *given: Any, **named: Any) -> Any:
-        process = self._free.get()
+        process, current = self._free.get(), CURRENT.get()
         try:
-            return process.ask(method, *given, **named)
+            with current.notifying(stop=process.stop, kill=process.kill) if current else nullcontext():
+                return process.ask(method, *given, **named)
         finally:
             self._free.put(process)
 
