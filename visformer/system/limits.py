@@ -130,6 +130,9 @@ MAX_NUMBERS = limit(
     N_("166 tokens with the bundled model, 100 MB of CSV; more belong into safetensors"),
 )
 PNG_SIDE = limit(20_000, "pixels", N_("Pixels of a side of a PNG"), N_("what viewers open"))
+LAB_ROWS = limit(
+    64, "rows", N_("Rows of a worked example's table"), N_("computed in the server's own process; nobody reads more")
+)
 LAB_WIDTH = limit(
     512, "dimensions", N_("d_model and heads of a worked example"), N_("d_model of the paper's base model")
 )

@@ -1,6 +1,7 @@
 """Every page behind the first: each control is driven to its ends, in both languages, and none ends in an exception."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import streamlit
 import torch
@@ -138,6 +139,7 @@ RESHAPED = {
     "no row": lambda table: table.iloc[:0],
     "one row": lambda table: table.iloc[:1],
     "one column": lambda table: table.iloc[:, :1],
+    "six thousand rows": lambda table: pd.concat([table] * (6000 // len(table))),
 }
 
 

@@ -166,6 +166,12 @@ def test_what_cannot_be_shown_gets_one_sentence_and_no_picture(new_app, source, 
     assert draws_nothing(app)
 
 
+def test_megabytes_of_text_are_not_kept(new_app):
+    app = type_into(new_app(), boxes.SOURCE, "word " * 2_000_000)
+    assert len(app.session_state[boxes.SOURCE]) == 100_000
+    assert "at most 1000" in app.text[0].value
+
+
 def test_examples(new_app):
     app = new_app()
     for example in reversed(EXAMPLES):  # it opens on the first

@@ -8,10 +8,12 @@ import streamlit as st
 
 from visformer.app.session import boxes, slots
 from visformer.app.widgets import formula_box, pick, url_widgets
+from visformer.errors import N_, ShapeError
 from visformer.formulas import Floats
 from visformer.pictures.examples.worked import Arrays, Worked, trimmed
 from visformer.pictures.lab import HEAD, SAMPLE, SYMBOL
 from visformer.pictures.setting import Setting, Source
+from visformer.system import limits
 
 _NARROWEST, _DIGIT, _ROW = 48, 8, 26  # pixels: five tables fit beside each other in two rows
 _TOOLBAR = 136  # pixels: what appears over a table that is pointed at, and must not cover a neighbour's name
@@ -70,5 +72,11 @@ def _table(values: Floats, rows: tuple[str, ...], key: str, *, fixed: bool) -> F
         placeholder="",
         key=key,
     )
+    if len(edited) > limits.LAB_ROWS:
+        raise ShapeError(
+            N_("The table has {rows} rows, and at most {limit} are computed: take some away."),
+            rows=len(edited),
+            limit=limits.LAB_ROWS,
+        )
     numbers = edited.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
     return numbers if fixed else trimmed(numbers)

@@ -39,8 +39,6 @@ def check_download(name: str, nbytes: int) -> None:
 
 def check_text(text: str, box: str = N_("This text")) -> None:
     """Refuse text that is empty or too long with a :class:`TextError`; ``box``: where it stands, a message id."""
-    if not text.strip():
-        raise TextError(N_("There is no sentence yet: type one, or choose an example."))
     if len(text) > limits.MAX_CHARACTERS:
         raise TextError(
             N_("{box}: {given} characters, and at most {limit} can be shown. Shorten it, or take one sentence."),
@@ -48,6 +46,8 @@ def check_text(text: str, box: str = N_("This text")) -> None:
             given=len(text),
             limit=limits.MAX_CHARACTERS,
         )
+    if not text.strip():
+        raise TextError(N_("There is no sentence yet: type one, or choose an example."))
 
 
 def check_tokens(given: int, model_limit: int | None = None, *, box: str = N_("This text")) -> None:

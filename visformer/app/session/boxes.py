@@ -5,6 +5,7 @@ from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.slots import Slot
 from visformer.model.untrained import Untrained, names_untrained
+from visformer.system import limits
 
 LANGUAGE, MODEL, TARGET = url_state.LANGUAGE, url_state.MODEL, url_state.TARGET
 SOURCE, EXAMPLE = "source", "example"
@@ -33,6 +34,14 @@ def gettext() -> i18n.Gettext:
 def source() -> str:
     """The sentence in the box."""
     return SOURCE_BOX.get() or ""
+
+
+def cut_texts() -> None:
+    """Keep no megabytes of text: a page would hash them, send them back and copy them before it refuses them."""
+    for box in (SOURCE_BOX, TARGET_BOX):
+        text = box.get() or ""
+        if len(text) > 100 * limits.MAX_CHARACTERS:
+            box.set(text[: 100 * limits.MAX_CHARACTERS])
 
 
 def target() -> str | None:

@@ -28,6 +28,7 @@ _DRAWN: Slot[set[str]] = Slot("drawn", set())  # the names of all choices on the
 def begin() -> None:
     """At the start of a run; a session starts with what the address asks for, else a sentence of ours."""
     runs.begin(Run())
+    boxes.cut_texts()
     if not OPENED.get():
         boxes.LANGUAGE_BOX.set(i18n.closest(st.context.locale))
         texts, twice = url_state.from_address({name: st.query_params.get_all(name) for name in st.query_params})
