@@ -33,7 +33,7 @@ def test_queries_turn_as_those_of_llama():
 def test_queries_turn_as_in_the_formulas(base):
     q = some(HEADS, N, D_K, dtype=torch.float64)
     order = Order.of(Rotary(base), torch.zeros(1, N, HEADS * D_K), n_heads=HEADS)
-    np.testing.assert_allclose(order.turned(q).numpy(), formulas.rotate(q.numpy(), range(N), base), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(order.rotated(q).numpy(), formulas.rotate(q.numpy(), range(N), base), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("n_heads", [1, 2, 3, 8, 12, 16, 20])
