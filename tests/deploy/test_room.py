@@ -16,7 +16,7 @@ from benchmarks.load.__main__ import Watch
 from benchmarks.load.expected import Expected, Picture, expected
 from benchmarks.load.plan import tasks
 from benchmarks.load.replicas import ROOT, Replica, free_port, wait_until_ready
-from benchmarks.load.room import Found, crowd
+from benchmarks.load.room import Outcome, crowd
 from benchmarks.load.visitor import Answer, Visitor
 from tests.deploy.conftest import run
 
@@ -113,7 +113,7 @@ def test_the_check_finds_what_is_mixed_up():
         "other weights than computed alone": replace(right, picture=replace(own.picture, digest="other")),
         "another translation than computed alone": replace(right, texts=["Translation: 你"]),
     }
-    found = Found()
+    found = Outcome()
     found.take(right, own)
     assert not found.wrong
     for answer in wrong.values():
