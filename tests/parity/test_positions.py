@@ -25,7 +25,7 @@ def test_queries_turn_as_those_of_llama():
     q, k = some(2, HEADS, N, D_K), some(2, HEADS, N, D_K).flip(0)
     cos, sin = LlamaRotaryEmbedding(config)(q, torch.arange(N)[None])
     order = Order.of(Rotary(), torch.zeros(1, N, HEADS * D_K), n_heads=HEADS)
-    for ours, theirs in zip(map(order.turned, (q, k)), apply_rotary_pos_emb(q, k, cos, sin), strict=True):
+    for ours, theirs in zip(map(order.rotated, (q, k)), apply_rotary_pos_emb(q, k, cos, sin), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6)
 
 
