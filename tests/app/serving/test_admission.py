@@ -26,10 +26,10 @@ class Askers:
     def __init__(self, desk):
         self.desk, self.found, self.threads = desk, {}, []
 
-    def ask(self, name, key, work, look=lambda before: None):
+    def ask(self, name, key, work, on_wait=lambda before: None):
         def asking():
             try:
-                self.found[name] = self.desk.run(key, work, look=look)
+                self.found[name] = self.desk.run(key, work, on_wait=look)
             except BaseException as error:
                 self.found[name] = error
 
@@ -57,7 +57,7 @@ def until(condition):
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
     monkeypatch.setattr(admission, "PATIENCE", 0.02)
-    monkeypatch.setattr(admission, "LOOK", 0.01)
+    monkeypatch.setattr(admission, "POLL", 0.01)
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def busy(desk, gate):
 
 
 def test_a_lone_visitor_is_told_nothing(desk):
-    assert desk.run("a", lambda: 1, look=never) == 1
+    assert desk.run("a", lambda: 1, on_wait=never) == 1
     assert desk.counts.outcomes["computed"] == sum(desk.counts.outcomes.values()) == 1
 
 
@@ -135,14 +135,14 @@ def test_a_full_queue_turns_away_and_says_so(desk, busy, gate):
         busy.ask(name, name, lambda: "in time")
     until(lambda: desk.waiting == 2)
     with pytest.raises(BusyError, match="2 are waiting"):
-        desk.run("c", lambda: "never", look=never)
+        desk.run("c", lambda: "never", on_wait=never)
     busy.ask("d", "a", lambda: "never")  # but waiting for another's costs nothing
     until(lambda: desk.counts.outcomes["shared"] == 1)
     gate.set()
     found = busy.wait()
     assert found["a"] == found["b"] == found["d"] == "in time"
     assert desk.counts.outcomes["rejected"] == 1
-    assert desk.run("c", lambda: "now", look=never) == "now"
+    assert desk.run("c", lambda: "now", on_wait=never) == "now"
 
 
 def test_an_error_reaches_all_who_wait_and_is_tried_again(desk, busy, gate):
@@ -156,7 +156,7 @@ def test_an_error_reaches_all_who_wait_and_is_tried_again(desk, busy, gate):
     found = busy.wait()
     assert [type(found[i]) for i in range(3)] == [KeyError] * 3
     assert desk.counts.outcomes["failed"] == 1
-    assert desk.run("bad", lambda: "mended", look=never) == "mended"
+    assert desk.run("bad", lambda: "mended", on_wait=never) == "mended"
 
 
 def test_a_timeout_of_the_work_itself_is_an_error_like_any_other(desk):
@@ -164,13 +164,13 @@ def test_a_timeout_of_the_work_itself_is_an_error_like_any_other(desk):
         raise TimeoutError("its own")
 
     with pytest.raises(TimeoutError, match="its own"):
-        desk.run("a", fail, look=never)
+        desk.run("a", fail, on_wait=never)
 
 
 def test_who_waits_is_told_how_many_come_first(desk, busy, gate):
     told = {"a": [], "b": []}
     for name in told:
-        busy.ask(name, name, lambda: None, look=told[name].append)
+        busy.ask(name, name, lambda: None, on_wait=told[name].append)
         until(lambda name=name: told[name])
     assert told["a"][0] == 1
     assert told["b"][0] == 2
@@ -185,7 +185,7 @@ def leave(before):
 
 def test_nothing_is_computed_for_who_has_left(desk, busy, gate):
     runs = []
-    busy.ask("gone", "a", lambda: runs.append(1), look=leave)
+    busy.ask("gone", "a", lambda: runs.append(1), on_wait=leave)
     until(lambda: "gone" in busy.found)
     assert isinstance(busy.found["gone"], Left)
     assert desk.waiting == 0
@@ -202,7 +202,7 @@ def test_who_leaves_takes_nobodys_result_away(desk, busy, gate):
         if going.is_set():
             raise Left
 
-    busy.ask("gone", "a", lambda: "result", look=look)
+    busy.ask("gone", "a", lambda: "result", on_wait=look)
     until(lambda: desk.waiting == 1)
     busy.ask("stays", "a", lambda: "never")
     until(lambda: desk.counts.outcomes["shared"] == 1)
@@ -215,7 +215,7 @@ def test_who_leaves_takes_nobodys_result_away(desk, busy, gate):
 
 def test_who_leaves_while_it_is_computed_holds_nobody_up(desk, gate):
     askers = Askers(desk)
-    askers.ask("gone", "long", lambda: gate.wait(SECONDS), look=leave)
+    askers.ask("gone", "long", lambda: gate.wait(SECONDS), on_wait=leave)
     until(lambda: "gone" in askers.found)
     askers.ask("next", "b", lambda: "done")
     until(lambda: desk.waiting == 1)
@@ -255,7 +255,7 @@ def test_what_is_begun_is_joined_and_counts_once():
     assert desk.begin("b", work) is None, "no thread is free"
     askers = Askers(desk)
     askers.ask("first", "a", work)
-    while not desk._flights["a"].askers:
+    while not desk._flights["a"].callers:
         time.sleep(0.001)
     go.set()
     askers.wait()
@@ -268,5 +268,5 @@ def test_what_is_begun_is_joined_and_counts_once():
 def test_what_is_asked_for_needs_no_thread_that_is_not_there(monkeypatch):
     desk = Admission(at_once=2)
     monkeypatch.setattr(threading.Thread, "start", no_thread)
-    assert [desk.run(n, lambda n=n: 2 * n, look=never) for n in range(4)] == [0, 2, 4, 6]
+    assert [desk.run(n, lambda n=n: 2 * n, on_wait=never) for n in range(4)] == [0, 2, 4, 6]
     assert desk.running == 0

@@ -36,7 +36,7 @@ def test_a_slot_holds_a_value_until_it_is_cleared():
 
 
 def test_what_resets_is_cleared_and_nothing_else(monkeypatch):
-    monkeypatch.setattr(slots, "_BROUGHT_BACK", [])
+    monkeypatch.setattr(slots, "_RESETTING", [])
     with in_a_session({"stays": 1, "resets": 1}) as session:
         Slot("stays", 0)
         Slot("resets", 0, resets=True)

@@ -1,6 +1,6 @@
-"""Streamlit's server for this app: ``python -m visformer.app.serving.server run app.py``; its options are Streamlit's.
+"""Streamlit's server for this app: ``python -m visformer.app.serving.server run app.py``, with Streamlit's options.
 
-Importing it is enough where the server is started otherwise (asgi.py).
+Where the server is started in another way (asgi.py), importing this module is enough.
 """
 
 from importlib import import_module
@@ -17,18 +17,18 @@ from visformer.pictures.picture import pages
 addresses.leave_pages_to_app()
 advice.keep_quiet()
 
-_told_that_it_is_up = bootstrap._on_server_start
+_streamlit_on_server_start = bootstrap._on_server_start
 
 
-def _begin(server: Any) -> None:
-    """Before the first browser is answered: Streamlit's sixty scripts leave at once, the app is imported meanwhile."""
+def _on_server_start(server: Any) -> None:
+    """Prepare for the first browser: turn off Nagle's algorithm, import the app while Streamlit's scripts load."""
     sockets.send_at_once()
     Thread(target=_import_app, name="imports", daemon=True).start()
-    _told_that_it_is_up(server)
+    _streamlit_on_server_start(server)
 
 
 def _import_app() -> None:
-    """What the first run of app.py would import one by one while a visitor looks at an empty page."""
+    """Import what the first run of app.py would otherwise import while a visitor looks at an empty page."""
     for name in (
         "visformer.web.payload",
         "visformer.app.pages.attention",
@@ -41,7 +41,7 @@ def _import_app() -> None:
     pages()
 
 
-bootstrap._on_server_start = _begin
+bootstrap._on_server_start = _on_server_start
 
 if __name__ == "__main__":
     main(prog_name="streamlit")
