@@ -20,7 +20,7 @@ def write_sums(folder: Path) -> None:
 
 
 def damaged(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield each file that differs from its checksum, and what is wrong with it; SHA256SUMS itself is checked too."""
+    """Yield each damaged or missing file with what is wrong with it; also SHA256SUMS itself if it cannot be read."""
     sums = folder / SUMS
     try:
         lines = [line.split("  ", 1) for line in sums.read_text(encoding="utf-8").splitlines()]

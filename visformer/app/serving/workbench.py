@@ -197,7 +197,7 @@ class Workbench:
     def _request(
         self, source: str, target: str | tuple[int, ...] | None, record: tuple[str, ...], edits: "tuple[Edit, ...]"
     ) -> "tuple[Hashable, tuple[str, str | None], Callable[[Any], Trace]]":
-        """Check the texts; return the Trace's key in the cache, the texts that the model reads, what computes it."""
+        """Check the texts; return the cache key, the texts for the model and the function that computes the Trace."""
         checks.check_text(source, _FIRST_BOX)
         text = target if isinstance(target, str) else None
         if text is not None:
