@@ -14,7 +14,7 @@ def widget_values() -> dict[str, str]:
     """
     context = get_script_run_ctx(suppress_warning=True)
     sent: dict[str, str] = {}
-    # st.session_state knows a widget by its key only once it has been drawn.
+    # Read from the raw states: by its key, a widget is known only once it has been drawn.
     for state in context.session_state.get_widget_states() if context else ():
         key = user_key_from_element_id(state.id)
         values = [state.string_value] if state.HasField("string_value") else state.string_array_value.data
