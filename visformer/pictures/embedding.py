@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.errors import N_
-from visformer.model.positions import PAPERS, POSITIONS
+from visformer.model.positions import PAPERS, POSITIONS, Position
 from visformer.panel import Panel, telling_limit, traced
 from visformer.pictures.options import Flag
 from visformer.pictures.picture import Page, Picture
@@ -45,7 +45,7 @@ def sums(trace: Trace, side: Side, *, scaled: bool = True) -> list[Panel]:
     titles = {
         "embed": N_("embedding × √d_model") if ours else N_("embedding"),
         "segment": N_("token type: which of two texts"),
-        "position": POSITIONS[trace.meta.get("position", PAPERS)].title,
+        "position": POSITIONS.get(trace.meta.get("position", PAPERS), Position).title,
     }
     panels = [traced(trace, f"{side}.{name}", title=titles[name], before="+") for name in terms(trace, side)]
     embed = replace(panels[0], before="")
