@@ -1,7 +1,7 @@
 /** What payload.py packs: thumbnails of all heads, and the exact weights of some, which may come in several messages. */
 
 import { decode } from "../shared/codes.js"
-import { remember } from "../shared/dom.js"
+import { cached } from "../shared/dom.js"
 
 const DECODED = 16_000_000 // weights kept as numbers: of 16 heads for 1,024 tokens
 
@@ -48,6 +48,6 @@ class Weights {
   /** (query, key) weights, or null where they are not here (yet). */
   of(name) {
     const codes = this.codes.get(name)
-    return codes ? remember(this.decoded, name, () => decode(codes), Math.ceil(DECODED / codes.length)) : null
+    return codes ? cached(this.decoded, name, () => decode(codes), Math.ceil(DECODED / codes.length)) : null
   }
 }

@@ -2,7 +2,7 @@
 
 import { derive, mean, pooled } from "./derive.js"
 import { headsOf } from "./order.js"
-import { remember } from "../shared/dom.js"
+import { cached } from "../shared/dom.js"
 
 const REMEMBERED = 200
 const REMEMBERED_WEIGHTS = 16_000_000 // in matrices: 16 of them for 1,024 tokens
@@ -63,13 +63,13 @@ export class ViewModel {
     const heads = names.map((one) => this.data.weights.of(one))
     if (heads.some((head) => !head)) return null
     const most = Math.min(REMEMBERED, Math.ceil(REMEMBERED_WEIGHTS / heads[0].length))
-    return remember(this.matrices, name, () => derive(heads, this.sides(), this.options()), most)
+    return cached(this.matrices, name, () => derive(heads, this.sides(), this.options()), most)
   }
 
   /** Which tokens each row and each column stands for. */
   groups() {
     const { stack, merging, hiding } = this.state
-    return remember(this.memory, `groups ${stack} ${merging} ${hiding}`, () => {
+    return cached(this.memory, `groups ${stack} ${merging} ${hiding}`, () => {
       const [, , nQueries, nKeys] = this.stack.shape
       const none = new Float32Array(nQueries * nKeys)
       return derive([none], this.sides(), { ...this.options(), how: "one", limit: { kind: "none" } })
@@ -92,7 +92,7 @@ export class ViewModel {
 
   labels() {
     const { stack, merging, hiding } = this.state
-    return remember(this.memory, `labels ${stack} ${merging} ${hiding}`, () => {
+    return cached(this.memory, `labels ${stack} ${merging} ${hiding}`, () => {
       const { rows, columns } = this.groups()
       const side = (axis, groups) => groups.map((group) => this.label(axis, group))
       return { rows: side("rows", rows), columns: side("columns", columns) }
@@ -162,7 +162,7 @@ export class ViewModel {
       const [rows, columns] = this.stack.thumb
       return { steps: this.stack.thumbs, rows, columns }
     }
-    return remember(this.memory, `thumbs ${stack} ${merging} ${hiding} ${renormalising}`, () => {
+    return cached(this.memory, `thumbs ${stack} ${merging} ${hiding} ${renormalising}`, () => {
       const options = { ...this.options(), how: "one", limit: { kind: "none" } }
       const thumbs = names.map((name) => pooled(derive([this.data.weights.of(name)], this.sides(), options)))
       return { ...thumbs[0], steps: Uint8Array.from(thumbs.flatMap(({ steps }) => [...steps])) }

@@ -11,7 +11,7 @@ import { matrixLayout, nameOf, paintMatrix } from "../shared/matrix.js"
 import { inParts } from "./pagination.js"
 import { readPanel, spellLong } from "./panel.js"
 import { MOVES, clamp, fill, onPointer, part } from "../shared/dom.js"
-import { STAGE, enter, roomBelow, showWhatFollows } from "../shared/stage.js"
+import { STAGE, enter, roomBelow, updateVisibility } from "../shared/stage.js"
 import { pointOn } from "../shared/surface.js"
 
 const CELL = 46 // of a small matrix: room for its number
@@ -86,9 +86,9 @@ class PanelsView {
     this.panels = message.panels.map((panel, place) => ({ ...readPanel(panel, message.numbers), place, first: 0 }))
     let next = 0
     this.columns = message.columns.map((count) => this.panels.slice(next, (next += count)))
-    if (this.walk !== STAGE.walk) { // the host has taken a step: on to the first part, back to the last
-      this.walk = STAGE.walk
-      this.at = this.walk.direction < 0 ? Infinity : 0
+    if (this.lastStep !== STAGE.lastStep) { // the host has taken a step: on to the first part, back to the last
+      this.lastStep = STAGE.lastStep
+      this.at = this.lastStep.direction < 0 ? Infinity : 0
       this.free()
     }
     if (!same) this.build()
@@ -289,7 +289,7 @@ class PanelsView {
     const { text, panels } = this.data
     const named = { n: at + 1, all: this.parts.length, first: rows?.first + 1, last: rows?.last }
     Object.assign(this.root.dataset, { goesOn: panels[0].before, more: named.n < named.all ? "more" : "" })
-    showWhatFollows()
+    updateVisibility()
     this.part.textContent = named.all === 1 ? "" : fill(rows ? text.part_rows : text.part, named)
   }
 
