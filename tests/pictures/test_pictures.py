@@ -143,7 +143,7 @@ def test_only_an_open_future_is_read(trace, model):
         "She likes the school.", "我喜欢学校。", record=("*.pattern", "logits"), edits=[Open("decoder.*.self_attn")]
     )
     assert masks.future_mass(opened, "decoder.0.self_attn.pattern").min() > 0
-    told = masks.told_next([("opened", opened)])
+    told = masks.next_tokens([("opened", opened)])
     chances = formulas.softmax(opened["logits"].value)
     assert told.values[0, 1] == pytest.approx(chances[1, opened.meta["ids"]["next"][1]])
 
@@ -281,19 +281,19 @@ def test_what_is_left_at_a_distance():
     sizes = {"d_model": 16, "d_k": 8, "n_heads": 4, "max_len": 5}
     table = torch.from_numpy(positions.encoding(9, 16).values)
     similar = torch.nn.functional.cosine_similarity(table, table[:1]).numpy()
-    np.testing.assert_allclose(positions.left_at(Sinusoidal(), 9, **sizes)[""], similar, atol=1e-12)
+    np.testing.assert_allclose(positions.decay(Sinusoidal(), 9, **sizes)[""], similar, atol=1e-12)
 
     config = LlamaConfig(hidden_size=8, num_attention_heads=1)
     cos, sin = LlamaRotaryEmbedding(config)(torch.ones(1), torch.arange(9)[None])
     turned, _ = apply_rotary_pos_emb(torch.ones(1, 1, 9, 8), torch.ones(1, 1, 9, 8), cos, sin)
     scores = (turned @ turned[:, :, :1].mT / 8).flatten().numpy()
-    np.testing.assert_allclose(positions.left_at(Rotary(), 9, **sizes)[""], scores, atol=1e-6)
+    np.testing.assert_allclose(positions.decay(Rotary(), 9, **sizes)[""], scores, atol=1e-6)
 
-    factors = positions.left_at(Alibi(), 9, **sizes)
+    factors = positions.decay(Alibi(), 9, **sizes)
     assert list(factors) == [" 1", " 4"] and factors[" 1"][1] == pytest.approx(np.exp(-1 / 4))  # 2^(-8/4)
-    learned = positions.left_at(Learned(), 9, **sizes)[""]
+    learned = positions.decay(Learned(), 9, **sizes)[""]
     assert np.isfinite(learned).tolist() == [True] * 5 + [False] * 4 and learned[0] == pytest.approx(1)
-    assert positions.left_at(NoPosition(), 9, **sizes)[""].tolist() == [1.0] * 9
+    assert positions.decay(NoPosition(), 9, **sizes)[""].tolist() == [1.0] * 9
 
 
 def test_norms_share_a_scale_where_they_are_compared(trace):
@@ -424,7 +424,7 @@ def test_one_long_vector_leaves_the_others_their_colour(trace):
     tensors[name] = replace(tensors[name], value=value)
     outlying = block.stream(replace(trace, tensors=tensors), "encoder")
     assert outlying.overflows and outlying.end <= 1.5 * usual.end
-    told = block.told_end(outlying, lambda _: "to {limit:.2f}")
+    told = block.note_overflow(outlying, lambda _: "to {limit:.2f}")
     assert told.note == f"to {outlying.end:.2f}"
     calm = replace(outlying, limit=None)
-    assert block.told_end(calm) is calm, "nothing lies beyond"
+    assert block.note_overflow(calm) is calm, "nothing lies beyond"
