@@ -695,7 +695,7 @@ def long_trace():
 
 
 def test_long_the_head_in_focus_is_fetched_exactly(page, bare, long_trace):
-    bare.mount(long_trace, all_of_it=False)
+    bare.mount(long_trace, complete=False)
     assert place_of(page, ".vf-thumbs")["columns"] == 4
     assert bare.needed == []
     assert page.locator(".vf-badge").count() == 0
@@ -734,7 +734,7 @@ def test_long_arcs_scroll_and_the_strongest_cell_is_seen_in_the_thumbnail(page, 
     value = long_trace["encoder.0.self_attn.pattern"].value.copy()
     value[0] = 1 / 600
     value[0, 250, 100] = 0.5
-    bare.mount(with_pattern(long_trace, "encoder.0.self_attn.pattern", value), all_of_it=False)
+    bare.mount(with_pattern(long_trace, "encoder.0.self_attn.pattern", value), complete=False)
     steps, _ = steps_of(colours_at(page, ".vf-thumbs", points_of_thumb(page, 0, (64, 64))))
     row, column = divmod(int(steps.argmax()), 64)
     assert abs((row + 0.5) / 64 - 250.5 / 300) < 0.04
@@ -751,7 +751,7 @@ def test_long_arcs_scroll_and_the_strongest_cell_is_seen_in_the_thumbnail(page, 
 
 def test_of_1024_tokens(page, bare):
     longest = made_up_trace(1024, 1024, n_layers=1, n_heads=2)
-    bare.mount(longest, all_of_it=False)
+    bare.mount(longest, complete=False)
     hover_cell(page, 1000, 7)
     check_cell(page, longest, ENCODER, layer=0, head=0, query=1000, key=7)
     choose(page, "Cross")
