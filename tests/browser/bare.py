@@ -72,7 +72,7 @@ class Bare:
         return self.page.evaluate(f"async (given) => {{ const m = await import('{ORIGIN}{file}'); {body} }}", given)
 
     def mount(self, trace, *, complete=True, **options):
-        """Mount the explorer on a Trace, with the first message only or, if complete, with all that a host sends unasked."""
+        """Mount the explorer with a Trace's first message and, if complete, what a host sends without a request."""
         self.trace = trace
         self.page.evaluate("text => explorer.mount(text)", text_of(pack(trace, **options)))
         if complete:

@@ -157,7 +157,7 @@ def open_app(server, chromium):
 
 @pytest.fixture(scope="module")
 def visitor(server, chromium):
-    """A visitor of deep links, below which Streamlit's script first looks for its server: the 404 errors are expected."""
+    """A visitor of deep links; Streamlit first looks for its server below the page, so 404 errors are expected."""
     opened = Visitors(server, chromium)
     yield opened
     opened.close()
