@@ -61,7 +61,7 @@ def place_of(page, selector):
 
 
 def points_of_cells(page, cells, *, inside=0.5):
-    """Return positions of cells of the large head in its canvas; inside: fraction of a cell from its upper left corner."""
+    """Return positions of cells of the large head in its canvas; inside: fraction from a cell's upper left corner."""
     place = place_of(page, ".vf-large")
     return [
         {
