@@ -37,9 +37,7 @@ def read(address, chromium):
         page = context.new_page()
         page.on("console", lambda entry: entry.type in ("error", "warning") and complaints.append(entry.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on(
-            "request", lambda sent: sent.url.startswith((address, "data:", "blob:")) or complaints.append(sent.url)
-        )
+        page.on("request", lambda sent: sent.url.startswith((address, "data:", "blob:")) or complaints.append(sent.url))
         page.goto(address + name, wait_until="networkidle")
         return page
 

@@ -64,8 +64,7 @@ class Plan:
 
     Args:
         shapes: the shape of each stack, by name.
-        requested: the head in focus, sent by a browser; clipped to the stack's range; an unknown stack or None: the
-            first head of the first stack.
+        requested: the head in focus, from a browser; clipped to the stack's range, by default the first head of all.
     """
 
     shapes: Mapping[str, Shape]
