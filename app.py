@@ -10,7 +10,7 @@ from visformer.app.widgets import controls
 entrance.begin()
 
 sections = screen.sections()
-attention.ahead(controls.expected())  # a new picture leaves before anything else is on the screen
+attention.ahead(controls.prefetch())  # a new picture leaves before anything else is on the screen
 opened = screen.open_screen(sections)
 
 run = opened.draw_page()  # before its head: what the browser fetches for the boxes then does not hold the picture up

@@ -215,7 +215,7 @@ def lesson_file(data: bytes) -> None:
             for language in ("en", "zh"):
                 assert fault.localized(translations(language).gettext).isprintable(), "one line of plain text"
         for step in lesson.steps if lesson else ():
-            assert step.said("title", "zh")
+            assert step.text("title", "zh")
             assert url_state.read(step.state.fields())[0].selection == step.state.selection
 
 

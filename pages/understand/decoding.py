@@ -27,11 +27,11 @@ def steps():
     setting = controls.setting_of(CANDIDATES, trace)
     with left:
         more = {"max_new_tokens": most, **decoding.settings(setting)}
-    found = decoding.begun(model, lambda ids: bench.decoded(boxes.source(), prefix=ids, **more))
+    found = decoding.resume(model, lambda ids: bench.decoded(boxes.source(), prefix=ids, **more))
     at = setting["step"] = decoding.step(len(every := decoding.steps(found)))
     setting.source = replace(setting.source, speak=lambda: replace(found, steps=every))
     with bar:
-        controls.draw(SURE.draw(setting), key="decoding_sure", on_click=decoding.look_at, share=0.3, kept=False)
+        controls.draw(SURE.draw(setting), key="decoding_sure", on_click=decoding.look_at, share=0.3, export=False)
     decoding.tell(found, at, told, other=found.text != trace.meta.get("target"))
     with right:
         another, depth = st.columns(2, vertical_alignment="bottom")

@@ -19,7 +19,7 @@ def _nothing_is_waited_for():
     with pytest.MonkeyPatch.context() as patch:
         found = manifest_scanner.scan_component_manifests()
         patch.setattr(manifest_scanner, "scan_component_manifests", lambda: found)
-        patch.setattr(component, "_FIRST_BREATH", 0)
+        patch.setattr(component, "_FIRST_PAUSE", 0)
         yield
 
 

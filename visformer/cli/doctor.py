@@ -12,10 +12,10 @@ from visformer.system.settings import SETTINGS
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="For programs; with settings and limits.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with settings and limits.")
 @click.option("--limits", "only_limits", is_flag=True, help="List all limits and their reasons instead.")
 def doctor(as_json: bool, only_limits: bool) -> None:
-    """Look at this installation and its settings, and say what to fix. Exit code 1: something does not work.
+    """Check this installation and its settings, and say what to fix. Exit code 1: something does not work.
 
     \b
     Examples:

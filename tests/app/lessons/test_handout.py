@@ -50,9 +50,9 @@ def test_every_step_of_the_shipped_lesson_has_its_words_and_a_picture(shipped):
     assert len(sections) == len(lesson.steps)
     for step, section in zip(lesson.steps, sections, strict=True):
         plain = section.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"')
-        assert step.said("say", language) in plain
-        assert step.said("try", language) in plain
-        assert step.said("note", language) not in plain, "that is the presenter's"
+        assert step.text("say", language) in plain
+        assert step.text("try", language) in plain
+        assert step.text("note", language) not in plain, "that is the presenter's"
         assert re.search('<div class="vf-host"|<table>|<img ', section)
 
 

@@ -45,10 +45,10 @@ def faults(text):
 def test_a_lesson_is_steps_with_the_state_of_a_page_each():
     lesson, found = lesson_file.read(GOOD.encode())
     assert found == ()
-    assert lesson.called("zh") == "名字"
+    assert lesson.title_in("zh") == "名字"
     one, two = lesson.steps
-    assert (one.said("title", "en"), one.said("title", "zh")) == ("One", "One"), "written once, for every language"
-    assert (one.said("try", "en"), two.said("note", "zh")) == ("", "Wait.")
+    assert (one.text("title", "en"), one.text("title", "zh")) == ("One", "One"), "written once, for every language"
+    assert (one.text("try", "en"), two.text("note", "zh")) == ("", "Wait.")
     assert one.state == url_state.read({"stack": "cross", "layer": "3", "head": "3"})[0]
     assert (two.state.page, two.state.choices) == ("masks", {"masks_view": "scores", "masks_layer": "2"})
     assert (two.state.lang, two.state.lesson, two.state.step) == ("", "", ""), "these are no part of a step"
@@ -60,7 +60,7 @@ def test_the_lesson_that_the_guide_begins_with(page):
     content = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1].encode()
     lesson, found = lesson_file.read(content)
     assert found == ()
-    assert lesson_file.held_against(lesson, lambda state: trace_of(state, model)) == []
+    assert lesson_file.check_against_model(lesson, lambda state: trace_of(state, model)) == []
     assert lesson_file.pack(content)
 
 
@@ -179,7 +179,7 @@ def test_a_short_lesson_is_its_own_name():
     assert name.startswith("z")
     assert len(name) < limits.LESSON_LINK
     assert url_state.read({"lesson": name, "step": "2"})[1] == []
-    assert lesson_file.named(name) == lesson_file.read(GOOD.encode())[0]
+    assert lesson_file.load(name) == lesson_file.read(GOOD.encode())[0]
 
 
 def test_a_long_one_is_not():
@@ -190,20 +190,20 @@ def test_a_long_one_is_not():
 @pytest.mark.parametrize("name", ["z", "zAAAA", "z" + "A" * 100, "no-such-lesson", "../../etc/passwd", "own", ""])
 def test_a_damaged_name_is_told(name):
     with pytest.raises(LessonError):
-        lesson_file.named(name)
+        lesson_file.load(name)
 
 
 def test_a_name_that_unpacks_to_more_than_a_lesson_is_refused():
     name = lesson_file.pack(b"a" * 1_000_000)
     with pytest.raises(LessonError, match="damaged"):
-        lesson_file.named(name)
+        lesson_file.load(name)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", max_size=200))
 def test_any_name_is_a_lesson_or_told(text):
     with suppress(vf.errors.VisformerError):
-        lesson_file.named("z" + text)
+        lesson_file.load("z" + text)
 
 
 def test_lessons_of_the_operators_folder_are_offered(tmp_path):
@@ -243,21 +243,21 @@ def test_it_says_everything_in_both_languages(shipped):
 
 def test_its_claims_hold_for_the_bundled_weights(shipped):
     assert sum(len(step.claims) for step in shipped.steps) > 20
-    assert lesson_file.held_against(shipped, lambda state: trace_of(state, model)) == []
+    assert lesson_file.check_against_model(shipped, lambda state: trace_of(state, model)) == []
 
 
 def test_a_claim_that_does_not_hold_is_told_with_its_line():
     text = GOOD + "    check: [{stack: cross, layer: 3, head: 3, query: 3, key: 4}, {query: 2, key: 1, at_least: 1}]\n"
     lesson, found = lesson_file.read(text.replace("layer: 3, head: 3}", "layer: 9, head: 3}").encode())
     assert found == ()
-    one, two = lesson_file.held_against(lesson, lambda state: trace_of(state, model))
+    one, two = lesson_file.check_against_model(lesson, lambda state: trace_of(state, model))
     assert one.localized(str) == "line 6: layer: 9: the layers of this model are 1 to 3."
     assert two.localized(str).startswith("line 12: check: key 1 has 0.")
 
 
 def said(shipped, number):
     """What a step says, in English and in Chinese."""
-    return [shipped.steps[number - 1].said("say", language) for language in i18n.languages()]
+    return [shipped.steps[number - 1].text("say", language) for language in i18n.languages()]
 
 
 def test_the_numbers_in_its_words(shipped, traced):
@@ -290,5 +290,5 @@ def test_the_two_largest_lengths_of_the_block_are_those_it_names(shipped, traced
     after = np.linalg.norm(traced["encoder.2.resid_post"].value, axis=-1)[5:]
     assert [round(float(length)) for length in after] == [4, 4]
     for language in i18n.languages():
-        note = shipped.steps[7].said("note", language)
+        note = shipped.steps[7].text("note", language)
         assert "66" in note and "71" in note

@@ -27,7 +27,7 @@ def keys(app):
 def shows(app, number, language="en"):
     """Whether the page is this step's, with its words, and nothing was ignored."""
     step = SHIPPED.steps[number - 1]
-    said = [step.said(name, language) for name in ("title", "say", "try")]
+    said = [step.text(name, language) for name in ("title", "say", "try")]
     assert not app.exception
     assert [text for text in texts(app) if text in said] == said
     assert app.session_state["remarks"] == []
@@ -68,7 +68,7 @@ def test_played_left_and_taken_up_again(new_app):
     app.slider(key="head_layer_3").set_value(1).run()
     app.text_input(key="source").set_value("I like cats.").run()
     assert app.button(key="lesson_again").label == "Back to step 5"
-    assert SHIPPED.steps[4].said("say", "en") in texts(app), "the words stay while one plays"
+    assert SHIPPED.steps[4].text("say", "en") in texts(app), "the words stay while one plays"
     app.button(key="lesson_again").click().run()
     assert shows(app, 5)
     app.button(key="lesson_leave").click().run()
@@ -89,7 +89,7 @@ def test_a_dot_leads_to_its_step(new_app):
 def test_what_else_a_link_says_is_shown_in_place_of_the_step(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="10", stack="decoder", layer="2")
     assert address_of(app) == {"lesson": url_state.SHIPPED, "step": "10", "stack": "decoder", "layer": "2"}
-    assert SHIPPED.steps[9].said("say", "en") in texts(app)
+    assert SHIPPED.steps[9].text("say", "en") in texts(app)
 
 
 def test_a_lesson_of_ones_own_in_a_link(new_app):
@@ -114,10 +114,10 @@ def test_one_that_is_too_long_for_a_link_is_kept_without(new_app):
     content = lesson_file.content(url_state.SHIPPED)
     assert lesson_file.pack(content) == ""
     app = upload(new_app(), content)
-    assert SHIPPED.steps[0].said("say", "en") in texts(app)
+    assert SHIPPED.steps[0].text("say", "en") in texts(app)
     assert "lesson" not in address_of(app)
     app.button(key="lesson_next").click().run()
-    assert SHIPPED.steps[1].said("say", "en") in texts(app)
+    assert SHIPPED.steps[1].text("say", "en") in texts(app)
 
 
 def test_faults_of_a_file_are_told_with_their_lines(new_app):
@@ -147,7 +147,7 @@ def test_words_of_a_lesson_are_shown_as_they_are(new_app):
 
 def test_what_presenters_call(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="4")
-    assert app.session_state["run"].steps.note == SHIPPED.steps[3].said("note", "en")
+    assert app.session_state["run"].steps.note == SHIPPED.steps[3].text("note", "en")
     with in_a_session({key: app.session_state[key] for key in ("lesson", "lang")}):
         assert LESSON.get().is_open
         assert lesson_panel._turn(1)
@@ -216,7 +216,7 @@ def test_a_file_is_named_after_its_lesson(new_app, monkeypatch, lesson, language
     app.session_state["lesson_menu"] = True
     app.run()
     assert [file for file in files if "lesson" in file or file.startswith(("names", "from"))] == names
-    title = lesson_panel._lesson(lesson).called(language)
+    title = lesson_panel._lesson(lesson).title_in(language)
     assert [text for text in texts(app) if f"“{title}”" in text]
     (uploader,) = app.get("file_uploader")
     assert "40 kB" in uploader.label

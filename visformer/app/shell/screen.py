@@ -33,7 +33,7 @@ class Screen:
     def draw_page(self) -> Run:
         """The page itself; returns what it shows, for whatever stands around it."""
         run = runs.current()
-        with self.body, controls.told():
+        with self.body, controls.errors_shown():
             self.page.run()
         visit.settle(run)
         return run
