@@ -148,21 +148,21 @@ def _browser() -> Iterator[Finding]:
 def _threads() -> Iterator[Finding]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     given = os.environ.get("OMP_NUM_THREADS")
-    summary = f"{cores} cores, OMP_NUM_THREADS {'not set' if given is None else given}"
+    text = f"{cores} cores, OMP_NUM_THREADS {'not set' if given is None else given}"
     if given is not None and not (given.isdigit() and 1 <= int(given) <= cores):
-        yield Finding("threads", "fix", summary, f"unset OMP_NUM_THREADS, or set it to 1 ... {cores}")
+        yield Finding("threads", "fix", text, f"unset OMP_NUM_THREADS, or set it to 1 ... {cores}")
         return
     torch = _torch_threads()
     if isinstance(torch, str):
-        yield Finding("threads", "fix", f"{summary}; torch fails to import: {torch}", "pip install -r requirements.txt")
+        yield Finding("threads", "fix", f"{text}; torch cannot be imported: {torch}", "pip install -r requirements.txt")
         return
-    summary += f", torch uses {torch} from Python and {torch if given else max(1, cores // 2)} in the app"
+    text += f", torch uses {torch} from Python and {torch if given else max(1, cores // 2)} in the app"
     quota = _quota()
     if given is None and quota is not None and quota < max(1, cores // 2):
         remedy = f"set OMP_NUM_THREADS={max(1, int(quota))}: threads without a core wait for each other"
-        yield Finding("threads", "note", f"{summary}, but this container may use {quota:g}", remedy)
+        yield Finding("threads", "note", f"{text}, but this container may use {quota:g}", remedy)
         return
-    yield Finding("threads", "ok", summary)
+    yield Finding("threads", "ok", text)
 
 
 def _torch_threads() -> int | str:
