@@ -102,7 +102,7 @@ def test_the_app_starts_without_write_access_and_network(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("command", "remedy"), [("run", "Install it anew: README.md"), ("bench", "clone it, then pip install -e .")]
+    ("command", "remedy"), [("run", "Reinstall it: README.md"), ("bench", "clone it, then pip install -e .")]
 )
 def test_without_the_repository_the_error_names_the_remedy(monkeypatch, tmp_path, command, remedy):
     monkeypatch.setattr(running, "HERE", tmp_path)

@@ -113,7 +113,7 @@ def _checkpoints() -> Iterator[Finding]:
     for folder in sorted(card.parent for card in (HERE / "model" / "checkpoints").glob("*/README.md")):
         broken = list(damaged(folder))
         for path, what in broken:
-            yield Finding("checkpoint", "fix", f"{path} {what}", f"git checkout -- {path}, or install visformer anew")
+            yield Finding("checkpoint", "fix", f"{path} {what}", f"git checkout -- {path}, or reinstall visformer")
         if not broken:
             yield Finding("checkpoint", "ok", f"{folder.name}: every file as it was released")
 
@@ -147,18 +147,18 @@ def _browser() -> Iterator[Finding]:
 
 def _threads() -> Iterator[Finding]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    given = os.environ.get("OMP_NUM_THREADS")
-    text = f"{cores} cores, OMP_NUM_THREADS {'not set' if given is None else given}"
-    if given is not None and not (given.isdigit() and 1 <= int(given) <= cores):
+    setting = os.environ.get("OMP_NUM_THREADS")
+    text = f"{cores} cores, OMP_NUM_THREADS {'not set' if setting is None else setting}"
+    if setting is not None and not (setting.isdigit() and 1 <= int(setting) <= cores):
         yield Finding("threads", "fix", text, f"unset OMP_NUM_THREADS, or set it to 1 ... {cores}")
         return
     torch = _torch_threads()
     if isinstance(torch, str):
         yield Finding("threads", "fix", f"{text}; torch cannot be imported: {torch}", "pip install -r requirements.txt")
         return
-    text += f", torch uses {torch} from Python and {torch if given else max(1, cores // 2)} in the app"
+    text += f", torch uses {torch} from Python and {torch if setting else max(1, cores // 2)} in the app"
     quota = _quota()
-    if given is None and quota is not None and quota < max(1, cores // 2):
+    if setting is None and quota is not None and quota < max(1, cores // 2):
         remedy = f"set OMP_NUM_THREADS={max(1, int(quota))}: threads without a core wait for each other"
         yield Finding("threads", "note", f"{text}, but this container may use {quota:g}", remedy)
         return

@@ -203,8 +203,8 @@ def export(
         raise click.UsageError("Give either a sentence or --trace FILE.")
     given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
     format = _BY_ENDING[out.suffix.lower()]
-    _refuse_idle_source(given, picture, format)
-    _refuse_idle(given, declared, format, view)
+    _refuse_unused_source(given, picture, format)
+    _refuse_unused(given, declared, format, view)
     how: dict[str, Any] = {"theme": theme, "scale": scale, "gettext": translations(lang).gettext, "lang": lang}
     loaded = Trace.load(saved) if saved else None
     if declared is not None:
@@ -292,7 +292,7 @@ def _note_formula(picture: "Picture", numbers: Any) -> None:
         click.echo(f"This model: {described(order)}. The picture shows the formula alone.", err=True)
 
 
-def _refuse_idle_source(given: set[str], picture: str | None, format: Format) -> None:
+def _refuse_unused_source(given: set[str], picture: str | None, format: Format) -> None:
     """Refuse parameters without effect on this source of numbers or this kind of file."""
     if "saved" in given:
         for name in (each for each in _TRACE_PARAMETERS if each in given):
@@ -307,24 +307,24 @@ def _refuse_idle_source(given: set[str], picture: str | None, format: Format) ->
         raise click.UsageError(f"--theme makes no difference to {format.ending}: it is of a picture, {pictures}.")
 
 
-def _refuse_idle(given: set[str], picture: "Picture | None", format: Format, view: str) -> None:
+def _refuse_unused(given: set[str], picture: "Picture | None", format: Format, view: str) -> None:
     """Refuse options without effect on this picture or file."""
-    taken: tuple[str, ...] = ("stack", "layer", "head")
+    accepted: tuple[str, ...] = ("stack", "layer", "head")
     if picture is not None:
-        taken, what = picture.names, f"--picture {picture.name}"
+        accepted, what = picture.names, f"--picture {picture.name}"
     elif format.content == "numbers":
-        taken, what = (), f"{format.ending}, which holds all attention"
+        accepted, what = (), f"{format.ending}, which holds all attention"
     elif format.content == "page":
         what = "a page"
     else:
-        taken, what = (*taken, "view", *(["query"] * (view == "tokens"))), f"--view {view}"
+        accepted, what = (*accepted, "view", *(["query"] * (view == "tokens"))), f"--view {view}"
         if view != "heatmap" and not {"layer", "head"} & given:
             raise click.UsageError(f"--view {view} is of one head: give --layer and --head, from 1.")
         if len({"layer", "head"} & given) == 1:
             raise click.UsageError("Give both --layer and --head: a picture is of one head, or without both of all.")
     choices = {*_HEAD_PARAMETERS, *(str(option.name) for option in _picture_options()[1:])}
-    for name in sorted((given & choices) - {*taken}):
-        takes = f" It takes {', '.join(map(_flag, taken))}." if taken else ""
+    for name in sorted((given & choices) - {*accepted}):
+        takes = f" It takes {', '.join(map(_flag, accepted))}." if accepted else ""
         raise click.UsageError(f"{_flag(name)} makes no difference to {what}.{takes}")
 
 

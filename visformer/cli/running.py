@@ -100,8 +100,8 @@ def bench(arguments: tuple[str, ...]) -> None:
             f"No benchmarks in {HERE}. They are of the repository: clone it, then pip install -e ."
         )
     pairs = zip(("", *arguments), arguments, strict=False)  # each argument with the one before it
-    given = [str(Path(text).resolve()) if before == "--json" else text for before, text in pairs]
-    code = subprocess.call([sys.executable, "-m", "benchmarks", *given], cwd=HERE)
+    absolute = [str(Path(text).resolve()) if before == "--json" else text for before, text in pairs]
+    code = subprocess.call([sys.executable, "-m", "benchmarks", *absolute], cwd=HERE)
     if code == 2:  # wrong usage, which it has reported itself
         sys.exit(code)
     if code:
@@ -140,7 +140,7 @@ def _app() -> Path:
     places = [HERE, HERE / "share" / "visformer", *_installed()]
     script = next((place / "app.py" for place in places if (place / "pages" / "see").is_dir()), None)
     if script is None:
-        raise click.ClickException(f"The app's files are not where visformer is, {HERE}. Install it anew: README.md")
+        raise click.ClickException(f"The app's files are not where visformer is, {HERE}. Reinstall it: README.md")
     return script
 
 

@@ -24,7 +24,7 @@ from visformer.cli.running import PATH, with_default
 @with_default("--bpe-dropout", default=0.1, help="Set it to 0 for the last epochs: tokens as in use.")
 @with_default("--learning-rate", default=2e-3)
 @with_default("--batch-tokens", default=6000)
-@with_default("--supplement-pairs", default=3000, help="Generated anew each epoch.")
+@with_default("--supplement-pairs", default=3000, help="Generated afresh for each epoch.")
 @with_default("--seed", default=1)
 @with_default("--autocast/--no-autocast", default=False, help="bf16; faster only where the CPU has it.")
 def train(

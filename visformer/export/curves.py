@@ -20,7 +20,7 @@ WIDTH, HEIGHT = 720.0, 400.0
 """The default size of a figure, in CSS pixels."""
 
 WIDEST = 4000.0
-"""The limit of the width, in CSS pixels, however many texts are side by side."""
+"""The maximum width, in CSS pixels, however many texts are side by side."""
 
 _SIZE, _LINE = 13, 16.0
 """Font size, and line height."""

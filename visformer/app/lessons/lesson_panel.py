@@ -38,7 +38,7 @@ def follow() -> None:
 
     A lesson that does not exist, or no longer does, is dropped with a remark.
     """
-    name, step, shown = LESSON.get()
+    name, step, is_open = LESSON.get()
     link = pages.LESSON_LINK.pop()
     if not name:
         return
@@ -52,7 +52,7 @@ def follow() -> None:
         why = LessonError(N_("the steps of this lesson are 1 to {n}."), n=count)
         remarks.add([url_state.Remark(f"{url_state.STEP}={step}", why)])
         step = count
-        LESSON.set(LessonPlace(name, step, shown))
+        LESSON.set(LessonPlace(name, step, is_open))
     if link is None:
         return
     alone = url_state.State(lang=link.lang, model=link.model, page=link.page, lesson=link.lesson, step=link.step)
@@ -93,8 +93,8 @@ def leave() -> None:
 
 def panel(run: Run) -> bool:
     """Draw the open step above the page that this run shows; return whether there is one."""
-    name, number, shown = LESSON.get()
-    if not shown:
+    name, number, is_open = LESSON.get()
+    if not is_open:
         return False
     steps = _lesson(name).steps
     title, say, tried, note = (steps[number - 1].text(name, language()) for name in ("title", "say", "try", "note"))
@@ -153,9 +153,9 @@ def _has_changed(run: Run) -> bool:
 def entry() -> None:
     """Draw the entry in the side bar: a button that starts or resumes the lesson, and a menu."""
     _ = gettext()
-    name, step, shown = LESSON.get()
+    name, step, is_open = LESSON.get()
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        if name and not shown:
+        if name and not is_open:
             _step_button(step, _("Back to step {n}").format(n=step), "return")
         else:
             first = (name or url_state.SHIPPED,)
@@ -195,19 +195,19 @@ def _files(name: str) -> None:
     """Draw the download buttons of a lesson: the YAML file, and the hand-out."""
     _, lang = gettext(), language()
     try:
-        shown = _lesson(name)
+        lesson = _lesson(name)
     except VisformerError:
         return  # as above
     # Its name on this server, else its title in characters that every system accepts.
-    title = re.sub(r"[^a-z0-9]+", "-", shown.title_in(i18n.ENGLISH).lower()).strip("-") or "lesson"
+    title = re.sub(r"[^a-z0-9]+", "-", lesson.title_in(i18n.ENGLISH).lower()).strip("-") or "lesson"
     called = name if name in lesson_file.offered() else title
     said = _("Save “{title}”: as YAML to see how a lesson is written, as HTML to show it anywhere.")
-    st.text(said.format(title=shown.title_in(lang)))  # never markdown: a visitor may have written it
+    st.text(said.format(title=lesson.title_in(lang)))  # never markdown: a visitor may have written it
 
     def as_html() -> bytes:
         from visformer.app.lessons import handout  # imports too much for the first picture
 
-        return handout.page(shown, lang, model_of=_shared_model).encode()
+        return handout.page(lesson, lang, model_of=_shared_model).encode()
 
     keep = partial(st.download_button, on_click="ignore")
     about = _("The whole lesson in one file, without a network")

@@ -43,7 +43,7 @@ def _picture(trace: "Trace | None", *, ahead: bool = False) -> None:
 
 
 @st.fragment
-@controls.told()
+@controls.errors_shown()
 def explorer() -> None:
     """Draw every head of the sentence's Trace and a link into the one in focus. A selection reruns only this."""
     _ = boxes.gettext()

@@ -73,21 +73,21 @@ def line() -> None:
     """Draw who follows whom, each with a button to end it: the room of this session, and the one that it follows."""
     _ = gettext()
     if presented():
-        _tell(_("A room follows: its phones show what you show."), _("Stop"), "following_stop", dismiss)
+        _notice(_("A room follows: its phones show what you show."), _("Stop"), "following_stop", dismiss)
     if ROOM.get():
         alone = _IS_ALONE.get()
         said = _("You look around on your own.") if alone else _("You follow the presenter.")
         way = _("Follow the presenter again") if alone else _("Look around on my own")
-        _tell(said, way, "following_turn", partial(_turn, not alone))
+        _notice(said, way, "following_turn", partial(_turn, not alone))
     elif _IS_CLOSED.get():
         said = _("The presenter has stopped and this room is closed. You look around on your own.")
-        _tell(said, _("Put away"), "following_closed", _IS_CLOSED.clear)
+        _notice(said, _("Put away"), "following_closed", _IS_CLOSED.clear)
 
 
-def _tell(said: str, way: str, key: str, act: Callable[[], None]) -> None:
+def _notice(text: str, label: str, key: str, act: Callable[[], None]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_line"):
-        st.caption(said, width="content")
-        st.button(way, type="tertiary", on_click=act, key=key)
+        st.caption(text, width="content")
+        st.button(label, type="tertiary", on_click=act, key=key)
 
 
 def _turn(alone: bool) -> None:

@@ -76,13 +76,13 @@ def current_trace(record: Sequence[str] = PATTERNS) -> "Trace | None":
     Args:
         record: globs of the tensors that the page shows; those that the model lacks are ignored.
     """
-    shown = run.current()
-    shown.request = Request(boxes.source(), boxes.target(), boxes.model(), tuple(record))
+    this_run = run.current()
+    this_run.request = Request(boxes.source(), boxes.target(), boxes.model(), tuple(record))
     try:
-        shown.trace, shown.problem = _trace_for(shown.request, shown.ahead), None
+        this_run.trace, this_run.problem = _trace_for(this_run.request, this_run.ahead), None
     except VisformerError as error:
-        shown.trace, shown.problem = None, error
-    return shown.trace
+        this_run.trace, this_run.problem = None, error
+    return this_run.trace
 
 
 def _trace_for(request: Request, ahead: "Trace | None") -> "Trace":
