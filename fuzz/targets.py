@@ -229,7 +229,7 @@ def lesson_link(data: bytes) -> None:
     """The name of a lesson in an address, or the whole of one; and one that was packed comes back."""
     if packed := lessons.pack(data):
         assert lessons.unpack(packed) == data
-    lessons.named(data.decode("utf-8", errors="surrogateescape"))
+    lessons.load(data.decode("utf-8", errors="surrogateescape"))
 
 
 SELECTION_WORDS = (
