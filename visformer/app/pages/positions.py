@@ -1,4 +1,4 @@
-"""Views of the page on positions that are made of more than one picture."""
+"""Views of the page on positions that combine several pictures or tables."""
 
 import pandas as pd
 import streamlit as st
@@ -10,7 +10,7 @@ from visformer.pictures.setting import Setting
 
 
 def rotation(setting: Setting) -> None:
-    """A turn from one position to another, as a circle and as matrices."""
+    """Draw the rotation from one position to another, as a circle and as matrices."""
     _ = boxes.gettext()
     if setting["d_model"] < 2:
         st.info(_("A rotation needs two dimensions: d_model is 1."))
@@ -23,7 +23,7 @@ def rotation(setting: Setting) -> None:
 
 
 def rotary(setting: Setting) -> None:
-    """The angle of each pair, and what the rotation does to a score."""
+    """Draw the angle of each pair, and what the rotation does to a score."""
     angles, score = st.columns(2)
     with angles:
         controls.draw(ROTARY.draw(setting), key="positions_rotary")
@@ -32,7 +32,7 @@ def rotary(setting: Setting) -> None:
 
 
 def side_by_side(setting: Setting) -> None:
-    """All kinds, in words and as curves."""
+    """Draw all encodings as curves and in a table."""
     _ = boxes.gettext()
     n, names = setting["positions"], (_("encoding"), _("what it does"), _("parameters"), _("beyond max_len"))
     rows = [
@@ -56,4 +56,4 @@ def side_by_side(setting: Setting) -> None:
 
 
 DRAWN = {ROTATION.view: rotation, ROTARY.view: rotary, KINDS.view: side_by_side}
-"""Views of more than their picture."""
+"""Views that are more than one picture, to the functions that draw them."""
