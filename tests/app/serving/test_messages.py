@@ -83,9 +83,13 @@ def test_a_widget_holds_what_it_can_hold():
     assert held("string_value", lambda text: text, string_value="a") == "a"
     assert held("double_value", lambda number: number, double_value=2.5) == 2.5
     assert held("string_array_value", lambda chosen: chosen and list(chosen), string_array_value=["a"]) == ["a"]
-    assert held("json_value", lambda state: state, json_value='{"selection": {"layer": 1}}') == {"selection": {"layer": 1}}
+    assert held("json_value", lambda state: state, json_value='{"selection": {"layer": 1}}') == {
+        "selection": {"layer": 1}
+    }
     assert held("string_value", lambda text: text) is None  # cleared
-    assert held("string_value", json.loads, string_value='{"edited_rows": {"0": {"1": 2.0}}}') == {"edited_rows": {"0": {"1": 2.0}}}
+    assert held("string_value", json.loads, string_value='{"edited_rows": {"0": {"1": 2.0}}}') == {
+        "edited_rows": {"0": {"1": 2.0}}
+    }
 
 
 @pytest.mark.parametrize(
@@ -110,6 +114,17 @@ def test_anything_else_is_a_widget_that_was_not_touched(sent):
 
 def test_a_value_that_the_widget_cannot_read_is_left_out():
     assert held("double_value", lambda number: 7 if number is None else int(number), double_value=math.nan) == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "is_kept"),
+    [("$$ID-a-source", True), ("$$STREAMLIT_INTERNAL_KEY_a__events", True)]
+    + [(name, False) for name in ("", "source", "\0", "$$GENERATED_WIDGET_ID-x", "inside")],
+)
+def test_only_widgets_hold_anything(name, is_kept):
+    states = WStates()
+    states.set_widget_from_proto(WidgetState(id=name, string_value="x"))
+    assert (name in states.states) == is_kept
 
 
 TABLE = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["0", "1"])

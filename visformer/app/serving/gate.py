@@ -52,7 +52,7 @@ def is_allowed(name: str) -> bool:
     try:
         ip_address(name)
     except ValueError:
-        return "*" in hosts or any(name == host or host[:2] == "*." and name.endswith(host[1:]) for host in hosts)
+        return "*" in hosts or any(name == host or (host[:2] == "*." and name.endswith(host[1:])) for host in hosts)
     return True
 
 

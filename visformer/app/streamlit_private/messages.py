@@ -1,4 +1,4 @@
-"""What a browser sends that none of our pages sends: it does not reach Streamlit, or counts as a widget not touched yet.
+"""What a browser sends that none of our pages sends: Streamlit does not get it, or takes the widget as not touched yet.
 
 A visitor loses: the processes that compute for everybody, which a made-up message could end, and the page in place of
 Streamlit's error after a damaged one.
@@ -8,13 +8,14 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.elements.lib.column_config_utils import INDEX_IDENTIFIER
 from streamlit.elements.widgets import data_editor
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
-from streamlit.runtime.state.common import WidgetMetadata, unpack_widget_state_value
-from streamlit.runtime.state.session_state import Serialized, Value, WStates
+from streamlit.runtime.state.common import GENERATED_ELEMENT_ID_PREFIX, WidgetMetadata, unpack_widget_state_value
+from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX, Serialized, Value, WStates
 from streamlit.web.server.starlette import starlette_server
 
 from visformer.system import limits
@@ -49,13 +50,14 @@ def _kind(data: bytes) -> str | None:
         sent = BackMsg.FromString(data)
     except DecodeError:
         return None
-    kind = sent.WhichOneof("type")
+    kind: str | None = sent.WhichOneof("type")
     return sent.backend_operation_request.WhichOneof("payload") if kind == "backend_operation_request" else kind
 
 
 def put_around_app(*middleware: Any) -> None:
     """Have ``streamlit run app.py`` put these around its app, the first outermost; ``st.App`` takes them itself."""
-    create = starlette_server.create_starlette_app
+    server: Any = starlette_server
+    create = server.create_starlette_app
 
     def created(*given: Any) -> Any:
         app = create(*given)
@@ -63,12 +65,18 @@ def put_around_app(*middleware: Any) -> None:
             app.add_middleware(each)
         return app
 
-    starlette_server.create_starlette_app = created
+    server.create_starlette_app = created
 
 
 def leave_out_what_no_widget_holds() -> None:
     """From now on in this process."""
-    read = WStates.__getitem__
+    states_class: Any = WStates
+    editor: Any = data_editor
+    keep, read, edit = WStates.set_widget_from_proto, WStates.__getitem__, editor._apply_dataframe_edits
+
+    def keep_of_widgets(states: WStates, sent: WidgetState) -> None:
+        if sent.id.startswith((GENERATED_ELEMENT_ID_PREFIX, STREAMLIT_INTERNAL_KEY_PREFIX)):
+            keep(states, sent)
 
     def read_what_makes_sense(states: WStates, widget: str) -> Any:
         sent, known = states.states.get(widget), states.widget_metadata.get(widget)
@@ -76,14 +84,12 @@ def leave_out_what_no_widget_holds() -> None:
             states.states[widget] = Value(_value(sent.value, known))
         return read(states, widget)
 
-    WStates.__getitem__ = read_what_makes_sense
-
-    edit = data_editor._apply_dataframe_edits
-
     def edit_what_is_there(table: "pd.DataFrame", edits: Mapping[str, Any], schema: Any) -> "pd.DataFrame":
         return edit(table, edits, schema) if _fit(edits, table) else table
 
-    data_editor._apply_dataframe_edits = edit_what_is_there
+    states_class.set_widget_from_proto = keep_of_widgets
+    states_class.__getitem__ = read_what_makes_sense
+    editor._apply_dataframe_edits = edit_what_is_there
 
 
 def _value(sent: WidgetState, known: WidgetMetadata[Any]) -> Any:
@@ -120,7 +126,7 @@ def _fit(edits: Mapping[str, Any], table: "pd.DataFrame") -> bool:
 
 
 def _fits(name: str, value: Any, table: "pd.DataFrame") -> bool:
-    if name == data_editor.INDEX_IDENTIFIER:
+    if name == INDEX_IDENTIFIER:
         return isinstance(value, str) and table.index.inferred_type == "string"
     is_number = isinstance(value, int | float) and abs(value) <= sys.float_info.max
     return name in table and (value is None or is_number)

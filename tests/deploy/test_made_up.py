@@ -1,0 +1,144 @@
+"""What no page of ours sends, to a real server, started either way: others notice nothing, and nothing is written."""
+
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+from benchmarks.load.replicas import ROOT, free_port, wait_until_ready
+from benchmarks.load.visitor import Visitor, Wrong
+from tests.deploy.conftest import run
+
+COMMANDS = {
+    "run": ("visformer", "run", "--headless", "--port"),
+    "asgi": ("uvicorn", "asgi:app", "--no-access-log", "--port"),
+}
+
+
+@pytest.fixture(scope="module", params=COMMANDS)
+def server(request, tmp_path_factory):
+    """Address, log and home folder of a server."""
+    folder, port = tmp_path_factory.mktemp(request.param), free_port()
+    environment = {**os.environ, "HOME": str(folder), "OMP_NUM_THREADS": "1", "VISFORMER_PROCESSES": "1"}
+    environment.pop("VISFORMER_HOSTS", None)
+    with (folder / "log").open("w") as out:
+        command = [sys.executable, "-m", *COMMANDS[request.param], str(port)]
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT)
+    address = f"http://localhost:{port}"
+    try:
+        wait_until_ready(address)
+        yield address, folder
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+def status(address, **headers):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=10) as answer:
+            return answer.status
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code
+
+
+async def connected(address, **headers):
+    """The status of a websocket's request."""
+    stream = address.replace("http", "ws", 1) + "/_stcore/stream"
+    try:
+        async with connect(stream, subprotocols=["streamlit"], additional_headers=headers):
+            return 101
+    except InvalidStatus as refused:
+        return refused.response.status_code
+
+
+def test_only_our_own_host_and_pages_are_let_in(server):
+    address, _ = server
+    other_port = f"http://localhost:{free_port()}"
+    assert status(address) == status(address, Origin=address) == 200
+    assert run(connected(address, Origin=address)) == 101
+    for headers in ({"Origin": other_port}, {"Origin": "http://evil.example"}):
+        assert status(address, **headers) == run(connected(address, **headers)) == 403
+    assert status(address, Host="evil.example") == 403
+    assert status(f"{address}/_stcore/metrics") == 404
+
+
+async def send(visitor, message):
+    await visitor._socket.send(message.SerializeToString())
+
+
+def test_messages_that_act_on_the_server_do_nothing(server):
+    address, folder = server
+
+    async def attack():
+        mine, other = Visitor(address), Visitor(address)
+        for visitor in (mine, other):
+            await visitor.open()
+        message = BackMsg(clear_cache=True)
+        await send(mine, message)
+        for payload in ("install_skills", "dismiss_skills_nudge"):
+            message = BackMsg()
+            getattr(message.backend_operation_request, payload).SetInParent()
+            await send(mine, message)
+        answers = [await visitor.enter("I like tea.") for visitor in (mine, other)]  # after what was sent before
+        for visitor in (mine, other):
+            await visitor.close()
+        return answers
+
+    before = {path.name for path in ROOT.iterdir()}
+    assert [answer.translation for answer in run(attack())] == ["我喜欢茶。"] * 2
+    assert {path.name for path in ROOT.iterdir()} == before
+    assert {path.name for path in folder.iterdir()} <= {"log", ".cache"}
+
+
+ODD = [
+    {"json_value": "{"},
+    {"string_value": "x"},
+    {"bool_value": True},
+    {"double_value": float("nan")},
+    {"int_value": -(2**62)},
+    {"string_array_value": ["x"] * 9},
+    {"double_array_value": [1e308]},
+    {"json_value": '{"selection": 5, "click": {"row": -1}, "wanted": 5, "step": [1], "ask": {}}'},
+    {"json_value": '{"a":' * 300 + "1" + "}" * 300},
+    {"string_value": '{"edited_rows": {"99": {"nope": 1e400}}, "added_rows": 5, "deleted_rows": ["a"]}'},
+    {"bytes_value": b"\xff"},
+]
+
+
+def test_values_that_no_widget_holds_leave_the_page_as_it_was(server):
+    address, folder = server
+
+    async def attack(page):
+        visitor = Visitor(address)
+        await visitor.open(page=page)
+        for odd in ODD:
+            names = [*visitor._widgets.values(), "source", "", "$$ID-a-source"]
+            states = [WidgetState(id=name) for name in names]
+            for state in states:
+                for field, value in odd.items():
+                    if isinstance(value, list):
+                        getattr(state, field).data.extend(value)
+                    else:
+                        setattr(state, field, value)
+            await visitor._run(*states)  # raises Wrong where an exception reaches the visitor
+            visitor._states.clear()
+        await visitor.close()
+
+    async def name_what_is_not_there():
+        visitor = Visitor(address)
+        await visitor.open(page="../../etc")
+        await visitor.close()
+
+    for page in ("", "lab", "decoding"):
+        run(attack(page))
+    with pytest.raises(Wrong, match="the page is not found"):
+        run(name_what_is_not_there())
+    assert "Traceback" not in (folder / "log").read_text()
