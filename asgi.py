@@ -18,8 +18,10 @@ from starlette.routing import Route
 from visformer.app.serving import (
     server,  # noqa: F401  imported because it configures Streamlit's server
 )
+from visformer.app.serving.gate import Gate
 from visformer.app.streamlit_private import logs
 from visformer.app.streamlit_private.first_page import FirstPage
+from visformer.app.streamlit_private.messages import Messages
 from visformer.errors import VisformerError
 from visformer.system import limits, settings
 
@@ -66,6 +68,6 @@ logs.keep_typed_text_out()
 app = st.App(
     Path(__file__).with_name("app.py"),
     lifespan=lifespan,
-    middleware=[Middleware(FirstPage)],
+    middleware=[Middleware(Gate), Middleware(Messages), Middleware(FirstPage)],
     routes=[Route("/healthz", healthz), Route("/metrics", metrics)],
 )

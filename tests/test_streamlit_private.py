@@ -12,17 +12,22 @@ from pathlib import Path
 import pytest
 import streamlit
 from streamlit import runtime
+from streamlit.elements.widgets import data_editor
+from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.runtime import Runtime
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 from streamlit.runtime.session_manager import SessionManager
 from streamlit.runtime.state import SessionState
-from streamlit.runtime.state.common import user_key_from_element_id
+from streamlit.runtime.state.common import WidgetMetadata, user_key_from_element_id
+from streamlit.runtime.state.session_state import WStates
 from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
 from streamlit.web import bootstrap, skills
+from streamlit.web.server.starlette import starlette_server
 
 from visformer.app import streamlit_private
+from visformer.app.streamlit_private.messages import SERVED
 from visformer.app.streamlit_private.words import ICONS, WORDS
 
 ROOT = Path(__file__).parents[1]
@@ -64,6 +69,13 @@ PARTS = {
     "advice": lambda: takes(skills.nudge_suppression_reason, "app_dir") and callable(skills.are_skills_installed),
     "first_page": has_marks_of_first_page,
     "logs": lambda: "get_logger(__name__)" in inspect.getsource(import_module("streamlit.error_util")),
+    "messages": lambda: (
+        {*SERVED} <= {*BackMsg.DESCRIPTOR.fields_by_name, *BackendOperationRequest.DESCRIPTOR.fields_by_name}
+        and "create_starlette_app(" in inspect.getsource(starlette_server.UvicornServer.start)
+        and callable(WStates.set_widget_from_proto)
+        and {"value_type", "deserializer"} <= {*WidgetMetadata.__dataclass_fields__}
+        and " = _apply_dataframe_edits(data_df, widget_state.value, dataframe_schema)" in inspect.getsource(data_editor)
+    ),
     "other_sessions": lambda: (
         hasattr(SessionManager, "get_active_session_info")
         and takes(AppSession.request_rerun, "client_state")

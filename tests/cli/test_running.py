@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 import visformer
 from visformer.cli import main, running
+from visformer.system import settings
 
 
 @pytest.fixture
@@ -30,7 +31,8 @@ def started(monkeypatch):
 def served(monkeypatch):
     """Record what would have been served, with the folder and the model."""
     calls = []
-    monkeypatch.setenv("VISFORMER_MODEL", "")  # so that changes by a test are undone
+    for name in ("VISFORMER_MODEL", "VISFORMER_HOSTS"):
+        monkeypatch.setenv(name, "")  # what a test sets is put back
     monkeypatch.chdir(os.getcwd())
     monkeypatch.setattr(
         "visformer.app.serving.server.main",
@@ -48,6 +50,22 @@ def test_run_starts_the_app_of_this_repository(served):
     assert arguments[-2:] == ["--server.port", "8600"]
     assert model == "en-zh"
     assert os.path.exists(os.path.join(folder, ".streamlit", "config.toml"))
+
+
+@pytest.mark.parametrize(
+    ("set_before", "address", "hosts"),
+    [
+        ("", "localhost", ("localhost",)),
+        ("", "::", ("localhost",)),
+        ("", "box.local", ("localhost", "box.local")),
+        ("demo.example", "box.local", ("demo.example", "box.local")),
+    ],
+)
+def test_the_name_that_the_server_listens_under_is_served(served, monkeypatch, set_before, address, hosts):
+    monkeypatch.setenv("VISFORMER_HOSTS", set_before)
+    result = CliRunner().invoke(main, ["run", "--address", address])
+    assert result.exit_code == 0, result.output
+    assert settings.HOSTS() == hosts
 
 
 def test_bench_passes_its_arguments_on(started, tmp_path, monkeypatch):

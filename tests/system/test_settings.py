@@ -25,16 +25,26 @@ def test_settings_are_read_when_called(monkeypatch):
 def test_a_setting_has_its_type():
     assert settings.MODEL({}) == BUNDLED[0]
     assert [settings.ANY_MODEL({"VISFORMER_ANY_MODEL": text}) for text in ("1", "0", "")] == [True, False, False]
+    assert settings.HOSTS({"VISFORMER_HOSTS": "Demo.example.org, *.school"}) == ("demo.example.org", "*.school")
     assert [settings.PROCESSES(given) for given in ({}, {"VISFORMER_PROCESSES": "0"})] == [None, 0]
 
 
 @pytest.mark.parametrize(
-    ("setting", "text"), [(settings.ANY_MODEL, "yes"), (settings.PROCESSES, "-1"), (settings.PROCESSES, "two")]
+    ("setting", "text"),
+    [
+        (settings.ANY_MODEL, "yes"),
+        (settings.PROCESSES, "-1"),
+        (settings.PROCESSES, "two"),
+        (settings.HOSTS, "http://a"),
+        (settings.HOSTS, "a:80"),
+    ],
 )
 def test_a_wrong_value_is_named_in_both_languages(monkeypatch, setting, text):
     monkeypatch.setenv(setting.name, text)
     for read in (setting, settings.check):
-        with pytest.raises(VisformerError, match=rf"{setting.name}={text}: (write 1|a whole number)") as caught:
+        with pytest.raises(
+            VisformerError, match=rf"{setting.name}={text}: (write 1|write names|a whole number)"
+        ) as caught:
             read()
     assert re.search("[\u4e00-\u9fff]", caught.value.localized(translations("zh").gettext))
 

@@ -71,6 +71,8 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
     if model:
         require_model(model)
         os.environ["VISFORMER_MODEL"] = str(Path(model).resolve()) if Path(model).is_dir() else model
+    if ":" not in address:  # a name of this machine, under which the address is printed
+        os.environ[settings.HOSTS.name] = ",".join({**dict.fromkeys(settings.HOSTS()), address: None})
     from visformer.app.serving.server import main
 
     os.chdir(app.parent)  # where .streamlit/ is

@@ -201,6 +201,9 @@ CHOICE_CHARACTERS = limit(
     200, "characters", N_("Characters of one choice in a link"),
     N_("a choice with more of them, such as many changed cells, is left out of the link"),
 )
+WIDGET_DEPTH = limit(
+    8, "levels", N_("Nesting of what a browser says that a widget holds"), N_("a table's own needs four")
+)
 STATE_BYTES = limit(
     64_000, "bytes", N_("The uploaded file of a state"), N_("twenty times the longest sentence and its target")
 )

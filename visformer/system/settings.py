@@ -4,6 +4,7 @@ A variable is read on each call, so that ``visformer run --model`` can still set
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,13 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip() for name in text.split(","))))
 
 
+def _hosts(text: str) -> tuple[str, ...]:
+    hosts = _names(text.lower())
+    if any(re.search(r"[/:]", host) for host in hosts):
+        raise ValueError(N_("write names alone, without http:// and port: app.example.org, *.example.org or *."))
+    return hosts
+
+
 MODEL = Setting(
     "VISFORMER_MODEL",
     N_("the model that pages show first: a bundled name, a folder, or a hub id; `visformer run --model` sets it too"),
@@ -68,6 +76,13 @@ MODELS = Setting[tuple[str, ...]](
 ANY_MODEL = Setting("VISFORMER_ANY_MODEL", N_("`1`: visitors may type any hub id"), False, N_("off"), _switch)
 LESSONS = Setting[Path | None](
     "VISFORMER_LESSONS", N_("a folder with guided lessons of your own"), None, N_("none"), Path
+)
+HOSTS = Setting[tuple[str, ...]](
+    "VISFORMER_HOSTS",
+    N_("names that visitors reach the server by, separated by commas; `*.example.org`: all below it; `*`: any"),
+    ("localhost",),
+    N_("`localhost`; an IP address always works"),
+    _hosts,
 )
 PROCESSES = Setting[int | None](
     "VISFORMER_PROCESSES",

@@ -64,7 +64,7 @@ def _navigate(sections: Sections) -> Page:
     name = typed_page()
     # For an unknown name Streamlit would open an English dialog: register a page of that name for one run.
     is_known = name.strip() in by_name
-    stray = [] if is_known else [st.Page(lambda: None, title=name, url_path=name, visibility="hidden")]
+    stray = [] if is_known or "/" in name else [st.Page(lambda: None, title=name, url_path=name, visibility="hidden")]
     # Hidden, since Streamlit's own navigation writes to the browser's disk on every rerun.
     page = st.navigation({**sections, "": stray}, position="hidden")
     wanted = pages.wanted_page(page.url_path)

@@ -1,0 +1,170 @@
+"""Messages that none of our pages sends: the others of Streamlit's protocol, and values that no widget holds."""
+
+import asyncio
+import json
+import math
+
+import pandas as pd
+import pytest
+from streamlit.elements.widgets import data_editor
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.runtime.state.common import WidgetMetadata
+from streamlit.runtime.state.session_state import Serialized, WStates
+
+from visformer.app.serving import server  # noqa: F401  what is left out is left out once it is imported
+from visformer.app.streamlit_private.messages import Messages
+
+SERVED = {"rerun_script", "stop_script", "file_urls_request", "app_heartbeat", "deferred_file"}
+
+
+def messages():
+    """One of each kind."""
+    for kind in BackMsg.DESCRIPTOR.oneofs_by_name["type"].fields:
+        message = BackMsg()
+        if kind.name == "backend_operation_request":
+            for payload in kind.message_type.oneofs_by_name["payload"].fields:
+                message = BackMsg()
+                getattr(message.backend_operation_request, payload.name).SetInParent()
+                yield payload.name, message.SerializeToString()
+        elif kind.message_type:
+            getattr(message, kind.name).SetInParent()
+            yield kind.name, message.SerializeToString()
+        else:
+            setattr(message, kind.name, True)
+            yield kind.name, message.SerializeToString()
+
+
+def passed_on(*sent):
+    """What an app behind the middleware gets of the messages of a websocket."""
+    arriving = iter([*sent, {"type": "websocket.disconnect"}])
+    got = []
+
+    async def receive():
+        return next(arriving)
+
+    async def app(_scope, receive, _send):
+        while not got or got[-1]["type"] != "websocket.disconnect":
+            got.append(await receive())
+
+    asyncio.run(Messages(app)({"type": "websocket"}, receive, None))
+    return got[:-1]
+
+
+@pytest.mark.parametrize(("kind", "data"), list(messages()))
+def test_only_the_messages_that_the_app_needs_are_passed_on(kind, data):
+    message = {"type": "websocket.receive", "bytes": data}
+    assert passed_on(message) == ([message] if kind in SERVED else [])
+
+
+@pytest.mark.parametrize("rest", [{"bytes": b"\xff\xff"}, {"bytes": b""}, {"text": "{}"}, {"bytes": None, "text": "x"}])
+def test_what_is_no_message_is_dropped(rest):
+    connect = {"type": "websocket.connect"}
+    assert passed_on(connect, {"type": "websocket.receive", **rest}) == [connect]
+
+
+def held(value_type, deserializer, **sent):
+    """What a widget of this type holds after a browser has sent this, and its type then."""
+    states = WStates()
+    states.set_widget_metadata(WidgetMetadata("widget", deserializer, lambda value: value, value_type))
+    state = WidgetState(id="widget")
+    for name, value in sent.items():
+        if isinstance(value, list):
+            getattr(state, name).data.extend(value)
+        else:
+            setattr(state, name, value)
+    states.states["widget"] = Serialized(state)
+    found = states["widget"]
+    assert states.widget_metadata["widget"].value_type == value_type
+    return found
+
+
+def test_a_widget_holds_what_it_can_hold():
+    assert held("string_value", lambda text: text, string_value="a") == "a"
+    assert held("double_value", lambda number: number, double_value=2.5) == 2.5
+    assert held("string_array_value", lambda chosen: chosen and list(chosen), string_array_value=["a"]) == ["a"]
+    assert held("json_value", lambda state: state, json_value='{"selection": {"layer": 1}}') == {
+        "selection": {"layer": 1}
+    }
+    assert held("string_value", lambda text: text) is None  # cleared
+    assert held("string_value", json.loads, string_value='{"edited_rows": {"0": {"1": 2.0}}}') == {
+        "edited_rows": {"0": {"1": 2.0}}
+    }
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"json_value": "{"},
+        {"json_value": "["},
+        {"json_value": "[]"},
+        {"json_value": '"a"'},
+        {"json_value": "NaN"},
+        {"json_value": '{"a":' * 300 + "1" + "}" * 300},  # json reads it, copy.deepcopy does not
+        {"string_value": "{}"},
+        {"bool_value": True},
+        {"double_value": math.nan},
+        {"double_array_value": [1e308]},
+        {"int_value": -1},
+    ],
+)
+def test_anything_else_is_a_widget_that_was_not_touched(sent):
+    assert held("json_value", lambda state: state or {"first": 1}, **sent) == {"first": 1}
+
+
+def test_a_value_that_the_widget_cannot_read_is_left_out():
+    assert held("double_value", lambda number: 7 if number is None else int(number), double_value=math.nan) == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "is_kept"),
+    [("$$ID-a-source", True), ("$$STREAMLIT_INTERNAL_KEY_a__events", True)]
+    + [(name, False) for name in ("", "source", "\0", "$$GENERATED_WIDGET_ID-x", "inside")],
+)
+def test_only_widgets_hold_anything(name, is_kept):
+    states = WStates()
+    states.set_widget_from_proto(WidgetState(id=name, string_value="x"))
+    assert (name in states.states) == is_kept
+
+
+TABLE = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["0", "1"])
+
+
+def edited(table=TABLE, **edits):
+    """What a table holds after a browser has sent these edits of it."""
+    edits = {"edited_rows": {}, "added_rows": [], "deleted_rows": [], **edits}
+    index = data_editor.INDEX_IDENTIFIER
+    schema = dict.fromkeys(table, data_editor.ColumnDataKind.FLOAT) | {index: data_editor.ColumnDataKind.INTEGER}
+    return data_editor._apply_dataframe_edits(table.copy(), edits, schema).to_numpy().tolist()
+
+
+def test_a_table_is_edited():
+    assert edited(edited_rows={0: {"1": 7}}, deleted_rows=[1]) == [[1, 7]]
+    assert edited(added_rows=[{"0": 5, "1": None}])[:2] == TABLE.to_numpy().tolist()
+    assert len(edited(added_rows=[{}])) == 3
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        {"edited_rows": {0: 5}},
+        {"edited_rows": {0: {"2": 5}}},
+        {"edited_rows": {2: {"0": 5}}},
+        {"edited_rows": {-1: {"0": 5}}},
+        *({"edited_rows": {0: {"0": value}}} for value in ("x", [1], {"a": 1}, math.nan, math.inf, 10**400)),
+        {"edited_rows": {0: {"_index": "q"}}},
+        {"edited_rows": {0: {"_index": 1}}},
+        {"added_rows": 5},
+        {"added_rows": {}},
+        {"added_rows": [5]},
+        {"added_rows": [{"a": 1}]},
+        {"added_rows": [{}] * 100_000},
+        {"deleted_rows": 4},
+        {"deleted_rows": [2]},
+        {"deleted_rows": [-1]},
+        {"deleted_rows": ["a"]},
+    ],
+)
+def test_edits_of_another_table_are_left_out(edits, caplog):
+    assert edited(**edits) == TABLE.to_numpy().tolist()
+    assert not caplog.records

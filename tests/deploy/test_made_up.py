@@ -1,0 +1,164 @@
+"""What no page of ours sends, to a real server, started either way: others notice nothing, and nothing is written."""
+
+import os
+import subprocess
+import sys
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+
+from benchmarks.load.__main__ import Watch
+from benchmarks.load.replicas import ROOT, free_port, wait_until_ready
+from benchmarks.load.visitor import Visitor, Wrong
+from tests.deploy.conftest import run
+
+COMMANDS = {
+    "run": ("visformer", "run", "--headless", "--port"),
+    "asgi": ("uvicorn", "asgi:app", "--no-access-log", "--port"),
+}
+
+
+@pytest.fixture(scope="module", params=COMMANDS)
+def server(request, tmp_path_factory):
+    """Address, folder of the log and home, and process of a server."""
+    folder, port = tmp_path_factory.mktemp(request.param), free_port()
+    environment = {**os.environ, "HOME": str(folder), "OMP_NUM_THREADS": "1", "VISFORMER_PROCESSES": "1"}
+    environment.pop("VISFORMER_HOSTS", None)
+    with (folder / "log").open("w") as out:
+        command = [sys.executable, "-m", *COMMANDS[request.param], str(port)]
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT)
+    address = f"http://localhost:{port}"
+    try:
+        wait_until_ready(address)
+        yield address, folder, process
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+WEBSOCKET = {
+    "Upgrade": "websocket",
+    "Connection": "Upgrade",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
+
+
+def status(address, path="/", **headers):
+    connection = HTTPConnection(urlsplit(address).netloc, timeout=10)
+    try:
+        connection.request("GET", path, headers=headers)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def connected(address, **headers):
+    return status(address, "/_stcore/stream", **WEBSOCKET, **headers)
+
+
+def test_only_our_own_host_and_pages_are_let_in(server):
+    address, *_ = server
+    other_port = f"http://localhost:{free_port()}"
+    assert status(address) == status(address, Origin=address) == 200
+    assert connected(address, Origin=address) == 101
+    for headers in ({"Origin": other_port}, {"Origin": "http://evil.example"}):
+        assert status(address, **headers) == connected(address, **headers) == 403
+    evil = {"Host": "evil.example", "Origin": "http://evil.example"}
+    assert status(address, **evil) == connected(address, **evil) == 403
+    assert status(address, "/_stcore/metrics") == 404
+
+
+class Knowing(Visitor):
+    """Keeps the name of its session."""
+
+    def _resolved(self, message):
+        message = super()._resolved(message)
+        if message.WhichOneof("type") == "new_session":
+            self.session = message.new_session.initialize.session_id
+        return message
+
+
+def kept(address, process):
+    """Bytes of Traces of the model that was loaded at the start; only ``asgi.py`` says them."""
+    return Watch(address).read()["visformer_kept_bytes"] if "asgi:app" in process.args else -1
+
+
+def test_messages_that_act_on_the_server_do_nothing(server):
+    address, folder, process = server
+
+    async def attack():
+        mine, other = Knowing(address), Knowing(address)
+        for visitor in (mine, other):
+            await visitor.open()
+        messages = [BackMsg(clear_cache=True)]
+        for payload in ("dismiss_skills_nudge", "install_skills"):
+            message = BackMsg()
+            message.backend_operation_request.session_id = mine.session
+            getattr(message.backend_operation_request, payload).SetInParent()
+            messages.append(message)
+        for message in messages:
+            await mine._socket.send(message.SerializeToString())
+        answers = [await visitor.enter("I like tea.") for visitor in (mine, other)]  # after what was sent before
+        for visitor in (mine, other):
+            await visitor.close()
+        return answers
+
+    def files():
+        return {path.name for path in ROOT.iterdir()}, {path.name for path in folder.iterdir()} - {".cache"}
+
+    written, before = files(), kept(address, process)
+    assert [answer.translation for answer in run(attack())] == ["我喜欢茶。"] * 2
+    assert files() == written
+    assert kept(address, process) > before or before == -1  # the model with its processes still computes
+
+
+ODD = [
+    {"json_value": "{"},
+    {"string_value": "x"},
+    {"bool_value": True},
+    {"double_value": float("nan")},
+    {"int_value": -(2**62)},
+    {"string_array_value": ["x"] * 9},
+    {"double_array_value": [1e308]},
+    {"json_value": '{"selection": 5, "click": {"row": -1}, "wanted": 5, "step": [1], "ask": {}}'},
+    {"json_value": '{"a":' * 300 + "1" + "}" * 300},
+    {"string_value": '{"edited_rows": {"99": {"nope": 1e400}}, "added_rows": 5, "deleted_rows": ["a"]}'},
+    {"bytes_value": b"\xff"},
+]
+
+
+def test_values_that_no_widget_holds_leave_the_page_as_it_was(server):
+    address, folder, _ = server
+
+    async def attack(page):
+        visitor = Visitor(address)
+        await visitor.open(page=page)
+        for odd in ODD:
+            names = [*visitor._widgets.values(), "source", "", "$$ID-a-source"]
+            states = [WidgetState(id=name) for name in names]
+            for state in states:
+                for field, value in odd.items():
+                    if isinstance(value, list):
+                        getattr(state, field).data.extend(value)
+                    else:
+                        setattr(state, field, value)
+            await visitor._run(*states)  # raises Wrong where an exception reaches the visitor
+            visitor._states.clear()
+        await visitor.close()
+
+    async def name_what_is_not_there():
+        visitor = Visitor(address)
+        try:
+            await visitor.open(page="../../etc")
+        finally:
+            await visitor.close()
+
+    for page in ("", "lab", "decoding"):
+        run(attack(page))
+    with pytest.raises(Wrong, match="the page is not found"):
+        run(name_what_is_not_there())
+    assert "Traceback" not in (folder / "log").read_text()

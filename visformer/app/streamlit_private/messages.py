@@ -1,0 +1,132 @@
+"""What a browser sends that none of our pages sends: Streamlit does not get it, or takes the widget as not touched yet.
+
+A visitor loses: the processes that compute for everybody, which a made-up message could end, and the page in place of
+Streamlit's error after a damaged one.
+"""
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.elements.lib.column_config_utils import INDEX_IDENTIFIER
+from streamlit.elements.widgets import data_editor
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.runtime.state.common import GENERATED_ELEMENT_ID_PREFIX, WidgetMetadata, unpack_widget_state_value
+from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX, Serialized, Value, WStates
+from streamlit.web.server.starlette import starlette_server
+
+from visformer.system import limits
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SERVED = {"rerun_script", "stop_script", "file_urls_request", "app_heartbeat", "deferred_file"}
+"""Running a page and stopping it, uploads, a sign of life, downloads that are made when they are asked for."""
+
+
+class Messages:
+    """ASGI middleware around a Streamlit app; messages of a browser that are not served are dropped."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request or a websocket on."""
+
+        async def served() -> Message:
+            while True:
+                message = await receive()
+                if message["type"] != "websocket.receive" or _kind(message.get("bytes") or b"") in SERVED:
+                    return message
+
+        await self._app(scope, served if scope["type"] == "websocket" else receive, send)
+
+
+def _kind(data: bytes) -> str | None:
+    try:
+        sent = BackMsg.FromString(data)
+    except DecodeError:
+        return None
+    kind: str | None = sent.WhichOneof("type")
+    return sent.backend_operation_request.WhichOneof("payload") if kind == "backend_operation_request" else kind
+
+
+def put_around_app(*middleware: Any) -> None:
+    """Have ``streamlit run app.py`` put these around its app, the first outermost; ``st.App`` takes them itself."""
+    server: Any = starlette_server
+    create = server.create_starlette_app
+
+    def created(*given: Any) -> Any:
+        app = create(*given)
+        for each in reversed(middleware):
+            app.add_middleware(each)
+        return app
+
+    server.create_starlette_app = created
+
+
+def leave_out_what_no_widget_holds() -> None:
+    """From now on in this process."""
+    states_class: Any = WStates
+    editor: Any = data_editor
+    keep, read, edit = WStates.set_widget_from_proto, WStates.__getitem__, editor._apply_dataframe_edits
+
+    def keep_of_widgets(states: WStates, sent: WidgetState) -> None:
+        if sent.id.startswith((GENERATED_ELEMENT_ID_PREFIX, STREAMLIT_INTERNAL_KEY_PREFIX)):
+            keep(states, sent)
+
+    def read_what_makes_sense(states: WStates, widget: str) -> Any:
+        sent, known = states.states.get(widget), states.widget_metadata.get(widget)
+        if isinstance(sent, Serialized) and known is not None:
+            states.states[widget] = Value(_value(sent.value, known))
+        return read(states, widget)
+
+    def edit_what_is_there(table: "pd.DataFrame", edits: Mapping[str, Any], schema: Any) -> "pd.DataFrame":
+        return edit(table, edits, schema) if _fit(edits, table) else table
+
+    states_class.set_widget_from_proto = keep_of_widgets
+    states_class.__getitem__ = read_what_makes_sense
+    editor._apply_dataframe_edits = edit_what_is_there
+
+
+def _value(sent: WidgetState, known: WidgetMetadata[Any]) -> Any:
+    kind = sent.WhichOneof("value")
+    try:
+        given = unpack_widget_state_value(sent)
+        if kind == known.value_type and (kind != "json_value" or isinstance(given, dict)):
+            value = known.deserializer(given)
+            if _is_flat(value):
+                return value
+    except Exception:  # whatever a widget raises at what it cannot read
+        pass
+    return known.deserializer(None)  # as a widget that was cleared
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether Streamlit can copy it, which it does level by level."""
+    level = [value]
+    for _ in range(limits.WIDGET_DEPTH):
+        inside = [each for each in level if isinstance(each, dict | list)]
+        level = [one for each in inside for one in (each.values() if isinstance(each, dict) else each)]
+    return not level
+
+
+def _fit(edits: Mapping[str, Any], table: "pd.DataFrame") -> bool:
+    """Whether these are edits of a table of numbers."""
+    edited, added, deleted = (edits[name] for name in ("edited_rows", "added_rows", "deleted_rows"))
+    if not (isinstance(added, list) and isinstance(deleted, list) and len(added) <= limits.LAB_WIDTH):
+        return False
+    rows, cells = [*edited, *deleted], [*edited.values(), *added]
+    return all(isinstance(row, int) and 0 <= row < len(table) for row in rows) and all(
+        isinstance(row, dict) and all(_fits(name, value, table) for name, value in row.items()) for row in cells
+    )
+
+
+def _fits(name: str, value: Any, table: "pd.DataFrame") -> bool:
+    if name == INDEX_IDENTIFIER:
+        return isinstance(value, str) and table.index.inferred_type == "string"
+    is_number = isinstance(value, int | float) and abs(value) <= sys.float_info.max
+    return name in table and (value is None or is_number)
