@@ -18,6 +18,7 @@ from starlette.routing import Route
 from visformer.app.serving import (
     server,  # noqa: F401  what is otherwise in Streamlit's server
 )
+from visformer.app.serving.headers import Protected
 from visformer.app.streamlit_private import logs
 from visformer.app.streamlit_private.first_page import FirstPage
 from visformer.errors import VisformerError
@@ -63,6 +64,6 @@ logs.keep_typed_text_out()
 app = st.App(
     Path(__file__).with_name("app.py"),
     lifespan=lifespan,
-    middleware=[Middleware(FirstPage)],
+    middleware=[Middleware(Protected), Middleware(FirstPage)],
     routes=[Route("/healthz", healthz), Route("/metrics", metrics)],
 )

@@ -21,8 +21,10 @@ from streamlit.runtime.state import SessionState
 from streamlit.runtime.state.common import user_key_from_element_id
 from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
 from streamlit.web import bootstrap, skills
+from streamlit.web.server.starlette import starlette_server
 
 from visformer.app import streamlit_private
+from visformer.app.streamlit_private.first_page import inline_scripts
 from visformer.app.streamlit_private.words import ICONS, WORDS
 
 ROOT = Path(__file__).parents[1]
@@ -52,7 +54,7 @@ def takes(function, *names):
 
 def has_marks_of_first_page():
     page = (STATIC / "index.html").read_text(encoding="utf-8")
-    return '<html lang="en">' in page and "<title>Streamlit</title>" in page
+    return '<html lang="en">' in page and "<title>Streamlit</title>" in page and len(inline_scripts()) == 1
 
 
 PARTS = {
@@ -62,6 +64,7 @@ PARTS = {
         and "pages_manager" in ScriptRunContext.__dataclass_fields__
     ),
     "advice": lambda: takes(skills.nudge_suppression_reason, "app_dir") and callable(skills.are_skills_installed),
+    "around": lambda: "app = create_starlette_app(self._runtime)" in inspect.getsource(starlette_server),
     "first_page": has_marks_of_first_page,
     "logs": lambda: "get_logger(__name__)" in inspect.getsource(import_module("streamlit.error_util")),
     "other_sessions": lambda: (

@@ -25,16 +25,26 @@ def test_settings_are_read_when_called(monkeypatch):
 def test_a_setting_has_its_type():
     assert settings.MODEL({}) == BUNDLED[0]
     assert [settings.ANY_MODEL({"VISFORMER_ANY_MODEL": text}) for text in ("1", "0", "")] == [True, False, False]
+    sites = settings.FRAME_ANCESTORS({"VISFORMER_FRAME_ANCESTORS": "https://a.example, http://*.b.example:8080"})
+    assert sites == ("https://a.example", "http://*.b.example:8080")
     assert [settings.PROCESSES(given) for given in ({}, {"VISFORMER_PROCESSES": "0"})] == [None, 0]
 
 
 @pytest.mark.parametrize(
-    ("setting", "text"), [(settings.ANY_MODEL, "yes"), (settings.PROCESSES, "-1"), (settings.PROCESSES, "two")]
+    ("setting", "text"),
+    [
+        (settings.ANY_MODEL, "yes"),
+        (settings.PROCESSES, "-1"),
+        (settings.PROCESSES, "two"),
+        (settings.FRAME_ANCESTORS, "moodle.example.org"),
+        (settings.FRAME_ANCESTORS, "https://a.example; script-src *"),
+    ],
 )
 def test_a_wrong_value_is_named_in_both_languages(monkeypatch, setting, text):
     monkeypatch.setenv(setting.name, text)
+    expected = rf"{setting.name}={re.escape(text)}: (write 1|a whole number|sites are needed)"
     for read in (setting, settings.check):
-        with pytest.raises(VisformerError, match=rf"{setting.name}={text}: (write 1|a whole number)") as caught:
+        with pytest.raises(VisformerError, match=expected) as caught:
             read()
     assert re.search("[\u4e00-\u9fff]", caught.value.localized(translations("zh").gettext))
 

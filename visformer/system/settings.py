@@ -4,6 +4,7 @@ They are read when called, so ``visformer run --model`` can still set one. An em
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,15 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip() for name in text.split(","))))
 
 
+_SITE = re.compile(r"https?://[\w.*-]+(:\d+)?|\*", re.ASCII)
+
+
+def _sites(text: str) -> tuple[str, ...]:
+    if not all(map(_SITE.fullmatch, sites := _names(text))):
+        raise ValueError(N_("sites are needed, such as https://moodle.example.org, separated by commas; * is any."))
+    return sites
+
+
 MODEL = Setting(
     "VISFORMER_MODEL",
     N_("the model that pages show first: a bundled name, a folder, or a hub id; `visformer run --model` sets it too"),
@@ -75,6 +85,13 @@ PROCESSES = Setting[int | None](
     None,
     N_("half of the cores, 2 to 4"),
     _number,
+)
+FRAME_ANCESTORS = Setting[tuple[str, ...]](
+    "VISFORMER_FRAME_ANCESTORS",
+    N_("sites that may show the app inside a page of theirs, separated by commas; `*`: any"),
+    (),
+    N_("none but its own"),
+    _sites,
 )
 
 # Read by the libraries themselves; listed because operators of this app need them.

@@ -7,7 +7,8 @@ from importlib import import_module
 
 from streamlit.web.cli import main as main
 
-from visformer.app.streamlit_private import addresses, advice, warm_start
+from visformer.app.serving.headers import Protected
+from visformer.app.streamlit_private import addresses, advice, around, warm_start
 from visformer.pictures.picture import pages
 
 
@@ -28,6 +29,7 @@ def import_app() -> None:
 addresses.leave_pages_to_app()
 advice.keep_quiet()
 warm_start.run_once_up(import_app)
+around.put_around_app(Protected)
 
 if __name__ == "__main__":
     main(prog_name="streamlit")

@@ -1,0 +1,24 @@
+"""What stands around every answer of Streamlit's server where it runs app.py, which has no place to name it.
+
+A visitor loses: in an app started by ``visformer run``, that no other site can put the page into its own.
+"""
+
+from typing import Any
+
+from streamlit.web.server.starlette import starlette_server
+
+
+def put_around_app(*middleware: Any) -> None:
+    """Have ``streamlit run app.py`` put these ASGI middlewares around its app, the first outermost.
+
+    ``st.App`` takes them itself.
+    """
+    create = starlette_server.create_starlette_app
+
+    def created(*given: Any) -> Any:
+        app = create(*given)
+        for each in reversed(middleware):
+            app.add_middleware(each)
+        return app
+
+    starlette_server.create_starlette_app = created
