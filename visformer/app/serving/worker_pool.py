@@ -10,7 +10,7 @@ import os
 import pickle
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any
 
@@ -45,7 +45,7 @@ class _Process:
             self._start()
         if not self._is_ready:
             try:
-                self._answer()
+                self._exchange()
             except BaseException:
                 self.close()
                 raise
@@ -55,16 +55,19 @@ class _Process:
         """What the model's method returns, or raises; ShortageError: the process was ended, and is being replaced."""
         message = pickle.dumps((method, given, named), pickle.HIGHEST_PROTOCOL)
         self.wait()
-        with suppress(OSError):  # it was ended in this moment, and answers nothing
-            self._pipe("stdin").write(message)
-            self._pipe("stdin").flush()
-        return self._answer()
+        return self._exchange(message)
 
-    def _answer(self) -> Any:
+    def _exchange(self, message: bytes = b"") -> Any:
         try:
+            with suppress(OSError):  # it was ended in this moment, and answers nothing
+                self._pipe("stdin").write(message)
+                self._pipe("stdin").flush()
             has_failed, found = pickle.load(self._pipe("stdout"))
-        except (OSError, EOFError, pickle.UnpicklingError):
+        except BaseException as error:
+            # What is left in the pipes would be taken for the next visitor's question, or for the answer to it.
             self.close()
+            if not isinstance(error, OSError | EOFError | MemoryError | pickle.UnpicklingError):
+                raise
             self._start()
             raise ShortageError(
                 N_(
@@ -105,7 +108,8 @@ class WorkerPool:
         self._free: SimpleQueue[_Process] = SimpleQueue()
         atexit.register(self.close)
         try:
-            self._all += [_Process(name) for _ in range(processes)]
+            for _ in range(processes):
+                self._all.append(_Process(name))
             for process in self._all:
                 process.wait()
                 self._free.put(process)
@@ -138,5 +142,6 @@ class WorkerPool:
     def close(self) -> None:
         """End them all."""
         atexit.unregister(self.close)
-        for process in self._all:
-            process.close()
+        with ExitStack() as each:
+            for process in self._all:
+                each.callback(process.close)
