@@ -50,7 +50,7 @@ lint: $(DEV) ## style, types, import directions, translations
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/check_locale.py
 	$(BIN)/hadolint deploy/Dockerfile
-	$(BIN)/compose-lint deploy/compose.yaml
+	$(BIN)/compose-lint --strict-config --config deploy/compose-lint.yaml --fail-on low deploy/compose.yaml
 
 format: $(DEV) ## put the code into shape
 	$(BIN)/ruff check --fix .
