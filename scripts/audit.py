@@ -1,6 +1,6 @@
 """Ask for known vulnerabilities of what is installed: python scripts/audit.py.
 
-Where the service cannot be reached it says so, and passes.
+Where the service cannot be reached its last line is "not audited", with why above it, and it passes.
 """
 
 import json
@@ -10,7 +10,7 @@ import sys
 PATIENCE = 180
 """Seconds that the service gets for all packages together."""
 
-UNREACHABLE = "The service for known vulnerabilities does not answer here: nothing was audited."
+NOT_AUDITED = "not audited"
 
 
 def main() -> int:
@@ -18,19 +18,27 @@ def main() -> int:
     command = [sys.executable, "-m", "pip_audit", "--local", "--format=json", "--progress-spinner=off", "--timeout=10"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    except subprocess.TimeoutExpired:
+        return passed_over(f"no answer in {PATIENCE} s")
+    try:
         packages = json.loads(done.stdout)["dependencies"]
-    except (subprocess.TimeoutExpired, ValueError):
-        print(UNREACHABLE)
-        return 0
+    except ValueError:
+        return passed_over(next(reversed(done.stderr.split("\n")[:-1]), "nothing was said"))
     return judged(packages)
+
+
+def passed_over(why: str) -> int:
+    """The exit code where nothing could be asked, which is told."""
+    print(f"The service for known vulnerabilities cannot be asked here: {why}")
+    print(NOT_AUDITED)
+    return 0
 
 
 def judged(packages: list[dict[str, object]]) -> int:
     """The exit code for pip-audit's list of packages, which is told."""
     asked = [package for package in packages if "vulns" in package]
     if not asked:
-        print(UNREACHABLE)
-        return 0
+        return passed_over("it knows none of the packages")
     found = [(package, one) for package in asked for one in package["vulns"]]  # type: ignore[attr-defined]
     for package, one in found:
         fixed = ", ".join(one["fix_versions"]) or "no version yet"
