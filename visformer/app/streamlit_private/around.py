@@ -7,13 +7,15 @@ from typing import Any
 
 from streamlit.web.server.starlette import starlette_server
 
+_SERVER: Any = starlette_server
+
 
 def put_around_app(*middleware: Any) -> None:
     """Have ``streamlit run app.py`` put these ASGI middlewares around its app, the first outermost.
 
     ``st.App`` takes them itself.
     """
-    create = starlette_server.create_starlette_app
+    create = _SERVER.create_starlette_app
 
     def created(*given: Any) -> Any:
         app = create(*given)
@@ -21,4 +23,4 @@ def put_around_app(*middleware: Any) -> None:
             app.add_middleware(each)
         return app
 
-    starlette_server.create_starlette_app = created
+    _SERVER.create_starlette_app = created
