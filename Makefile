@@ -12,7 +12,7 @@ RUNTIME := $(VENV)/.runtime-is-installed
 DEV     := $(VENV)/.dev-is-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run install dev test test-unit test-browser test-deploy lint format audit fuzz docs bench load train clean distclean
+.PHONY: help run install dev test test-unit test-browser test-deploy lint format audit lock fuzz docs bench load train clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,7 +50,7 @@ lint: $(DEV) ## style, types, import directions, translations
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/check_locale.py
 	$(BIN)/hadolint deploy/Dockerfile
-	$(BIN)/compose-lint deploy/compose.yaml
+	$(BIN)/compose-lint --strict-config --config deploy/compose-lint.yaml --fail-on low deploy/compose.yaml
 
 format: $(DEV) ## format the code
 	$(BIN)/ruff check --fix .
@@ -58,6 +58,16 @@ format: $(DEV) ## format the code
 
 audit: $(DEV) ## check the installed packages for known vulnerabilities, if the network allows
 	$(BIN)/python scripts/audit.py
+
+# Without torch, whose CPU build is on another index, and without what only its CUDA build needs.
+CUDA := cuda-bindings cuda-pathfinder cuda-toolkit triton $(addprefix nvidia-,cublas cuda-cupti cuda-nvrtc cuda-runtime \
+  cudnn-cu13 cufft cufile curand cusolver cusparse cusparselt-cu13 nccl-cu13 nvjitlink nvshmem-cu13 nvtx)
+
+lock: ## rewrite requirements.lock, every package with its hashes, by uv in its own environment
+	"$(PYTHON)" -m venv build/lock
+	build/lock/bin/python -m pip install --quiet uv==0.13.9
+	build/lock/bin/uv pip compile requirements.txt --universal --python-version 3.11 --generate-hashes --no-annotate \
+	  --custom-compile-command "make lock" $(addprefix --no-emit-package ,torch $(CUDA)) --output-file requirements.lock --quiet
 
 fuzz: $(DEV) ## fuzz each target with 100,000 inputs: make fuzz [TARGET=address] [RUNS=100000]
 	$(PIP) -r fuzz/requirements.txt

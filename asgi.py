@@ -19,6 +19,7 @@ from visformer.app.serving import (
     server,  # noqa: F401  imported because it configures Streamlit's server
 )
 from visformer.app.serving.gate import Gate
+from visformer.app.serving.headers import Protected
 from visformer.app.streamlit_private import logs
 from visformer.app.streamlit_private.first_page import FirstPage
 from visformer.app.streamlit_private.messages import Messages
@@ -68,6 +69,6 @@ logs.keep_typed_text_out()
 app = st.App(
     Path(__file__).with_name("app.py"),
     lifespan=lifespan,
-    middleware=[Middleware(Gate), Middleware(Messages), Middleware(FirstPage)],
+    middleware=[Middleware(each) for each in (Protected, Gate, Messages, FirstPage)],
     routes=[Route("/healthz", healthz), Route("/metrics", metrics)],
 )

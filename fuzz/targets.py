@@ -186,7 +186,9 @@ def _taken(state: url_state.State, wrong: list[url_state.Remark], more: list[url
 
 
 @target(
-    url_state.State(page="masks", text="I", lang="zh").file().encode(), b'{"visformer_state": 1, "text": ' + b"[" * 9999
+    url_state.State(page="masks", text="I", lang="zh").file().encode(),
+    b'{"visformer_state": 1, "text": ' + b"[" * 9999,
+    b'{"visformer_state": 1, "text": ' + b'{"a":' * 900 + b"1" + b"}" * 901,
 )
 def state_file(data: bytes) -> None:
     """An uploaded file of a state."""

@@ -1,6 +1,6 @@
 """Check the installed packages for known vulnerabilities: python scripts/audit.py.
 
-If the service cannot be reached, the check says so and passes.
+If the service cannot be reached, the check says why, ends with the line "not audited", and passes.
 """
 
 import json
@@ -10,7 +10,7 @@ import sys
 PATIENCE = 180
 """Seconds to wait for the service, for all packages together."""
 
-UNREACHABLE = "The service for known vulnerabilities does not answer here: nothing was audited."
+NOT_AUDITED = "not audited"
 
 
 def main() -> int:
@@ -18,19 +18,27 @@ def main() -> int:
     command = [sys.executable, "-m", "pip_audit", "--local", "--format=json", "--progress-spinner=off", "--timeout=10"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    except subprocess.TimeoutExpired:
+        return skip(f"no answer in {PATIENCE} s")
+    try:
         packages = json.loads(done.stdout)["dependencies"]
-    except (subprocess.TimeoutExpired, ValueError):
-        print(UNREACHABLE)
-        return 0
+    except ValueError:
+        return skip(next(reversed(done.stderr.split("\n")[:-1]), "it said nothing"))
     return report(packages)
+
+
+def skip(reason: str) -> int:
+    """Print why nothing was audited and return the exit code."""
+    print(f"The service for known vulnerabilities cannot be reached: {reason}")
+    print(NOT_AUDITED)
+    return 0
 
 
 def report(packages: list[dict[str, object]]) -> int:
     """Print pip-audit's findings on the packages and return the exit code."""
     audited = [package for package in packages if "vulns" in package]
     if not audited:
-        print(UNREACHABLE)
-        return 0
+        return skip("it knows none of the packages")
     findings = [(package, finding) for package in audited for finding in package["vulns"]]  # type: ignore[attr-defined]
     for package, finding in findings:
         fixed = ", ".join(finding["fix_versions"]) or "no version yet"

@@ -27,6 +27,7 @@ from streamlit.web import bootstrap, skills
 from streamlit.web.server.starlette import starlette_server
 
 from visformer.app import streamlit_private
+from visformer.app.streamlit_private.first_page import inline_scripts
 from visformer.app.streamlit_private.messages import SERVED
 from visformer.app.streamlit_private.words import ICONS, WORDS
 
@@ -57,7 +58,7 @@ def takes(function, *names):
 
 def has_marks_of_first_page():
     page = (STATIC / "index.html").read_text(encoding="utf-8")
-    return '<html lang="en">' in page and "<title>Streamlit</title>" in page
+    return '<html lang="en">' in page and "<title>Streamlit</title>" in page and len(inline_scripts()) == 1
 
 
 PARTS = {
@@ -67,11 +68,11 @@ PARTS = {
         and "pages_manager" in ScriptRunContext.__dataclass_fields__
     ),
     "advice": lambda: takes(skills.nudge_suppression_reason, "app_dir") and callable(skills.are_skills_installed),
+    "around": lambda: "app = create_starlette_app(self._runtime)" in inspect.getsource(starlette_server),
     "first_page": has_marks_of_first_page,
     "logs": lambda: "get_logger(__name__)" in inspect.getsource(import_module("streamlit.error_util")),
     "messages": lambda: (
         {*SERVED} <= {*BackMsg.DESCRIPTOR.fields_by_name, *BackendOperationRequest.DESCRIPTOR.fields_by_name}
-        and "create_starlette_app(" in inspect.getsource(starlette_server.UvicornServer.start)
         and callable(WStates.set_widget_from_proto)
         and {"value_type", "deserializer"} <= {*WidgetMetadata.__dataclass_fields__}
         and " = _apply_dataframe_edits(data_df, widget_state.value, dataframe_schema)" in inspect.getsource(data_editor)

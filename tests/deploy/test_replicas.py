@@ -122,6 +122,12 @@ def test_a_browser_goes_on_by_itself(site, chromium):
         assert MARKER.encode() not in log, f"{name} holds what was typed"
 
 
+def test_answers_arrive_with_their_policy(site):
+    with urllib.request.urlopen(site.address, timeout=10) as answer:
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; ")
+
+
 def test_health_and_metrics_are_hidden_from_visitors(site):
     for path in ("/healthz", "/metrics", "/_stcore/metrics"):
         assert_not_there(site, path)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from tests.support import tiny_translator
 from tests.web.support import made_up_trace
 from visformer.errors import N_, BudgetError, MissingTensor, TraceError
 from visformer.export import panels_csv, to_csv, to_json
+from visformer.export.tables import harmless
 from visformer.i18n import translations
 from visformer.panel import Labels, Panel
 from visformer.system import limits
@@ -30,13 +32,40 @@ def test_csv_reads_back_bit_for_bit():
     assert row.value == trace["decoder.1.cross_attn.pattern"].value[2, 1, 3]
 
 
-@pytest.mark.parametrize("token", ["=1+1", "+cmd|' /C calc'!A0", "-2", "@SUM(A1)", "\t=1", "\r=1", "\n=1"])
-def test_no_token_becomes_a_formula(token):
+FORMULAS = {
+    **{text: f"'{text}" for text in ("=1+1", "+cmd|' /C calc'!A0", "-2", "@SUM(A1)", "\ta", "\ra", "\na")},
+    **{text: f"'{text}" for text in ("＝1", "＋1", "－1", "＠SUM(A1)", " =1", "\u3000＝1", '"=1"', ' "" =1')},
+    **{f"a{sign}=1": f"a{sign}'=1" for sign in ("\t", ";", "\r", "\n", "\r\n")},
+    'a;"=1;-2': "a;'\"=1;'-2",
+}
+
+
+@pytest.mark.parametrize(("token", "cell"), FORMULAS.items())
+def test_no_token_becomes_a_formula(token, cell):
     text = to_csv(made_up_trace(tokens=[token, 'a"b,c\nd', "我"])).removeprefix("\ufeff")
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
     found = {row[side] for row in rows for side in ("query_token", "key_token")}
-    assert found >= {f"'{token}", 'a"b,c\nd', "我"}
-    assert not [one for one in found if one.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))]
+    assert found >= {cell, 'a"b,c\nd', "我"}
+
+
+@pytest.mark.parametrize("token", ["a=1", "e-mail", "a, -b", "'=1", "x@y", "", " ", "a;b"])
+def test_other_tokens_are_as_they_are(token):
+    assert harmless(token) == token
+
+
+@pytest.mark.parametrize("separator", ["\t", ";"])
+def test_no_other_separator_makes_a_formula(separator):
+    """Some spreadsheets read CSV by tabs, or by semicolons where a comma stands in numbers."""
+    text = to_csv(made_up_trace(tokens=[*FORMULAS, 'a"b,c\nd'])).removeprefix("\ufeff")
+    lines = text.replace("\r", "\n").split("\n")
+    cells = [cell for line in lines for cell in line.split(separator)]
+    assert not [cell for cell in cells if cell.lstrip(' "\u3000').startswith(tuple("=+-@＝＋－＠"))]
+
+
+def test_no_name_in_a_trace_is_a_formula():
+    trace = made_up_trace()
+    tensor = replace(next(iter(trace.tensors.values())), name="=1.pattern")
+    assert to_csv(replace(trace, tensors={tensor.name: tensor})).splitlines()[1].startswith("'=1.pattern,")
 
 
 def test_csv_begins_with_a_byte_order_mark():

@@ -26,6 +26,8 @@ def test_a_setting_has_its_type():
     assert settings.MODEL({}) == BUNDLED[0]
     assert [settings.ANY_MODEL({"VISFORMER_ANY_MODEL": text}) for text in ("1", "0", "")] == [True, False, False]
     assert settings.HOSTS({"VISFORMER_HOSTS": "Demo.example.org, *.school"}) == ("demo.example.org", "*.school")
+    sites = settings.FRAME_ANCESTORS({"VISFORMER_FRAME_ANCESTORS": "https://a.example, http://*.b.example:8080"})
+    assert sites == ("https://a.example", "http://*.b.example:8080")
     assert [settings.PROCESSES(given) for given in ({}, {"VISFORMER_PROCESSES": "0"})] == [None, 0]
 
 
@@ -37,14 +39,15 @@ def test_a_setting_has_its_type():
         (settings.PROCESSES, "two"),
         (settings.HOSTS, "http://a"),
         (settings.HOSTS, "a:80"),
+        (settings.FRAME_ANCESTORS, "moodle.example.org"),
+        (settings.FRAME_ANCESTORS, "https://a.example; script-src *"),
     ],
 )
 def test_a_wrong_value_is_named_in_both_languages(monkeypatch, setting, text):
     monkeypatch.setenv(setting.name, text)
+    expected = rf"{setting.name}={re.escape(text)}: (write 1|write names|a whole number|sites are needed)"
     for read in (setting, settings.check):
-        with pytest.raises(
-            VisformerError, match=rf"{setting.name}={text}: (write 1|write names|a whole number)"
-        ) as caught:
+        with pytest.raises(VisformerError, match=expected) as caught:
             read()
     assert re.search("[\u4e00-\u9fff]", caught.value.localized(translations("zh").gettext))
 

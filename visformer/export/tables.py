@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
@@ -20,7 +21,9 @@ from visformer.trace import Trace, TracedTensor
 from visformer.trace.names import Axis
 from visformer.web.payload import SINK, sink_of, with_sink
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_FORMULA = re.compile(r"""(\A(?=[\t\r\n])|(?:\A|[;\t\r\n])(?=(?:[^\S;\t\r\n]|")*[=+\-@＝＋－＠]))""")
+"""Where a formula would begin: in a cell, and in what a spreadsheet that separates cells by tabs or semicolons takes
+for one. Behind spaces and quotation marks, too, and in full width, which some spreadsheets read as half width."""
 
 
 def to_csv(trace: Trace, *names: str) -> str:
@@ -171,7 +174,7 @@ def trace_rows(trace: Trace, *names: str) -> Iterator[list[Any]]:
             )
     _check_size(tensors)
     labelled = [[axis, f"{axis}_token"] if tensors[0].axes[i].side else [axis] for i, axis in enumerate(axes)]
-    head = ["tensor", *(name for pair in labelled for name in pair), "value"]
+    head = ["tensor", *(harmless(name) for pair in labelled for name in pair), "value"]
     return chain([head], *(_rows(trace, tensor) for tensor in tensors))
 
 
@@ -187,7 +190,7 @@ def panel_rows(*panels: Panel, gettext: Callable[[str], str] = str) -> Iterator[
 def figure_rows(figure: Any) -> Iterator[list[str]]:
     """Return the rows of :func:`figure_csv`, the column names first."""
     _, columns = numbers_of(figure)
-    return chain([list(columns)], (list(map(_spelled, row)) for row in zip(*columns.values(), strict=True)))
+    return (list(map(_spelled, row)) for row in chain([columns], zip(*columns.values(), strict=True)))
 
 
 def size_of(trace: Trace) -> int:
@@ -221,12 +224,12 @@ def _check_size(tensors: list[TracedTensor]) -> None:
 
 def _rows(trace: Trace, tensor: TracedTensor) -> Iterator[list[Any]]:
     cells = [_axis_cells(trace, axis, size) for axis, size in zip(tensor.axes, tensor.shape, strict=True)]
-    values = tensor.value
+    name, values = harmless(tensor.name), tensor.value
     if tensor.name.endswith(".pattern") and (sink := sink_of(trace, tensor)) is not None:
         values = with_sink(tensor, sink)
         cells[-1].append((len(cells[-1]), SINK))
     for place, value in zip(np.ndindex(*values.shape), _digits(values), strict=True):
-        yield [tensor.name, *(cell for axis, i in enumerate(place) for cell in cells[axis][i]), value]
+        yield [name, *(cell for axis, i in enumerate(place) for cell in cells[axis][i]), value]
 
 
 def _axis_cells(trace: Trace, axis: Axis, size: int) -> list[tuple[Any, ...]]:
@@ -238,7 +241,7 @@ def _axis_cells(trace: Trace, axis: Axis, size: int) -> list[tuple[Any, ...]]:
 
 def harmless(text: str) -> str:
     """Escape text that a spreadsheet would take for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return _FORMULA.sub(r"\1'", text)
 
 
 def _spelled(value: object) -> str:

@@ -63,6 +63,15 @@ def _hosts(text: str) -> tuple[str, ...]:
     return hosts
 
 
+_SITE = re.compile(r"https?://[\w.*-]+(:\d+)?|\*", re.ASCII)
+
+
+def _sites(text: str) -> tuple[str, ...]:
+    if not all(map(_SITE.fullmatch, sites := _names(text))):
+        raise ValueError(N_("sites are needed, such as https://moodle.example.org, separated by commas; * is any."))
+    return sites
+
+
 MODEL = Setting(
     "VISFORMER_MODEL",
     N_("the model that pages show first: a bundled name, a folder, or a hub id; `visformer run --model` sets it too"),
@@ -90,6 +99,13 @@ PROCESSES = Setting[int | None](
     None,
     N_("half of the cores, 2 to 4"),
     _number,
+)
+FRAME_ANCESTORS = Setting[tuple[str, ...]](
+    "VISFORMER_FRAME_ANCESTORS",
+    N_("sites that may show the app inside a page of theirs, separated by commas; `*`: any"),
+    (),
+    N_("none but its own"),
+    _sites,
 )
 
 # Read by the libraries themselves; listed for operators of this app.

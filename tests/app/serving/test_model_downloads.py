@@ -191,6 +191,10 @@ def test_all_shards_are_needed(hub, tmp_path):
     assert files.is_here("someone/sharded")
     next(Path(constants.HF_HUB_CACHE).rglob(shards[-1])).unlink()
     assert not files.is_here("someone/sharded")
+    index = next(Path(constants.HF_HUB_CACHE).rglob("model.safetensors.index.json"))
+    for damaged in ("[", "[" * 9_000, "{}", '{"weight_map": 1}', '{"weight_map": {"a": [1]}}'):
+        index.write_text(damaged)
+        assert files.is_here("someone/sharded"), "loading it says what is wrong"
 
 
 def test_a_visitor_sees_size_progress_and_then_the_model(hub, new_app, monkeypatch):

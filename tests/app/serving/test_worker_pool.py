@@ -127,6 +127,37 @@ def test_a_process_killed_while_it_computes_gives_an_error_and_is_replaced(pool)
     assert not set(before) & set(pool.pids)
 
 
+@pytest.mark.parametrize("error", [ValueError("damaged"), MemoryError(), KeyboardInterrupt()], ids=repr)
+def test_an_answer_that_cannot_be_read_is_not_the_next_visitor_s(pool, here, monkeypatch, error):
+    def load(_pipe):
+        monkeypatch.undo()
+        raise error
+
+    monkeypatch.setattr(pickle, "load", load)
+    with pytest.raises(ShortageError if isinstance(error, MemoryError) else type(error)):
+        pool.trace(SENTENCES[0])
+    for source in SENTENCES[1:] * 2:
+        same(here.trace(source), pool.trace(source))
+
+
+def test_a_pool_that_cannot_be_filled_leaves_no_process(folder, monkeypatch):
+    started = []
+    popen = subprocess.Popen
+
+    def once(*given, **named):
+        if started:
+            raise OSError("no more processes")
+        started.append(popen(*given, **named))
+        return started[0]
+
+    monkeypatch.setattr(subprocess, "Popen", once)
+    with pytest.raises(OSError, match="no more"):
+        WorkerPool(str(folder), 2)
+    assert started[0].returncode is not None
+    assert started[0].stdin.closed
+    assert started[0].stdout.closed
+
+
 @pytest.fixture
 def endless(pool, folder):
     """Arguments of a translation that takes far longer than any test waits."""

@@ -129,6 +129,14 @@ def test_a_value_in_a_file_that_is_no_text_is_reported():
     assert remark.localized(str) == 'layer={"a": [1]}: a text is needed here, in quotation marks.'
 
 
+@pytest.mark.parametrize("depth", [100, 400, 900, 2_000, 9_000])
+def test_what_stands_inside_each_other_is_read_or_told(depth):
+    content = b'{"visformer_state": 1, "head": "2", "layer": ' + b'{"a":' * depth + b"1" + b"}" * (depth + 1)
+    given, (remark,) = url_state.from_file(content, "a.json")
+    assert given in ({"head": "2"}, {})
+    assert str(remark.why) in ("a text is needed here, in quotation marks.", "this file is no JSON that can be read.")
+
+
 def test_a_link_stays_under_4_kB():
     longest = State(text="好" * 420)
     assert longest.fits and len("https://visformer.example.org/decoding?" + urlencode(longest.fields())) < 4_000

@@ -70,8 +70,11 @@ def is_here(name: str) -> bool:
     index = _cached(name, _INDEX)
     if _cached(name, _SINGLE) is not None or index is None:
         return _cached(name, _SINGLE) is not None
-    shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-    return all(_cached(name, shard) for shard in shards)
+    try:
+        shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        return all(_cached(name, shard) for shard in shards)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return True  # but damaged: loading it raises the error
 
 
 def _cached(name: str, file: str) -> Path | None:

@@ -8,7 +8,8 @@ from importlib import import_module
 from streamlit.web.cli import main as main
 
 from visformer.app.serving.gate import Gate
-from visformer.app.streamlit_private import addresses, advice, messages, warm_start
+from visformer.app.serving.headers import Protected
+from visformer.app.streamlit_private import addresses, advice, around, messages, warm_start
 from visformer.pictures.picture import pages
 
 
@@ -28,7 +29,7 @@ def import_app() -> None:
 
 addresses.leave_pages_to_app()
 advice.keep_quiet()
-messages.put_around_app(Gate, messages.Messages)
+around.put_around_app(Protected, Gate, messages.Messages)
 messages.leave_out_what_no_widget_holds()
 warm_start.run_once_up(import_app)
 

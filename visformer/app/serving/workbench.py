@@ -306,7 +306,7 @@ def width() -> int | None:
     try:
         with safe_open(str(_folder(MODEL) / "model.safetensors"), framework="numpy") as file:
             return int(json.loads(file.metadata()["config"])["d_model"])
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError):
         return None  # the page that needs the model will show the error
 
 

@@ -10,7 +10,7 @@ import os
 import pickle
 import subprocess
 import sys
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any
 
@@ -47,7 +47,7 @@ class _Process:
             self._start()
         if not self._is_ready:
             try:
-                self._receive()
+                self._exchange()
             except BaseException:
                 self.close()
                 raise
@@ -57,16 +57,20 @@ class _Process:
         """Call a method of the model; ShortageError: the process was killed, and is being replaced."""
         message = pickle.dumps((method, args, kwargs), pickle.HIGHEST_PROTOCOL)
         self.wait()
-        with suppress(OSError):  # killed just now: receiving its response will fail
-            self._pipe("stdin").write(message)
-            self._pipe("stdin").flush()
-        return self._receive()
+        return self._exchange(message)
 
-    def _receive(self) -> Any:
+    def _exchange(self, message: bytes = b"") -> Any:
+        """Send a call, unless the process answers unasked that it is loaded, and return or raise what it answers."""
         try:
+            with suppress(OSError):  # killed just now: receiving its response will fail
+                self._pipe("stdin").write(message)
+                self._pipe("stdin").flush()
             has_failed, result = pickle.load(self._pipe("stdout"))
-        except (OSError, EOFError, pickle.UnpicklingError):
+        except BaseException as error:
+            # The next visitor would get what is left in the pipes: the rest of this call, or the response to it.
             self.close()
+            if not isinstance(error, OSError | EOFError | MemoryError | pickle.UnpicklingError):
+                raise
             self._start()
             raise ShortageError(
                 N_(
@@ -115,7 +119,8 @@ class WorkerPool:
         self._free: SimpleQueue[_Process] = SimpleQueue()
         atexit.register(self.close)
         try:
-            self._all += [_Process(name) for _ in range(processes)]
+            for _ in range(processes):
+                self._all.append(_Process(name))
             for process in self._all:
                 process.wait()
                 self._free.put(process)
@@ -149,5 +154,6 @@ class WorkerPool:
     def close(self) -> None:
         """Kill all processes."""
         atexit.unregister(self.close)
-        for process in self._all:
-            process.close()
+        with ExitStack() as each:
+            for process in self._all:
+                each.callback(process.close)

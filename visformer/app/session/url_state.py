@@ -123,9 +123,18 @@ def from_file(content: bytes, name: str = "") -> tuple[dict[str, str], list[Rema
     texts, remarks = _last((name, value) for name, value in pairs if isinstance(value, str))
     for name, value in pairs:
         if not isinstance(value, str):
-            written = json.dumps(value, ensure_ascii=False, default=lambda inner: dict(inner.pairs))
-            remarks.append(Remark(f"{name}={written}", LinkError(N_("a text is needed here, in quotation marks."))))
+            remarks.append(
+                Remark(f"{name}={_spelled(value)}", LinkError(N_("a text is needed here, in quotation marks.")))
+            )
     return texts, remarks
+
+
+def _spelled(value: Any) -> str:
+    """Return a value as JSON, or three dots if it is nested too deep to be written again."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=lambda inner: dict(inner.pairs))
+    except RecursionError:
+        return "…"
 
 
 def _last(pairs: Iterable[tuple[str, str]]) -> tuple[dict[str, str], list[Remark]]:

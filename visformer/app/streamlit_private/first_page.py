@@ -3,6 +3,12 @@
 A visitor loses: the language that screen readers and fonts need, and our name on the tab, until the first run is over.
 """
 
+import base64
+import hashlib
+import re
+from pathlib import Path
+
+import streamlit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -39,6 +45,13 @@ class FirstPage:
                     await send({**message, "body": body})
 
         await self._app(scope, receive, adapt)
+
+
+def inline_scripts() -> list[str]:
+    """Return the hash of each script inside the page itself, as a Content-Security-Policy writes it."""
+    page = (Path(streamlit.__file__).parent / "static" / "index.html").read_bytes()
+    scripts = re.findall(rb"<script>(.*?)</script>", page, re.DOTALL)
+    return [f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'" for script in scripts]
 
 
 def language_of(request: Request) -> str:

@@ -16,7 +16,6 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.state.common import GENERATED_ELEMENT_ID_PREFIX, WidgetMetadata, unpack_widget_state_value
 from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX, Serialized, Value, WStates
-from streamlit.web.server.starlette import starlette_server
 
 from visformer.system import limits
 
@@ -52,20 +51,6 @@ def _kind(data: bytes) -> str | None:
         return None
     kind: str | None = sent.WhichOneof("type")
     return sent.backend_operation_request.WhichOneof("payload") if kind == "backend_operation_request" else kind
-
-
-def put_around_app(*middleware: Any) -> None:
-    """Have ``streamlit run app.py`` put these around its app, the first outermost; ``st.App`` takes them itself."""
-    server: Any = starlette_server
-    create = server.create_starlette_app
-
-    def created(*given: Any) -> Any:
-        app = create(*given)
-        for each in reversed(middleware):
-            app.add_middleware(each)
-        return app
-
-    server.create_starlette_app = created
 
 
 def leave_out_what_no_widget_holds() -> None:

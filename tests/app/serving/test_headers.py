@@ -1,0 +1,49 @@
+"""What every answer forbids the browser, and an upload whose length nobody says."""
+
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_assets_routes
+
+from visformer.app.serving.headers import Protected
+
+TAKEN = []
+
+
+async def take(request):
+    TAKEN.append(await request.body())
+    return PlainTextResponse("taken")
+
+
+@pytest.fixture
+def client():
+    TAKEN.clear()
+    routes = [Route("/take", take, methods=["PUT"]), *create_streamlit_static_assets_routes("")]
+    return TestClient(Starlette(routes=routes, middleware=[Middleware(Protected)]))
+
+
+@pytest.mark.parametrize("path", ["/", "/masks", "/favicon.png", "/static/none.js", "/take"])
+def test_every_answer_has_the_headers(client, path):
+    headers = client.get(path).headers
+    assert headers["x-content-type-options"] == "nosniff"
+    policy = dict(part.split(" ", 1) for part in headers["content-security-policy"].split("; "))
+    assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == "'none'"
+    assert policy["connect-src"] == policy["frame-ancestors"] == "'self'"
+    assert not {"'unsafe-inline'", "'unsafe-eval'", "*", "data:"} & set(policy["script-src"].split())
+
+
+def test_the_operator_names_who_may_embed_the_app(client, monkeypatch):
+    monkeypatch.setenv("VISFORMER_FRAME_ANCESTORS", "https://moodle.example.org, https://*.example.com:8443")
+    policy = client.get("/").headers["content-security-policy"]
+    assert policy.endswith("; frame-ancestors 'self' https://moodle.example.org https://*.example.com:8443")
+
+
+def test_a_body_of_unknown_length_is_refused(client):
+    refused = client.put("/take", content=iter([b"a", b"b"]))
+    assert refused.status_code == 411
+    assert refused.headers["x-content-type-options"] == "nosniff"
+    assert client.put("/take", content=b"ab").status_code == 200
+    assert TAKEN == [b"ab"]

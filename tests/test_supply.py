@@ -1,0 +1,52 @@
+"""What the app is installed from: every pin has its hashes, and an audit that did not happen is not taken for one."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from scripts import audit
+
+ROOT = Path(__file__).parents[1]
+LOCKED = re.compile(r"^([\w.-]+)==(\S+)(?: ; .+)? \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", re.MULTILINE)
+
+
+def test_the_lock_holds_every_pin_with_its_hashes():
+    lock = (ROOT / "requirements.lock").read_text()
+    locked = {(name.lower(), version) for name, version, _hashes in LOCKED.findall(lock)}
+    assert len(LOCKED.findall(lock)) == len(re.findall(r"^[\w.-]+==", lock, re.MULTILINE)), "none is without"
+    pins = re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+    missing = {(re.sub("[-_.]+", "-", name).lower(), version) for name, version in pins} - locked
+    assert {name for name, _version in missing} == {"torch"}, "run: make lock"
+    assert not [name for name, _version in locked if name.startswith(("nvidia", "cuda", "triton"))]
+
+
+def test_the_image_takes_the_lock():
+    assert "--require-hashes -r requirements.lock" in (ROOT / "deploy" / "Dockerfile").read_text()
+    assert "!requirements.lock" in (ROOT / ".dockerignore").read_text().split("\n")
+
+
+def ended(stdout="", stderr=""):
+    return lambda command, **_: subprocess.CompletedProcess(command, 1, stdout, stderr)
+
+
+def too_late(command, **_):
+    raise subprocess.TimeoutExpired(command, audit.PATIENCE)
+
+
+SKIPPED = '{"dependencies": [{"name": "torch", "skip_reason": "not on PyPI"}]}'
+
+
+@pytest.mark.parametrize("run", [ended(stderr="a\nno route\n"), ended(), ended(SKIPPED), too_late])
+def test_what_was_not_audited_is_said_last(run, monkeypatch, capsys):
+    monkeypatch.setattr(subprocess, "run", run)
+    assert audit.main() == 0
+    assert capsys.readouterr().out.split("\n")[-2] == "not audited"
+
+
+def test_a_known_vulnerability_fails(monkeypatch, capsys):
+    found = '{"dependencies": [{"name": "a", "version": "1", "vulns": [{"id": "CVE-1", "fix_versions": ["2"]}]}]}'
+    monkeypatch.setattr(subprocess, "run", ended(found))
+    assert audit.main() == 1
+    assert "a 1: CVE-1, fixed in 2" in capsys.readouterr().out
