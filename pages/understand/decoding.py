@@ -47,14 +47,14 @@ def beams():
     url_widgets.draw(BEAMS, setting, "decoding", place=bar, width=300)
     found = bench.decoded(boxes.source(), beam_size=setting["beams"], max_new_tokens=most)
     with st.container(horizontal=True, gap="large"):
-        st.text(_("Decoded here: {text}").format(text=found.text), width="content")
+        st.text(_("Decoded with these settings: {text}").format(text=found.text), width="content")
         decoding.tell_winner(best_path(found.beams))
     setting.source = replace(setting.source, speak=lambda **_: found)
     controls.draw(TREE.draw(setting), key="decoding_tree")
 
 
 if trace is not None and unavailable.kind_of(trace) == "encoder":
-    unavailable.say(N_("This model is an encoder: it reads a text and writes none, so it takes no steps of decoding."))
+    unavailable.say(N_("This model is an encoder: it generates no text, so there are no decoding steps."))
     unavailable.elsewhere()
 elif trace is not None:
     most = LONGEST if unavailable.kind_of(trace) == "decoder" else None
@@ -72,5 +72,5 @@ elif trace is not None:
     except VisformerError as error:
         st.text(error.localized(_))
     if not decoding.prefix() or view is TREE:
-        goes_on = _("It goes on for at most {n} tokens.").format(n=most) if most else ""
+        goes_on = _("It continues for at most {n} tokens.").format(n=most) if most else ""
         controls.look_for(i18n.paragraph(_(view.look_for), goes_on), told)

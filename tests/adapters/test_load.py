@@ -114,7 +114,7 @@ def test_no_name_is_no_folder(name, tmp_path, monkeypatch):
     """Not even the one that we are in."""
     save_checkpoint(tmp_path, tiny_translator().module, tiny_tokenizer())
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(CheckpointError, match=f"^'{name}' names no model: give a bundled one"):
+    with pytest.raises(CheckpointError, match=f"^'{name}' is not a model name: give a bundled one"):
         vf.load(name)
 
 

@@ -279,7 +279,7 @@ def test_a_model_of_transformers_begins_with_the_stack_that_it_has(tmp_path, fam
     assert f"no attention named decoder.cross_attn; there is {has}.self_attn" in wrong.output
 
 
-@pytest.mark.parametrize(("order", "said"), [("", []), ("-learned", ["This model: a learned vector for each place"])])
+@pytest.mark.parametrize(("order", "said"), [("", []), ("-learned", ["This model: a learned vector for each position"])])
 def test_the_papers_encoding_is_not_passed_off_as_the_models(tmp_path, order, said):
     name, out = f"untrained-16x2-enc1-dec1-ff16{order}", tmp_path / "p.svg"
     kinds = {"positions", "position-angles", "position-similarity", "position-circle", "waves"}

@@ -140,8 +140,8 @@ def test_a_rotation_as_numbers():
 
 def test_a_picture_says_what_it_shows():
     svg = figure_svg(figures.candidate_bars(SOME, 1, step=2))
-    assert "<title>step 3: what might come next</title>" in svg
-    assert texts(svg)[0] == "step 3: what might come next"
+    assert "<title>step 3: candidates for the next token</title>" in svg
+    assert texts(svg)[0] == "step 3: candidates for the next token"
     assert "beam search: 1 hypotheses kept" in texts(figure_svg(tree()))
 
 
@@ -169,5 +169,5 @@ def test_saved_by_its_ending(tmp_path):
 
 
 def test_what_is_not_drawn_says_what_to_save():
-    with pytest.raises(VisformerError, match="A figure of kind heatmap cannot be saved as it is: save the Trace"):
+    with pytest.raises(VisformerError, match="A figure of kind heatmap cannot be saved directly: save the Trace"):
         figure_svg(go.Figure(go.Heatmap(z=[[1]])))

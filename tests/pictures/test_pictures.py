@@ -85,7 +85,7 @@ def test_the_table_gives_norms_and_angles(trace):
     assert table["|embedding · √d|"][2] == pytest.approx(np.linalg.norm(row[0]), rel=1e-5)
     cosine = row[0] @ row[1] / np.linalg.norm(row[0]) / np.linalg.norm(row[1])
     assert table["pos"].tolist() == list(range(len(table)))
-    assert (table["place"] == table["pos"] + 1).all()
+    assert (table["no."] == table["pos"] + 1).all()
     assert table[ANGLE][2] == pytest.approx(math.degrees(math.acos(cosine)), rel=1e-4)
     assert (table[ANGLE] < table[BARE_ANGLE]).all(), "that is what the factor is for"
 
@@ -368,7 +368,7 @@ def test_printed_stands_beside_computed():
     view, results = looked_at("mended")
     ours, theirs = lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"])
     assert (ours.title, theirs.title) == ("Q·Kᵀ", "Q·Kᵀ, as printed")
-    assert (ours.note, theirs.note) == ("computed", "as course notes print it")
+    assert (ours.note, theirs.note) == ("computed", "as printed in the course notes")
     assert ours.end == theirs.end == 104
     assert theirs.outlined.tolist() == [[False] * 3, [True] * 3]
     assert theirs.before == "≠"

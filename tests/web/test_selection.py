@@ -73,7 +73,7 @@ def test_what_makes_no_sense_in_a_link_is_left_out_and_told(link):
 def test_the_rest_of_a_link_still_counts():
     chosen, wrong = Selection.from_link({"stack": "cross", "layer": "x", "head": "2", "lang": "zh", "merging": "0"})
     assert chosen == Selection("decoder.cross_attn", head=1)
-    assert {name: str(error) for name, error in wrong.items()} == {"layer": "a whole number from 1 on is needed."}
+    assert {name: str(error) for name, error in wrong.items()} == {"layer": "expected a whole number of at least 1."}
 
 
 @given(st.dictionaries(st.sampled_from(["stack", "layer", "head", "view", "query", "key"]), st.text()))
@@ -142,7 +142,7 @@ def test_what_a_link_asks_for_and_a_trace_does_not_have_is_as_at_first():
     assert {name: str(error) for name, error in wrong.items() if name != "order"} == {
         "layer": "the layers of this model are 1 to 2.",
         "head": "the heads of a layer are 1 to 3.",
-        "query": f"the tokens that read are 1 to {n_queries} here.",
+        "query": f"the query tokens here are 1 to {n_queries}.",
         "heads": "the layers of this model are 1 to 2, the heads of each 1 to 3.",
     }
     assert "entropy" in str(wrong["order"])

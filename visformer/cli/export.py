@@ -40,22 +40,22 @@ def _out(endings: Collection[str], about: str, *, required: bool) -> Callable[[_
 
     def checked(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
         if path is not None and path.suffix.lower() not in endings:
-            more = "; pictures: visformer export" if endings is _NUMBERS else ": the ending says what is written."
+            more = "; pictures: visformer export" if endings is _NUMBERS else ": the ending sets the format."
             raise click.UsageError(f"{path.name} does not end in any of {', '.join(endings)}{more}")
         if path is not None and not path.parent.is_dir():
-            raise click.ClickException(f"{path}: there is no folder {path.parent}. Make it first.")
+            raise click.ClickException(f"{path}: there is no folder {path.parent}. Create it first.")
         return path
 
     kind = click.Path(path_type=Path, dir_okay=False, writable=True)
-    said = f"{about} {', '.join(endings)}. A file that is there is replaced."
+    said = f"{about} {', '.join(endings)}. An existing file is replaced."
     return click.option("-o", "--out", type=kind, callback=checked, required=required, help=said)
 
 
 def _sentence(command: Any) -> Any:
     """The options that say which sentence, and which model."""
     options = (
-        click.option("--target", help="Read this target; by default the model's own translation."),
-        click.option("--pair", help="A second sentence, of an encoder such as BERT."),
+        click.option("--target", help="The target to read; by default the model's own translation."),
+        click.option("--pair", help="A second sentence, for encoders such as BERT."),
         click.option("--to", help="Language of the target, such as zh; by default the other one."),
         with_default("--model", default="en-zh", shell_complete=complete_model, help=MODEL_HELP),
     )
@@ -67,11 +67,11 @@ def _sentence(command: Any) -> Any:
 @click.command()
 @click.argument("text")
 @_sentence
-@with_default("--record", multiple=True, default=("*.pattern",), help="What is kept, such as '*.q'.")
-@_out(_NUMBERS, "Write it there:", required=False)
-@click.option("--json", "as_json", is_flag=True, help="The summary for programs.")
+@with_default("--record", multiple=True, default=("*.pattern",), help="Tensors to record, such as '*.q'.")
+@_out(_NUMBERS, "Output file:", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def trace(model: str, text: str, out: Path | None, as_json: bool, **how: Any) -> None:
-    """Run the model on a sentence and keep its numbers.
+    """Run the model on a sentence and print or save its numbers.
 
     \b
     Examples:
@@ -112,7 +112,7 @@ def _picture_options() -> list[click.Parameter]:
     from visformer.pictures.picture import pictures
 
     names = ", ".join(pictures())
-    about = f"Instead of a head, a picture of the other pages: {names}."
+    about = f"Draw a picture of another page instead of attention: {names}."
     kind = click.Choice([*pictures()])
     options: list[click.Parameter] = [click.Option(["--picture"], type=kind, metavar="NAME", help=about)]
     takers: dict[str, list[str]] = {}
@@ -147,15 +147,15 @@ def _kind(option: "Option") -> Any:
 @click.command(cls=_Export)
 @click.argument("text", required=False)
 @_sentence
-@click.option("--trace", "saved", type=PATH, help="Instead of a sentence, a file of visformer trace.")
-@_out(_BY_ENDING, "Its ending says what is written:", required=True)
-@click.option("--stack", type=click.Choice([*SHORT_NAMES]), help="By default the first that the model has.")
+@click.option("--trace", "saved", type=PATH, help="A file of visformer trace, instead of a sentence.")
+@_out(_BY_ENDING, "Output file; its ending sets the format:", required=True)
+@click.option("--stack", type=click.Choice([*SHORT_NAMES]), help="By default the model's first.")
 @click.option("--layer", type=_FROM_1, help="From 1, as on screen.")
 @click.option("--head", type=_FROM_1, help="From 1; with --layer. Without both: all heads.")
-@with_default("--view", type=click.Choice(_VIEWS), default="heatmap", help="Of one head, in a picture.")
-@with_default("--query", type=_FROM_1, default=1, help="The token that reads, from 1: view tokens, picture query.")
-@with_default("--theme", type=click.Choice(get_args(Theme)), default="light", help="Of a picture.")
-@with_default("--scale", type=_ABOVE_0, default=3.0, help="Of a PNG: 3 is about 300 pixels to the inch.")
+@with_default("--view", type=click.Choice(_VIEWS), default="heatmap", help="How to draw a single head.")
+@with_default("--query", type=_FROM_1, default=1, help="Query token, from 1; for --view tokens, --picture query.")
+@with_default("--theme", type=click.Choice(get_args(Theme)), default="light", help="For pictures.")
+@with_default("--scale", type=_ABOVE_0, default=3.0, help="For PNG: 3 is about 300 pixels per inch.")
 @in_language
 @click.pass_context
 def export(
@@ -296,15 +296,15 @@ def _refuse_idle_source(given: set[str], picture: str | None, format: Format) ->
     """Refuse what adds nothing to where the numbers come from, or is of another kind of file."""
     if "saved" in given:
         for name in (one for one in _OF_TRACE if one in given):
-            raise click.UsageError(f"--{name} makes no difference to --trace, which holds what a model made.")
+            raise click.UsageError(f"--{name} makes no difference to --trace, which already holds a model's output.")
     if picture == "lab" and {"text", "saved"} & given:
-        raise click.UsageError("A sentence makes no difference to --picture lab, which has numbers of its own.")
+        raise click.UsageError("A sentence makes no difference to --picture lab, which has its own numbers.")
     if "scale" in given and not format.scaled:
-        scaled = " or a ".join(one.name for one in FORMATS if one.scaled)
-        raise click.UsageError(f"--scale makes no difference to {format.ending}: it is of a {scaled}.")
+        scaled = " and ".join(one.name for one in FORMATS if one.scaled)
+        raise click.UsageError(f"--scale makes no difference to {format.ending}: it is for {scaled}.")
     if "theme" in given and format.content != "picture":
         pictures = " or ".join(one.ending for one in FORMATS if one.content == "picture")
-        raise click.UsageError(f"--theme makes no difference to {format.ending}: it is of a picture, {pictures}.")
+        raise click.UsageError(f"--theme makes no difference to {format.ending}: it is for pictures, {pictures}.")
 
 
 def _refuse_idle(given: set[str], picture: "Picture | None", format: Format, view: str) -> None:
@@ -319,9 +319,9 @@ def _refuse_idle(given: set[str], picture: "Picture | None", format: Format, vie
     else:
         taken, what = (*taken, "view", *(["query"] * (view == "tokens"))), f"--view {view}"
         if view != "heatmap" and not {"layer", "head"} & given:
-            raise click.UsageError(f"--view {view} is of one head: give --layer and --head, from 1.")
+            raise click.UsageError(f"--view {view} shows one head: give --layer and --head, from 1.")
         if len({"layer", "head"} & given) == 1:
-            raise click.UsageError("Give both --layer and --head: a picture is of one head, or without both of all.")
+            raise click.UsageError("Give both --layer and --head for one head, or neither for all heads.")
     choices = {*_OF_HEAD, *(str(option.name) for option in _picture_options()[1:])}
     for name in sorted((given & choices) - {*taken}):
         takes = f" It takes {', '.join(map(_flag, taken))}." if taken else ""

@@ -1,4 +1,4 @@
-"""``visformer lesson``: hold a lesson against its form and its model, and write it to one HTML file."""
+"""``visformer lesson``: check a lesson's format and claims, and write it to one HTML file."""
 
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,7 @@ _FILE = click.argument("file", type=PATH, required=False)
 
 @click.group()
 def lesson() -> None:
-    """Check a guided lesson, or write it to one HTML file. Without FILE: the lesson that is shipped.
+    """Check a guided lesson, or write it to one HTML file. Without FILE: the bundled lesson.
 
     \b
     Examples:
@@ -28,14 +28,14 @@ def lesson() -> None:
 @_FILE
 @in_language
 def check(file: Path | None, lang: str) -> None:
-    """Say what is wrong with a lesson, each with its line; exit code 1 where anything is.
+    """List the mistakes of a lesson with their lines; exit code 1 if there are any.
 
     \b
     Example:
       visformer lesson check my-lesson.yaml
     """
     found = _read(file, lang)
-    click.echo(f"{found.called(lang)}: {len(found.steps)} steps, nothing wrong")
+    click.echo(f"{found.called(lang)}: {len(found.steps)} steps, no mistakes")
 
 
 @lesson.command()
@@ -45,7 +45,7 @@ def check(file: Path | None, lang: str) -> None:
     "--out",
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
     required=True,
-    help="Write it there; a file that is there is replaced.",
+    help="Output file; an existing file is replaced.",
 )
 @in_language
 def export(file: Path | None, out: Path, lang: str) -> None:

@@ -25,7 +25,10 @@ def to_png(svg: str, *, scale: float = 3.0) -> bytes:
     longest = max(map(int, size.groups())) if size else 0
     if not 0 < scale * longest <= limits.PNG_SIDE:
         raise VisformerError(
-            N_("A picture of {longest} pixels at scale {scale:g} cannot be made: up to {limit} pixels a side are."),
+            N_(
+                "A picture of {longest} pixels a side at scale {scale:g} is too large: the limit is {limit} pixels "
+                "a side."
+            ),
             longest=longest,
             scale=scale,
             limit=limits.PNG_SIDE,

@@ -60,7 +60,7 @@ def save(
     offered = {one.ending: one for one in FORMATS if kind in one.offers}
     if path.suffix.lower() not in offered:
         raise VisformerError(
-            N_("{path} does not end in any of {endings}: the ending says what is written."),
+            N_("{path} does not end in any of {endings}: the ending sets the format."),
             path=path.name,
             endings=", ".join(offered),
         )

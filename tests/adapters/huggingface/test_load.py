@@ -81,7 +81,7 @@ def test_code_that_comes_with_a_model_is_not_run(folder):
     config = folder / "config.json"
     config.write_text('{"model_type": "mine", "auto_map": {"AutoConfig": "mine.Config"}}')
     (folder / "mine.py").write_text("raise SystemExit('it ran')")
-    with pytest.raises(CheckpointError, match="runs no code that comes with a model"):
+    with pytest.raises(CheckpointError, match="runs no code shipped with a model"):
         vf.load(folder)
 
 

@@ -306,7 +306,7 @@ def test_a_pair_of_sentences_is_two_segments():
         model_of("gpt2").trace("I", pair="you")
     with pytest.raises(VisformerError, match="second text as pair"):
         model.trace("I", "you")
-    with pytest.raises(VisformerError, match="reads and says nothing"):
+    with pytest.raises(VisformerError, match="generates no text"):
         model.generate("I")
 
 
@@ -389,12 +389,12 @@ def test_the_residual_stream_can_be_changed_where_the_model_goes_on_with_it():
 def test_edits_that_a_model_cannot_honour_raise():
     with pytest.raises(EditError, match="reaches nothing"):
         model_of("gpt2").trace(TEXT, edits=[Silence("encoder.0.self_attn", head=0)])
-    with pytest.raises(EditError, match="none of 0 to 3"):
+    with pytest.raises(EditError, match="not in 0 to 3"):
         model_of("gpt2").trace(TEXT, edits=[Silence("decoder.0.self_attn", head=4)])
     bloom = model_of("bloom")
     with pytest.raises(EditError, match="reaches nothing"):
         bloom.trace(TEXT, edits=[Block("decoder.0.self_attn", query=1, key=0)])
-    with pytest.raises(EditError, match="does not go on with"):
+    with pytest.raises(EditError, match="does not use further on"):
         bloom.trace(TEXT, edits=[lambda name, x: x * 0 if name.endswith("pattern") else x])
     with pytest.raises(EditError, match="reaches nothing"):
         bloom.generate(TEXT, edits=[Silence("decoder.0.self_attn", head=0)])
@@ -459,7 +459,7 @@ def test_texts_that_cannot_be_run_are_refused():
         model.trace(TEXT)
     with pytest.raises(VisformerError, match="no choice of languages"):
         model.trace("I", to="zh")
-    with pytest.raises(TraceError, match="names no tensor"):
+    with pytest.raises(TraceError, match="matches no tensor"):
         model.trace("I", record=("decoder.*",))
 
 

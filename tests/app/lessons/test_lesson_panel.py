@@ -122,7 +122,7 @@ def test_one_that_is_too_long_for_a_link_is_kept_without(new_app):
 
 def test_faults_of_a_file_are_told_with_their_lines(new_app):
     app = upload(new_app(), GOOD.replace("layer: 3,", "layer: x,").encode())
-    assert "line 6: layer: x: a whole number from 1 on is needed." in texts(app)
+    assert "line 6: layer: x: expected a whole number of at least 1." in texts(app)
     assert "lesson_next" not in keys(app)
 
 

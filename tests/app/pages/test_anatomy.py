@@ -99,7 +99,7 @@ def test_every_worked_example(new_app, example):
     assert len(app.dataframe) == sum(values.size > 1 for values in example.inputs.values())
     if example.instead:
         assert "3" in app.text[-1].value
-        next(button for button in app.button if button.label == "Show the nearest one that does").click().run()
+        next(button for button in app.button if button.label == "Show the closest one that fits").click().run()
         assert app.selectbox(key="lab_example").value == example.instead
         return
     assert pictures(app)
@@ -209,7 +209,7 @@ def test_another_candidate_is_taken_and_decoding_goes_on_from_it(new_app):
     app.session_state["decoding_step"] = 0
     app.run()
     assert not told(app, "Step 3: ")
-    next(button for button in app.button if button.label == "Back to its own beginning").click().run()
+    next(button for button in app.button if button.label == "Back to the model's own choices").click().run()
     assert not told(app, "Decoded here: ")
 
 

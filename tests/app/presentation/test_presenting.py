@@ -228,7 +228,7 @@ def test_two_phones_show_what_the_presenter_shows(new_app, presenter):
 
 def test_a_follower_looks_around_alone_and_comes_back(new_app, presenter):
     phone = new_app(follow=code_for(presenter))
-    assert "You follow the presenter." in [caption.value for caption in phone.caption]
+    assert "You are following the presenter." in [caption.value for caption in phone.caption]
     turn(phone)
     phone.text_input(key=boxes.SOURCE).set_value("Thanks.").run()
     presenter.text_input(key=boxes.SOURCE).set_value("I am here.").run()
@@ -275,7 +275,7 @@ def test_inviting_and_dismissing(new_app, presenter, own_rooms, monkeypatch):
         monkeypatch.setattr(limits, "ROOMS", 1)  # the presenter's
         presenting.ask("follow")
         with patch.object(streamlit, "context", SimpleNamespace(url=ADDRESS, locale="en")):
-            assert "Too many rooms" in presenting.code()["hint"]
+            assert "Too many presentations" in presenting.code()["hint"]
         assert session["present_code"]
 
 

@@ -115,7 +115,7 @@ def test_what_is_ended_while_it_computes_is_told_and_started_anew(pool):
         assert not asked.done()
         for pid in before:
             os.kill(pid, signal.SIGKILL)
-        with pytest.raises(ShortageError, match="ended from outside"):
+        with pytest.raises(ShortageError, match="computation was killed"):
             asked.result()
     until(lambda: not any(map(runs, before)))
     for _ in before:  # the other one was ended while it had nothing to do: nobody is told

@@ -98,7 +98,7 @@ def chosen(weights: Mapping[str, Weight], record: Sequence[str], *, reason: str)
     for glob in filter(_WEIGHT.search, record):
         named = {name for name in weights if fnmatchcase(name, glob)}
         if not named:
-            raise MissingTensor(N_("No {name!r} of this model: {reason}."), name=glob, reason=Message(reason))
+            raise MissingTensor(N_("This model has no {name!r}: {reason}."), name=glob, reason=Message(reason))
         found |= named
     check_budget({}, more=sum(weights[name].nbytes for name in found))
     return frozenset(found)

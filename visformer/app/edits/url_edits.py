@@ -52,7 +52,7 @@ def cells(text: str, mask: NDArray[np.bool_], n_heads: int) -> NDArray[np.bool_]
         numbers = [int(number) for number in found.groups()[1:]] if found else []
         if not found or any(number > size for number, size in zip(numbers, after.shape, strict=True)):
             raise LinkError(
-                N_("cells of this mask are needed, such as b0.0.3.2: row 3, column 2 blocked in all layers and heads.")
+                N_("expected cells of this mask, such as b0.0.3.2: row 3, column 2 blocked in all layers and heads.")
             )
         after[tuple(number - 1 if number else slice(None) for number in numbers)] = found[1] == "o"
     return after ^ before
@@ -76,7 +76,7 @@ def heads(text: str, n_layers: int, n_heads: int) -> NDArray[np.float64]:
         match = _HEADS.fullmatch(one)
         layer, head, percent = map(int, match.groups()) if match else (0, 0, 0)
         if not (1 <= layer <= n_layers and 1 <= head <= n_heads and percent <= limits.HEAD_PERCENT):
-            raise LinkError(N_("heads of this attention are needed, such as 1.3.50: layer 1, head 3, at 50 %."))
+            raise LinkError(N_("expected heads of this attention, such as 1.3.50: layer 1, head 3, at 50 %."))
         scales[layer - 1, head - 1] = percent / 100
     return scales
 

@@ -68,7 +68,7 @@ def _read(asked: str, text: Any) -> list[int]:
     """The ids of an address; only those of words can have been taken."""
     ids = [int(part) for part in asked.split(".") if part.isdecimal() and len(part) < 8]
     if ".".join(map(str, ids)) != asked or max(ids) >= len(text) or any(text.is_special(ids)):
-        raise LinkError(N_("numbers of tokens are needed, with dots between."))
+        raise LinkError(N_("expected token ids separated by dots."))
     return ids
 
 
@@ -82,7 +82,7 @@ def _retaken(ids: Sequence[int], decoded: "Callable[[tuple[int, ...]], Decoding]
         own = ahead.pop(0) if ahead else None  # it may have been cut off
         offered = {one.id: one for one in (*own.candidates, own.chosen)} if own else {}
         if own is None or wanted not in offered:
-            raise LinkError(N_("token {place} of these is not offered there."), place=at + 1)
+            raise LinkError(N_("token {place} of these cannot be chosen at its step."), place=at + 1)
         if own.chosen.id != wanted:
             before[at], ahead = own.chosen, []
         kept.append(replace(own, chosen=offered[wanted]))
@@ -125,7 +125,7 @@ def choose_another(model: Any, found: "Decoding", at: int, candidates: "Sequence
     taken_now, text = all_steps[at].chosen.id, model.text
     others = [c for c in candidates if c.id != taken_now and c.id < len(text) and not text.is_special([c.id])[0]]
     taken = st.selectbox(
-        _("Take another, and go on from it"),
+        _("Choose another token and continue"),
         range(len(others)),
         index=None,
         format_func=lambda i: f"{others[i].token}  {short(others[i].probability)}",
@@ -151,12 +151,12 @@ def tell(found: "Decoding", at: int, told: Any, *, other: bool) -> None:
     taken = steps(found)[at].chosen
     with told.container(horizontal=True, vertical_alignment="center", gap="large"):
         if other:
-            st.text(_("Decoded here: {text}").format(text=found.text), width="content")
+            st.text(_("Decoded with these settings: {text}").format(text=found.text), width="content")
         if before is not None:
-            said = _("Step {step}: you took {token} ({probability}) in place of {before} ({other}).")
+            said = _("Step {step}: you chose {token} ({probability}) instead of {before} ({other}).")
             chances = {"probability": short(taken.probability), "other": short(before.probability)}
             st.text(said.format(step=at + 1, token=taken.token, before=before.token, **chances))
-        if prefix() and st.button(_("Back to its own beginning"), key="decoding_back"):
+        if prefix() and st.button(_("Back to the model's own choices"), key="decoding_back"):
             _TURNED.clear()
             st.rerun()
 
@@ -188,7 +188,7 @@ def tell_winner(path: Sequence[int]) -> None:
     _ = boxes.gettext()
     if any(path):
         lowest = max(range(len(path)), key=path.__getitem__)
-        said = _("The winner was number {place} at step {step}: what looked worse then won in the end.")
+        said = _("The winner ranked only number {place} at step {step}: what looked worse then won in the end.")
         st.text(said.format(place=path[lowest] + 1, step=lowest + 1))
     else:
-        st.text(_("Here the top line wins from start to end: always taking the likeliest token finds it too."))
+        st.text(_("Here the top line leads from start to finish: always taking the most likely token finds it too."))

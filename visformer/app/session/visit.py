@@ -103,6 +103,6 @@ def settle(run: Run) -> None:
     if run.trace is not None and run.request is not None and "*.pattern" in run.request.record:
         selection.start(run.trace)  # pages without the explorer show none of it, but tell a mistake in it
     asked = {name: text for name, text in _ASKED.pop().items() if text is not None}
-    ignore(asked, dict.fromkeys(asked, LinkError(N_("nothing on this page has this name."))))
+    ignore(asked, dict.fromkeys(asked, LinkError(N_("this page has no option with this name."))))
     _DRAWN.set(set(run.choices))
     run.is_new = False

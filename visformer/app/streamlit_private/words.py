@@ -89,7 +89,7 @@ WORDS = (
 ICONS = {
     "close icon": N_("Leave the lesson"),
     "more_horiz icon": N_("Lessons"),
-    "replay icon": N_("This step as it was"),
+    "replay icon": N_("Restore this step"),
     "1MB per file": N_("one small file"),
 }
 """What takes our words in any language: icons that stand alone on a button, and Streamlit's least limit, not ours."""

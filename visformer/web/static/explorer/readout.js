@@ -1,6 +1,6 @@
 /** Where the picture speaks: the exact weight, who reads whom, what went unseen, and what kind of head it is. */
 
-import { fill, part } from "../shared/dom.js"
+import { fill, paragraph, part } from "../shared/dom.js"
 import { nameOf } from "../shared/matrix.js"
 
 const MOST = 3 // tokens named where a whole row or column is meant
@@ -83,7 +83,7 @@ export class Readout {
       const first = Math.floor(head / stack.share) * stack.share
       sentences.push(fill(text.share, { first: first + 1, last: first + stack.share }))
     }
-    return sentences.join(" ")
+    return paragraph(...sentences)
   }
 
   /** Lines about a cell; about all that one token reads or is read by, where only that is meant. */
