@@ -67,7 +67,7 @@ def test_weights_of_another_shape_are_refused(folder):
 
 def test_an_unknown_name_says_what_there_is(monkeypatch):
     monkeypatch.setattr("visformer.adapters.lookup.find_spec", lambda name: None)
-    with pytest.raises(CheckpointError, match=r"no model 'en-fr': bundled is en-zh.*requirements-hf"):
+    with pytest.raises(CheckpointError, match=r"no model 'en-fr': the bundled one is en-zh.*requirements-hf"):
         vf.load("en-fr")
 
 

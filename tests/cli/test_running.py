@@ -102,7 +102,7 @@ def test_the_app_starts_where_nothing_may_be_written_and_there_is_no_network(tmp
 
 
 @pytest.mark.parametrize(
-    ("command", "remedy"), [("run", "Install it anew: README.md"), ("bench", "clone it, then pip install -e .")]
+    ("command", "remedy"), [("run", "Reinstall it: README.md"), ("bench", "clone it, then pip install -e .")]
 )
 def test_without_the_repository_the_remedy_is_named(monkeypatch, tmp_path, command, remedy):
     monkeypatch.setattr(running, "HERE", tmp_path)
@@ -136,8 +136,11 @@ def test_an_installed_package_starts_the_app_that_came_with_it(monkeypatch, tmp_
     [
         ("/nowhere/at/all", "There is no model '/nowhere/at/all': no such folder."),
         ("runs/en-zh/none", "There is no model 'runs/en-zh/none': no such folder."),
-        ("nope", "There is no model 'nope': bundled is en-zh, no folder has that name, and the hub"),
-        ("untrained-9", "'untrained-9' is not the name of an untrained Transformer: write untrained-128x4-enc2-dec2-ff512"),
+        ("nope", "There is no model 'nope': the bundled one is en-zh, no folder has that name, and the hub"),
+        (
+            "untrained-9",
+            "'untrained-9' is not the name of an untrained Transformer: write untrained-128x4-enc2-dec2-ff512",
+        ),
         (".", "The folder . holds no model"),
     ],
 )

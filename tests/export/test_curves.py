@@ -142,7 +142,7 @@ def test_a_picture_says_what_it_shows():
     svg = figure_svg(figures.candidate_bars(SOME, 1, step=2))
     assert "<title>step 3: candidates for the next token</title>" in svg
     assert texts(svg)[0] == "step 3: candidates for the next token"
-    assert "beam search: 1 hypotheses kept" in texts(figure_svg(tree()))
+    assert "beam search: beam width 1" in texts(figure_svg(tree()))
 
 
 def test_lines_keep_away_from_the_letters_of_a_tree():
@@ -155,7 +155,7 @@ def test_lines_keep_away_from_the_letters_of_a_tree():
 
 
 def test_numbers_of_another_figure_are_not_made_up():
-    with pytest.raises(VisformerError, match=r"not one of visformer\.figures"):
+    with pytest.raises(VisformerError, match=r"not made by visformer\.figures"):
         figure_csv(go.Figure(go.Scatter(x=[1], y=[2])))
 
 

@@ -26,8 +26,10 @@ def to_png(svg: str, *, scale: float = 3.0) -> bytes:
     if not 0 < scale * longest <= limits.PNG_SIDE:
         raise VisformerError(
             N_(
-                "A picture of {longest} pixels a side at scale {scale:g} is too large: the limit is {limit} pixels "
-                "a side."
+                
+                    "A picture of {longest} pixels at scale {scale:g} cannot be made: a side may have up to "
+                    "{limit} pixels."
+                
             ),
             longest=longest,
             scale=scale,

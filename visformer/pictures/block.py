@@ -61,7 +61,7 @@ def norms(trace: Trace, stack: Stack, untrained: Mapping[str, Trace], gettext: G
     shared = common_limit(*(panel.values for panel in panels))
     ours = N_("this model, pre-norm") if norms_first(trace, stack) else N_("this model, post-norm")
     panels = [*(replace(panel, limit=shared) for panel in panels), stream(trace, stack, title=ours)]
-    note = gettext(N_("end of the colour scale: {limit:.1f}"))
+    note = gettext(N_("colour scale up to {limit:.1f}"))
     return [replace(panel, note=note.format(limit=panel.end)) for panel in panels]
 
 

@@ -113,12 +113,12 @@ TEMPERATURE = Number(
     whole=False, step=0.1,
 )
 TOP_K = Number(
-    name="top_k", label=N_("top-k (0: all)"), help="Only the k most likely tokens; 0: all.", default=0, least=0, most=50,
-    valid=0,
+    name="top_k", label=N_("top-k (0: all)"), help="Only the k most likely tokens; 0: all.", default=0, least=0,
+    most=50, valid=0,
 )
 TOP_P = Number(
-    name="top_p", label="top-p", help="Only the most likely tokens with this total probability.", default=1.0, least=0.05,
-    most=1.0, whole=False, step=0.05,
+    name="top_p", label="top-p", help="Only the most likely tokens, with this total probability.", default=1.0,
+    least=0.05, most=1.0, whole=False, step=0.05,
 )
 DRAWS = Flag(name="draws", label=N_("Sampling"), tooltip=N_("Sample instead of taking the most likely token"))
 SEED = Number(name="seed", label=N_("Seed"), default=0, least=0, most=10_000, widget="number_input")
@@ -126,10 +126,10 @@ BEAMS = Number(name="beams", label=N_("Beam width"), help="Beam width.", default
 SURE = Picture(
     name="sureness", view="steps", title=N_("Step by step"), options=(STEP,),
     look_for=N_(
-        
+
             "Each step is one choice: try another. Orange: the sampling distribution, after temperature, top-k and "
             "top-p."
-        
+
     ),
     draw=lambda setting: [sureness(setting.source.speak().steps, setting["step"], setting.gettext)],
 )

@@ -142,9 +142,7 @@ def _shape(panel: Panel) -> str:
 
 
 SIDE = replace(STACK, link="side", also={"src": "encoder.self_attn", "tgt": "decoder.self_attn"})
-SCALED = Flag(
-    name="scaled", label=N_("With the factor √d_model"), help="On by default; 0: without.", default=True
-)
+SCALED = Flag(name="scaled", label=N_("With the factor √d_model"), help="On by default; 0: without.", default=True)
 FIRST, SECOND = (
     replace(QUERY, name="first", label=N_("One token")),
     replace(QUERY, name="second", label=N_("Another token")),

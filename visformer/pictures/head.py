@@ -314,8 +314,8 @@ JOINED = Picture(
     draw=lambda setting: joined(setting.trace, place_of(setting)),
 )
 FACTOR = Number(
-    name="factor", label=N_("Factor"), tooltip=N_("0 silences it, 1 changes nothing."), default=0.0, least=0.0, most=2.0,
-    step=0.25, whole=False,
+    name="factor", label=N_("Factor"), tooltip=N_("0 silences it, 1 changes nothing."), default=0.0, least=0.0,
+    most=2.0, step=0.25, whole=False,
 )
 SILENCE = View(
     view="silence", title=N_("Silence or scale a head"),

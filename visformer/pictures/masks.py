@@ -227,10 +227,10 @@ STEPS = Picture(
 EDIT = View(
     view="edit", title=N_("Change it"),
     look_for=N_(
-        
+
             "Click cells to block or open them. Then let the decoder see later tokens: how sure does it become, "
             "and of what?"
-        
+
     ),
 )
 PAGE = Page(name="masks", section="see", order=50, title=N_("Masks"), views=(BATCH, SCORES, STEPS, EDIT))

@@ -287,7 +287,7 @@ def _two_tables(setting: Setting) -> list[Panel]:
 
 # fmt: off
 N = Number(
-    name="positions", link="n", label=N_("Number of positions"), help="Number of positions.", default=24, least=2, most=1024,
+    name="positions", link="n", label=N_("Number of positions"), help="Number to show.", default=24, least=2, most=1024,
     valid=1,
 )
 D_MODEL = Number(
@@ -371,7 +371,7 @@ LEARNED = Picture(
 D_K = Number(
     name="d_k", label="d_k", help="Width of one head.", default=64, least=2, most=256, valid=1, step=2,
 )
-HEADS = Number(name="n_heads", link="heads", label=N_("Heads"), help="Number of heads.", default=8, least=1, most=16, valid=1)
+HEADS = Number(name="n_heads", link="heads", label=N_("Heads"), help="How many.", default=8, least=1, most=16, valid=1)
 FEW = replace(N, most=64, per=lambda setting: 64)
 ROTARY = Picture(
     name="position-rotary", view="rotary", title=N_("Rotary"), formula=True, in_handouts=False,

@@ -112,8 +112,8 @@ def test_a_trace_outlives_changes_to_the_model():
     [
         ("deberta", "*.w_q", "has its own attention code"),
         ("bloom", "*.w_q", "has its own attention code"),
-        ("llama", "*.b_q", "those it was trained with"),
-        ("gpt2", "decoder.9.self_attn.w_q", "those it was trained with"),
+        ("llama", "*.b_q", "the biases b_q to b_o it was trained with"),
+        ("gpt2", "decoder.9.self_attn.w_q", "the biases b_q to b_o it was trained with"),
         ("megatron-bert", "*.w_v", "not in visformer's table"),
     ],
 )

@@ -95,14 +95,20 @@ FAULTS = [
     (replaced("masks_layer=2&", "masks_layer=2&masks_layer=3&"), ["line 11: masks_layer=2: it appears more"]),
     (replaced("https://example", "https://[example"), ["line 11: https://[example"]),
     (replaced("    note: Wait.", "    try: Again."), ["line 10: try: it appears more than once."]),
-    (replaced("    note: Wait.", "    note: &wait Wait."), ["line 10: anchors and aliases (& and *) are not supported here"]),
+    (
+        replaced("    note: Wait.", "    note: &wait Wait."),
+        ["line 10: anchors and aliases (& and *) are not supported here"],
+    ),
     (
         replaced("    note: Wait.", "    note: !!python/object:os.system x"),
         ["line 10: tag:yaml.org,2002:python/object"],
     ),
     (replaced("    note: Wait.", "    check: {query: 1, key: 1, at_least: 2}"), ["line 10: at_least: 2: a share from"]),
     (replaced("    note: Wait.", "    check: {key: 1}"), ["line 10: check: “query, key” is missing."]),
-    (replaced("    note: Wait.", "    check: {query: 1, key: 0}"), ["line 10: key: 0: expected a whole number of at least 1"]),
+    (
+        replaced("    note: Wait.", "    check: {query: 1, key: 0}"),
+        ["line 10: key: 0: expected a whole number of at least 1"],
+    ),
     (replaced("    note: Wait.", "    note: 'Wait."), ["line 12: this is not valid YAML"]),
     (GOOD + "---\na: b\n", ["line 13: a second lesson begins here; a file holds only one."]),
     (replaced("    note: Wait.", "    note: Wait\x07."), ["line 10: there is an unprintable character here."]),

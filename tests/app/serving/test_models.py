@@ -112,7 +112,10 @@ def test_a_choice_is_kept_while_another_model_is_looked_at(new_app):
         ("untrained-128x5-enc2-dec2-ff512", "d_model=128 cannot be divided among n_heads=5"),
         ("untrained-1024x4-enc2-dec2-ff512", "d_model=1024: an untrained Transformer can have 8 to 512 here"),
         ("untrained-128x4-enc0-dec2-ff512", "n_encoder_layers=0: an untrained Transformer can have 1 to 6"),
-        ("untrained-<b>", "'untrained-<b>' is not the name of an untrained Transformer: write untrained-128x4-enc2-dec2-ff512"),
+        (
+            "untrained-<b>",
+            "'untrained-<b>' is not the name of an untrained Transformer: write untrained-128x4-enc2-dec2-ff512",
+        ),
     ],
 )
 def test_a_link_to_no_untrained_model_is_told_why(new_app, name, said):

@@ -232,7 +232,7 @@ class HubModel(TracedModel):
         if self._engine.kind == "encoder-decoder":
             return self.text.language_id(to, source)
         if to is not None:
-            raise VisformerError(N_("to={to!r}: this model has no choice of target language. Leave out to."), to=to)
+            raise VisformerError(N_("to={to!r}: this model has no choice of target language. Leave to= out."), to=to)
         return None
 
     # What the model was seen to do --------------------------------------------------------------------------------

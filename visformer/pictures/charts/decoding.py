@@ -21,7 +21,7 @@ def candidate_bars(
     *,
     step: int = 0,
     names: tuple[str, str, str] = ("model", "drawn from", "all others"),
-    title: str = "step {step}: what might come next",
+    title: str = "step {step}: candidates for the next token",
     theme: Theme = "light",
 ) -> go.Figure:
     """The likeliest next tokens; under each probability the one that is drawn from. Last, all other tokens together.
@@ -109,7 +109,7 @@ def beam_tree(
     steps: Sequence[Sequence[Any]],
     *,
     unit: str = "nats",
-    title: str = "beam search: {size} hypotheses kept",
+    title: str = "beam search: beam width {size}",
     theme: Theme = "light",
 ) -> go.Figure:
     """Every hypothesis that beam search kept: a column for each step, lines from parent to child.
