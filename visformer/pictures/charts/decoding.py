@@ -20,7 +20,7 @@ def candidate_bars(
     chosen: int,
     *,
     step: int = 0,
-    names: tuple[str, str, str] = ("model", "drawn from", "all others"),
+    names: tuple[str, str, str] = ("model", "sampling distribution", "all others"),
     title: str = "step {step}: candidates for the next token",
     theme: Theme = "light",
 ) -> go.Figure:
