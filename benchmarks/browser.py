@@ -130,9 +130,9 @@ def rows(effort: Effort) -> Iterator[Row]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=list(chromium.FLAGS))
         try:
-            yield from _cost_rows("server start to first heatmap / to hello world", _starts(browser, effort), goal=1.3)
+            yield from _cost_rows("server start to first heatmap / to hello world", _starts(browser, effort), goal=1.5)
             costs = _sentences(browser, effort)
-            yield from _cost_rows("Enter to repaint / on a page that only translates", costs, goal=1.3)
+            yield from _cost_rows("Enter to repaint / on a page that only translates", costs, goal=1.5)
         finally:
             browser.close()
 

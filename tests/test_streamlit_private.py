@@ -20,7 +20,7 @@ from streamlit.runtime.session_manager import SessionManager
 from streamlit.runtime.state import SessionState
 from streamlit.runtime.state.common import user_key_from_element_id
 from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
-from streamlit.web import skills
+from streamlit.web import bootstrap, skills
 
 from visformer.app import streamlit_private
 from visformer.app.streamlit_private.words import ICONS, WORDS
@@ -77,6 +77,7 @@ PARTS = {
         and user_key_from_element_id("$$ID-abc-source") == "source"
         and "session_state" in ScriptRunContext.__dataclass_fields__
     ),
+    "warm_start": lambda: takes(bootstrap._on_server_start, "server"),
     "words": lambda: all(map(is_said, {*WORDS, *ICONS} - PUT_TOGETHER)),
 }
 NAMES = re.compile(r"\bst[A-Z]\w+|\bdvn-\w+|\bmodebar\b|\bmain-svg\b|\bdata-stale\b|dataset\.(\w+)")

@@ -5,7 +5,6 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from visformer.app.serving import workbench
-from visformer.app.widgets import component
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +18,6 @@ def _nothing_is_waited_for():
     with pytest.MonkeyPatch.context() as patch:
         found = manifest_scanner.scan_component_manifests()
         patch.setattr(manifest_scanner, "scan_component_manifests", lambda: found)
-        patch.setattr(component, "_FIRST_BREATH", 0)
         yield
 
 

@@ -48,7 +48,7 @@ class _Block(nn.Module):
         ``kind`` is "self", "cross" or "ffn", whose norm and names it takes.
         """
         name_norm, (name_sum, name_end) = f"norm_{kind}", _NAMES[kind]
-        norm = self.get_submodule(name_norm)
+        norm: nn.Module = getattr(self, name_norm)
         if self.pre_norm:
             x = tap(name_sum, x + self.dropout(sublayer(tap(name_norm, norm(x)))))
         else:

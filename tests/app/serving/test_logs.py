@@ -5,8 +5,7 @@ import socket
 
 import pytest
 
-from visformer.app.serving import sockets
-from visformer.app.streamlit_private import logs
+from visformer.app.streamlit_private import logs, warm_start
 from visformer.errors import TextError
 
 MARKER = "zyxmarker"
@@ -57,7 +56,7 @@ def test_what_is_accepted_answers_at_once():
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
-        sockets.send_at_once()
+        warm_start.send_at_once()
         with socket.create_connection(listening.getsockname()) as caller:
             accepted, _ = listening.accept()
             with accepted, caller:

@@ -10,9 +10,10 @@ STARTED = """
 import sys, threading
 from streamlit import config
 from streamlit.web import bootstrap
-from visformer.app.serving import server, sockets
+from visformer.app.serving import server
+from visformer.app.streamlit_private import warm_start
 
-sockets.send_at_once = lambda: print("sends at once")
+warm_start.send_at_once = lambda: print("sends at once")
 for name, value in {"headless": True, "address": "127.0.0.1", "port": 0}.items():
     config.set_option(f"server.{name}", value)
 bootstrap.run("app.py", False, [], {}, stop_immediately_for_testing=True)

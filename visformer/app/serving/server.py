@@ -4,31 +4,15 @@ Importing it is enough where the server is started otherwise (asgi.py).
 """
 
 from importlib import import_module
-from threading import Thread
-from typing import Any
 
-from streamlit.web import bootstrap
 from streamlit.web.cli import main as main
 
-from visformer.app.serving import sockets
-from visformer.app.streamlit_private import addresses, advice
+from visformer.app.streamlit_private import addresses, advice, warm_start
 from visformer.pictures.picture import pages
 
-addresses.leave_pages_to_app()
-advice.keep_quiet()
 
-_told_that_it_is_up = bootstrap._on_server_start
-
-
-def _begin(server: Any) -> None:
-    """Before the first browser is answered: Streamlit's sixty scripts leave at once, the app is imported meanwhile."""
-    sockets.send_at_once()
-    Thread(target=_import_app, name="imports", daemon=True).start()
-    _told_that_it_is_up(server)
-
-
-def _import_app() -> None:
-    """What the first run of app.py would import one by one while a visitor looks at an empty page."""
+def import_app() -> None:
+    """Import what the first run of app.py would import while a visitor looks at an empty page."""
     for name in (
         "visformer.web.payload",
         "visformer.app.pages.attention",
@@ -41,7 +25,9 @@ def _import_app() -> None:
     pages()
 
 
-bootstrap._on_server_start = _begin
+addresses.leave_pages_to_app()
+advice.keep_quiet()
+warm_start.run_once_up(import_app)
 
 if __name__ == "__main__":
     main(prog_name="streamlit")

@@ -20,11 +20,12 @@ import streamlit as st
 
 import visformer
 from visformer.adapters.bundled import BUNDLED
-from visformer.app.serving import checks, sockets
+from visformer.app.serving import checks
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.model_downloads import require_here
 from visformer.app.serving.models import MODEL, SECOND_BOX, discreet, offered, require_allowed
 from visformer.app.serving.worker_pool import WorkerPool
+from visformer.app.streamlit_private import warm_start
 from visformer.errors import N_, VisformerError
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.system import limits, settings
@@ -293,7 +294,7 @@ class Workbench:
 @st.cache_resource(show_spinner=False)
 def workbench() -> Workbench:
     """The one workbench of this process for the model that every page shows."""
-    sockets.send_at_once()
+    warm_start.send_at_once()
     return _bench_of(MODEL)
 
 

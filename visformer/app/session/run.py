@@ -43,7 +43,6 @@ class Steps:
 class Run:
     """What one run shows."""
 
-    is_new: bool = False  # the session has just begun: its browser has drawn nothing yet
     request: Request | None = None  # the page's last one; None: it needs no trace
     trace: "Trace | None" = None  # answers the request
     problem: VisformerError | None = None  # why no trace does

@@ -27,9 +27,8 @@ _DRAWN: Slot[set[str]] = Slot("drawn", set())  # the names of all choices on the
 
 def begin() -> None:
     """At the start of a run; a session starts with what the address asks for, else a sentence of ours."""
-    is_new = not OPENED.get()
-    runs.begin(Run(is_new=is_new))
-    if is_new:
+    runs.begin(Run())
+    if not OPENED.get():
         boxes.LANGUAGE_BOX.set(i18n.closest(st.context.locale))
         texts, twice = url_state.from_address({name: st.query_params.get_all(name) for name in st.query_params})
         ROOM.set(texts.pop(url_state.FOLLOW, ""))
@@ -105,4 +104,3 @@ def settle(run: Run) -> None:
     asked = {name: text for name, text in _ASKED.pop().items() if text is not None}
     ignore(asked, dict.fromkeys(asked, LinkError(N_("this page has no option with this name."))))
     _DRAWN.set(set(run.choices))
-    run.is_new = False

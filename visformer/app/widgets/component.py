@@ -5,14 +5,13 @@ fetch what it needs for a view while Python imports what packs the picture.
 """
 
 import json
-import time
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from visformer.app.session import boxes, run
+from visformer.app.session import boxes
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private.words import ICONS, WORDS
 from visformer.web.bundle import script, stylesheet
@@ -50,16 +49,8 @@ _CONNECTION = _component(
 _PRESENT = _component(
     "present", f'{_HTML}<div class="vf-sheet" hidden>{_SHEET}</div>', _BESIDE + stylesheet("presentation/present.css")
 )
-_PAGE_CSS = stylesheet("streamlit/page.css") + stylesheet(f"{_PRIVATE}/fading.css")
-_WORDS = _component("words", css=_PAGE_CSS, folder=_PRIVATE, isolate_styles=False)
+_WORDS = _component("words", css=stylesheet("streamlit/page.css"), folder=_PRIVATE, isolate_styles=False)
 _FEED = _component("feed")
-
-_BREATH, _FIRST_BREATH = 0.015, 0.1
-"""Seconds in which the picture is sent and drawn alone: the rest of the page takes a browser several times as long.
-
-The first of a session are longer: the browser fetches Streamlit's part that runs our scripts, and holds it back for up
-to half a second where other elements wait for parts of theirs by then (React's throttle of placeholders).
-"""
 
 
 def _sent(key: str) -> Mapping[str, Any]:
@@ -95,17 +86,13 @@ def attention_picture(
         file: see :func:`visformer.web.payload.pack`.
         ahead: whether the page that the view stands on is still to come.
     """
-    is_new = run.current().is_new
     name = f"{CANVAS}_ahead" if ahead else f"{CANVAS}_picture"
     if trace is None:
         _FEED(data=write_message("nothing", {}, to="" if ahead else CANVAS), key=name)
-        if is_new:
-            time.sleep(_FIRST_BREATH)
         return
     from visformer.web.payload import pack
 
     _FEED(data=pack(trace, **_language(), start=start, file=file, to=CANVAS), key=name)
-    time.sleep(_FIRST_BREATH if is_new else _BREATH)
 
 
 def attention_weights(trace: "Trace") -> None:
