@@ -306,7 +306,11 @@ def test_the_papers_encoding_is_not_passed_off_as_the_models(tmp_path, order, sa
         (["export", "--trace", "nowhere.safetensors", "-o", "x.svg"], 1, "nowhere.safetensors cannot be read"),
         (["export", "I", "-o", "x.gif"], 2, "x.gif does not end in any of .html, .svg, .png, .csv"),
         (["export", "I", "-o", "x.svg", "--head", "0"], 2, "0 is not in the range x>=1"),
-        (["export", "I", "-o", "no/such/folder/x.svg"], 1, "x.svg: there is no folder no/such/folder. Create it first."),
+        (
+            ["export", "I", "-o", "no/such/folder/x.svg"],
+            1,
+            "x.svg: there is no folder no/such/folder. Create it first.",
+        ),
         (["export", "I", "-o", "no/such/folder/x.safetensors"], 1, "there is no folder no/such/folder"),
         (["trace", "", "-o", "x.csv"], 1, "There is no text"),
         (["export", "--trace", "x", "-o", "x.svg", "--model", "en-zh"], 2, "--model makes no difference to --trace"),

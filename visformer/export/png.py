@@ -26,10 +26,7 @@ def to_png(svg: str, *, scale: float = 3.0) -> bytes:
     if not 0 < scale * longest <= limits.PNG_SIDE:
         raise VisformerError(
             N_(
-                
-                    "A picture of {longest} pixels at scale {scale:g} cannot be made: a side may have up to "
-                    "{limit} pixels."
-                
+                "A picture of {longest} pixels at scale {scale:g} cannot be made: a side may have up to {limit} pixels."
             ),
             longest=longest,
             scale=scale,

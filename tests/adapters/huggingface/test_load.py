@@ -198,7 +198,9 @@ def test_a_model_of_many_languages_is_told_which(many_languages):
 def test_missing_weights_are_not_made_up(folder):
     weights = load_file(folder / "model.safetensors")
     save_file({k: v for k, v in weights.items() if "h.1.attn" not in k}, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(CheckpointError, match=r"no weights for transformer\.h\.1\.attn\.c_attn\.bias \(4 missing in all\)"):
+    with pytest.raises(
+        CheckpointError, match=r"no weights for transformer\.h\.1\.attn\.c_attn\.bias \(4 missing in all\)"
+    ):
         vf.load(folder)
 
 

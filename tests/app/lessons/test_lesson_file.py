@@ -103,7 +103,10 @@ FAULTS = [
         replaced("    note: Wait.", "    note: !!python/object:os.system x"),
         ["line 10: tag:yaml.org,2002:python/object"],
     ),
-    (replaced("    note: Wait.", "    check: {query: 1, key: 1, at_least: 2}"), ["line 10: at_least: 2: a share from"]),
+    (
+        replaced("    note: Wait.", "    check: {query: 1, key: 1, at_least: 2}"),
+        ["line 10: at_least: 2: expected a share from"],
+    ),
     (replaced("    note: Wait.", "    check: {key: 1}"), ["line 10: check: “query, key” is missing."]),
     (
         replaced("    note: Wait.", "    check: {query: 1, key: 0}"),
@@ -258,7 +261,7 @@ def test_a_claim_that_does_not_hold_is_told_with_its_line():
     assert found == ()
     one, two = lesson_file.held_against(lesson, lambda state: trace_of(state, model))
     assert one.localized(str) == "line 6: layer: 9: the layers of this model are 1 to 3."
-    assert two.localized(str).startswith("line 12: check: key 1 has 0.")
+    assert two.localized(str).startswith("line 12: check: this query gives key 1 the weight 0.")
 
 
 def said(shipped, number):

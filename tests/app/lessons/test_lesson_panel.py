@@ -174,11 +174,11 @@ def test_a_token_that_was_taken_is_given_back_with_the_step(new_app):
     app.session_state["decoding_step"] = 2
     app.run()
     take_another(app)
-    assert told(app, "Step 3: you took")
+    assert told(app, "Step 3: you chose")
     assert app.button(key="lesson_again").label == "Back to step 11"
     app.button(key="lesson_again").click().run()
     assert shows(app, 11)
-    assert not told(app, "Decoded here") and not told(app, "Step 3: you took")
+    assert not told(app, "Decoded with these settings") and not told(app, "Step 3: you chose")
     assert app.button(key="lesson_again").label == ""
 
 

@@ -194,14 +194,14 @@ def test_another_candidate_is_taken_and_decoding_goes_on_from_it(new_app):
         return [text.value for text in app.text if text.value.startswith(begins)]
 
     app = open_page(new_app(), "understand/decoding")
-    assert not told(app, "Decoded here: "), "as long as it is the translation above"
+    assert not told(app, "Decoded with these settings: "), "as long as it is the translation above"
     app.session_state["decoding_step"] = 2
     app.run()
     others = next(box for box in app.selectbox if box.key.startswith("decoding_other"))
     token, probability = others.options[0].split()
     others.select_index(0).run()
     assert not app.exception
-    assert told(app, "Decoded here: ")
+    assert told(app, "Decoded with these settings: ")
     assert app.session_state["decoding_step"] == 2, "the step where it was taken is still looked at"
     (taken,) = told(app, "Step 3: ")
     assert f"took {token} ({probability})" in taken, "probabilities are written alike everywhere"
@@ -210,7 +210,7 @@ def test_another_candidate_is_taken_and_decoding_goes_on_from_it(new_app):
     app.run()
     assert not told(app, "Step 3: ")
     next(button for button in app.button if button.label == "Back to the model's own choices").click().run()
-    assert not told(app, "Decoded here: ")
+    assert not told(app, "Decoded with these settings: ")
 
 
 def test_clicks_switch_cells_rows_and_columns_of_the_heads_in_question():

@@ -291,7 +291,7 @@ def test_a_token_that_the_presenter_takes_is_taken_on_the_phones(new_app, own_ro
         next(box for box in presenter.selectbox if box.key.startswith("decoding_other")).select_index(0).run()
         said = [[text.value for text in app.text] for app in (presenter, phone.run())]
         assert said[0] == said[1]
-        assert any(text.startswith(f"Step {place + 1}: you took") for text in said[0])
+        assert any(text.startswith(f"Step {place + 1}: you chose") for text in said[0])
     later = new_app(page="understand/decoding", **address_of(presenter))
     assert [text.value for text in later.text] == said[0], "a link says so, too"
     next(button for button in presenter.button if button.key == "decoding_back").click().run()
