@@ -34,7 +34,7 @@ def test_a_setting_has_its_type():
 def test_a_wrong_value_is_named_in_both_languages(monkeypatch, setting, text):
     monkeypatch.setenv(setting.name, text)
     for read in (setting, settings.check):
-        with pytest.raises(VisformerError, match=rf"{setting.name}={text}: (write 1|a whole number)") as caught:
+        with pytest.raises(VisformerError, match=rf"{setting.name}={text}: (write 1|expected a whole number)") as caught:
             read()
     assert re.search("[\u4e00-\u9fff]", caught.value.localized(translations("zh").gettext))
 

@@ -204,7 +204,7 @@ def test_another_candidate_is_taken_and_decoding_goes_on_from_it(new_app):
     assert told(app, "Decoded with these settings: ")
     assert app.session_state["decoding_step"] == 2, "the step where it was taken is still looked at"
     (taken,) = told(app, "Step 3: ")
-    assert f"took {token} ({probability})" in taken, "probabilities are written alike everywhere"
+    assert f"chose {token} ({probability})" in taken, "probabilities are written alike everywhere"
     assert "东北 (0.99" in taken, "and what would have been taken"
     app.session_state["decoding_step"] = 0
     app.run()

@@ -167,7 +167,7 @@ def test_texts_too_long_for_a_code(new_app):
     app = new_app(text="我去东北大学。" * 50)  # 9 letters of an address for each of theirs
     code = code_of(app)
     assert not code.get("size")
-    assert "too long for a code" in code["hint"]
+    assert "too long for a QR code" in code["hint"]
 
 
 # A room that follows --------------------------------------------------------------------------------------------------
@@ -249,10 +249,10 @@ def test_a_room_that_is_not_there_is_told(new_app, own_rooms):
 
 def test_who_presents_sees_that_a_room_follows_and_can_stop_it(new_app, presenter):
     phone = new_app(follow=code_for(presenter))
-    assert captions(presenter, "A room follows")
-    assert not captions(phone, "A room follows")
+    assert captions(presenter, "The audience follows")
+    assert not captions(phone, "The audience follows")
     presenter.button(key="following_stop").click().run()
-    assert not captions(presenter, "A room follows")
+    assert not captions(presenter, "The audience follows")
     phone.run()
     assert captions(phone, "The presenter has stopped and this room is closed.")
     assert ignored(phone) == []

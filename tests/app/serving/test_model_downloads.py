@@ -143,7 +143,7 @@ def test_reasons(hub, monkeypatch):
     assert re.search(r"does not report the size of .* \(.*500", refused(hub))
     hub.refused.clear()
     monkeypatch.setattr(limits, "DOWNLOAD_BYTES", 3_000_000)
-    assert re.search(r"is 4 MB, and downloads are limited to 3 MB .*operator", refused(hub))
+    assert re.search(r"is 4 MB, and downloads are limited to 3 MB.*operator", refused(hub))
     del hub.models[NAME]["model.safetensors"]
     assert re.search(r"has no model.safetensors", refused(hub))
 

@@ -32,7 +32,7 @@ def test_a_name_that_is_not_offered_is_refused_before_it_is_looked_up(monkeypatc
     monkeypatch.setenv("VISFORMER_ANY_MODEL", "1")
     models.require_allowed("owner/model")
     for path in (folder, "../secrets", "~/x", "a/b/c", "docs"):
-        with pytest.raises(VisformerError, match="no hub id"):
+        with pytest.raises(VisformerError, match="not a hub id"):
             models.require_allowed(path)
     monkeypatch.setenv("VISFORMER_MODELS", folder)
     models.require_allowed(folder)
