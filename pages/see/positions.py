@@ -1,4 +1,4 @@
-"""Positional encoding: waves, the matrix, where it comes from, what it does, and what is used in its place."""
+"""Positional encoding: its waves and matrix, their origin and effect, and the alternatives."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""The guided lesson as a visitor meets it: on, played with, back, out; and as a file without a network."""
+"""The guided lesson: forward, interaction, back and exit; and as a file without a network."""
 
 import pytest
 from playwright.sync_api import expect
@@ -19,7 +19,7 @@ def panel(page):
 
 
 def is_at(page, number, language="en"):
-    """The step's words stand above the page, all of them inside the window."""
+    """Check that the step's text is above the page, and all of it inside the window."""
     step = LESSON.steps[number - 1]
     for name in ("title", "say", "try"):
         expect(panel(page).get_by_text(step.said(name, language), exact=True)).to_be_in_viewport(ratio=1)
@@ -45,7 +45,7 @@ def test_a_visitor_walks_through_it_with_every_picture_in_sight(open_app):
 
 
 def written(folder, language):
-    """The lesson as a file."""
+    """Return the lesson as a file."""
     path = folder / "lesson.html"
     main(["lesson", "export", "--out", str(path), "--lang", language], standalone_mode=False)
     return path
@@ -57,7 +57,7 @@ def test_the_file_opens_from_disk_without_a_network(chromium, tmp_path):
     page, complaints = context.new_page(), []
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda asked: asked.url.startswith(("file:", "data:", "blob:")) or complaints.append(asked.url))
+    page.on("request", lambda sent: sent.url.startswith(("file:", "data:", "blob:")) or complaints.append(sent.url))
     page.goto(path.as_uri())
     for number, step in enumerate(LESSON.steps, 1):
         expect(page.locator("section:visible h2")).to_contain_text(step.said("title", language))
@@ -79,7 +79,7 @@ def test_the_file_opens_from_disk_without_a_network(chromium, tmp_path):
 
 
 def test_the_file_on_a_phone(chromium, tmp_path):
-    """Every matrix has its cells, no button breaks, and nothing but a picture is scrolled sideways."""
+    """Every matrix has its cells, no button wraps, and only pictures scroll sideways."""
     language, path = "en", written(tmp_path, "en")
     context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, offline=True)
     page = context.new_page()

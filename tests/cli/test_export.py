@@ -126,7 +126,7 @@ def by_a_model():
 
 NO_NAME = {
     "masks.editable": "a mask to be clicked; as it is, it is in 'mask'",
-    "masks.told_next": "compares with an edit, and there is no edit without a page or Python",
+    "masks.next_tokens": "compares with an edit, and there is no edit without a page or Python",
     "head.factors": "heads to be clicked, all with the factor 1 at first",
     "panels.attention_head": "the heatmap of a head: export without --picture",
     "panels.attention_heads": "the heatmaps of all heads: export without --picture",

@@ -1,4 +1,4 @@
-"""Settings of the operator: read when called, one typed reader, and no variable beside it."""
+"""Operator settings: read when called, by one typed reader, which no variable bypasses."""
 
 import re
 from pathlib import Path
@@ -34,12 +34,14 @@ def test_a_setting_has_its_type():
 def test_a_wrong_value_is_named_in_both_languages(monkeypatch, setting, text):
     monkeypatch.setenv(setting.name, text)
     for read in (setting, settings.check):
-        with pytest.raises(VisformerError, match=rf"{setting.name}={text}: (write 1|expected a whole number)") as caught:
+        with pytest.raises(
+            VisformerError, match=rf"{setting.name}={text}: (write 1|expected a whole number)"
+        ) as caught:
             read()
     assert re.search("[\u4e00-\u9fff]", caught.value.localized(translations("zh").gettext))
 
 
 def test_no_variable_is_named_elsewhere():
-    """The option --model apart, which click reads and which sets it for the app."""
+    """Except for the option --model, which click reads and which sets it for the app."""
     named = {path.name for path in PACKAGE.rglob("*.py") if '"VISFORMER_' in path.read_text(encoding="utf-8")}
     assert named == {"settings.py", "running.py"}

@@ -14,7 +14,7 @@ from visformer.app.pages import attention
 from visformer.app.serving import workbench
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.session import boxes, selection
-from visformer.app.session.address import keep
+from visformer.app.session.address import update as update_address
 from visformer.app.session.examples import EXAMPLES
 from visformer.web.selection import Selection
 
@@ -226,7 +226,7 @@ def test_what_is_chosen_reaches_the_address_and_the_head(new_app):
     began = {"start": Selection(), boxes.LANGUAGE: "zh", "language_is_chosen": True}
     with in_a_session(began) as session, address() as link:
         assert selection.take(Selection("decoder.self_attn", 7, 5, "tokens", 1, 2).start(), trace)
-        keep()
+        update_address()
         assert fields_of(link) == {
             "lang": "zh",
             "stack": "decoder",
@@ -246,7 +246,7 @@ def test_what_is_chosen_reaches_the_address_and_the_head(new_app):
         }
         assert selection.selection(trace) == Selection("decoder.self_attn", 2, 5, "tokens", 1, 2)
         assert selection.take(Selection().start(), trace)
-        keep()
+        update_address()
         assert fields_of(link) == {"lang": "zh"}
         assert not selection.take({"stack": "<script>"}, trace)
         assert selection.selection(trace) == Selection(), "a browser may send anything"

@@ -49,7 +49,7 @@ def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None =
         before, after = st.columns(2)
         before.text(_("Before: {text}").format(text=visible(texts[0])))
         after.text(_("After: {text}").format(text=visible(texts[1])))
-        controls.draw([masks.told_next([(_("before"), plain), (_("after"), forced)])], key="compare_told", share=0.4)
+        controls.draw([masks.next_tokens([(_("before"), plain), (_("after"), forced)])], key="compare_told", share=0.4)
     if scope is not None and scope.attention == "decoder.self_attn":
         _tell_of_the_future(forced)
     _most_changed(plain, forced, scope)

@@ -53,7 +53,7 @@ def explorer() -> None:
         trace = controls.current_trace()
         if trace is not None:
             if selection.take(value, trace):
-                address.keep()
+                address.update()
             following.publish()
 
     with picture:

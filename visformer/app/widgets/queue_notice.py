@@ -6,13 +6,13 @@ from typing import Any
 
 import streamlit as st
 
-from visformer.app.serving.admission import Look
+from visformer.app.serving.admission import OnWait
 from visformer.app.session import boxes
 from visformer.app.streamlit_private.other_sessions import own_session
 
 
 @contextmanager
-def notice() -> Iterator[Look]:
+def notice() -> Iterator[OnWait]:
     """For :meth:`visformer.app.serving.admission.Admission.run`: tells how many come first, on the page being drawn.
 
     Ends the script's run, as Streamlit does, once the visitor has left or asks for something else.

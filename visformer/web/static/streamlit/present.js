@@ -1,4 +1,4 @@
-/** A presentation in Streamlit: steps and the code of the address are asked for by triggers. */
+/** A presentation in Streamlit: steps and the address's QR code are requested through triggers. */
 
 import { mountPresent } from "../presentation/present.js"
 import { streamlitView } from "./view.js"
