@@ -283,18 +283,12 @@ PART = Choice(
 )
 STREAM = Picture(
     name="stream", view="stream", title=N_("Residual stream"), needs=RECORD, options=(STACK,),
-    look_for=N_(
-        "The length of each vector. Lengths do not add up: vectors point in different directions, and LN "
-        "normalises their sum."
-    ),
+    look_for=N_("The length of each vector. Lengths do not add up: vectors point apart, and LN normalises their sum."),
     draw=lambda setting: [note_overflow(stream(setting.trace, setting.part), setting.gettext)],
 )
 SUBLAYER = Picture(
     name="sublayer", view="added", title=N_("One sublayer"), needs=RECORD, options=(STACK, AT, PART),
-    look_for=N_(
-        "The residual stream, what is added to it, and the LayerNorm of the sum. A few dimensions do most of the "
-        "work."
-    ),
+    look_for=N_("The stream, what is added to it, and the LayerNorm of the sum. A few dimensions do most of the work."),
     draw=lambda setting: [added(setting.trace, setting.part, setting["layer"], setting["part"])],
 )
 FEED_FORWARD = Picture(
@@ -303,10 +297,7 @@ FEED_FORWARD = Picture(
 )
 ZEROS = Picture(
     name="zeros", view="zeros", title=N_("Feed-forward"), needs=RECORD, options=(STACK,),
-    look_for=N_(
-        "ReLU sets most activations to zero. Blue: more zeros than the mean of all cells; orange: fewer, so more "
-        "in use."
-    ),
+    look_for=N_("ReLU zeroes most values. Blue: more zeros than the mean of all cells; orange: fewer, so more in use."),
     draw=lambda setting: [note_overflow(silent_share(setting.trace, setting.part), setting.gettext)],
 )
 SIMILAR = Picture(
@@ -316,16 +307,12 @@ SIMILAR = Picture(
 )
 NORMS = Picture(
     name="norms", view="norms", title=N_("Pre- and post-norm"), needs=RECORD, options=(STACK,), in_handouts=False,
-    look_for=N_(
-        "With post-norm every sum is normalised, so lengths stay level; with pre-norm the stream only grows."
-    ),
+    look_for=N_("With post-norm each sum is normalised, so lengths stay level; with pre-norm the stream only grows."),
     draw=_norms,
 )
 WHO_TALKS = View(
     view="parts", title=N_("Who talks to whom"),
-    look_for=N_(
-        "Measured: add 1 to each number of one token's input and see how every other token's output changes."
-    ),
+    look_for=N_("Measured: add 1 to each number of one token's input; how does every other token's output change?"),
 )
 PAGE = Page(
     name="block", section="understand", order=70, title=N_("Through the block"),

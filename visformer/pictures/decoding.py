@@ -126,10 +126,7 @@ BEAMS = Number(name="beams", label=N_("Beam width"), help="Beam width.", default
 SURE = Picture(
     name="sureness", view="steps", title=N_("Step by step"), options=(STEP,),
     look_for=N_(
-
-            "Each step is one choice: try another. Orange: the sampling distribution, after temperature, top-k and "
-            "top-p."
-
+        "Each step is a choice: try another. Orange: the sampling distribution after temperature, top-k and top-p."
     ),
     draw=lambda setting: [sureness(setting.source.speak().steps, setting["step"], setting.gettext)],
 )
@@ -144,10 +141,7 @@ GROWING = Picture(
 )
 TREE = Picture(
     name="beams", view="beams", title=N_("Beam search"),
-    look_for=N_(
-        "Numbers are log-probabilities; at an end also per token, which decides the rank. Does one that looked "
-        "worse win (◂)?"
-    ),
+    look_for=N_("Log-probabilities; at an end also per token, which ranks them. Does one that looked worse win (◂)?"),
     options=(BEAMS,), draw=_beams,
 )
 PAGE = Page(

@@ -254,10 +254,7 @@ def _projected(trace: Trace, place: Place, what: str, token: int, column: int, r
     b = f"{place.path}.b_{what}"
     bias = float(trace.params[b].value[at]) if b in trace.params else None
     if not math.isclose(float(x @ weight) + (bias or 0.0), result, rel_tol=1e-3, abs_tol=1e-3):
-        return N_(
-            "The projection is not the last step: this model then rotates it by its position (rotary), or "
-            "normalises it."
-        )
+        return N_("The projection is not the last step: it is then rotated by its position (rotary), or normalised.")
     return _sum(x, weight, result, bias=bias)
 
 
@@ -307,9 +304,7 @@ STEPS = Picture(
 )
 JOINED = Picture(
     name="all-heads", view="joined", title=N_("All heads"),
-    look_for=N_(
-        "The heads' sums are concatenated, and W_O mixes them. Which head contributes most to this query?"
-    ),
+    look_for=N_("The heads' sums are concatenated and mixed by W_O. Which head contributes most to this query?"),
     needs=(*_NEEDS, "{path}.w_*", "{path}.b_*"), options=(*_SELECTED[:2], _SELECTED[3]), page_defaults={"query": 1},
     draw=lambda setting: joined(setting.trace, place_of(setting)),
 )

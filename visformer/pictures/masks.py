@@ -201,9 +201,7 @@ STEP = Place(
 )
 BATCH = Picture(
     name="mask-batch", view="batch", title=N_("In a batch"), in_handouts=False,
-    look_for=N_(
-        "Two sentences, yours and “Thanks.”: padding fills up the shorter one and is masked. Which rows lose most?"
-    ),
+    look_for=N_("Two sentences, yours and “Thanks.”: padding fills the shorter and is masked. Which rows lose most?"),
     needs=("*.pattern",), options=(NOTATION,),
     draw=lambda setting: batch([setting.trace, setting.source.read(SHORT)], hidden_is_one=bool(setting["hidden"])),
 )
@@ -227,10 +225,7 @@ STEPS = Picture(
 EDIT = View(
     view="edit", title=N_("Change it"),
     look_for=N_(
-
-            "Click cells to block or open them. Then let the decoder see later tokens: how sure does it become, "
-            "and of what?"
-
+        "Click cells to block or open them. Then let the decoder see ahead: how sure does it become, and of what?"
     ),
 )
 PAGE = Page(name="masks", section="see", order=50, title=N_("Masks"), views=(BATCH, SCORES, STEPS, EDIT))

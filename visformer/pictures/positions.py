@@ -352,9 +352,7 @@ SIMILARITY = Picture(
 )
 ROTATION = Picture(
     name="position-rotation", view="rotation", title=N_("Rotation"), formula=True, in_handouts=False,
-    look_for=N_(
-        "Moving from one position to another is a rotation by a fixed angle, the same wherever it starts."
-    ),
+    look_for=N_("From one position to another is a rotation by a fixed angle, the same wherever it starts."),
     options=(replace(N, page_only=True), D_MODEL, BASE, FROM, OFFSET, PAIR),
     draw=lambda setting: rotation(setting["pos"], setting["offset"], **_turn(setting)),
 )
@@ -363,21 +361,17 @@ CIRCLE = Picture(
 )
 LEARNED = Picture(
     name="position-learned", view="learned", title=N_("Learned"), formula=True, in_handouts=False,
-    look_for=N_(
-        "A learned encoding is a table: beyond its last row there are no values. The sinusoid continues."
-    ),
+    look_for=N_("A learned encoding is a table: beyond its last row there is nothing. The sinusoid continues."),
     options=(*_SIZES, MAX_LEN), draw=_two_tables,
 )
 D_K = Number(
     name="d_k", label="d_k", help="Width of one head.", default=64, least=2, most=256, valid=1, step=2,
 )
-HEADS = Number(name="n_heads", link="heads", label=N_("Heads"), help="Number of heads.", default=4, least=1, most=16, valid=1)
+HEADS = Number(name="n_heads", link="heads", label=N_("Heads"), help="How many.", default=4, least=1, most=16, valid=1)
 FEW = replace(N, most=64, per=lambda setting: 64)
 ROTARY = Picture(
     name="position-rotary", view="rotary", title=N_("Rotary"), formula=True, in_handouts=False,
-    look_for=N_(
-        "Queries and keys are rotated, some pairs fast, others slowly. The score depends only on their distance."
-    ),
+    look_for=N_("Queries and keys are rotated, pair by pair. The score depends only on their distance."),
     options=(N, D_K, BASE), draw=lambda setting: [rotary_angles(setting["positions"], setting["d_k"], setting["base"])],
 )
 ROTARY_SCORE = Picture(
@@ -386,24 +380,17 @@ ROTARY_SCORE = Picture(
 )
 ALIBI = Picture(
     name="position-alibi", view="alibi", title=N_("ALiBi"), formula=True, in_handouts=False,
-    look_for=N_(
-        "Each head subtracts its own slope times the distance from its scores. Which heads still see far?"
-    ),
+    look_for=N_("Each head subtracts its slope times the distance from its scores. Which heads still see far?"),
     options=(FEW, HEADS), draw=lambda setting: alibi(setting["positions"], setting["n_heads"]),
 )
 KINDS = Picture(
     name="position-kinds", view="kinds", title=N_("Side by side"), formula=True, in_handouts=False,
-    look_for=N_(
-        "How much is left at a distance, for each encoding? The vertical line is the longest length seen in "
-        "training."
-    ),
+    look_for=N_("How much is left at a distance, for each kind? The line is the longest length seen in training."),
     options=(*_SIZES, MAX_LEN, D_K, HEADS), draw=_all_left,
 )
 OWN = Picture(
     name="position-model", view="model", title=N_("This model's"), in_handouts=False,
-    look_for=N_(
-        "What the model adds at each position, and how alike every two positions are. Are there bands here too?"
-    ),
+    look_for=N_("What the model adds at each position, and how alike positions are. Are there bands here too?"),
     needs=("src.*", "tgt.*"), draw=_of_model,
 )
 PAGE = Page(
