@@ -10,7 +10,7 @@ from visformer.app.widgets import controls
 entrance.begin()
 
 sections = screen.sections()
-attention.ahead(controls.expected())  # send a new picture before drawing anything else
+attention.ahead(controls.prefetch())  # send a new picture before drawing anything else
 opened = screen.open_screen(sections)
 
 run = opened.draw_page()  # before the head, whose boxes make the browser fetch scripts: they would delay the picture

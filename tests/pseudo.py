@@ -25,7 +25,6 @@ NAMES = {
         "PE Kᵀ PEᵀ xᵀ W_Q W_K W_V W_O W_Qᵀ d_k".split(),
     ),
     "a key, as it is written on it": (("Shift", "Esc"),),
-    "a paper, by its authors": ("Su Press et al".split(),),
 }
 """Why it may stand without brackets, and what."""
 

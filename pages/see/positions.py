@@ -18,9 +18,12 @@ FORMULAS = {
 &m_h = 2^{-8h/H}""",
 }
 OTHERS = {
-    "rotary": {"source": "Su et al. 2021, § 3.2", "code": (("formulas.py", "rotate"), ("formulas.py", "frequencies"))},
+    "rotary": {
+        "source": N_("Su et al. 2021, § 3.2"),
+        "code": (("formulas.py", "rotate"), ("formulas.py", "frequencies")),
+    },
     "alibi": {
-        "source": "Press et al. 2022, § 3",
+        "source": N_("Press et al. 2022, § 3"),
         "code": (("formulas.py", "alibi_bias"), ("formulas.py", "alibi_slopes")),
     },
 }

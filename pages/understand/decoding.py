@@ -27,11 +27,11 @@ def steps():
     setting = controls.setting_of(CANDIDATES, trace)
     with left:
         kwargs = {"max_new_tokens": most, **decoding.settings(setting)}
-    decoded = decoding.begun(model, lambda ids: bench.decoded(boxes.source(), prefix=ids, **kwargs))
+    decoded = decoding.resume(model, lambda ids: bench.decoded(boxes.source(), prefix=ids, **kwargs))
     at = setting["step"] = decoding.step(len(every := decoding.steps(decoded)))
     setting.source = replace(setting.source, speak=lambda: replace(decoded, steps=every))
     with bar:
-        controls.draw(SURE.draw(setting), key="decoding_sure", on_click=decoding.look_at, share=0.3, kept=False)
+        controls.draw(SURE.draw(setting), key="decoding_sure", on_click=decoding.look_at, share=0.3, export=False)
     decoding.tell(decoded, at, top, other=decoded.text != trace.meta.get("target"))
     with right:
         another, depth = st.columns(2, vertical_alignment="bottom")

@@ -22,7 +22,7 @@ def is_at(page, number, language="en"):
     """Check that the step's text is above the page, and all of it inside the window."""
     step = LESSON.steps[number - 1]
     for name in ("title", "say", "try"):
-        expect(panel(page).get_by_text(step.said(name, language), exact=True)).to_be_in_viewport(ratio=1)
+        expect(panel(page).get_by_text(step.text(name, language), exact=True)).to_be_in_viewport(ratio=1)
 
 
 def test_a_visitor_walks_through_it_with_every_picture_in_sight(open_app):
@@ -60,9 +60,9 @@ def test_the_file_opens_from_disk_without_a_network(chromium, tmp_path):
     page.on("request", lambda sent: sent.url.startswith(("file:", "data:", "blob:")) or complaints.append(sent.url))
     page.goto(path.as_uri())
     for number, step in enumerate(LESSON.steps, 1):
-        expect(page.locator("section:visible h2")).to_contain_text(step.said("title", language))
-        expect(page.locator("nav [aria-current]")).to_contain_text(step.said("title", language))
-        expect(page.get_by_text(step.said("say", language))).to_be_in_viewport(ratio=1)
+        expect(page.locator("section:visible h2")).to_contain_text(step.text("title", language))
+        expect(page.locator("nav [aria-current]")).to_contain_text(step.text("title", language))
+        expect(page.get_by_text(step.text("say", language))).to_be_in_viewport(ratio=1)
         for host in page.locator("section:visible .vf-host").all():
             expect(host.locator("canvas").first).to_be_in_viewport()
             assert host.locator("canvas").first.bounding_box()["height"] > 20
@@ -85,7 +85,7 @@ def test_the_file_on_a_phone(chromium, tmp_path):
     page = context.new_page()
     page.goto(path.as_uri())
     for number, step in enumerate(LESSON.steps, 1):
-        expect(page.locator("section:visible h2")).to_contain_text(step.said("title", language))
+        expect(page.locator("section:visible h2")).to_contain_text(step.text("title", language))
         expect(page.locator("section:visible h2")).to_be_in_viewport(ratio=1)
         assert page.evaluate("document.documentElement.scrollWidth") == 390
         for way in page.locator(".ways a:visible").all():

@@ -271,7 +271,7 @@ def test_who_talks_to_whom_is_measured(trace, stack, n_norms):
 
 
 def test_every_kind_of_position_side_by_side():
-    every = positions.kinds(10, 4, max_len=6)
+    every = positions.kinds(10, 4, max_len=6).values()
     assert [kind.parameters for kind in every] == [0, torch.nn.Embedding(6, 4).weight.numel(), 0, 0, 0]
     assert [kind.missing for kind in every] == [0, 4, 0, 0, 0]
 

@@ -42,8 +42,8 @@ def doctor(as_json: bool, only_limits: bool) -> None:
             {"name": each.name, "value": os.environ.get(each.name), "default": each.by_default, "what": each.what}
             for each in SETTINGS
         ]
-        found = {"ok": to_fix == 0, "findings": findings, "settings": settings, "limits": LIMITS}
-        click.echo(json.dumps(found, ensure_ascii=False, indent=2, default=asdict))
+        report = {"ok": to_fix == 0, "findings": findings, "settings": settings, "limits": LIMITS}
+        click.echo(json.dumps(report, ensure_ascii=False, indent=2, default=asdict))
     else:
         click.echo("All good." if to_fix == 0 else f"{to_fix} to fix.")
     sys.exit(1 if to_fix else 0)

@@ -210,10 +210,13 @@ class Kind(NamedTuple):
     missing: int
 
 
-def kinds(n: int, d_model: int, *, max_len: int, base: float = 10000.0) -> list[Kind]:
-    """Return every kind of positional encoding, for n positions and a model of this width."""
-    every = [(position := kind(base), position.rows(max_len)) for kind in POSITIONS.values()]
-    return [Kind(position, (rows or 0) * d_model, 0 if rows is None else max(0, n - rows)) for position, rows in every]
+def kinds(n: int, d_model: int, *, max_len: int, base: float = 10000.0) -> dict[str, Kind]:
+    """Every way to know n positions, by name, for a model of this width."""
+    every = {name: (made := kind(base), made.rows(max_len)) for name, kind in POSITIONS.items()}
+    return {
+        name: Kind(made, (rows or 0) * d_model, 0 if rows is None else max(0, n - rows))
+        for name, (made, rows) in every.items()
+    }
 
 
 def _dimensions(setting: Setting) -> list[int]:
@@ -259,7 +262,7 @@ def _all_left(setting: Setting) -> Any:
     n, sizes = setting["positions"], {name: setting[name] for name in ("d_model", "d_k", "n_heads", "max_len")}
     curves = {
         setting.gettext(kind.position.label) + name: curve
-        for kind in kinds(n, setting["d_model"], max_len=setting["max_len"], base=setting["base"])
+        for kind in kinds(n, setting["d_model"], max_len=setting["max_len"], base=setting["base"]).values()
         for name, curve in decay(kind.position, n, **sizes).items()
     }
     return _over_distance(setting, curves, N_("how far each encoding reaches"), mark=setting["max_len"])

@@ -1,4 +1,4 @@
-"""Rooms that follow a presenter: who may write, who is told, and that there are never too many."""
+"""Rooms that follow a presenter: who may write, who is woken, and the limits."""
 
 import pytest
 from hypothesis import given
@@ -35,7 +35,7 @@ def test_a_follower_sees_what_was_written_last(rooms):
     assert rooms.follow(key.code, "phone") == (1, SHOWN)
 
 
-def test_nobody_is_woken_for_nothing(rooms):
+def test_an_unchanged_state_wakes_nobody(rooms):
     key = rooms.open()
     rooms.follow(key.code, "phone")
     assert rooms.write(key, SHOWN) == {"phone"}
@@ -43,7 +43,7 @@ def test_nobody_is_woken_for_nothing(rooms):
     assert rooms.follow(key.code, "phone")[0] == 1
 
 
-def test_who_has_left_is_told_nothing(rooms):
+def test_a_follower_who_has_left_is_not_woken(rooms):
     key = rooms.open()
     rooms.follow(key.code, "phone")
     rooms.leave(key.code, "phone")
@@ -70,7 +70,7 @@ def test_a_room_that_is_closed_is_gone(rooms):
     assert rooms.write(key, SHOWN) == frozenset()
 
 
-def test_there_are_only_so_many_rooms_until_one_is_no_longer_used(rooms, clock):
+def test_the_number_of_rooms_is_limited_until_one_expires(rooms, clock):
     keys = [rooms.open() for _ in range(limits.ROOMS)]
     assert len({key.code for key in keys}) == limits.ROOMS
     assert rooms.open() is None
@@ -78,18 +78,18 @@ def test_there_are_only_so_many_rooms_until_one_is_no_longer_used(rooms, clock):
     rooms.write(keys[0], SHOWN)
     clock.now += 1
     assert rooms.open() is not None
-    assert rooms.is_open(keys[0]), "its presenter still goes on"
+    assert rooms.is_open(keys[0]), "its presenter is still active"
     assert not rooms.is_open(keys[1])
 
 
-def test_so_many_followers_are_told_and_more_still_see_it(rooms):
+def test_followers_beyond_the_limit_see_the_state_but_are_not_woken(rooms):
     key = rooms.open()
     for number in range(limits.FOLLOWERS + 5):
         assert rooms.follow(key.code, str(number)) is not None
     assert len(rooms.write(key, SHOWN)) == limits.FOLLOWERS
 
 
-def test_codes_can_be_typed_from_the_last_row(rooms):
+def test_codes_have_no_ambiguous_characters(rooms):
     for _ in range(50):
         code = rooms.open().code
         assert not set(code) & set("0o1il")

@@ -1,6 +1,6 @@
-"""A room follows its presenter: what the presenter's session shows, every session with the room's link shows, too.
+"""Following a presenter: every session that opened a room's link shows what the presenter's session shows.
 
-Nobody polls: when the presenter goes on, the sessions that follow are asked to run once, as after a click of their own.
+There is no polling: when the presenter moves on, the following sessions are rerun, as after a click of their own.
 """
 
 from collections.abc import Callable
@@ -16,20 +16,20 @@ from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private.other_sessions import own_session, wake
 
-_KEY: Slot[Key | None] = Slot("room", None)  # of the presenter's room; in this session's state and nowhere else
-_SEEN = Slot("room_seen", 0)  # the version that a follower shows
-_IS_ALONE = Slot("room_alone", False)  # a follower who looks around on their own
-_IS_CLOSED = Slot("room_closed", False)  # the room that this session followed, or was to follow, is gone
+_KEY: Slot[Key | None] = Slot("room", None)  # of the presenter's room; kept only in this session's state
+_SEEN = Slot("room_seen", 0)  # the version that this follower shows
+_IS_ALONE = Slot("room_alone", False)  # whether this follower explores alone
+_IS_CLOSED = Slot("room_closed", False)  # whether the room that this session followed, or tried to, is gone
 
 
 def presented() -> str:
-    """The code of the room that this session presents to; empty: none."""
+    """Return the code of the room that this session presents to; "" if there is none."""
     key = _KEY.get()
     return key.code if key is not None and ROOMS.is_open(key) else ""
 
 
 def invite() -> bool:
-    """Open a room for this session; False: there are too many."""
+    """Open a room for this session; return False if there are too many."""
     if not presented():
         _KEY.set(ROOMS.open())
     return bool(presented())
@@ -43,51 +43,51 @@ def dismiss() -> None:
 
 
 def publish(run: Run | None = None) -> None:
-    """Show the room what a run shows, by default the run at hand; each follower keeps the language."""
+    """Send the room what a run shows, by default the current one; followers keep their own language."""
     key = _KEY.get()
     if key is not None:
         shown = address.current(run)
-        given = {url_state.PAGE: shown.page, **address.address(shown)}
-        given.pop(url_state.LANGUAGE, None)
-        wake(ROOMS.write(key, given))
+        state = {url_state.PAGE: shown.page, **address.address(shown)}
+        state.pop(url_state.LANGUAGE, None)
+        wake(ROOMS.write(key, state))
 
 
 def catch_up() -> None:
-    """At the start of a run: show what the presenter shows, unless this session looks around on its own."""
+    """Apply the presenter's state at the start of a run, unless this follower explores alone."""
     code = ROOM.get()
     if not code or _IS_ALONE.get():
         return
-    found = ROOMS.follow(code, own_session())
-    if found is None:
+    followed = ROOMS.follow(code, own_session())
+    if followed is None:
         ROOM.set("")
         _IS_CLOSED.set(True)
         return
-    version, given = found
+    version, texts = followed
     if version and version != _SEEN.get():
         _SEEN.set(version)
-        asked, wrong = url_state.read(given)
-        visit.bring_back(asked, wrong)
+        state, remarks = url_state.read(texts)
+        visit.bring_back(state, remarks)
 
 
 def line() -> None:
-    """Who follows whom, and a way out: of a room that follows this session, and of one that it follows."""
+    """Draw who follows whom, each with a button to end it: the room of this session, and the one that it follows."""
     _ = gettext()
     if presented():
-        _tell(_("The audience follows: their phones show what you show."), _("Stop"), "following_stop", dismiss)
+        _notice(_("The audience follows: their phones show what you show."), _("Stop"), "following_stop", dismiss)
     if ROOM.get():
         alone = _IS_ALONE.get()
         said = _("You are browsing on your own.") if alone else _("You are following the presenter.")
         way = _("Follow the presenter again") if alone else _("Browse on my own")
-        _tell(said, way, "following_turn", partial(_turn, not alone))
+        _notice(said, way, "following_turn", partial(_turn, not alone))
     elif _IS_CLOSED.get():
         said = _("The presenter has stopped and this room is closed. You are now browsing on your own.")
-        _tell(said, _("Dismiss"), "following_closed", _IS_CLOSED.clear)
+        _notice(said, _("Dismiss"), "following_closed", _IS_CLOSED.clear)
 
 
-def _tell(said: str, way: str, key: str, act: Callable[[], None]) -> None:
+def _notice(text: str, label: str, key: str, act: Callable[[], None]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_line"):
-        st.caption(said, width="content")
-        st.button(way, type="tertiary", on_click=act, key=key)
+        st.caption(text, width="content")
+        st.button(label, type="tertiary", on_click=act, key=key)
 
 
 def _turn(alone: bool) -> None:

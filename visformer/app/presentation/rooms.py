@@ -1,4 +1,4 @@
-"""Rooms that follow a presenter: the latest state of each, in this process's memory alone, and who follows."""
+"""Rooms that follow a presenter: the latest state of each, in this process's memory alone, and its followers."""
 
 import secrets
 import threading
@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 
 from visformer.system import limits
 
-_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that is taken for another when it is typed
-_LONG = 6  # letters: 800 million rooms, so nobody finds one by trying
+_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that is mistaken for another when typed
+_CODE_LENGTH = 6  # 800 million codes, too many to guess one
 
 
 @dataclass(frozen=True)
 class Key:
-    """Opens a room for writing; only the presenter's session has it.
+    """A key that permits writing to a room; only the presenter's session has it.
 
     Args:
-        code: names the room in links.
-        secret: is in no link.
+        code: the room's name in links.
+        secret: part of no link.
     """
 
     code: str
@@ -30,15 +30,15 @@ class _Room:
     secret: str
     used: float
     version: int = 0
-    given: dict[str, str] = field(default_factory=dict)
+    state: dict[str, str] = field(default_factory=dict)
     followers: set[str] = field(default_factory=set)
 
 
 class Rooms:
-    """At most so many rooms, each for as long as it is used.
+    """A limited number of rooms; unused ones expire.
 
     Args:
-        clock: seconds that only grow.
+        clock: monotonic, in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -47,71 +47,71 @@ class Rooms:
         self._lock = threading.Lock()
 
     def open(self) -> Key | None:
-        """A new room; None: there are as many as there may be."""
+        """Open a room; return None if the limit is reached."""
         with self._lock:
-            self._forget()
+            self._expire()
             if len(self._rooms) >= limits.ROOMS:
                 return None
-            key = Key("".join(secrets.choice(_LETTERS) for _ in range(_LONG)), secrets.token_urlsafe(16))
+            key = Key("".join(secrets.choice(_LETTERS) for _ in range(_CODE_LENGTH)), secrets.token_urlsafe(16))
             self._rooms[key.code] = _Room(key.secret, self._clock())
             return key
 
-    def write(self, key: Key, given: Mapping[str, str]) -> frozenset[str]:
-        """Have a room show this from now on.
+    def write(self, key: Key, state: Mapping[str, str]) -> frozenset[str]:
+        """Set the state that a room shows.
 
         Args:
-            key: of the room; with a wrong one nothing happens.
-            given: a state as texts, see :mod:`visformer.app.session.url_state`.
+            key: of the room; a wrong one has no effect.
+            state: by name, as texts, see :mod:`visformer.app.session.url_state`.
 
         Returns:
             The followers who have not seen it.
         """
         with self._lock:
-            room = self._of(key)
+            room = self._room_of(key)
             if room is None:
                 return frozenset()
             room.used = self._clock()
-            if room.version and room.given == given:
+            if room.version and room.state == state:
                 return frozenset()
-            room.version, room.given = room.version + 1, dict(given)
+            room.version, room.state = room.version + 1, dict(state)
             return frozenset(room.followers)
 
     def close(self, key: Key) -> frozenset[str]:
-        """Take a room away; gives who followed."""
+        """Remove a room; return its followers."""
         with self._lock:
-            return frozenset(self._rooms.pop(key.code).followers if self._of(key) else ())
+            return frozenset(self._rooms.pop(key.code).followers if self._room_of(key) else ())
 
     def is_open(self, key: Key) -> bool:
-        """Whether the room is there, and this is its key."""
+        """Return whether the room exists and this is its key."""
         with self._lock:
-            self._forget()
-            return self._of(key) is not None
+            self._expire()
+            return self._room_of(key) is not None
 
     def follow(self, code: str, follower: str) -> tuple[int, dict[str, str]] | None:
-        """The version and the state of a room, and word of the next one for this follower; None: there is no room.
+        """Return a room's version and state, and register the follower to be woken; None if there is no such room.
 
-        Beyond so many followers the state is given, but no word of the next.
+        Beyond the limit of followers, the state is returned, but the follower is not registered.
         """
         with self._lock:
-            self._forget()
+            self._expire()
             room = self._rooms.get(code)
             if room is None:
                 return None
             if len(room.followers) < limits.FOLLOWERS:
                 room.followers.add(follower)
-            return room.version, dict(room.given)
+            return room.version, dict(room.state)
 
     def leave(self, code: str, follower: str) -> None:
-        """No more word for this follower."""
+        """Unregister a follower."""
         with self._lock:
             if code in self._rooms:
                 self._rooms[code].followers.discard(follower)
 
-    def _of(self, key: Key) -> _Room | None:
+    def _room_of(self, key: Key) -> _Room | None:
         room, secret = self._rooms.get(key.code), key.secret.encode("utf-8", "replace")
         return room if room is not None and secrets.compare_digest(room.secret.encode(), secret) else None
 
-    def _forget(self) -> None:
+    def _expire(self) -> None:
         oldest = self._clock() - limits.ROOM_SECONDS
         for code in [code for code, room in self._rooms.items() if room.used < oldest]:
             del self._rooms[code]

@@ -21,7 +21,7 @@ def begin() -> None:
     visit.begin()
     if not _IS_INSIDE.get() and (problem := capacity.no_room()):
         st.set_page_config(page_title="Visformer")
-        controls.tell(problem)
+        controls.show_error(problem)
         st.stop()
     _IS_INSIDE.set(True)
     following.catch_up()

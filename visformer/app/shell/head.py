@@ -64,7 +64,7 @@ def _in_brief(run: Run) -> None:
     with right.container(horizontal=True, vertical_alignment="center"):
         _ways(run, _outcome(run))
     if run.problem is not None:
-        controls.tell(run.problem)
+        controls.show_error(run.problem)
 
 
 def _in_full(run: Run) -> None:
@@ -84,7 +84,7 @@ def _in_full(run: Run) -> None:
             if run.trace is not None:
                 st.text("\n".join(filter(None, [_outcome(run), *_hints(run.trace)])))
             elif run.problem is not None:
-                controls.tell(run.problem)
+                controls.show_error(run.problem)
         _ways(run, _outcome(run))
 
 

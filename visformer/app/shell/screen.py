@@ -33,7 +33,7 @@ class Screen:
     def draw_page(self) -> Run:
         """Draw the page itself; return the run, which tells what the page shows."""
         run = runs.current()
-        with self.body, controls.told():
+        with self.body, controls.errors_shown():
             self.page.run()
         visit.settle(run)
         return run
