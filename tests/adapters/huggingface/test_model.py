@@ -207,7 +207,7 @@ def test_a_family_outside_the_table_shows_patterns_and_says_why_no_more(family):
         model.trace(TEXT, edits=[Silence(f"{part}.0.self_attn", head=0)])
     n = pattern.shape[-1]
     uniform = tuple(tuple([1 / n] * n) for _ in range(n))
-    with pytest.raises(EditError, match="cannot be honoured"):
+    with pytest.raises(EditError, match="does not let it be changed"):
         model.trace(TEXT, edits=[SetPattern(f"{part}.0.self_attn", head=0, pattern=uniform)])
 
 
