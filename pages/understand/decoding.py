@@ -34,7 +34,7 @@ def steps():
         controls.draw(SURE.draw(setting), key="decoding_sure", on_click=decoding.look_at, share=0.3, export=False)
     decoding.tell(decoded, at, top, other=decoded.text != trace.meta.get("target"))
     with right:
-        another, depth = st.columns(2, vertical_alignment="bottom")
+        another, depth = st.columns([3, 2], vertical_alignment="bottom")
     with another:
         decoding.choose_another(model, decoded, at, every[at].reshaped(**shape(setting)))
     with left:
@@ -58,7 +58,7 @@ if trace is not None and unavailable.kind_of(trace) == "encoder":
     unavailable.elsewhere()
 elif trace is not None:
     most = LONGEST if unavailable.kind_of(trace) == "decoder" else None
-    words, maths = st.columns([58, 42], gap="medium", vertical_alignment="center")
+    words, maths = st.columns([63, 37], gap="medium", vertical_alignment="center")
     with words:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="decoding_view"))
         bar = st.container()

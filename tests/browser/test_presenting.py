@@ -53,7 +53,7 @@ def test_type_is_larger_by_three_fifths_and_of_the_strongest_contrast(visitor):
     page = open_at(visitor, "")
     size = "element => parseFloat(getComputedStyle(element).fontSize)"
     label = "canvas => Number(canvas.dataset.left)"
-    caption = page.get_by_text("Each row is a word that reads").first
+    caption = page.get_by_text("Each row reads, each column is read").first
     before = caption.evaluate(size), page.locator(".vf-place").bounding_box()["height"]
     margin = page.locator(".vf-large").evaluate(label)
     present(page)

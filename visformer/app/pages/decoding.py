@@ -174,7 +174,7 @@ def attended(setting: Setting, decoding: "Decoding", at: int, depth: Any, pictur
 
 def settings(setting: Setting) -> dict[str, Any]:
     """Draw temperature, top-k and top-p; return them with a seed if decoding samples, else nothing."""
-    columns = st.columns(4, vertical_alignment="bottom")
+    columns = st.columns([3, 3, 3, 4], vertical_alignment="bottom")
     for option, box in zip((TEMPERATURE, TOP_K, TOP_P), columns[:3], strict=True):
         url_widgets.draw(option, setting, "decoding", place=box)
     if not url_widgets.draw(DRAWS, setting, "decoding", place=columns[3]):
