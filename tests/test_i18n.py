@@ -13,6 +13,7 @@ from visformer import i18n
 from visformer.app.session import url_state
 
 ROOT = Path(__file__).parent.parent
+LESSON = ROOT / "visformer/app/lessons/shipped/from-text-to-translation.yaml"
 HAN = "[\u4e00-\u9fff]"
 
 
@@ -89,9 +90,10 @@ def test_what_a_union_of_two_branches_leaves_behind_is_found(tmp_path, text, sai
 
 
 def chinese():
-    """Every Chinese text of the interface, and every line of the docs without its code and its addresses."""
+    """Every Chinese text of the interface and the bundled lesson; every line of the docs, less code and addresses."""
     with i18n.catalogue("zh").open("rb") as file:
         yield from ((str(message.id), str(message.string)) for message in read_po(file) if message.id)
+    yield from ((LESSON.name, text) for text in re.findall(r"zh: (.+?)\}?$", LESSON.read_text(encoding="utf-8"), re.M))
     for path in (ROOT / "README.zh-CN.md", *sorted((ROOT / "docs").glob("*.zh-CN.md"))):
         prose = re.sub(r"(?ms)^```.*?^```", "", path.read_text(encoding="utf-8"))
         prose = re.sub(r"`[^`\n]*`", "§", prose)  # something, so that the spaces around it are none between two words

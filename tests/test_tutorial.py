@@ -52,7 +52,5 @@ def test_the_numbers_are_those_of_the_text(executed):
         float(word.strip(",\n")) for word in given(executed, "chance(())")[0].text.split() if "0." in word
     )
     assert silenced < trained
-    assert (
-        "has shape (4, 4, 4), but wanted is (head, query, key) = (any, 3, 3)" in given(executed, "words[:-1]")[0].text
-    )
+    assert "has shape (4, 4, 4); expected (head, query, key) = (any, 3, 3)" in given(executed, "words[:-1]")[0].text
     assert len(eval(given(executed, "vf.export.save")[0].data["text/plain"])) == 6

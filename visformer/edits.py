@@ -116,7 +116,7 @@ class SetPattern(_Edit):
         pattern = torch.tensor(self.pattern, dtype=tensor.dtype, device=tensor.device)
         if pattern.shape != tensor.shape[2:]:
             raise EditError(
-                N_("{name}: the pattern given has shape {given}, the model's has {wanted}."),
+                N_("{name}: the given pattern has shape {given}; the model's has {wanted}."),
                 name=name,
                 given=tuple(pattern.shape),
                 wanted=tuple(tensor.shape[2:]),
@@ -165,7 +165,7 @@ def _span(index: int | tuple[int, int] | None) -> tuple[int, int]:
 def _require(name: str, axis: str, index: int, size: int) -> None:
     if not 0 <= index < size:
         raise EditError(
-            N_("{name} has {size} entries along its {axis} axis; {index} is none of 0 to {last}."),
+            N_("{name} has {size} entries along its {axis} axis; {index} is not in 0 to {last}."),
             name=name,
             size=size,
             axis=axis,

@@ -126,7 +126,7 @@ class Panel:
         for array in (self.values, self.outlined):
             if array is not None and array.shape != wanted:
                 raise TraceError(
-                    N_("Panel {name}: an array of shape {given} cannot stand under {wanted} labels."),
+                    N_("Panel {name}: an array of shape {given} does not match {wanted} labels."),
                     name=self.name,
                     given=array.shape,
                     wanted=wanted,

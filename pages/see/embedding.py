@@ -23,13 +23,13 @@ trace = controls.current_trace(embedding.RECORD)
 def draw_sums(side):
     ours, unchanged = f"{side}.embedding" in trace.params, embedding.enters_as_it_is(trace, side)
     scaled = setting["scaled"] = not ours or url_widgets.draw(SCALED, setting, "embedding", place=bar)
-    text = [_(SUMS.look_for), *([_("Without the factor, which of the two is louder?")] if ours else [])]
+    text = [_(SUMS.look_for), *([_("Without the factor, which of the two dominates?")] if ours else [])]
     if not unchanged:
-        text.append(_("This model changes the sum once more, by LayerNorm or a factor, before it enters."))
+        text.append(_("This model changes the sum once more, by LayerNorm or a factor, before the first layer."))
     text.append(_("Labels count tokens from 1, pos from 0: the second token, 2, has pos = 1."))
     [panels] = SUMS.draw(setting)
     if any(panel.overflows for panel in panels):
-        text.append(_("Colours end at {limit:.2f}; a few numbers lie beyond.").format(limit=panels[0].end))
+        text.append(_("The colour scale ends at {limit:.2f}; a few values lie beyond it.").format(limit=panels[0].end))
     controls.look_for(i18n.paragraph(*text), words)
     with maths:
         total = (FACTOR if ours and scaled else "") + " + ".join(TERMS[name] for name in embedding.terms(trace, side))
@@ -50,9 +50,9 @@ def compare_two(side):
     numbers.dataframe(pd.DataFrame(rows, index=columns).T, column_config={c: {"format": "%.4f"} for c in columns})
     ids = trace.meta["ids"][side]
     if ids[first] == ids[second] and first != second:
-        remark = _("One word in two places: the inputs are equal too. Only inside attention do places differ.")
+        remark = _("One word in two positions: the inputs are equal too. Positions differ only inside attention.")
         if f"{side}.position" in trace:
-            remark = _("One word in two places: the embeddings are equal, the inputs are not.")
+            remark = _("One word in two positions: the embeddings are equal, the inputs are not.")
         st.text(remark)
 
 

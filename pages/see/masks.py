@@ -9,11 +9,11 @@ from visformer.errors import N_, VisformerError
 from visformer.pictures.masks import BATCH, NOTATION, PAGE, STEP, STEPS
 
 LOOK_FOR_ENCODER = {
-    "scores": N_("An encoder's sentence alone masks nothing: every token may read every other, those to come too."),
+    "scores": N_("With one sentence alone an encoder masks nothing: every token may read every other, later ones too."),
     "steps": N_(
-        "An encoder has no causal mask: it does not write, so all tokens are there at once, and none is hidden."
+        "An encoder has no causal mask: it generates no text, so all tokens are given at once and none is hidden."
     ),
-    "edit": N_("Click cells to block them, or a label for its row or column. What does the model read in their place?"),
+    "edit": N_("Click cells to block them, or a label for its row or column. What does the model read instead?"),
 }
 FORMULA = r"""&\sym{pattern}{A} = \mathrm{softmax}\left(\sym{scores}{S} + \log \sym{mask}{M}\right) \\[4pt]
 &\sym{mask}{M} \in \{0, 1\}"""

@@ -22,17 +22,17 @@ if trace is not None:
         side = controls.view(_("Side"), unavailable.shown(SIDES, trace), key="tokens_side")
         controls.look_for(
             _(
-                "A word that the vocabulary holds is one token; another is put together from parts that it holds. "
-                "Which of your words is cut?"
+                "A word in the vocabulary is one token; any other is built from pieces in the vocabulary. "
+                "Which of your words are cut?"
             )
         )
     with maths:
         formula_box.formula(FORMULA, section="5.1", code=CODE)
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown("**" + _("The tokens and their numbers") + "**")
+        st.markdown("**" + _("The tokens and their ids") + "**")
         rows = [(row.position, visible(row.token), row.id, _(row.meaning)) for row in tokens.rows(trace, side)]
-        table = pd.DataFrame(rows, columns=[_("position"), _("token"), _("number"), _("what it is")])
+        table = pd.DataFrame(rows, columns=[_("position"), _("token"), _("id"), _("what it is")])
         st.dataframe(table, hide_index=True, height="content")
     with right:
         try:

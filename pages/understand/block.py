@@ -10,7 +10,8 @@ from visformer.pictures import block
 from visformer.pictures.block import AT, PAGE, PARTS, ZEROS
 
 SMOOTH = N_(
-    "This activation is smooth: hardly a value is exactly zero. Counted are those that are small beside others."
+    "This activation is smooth: hardly any value is exactly zero. Counted instead are values small compared "
+    "with the rest."
 )
 FORMULA = r"\sym{scores}{y} = \mathrm{LN}(\sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\sym{input}{x}))"
 FORMULAS = {

@@ -34,7 +34,7 @@ def steps():
         controls.draw(SURE.draw(setting), key="decoding_sure", on_click=decoding.look_at, share=0.3, export=False)
     decoding.tell(decoded, at, top, other=decoded.text != trace.meta.get("target"))
     with right:
-        another, depth = st.columns(2, vertical_alignment="bottom")
+        another, depth = st.columns([3, 2], vertical_alignment="bottom")
     with another:
         decoding.choose_another(model, decoded, at, every[at].reshaped(**shape(setting)))
     with left:
@@ -47,18 +47,18 @@ def beams():
     url_widgets.draw(BEAMS, setting, "decoding", place=bar, width=300)
     decoded = bench.decoded(boxes.source(), beam_size=setting["beams"], max_new_tokens=most)
     with st.container(horizontal=True, gap="large"):
-        st.text(_("Decoded here: {text}").format(text=decoded.text), width="content")
+        st.text(_("Decoded with these settings: {text}").format(text=decoded.text), width="content")
         decoding.tell_winner(best_path(decoded.beams))
     setting.source = replace(setting.source, speak=lambda **_: decoded)
     controls.draw(TREE.draw(setting), key="decoding_tree")
 
 
 if trace is not None and unavailable.kind_of(trace) == "encoder":
-    unavailable.say(N_("This model is an encoder: it reads a text and writes none, so it takes no steps of decoding."))
+    unavailable.say(N_("This model is an encoder: it generates no text, so there are no decoding steps."))
     unavailable.elsewhere()
 elif trace is not None:
     most = LONGEST if unavailable.kind_of(trace) == "decoder" else None
-    words, maths = st.columns([58, 42], gap="medium", vertical_alignment="center")
+    words, maths = st.columns([63, 37], gap="medium", vertical_alignment="center")
     with words:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="decoding_view"))
         bar = st.container()
@@ -72,5 +72,5 @@ elif trace is not None:
     except VisformerError as error:
         st.text(error.localized(_))
     if not decoding.prefix() or view is TREE:
-        length = _("It goes on for at most {n} tokens.").format(n=most) if most else ""
+        length = _("It continues for at most {n} tokens.").format(n=most) if most else ""
         controls.look_for(i18n.paragraph(_(view.look_for), length), top)

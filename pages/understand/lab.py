@@ -24,9 +24,9 @@ title, line = _(example.title), _("{title}: {remark}")
 run.current().caption = title
 words.caption(
     _(
-        "Examples from course notes on the Transformer, printed beside computed: an orange frame is where the print "
-        "differs. Change any number, and everything behind it is computed anew. A row or column that you clear is "
-        "taken away; one that you fill is added."
+        "Examples from course notes on the Transformer, the printed values beside the computed ones: an orange "
+        "frame marks a difference. Change any number, and everything after it is recomputed. Clear a row or "
+        "column to remove it; fill one in to add it."
     )
 )
 main, side = st.columns([68, 32], gap="large")
@@ -46,14 +46,14 @@ except VisformerError as error:
     st.text(error.localized(_))
     run.current().caption = line.format(title=title, remark=error.localized(_))
     if example.instead:
-        st.button(_("Show the nearest one that does"), on_click=slots.Slot(CHOSEN, "").set, args=(example.instead,))
+        st.button(_("Show the closest one that fits"), on_click=slots.Slot(CHOSEN, "").set, args=(example.instead,))
 else:
     with chosen:
         view = pictures.View(example, inputs, lab.places(example, results, at))
     shown = pictures.drawn(view, results, _)
     controls.draw([shown] if example.tokens else shown, key=f"lab_{name}")
     if view.changed:
-        st.text(_("These inputs have been changed: what is printed belongs to the notes' own."))
+        st.text(_("These inputs have been changed: the printed values belong to the original ones."))
     remarks = {
         title: remark for title, remark in example.remarks.items() if not (view.changed and title in example.printed)
     }

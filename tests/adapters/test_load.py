@@ -67,7 +67,7 @@ def test_weights_of_another_shape_are_refused(folder):
 
 def test_an_unknown_name_lists_the_bundled_models(monkeypatch):
     monkeypatch.setattr("visformer.adapters.lookup.find_spec", lambda name: None)
-    with pytest.raises(CheckpointError, match=r"no model 'en-fr': bundled is en-zh.*requirements-hf"):
+    with pytest.raises(CheckpointError, match=r"no model 'en-fr': the bundled one is en-zh.*requirements-hf"):
         vf.load("en-fr")
 
 
@@ -114,7 +114,7 @@ def test_no_name_is_no_folder(name, tmp_path, monkeypatch):
     """An empty name is not the current folder either."""
     save_checkpoint(tmp_path, tiny_translator().module, tiny_tokenizer())
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(CheckpointError, match=f"^'{name}' names no model: give a bundled one"):
+    with pytest.raises(CheckpointError, match=f"^'{name}' is not a model name: give a bundled one"):
         vf.load(name)
 
 

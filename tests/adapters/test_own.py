@@ -114,7 +114,7 @@ def test_everything_can_be_recorded_and_little_too():
 
 
 def test_a_glob_that_names_nothing_is_refused():
-    with pytest.raises(TraceError, match=r"record='\*\.patern' names no tensor"):
+    with pytest.raises(TraceError, match=r"record='\*\.patern' matches no tensor"):
         tiny_translator().trace(SENTENCE, TARGET, record=("*.patern",))
 
 
@@ -124,7 +124,7 @@ def test_the_budget_is_what_the_trace_then_holds(monkeypatch):
     monkeypatch.setattr("visformer.system.limits.MAX_TRACE_BYTES", held)
     assert model.trace(SENTENCE, TARGET, record=("*",)).nbytes == held
     monkeypatch.setattr("visformer.system.limits.MAX_TRACE_BYTES", held - 1)
-    with pytest.raises(BudgetError, match=f"{held:,} bytes, 1 more"):
+    with pytest.raises(BudgetError, match=f"{held:,} bytes, 1 over"):
         model.trace(SENTENCE, TARGET, record=("*",))
 
 
@@ -197,9 +197,9 @@ def test_edits_change_the_translation_and_leave_the_model_as_it_was():
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (edits.Silence("decoder.9.cross_attn", head=0), "reaches nothing"),
-        (edits.Silence("decoder.0.cross_attn", head=2), "2 is none of 0 to 1"),
-        (edits.Block("encoder.0.self_attn", key=6), "6 is none of 0 to 5"),
+        (edits.Silence("decoder.9.cross_attn", head=0), "matches nothing"),
+        (edits.Silence("decoder.0.cross_attn", head=2), "2 is not in 0 to 1"),
+        (edits.Block("encoder.0.self_attn", key=6), "6 is not in 0 to 5"),
         (edits.SetPattern("encoder.0.self_attn", 0, ((1.0,),)), r"shape \(1, 1\)"),
     ],
 )

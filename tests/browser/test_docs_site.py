@@ -78,4 +78,4 @@ def test_the_switch_leads_to_the_same_page(read):
     page.get_by_role("heading", name="保存", exact=False).first.wait_for()
     assert page.url.endswith("/zh/export.html")
     page.get_by_role("link", name="English", exact=True).click()
-    page.get_by_role("heading", name="Keep it").first.wait_for()
+    page.get_by_role("heading", name="Saving and exporting").first.wait_for()

@@ -363,7 +363,7 @@ def test_every_key_that_is_listed_does_what_it_says(page, trace):
         return shown(page)[name]
 
     press("?")
-    listed = page.get_by_role("dialog", name="Keys and scores")
+    listed = page.get_by_role("dialog", name="Shortcuts and scores")
     expect(listed).to_be_visible()
     keys = listed.locator(".vf-keys:not(.vf-meanings) .vf-key").all_inner_texts()
     assert keys == ["← → ↑ ↓", "Shift + ← → ↑ ↓", *"svmlowx", "+ − 0", "Esc", "?"]
@@ -422,7 +422,7 @@ def expected_of(trace, stack, heads, options):
 
 def hidden_said(page):
     text = page.locator(".vf-hidden-mass").inner_text()
-    return float(text.removeprefix("mass hidden, mean of the rows: ")) if text else 0.0
+    return float(text.removeprefix("weight hidden, mean over rows: ")) if text else 0.0
 
 
 @pytest.mark.parametrize("how", ["mean", "max"])
@@ -465,9 +465,9 @@ def test_words_specials_and_rows_to_one(page, trace, bare):
     assert hidden_said(page) == pytest.approx(expected.hidden.mean(), abs=0.006)
     assert float(shown(page)["hidden"]) == pytest.approx(expected.hidden.mean(), rel=1e-3)
     hover_cell(page, 2, 0)
-    assert f"mass hidden in this row: {expected.hidden[2]:.2f}" in readout(page)
+    assert f"weight hidden in this row: {expected.hidden[2]:.2f}" in readout(page)
 
-    page.get_by_label("rows to 1 again").check()
+    page.get_by_label("renormalise rows").check()
     values = shown_matrix(page, 4, 4)
     np.testing.assert_allclose(values.sum(axis=1), 1, rtol=2e-3)
     expected = expected_of(trace, CROSS, [(0, 0)], Options(merging=True, hiding=True, renormalising=True))
@@ -593,7 +593,7 @@ def test_all_of_it_by_keyboard_and_with_a_name(page, trace):
     assert len(focusable) >= 15
     assert not [node["role"]["value"] for node in focusable if not node.get("name", {}).get("value")]
     names = [node["name"]["value"] for node in focusable]
-    assert "Encoder, layer 1, head 1. Shift and the arrow keys go through the cells." in names
+    assert "Encoder, layer 1, head 1. Shift and the arrow keys move between cells." in names
 
 
 def test_the_row_in_focus_is_spoken(page, trace):

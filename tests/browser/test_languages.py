@@ -147,7 +147,7 @@ def test_all_visible_and_spoken_text_comes_from_one_file(foreign):
 
 def test_another_language_keeps_page_sentence_view_and_scroll_position(open_app):
     page = open_app(query="?lang=zh&text=" + SENTENCE, width=1280, height=720)
-    turn_to(page, "走进一个块")
+    turn_to(page, "逐个子层看一个块")
     page.get_by_test_id("stMain").get_by_text("相似度", exact=True).click()
     page.locator("canvas[data-panel=cosine0]").wait_for()
     settle(page)

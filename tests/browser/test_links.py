@@ -33,14 +33,14 @@ def test_a_link_to_a_page_that_does_not_exist_opens_the_first_with_all_else(serv
         wrong = "foo=<img src=x onerror=alert(1)>&view=**pie**"
         page = opened.open(query=f"nowhere?layer=2&text=I+like+cats.&{wrong}")
         for said in (
-            "/nowhere: there is no page of this name.",
-            "foo=<img src=x onerror=alert(1)>: no page has a choice of this kind.",
+            "/nowhere: there is no page with this name.",
+            "foo=<img src=x onerror=alert(1)>: no page has such an option.",
             "view=**pie**: choose one of heatmap, arcs, tokens, layer.",
         ):
             page.get_by_text(said).wait_for()
         expect(page.get_by_role("dialog")).to_have_count(0)
         expect(page).to_have_url(f"{server}/?v=1&text=I+like+cats.&layer=2")
-        page.get_by_role("button", name="Put away").click()
+        page.get_by_role("button", name="Dismiss").click()
         expect(page.get_by_text("/nowhere")).to_have_count(0)
 
 
@@ -56,7 +56,7 @@ def test_the_first_link_after_a_start_and_the_first_page_under_the_name_that_it_
         page = opened.open(query="attention?stack=cross&layer=2")
         page.locator(".vf-root[data-painted]").wait_for()
         expect(page).to_have_url(f"{address}/?v=1&stack=cross&layer=2")
-        expect(page.get_by_text("there is no page of this name")).to_have_count(0)
+        expect(page.get_by_text("there is no page with this name")).to_have_count(0)
         expect(page.get_by_role("dialog")).to_have_count(0)
         page = opened.open(query="attention?lesson=from-text-to-translation&step=5")
         expect(page).to_have_url(f"{address}/head?v=1&lesson=from-text-to-translation&step=5&layer=3&head=8&query=3")

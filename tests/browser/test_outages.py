@@ -17,8 +17,8 @@ from visformer.i18n import translations
 NOTICE = ".vf-connection"
 DIALOG = "[data-testid='stDialog']"
 LOST = (
-    "The connection to the server is lost. What you see can still be explored, and your sentence is kept; "
-    "the page goes on by itself as soon as the server answers."
+    "The connection to the server is lost. You can still explore what you see, and your sentence is kept; the "
+    "page reconnects by itself as soon as the server answers."
 )
 LONG = 15.0
 

@@ -53,7 +53,7 @@ def test_type_is_larger_by_three_fifths_and_of_the_strongest_contrast(visitor):
     page = open_at(visitor, "")
     size = "element => parseFloat(getComputedStyle(element).fontSize)"
     label = "canvas => Number(canvas.dataset.left)"
-    caption = page.get_by_text("Each row is a word that reads").first
+    caption = page.get_by_text("Each row reads, each column is read").first
     before = caption.evaluate(size), page.locator(".vf-place").bounding_box()["height"]
     margin = page.locator(".vf-large").evaluate(label)
     present(page)
@@ -123,7 +123,7 @@ def test_arrows_and_a_remote_control_walk_on(visitor):
     page.keyboard.press("ArrowRight")
     page.wait_for_url("**/tokens*")
     expect(page.get_by_text("There is no sentence yet")).to_have_count(0)
-    expect(page.locator(".vf-look-for")).to_contain_text("A word that the vocabulary holds is one token")
+    expect(page.locator(".vf-look-for")).to_contain_text("A word in the vocabulary is one token")
     expect(page.locator("html.vf-presenting")).to_have_count(1)
     page.keyboard.press("PageUp")
     page.locator(".vf-thumbs").wait_for()
@@ -192,7 +192,7 @@ def test_a_phone_reads_the_address_and_then_follows(visitor, server):
         place = settled(page, after=place)
     phone.wait_for_url("**/head?*follow=*")
     wait_for_panels(phone)
-    phone.get_by_role("button", name="Look around on my own").click()
+    phone.get_by_role("button", name="Browse on my own").click()
     phone.get_by_role("button", name="Follow the presenter again").wait_for()
     page.keyboard.press("ArrowLeft")
     page.wait_for_url("**/masks*")

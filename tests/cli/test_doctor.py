@@ -53,7 +53,7 @@ def test_all_is_well_here():
     people, program = (CliRunner().invoke(main, ["doctor", *more]) for more in ([], ["--json"]))
     report = json.loads(program.stdout)
     assert (people.exit_code, program.exit_code, report["ok"]) == (0, 0, True), people.output
-    assert people.output.splitlines()[-1] == "All is well."
+    assert people.output.splitlines()[-1] == "All good."
     about = {finding["about"] for finding in report["findings"]}
     assert about >= {*"python packages checkpoint fonts browser threads port writing hub settings".split()}
     for finding in report["findings"]:
@@ -67,10 +67,10 @@ def test_settings_are_listed_with_their_values(monkeypatch):
     monkeypatch.delenv("VISFORMER_MODEL", raising=False)
     lines = [finding.found for finding in findings_of("settings")]
     assert len(lines) == len(SETTINGS)
-    assert lines[:2] == ["VISFORMER_MODEL: en-zh", "VISFORMER_MODELS: gpt2,/models/x, by default none"]
+    assert lines[:2] == ["VISFORMER_MODEL: en-zh", "VISFORMER_MODELS: gpt2,/models/x, default: none"]
     (wrong,) = [finding for finding in findings_of("settings") if finding.state == "fix"]
-    assert wrong.found == "VISFORMER_PROCESSES=two: a whole number is needed: 0, 1, 2 …"
-    assert "by default" in wrong.remedy
+    assert wrong.found == "VISFORMER_PROCESSES=two: expected a whole number: 0, 1, 2 …"
+    assert "default: " in wrong.remedy
 
 
 def test_limits_are_listed_with_their_reasons():

@@ -203,7 +203,7 @@ def test_pictures_of_steps_end_with_the_step(tmp_path, model):
         (["--picture", "beams", "--view", "arcs"], "--view makes no difference to --picture beams."),
         (["--layer", 3], "Give both --layer and --head"),
         (["--head", 1, "--view", "arcs"], "Give both --layer and --head"),
-        (["--view", "arcs"], "--view arcs is of one head: give --layer and --head, from 1."),
+        (["--view", "arcs"], "--view arcs shows one head: give --layer and --head, from 1."),
         (["--query", 1], "--query makes no difference to --view heatmap."),
         (["--step", 1], "--step makes no difference to --view heatmap."),
         (["-o", "x.csv", "--head", 1], "--head makes no difference to .csv, which holds all attention."),
@@ -279,7 +279,9 @@ def test_a_model_of_transformers_defaults_to_a_stack_that_it_has(tmp_path, famil
     assert f"no attention named decoder.cross_attn; there is {has}.self_attn" in wrong.output
 
 
-@pytest.mark.parametrize(("order", "said"), [("", []), ("-learned", ["This model: a learned vector for each place"])])
+@pytest.mark.parametrize(
+    ("order", "said"), [("", []), ("-learned", ["This model: a learned vector for each position"])]
+)
 def test_a_picture_of_the_papers_encoding_notes_that_the_model_has_another(tmp_path, order, said):
     name, out = f"untrained-16x2-enc1-dec1-ff16{order}", tmp_path / "p.svg"
     kinds = {"positions", "position-angles", "position-similarity", "position-circle", "waves"}
@@ -304,7 +306,11 @@ def test_a_picture_of_the_papers_encoding_notes_that_the_model_has_another(tmp_p
         (["export", "--trace", "nowhere.safetensors", "-o", "x.svg"], 1, "nowhere.safetensors cannot be read"),
         (["export", "I", "-o", "x.gif"], 2, "x.gif does not end in any of .html, .svg, .png, .csv"),
         (["export", "I", "-o", "x.svg", "--head", "0"], 2, "0 is not in the range x>=1"),
-        (["export", "I", "-o", "no/such/folder/x.svg"], 1, "x.svg: there is no folder no/such/folder. Make it first."),
+        (
+            ["export", "I", "-o", "no/such/folder/x.svg"],
+            1,
+            "x.svg: there is no folder no/such/folder. Create it first.",
+        ),
         (["export", "I", "-o", "no/such/folder/x.safetensors"], 1, "there is no folder no/such/folder"),
         (["trace", "", "-o", "x.csv"], 1, "There is no text"),
         (["export", "--trace", "x", "-o", "x.svg", "--model", "en-zh"], 2, "--model makes no difference to --trace"),

@@ -21,7 +21,7 @@ def file(tmp_path):
 def test_the_shipped_lesson_has_no_faults():
     result = run("check")
     assert result.exit_code == 0, result.output
-    assert result.output == "From a sentence to its translation: 12 steps, nothing wrong\n"
+    assert result.output == "From a sentence to its translation: 12 steps, no mistakes\n"
 
 
 def test_faults_of_the_file_and_of_the_model_are_listed_with_their_lines(file):

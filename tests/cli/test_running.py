@@ -154,8 +154,11 @@ def test_an_installed_package_starts_the_app_that_came_with_it(monkeypatch, tmp_
     [
         ("/nowhere/at/all", "There is no model '/nowhere/at/all': no such folder."),
         ("runs/en-zh/none", "There is no model 'runs/en-zh/none': no such folder."),
-        ("nope", "There is no model 'nope': bundled is en-zh, no folder has that name, and the hub"),
-        ("untrained-9", "'untrained-9' names no untrained Transformer: write untrained-128x4-enc2-dec2-ff512"),
+        ("nope", "There is no model 'nope': the bundled one is en-zh, no folder has that name, and the hub"),
+        (
+            "untrained-9",
+            "'untrained-9' is not the name of an untrained Transformer: write untrained-128x4-enc2-dec2-ff512",
+        ),
         (".", "The folder . holds no model"),
     ],
 )
@@ -189,7 +192,7 @@ def test_a_wheel_contains_the_whole_app():
 
 
 @pytest.mark.parametrize(
-    ("code", "ours", "said"), [(2, 2, ""), (3, 1, "Error: The benchmarks ended with exit code 3.")]
+    ("code", "ours", "said"), [(2, 2, ""), (3, 1, "Error: The benchmarks failed with exit code 3.")]
 )
 def test_a_failure_of_the_benchmarks_is_reported_except_wrong_usage(monkeypatch, code, ours, said):
     monkeypatch.setattr(subprocess, "call", lambda *_, **__: code)

@@ -119,7 +119,7 @@ def test_the_check_finds_what_is_mixed_up():
     for answer in wrong.values():
         found.take(answer, own)
     assert found.wrong == dict.fromkeys(wrong, 1)
-    found.take(replace(right, texts=["Too many sentences are being computed just now"]), own)
+    found.take(replace(right, texts=["Too many sentences are being computed right now"]), own)
     assert found.rejected == 1
 
 
@@ -146,7 +146,7 @@ def test_a_number_of_processes_that_is_none_is_one_line():
     environment = {**os.environ, "VISFORMER_PROCESSES": "two"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode
-    assert "VISFORMER_PROCESSES=two: a whole number is needed" in done.stderr
+    assert "VISFORMER_PROCESSES=two: expected a whole number" in done.stderr
     assert "Traceback" not in done.stderr
 
 

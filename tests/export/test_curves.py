@@ -140,9 +140,9 @@ def test_a_rotation_as_numbers():
 
 def test_a_figure_has_a_title():
     svg = figure_svg(figures.candidate_bars(SOME, 1, step=2))
-    assert "<title>step 3: what might come next</title>" in svg
-    assert texts(svg)[0] == "step 3: what might come next"
-    assert "beam search: 1 hypotheses kept" in texts(figure_svg(tree()))
+    assert "<title>step 3: candidates for the next token</title>" in svg
+    assert texts(svg)[0] == "step 3: candidates for the next token"
+    assert "beam search: beam width 1" in texts(figure_svg(tree()))
 
 
 def test_lines_leave_room_around_the_labels_of_a_tree():
@@ -155,7 +155,7 @@ def test_lines_leave_room_around_the_labels_of_a_tree():
 
 
 def test_other_figures_have_no_table():
-    with pytest.raises(VisformerError, match=r"not one of visformer\.figures"):
+    with pytest.raises(VisformerError, match=r"not made by visformer\.figures"):
         figure_csv(go.Figure(go.Scatter(x=[1], y=[2])))
 
 
@@ -169,5 +169,5 @@ def test_the_ending_selects_the_format(tmp_path):
 
 
 def test_an_unsupported_figure_names_an_alternative():
-    with pytest.raises(VisformerError, match="A figure of kind heatmap cannot be saved as it is: save the Trace"):
+    with pytest.raises(VisformerError, match="A figure of kind heatmap cannot be saved directly: save the Trace"):
         figure_svg(go.Figure(go.Heatmap(z=[[1]])))

@@ -108,7 +108,7 @@ def test_panels_are_tables_as_they_are_drawn():
 
 def test_errors_give_the_reason(monkeypatch):
     trace = tiny_translator().trace("I", "我", record=("*",))
-    with pytest.raises(TraceError, match=r"logits has other axes than encoder\.out"):
+    with pytest.raises(TraceError, match=r"logits and encoder\.out have different axes"):
         to_csv(trace, "encoder.out", "logits")
     with pytest.raises(MissingTensor):
         to_json(trace, "nonsense")

@@ -56,7 +56,7 @@ def test_a_mask_of_zeros_is_uniform():
     scores = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
     pattern = scores.masked_fill(torch.zeros(3, 4) == 0, -1e9).softmax(dim=-1)
     assert torch.equal(pattern, torch.full((3, 4), 0.25))
-    assert claim("masks", "a decoder").right.endswith("uniform")
+    assert claim("masks", "an example").right.endswith("uniform")
 
 
 def test_scores_spread_like_the_root_of_d_k():

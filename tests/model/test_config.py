@@ -49,7 +49,7 @@ def test_a_bad_value_is_named(name, value):
 
 
 def test_rotary_needs_pairs():
-    with pytest.raises(ConfigError, match="d_model / n_heads is 3, make it even"):
+    with pytest.raises(ConfigError, match="d_model / n_heads is 3 and must be even"):
         TransformerConfig(10, 10, d_model=12, n_heads=4, position="rotary")
 
 

@@ -85,7 +85,7 @@ def test_the_table_gives_norms_and_angles(trace):
     assert table["|embedding · √d|"][2] == pytest.approx(np.linalg.norm(row[0]), rel=1e-5)
     cosine = row[0] @ row[1] / np.linalg.norm(row[0]) / np.linalg.norm(row[1])
     assert table["pos"].tolist() == list(range(len(table)))
-    assert (table["place"] == table["pos"] + 1).all()
+    assert (table["no."] == table["pos"] + 1).all()
     assert table[ANGLE][2] == pytest.approx(math.degrees(math.acos(cosine)), rel=1e-4)
     assert (table[ANGLE] < table[BARE_ANGLE]).all(), "that is what the factor is for"
 
@@ -311,7 +311,7 @@ def test_norms_share_a_scale_where_they_are_compared(trace):
     first, second, last = block.norms(trace, "encoder", {"post": trace, "pre": loud})
     assert first.end == second.end == max(first.values.max(), second.values.max())
     assert last.end == last.values.max() < first.end
-    assert [panel.note for panel in (first, last)] == [f"strongest colour: {one.end:.1f}" for one in (first, last)]
+    assert [panel.note for panel in (first, last)] == [f"colour scale up to {one.end:.1f}" for one in (first, last)]
 
 
 def test_the_head_that_changes_most_is_after_the_silenced_one(trace, model):
@@ -343,11 +343,11 @@ def test_a_mask_of_several_heads_shows_their_share(trace):
 
 def test_the_least_sure_step_is_named(model):
     steps = model.translate("She likes the school.", max_new_tokens=6).steps
-    panel = decoding.sureness(steps, 2, lambda _: "{step} {token}")
+    panel = decoding.sureness(steps, 2, lambda _: "{step}")
     chances = [step.log_probabilities.exp()[step.chosen.id].item() for step in steps]
     assert panel.values[0].tolist() == pytest.approx(chances, rel=1e-5)
     least = int(np.argmin(chances))
-    assert panel.title == f"{least + 1} {steps[least].chosen.token}"
+    assert panel.title == f"{least + 1}"
     assert np.argwhere(panel.outlined).tolist() == [[0, 2]]
 
 
@@ -368,7 +368,7 @@ def test_printed_results_are_beside_the_computed_ones():
     view, results = looked_at("mended")
     ours, theirs = lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"])
     assert (ours.title, theirs.title) == ("Q·Kᵀ", "Q·Kᵀ, as printed")
-    assert (ours.note, theirs.note) == ("computed", "as course notes print it")
+    assert (ours.note, theirs.note) == ("computed", "as printed in the course notes")
     assert ours.end == theirs.end == 104
     assert theirs.outlined.tolist() == [[False] * 3, [True] * 3]
     assert theirs.before == "≠"

@@ -60,7 +60,7 @@ def test_errors_name_the_invalid_value(trace):
         picture("stream").make(source, {"layer": 0})
     with pytest.raises(VisformerError, match=r"stack is 'cross'; it can be 'encoder.self_attn'"):
         picture("stream").make(source, {"stack": "cross"})
-    with pytest.raises(VisformerError, match=r"positions is 0; it is at least 1."):
+    with pytest.raises(VisformerError, match=r"positions is 0; it must be at least 1."):
         picture("waves").make(Source(), {"positions": 0})
     with pytest.raises(VisformerError, match=r"There is no picture 'none': waves"):
         picture("none")
@@ -69,7 +69,7 @@ def test_errors_name_the_invalid_value(trace):
 def test_a_page_offers_less_than_python_takes():
     assert len(picture("positions").make(Source(), {"positions": 3000})[0].rows) == 3000
     one = picture("positions")
-    with pytest.raises(LinkError, match=r"a whole number from 2 to 1024 is needed."):
+    with pytest.raises(LinkError, match=r"expected a whole number from 2 to 1024."):
         one.option("positions").read("3000", one.setting(Source(), {}))
 
 

@@ -12,9 +12,9 @@ def test_every_token_has_its_place_its_number_and_a_meaning():
     assert [row.position for row in rows] == list(range(len(trace.tokens["src"])))
     assert [row.id for row in rows[:-1]] == model.tokenizer.encode("She was unbelievably 亦.")
     meanings = {row.token: row.meaning for row in rows}
-    assert meanings["She"] == "a word, a character or a mark"
+    assert meanings["She"] == "a word, a character or a punctuation mark"
     assert meanings["ly"] == "part of a word"
-    assert meanings["亦₁"] == "one byte of a character that the vocabulary does not hold"
+    assert meanings["亦₁"] == "one byte of a character not in the vocabulary"
     assert meanings["</s>"] == "the sentence ends here"
     assert tokens.rows(trace, "tgt")[0].meaning == "begins a target in Chinese"
 
@@ -29,7 +29,7 @@ def test_unknown_text_and_bytes_are_hinted_at_and_nothing_else_is():
     assert tokens.hints(model.trace("I like cats.", "我")) == []
     bytes_of = "🐙₁ 🐙₂ 🐙₃ 🐙₄"
     assert tokens.hints(model.trace("I like 🐙 and 龘.", "龘")) == [
-        ("{tokens}: a character that the vocabulary does not hold, byte by byte.", bytes_of)
+        ("{tokens}: a character not in the vocabulary, byte by byte.", bytes_of)
     ]
     assert len(bytes_of.split()) == len("🐙".encode())
     theirs = vf.wrap(tiny_module("bert"), tokenizer()).trace("the zzz cat")

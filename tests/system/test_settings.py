@@ -45,7 +45,7 @@ def test_a_setting_has_its_type():
 )
 def test_a_wrong_value_is_named_in_both_languages(monkeypatch, setting, text):
     monkeypatch.setenv(setting.name, text)
-    expected = rf"{setting.name}={re.escape(text)}: (write 1|write names|a whole number|sites are needed)"
+    expected = rf"{setting.name}={re.escape(text)}: (write 1|write names|expected a whole number|sites are needed)"
     for read in (setting, settings.check):
         with pytest.raises(VisformerError, match=expected) as caught:
             read()

@@ -148,11 +148,11 @@ def test_sinks_are_kept_apart_from_tokens(how):
 @pytest.mark.parametrize(
     ("sink", "message"),
     [
-        (None, r"decoder\[0\], head 0, query 0 \(from 0\) sums to 0\.\d+, not to 1: .* say sink=True"),
+        (None, r"decoder\[0\], head 0, query 0 \(from 0\) sums to 0\.\d+, not to 1: .* give sink=True"),
         (weights(2, 3, 3) * 0, r"decoder\[0\], head 0, query 0 \(from 0\): the row and its sink sum to 0\.\d+"),
-        (weights(2, 3, 4), r"sink of decoder\[0\] has shape \(3, 4\), but wanted is \(head, query\) = \(3, 3\)"),
+        (weights(2, 3, 4), r"sink of decoder\[0\] has shape \(3, 4\); expected \(head, query\) = \(3, 3\)"),
         (weights(1, 3, 3), "sink of decoder has 1 layers, but decoder has 2"),
-        ({"cross": True}, "sink must say whose it is: True for all, or a dict with any of decoder"),
+        ({"cross": True}, "sink must be True for all, or a dict with any of decoder"),
     ],
 )
 def test_a_sink_that_does_not_fit_is_named(sink, message):
@@ -207,20 +207,23 @@ def spoiled(value, *, head=1, query=2):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (weights(2, 3, 5, 5), r"patterns\[0\] has shape \(3, 5, 5\), but wanted is .* \(any, 4, 4\)"),
-        (weights(3, 4, 4), r"patterns has shape \(3, 4, 4\): as \(head, query, key\) of one layer"),
-        (weights(4), r"patterns has shape \(4,\), but wanted is \(layer, head, query, key\)"),
+        (weights(2, 3, 5, 5), r"patterns\[0\] has shape \(3, 5, 5\); expected .* \(any, 4, 4\)"),
+        (weights(3, 4, 4), r"patterns has shape \(3, 4, 4\): if it is \(head, query, key\) of one layer"),
+        (weights(4), r"patterns has shape \(4,\); expected \(layer, head, query, key\)"),
         (weights(2, 2, 3, 4, 4), r"patterns\[0\] has shape \(2, 3, 4, 4\): a batch of 2"),
         ((weights(3, 4, 4), weights(2, 4, 4)), r"patterns\[1\] has 2 heads, but patterns\[0\] has 3"),
         ((weights(3, 4, 4), None), r"patterns\[1\] is None. .*eager"),
-        (spoiled(-0.5), r"patterns\[1\], head 1, query 2, key 0 \(from 0\) is -0.5, no probability"),
-        (spoiled(np.nan), r"patterns\[1\], head 1, query 2, key 0 \(from 0\) is NaN. A query that may read nothing"),
+        (spoiled(-0.5), r"patterns\[1\], head 1, query 2, key 0 \(from 0\) is -0.5, not a probability"),
+        (
+            spoiled(np.nan),
+            r"patterns\[1\], head 1, query 2, key 0 \(from 0\) is NaN. A query whose keys are all masked",
+        ),
         (spoiled(1.0, query=3), r"patterns\[1\], head 1, query 3 \(from 0\) sums to 1\.\d+, not to 1"),
         (weights(2, 3, 4, 4) / 2, r"patterns\[0\], head 0, query 0 \(from 0\) sums to 0\.5000"),
-        ([["a"]], r"patterns\[0\] is no array of numbers"),
-        (weights(2, 3, 4, 4).numpy() + 0j, r"patterns\[0\] is no array of numbers"),
-        ([], "patterns holds no layers"),
-        ("ab", "patterns holds no layers"),
+        ([["a"]], r"patterns\[0\] is not an array of numbers"),
+        (weights(2, 3, 4, 4).numpy() + 0j, r"patterns\[0\] is not an array of numbers"),
+        ([], "patterns has no layers"),
+        ("ab", "patterns has no layers"),
     ],
 )
 def test_what_does_not_fit_is_named(given, message):
@@ -232,16 +235,16 @@ def test_what_does_not_fit_is_named(given, message):
     ("given", "message"),
     [
         ({"tokens": "a b", "patterns": weights(1, 1, 3, 3)}, "tokens is one text, 'a b'; give a list"),
-        ({"tokens": [1, 2], "patterns": weights(1, 1, 2, 2)}, r"tokens\[0\] is 1, which is no text"),
+        ({"tokens": [1, 2], "patterns": weights(1, 1, 2, 2)}, r"tokens\[0\] is 1, not a text"),
         ({"tokens": [], "patterns": weights(1, 1, 2, 2)}, "tokens is empty"),
         ({"tokens": TOKENS}, "No attention was given"),
         ({"patterns": weights(1, 1, 4, 4)}, "patterns needs the tokens along its query axis: give tokens"),
         ({"tokens": TOKENS, "cross": weights(1, 1, 3, 4)}, "cross needs the tokens along its query axis: give target"),
         ({"tokens": TOKENS, "patterns": weights(1, 1, 4, 4), "special": {"src": [True]}}, "1 entries for 4 tokens"),
         ({"target": TARGET, "decoder": weights(1, 1, 3, 3), "following": ["x"]}, "one entry for each of target"),
-        ({**EVEN, "words": {"source": [0, 0]}}, 'words has \'source\'; its sides are "src" and "tgt"'),
-        ({**EVEN, "special": {"src": ["zzz", "a"]}}, "special holds 'zzz': give True or False for each token"),
-        ({**EVEN, "words": [0, 1]}, r"words is \[0, 1\]; give a dict of side"),
+        ({**EVEN, "words": {"source": [0, 0]}}, 'words has \'source\'; its keys must be "src" and "tgt"'),
+        ({**EVEN, "special": {"src": ["zzz", "a"]}}, "special contains 'zzz': give True or False for each token"),
+        ({**EVEN, "words": [0, 1]}, r"words is \[0, 1\]; give a dict from side"),
         ({**EVEN, "sink": np.full((1, 1, 2), 0.1)}, r"the row and its sink sum to 1\.1000 together, not to 1"),
     ],
 )
@@ -256,7 +259,7 @@ def test_a_hub_models_outputs_that_are_not_its_attention_say_what_is():
     for given in ((), None, (None, None)):
         with pytest.raises(TraceError, match='attn_implementation="eager"'):
             vf.Trace.from_attention(TOKENS, given)
-    with pytest.raises(TraceError, match=r"patterns is a tuple of 3 steps with 2 layers each, as generate\(\) gives"):
+    with pytest.raises(TraceError, match=r"patterns is a tuple of 3 steps with 2 layers each, as generate\(\) returns"):
         vf.Trace.from_attention(TOKENS, ((layer, layer),) * 3)
     whole = Seq2SeqModelOutput(last_hidden_state=layer, encoder_attentions=(layer,), cross_attentions=(layer,))
     with pytest.raises(TraceError, match=r"whole output with cross_attentions, encoder_attentions: give one of them"):

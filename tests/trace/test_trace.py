@@ -115,6 +115,6 @@ def test_it_names_itself_in_one_line():
 
 
 def test_an_ending_of_another_kind_of_file_is_refused(tmp_path):
-    with pytest.raises(TraceError, match=r"'a\.html': this writes safetensors"):
+    with pytest.raises(TraceError, match=r"'a\.html': this writes only safetensors"):
         made_up_trace().save(tmp_path / "a.html")
     assert not (tmp_path / "a.html").exists()

@@ -153,5 +153,5 @@ def test_average_is_the_mean(tmp_path):
 
 def test_a_damaged_state_is_named(tmp_path):
     (tmp_path / "state.safetensors").write_bytes(b"nothing")
-    with pytest.raises(CheckpointError, match=r"state\.safetensors.*remove it to start anew"):
+    with pytest.raises(CheckpointError, match=r"state\.safetensors.*remove it to start over"):
         run(tmp_path)

@@ -92,7 +92,7 @@ def test_only_the_nearest_heads_of_a_long_trace_are_exact_and_a_note_says_so():
     heads = set(exact_heads(some))
     assert len(heads) == RESIDENT_BYTES // (2 * 200 * 200) == 30
     assert {("decoder.cross_attn", layer, head) for layer in range(3) for head in range(8)} <= heads
-    assert "30 of 72 heads are here with their exact weights, up to 2.4 MB" in some
+    assert "30 of 72 heads have exact weights here (up to 2.4 MB)" in some
     chinese = page(trace, start=start, limit=RESIDENT_BYTES, gettext=translations("zh").gettext, lang="zh")
     assert "72 个头中" in chinese
 

@@ -73,7 +73,7 @@ def test_invalid_fields_of_a_link_are_ignored_and_reported(link):
 def test_the_rest_of_a_link_still_counts():
     chosen, wrong = Selection.from_link({"stack": "cross", "layer": "x", "head": "2", "lang": "zh", "merging": "0"})
     assert chosen == Selection("decoder.cross_attn", head=1)
-    assert {name: str(error) for name, error in wrong.items()} == {"layer": "a whole number from 1 on is needed."}
+    assert {name: str(error) for name, error in wrong.items()} == {"layer": "expected a whole number of at least 1."}
 
 
 @given(st.dictionaries(st.sampled_from(["stack", "layer", "head", "view", "query", "key"]), st.text()))
@@ -142,7 +142,7 @@ def test_fields_that_do_not_fit_the_trace_are_reset_to_their_defaults():
     assert {name: str(error) for name, error in wrong.items() if name != "order"} == {
         "layer": "the layers of this model are 1 to 2.",
         "head": "the heads of a layer are 1 to 3.",
-        "query": f"the tokens that read are 1 to {n_queries} here.",
+        "query": f"the query tokens here are 1 to {n_queries}.",
         "heads": "the layers of this model are 1 to 2, the heads of each 1 to 3.",
     }
     assert "entropy" in str(wrong["order"])

@@ -132,7 +132,7 @@ class TracedModel(ABC):
         """
         how = Choice(beam_size=beam_size, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
         if self.info.kind == "encoder":
-            raise VisformerError(N_("{name} is an encoder: it reads and says nothing."), name=self.info.name)
+            raise VisformerError(N_("{name} is an encoder: it generates no text."), name=self.info.name)
         check_edits(edits, self._names, fixed=self._fixed)
         prefix_ids = self._plain(prefix) if isinstance(prefix, str) else list(prefix)
         with torch.inference_mode():
@@ -176,7 +176,7 @@ class TracedModel(ABC):
             VisformerError: a model of this kind does not accept a target or a pair.
         """
         if self.info.kind == "encoder" and target is not None:
-            raise VisformerError(N_("{name} is an encoder: it takes a second text as pair."), name=self.info.name)
+            raise VisformerError(N_("{name} is an encoder: pass a second text as pair."), name=self.info.name)
         if self.info.kind != "encoder" and pair is not None:
             raise VisformerError(
                 N_("pair={pair!r}: only an encoder takes a pair; a decoder takes its second text as target."), pair=pair
@@ -239,7 +239,7 @@ class TracedModel(ABC):
 
     def _require_text(self, text: str) -> None:
         if not isinstance(text, str):
-            raise TextError(N_("{given!r} is no text: give one sentence as a str."), given=text)
+            raise TextError(N_("{given!r} is not a text: pass one sentence as a str."), given=text)
         if not text.strip():
             raise TextError(self._no_text)
         require_unicode(text)

@@ -50,7 +50,7 @@ class Choice:
     def __post_init__(self) -> None:
         if self.beam_size < 1 or (self.beam_size > 1 and self.samples):
             raise VisformerError(
-                N_("beam_size={value} must be at least 1, and 1 with temperature, top_k or top_p."),
+                N_("beam_size={value} must be at least 1, and exactly 1 with temperature, top_k or top_p."),
                 value=self.beam_size,
             )
 

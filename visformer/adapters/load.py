@@ -99,7 +99,7 @@ def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
         if is_pretrained(module):
             return HubModel(module, tokenizer)
     raise VisformerError(
-        N_("wrap takes a visformer.Transformer or a model of transformers, not {kind}."), kind=type(module).__name__
+        N_("wrap takes a visformer.Transformer or a transformers model, not {kind}."), kind=type(module).__name__
     )
 
 

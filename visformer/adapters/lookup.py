@@ -17,7 +17,7 @@ def require_name(name: str) -> None:
     """
     if not name.strip():
         raise CheckpointError(
-            N_("{name!r} names no model: give a bundled one ({bundled}), a folder, or an id of the Hugging Face hub."),
+            N_("{name!r} is not a model name: give a bundled one ({bundled}), a folder, or a Hugging Face hub id."),
             name=name,
             bundled=", ".join(BUNDLED),
         )
@@ -28,8 +28,8 @@ def require_name(name: str) -> None:
     if find_spec("transformers") is None:
         raise CheckpointError(
             N_(
-                "There is no model {name!r}: bundled is {bundled}, and no folder with our checkpoint has that name. "
-                "Models of transformers need one more installation: {remedy}"
+                "There is no model {name!r}: the bundled one is {bundled}, and no folder of that name holds a "
+                "visformer checkpoint. Models of transformers need one more install: {remedy}"
             ),
             name=name,
             bundled=", ".join(BUNDLED),

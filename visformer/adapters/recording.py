@@ -33,7 +33,7 @@ def matching(names: tuple[str, ...], record: tuple[str, ...]) -> frozenset[str]:
         matches = {name for name in names if fnmatchcase(name, glob)}
         if not matches:
             raise TraceError(
-                N_("record={glob!r} names no tensor of this model; the first of {n} names are {names}."),
+                N_("record={glob!r} matches no tensor of this model; the first of its {n} names are {names}."),
                 glob=glob,
                 n=len(names),
                 names=", ".join(names[:8]),
@@ -58,8 +58,8 @@ def check_budget(shapes: Mapping[str, tuple[int, ...]], *, more: int = 0) -> Non
     if total > limits.MAX_TRACE_BYTES:
         raise BudgetError(
             N_(
-                "This trace would hold {given:,} bytes, {over:,} more than the limit of {limit:,}: "
-                "record less or shorten the text."
+                "This trace would take {given:,} bytes, {over:,} over the limit of {limit:,}: record less or "
+                "shorten the text."
             ),
             given=total,
             over=total - limits.MAX_TRACE_BYTES,
@@ -129,10 +129,10 @@ def check_edits(edits: Sequence[Edit], names: Iterable[str], *, fixed: frozenset
             continue
         reached = [name for name in all_names if edit.applies(name)]
         if not reached:
-            raise EditError(N_("{edit} reaches nothing in this model: check the layer and the name."), edit=edit)
+            raise EditError(N_("{edit} matches nothing in this model: check the layer and the name."), edit=edit)
         for name in fixed.intersection(reached):
             raise EditError(
-                N_("{edit} cannot be honoured: this model shows {name}, but it cannot be changed there."),
+                N_("{edit} cannot be applied: this model shows {name}, but does not let it be changed."),
                 edit=edit,
                 name=name,
             )

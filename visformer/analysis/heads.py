@@ -37,27 +37,28 @@ SCORES = (
     Score(
         "entropy",
         N_("Entropy"),
-        N_("Entropy of a row in nats: 0 where all weight lies on one key, ln n where it is spread evenly over n."),
+        N_("Entropy of a row in nats: 0 if all weight is on one key, ln n if it is spread evenly over n."),
         cross=True,
     ),
     Score(
         "distance",
         N_("Distance"),
-        N_("How many places a row looks back, averaged by weight; negative where it looks ahead."),
+        N_("How many positions a row looks back, averaged by weight; negative if it looks ahead."),
         cross=False,
     ),
-    Score("previous", N_("Previous token"), N_("Weight on the place just before the row's own."), cross=False),
-    Score("next", N_("Next token"), N_("Weight on the place just after the row's own."), cross=False),
-    Score("first", N_("First token"), N_("Weight on the first of all keys."), cross=True),
+    Score("previous", N_("Previous token"), N_("Weight on the position just before the row's own."), cross=False),
+    Score("next", N_("Next token"), N_("Weight on the position just after the row's own."), cross=False),
+    Score("first", N_("First token"), N_("Weight on the first key."), cross=True),
     Score(
         "diagonal",
         N_("Diagonal"),
-        N_("Weight on the row's own place; in cross-attention on the key at the same fraction of its sentence."),
+        N_(
+            "Weight on the row's own position; in cross-attention, on the key at the same relative position in its "
+            "sentence."
+        ),
         cross=True,
     ),
-    Score(
-        "same_token", N_("Same token"), N_("Weight on other places that hold the same token as the row."), cross=False
-    ),
+    Score("same_token", N_("Same token"), N_("Weight on other positions with the same token as the row."), cross=False),
     Score(
         "separator",
         N_("Separator"),

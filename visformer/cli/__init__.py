@@ -45,13 +45,13 @@ def main() -> None:
 
     \b
     Exit codes:
-      0    done
-      1    it could not be done; one line says why
+      0    success
+      1    failure; one line says why
       2    wrong usage
       130  interrupted with Ctrl+C
 
     \b
-    Completion of commands and options with the Tab key:
+    Tab completion of commands and options:
       bash: eval "$(_VISFORMER_COMPLETE=bash_source visformer)"
       zsh:  eval "$(_VISFORMER_COMPLETE=zsh_source visformer)"
       fish: _VISFORMER_COMPLETE=fish_source visformer | source

@@ -57,7 +57,7 @@ def examine() -> Iterator[Finding]:
             yield from check()
         except Exception as error:  # the other checks run all the same
             about = check.__name__.removeprefix("_")
-            yield Finding(about, "fix", f"could not be looked at: {error!r}", "report this line as an issue")
+            yield Finding(about, "fix", f"could not be checked: {error!r}", "report this line as an issue")
 
 
 def _python() -> Iterator[Finding]:
@@ -82,7 +82,7 @@ def _packages() -> Iterator[Finding]:
             if version is not None and version.split("+")[0] != pins[package]
         ]
         if needed_for and len(missing) == len(pins):
-            yield Finding("packages", "note", f"none of {name}, which {needed_for} need", install)
+            yield Finding("packages", "note", f"nothing of {name} is installed, which {needed_for} need", install)
         elif missing or other:
             lacks = [f"{package} is not installed" for package in missing]
             yield Finding("packages", "fix", "; ".join([*lacks, *other]), install)
@@ -115,7 +115,7 @@ def _checkpoints() -> Iterator[Finding]:
         for path, what in broken:
             yield Finding("checkpoint", "fix", f"{path} {what}", f"git checkout -- {path}, or reinstall visformer")
         if not broken:
-            yield Finding("checkpoint", "ok", f"{folder.name}: every file as it was released")
+            yield Finding("checkpoint", "ok", f"{folder.name}: every file matches its checksum")
 
 
 def _fonts() -> Iterator[Finding]:
@@ -124,20 +124,20 @@ def _fonts() -> Iterator[Finding]:
         return
     install = "install one, on Debian and Ubuntu: apt-get install fonts-noto-cjk"
     if shutil.which("fc-list") is None:
-        yield Finding("fonts", "note", "unknown: there is no fontconfig to ask; PNG files may lack Chinese", install)
+        yield Finding("fonts", "note", "unknown: fontconfig is not installed; PNG files may lack Chinese", install)
         return
     families = sorted({line.split(",")[0].strip() for line in _output("fc-list", ":lang=zh", "family").splitlines()})
     if families:
         yield Finding("fonts", "ok", f"Chinese: {', '.join(families[:3])}{' ...' if families[3:] else ''}")
     else:
-        yield Finding("fonts", "fix", "no Chinese font: PNG files and a browser here show boxes", install)
+        yield Finding("fonts", "fix", "no Chinese font: PNG files and browsers on this machine show boxes", install)
 
 
 def _browser() -> Iterator[Finding]:
-    install = "only tests and benchmarks need it; on Debian: apt-get install chromium"
+    install = "only tests and benchmarks need one; on Debian: apt-get install chromium"
     path = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if path is None:
-        yield Finding("browser", "note", f"none of {', '.join(CHROMIUM)}", install)
+        yield Finding("browser", "note", f"none of {', '.join(CHROMIUM)} found", install)
         return
     if version := _output(path, "--version").strip():
         yield Finding("browser", "ok", version)
@@ -159,7 +159,7 @@ def _threads() -> Iterator[Finding]:
     text += f", torch uses {torch} from Python and {torch if setting else max(1, cores // 2)} in the app"
     quota = _quota()
     if setting is None and quota is not None and quota < max(1, cores // 2):
-        remedy = f"set OMP_NUM_THREADS={max(1, int(quota))}: threads without a core wait for each other"
+        remedy = f"set OMP_NUM_THREADS={max(1, int(quota))}: more threads than cores wait for each other"
         yield Finding("threads", "note", f"{text}, but this container may use {quota:g}", remedy)
         return
     yield Finding("threads", "ok", text)
@@ -183,8 +183,8 @@ def _quota() -> float | None:
 
 def _port() -> Iterator[Finding]:
     if refused := port_refused("127.0.0.1", PORT):
-        remedy = "visformer run takes the next one that is free; --port chooses"
-        yield Finding("port", "note", f"{PORT} is taken ({refused})", remedy)
+        remedy = "visformer run takes the next free port; --port chooses one"
+        yield Finding("port", "note", f"{PORT} is in use ({refused})", remedy)
     else:
         yield Finding("port", "ok", f"{PORT} is free")
 
@@ -208,7 +208,7 @@ def _writing() -> Iterator[Finding]:
         temporary = ""
     places: tuple[tuple[str, str, State, str], ...] = (
         (os.getcwd(), "this folder", "note", "give export and trace another folder with -o; the app needs none"),
-        (temporary, "the temporary folder", "fix", "set TMPDIR to a folder that you may write to"),
+        (temporary, "the temporary folder", "fix", "set TMPDIR to a writable folder"),
     )
     for folder, what, state, remedy in places:
         label = f"{what} {folder}".strip()
@@ -221,7 +221,7 @@ def _writing() -> Iterator[Finding]:
 def _refused(folder: str) -> str:
     """Return why a file cannot be written there; "" if it can."""
     if not folder:
-        return "there is none"
+        return "it does not exist"
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b"visformer")
@@ -240,14 +240,14 @@ def _hub() -> Iterator[Finding]:
     yield Finding("hub cache", "ok", f"{cache}, {n_models} models")
     endpoint = settings.HF_ENDPOINT()
     if settings.HF_HUB_OFFLINE().upper() in ("1", "ON", "YES", "TRUE"):
-        yield Finding("hub", "ok", "HF_HUB_OFFLINE is set: models come from folders and the cache")
+        yield Finding("hub", "ok", "HF_HUB_OFFLINE is set: models are loaded from folders and the cache")
     elif not endpoint.startswith(("http://", "https://")):
-        remedy = f"HF_ENDPOINT begins with https://, as in {settings.HUB}"
-        yield Finding("hub", "fix", f"HF_ENDPOINT is {endpoint}, no address", remedy)
+        remedy = f"HF_ENDPOINT must begin with https://, as in {settings.HUB}"
+        yield Finding("hub", "fix", f"HF_ENDPOINT is {endpoint}, which is not an address", remedy)
     elif _answers(endpoint):
         yield Finding("hub", "ok", f"{endpoint} answers")
     else:
-        remedy = "set HF_ENDPOINT to a mirror that you reach, or HF_HUB_OFFLINE=1; the bundled model needs no network"
+        remedy = "set HF_ENDPOINT to a mirror you can reach, or HF_HUB_OFFLINE=1; the bundled model needs no network"
         yield Finding("hub", "note", f"{endpoint} does not answer", remedy)
 
 
@@ -274,9 +274,9 @@ def _settings() -> Iterator[Finding]:
         try:
             setting()
         except VisformerError as error:
-            yield Finding("settings", "fix", str(error), f"{setting.what}; by default {setting.by_default}")
+            yield Finding("settings", "fix", str(error), f"{setting.what}; default: {setting.by_default}")
         else:
-            found = f"{value}, by default {setting.by_default}" if value else setting.by_default
+            found = f"{value}, default: {setting.by_default}" if value else setting.by_default
             yield Finding("settings", "ok", f"{setting.name}: {found}")
 
 

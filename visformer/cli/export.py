@@ -40,10 +40,10 @@ def _out(endings: Collection[str], about: str, *, required: bool) -> Callable[[_
 
     def checked(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
         if path is not None and path.suffix.lower() not in endings:
-            more = "; pictures: visformer export" if endings is _NUMBERS else ": the ending says what is written."
+            more = "; pictures: visformer export" if endings is _NUMBERS else ": the ending sets the format."
             raise click.UsageError(f"{path.name} does not end in any of {', '.join(endings)}{more}")
         if path is not None and not path.parent.is_dir():
-            raise click.ClickException(f"{path}: there is no folder {path.parent}. Make it first.")
+            raise click.ClickException(f"{path}: there is no folder {path.parent}. Create it first.")
         return path
 
     kind = click.Path(path_type=Path, dir_okay=False, writable=True)
@@ -296,15 +296,15 @@ def _refuse_unused_source(given: set[str], picture: str | None, format: Format) 
     """Refuse parameters without effect on this source of numbers or this kind of file."""
     if "saved" in given:
         for name in (each for each in _TRACE_PARAMETERS if each in given):
-            raise click.UsageError(f"--{name} makes no difference to --trace, which holds what a model made.")
+            raise click.UsageError(f"--{name} makes no difference to --trace, which already holds a model's output.")
     if picture == "lab" and {"text", "saved"} & given:
-        raise click.UsageError("A sentence makes no difference to --picture lab, which has numbers of its own.")
+        raise click.UsageError("A sentence makes no difference to --picture lab, which has its own numbers.")
     if "scale" in given and not format.scaled:
-        scaled = " or a ".join(one.name for one in FORMATS if one.scaled)
-        raise click.UsageError(f"--scale makes no difference to {format.ending}: it is of a {scaled}.")
+        scaled = " and ".join(one.name for one in FORMATS if one.scaled)
+        raise click.UsageError(f"--scale makes no difference to {format.ending}: it is for {scaled}.")
     if "theme" in given and format.content != "picture":
         pictures = " or ".join(one.ending for one in FORMATS if one.content == "picture")
-        raise click.UsageError(f"--theme makes no difference to {format.ending}: it is of a picture, {pictures}.")
+        raise click.UsageError(f"--theme makes no difference to {format.ending}: it is for pictures, {pictures}.")
 
 
 def _refuse_unused(given: set[str], picture: "Picture | None", format: Format, view: str) -> None:
@@ -319,9 +319,9 @@ def _refuse_unused(given: set[str], picture: "Picture | None", format: Format, v
     else:
         accepted, what = (*accepted, "view", *(["query"] * (view == "tokens"))), f"--view {view}"
         if view != "heatmap" and not {"layer", "head"} & given:
-            raise click.UsageError(f"--view {view} is of one head: give --layer and --head, from 1.")
+            raise click.UsageError(f"--view {view} shows one head: give --layer and --head, from 1.")
         if len({"layer", "head"} & given) == 1:
-            raise click.UsageError("Give both --layer and --head: a picture is of one head, or without both of all.")
+            raise click.UsageError("Give both --layer and --head for one head, or neither for all heads.")
     choices = {*_HEAD_PARAMETERS, *(str(option.name) for option in _picture_options()[1:])}
     for name in sorted((given & choices) - {*accepted}):
         takes = f" It takes {', '.join(map(_flag, accepted))}." if accepted else ""

@@ -35,7 +35,7 @@ def check(file: Path | None, lang: str) -> None:
       visformer lesson check my-lesson.yaml
     """
     checked = _read(file, lang)
-    click.echo(f"{checked.title_in(lang)}: {len(checked.steps)} steps, nothing wrong")
+    click.echo(f"{checked.title_in(lang)}: {len(checked.steps)} steps, no mistakes")
 
 
 @lesson.command()

@@ -31,7 +31,7 @@ def complete_model(_context: click.Context, _option: click.Parameter, begun: str
     return items or [CompletionItem(begun, type="dir")]
 
 
-MODEL_HELP = f"Bundled, a folder, a hub id, untrained, or such as {EXAMPLE}."
+MODEL_HELP = f"A bundled model, a folder, a hub id, or an untrained one such as {EXAMPLE}."
 
 PATH = click.Path(path_type=Path)
 with_default = partial(click.option, show_default=True)
@@ -49,7 +49,7 @@ in_language = with_default("--lang", type=click.Choice([*languages()]), default=
 @click.option("--headless", is_flag=True, help="Do not open a browser.")
 @click.option("--model", envvar="VISFORMER_MODEL", shell_complete=complete_model, help=MODEL_HELP)
 def run(port: int | None, address: str, headless: bool, model: str | None) -> None:
-    """Open the app in the browser. Ctrl+C ends it.
+    """Open the app in the browser. Ctrl+C stops it.
 
     \b
     Examples:
@@ -62,8 +62,8 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
     settings.check()
     if port is not None and (refused := port_refused(address, port)):  # Streamlit would bury it in its log
         raise click.ClickException(
-            f"Port {port} of {address} cannot be used ({refused}): choose another with --port, or leave "
-            "it out for the next one that is free."
+            f"Port {port} of {address} cannot be used ({refused}): choose another with --port, or omit it "
+            "to use the next free one."
         )
     options = ["--server.address", address, "--server.headless", str(headless).lower()]
     options += ["--server.port", str(port)] if port else []
@@ -83,14 +83,14 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def bench(arguments: tuple[str, ...]) -> None:
-    """Measure what the app costs, as ratios.
+    """Run the benchmarks, reported as ratios.
 
     \b
     Arguments:
-      model, browser, peers or all   what is measured; by default all
-      --quick                        hardly any repetitions: does everything run?
-      --json FILE                    save the rows there too
-      --threads N                    of torch; by default torch decides
+      model, browser, peers or all   what to measure; by default all
+      --quick                        few repetitions, only to see that everything runs
+      --json FILE                    also save the rows to FILE
+      --threads N                    torch threads; by default torch decides
 
     \b
     Examples:
@@ -99,7 +99,7 @@ def bench(arguments: tuple[str, ...]) -> None:
     """
     if not (HERE / "benchmarks").is_dir():
         raise click.ClickException(
-            f"No benchmarks in {HERE}. They are of the repository: clone it, then pip install -e ."
+            f"No benchmarks in {HERE}. They are part of the repository: clone it, then pip install -e ."
         )
     pairs = zip(("", *arguments), arguments, strict=False)  # each argument with the one before it
     absolute = [str(Path(text).resolve()) if before == "--json" else text for before, text in pairs]
@@ -107,7 +107,7 @@ def bench(arguments: tuple[str, ...]) -> None:
     if code == 2:  # wrong usage, which it has reported itself
         sys.exit(code)
     if code:
-        raise click.ClickException(f"The benchmarks ended with exit code {code}.")
+        raise click.ClickException(f"The benchmarks failed with exit code {code}.")
 
 
 @click.command()
@@ -134,7 +134,7 @@ def models(as_json: bool) -> None:
         )
         click.echo(f"{info.name}: {info.kind}, {depth}\n  {info.licence}; {info.source}")
     click.echo(f"{Untrained().name}: random weights, of any size\n  visformer trace SENTENCE --model NAME")
-    click.echo("Others: a folder, or an id of the Hugging Face hub (docs/models.md).")
+    click.echo("Others: a folder, or a Hugging Face hub id (docs/models.md).")
 
 
 def _app() -> Path:

@@ -14,7 +14,7 @@ from visformer.cli.running import PATH, with_default
 @click.option("--pairs", "pairs_file", type=PATH, required=True, help="TSV: English, Chinese.")
 @click.option("--valid", "valid_file", type=PATH, required=True, help="TSV; one half decides when to stop.")
 @with_default("--supplement", "supplement_folder", type=PATH, default=Path("supplement"))
-@with_default("--out", "folder", type=PATH, default=Path("runs/en-zh"), help="Resumed if it exists.")
+@with_default("--out", "folder", type=PATH, default=Path("runs/en-zh"), help="Resumes if the folder exists.")
 @click.option("--init", type=PATH, help="Start from this checkpoint's weights, sizes and tokenizer.")
 @with_default("--epochs", default=18)
 @with_default("--vocab", "vocab_size", default=8000)
@@ -26,7 +26,7 @@ from visformer.cli.running import PATH, with_default
 @with_default("--batch-tokens", default=6000)
 @with_default("--supplement-pairs", default=3000, help="Generated afresh for each epoch.")
 @with_default("--seed", default=1)
-@with_default("--autocast/--no-autocast", default=False, help="bf16; faster only where the CPU has it.")
+@with_default("--autocast/--no-autocast", default=False, help="bf16; faster only on CPUs that support it.")
 def train(
     pairs_file: Path,
     valid_file: Path,

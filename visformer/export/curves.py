@@ -65,9 +65,7 @@ def figure_svg(figure: Any, *, title: str = "", about: str = "") -> str:
     for trace in traces:
         if trace["type"] != "scatter" and not (trace["type"] == "bar" and trace.get("orientation") == "h"):
             raise VisformerError(
-                N_(
-                    "A figure of kind {kind} cannot be saved as it is: save the Trace or the panel that it was made of."
-                ),
+                N_("A figure of kind {kind} cannot be saved directly: save the Trace or the panel it was made from."),
                 kind=trace["type"],
             )
     meta = layout.get("meta")
@@ -90,7 +88,7 @@ def numbers_of(figure: Any) -> tuple[str, dict[str, list[Any]]]:
     """
     meta = figure.to_plotly_json()["layout"].get("meta")
     if not isinstance(meta, Mapping) or "table" not in meta:
-        raise VisformerError(N_("This figure is not one of visformer.figures: its numbers are in its own data."))
+        raise VisformerError(N_("This figure was not made by visformer.figures: its numbers are in its own data."))
     return meta["title"], meta["table"]
 
 

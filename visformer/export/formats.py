@@ -126,28 +126,28 @@ FORMATS = (
             "light or dark as the viewer prefers"
         ),
         _page,
-        {"trace": N_("The explorer in one file, without a network")},
+        {"trace": N_("The explorer in one file that works offline")},
     ),
     Format(
         "SVG",
         "image/svg+xml",
         "picture",
         N_(
-            "one head as matrix, arcs or shaded tokens, all heads of a stack, any panels, curves, bars and trees; "
-            "sharp at every size"
+            "one head as a matrix, arcs or shaded tokens, all heads of a stack, any panels, curves, bars and "
+            "trees; sharp at every size"
         ),
         _picture,
         {
-            "trace": N_("The head in focus; PNG is above the picture"),
+            "trace": N_("The selected head; PNG is above the picture"),
             "panels": N_("These pictures"),
-            "figure": N_("This picture; PNG is the camera over it"),
+            "figure": N_("This picture; PNG is the camera above it"),
         },
     ),
     Format(
         "PNG",
         "image/png",
         "picture",
-        N_("the same as pixels, about 300 to the inch"),
+        N_("the same as pixels, about 300 per inch"),
         _pixels,
         {"trace": "", "panels": "", "figure": ""},  # the browser draws its own
         scaled=True,
@@ -156,7 +156,7 @@ FORMATS = (
         "CSV",
         "text/csv",
         "numbers",
-        N_("a line for each weight: tensor, head, query, key, both tokens; places and heads count from 0"),
+        N_("one line per weight: tensor, head, query, key, both tokens; positions and heads count from 0"),
         _csv,
         {
             "trace": N_("The weights of every head, for a spreadsheet"),

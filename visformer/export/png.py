@@ -25,7 +25,9 @@ def to_png(svg: str, *, scale: float = 3.0) -> bytes:
     longest = max(map(int, size.groups())) if size else 0
     if not 0 < scale * longest <= limits.PNG_SIDE:
         raise VisformerError(
-            N_("A picture of {longest} pixels at scale {scale:g} cannot be made: up to {limit} pixels a side are."),
+            N_(
+                "A picture of {longest} pixels at scale {scale:g} cannot be made: a side may have up to {limit} pixels."
+            ),
             longest=longest,
             scale=scale,
             limit=limits.PNG_SIDE,

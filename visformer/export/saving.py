@@ -60,7 +60,7 @@ def save(
     formats = {item.ending: item for item in FORMATS if kind in item.offers}
     if path.suffix.lower() not in formats:
         raise VisformerError(
-            N_("{path} does not end in any of {endings}: the ending says what is written."),
+            N_("{path} does not end in any of {endings}: the ending sets the format."),
             path=path.name,
             endings=", ".join(formats),
         )

@@ -168,7 +168,7 @@ def trace_rows(trace: Trace, *names: str) -> Iterator[list[Any]]:
     for tensor in tensors:
         if [axis.name for axis in tensor.axes] != axes:
             raise TraceError(
-                N_("{name} has other axes than {first}: one table has one kind of rows."),
+                N_("{name} and {first} have different axes: a table has one kind of row."),
                 name=tensor.name,
                 first=tensors[0].name,
             )
@@ -216,7 +216,7 @@ def _check_size(tensors: list[TracedTensor]) -> None:
     count = sum(tensor.value.size for tensor in tensors)
     if count > limits.MAX_NUMBERS:
         raise BudgetError(
-            N_("{count:,} numbers are too many for text; at most {limit:,} are written. Take safetensors."),
+            N_("{count:,} numbers are too many for text; at most {limit:,} are written. Use safetensors."),
             count=count,
             limit=limits.MAX_NUMBERS,
         )

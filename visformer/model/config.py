@@ -72,7 +72,7 @@ class TransformerConfig:
         for name in ("dropout", "layer_norm_eps"):
             self._require_number(name)
         if not 0.0 <= self.dropout < 1.0:
-            raise ConfigError(N_("dropout={value} is no probability in [0, 1)."), value=self.dropout)
+            raise ConfigError(N_("dropout={value} is not a probability in [0, 1)."), value=self.dropout)
         if not 0.0 < self.layer_norm_eps < math.inf:
             raise ConfigError(N_("layer_norm_eps={value} must be finite and above 0."), value=self.layer_norm_eps)
 

@@ -221,12 +221,12 @@ def reshape(
 def _check_ranges(temperature: float | None, top_k: int | None, top_p: float | None) -> None:
     if temperature is not None and not temperature > 0:
         raise VisformerError(
-            N_("temperature={value} must be above 0; leave it out for the likeliest token."), value=temperature
+            N_("temperature={value} must be above 0; leave it out to take the most likely token."), value=temperature
         )
     if top_k is not None and top_k < 1:
         raise VisformerError(N_("top_k={value} must be at least 1."), value=top_k)
     if top_p is not None and not 0 < top_p <= 1:
-        raise VisformerError(N_("top_p={value} must lie above 0 and be at most 1."), value=top_p)
+        raise VisformerError(N_("top_p={value} must be above 0 and at most 1."), value=top_p)
 
 
 @dataclass

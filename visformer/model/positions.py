@@ -73,9 +73,9 @@ class Sinusoidal(Position):
     """Sines and cosines, added to the embeddings (Vaswani et al. 2017, section 3.5)."""
 
     label = N_("sinusoidal")
-    says = N_("the sinusoidal encoding of the place is added to the embedding")
+    says = N_("the sinusoidal encoding of the position is added to the embedding")
     enters = N_("is added to the embedding")
-    beyond = N_("goes on, to sums that were never seen")
+    beyond = N_("continues, but with sums never seen in training")
     adds = True
 
     def added(self, n: int, d_model: int) -> Floats:
@@ -87,7 +87,7 @@ class Learned(Position):
     """A table of vectors that are trained as embeddings are (Gehring et al. 2017; section 3.5 compares them)."""
 
     label = N_("learned")
-    says = N_("a learned vector for each place is added to the embedding")
+    says = N_("a learned vector for each position is added to the embedding")
     enters = N_("is added to the embedding")
     beyond = N_("has no row")
     title = N_("learned position")
@@ -107,15 +107,16 @@ class Rotary(Position):
     """
 
     label = N_("rotary")
-    says = N_("nothing is added: queries and keys are turned by an angle that grows with the place (rotary)")
-    enters = N_("turns queries and keys")
-    beyond = N_("goes on; slow pairs reach angles that were never seen")
+    says = N_("nothing is added: queries and keys are rotated by an angle that grows with the position (rotary)")
+    enters = N_("rotates queries and keys")
+    beyond = N_("continues; slow pairs reach angles never seen in training")
 
     @classmethod
     def check(cls, *, d_k: int) -> None:
         if d_k % 2:
             raise ConfigError(
-                N_("A rotary encoding turns pairs of dimensions: d_model / n_heads is {d_k}, make it even."), d_k=d_k
+                N_("A rotary encoding rotates pairs of dimensions: d_model / n_heads is {d_k} and must be even."),
+                d_k=d_k,
             )
 
     def angles(self, n: int, d_k: int) -> Floats:
@@ -132,7 +133,7 @@ class Alibi(Position):
     label = N_("ALiBi")
     says = N_("nothing is added: scores fall off with the distance between query and key (ALiBi)")
     enters = N_("is added to the scores")
-    beyond = N_("goes on: the farther, the less it counts")
+    beyond = N_("continues: the farther away, the less it counts")
     biases = True
 
     def bias(self, n_heads: int, n: int) -> Floats:
@@ -144,9 +145,9 @@ class NoPosition(Position):
     """No encoding: a decoder can infer the order from its mask alone (Haviv et al. 2022), an encoder cannot."""
 
     label = N_("none")
-    says = N_("nothing tells it the order of tokens, but for the mask of a decoder")
+    says = N_("nothing tells it the order of tokens, except a decoder's mask")
     enters = N_("does nothing")
-    beyond = N_("nothing changes: the mask alone tells the order")
+    beyond = N_("nothing changes: only the mask reveals the order")
 
 
 PositionName = Literal["sinusoidal", "learned", "rotary", "alibi", "none"]
@@ -165,8 +166,8 @@ PAPERS = "sinusoidal"
 DESCRIBED: dict[str, Message] = {
     **{name: kind.says for name, kind in POSITIONS.items()},
     "relative": N_("nothing is added: scores get a learned bias for each distance between query and key"),
-    "disentangled": N_("nothing is added: scores have terms of their own for content and for relative place"),
-    "unknown": N_("where this family keeps its positions is not in visformer's table"),
+    "disentangled": N_("nothing is added: scores have separate terms for content and relative position"),
+    "unknown": N_("visformer's table does not say how this family encodes positions"),
 }
 """Text that completes "This model: ...", by ``meta["position"]`` of a Trace; models that are not ours included."""
 

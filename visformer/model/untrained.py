@@ -63,8 +63,8 @@ class Untrained:
         if match is None:
             raise ConfigError(
                 N_(
-                    "{name!r} names no untrained Transformer: write {example}, and behind it, where wanted and in this "
-                    "order, -pre, one of -{kinds}, -seed1."
+                    "{name!r} is not the name of an untrained Transformer: write {example}, optionally "
+                    "followed, in this order, by -pre, one of -{kinds}, -seed1."
                 ),
                 kinds=", -".join(_OTHERS),
                 name=name,

@@ -61,13 +61,13 @@ def norms(trace: Trace, stack: Stack, untrained: Mapping[str, Trace], gettext: G
     shared = common_limit(*(panel.values for panel in panels))
     ours = N_("this model, pre-norm") if norms_first(trace, stack) else N_("this model, post-norm")
     panels = [*(replace(panel, limit=shared) for panel in panels), stream(trace, stack, title=ours)]
-    note = gettext(N_("strongest colour: {limit:.1f}"))
+    note = gettext(N_("colour scale up to {limit:.1f}"))
     return [replace(panel, note=note.format(limit=panel.end)) for panel in panels]
 
 
 def note_overflow(panel: Panel, gettext: Gettext = str) -> Panel:
     """Add a translated note to a panel if some of its numbers exceed the colour scale."""
-    note = gettext(N_("Colours end at {limit:.2f}; a few numbers lie beyond."))
+    note = gettext(N_("The colour scale ends at {limit:.2f}; a few values lie beyond it."))
     return replace(panel, note=note.format(limit=panel.end)) if panel.overflows else panel
 
 
@@ -117,7 +117,7 @@ def added(trace: Trace, stack: Stack, layer: int, part: str) -> list[Panel]:
     panels, total = [by, out], f"{path}.{_SUM[part]}"
     if total in trace:
         exact = np.allclose(by.values + out.values, trace[total].value, rtol=1e-3, atol=1e-3 * common_limit(by.values))
-        title = N_("their sum") if exact else N_("what goes on: this model norms or scales what it adds")
+        title = N_("their sum") if exact else N_("passed on: this model normalises or scales what it adds")
         panels.append(traced(trace, total, title=title, name="scores", before="=" if exact else "→"))
     limit = common_limit(*(panel.values for panel in panels))
     panels = [replace(panel, limit=limit) for panel in panels]
@@ -283,12 +283,12 @@ PART = Choice(
 )
 STREAM = Picture(
     name="stream", view="stream", title=N_("Residual stream"), needs=RECORD, options=(STACK,),
-    look_for=N_("How long each vector is. Lengths do not add up: vectors point apart, and LN norms their sum."),
+    look_for=N_("The length of each vector. Lengths do not add up: vectors point apart, and LN normalises their sum."),
     draw=lambda setting: [note_overflow(stream(setting.trace, setting.part), setting.gettext)],
 )
 SUBLAYER = Picture(
     name="sublayer", view="added", title=N_("One sublayer"), needs=RECORD, options=(STACK, AT, PART),
-    look_for=N_("What goes by, what is added, what LayerNorm makes of the sum. Few dimensions do most of the work."),
+    look_for=N_("The stream, what is added to it, and the LayerNorm of the sum. A few dimensions do most of the work."),
     draw=lambda setting: [added(setting.trace, setting.part, setting["layer"], setting["part"])],
 )
 FEED_FORWARD = Picture(
@@ -297,22 +297,22 @@ FEED_FORWARD = Picture(
 )
 ZEROS = Picture(
     name="zeros", view="zeros", title=N_("Feed-forward"), needs=RECORD, options=(STACK,),
-    look_for=N_("ReLU leaves most at zero. Blue: more zeros than the mean of all cells; orange: fewer, more in use."),
+    look_for=N_("ReLU zeroes most values. Blue: more zeros than the mean of all cells; orange: fewer, so more in use."),
     draw=lambda setting: [note_overflow(silent_share(setting.trace, setting.part), setting.gettext)],
 )
 SIMILAR = Picture(
     name="similarity", view="similar", title=N_("Similarity"), needs=RECORD, options=(STACK,),
-    look_for=N_("The cosine of every two tokens, layer by layer: do they grow alike, or apart?"),
+    look_for=N_("The cosine of every two tokens, layer by layer: do they become more alike, or less?"),
     draw=lambda setting: similarities(setting.trace, setting.part, setting.gettext),
 )
 NORMS = Picture(
     name="norms", view="norms", title=N_("Pre- and post-norm"), needs=RECORD, options=(STACK,), in_handouts=False,
-    look_for=N_("With post-norm every sum is normed, so lengths stay level; with pre-norm the stream only grows."),
+    look_for=N_("With post-norm each sum is normalised, so lengths stay level; with pre-norm the stream only grows."),
     draw=_norms,
 )
 WHO_TALKS = View(
     view="parts", title=N_("Who talks to whom"),
-    look_for=N_("Measured: 1 is added to each number of one token's input, and every other token's output is watched."),
+    look_for=N_("Measured: add 1 to each number of one token's input; how does every other token's output change?"),
 )
 PAGE = Page(
     name="block", section="understand", order=70, title=N_("Through the block"),

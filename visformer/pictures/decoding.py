@@ -42,16 +42,16 @@ def sureness(steps: Sequence[Any], at: int, gettext: Gettext = str) -> Panel:
 
     ``steps`` are of type :class:`visformer.model.decoding.Step`; the title names the step with the lowest probability.
     """
-    title = gettext(N_("how sure of each step (least: {step}, {token})"))
+    title = gettext(N_("Confidence at each step (lowest: step {step})"))
     chances = np.array([[step.chosen.probability for step in steps]])
     least = int(chances.argmin())
     return Panel(
         name="sure",
         symbol="pattern",
-        title=title.format(step=least + 1, token=steps[least].chosen.token),
+        title=title.format(step=least + 1),
         values=chances,
         rows=Labels(("P",)),
-        columns=Labels(tuple(step.chosen.token for step in steps), N_("taken at step"), places=True),
+        columns=Labels(tuple(step.chosen.token for step in steps), N_("chosen at step"), places=True),
         scale="weight",
         digits=3,
         outlined=np.arange(len(steps))[None] == at,
@@ -67,9 +67,7 @@ def _patterns(setting: Setting) -> tuple[TracedTensor, ...]:
     """
     trace = setting.patterns
     if "tgt" not in trace.tokens:
-        raise VisformerError(
-            N_("This model is an encoder: it reads a text and writes none, so it takes no steps of decoding.")
-        )
+        raise VisformerError(N_("This model is an encoder: it generates no text, so there are no decoding steps."))
     return trace.layers("decoder", kind(trace))
 
 
@@ -90,8 +88,12 @@ def _candidates(setting: Setting) -> Any:
     from visformer.pictures.charts.decoding import candidate_bars
 
     step = setting.source.speak().steps[setting["step"]]
-    names = setting.gettext(N_("model")), setting.gettext(N_("drawn from")), setting.gettext(N_("all others"))
-    title = setting.gettext(N_("step {step}: what might come next"))
+    names = (
+        setting.gettext(N_("model")),
+        setting.gettext(N_("sampling distribution")),
+        setting.gettext(N_("all others")),
+    )
+    title = setting.gettext(N_("step {step}: candidates for the next token"))
     look: dict[str, Any] = {"names": names, "title": title, "theme": setting.source.theme}
     return candidate_bars(step.reshaped(**shape(setting)), step.chosen.id, step=setting["step"], **look)
 
@@ -99,7 +101,7 @@ def _candidates(setting: Setting) -> Any:
 def _beams(setting: Setting) -> Any:
     from visformer.pictures.charts.decoding import beam_tree
 
-    title = setting.gettext(N_("beam search: {size} hypotheses kept"))
+    title = setting.gettext(N_("beam search: beam width {size}"))
     beams = setting.source.speak(beam_size=setting["beams"]).beams
     return beam_tree(beams, unit=setting.gettext(N_("nats")), title=title, theme=setting.source.theme)
 
@@ -111,20 +113,20 @@ TEMPERATURE = Number(
     whole=False, step=0.1,
 )
 TOP_K = Number(
-    name="top_k", label=N_("top-k (0: all)"), help="The likeliest alone; 0: all.", default=0, least=0, most=50,
-    valid=0,
+    name="top_k", label=N_("top-k (0: all)"), help="Only the k most likely tokens; 0: all.", default=0, least=0,
+    most=50, valid=0,
 )
 TOP_P = Number(
-    name="top_p", label="top-p", help="The likeliest that have this probability together.", default=1.0, least=0.05,
-    most=1.0, whole=False, step=0.05,
+    name="top_p", label="top-p", help="Only the most likely tokens, with this total probability.", default=1.0,
+    least=0.05, most=1.0, whole=False, step=0.05,
 )
-DRAWS = Flag(name="draws", label=N_("Draw"), tooltip=N_("Draw instead of taking the likeliest"))
+DRAWS = Flag(name="draws", label=N_("Sampling"), tooltip=N_("Sample instead of taking the most likely token"))
 SEED = Number(name="seed", label=N_("Seed"), default=0, least=0, most=10_000, widget="number_input")
-BEAMS = Number(name="beams", label=N_("Hypotheses kept"), help="Hypotheses kept.", default=4, least=2, most=8, valid=1)
+BEAMS = Number(name="beams", label=N_("Beam width"), help="Beam width.", default=4, least=2, most=8, valid=1)
 SURE = Picture(
     name="sureness", view="steps", title=N_("Step by step"), options=(STEP,),
     look_for=N_(
-        "Each step is one choice: take another. Orange: what Draw draws from, after temperature, top-k and top-p."
+        "Each step is a choice: try another. Orange: the sampling distribution after temperature, top-k and top-p."
     ),
     draw=lambda setting: [sureness(setting.source.speak().steps, setting["step"], setting.gettext)],
 )
@@ -139,7 +141,7 @@ GROWING = Picture(
 )
 TREE = Picture(
     name="beams", view="beams", title=N_("Beam search"),
-    look_for=N_("Numbers: log-probability; at an end also per token, which ranks. Does one that looked worse win (◂)?"),
+    look_for=N_("Log-probabilities; at an end also per token, which ranks them. Does one that looked worse win (◂)?"),
     options=(BEAMS,), draw=_beams,
 )
 PAGE = Page(

@@ -76,7 +76,7 @@ def table(trace: Trace, side: Side) -> "DataFrame":
     from pandas import DataFrame
 
     embed, total, ids = trace[f"{side}.embed"].value, _total(trace, side), trace.tokens[side]
-    columns: dict[str, Any] = {N_("token"): ids, N_("place"): range(1, len(ids) + 1), "pos": range(len(ids))}
+    columns: dict[str, Any] = {N_("token"): ids, N_("no."): range(1, len(ids) + 1), "pos": range(len(ids))}
     ours = f"{side}.embedding" in trace.params
     raw = trace.params[f"{side}.embedding"].value if ours else embed
     columns[N_("|embedding|")] = _norm(raw)
@@ -142,13 +142,14 @@ def _shape(panel: Panel) -> str:
 
 
 SIDE = replace(STACK, link="side", also={"src": "encoder.self_attn", "tgt": "decoder.self_attn"})
-SCALED = Flag(
-    name="scaled", label=N_("With the factor √d_model"), help="As our models have it; 0: without.", default=True
+SCALED = Flag(name="scaled", label=N_("With the factor √d_model"), help="On by default; 0: without.", default=True)
+FIRST, SECOND = (
+    replace(QUERY, name="first", label=N_("One token")),
+    replace(QUERY, name="second", label=N_("Another token")),
 )
-FIRST, SECOND = replace(QUERY, name="first", label=N_("One token")), replace(QUERY, name="second", label=N_("Another"))
 SUMS = Picture(
     name="embedding",
-    look_for=N_("The same columns under each other, in one colour scale."),
+    look_for=N_("The same columns, one above the other, on one colour scale."),
     needs=RECORD,
     options=(SIDE, SCALED),
     draw=lambda setting: [sums(setting.trace, setting.side, scaled=setting["scaled"])],

@@ -67,7 +67,7 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
             "scores",
             f"q · Kᵀ / √{d_k}{' + b' * (f'{path}.bias' in trace)}"
             if scaled
-            else N_("scores, as this model forms them"),
+            else N_("scores, as this model computes them"),
             scores,
             below,
             before="→",
@@ -100,7 +100,7 @@ def joined(trace: Trace, place: Place) -> list[Panel]:
     return [
         Panel(
             name="heads",
-            title=N_("all heads, to be put end to end"),
+            title=N_("all heads, to be concatenated"),
             values=heads,
             rows=numbered(n_heads, N_("head"), first=1),
             columns=width,
@@ -218,7 +218,7 @@ def _scored(trace: Trace, place: Place, column: int, product: float) -> str:
         return f"{result}\n= {above} / √{d_k}{plus}\n= {above} / {math.sqrt(d_k):.6f}{plus}"
     if trace.meta.get("position") == "relative":
         return f"{result}\n= {above} + {_number(score - product, digits=6, first=False)} (b)"
-    return N_("This model forms its scores from q · k in a way of its own, with another factor or a cap.")
+    return N_("This model computes its scores from q · k in its own way, with another factor or a cap.")
 
 
 def _row_of(trace: Trace, path: str, query: int) -> Labels:
@@ -254,7 +254,7 @@ def _projected(trace: Trace, place: Place, what: str, token: int, column: int, r
     b = f"{place.path}.b_{what}"
     bias = float(trace.params[b].value[at]) if b in trace.params else None
     if not math.isclose(float(x @ weight) + (bias or 0.0), result, rel_tol=1e-3, abs_tol=1e-3):
-        return N_("The projection is not the last step: this model then turns it by its place (rotary), or norms it.")
+        return N_("The projection is not the last step: it is then rotated by its position (rotary), or normalised.")
     return _sum(x, weight, result, bias=bias)
 
 
@@ -304,13 +304,13 @@ STEPS = Picture(
 )
 JOINED = Picture(
     name="all-heads", view="joined", title=N_("All heads"),
-    look_for=N_("The heads' sums stand end to end, and W_O mixes them. Which head says most about this query?"),
+    look_for=N_("The heads' sums are concatenated and mixed by W_O. Which head contributes most to this query?"),
     needs=(*_NEEDS, "{path}.w_*", "{path}.b_*"), options=(*_SELECTED[:2], _SELECTED[3]), page_defaults={"query": 1},
     draw=lambda setting: joined(setting.trace, place_of(setting)),
 )
 FACTOR = Number(
-    name="factor", label=N_("Factor"), tooltip=N_("0 silences, 1 changes nothing."), default=0.0, least=0.0, most=2.0,
-    step=0.25, whole=False,
+    name="factor", label=N_("Factor"), tooltip=N_("0 silences it, 1 changes nothing."), default=0.0, least=0.0,
+    most=2.0, step=0.25, whole=False,
 )
 SILENCE = View(
     view="silence", title=N_("Silence or scale a head"),

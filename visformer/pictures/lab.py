@@ -83,7 +83,7 @@ def beside(view: View, name: str, computed: Floats, gettext: Gettext = str) -> l
                 name=f"{name} printed",
                 title=gettext(N_("{title}, as printed")).format(title=title),
                 values=prints,
-                note=N_("as course notes print it"),
+                note=N_("as printed in the course notes"),
                 before="≠" if known else "" if wrong.any() else "=",
                 outlined=wrong if known else None,
                 **look,
@@ -133,11 +133,11 @@ def _drawn(setting: Setting) -> list[Panel] | list[list[Panel]]:
 # fmt: off
 EXAMPLE = Choice(
     name="example", widget="selectbox", label=N_("Worked example"),
-    help="Such as self-attention; by default the first.",
+    help="For example self-attention; by default the first.",
     values=lambda _: {name: example.title for name, example in examples().items()},
 )
 SAMPLE = Place(
-    name="sample", label=N_("Sample"), help="The sentence, from 1: --example shapes.", count=_count("sample"),
+    name="sample", label=N_("Sample"), help="The sentence, from 1; for --example shapes.", count=_count("sample"),
     per=_count("sample"), link=lambda setting: f"{setting['example']}_sample",
 )
 HEAD = Place(

@@ -192,7 +192,7 @@ NOTATION = Choice(
 )
 MOST = 40  # tokens on the page
 TOKENS = Number(
-    name="tokens", help="How many tokens; by default all.", default=lambda setting: len(_written(setting)[1]),
+    name="tokens", help="Number of tokens; by default all.", default=lambda setting: len(_written(setting)[1]),
     least=1, most=MOST, valid=1,
 )
 STEP = Place(
@@ -214,7 +214,7 @@ SCORES = Picture(
 )
 STEPS = Picture(
     name="mask-steps", view="steps", title=N_("Step by step"), in_handouts=False,
-    look_for=N_("One more token at each step: each may read those before it and itself, none that comes after."),
+    look_for=N_("One more token at each step: each may read itself and those before it, none that comes after."),
     options=(TOKENS, STEP),
     page_defaults={
         "tokens": lambda setting: min(MOST, len(_written(setting)[1])),
@@ -225,7 +225,7 @@ STEPS = Picture(
 EDIT = View(
     view="edit", title=N_("Change it"),
     look_for=N_(
-        "Click cells to block or open them. Then open the decoder's future: how sure does it become, and of what?"
+        "Click cells to block or open them. Then let the decoder see ahead: how sure does it become, and of what?"
     ),
 )
 PAGE = Page(name="masks", section="see", order=50, title=N_("Masks"), views=(BATCH, SCORES, STEPS, EDIT))

@@ -100,16 +100,16 @@ class Number(Option):
 
     def check(self, value: Any, setting: Setting) -> Any:
         if self.valid is not None and value < self.valid:
-            needed = N_("{name} is {value}; it is at least {least}.")
+            needed = N_("{name} is {value}; it must be at least {least}.")
             raise OptionError(needed, name=self.name, value=value, least=self.write(self.valid))
         return value
 
     def read(self, text: str, setting: Setting) -> float:
         low, high = resolved(self.least, setting), resolved(self.most, setting)
         if not _NUMBER.fullmatch(text) or (self.whole and "." in text) or not low <= float(text) <= high:
-            needed = N_("a number from {low} to {high} is needed.")
+            needed = N_("expected a number from {low} to {high}.")
             if self.whole:
-                needed = N_("a whole number from {low} to {high} is needed.")
+                needed = N_("expected a whole number from {low} to {high}.")
             raise LinkError(needed, low=self.write(low), high=self.write(high))
         return int(text) if self.whole else float(text)
 
@@ -143,7 +143,7 @@ class Place(Option):
         low = self.first
         high = low - 1 + (self.count(setting) or 0)
         if not re.fullmatch(r"[0-9]{1,9}", text) or not low <= int(text) <= high:
-            raise LinkError(N_("a whole number from {low} to {high} is needed."), low=low, high=high)
+            raise LinkError(N_("expected a whole number from {low} to {high}."), low=low, high=high)
         return int(text) - self.first
 
     def write(self, value: int) -> str:
@@ -221,7 +221,7 @@ class Several(Option):
         count = self.count(setting)
         numbers = [int(part) for part in text.split(".") if part.isdecimal() and len(part) < 6]
         if any(number >= count for number in numbers) or self.write(numbers) != text:
-            needed = N_("whole numbers from {low} to {high} are needed, with dots between.")
+            needed = N_("expected whole numbers from {low} to {high}, separated by dots.")
             raise LinkError(needed, low=0, high=count - 1)
         return numbers
 

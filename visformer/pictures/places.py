@@ -41,12 +41,12 @@ def decoder_first(setting: Setting) -> str:
 
 
 STACK = Choice(
-    name="stack", label=N_("Attention"), help="By default the first that the model has.", values=_labels,
+    name="stack", label=N_("Attention"), help="By default the model's first.", values=_labels,
     spell=short_name,
 )  # fmt: skip
 LAYER = Place(name="layer", label=N_("Layer"), help="From 1, as on screen.", count=_count(0), per=_count(0))
 HEAD = Place(name="head", label=N_("Head"), help="From 1.", count=_count(1), per=_count(1))
 QUERY = Place(
-    name="query", label=N_("Query"), help="The token that reads, from 1.", count=_n_tokens, tokens=_tokens,
+    name="query", label=N_("Query"), help="The query token, from 1.", count=_n_tokens, tokens=_tokens,
     per=_n_tokens,
 )  # fmt: skip

@@ -265,7 +265,7 @@ def _all_left(setting: Setting) -> Any:
         for kind in kinds(n, setting["d_model"], max_len=setting["max_len"], base=setting["base"]).values()
         for name, curve in decay(kind.position, n, **sizes).items()
     }
-    return _over_distance(setting, curves, N_("how far each kind sees"), mark=setting["max_len"])
+    return _over_distance(setting, curves, N_("how far each encoding reaches"), mark=setting["max_len"])
 
 
 def _circle(setting: Setting) -> Any:
@@ -290,7 +290,7 @@ def _two_tables(setting: Setting) -> list[Panel]:
 
 # fmt: off
 N = Number(
-    name="positions", link="n", label=N_("Number of positions"), help="How many.", default=24, least=2, most=1024,
+    name="positions", link="n", label=N_("Number of positions"), help="Number to show.", default=24, least=2, most=1024,
     valid=1,
 )
 D_MODEL = Number(
@@ -299,11 +299,11 @@ D_MODEL = Number(
     most=lambda setting: max(512, setting.source.d_model), valid=1, per=lambda setting: setting.source.d_model,
 )
 BASE = Number(
-    name="base", label=N_("Base"), help="Of the wavelengths.", default=10_000.0, least=1.1, most=1e6, whole=False,
+    name="base", label=N_("Base"), help="Base of the wavelengths.", default=10_000.0, least=1.1, most=1e6, whole=False,
     step=100.0, widget="number_input",
 )
 DIMENSIONS = Several(
-    name="dimensions", label=N_("Dimensions"), help="Which are drawn, from 0, with dots between.",
+    name="dimensions", label=N_("Dimensions"), help="Dimensions to draw, from 0, separated by dots.",
     default=_dimensions, count=lambda setting: setting["d_model"], per=lambda setting: setting["d_model"],
 )
 MAX_LEN = Number(
@@ -317,12 +317,12 @@ FROM = Number(
     valid=0, per=lambda setting: setting["positions"],
 )
 OFFSET = Number(
-    name="offset", label=N_("Positions further (k)"), help="How many positions further it takes.",
+    name="offset", label=N_("Offset (k)"), help="By how many positions it rotates.",
     default=lambda setting: min(5, setting["positions"]), least=lambda setting: -setting["positions"],
     most=lambda setting: setting["positions"], per=lambda setting: setting["positions"],
 )
 PAIR = Place(
-    name="i", link="pair", label=N_("Pair i"), help="It turns dimensions 2i and 2i + 1; from 0.", first=0,
+    name="i", link="pair", label=N_("Pair i"), help="The pair of dimensions 2i and 2i + 1, from 0.", first=0,
     default=lambda setting: min(1, max(0, _pairs(setting) - 1)), count=_pairs,
     per=lambda setting: max(1, _pairs(setting) - 1),
 )
@@ -355,7 +355,7 @@ SIMILARITY = Picture(
 )
 ROTATION = Picture(
     name="position-rotation", view="rotation", title=N_("Rotation"), formula=True, in_handouts=False,
-    look_for=N_("From one position to another is a turn by a fixed angle, the same wherever it starts."),
+    look_for=N_("From one position to another is a rotation by a fixed angle, the same wherever it starts."),
     options=(replace(N, page_only=True), D_MODEL, BASE, FROM, OFFSET, PAIR),
     draw=lambda setting: rotation(setting["pos"], setting["offset"], **_turn(setting)),
 )
@@ -364,7 +364,7 @@ CIRCLE = Picture(
 )
 LEARNED = Picture(
     name="position-learned", view="learned", title=N_("Learned"), formula=True, in_handouts=False,
-    look_for=N_("A learned encoding is a table: beyond its last row it has nothing to say. The sinusoid goes on."),
+    look_for=N_("A learned encoding is a table: beyond its last row there is nothing. The sinusoid continues."),
     options=(*_SIZES, MAX_LEN), draw=_two_tables,
 )
 D_K = Number(
@@ -374,7 +374,7 @@ HEADS = Number(name="n_heads", link="heads", label=N_("Heads"), help="How many."
 FEW = replace(N, most=64, per=lambda setting: 64)
 ROTARY = Picture(
     name="position-rotary", view="rotary", title=N_("Rotary"), formula=True, in_handouts=False,
-    look_for=N_("Queries and keys are turned, fast pairs and slow ones. The score knows their distance alone."),
+    look_for=N_("Queries and keys are rotated, pair by pair. The score depends only on their distance."),
     options=(N, D_K, BASE), draw=lambda setting: [rotary_angles(setting["positions"], setting["d_k"], setting["base"])],
 )
 ROTARY_SCORE = Picture(
@@ -383,17 +383,17 @@ ROTARY_SCORE = Picture(
 )
 ALIBI = Picture(
     name="position-alibi", view="alibi", title=N_("ALiBi"), formula=True, in_handouts=False,
-    look_for=N_("Each head takes its own slope times the distance off its scores. Which heads still see far?"),
+    look_for=N_("Each head subtracts its slope times the distance from its scores. Which heads still see far?"),
     options=(FEW, HEADS), draw=lambda setting: alibi(setting["positions"], setting["n_heads"]),
 )
 KINDS = Picture(
     name="position-kinds", view="kinds", title=N_("Side by side"), formula=True, in_handouts=False,
-    look_for=N_("How much is left at a distance, for each kind? The line is where the training ended."),
+    look_for=N_("How much is left at a distance, for each kind? The line is the longest length seen in training."),
     options=(*_SIZES, MAX_LEN, D_K, HEADS), draw=_all_left,
 )
 OWN = Picture(
     name="position-model", view="model", title=N_("This model's"), in_handouts=False,
-    look_for=N_("What the model adds at each place, and how alike every two places are. Are there bands here too?"),
+    look_for=N_("What the model adds at each position, and how alike positions are. Are there bands here too?"),
     needs=("src.*", "tgt.*"), draw=_of_model,
 )
 PAGE = Page(

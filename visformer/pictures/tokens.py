@@ -13,19 +13,19 @@ from visformer.trace import Trace
 
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>|.[₁-₈]")
 MEANINGS = {
-    "<pad>": N_("fills a shorter sentence up"),
+    "<pad>": N_("pads a shorter sentence"),
     "</s>": N_("the sentence ends here"),
     "<en>": N_("begins a target in English"),
     "<zh>": N_("begins a target in Chinese"),
     "<s>": N_("a text begins here"),
-    "[CLS]": N_("a text begins here; what stands here at the end often stands for all of it"),
+    "[CLS]": N_("a text begins here; the final vector here often represents the whole text"),
     "[SEP]": N_("the sentence ends here"),
-    "[PAD]": N_("fills a shorter sentence up"),
-    "<|endoftext|>": N_("parts one text from the next"),
+    "[PAD]": N_("pads a shorter sentence"),
+    "<|endoftext|>": N_("separates one text from the next"),
 }
 UNKNOWN = ("<unk>", "[UNK]")
-_UNKNOWN = N_("{tokens}: text that the vocabulary does not hold. The model knows no more of it.")
-_BYTES = N_("{tokens}: a character that the vocabulary does not hold, byte by byte.")
+_UNKNOWN = N_("{tokens}: text not in the vocabulary. The model knows no more about it.")
+_BYTES = N_("{tokens}: a character not in the vocabulary, byte by byte.")
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,12 @@ def hints(trace: Trace) -> list[tuple[str, str]]:
 
 def _meaning(token: str, *, special: bool, alone: bool) -> str:
     if special:
-        return MEANINGS.get(token, N_("a mark of the model's own: it stands for no text"))
+        return MEANINGS.get(token, N_("one of the model's special tokens: it stands for no text"))
     if token in UNKNOWN:
-        return N_("stands for a word that the vocabulary does not hold")
+        return N_("stands for a word not in the vocabulary")
     if _BYTE.fullmatch(token):
-        return N_("one byte of a character that the vocabulary does not hold")
-    return N_("a word, a character or a mark") if alone else N_("part of a word")
+        return N_("one byte of a character not in the vocabulary")
+    return N_("a word, a character or a punctuation mark") if alone else N_("part of a word")
 
 
 def merges(steps: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:

@@ -67,6 +67,9 @@ def require_files(folder: Path) -> None:
     """
     if not any((folder / file).exists() for file in ("model.safetensors", "tokenizer.json", "config.json")):
         raise CheckpointError(
-            N_("The folder {folder} holds no model: neither our model.safetensors nor a config.json of transformers."),
+            N_(
+                "The folder {folder} holds no model: neither visformer's model.safetensors nor a config.json of "
+                "transformers."
+            ),
             folder=folder,
         )

@@ -60,16 +60,18 @@ def size(nbytes: int) -> str:
 # Texts and models -----------------------------------------------------------------------------------------------------
 
 MAX_CHARACTERS = limit(
-    1_000, "characters", N_("Characters of a text"), N_("about ten sentences; refused before any work is done")
+    1_000, "characters", N_("Characters of a text"), N_(
+        "about ten sentences; a longer text is refused before any work is done"
+    )
 )
 MAX_TOKENS = limit(256, "tokens", N_("Tokens of a text"), N_("weights grow with the square; cells are 2 pixels wide"))
 MODEL_TOKENS = limit(
     512, "tokens", N_("Tokens of a text in Python"),
-    N_("the patterns of 24 heads then fill 76 MB; a model's own limit may be lower"),
+    N_("the patterns of 24 heads then take 76 MB; a model's own limit may be lower"),
 )
 NEW_TOKENS = limit(
     40, "tokens", N_("Tokens that a decoder adds to a text"),
-    N_("a decoder may never end by itself; `max_new_tokens` in Python sets another number"),
+    N_("a decoder may never stop by itself; `max_new_tokens` in Python sets another number"),
 )
 UNTRAINED = limit(
     {
@@ -80,56 +82,61 @@ UNTRAINED = limit(
     N_("the largest is the paper's base model with 16 heads: 193 MB, made in a second"),
 )
 DOWNLOAD_BYTES = limit(
-    4 * 2**30, "bytes", N_("A download"), N_("in memory it may need twice as much: many files are float16")
+    4 * 2**30, "bytes", N_("Size of a download"), N_("in memory it may need twice as much: many files are float16")
 )
 
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 BENCHES = limit(
     3, "models", N_("Other models kept in memory"),
-    N_("the one used longest ago goes; three of the largest downloads fill 26 GB"),
+    N_("the least recently used is dropped; three of the largest downloads take 26 GB"),
 )
 UNTRAINED_BENCHES = limit(
     4, "models", N_("Untrained models kept in memory"),
-    N_("each is made again from its seed, and pushes out no loaded one"),
+    N_("each can be rebuilt from its seed, and none displaces a loaded model"),
 )
 MAX_TRACE_BYTES = limit(
-    512 * 2**20, "bytes", N_("One Trace"),
-    N_("counted before anything is computed; all tensors of 24 heads at 512 tokens take about 300 MB"),
+    512 * 2**20, "bytes", N_("Size of a Trace"),
+    N_("estimated before anything is computed; all tensors of 24 heads at 512 tokens take about 300 MB"),
 )
 TRACE_BYTES = limit(
-    256 * 2**20, "bytes", N_("Traces kept of the first model"),
-    N_("for all visitors together; the least recently used go; a short sentence's takes 50 kB, the longest's 20 MB"),
+    256 * 2**20, "bytes", N_("Cached Traces of the first model"),
+    N_(
+        "shared by all visitors; the least recently used are dropped; a short sentence takes 50 kB, the longest 20 "
+        "MB"
+    ),
 )
 OTHER_TRACE_BYTES = limit(
-    64 * 2**20, "bytes", N_("Traces kept of each other model"),
-    N_("for all visitors together; the least recently used go"),
+    64 * 2**20, "bytes", N_("Cached Traces of each other model"),
+    N_("shared by all visitors; the least recently used are dropped"),
 )
 MESSAGE_BYTES = limit(
-    8_000_000, "bytes", N_("Messages to the browser kept with each Trace"), N_("for the reruns of a page")
+    8_000_000, "bytes", N_("Browser messages cached with each Trace"), N_("for reruns of a page")
 )
 FREED_BYTES = limit(
     256 * 2**20, "bytes", N_("Freed memory kept for the next request"),
-    N_("handed back and asked for again, it would cost a sixth of the forward pass"),
+    N_("returning it and asking for it again would cost a sixth of the forward pass"),
 )
 
 # Pictures and files ---------------------------------------------------------------------------------------------------
 
 MAX_WEIGHTS = limit(
-    72 * 1024**2 * 11 // 10, "weights", N_("Weights in one picture"), N_("1,024 tokens and 72 heads, and a tenth more")
+    72 * 1024**2 * 11 // 10, "weights", N_("Weights in one picture"), N_(
+        "1,024 tokens and 72 heads, plus a tenth"
+    )
 )
 MAX_WANTED = limit(8, "heads", N_("Heads that a browser may ask for at a time"), N_("more than a view shows"))
 MOST_HEADS = limit(12, "heads", N_("Heads side by side"), N_("more would be too small to read"))
 HEAD_PERCENT = limit(200, "percent", N_("Percent that a link may scale a head to"), N_("as far as the slider goes"))
 PAGE_BYTES = limit(
     16_000_000, "bytes", N_("Exact weights in a saved page"),
-    N_("333 tokens with the bundled model; of more, only the heads nearest to the chosen one come exactly"),
+    N_("333 tokens with the bundled model; beyond that, only the heads nearest the selected one are exact"),
 )
 MAX_NUMBERS = limit(
     2_000_000, "numbers", N_("Numbers exported as text"),
-    N_("166 tokens with the bundled model, 100 MB of CSV; more belong into safetensors"),
+    N_("166 tokens with the bundled model, 100 MB of CSV; use safetensors for more"),
 )
-PNG_SIDE = limit(20_000, "pixels", N_("Pixels of a side of a PNG"), N_("what viewers open"))
+PNG_SIDE = limit(20_000, "pixels", N_("Pixels per side of a PNG"), N_("what image viewers can open"))
 LAB_ROWS = limit(
     64, "rows", N_("Rows of a worked example's table"), N_("computed in the server's own process; nobody reads more")
 )
@@ -137,9 +144,11 @@ LAB_WIDTH = limit(
     512, "dimensions", N_("d_model and heads of a worked example"), N_("d_model of the paper's base model")
 )
 LAB_ENCODING = limit(
-    64, "dimensions", N_("Dimensions of a worked positional encoding"), N_("more columns would not be readable")
+    64, "dimensions", N_("Dimensions of a positional encoding example"), N_("more columns would not be readable")
 )
-LAB_BASE = limit(10**9, "", N_("Base of a worked positional encoding"), N_("five zeros more than the paper's 10,000"))
+LAB_BASE = limit(10**9, "", N_("Base of a positional encoding example"), N_(
+    "five more zeros than the paper's 10,000"
+))
 
 # Visitors and rooms ---------------------------------------------------------------------------------------------------
 
@@ -155,57 +164,59 @@ EDITS = limit(
     500, "changes", N_("Changes of masks in a link"), N_("each is a rectangle of cells, and looked for in every layer")
 )
 QUEUE = limit(
-    60, "requests", N_("Requests that wait for the model"),
-    N_("a room that presses Enter together; the next is told to try again"),
+    60, "requests", N_("Requests waiting for the model"),
+    N_("a room pressing Enter together; the next visitor is asked to try again"),
 )
 SESSIONS = limit(
     1_000, "visitors", N_("Visitors at once"),
-    N_("in one process: two full lecture halls; the next is told to try again"),
+    N_("in one process: two full lecture halls; the next visitor is asked to try again"),
 )
 ROOMS = limit(
-    100, "rooms", N_("Rooms that follow a presenter"), N_("at once, in one process; each holds a state of a few kB")
+    100, "rooms", N_("Rooms that follow a presenter"), N_("at once, in one process; each takes a few kB")
 )
 FOLLOWERS = limit(
-    500, "phones", N_("Phones of a room"), N_("a lecture hall; each runs its page again when the presenter goes on")
+    500, "phones", N_("Phones in a room"), N_("a lecture hall; each reruns its page when the presenter moves on")
 )
 ROOM_SECONDS = limit(
-    4 * 60 * 60, "seconds", N_("Seconds that a room is kept"),
-    N_("without its presenter doing anything: a workshop with its breaks"),
+    4 * 60 * 60, "seconds", N_("Seconds a room is kept"),
+    N_("without any action by its presenter: a workshop with its breaks"),
 )
 
 # Lessons --------------------------------------------------------------------------------------------------------------
 
 LESSON_BYTES = limit(
-    40_000, "bytes", N_("The file of a lesson"),
-    N_("three times what twelve steps in two languages take; read in a quarter of a second"),
+    40_000, "bytes", N_("Size of a lesson file"),
+    N_("three times what twelve steps in two languages take; parsed in a quarter of a second"),
 )
 LESSON_STEPS = limit(
     40, "steps", N_("Steps of a lesson"), N_("more than an hour has room for; each is a dot on the page")
 )
-LESSON_DEPTH = limit(6, "levels", N_("Nesting of a lesson's file"), N_("its own form needs four"))
+LESSON_DEPTH = limit(6, "levels", N_("Nesting of a lesson's file"), N_("its format needs four"))
 LESSON_TITLE = limit(60, "characters", N_("Characters of a lesson's title"), N_("one line"))
 LESSON_TEXT = limit(
     500, "characters", N_("Characters of a lesson's text"), N_("three lines or four: the picture needs the room")
 )
 LESSON_LINK = limit(
-    3_000, "characters", N_("Characters of a lesson in a link"), N_("the link has to hold what is chosen, too")
+    3_000, "characters", N_("Characters of a lesson in a link"), N_(
+        "the link also has to hold the current settings"
+    )
 )
 
 # Links and uploads ----------------------------------------------------------------------------------------------------
 
 LINK_CHARACTERS = limit(
     3_800, "characters", N_("Characters of a link"),
-    N_("with the server's own they fit into 4 kB; browsers and proxies cut longer ones"),
+    N_("with the server's own address they fit into 4 kB; browsers and proxies cut longer ones"),
 )
 CHOICE_CHARACTERS = limit(
-    200, "characters", N_("Characters of one choice in a link"),
-    N_("a choice with more of them, such as many changed cells, is left out of the link"),
+    200, "characters", N_("Characters of one setting in a link"),
+    N_("a longer one, such as many changed cells, is left out of the link"),
 )
 WIDGET_DEPTH = limit(
     8, "levels", N_("Nesting of what a browser says that a widget holds"), N_("a table's own needs four")
 )
 STATE_BYTES = limit(
-    64_000, "bytes", N_("The uploaded file of a state"), N_("twenty times the longest sentence and its target")
+    64_000, "bytes", N_("Size of an uploaded state file"), N_("twenty times the longest sentence and its target")
 )
 
 # Streamlit's own, which .streamlit/config.toml sets ------------------------------------------------------------------
@@ -216,7 +227,7 @@ _SERVER = {
     ),
     "server.maxMessageSize": limit(
         20, "megabytes", N_("Megabytes of one message"),
-        N_("the longest of ours has 4; a browser may not send more either"),
+        N_("our longest has 4; the limit also applies to what a browser sends"),
     ),
 }
 # fmt: on

@@ -59,7 +59,7 @@ def enough_memory() -> Iterator[None]:
         traceback.clear_frames(error.__traceback__)
         error.__traceback__ = None
         raise ShortageError(
-            N_("There was not enough memory for this. Take a shorter sentence, or try again in a moment.")
+            N_("There was not enough memory for this. Use a shorter sentence, or try again in a moment.")
         ) from None
 
 

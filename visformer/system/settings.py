@@ -48,7 +48,7 @@ def _switch(text: str) -> bool:
 
 def _number(text: str) -> int:
     if not text.isdecimal():
-        raise ValueError(N_("a whole number is needed: 0, 1, 2 …"))
+        raise ValueError(N_("expected a whole number: 0, 1, 2 …"))
     return int(text)
 
 
@@ -95,7 +95,7 @@ HOSTS = Setting[tuple[str, ...]](
 )
 PROCESSES = Setting[int | None](
     "VISFORMER_PROCESSES",
-    N_("processes that compute for a room (`asgi.py`); `0`: the server computes itself"),
+    N_("worker processes of the server for a room (`asgi.py`); `0`: the server computes itself"),
     None,
     N_("half of the cores, 2 to 4"),
     _number,
@@ -109,12 +109,12 @@ FRAME_ANCESTORS = Setting[tuple[str, ...]](
 )
 
 # Read by the libraries themselves; listed for operators of this app.
-THREADS = Setting("OMP_NUM_THREADS", N_("threads that torch computes with"), "", N_("half of the cores"), str)
+THREADS = Setting("OMP_NUM_THREADS", N_("threads torch uses"), "", N_("half of the cores"), str)
 HUB = "https://huggingface.co"
 HF_ENDPOINT = Setting("HF_ENDPOINT", N_("a mirror of the Hugging Face hub"), HUB, HUB, str)
-HF_HOME = Setting("HF_HOME", N_("where downloaded models are kept"), "", "~/.cache/huggingface", str)
+HF_HOME = Setting("HF_HOME", N_("where downloaded models are stored"), "", "~/.cache/huggingface", str)
 HF_HUB_OFFLINE = Setting(
-    "HF_HUB_OFFLINE", N_("`1`: only what is already there, without a look at the network"), "", N_("off"), str
+    "HF_HUB_OFFLINE", N_("`1`: only models already downloaded, without network access"), "", N_("off"), str
 )
 
 SETTINGS: tuple[Setting[object], ...] = tuple(each for each in globals().values() if isinstance(each, Setting))

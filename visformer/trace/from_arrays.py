@@ -40,14 +40,14 @@ def token_texts(tokens: Any, *, name: str) -> tuple[str, ...]:
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise TraceError(
-                N_("{name}[{place}] is {given!r}, which is no text; ids become tokens in the tokenizer."),
+                N_("{name}[{place}] is {given!r}, not a text; convert ids to tokens with the tokenizer."),
                 name=name,
                 place=place,
                 given=text,
             )
     broken = next((text for text in texts if not can_be_written(text)), None)
     if broken is not None:
-        raise TraceError(N_("{name} holds {given!r}, half of a surrogate pair: remove it."), name=name, given=broken)
+        raise TraceError(N_("{name} contains {given!r}, half of a surrogate pair: remove it."), name=name, given=broken)
     if not texts:
         raise TraceError(N_("{name} is empty; attention needs at least one token."), name=name)
     return cleaned(texts, special_tokens(texts))
@@ -69,7 +69,7 @@ def marks_of(marks: Any, default: Mapping[str, tuple[_Mark, ...]], *, name: str)
         if not isinstance(marks, Mapping):
             raise TypeError(type(marks))
         if other := [side for side in marks if side not in ("src", "tgt")]:
-            raise TraceError(N_('{name} has {other!r}; its sides are "src" and "tgt".'), name=name, other=other[0])
+            raise TraceError(N_('{name} has {other!r}; its keys must be "src" and "tgt".'), name=name, other=other[0])
         for side in result:
             if side in marks:
                 convert: Any = _flag if name == "special" else operator.index
@@ -78,7 +78,9 @@ def marks_of(marks: Any, default: Mapping[str, tuple[_Mark, ...]], *, name: str)
         raise
     except (TypeError, ValueError, KeyError, IndexError) as error:
         raise TraceError(
-            N_("{name} is {given!r}; give a dict of side to one entry for each token."), name=name, given=marks
+            N_("{name} is {given!r}; give a dict from side to a list with one entry for each token."),
+            name=name,
+            given=marks,
         ) from error
     return result
 
@@ -86,7 +88,7 @@ def marks_of(marks: Any, default: Mapping[str, tuple[_Mark, ...]], *, name: str)
 def _flag(mark: Any) -> bool:
     """Convert to bool; NumPy's booleans, 0 and 1 are accepted, text is not."""
     if isinstance(mark, str):
-        raise TraceError(N_("special holds {given!r}: give True or False for each token."), given=mark)
+        raise TraceError(N_("special contains {given!r}: give True or False for each token."), given=mark)
     return bool(mark)
 
 
@@ -127,7 +129,7 @@ def layers_of(patterns: Any, *, name: str, queries: int, keys: int, sink: Any = 
     for i, layer in enumerate(layers):
         if len(layer.pattern) != len(layers[0].pattern):
             raise TraceError(
-                N_("{name}[{i}] has {given} heads, but {name}[0] has {wanted}; all layers need as many."),
+                N_("{name}[{i}] has {given} heads, but {name}[0] has {wanted}; all layers need the same number."),
                 name=name,
                 i=i,
                 given=len(layer.pattern),
@@ -137,10 +139,10 @@ def layers_of(patterns: Any, *, name: str, queries: int, keys: int, sink: Any = 
 
 
 _FEWER = {
-    2: N_("{name} has shape {shape}: as (query, key) of one head, give {name}[None, None]."),
+    2: N_("{name} has shape {shape}: if it is (query, key) of one head, give {name}[None, None]."),
     3: N_(
-        "{name} has shape {shape}: as (head, query, key) of one layer, give {name}[None]; as (layer, query, key), one "
-        "head in each layer, {name}[:, None]."
+        "{name} has shape {shape}: if it is (head, query, key) of one layer, give {name}[None]; if (layer, "
+        "query, key) with one head in each layer, {name}[:, None]."
     ),
 }
 
@@ -150,7 +152,7 @@ def _check_kind(given: Any, name: str) -> None:
     if isinstance(given, Mapping):
         fields = [field for field in given if "attentions" in str(field)]
         raise TraceError(
-            N_("{name} is a {kind}, a whole output with {fields}: give one of them, such as out.{first}."),
+            N_("{name} is a {kind}, a model's whole output with {fields}: give one of them, such as out.{first}."),
             name=name,
             kind=type(given).__name__,
             fields=", ".join(fields) or ", ".join(map(str, given)) or "-",
@@ -160,8 +162,8 @@ def _check_kind(given: Any, name: str) -> None:
     if isinstance(first, (tuple, list)) and any(len(getattr(layer, "shape", ())) > 2 for layer in first):
         raise TraceError(
             N_(
-                "{name} is a {kind} of {n} steps with {layers} layers each, as generate() gives. Run the model once "
-                "over the whole text and give that: model(ids, output_attentions=True).attentions."
+                "{name} is a {kind} of {n} steps with {layers} layers each, as generate() returns. Run the "
+                "model once over the whole text and give model(ids, output_attentions=True).attentions."
             ),
             name=name,
             kind=type(given).__name__,
@@ -178,7 +180,7 @@ def _check_dimensions(given: Any, name: str) -> None:
     raise TraceError(
         _FEWER.get(
             len(shape),
-            N_("{name} has shape {shape}, but wanted is (layer, head, query, key), or (layer, 1, head, query, key)."),
+            N_("{name} has shape {shape}; expected (layer, head, query, key), or (layer, 1, head, query, key)."),
         ),
         name=name,
         shape=shape,
@@ -203,8 +205,9 @@ def _sequence(given: Any, name: str) -> Any:
     if given is None or isinstance(given, str) or kind not in "biufcO" or _length(given) == 0:
         raise TraceError(
             N_(
-                "{name} holds no layers: give an array (layer, head, query, key), or a list with one for each layer. "
-                'Hugging Face models give theirs with output_attentions=True and attn_implementation="eager".'
+                "{name} has no layers: give an array (layer, head, query, key), or a list with one for each "
+                "layer. Hugging Face models return theirs with output_attentions=True and "
+                'attn_implementation="eager".'
             ),
             name=name,
         )
@@ -215,8 +218,8 @@ def _layer(given: Any, name: str, size: tuple[int, int], sink: Any) -> Layer:
     if given is None:
         raise TraceError(
             N_(
-                "{name} is None. Hugging Face models give their attention with "
-                'output_attentions=True and attn_implementation="eager".'
+                "{name} is None. Hugging Face models return their attention with output_attentions=True and "
+                'attn_implementation="eager".'
             ),
             name=name,
         )
@@ -226,8 +229,8 @@ def _layer(given: Any, name: str, size: tuple[int, int], sink: Any) -> Layer:
     if array.ndim != 3 or len(array) == 0 or array.shape[1:] != (queries, keys):
         raise TraceError(
             N_(
-                "{name} has shape {shape}, but wanted is (head, query, key) = (any, {queries}, {keys}): "
-                "a place for each token."
+                "{name} has shape {shape}; expected (head, query, key) = (any, {queries}, {keys}): one "
+                "position for each token."
             ),
             name=name,
             shape=array.shape,
@@ -251,7 +254,7 @@ def _mass(sums: NDArray[np.float64], sink: Any, name: str) -> NDArray[np.float32
     mass = _alone(_as_array(sink, f"sink of {name}"), 3, f"sink of {name}")
     if mass.shape != sums.shape:
         raise TraceError(
-            N_("sink of {name} has shape {shape}, but wanted is (head, query) = {wanted}."),
+            N_("sink of {name} has shape {shape}; expected (head, query) = {wanted}."),
             name=name,
             shape=mass.shape,
             wanted=sums.shape,
@@ -289,7 +292,7 @@ def _as_array(given: Any, name: str) -> NDArray[np.float32]:
             raise TypeError("complex numbers" if array.dtype.kind == "c" else str(array.dtype))
         return np.ascontiguousarray(array, dtype=np.float32)
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
-        raise TraceError(N_("{name} is no array of numbers: {reason}"), name=name, reason=error) from error
+        raise TraceError(N_("{name} is not an array of numbers: {reason}"), name=name, reason=error) from error
 
 
 def _check_weights(array: NDArray[np.float32], name: str) -> None:
@@ -302,15 +305,15 @@ def _check_weights(array: NDArray[np.float32], name: str) -> None:
     if np.isnan(array[head, query, key]):
         raise TraceError(
             N_(
-                "{name}, head {head}, query {query}, key {key} (from 0) is NaN. A query that may read nothing gets it "
-                "from a softmax over −∞ alone: make such a row 0."
+                "{name}, head {head}, query {query}, key {key} (from 0) is NaN. A query whose keys are all "
+                "masked gets NaN from a softmax over −∞: set such a row to 0."
             ),
             **where,
         )
     raise TraceError(
         N_(
-            "{name}, head {head}, query {query}, key {key} (from 0) is {value:.4g}, no probability: "
-            "give the weights after the softmax, not the scores."
+            "{name}, head {head}, query {query}, key {key} (from 0) is {value:.4g}, not a probability: give "
+            "the weights after the softmax, not the scores."
         ),
         **where,
         value=float(array[head, query, key]),
@@ -318,8 +321,8 @@ def _check_weights(array: NDArray[np.float32], name: str) -> None:
 
 
 _NOT_ONE = N_(
-    "{name}, head {head}, query {query} (from 0) sums to {sum:.4f}, not to 1: rows are queries, columns "
-    "keys; a model in training mode drops weights out; of one with attention sinks, say sink=True."
+    "{name}, head {head}, query {query} (from 0) sums to {sum:.4f}, not to 1: rows must be queries and columns "
+    "keys; a model in training mode applies dropout; for one with attention sinks, give sink=True."
 )
 _NOT_ONE_WITH_SINK = N_(
     "{name}, head {head}, query {query} (from 0): the row and its sink sum to {sum:.4f} together, not to 1."

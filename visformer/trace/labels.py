@@ -53,4 +53,4 @@ def can_be_written(text: str) -> bool:
 
 def _require(valid: bool, what: str) -> None:
     if not valid:
-        raise TraceError(N_("its {what} are not what a Trace writes"), what=what)
+        raise TraceError(N_("its {what} do not match what a Trace writes"), what=what)

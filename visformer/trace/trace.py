@@ -174,7 +174,7 @@ class Trace:
 
     def _why_missing(self, name: str) -> Message:
         """The adapter's reason if it has one, else that the tensor was not recorded."""
-        not_recorded = N_("it was not recorded (ask for it with record=...), or the model has no such layer")
+        not_recorded = N_("it was not recorded (request it with record=...), or the model has no such layer")
         return self.lacks(name) or not_recorded
 
     def layers(
@@ -275,8 +275,9 @@ class Trace:
         if not tensors:
             raise TraceError(
                 N_(
-                    "No attention was given: from_attention(tokens, patterns), or target= and decoder=. Hugging Face "
-                    'models give theirs with output_attentions=True and attn_implementation="eager".'
+                    "No attention was given: use from_attention(tokens, patterns), or target= and decoder=. "
+                    "Hugging Face models return theirs with output_attentions=True and "
+                    'attn_implementation="eager".'
                 )
             )
         flags = marks_of(special, {side: special_tokens(texts) for side, texts in sides.items()}, name="special")
@@ -321,7 +322,9 @@ class Trace:
         """
         if Path(path).suffix.lower() not in ("", ".safetensors"):
             raise TraceError(
-                N_("{name!r}: this writes safetensors. Pictures, pages and tables are for visformer.export.save."),
+                N_(
+                    "{name!r}: this writes only safetensors. For pictures, pages and tables, use visformer.export.save."
+                ),
                 name=Path(path).name,
             )
         write_whole(path, self.to_bytes())
@@ -392,9 +395,7 @@ def _sinks(sink: Any, arguments: Sequence[str]) -> Mapping[str, Any]:
     sinks: dict[str, Any] = dict(sink) if isinstance(sink, Mapping) else dict.fromkeys(arguments, sink)
     unambiguous = isinstance(sink, Mapping) or sink is True or len(arguments) == 1
     if not unambiguous or any(name not in arguments for name in sinks):
-        raise TraceError(
-            N_("sink must say whose it is: True for all, or a dict with any of {names}."), names=", ".join(arguments)
-        )
+        raise TraceError(N_("sink must be True for all, or a dict with any of {names}."), names=", ".join(arguments))
     return sinks
 
 

@@ -46,7 +46,7 @@ def read_pairs(path: str | Path) -> list[Pair]:
         cells = [cell.strip() for cell in line.split("\t")]
         if len(cells) < 2 or not cells[0] or not cells[1]:
             raise DataError(
-                N_("{path}, line {number}: an English and a Chinese sentence separated by a tab are needed."),
+                N_("{path}, line {number}: expected an English and a Chinese sentence separated by a tab."),
                 path=path,
                 number=number,
             )

@@ -236,7 +236,9 @@ def report(
     """
     model = load(name)
     if not isinstance(model, Translator):
-        raise VisformerError(N_("{name} is no Transformer of visformer's own: only those are measured."), name=name)
+        raise VisformerError(
+            N_("{name} is not one of visformer's own Transformers: only those can be evaluated."), name=name
+        )
     result: dict[str, Any] = {}
     if pairs_file is not None:
         pairs = read_pairs(pairs_file)

@@ -304,7 +304,7 @@ def _resume(folder: Path, model: Transformer, optimizers: Optimizers) -> Progres
             optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
     except Exception as error:
         raise CheckpointError(
-            N_("The interrupted run in {path} cannot be continued ({reason}): remove it to start anew."),
+            N_("The interrupted run in {path} cannot be resumed ({reason}): remove it to start over."),
             path=path,
             reason=error,
         ) from error

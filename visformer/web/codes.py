@@ -71,7 +71,7 @@ def encode(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
     low, high = flat.min(initial=0), flat.max(initial=0)
     if not (low >= -TOLERANCE and high <= 1 + TOLERANCE):
         raise TraceError(
-            N_("Attention weights are between 0 and 1, but {weight} is among them."),
+            N_("Attention weights must be between 0 and 1; {weight} is not."),
             weight=low if low < -TOLERANCE else high,
         )
     codes = np.empty(flat.shape, dtype="<u2")

@@ -66,7 +66,7 @@ def page(
     note = ""
     if held < len(names):
         sentence = gettext(
-            N_("{held} of {all} heads are here with their exact weights, up to {limit:.1f} MB; the others coarsely.")
+            N_("{held} of {all} heads have exact weights here (up to {limit:.1f} MB); the others are coarse.")
         )
         note = f"<p>{escape(sentence.format(held=held, all=len(names), limit=limit / 1e6))}</p>\n"
     above = _heading(trace) if heading else ""

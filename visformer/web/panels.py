@@ -14,19 +14,19 @@ from visformer.web.message import Numbers, write_message
 
 _TEXT = {
     "cell": N_("{row} · {column}"),
-    "locks": N_("Point at a cell to read its exact value; a click locks it, Escape frees it."),
-    "changes": N_("Point at a cell to read its exact value; click it to change it."),
-    "tells": N_("Point at a cell to read its exact value; click it to see where it comes from."),
-    "locked": N_("locked, Escape frees it"),
-    "locks_touch": N_("Tap a cell to read its exact value; tap it again to free it."),
+    "locks": N_("Point at a cell to see its exact value; click to lock it, Escape to unlock."),
+    "changes": N_("Point at a cell to see its exact value; click to change it."),
+    "tells": N_("Point at a cell to see its exact value; click to see where it comes from."),
+    "locked": N_("locked, Escape unlocks"),
+    "locks_touch": N_("Tap a cell to see its exact value; tap again to unlock it."),
     "changes_touch": N_("Tap a cell to change it."),
-    "tells_touch": N_("Tap a cell to read its exact value and see where it comes from."),
-    "locked_touch": N_("locked, another tap frees it"),
+    "tells_touch": N_("Tap a cell to see its exact value and where it comes from."),
+    "locked_touch": N_("locked, another tap unlocks"),
     "part": N_("Part {n} of {all}"),
     "part_rows": N_("Part {n} of {all}: rows {first}–{last}"),
     "keep": N_("PNG"),
-    "keep_about": N_("Keep this picture as a PNG file, at twice the size of the screen"),
-    "matrix": N_("{title}, {rows} rows and {columns} columns. Arrow keys go through the cells, Enter clicks."),
+    "keep_about": N_("Save this picture as a PNG file, at twice the screen resolution"),
+    "matrix": N_("{title}, {rows} rows and {columns} columns. Arrow keys move between cells, Enter clicks."),
 }
 
 

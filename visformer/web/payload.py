@@ -143,8 +143,8 @@ class _Feed:
         if self._weights > limits.MAX_WEIGHTS:
             raise BudgetError(
                 N_(
-                    "The attention of all heads has {weights:,} weights; up to {limit:,} can be shown. "
-                    "Take a shorter sentence, or fewer layers."
+                    "The attention of all heads has {weights:,} weights; up to {limit:,} can be shown. Use a "
+                    "shorter sentence, or fewer layers."
                 ),
                 weights=self._weights,
                 limit=limits.MAX_WEIGHTS,

@@ -132,8 +132,8 @@ class Selection:
 _ENDS = {
     "layer": N_("the layers of this model are 1 to {n}."),
     "head": N_("the heads of a layer are 1 to {n}."),
-    "query": N_("the tokens that read are 1 to {n} here."),
-    "key": N_("the tokens that are read are 1 to {n} here."),
+    "query": N_("the query tokens here are 1 to {n}."),
+    "key": N_("the key tokens here are 1 to {n}."),
     "heads": N_("the layers of this model are 1 to {layers}, the heads of each 1 to {n}."),
 }
 _SENSE = {
@@ -164,7 +164,7 @@ def _read(name: str, text: str) -> Any:
     if name in _PLACES:
         place = _place(int(text) - 1) if text.isascii() and text.isdigit() and len(text) < 6 else None
         if place is None:
-            raise LinkError(N_("a whole number from 1 on is needed."))
+            raise LinkError(N_("expected a whole number of at least 1."))
         return place
     if name == "heads":
         text = _shifted(text, -1)

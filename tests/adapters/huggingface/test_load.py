@@ -73,7 +73,7 @@ def test_only_safetensors_are_read(folder):
     weights = tiny_module("gpt2").state_dict()
     (folder / "model.safetensors").unlink()
     torch.save(weights, folder / "pytorch_model.bin")
-    with pytest.raises(CheckpointError, match="safetensors only"):
+    with pytest.raises(CheckpointError, match="safetensors weights only"):
         vf.load(folder)
 
 
@@ -81,7 +81,7 @@ def test_code_that_comes_with_a_model_is_not_run(folder):
     config = folder / "config.json"
     config.write_text('{"model_type": "mine", "auto_map": {"AutoConfig": "mine.Config"}}')
     (folder / "mine.py").write_text("raise SystemExit('it ran')")
-    with pytest.raises(CheckpointError, match="runs no code that comes with a model"):
+    with pytest.raises(CheckpointError, match="runs no code shipped with a model"):
         vf.load(folder)
 
 
@@ -91,7 +91,7 @@ def test_a_hub_that_does_not_answer_is_named_with_the_remedy(monkeypatch):
 
     monkeypatch.setattr(HfApi, "model_info", away)
     with pytest.raises(
-        CheckpointError, match=r"'nobody/nothing'.*bundled is en-zh.*does not answer.*HF_ENDPOINT.*folder"
+        CheckpointError, match=r"'nobody/nothing'.*the bundled one is en-zh.*does not answer.*HF_ENDPOINT.*folder"
     ):
         vf.load("nobody/nothing")
 
@@ -198,7 +198,9 @@ def test_a_model_of_many_languages_is_told_which(many_languages):
 def test_missing_weights_are_not_made_up(folder):
     weights = load_file(folder / "model.safetensors")
     save_file({k: v for k, v in weights.items() if "h.1.attn" not in k}, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(CheckpointError, match=r"no weights for transformer\.h\.1\.attn\.c_attn\.bias \(4 missing\)"):
+    with pytest.raises(
+        CheckpointError, match=r"no weights for transformer\.h\.1\.attn\.c_attn\.bias \(4 missing in all\)"
+    ):
         vf.load(folder)
 
 
@@ -207,20 +209,20 @@ def test_a_folder_without_a_tokenizer_says_so(tmp_path):
         tiny_module(family).save_pretrained(tmp_path / family)
         with pytest.raises(CheckpointError):
             vf.load(tmp_path / family)
-    with pytest.raises(CheckpointError, match="holds no tokenizer"):
+    with pytest.raises(CheckpointError, match="has no tokenizer"):
         vf.load(tmp_path / "bert")
 
 
 def test_the_tokenizer_of_another_model_is_told_apart(tmp_path):
     tiny_module("bert", vocab_size=3).save_pretrained(tmp_path)
     tokenizer().save_pretrained(tmp_path)
-    with pytest.raises(CheckpointError, match="of only 3 embeddings: this is another model's tokenizer"):
+    with pytest.raises(CheckpointError, match="out of range for 3 embeddings: this is another model's tokenizer"):
         vf.load(tmp_path)
 
 
 @pytest.mark.parametrize("text", [None, ["a"], 3])
 def test_what_is_no_text_is_refused(minilm, text):
-    with pytest.raises(TextError, match="is no text"):
+    with pytest.raises(TextError, match="is not a text"):
         minilm.trace(text)
-    with pytest.raises(TextError, match="is no text"):
+    with pytest.raises(TextError, match="is not a text"):
         vf.load("untrained").trace(text)

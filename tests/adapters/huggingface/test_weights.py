@@ -110,10 +110,10 @@ def test_a_trace_outlives_changes_to_the_model():
 @pytest.mark.parametrize(
     ("family", "glob", "reason"),
     [
-        ("deberta", "*.w_q", "computes its attention in a way of its own"),
-        ("bloom", "*.w_q", "computes its attention in a way of its own"),
-        ("llama", "*.b_q", "those it was trained with"),
-        ("gpt2", "decoder.9.self_attn.w_q", "those it was trained with"),
+        ("deberta", "*.w_q", "has its own attention code"),
+        ("bloom", "*.w_q", "has its own attention code"),
+        ("llama", "*.b_q", "the biases b_q to b_o it was trained with"),
+        ("gpt2", "decoder.9.self_attn.w_q", "the biases b_q to b_o it was trained with"),
         ("megatron-bert", "*.w_v", "not in visformer's table"),
     ],
 )

@@ -71,7 +71,7 @@ def replaced(old, new):
 
 FAULTS = [
     ("", ["line 1: this file is empty."]),
-    ("just words", ["line 1: names with a colon and a value each are needed here.", "line 1: a lesson begins with"]),
+    ("just words", ["line 1: expected lines of the form name: value here.", "line 1: a lesson begins with"]),
     (replaced("visformer_lesson: 1\n", ""), ["line 1: a lesson begins with the line “visformer_lesson: 1”."]),
     (replaced("visformer_lesson: 1", "visformer_lesson: 2"), ["line 1: a lesson begins with"]),
     (replaced("title: {en: Names, zh: 名字}\n", ""), ["line 1: “title” is missing."]),
@@ -81,37 +81,46 @@ FAULTS = [
         ["line 9: tried: there is no such name here: choose one of"],
     ),
     (replaced("    say: Look at this.\n", ""), ["line 4: “say” is missing."]),
-    (replaced("    say: Look at this.\n", "    say:\n"), ["line 5: say: a text is needed here."]),
-    (replaced("    say: Look at this.\n", "    say: [a, b]\n"), ["line 5: say: names with a colon"]),
-    (replaced("Look at this.", "x" * 501), ["line 5: say: this text has 501 characters, and at most 500"]),
-    (replaced("    say: Look at this.", "    say: Try: this"), ["line 5: a text with a colon and a space in it"]),
-    (replaced("    say: Look at this.", "\tsay: Look"), ["line 5: lines are indented by spaces"]),
-    (replaced("layer: 3,", "layer: third,"), ["line 6: layer: third: a whole number from 1 on is needed."]),
-    (replaced("head: 3}", "head: 3, colour: red}"), ["line 6: colour: red: nothing on this page has this name."]),
-    (replaced("head: 3}", "head: [3]}"), ["line 6: head: a text is needed here."]),
-    (replaced("head: 3}", "page: attic}"), ["line 6: page: attic: there is no page of this name: choose one of"]),
+    (replaced("    say: Look at this.\n", "    say:\n"), ["line 5: say: expected a text here."]),
+    (replaced("    say: Look at this.\n", "    say: [a, b]\n"), ["line 5: say: expected lines of the form"]),
+    (replaced("Look at this.", "x" * 501), ["line 5: say: this text has 501 characters; at most 500"]),
+    (replaced("    say: Look at this.", "    say: Try: this"), ["line 5: a text that contains a colon and a space"]),
+    (replaced("    say: Look at this.", "\tsay: Look"), ["line 5: indent lines with spaces"]),
+    (replaced("layer: 3,", "layer: third,"), ["line 6: layer: third: expected a whole number of at least 1."]),
+    (replaced("head: 3}", "head: 3, colour: red}"), ["line 6: colour: red: this page has no option with this name."]),
+    (replaced("head: 3}", "head: [3]}"), ["line 6: head: expected a text here."]),
+    (replaced("head: 3}", "page: attic}"), ["line 6: page: attic: there is no page with this name: choose one of"]),
     (replaced("head: 3}", "model: /etc}"), ["line 6: model: /etc: The model '/etc' is not offered here"]),
-    (replaced("demo/masks?", "demo/tokens?"), ["line 11: masks_view: scores: nothing on this page"]),
-    (replaced("masks_layer=2&", "masks_layer=2&masks_layer=3&"), ["line 11: masks_layer=2: it stands there more"]),
+    (replaced("demo/masks?", "demo/tokens?"), ["line 11: masks_view: scores: this page has no option"]),
+    (replaced("masks_layer=2&", "masks_layer=2&masks_layer=3&"), ["line 11: masks_layer=2: it appears more"]),
     (replaced("https://example", "https://[example"), ["line 11: https://[example"]),
-    (replaced("    note: Wait.", "    try: Again."), ["line 10: try: it stands there more than once."]),
-    (replaced("    note: Wait.", "    note: &wait Wait."), ["line 10: names with & and * are not read here"]),
+    (replaced("    note: Wait.", "    try: Again."), ["line 10: try: it appears more than once."]),
+    (
+        replaced("    note: Wait.", "    note: &wait Wait."),
+        ["line 10: anchors and aliases (& and *) are not supported here"],
+    ),
     (
         replaced("    note: Wait.", "    note: !!python/object:os.system x"),
         ["line 10: tag:yaml.org,2002:python/object"],
     ),
-    (replaced("    note: Wait.", "    check: {query: 1, key: 1, at_least: 2}"), ["line 10: at_least: 2: a share from"]),
+    (
+        replaced("    note: Wait.", "    check: {query: 1, key: 1, at_least: 2}"),
+        ["line 10: at_least: 2: expected a share from"],
+    ),
     (replaced("    note: Wait.", "    check: {key: 1}"), ["line 10: check: “query, key” is missing."]),
-    (replaced("    note: Wait.", "    check: {query: 1, key: 0}"), ["line 10: key: 0: a whole number from 1 on"]),
-    (replaced("    note: Wait.", "    note: 'Wait."), ["line 12: this is no YAML"]),
-    (GOOD + "---\na: b\n", ["line 13: a file holds one lesson: here a second one begins."]),
-    (replaced("    note: Wait.", "    note: Wait\x07."), ["line 10: a character that cannot be printed stands here."]),
-    (GOOD.encode() + b"\xff", [f"line 12: byte {len(GOOD.encode()) + 1} of this file is no UTF-8."]),
+    (
+        replaced("    note: Wait.", "    check: {query: 1, key: 0}"),
+        ["line 10: key: 0: expected a whole number of at least 1"],
+    ),
+    (replaced("    note: Wait.", "    note: 'Wait."), ["line 12: this is not valid YAML"]),
+    (GOOD + "---\na: b\n", ["line 13: a second lesson begins here; a file holds only one."]),
+    (replaced("    note: Wait.", "    note: Wait\x07."), ["line 10: there is an unprintable character here."]),
+    (GOOD.encode() + b"\xff", [f"line 12: byte {len(GOOD.encode()) + 1} of this file is not UTF-8."]),
     (GOOD.partition("steps:")[0] + "steps: none\n", ["line 3: steps: a list is needed here"]),
-    (GOOD + "  - {title: A, say: B}\n" * 39, ["line 3: steps: there are 41 steps, and a lesson has at most 40."]),
-    ("[" * 5000, ["line 1: too much stands inside each other: at most 6 deep."]),
+    (GOOD + "  - {title: A, say: B}\n" * 39, ["line 3: steps: there are 41 steps; a lesson may have at most 40."]),
+    ("[" * 5000, ["line 1: nested too deeply: at most 6 levels."]),
     ("? [a]\n: b\n", ["line 1: a name is needed before the colon."]),
-    (b"a" * (limits.LESSON_BYTES + 1), ["line 1: this file has 40001 bytes, and a lesson has at most 40000."]),
+    (b"a" * (limits.LESSON_BYTES + 1), ["line 1: this file has 40001 bytes; a lesson may have at most 40000."]),
 ]
 
 
@@ -252,7 +261,7 @@ def test_a_claim_that_does_not_hold_is_reported_with_its_line():
     assert found == ()
     one, two = lesson_file.check_against_model(lesson, lambda state: trace_of(state, model))
     assert one.localized(str) == "line 6: layer: 9: the layers of this model are 1 to 3."
-    assert two.localized(str).startswith("line 12: check: key 1 has 0.")
+    assert two.localized(str).startswith("line 12: check: this query gives key 1 the weight 0.")
 
 
 def say(shipped, number):

@@ -122,7 +122,7 @@ def test_a_lesson_too_long_for_a_link_works_without_one(new_app):
 
 def test_faults_of_a_file_are_shown_with_their_lines(new_app):
     app = upload(new_app(), GOOD.replace("layer: 3,", "layer: x,").encode())
-    assert "line 6: layer: x: a whole number from 1 on is needed." in texts(app)
+    assert "line 6: layer: x: expected a whole number of at least 1." in texts(app)
     assert "lesson_next" not in keys(app)
 
 
@@ -174,11 +174,11 @@ def test_resetting_a_step_undoes_a_chosen_token(new_app):
     app.session_state["decoding_step"] = 2
     app.run()
     choose_another_token(app)
-    assert starting_with(app, "Step 3: you took")
+    assert starting_with(app, "Step 3: you chose")
     assert app.button(key="lesson_again").label == "Back to step 11"
     app.button(key="lesson_again").click().run()
     assert shows(app, 11)
-    assert not starting_with(app, "Decoded here") and not starting_with(app, "Step 3: you took")
+    assert not starting_with(app, "Decoded with these settings") and not starting_with(app, "Step 3: you chose")
     assert app.button(key="lesson_again").label == ""
 
 

@@ -100,7 +100,7 @@ def test_every_worked_example(new_app, example):
     assert len(app.dataframe) == sum(values.size > 1 for values in example.inputs.values())
     if example.instead:
         assert "3" in app.text[-1].value
-        next(button for button in app.button if button.label == "Show the nearest one that does").click().run()
+        next(button for button in app.button if button.label == "Show the closest one that fits").click().run()
         assert app.selectbox(key="lab_example").value == example.instead
         return
     assert pictures(app)
@@ -196,23 +196,23 @@ def test_decoding_continues_from_another_candidate(new_app):
         return [text.value for text in app.text if text.value.startswith(begins)]
 
     app = open_page(new_app(), "understand/decoding")
-    assert not told(app, "Decoded here: "), "as long as it is the translation above"
+    assert not told(app, "Decoded with these settings: "), "as long as it is the translation above"
     app.session_state["decoding_step"] = 2
     app.run()
     others = next(box for box in app.selectbox if box.key.startswith("decoding_other"))
     token, probability = others.options[0].split()
     others.select_index(0).run()
     assert not app.exception
-    assert told(app, "Decoded here: ")
+    assert told(app, "Decoded with these settings: ")
     assert app.session_state["decoding_step"] == 2, "the step where it was taken is still looked at"
     (taken,) = told(app, "Step 3: ")
-    assert f"took {token} ({probability})" in taken, "probabilities are written alike everywhere"
+    assert f"chose {token} ({probability})" in taken, "probabilities are written alike everywhere"
     assert "东北 (0.99" in taken, "and what would have been taken"
     app.session_state["decoding_step"] = 0
     app.run()
     assert not told(app, "Step 3: ")
-    next(button for button in app.button if button.label == "Back to its own beginning").click().run()
-    assert not told(app, "Decoded here: ")
+    next(button for button in app.button if button.label == "Back to the model's own choices").click().run()
+    assert not told(app, "Decoded with these settings: ")
 
 
 def test_clicks_switch_cells_rows_and_columns_of_the_scope():

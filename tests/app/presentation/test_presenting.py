@@ -167,7 +167,7 @@ def test_an_address_too_long_for_a_code_has_a_hint(new_app):
     app = new_app(text="我去东北大学。" * 50)  # each character takes 9 in an address
     code = code_of(app)
     assert not code.get("size")
-    assert "too long for a code" in code["hint"]
+    assert "too long for a QR code" in code["hint"]
 
 
 # A room that follows --------------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def test_two_phones_show_what_the_presenter_shows(new_app, presenter):
 
 def test_a_follower_explores_alone_and_returns(new_app, presenter):
     phone = new_app(follow=code_for(presenter))
-    assert "You follow the presenter." in [caption.value for caption in phone.caption]
+    assert "You are following the presenter." in [caption.value for caption in phone.caption]
     turn(phone)
     phone.text_input(key=boxes.SOURCE).set_value("Thanks.").run()
     presenter.text_input(key=boxes.SOURCE).set_value("I am here.").run()
@@ -249,10 +249,10 @@ def test_a_missing_room_is_reported(new_app, own_rooms):
 
 def test_the_presenter_sees_that_a_room_follows_and_can_stop_it(new_app, presenter):
     phone = new_app(follow=code_for(presenter))
-    assert captions(presenter, "A room follows")
-    assert not captions(phone, "A room follows")
+    assert captions(presenter, "The audience follows")
+    assert not captions(phone, "The audience follows")
     presenter.button(key="following_stop").click().run()
-    assert not captions(presenter, "A room follows")
+    assert not captions(presenter, "The audience follows")
     phone.run()
     assert captions(phone, "The presenter has stopped and this room is closed.")
     assert ignored(phone) == []
@@ -275,7 +275,7 @@ def test_inviting_and_dismissing(new_app, presenter, own_rooms, monkeypatch):
         monkeypatch.setattr(limits, "ROOMS", 1)  # the presenter's
         presenting.ask("follow")
         with patch.object(streamlit, "context", SimpleNamespace(url=ADDRESS, locale="en")):
-            assert "Too many rooms" in presenting.code()["hint"]
+            assert "Too many presentations" in presenting.code()["hint"]
         assert session["present_code"]
 
 
@@ -291,7 +291,7 @@ def test_a_token_that_the_presenter_chooses_is_chosen_on_the_phones(new_app, own
         next(box for box in presenter.selectbox if box.key.startswith("decoding_other")).select_index(0).run()
         said = [[text.value for text in app.text] for app in (presenter, phone.run())]
         assert said[0] == said[1]
-        assert any(text.startswith(f"Step {place + 1}: you took") for text in said[0])
+        assert any(text.startswith(f"Step {place + 1}: you chose") for text in said[0])
     later = new_app(page="understand/decoding", **address_of(presenter))
     assert [text.value for text in later.text] == said[0], "a link restores it, too"
     next(button for button in presenter.button if button.key == "decoding_back").click().run()

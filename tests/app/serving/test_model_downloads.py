@@ -136,16 +136,16 @@ def test_errors_say_why(hub, monkeypatch):
     assert re.search(r"no model 'no/body'.*hub http://127.0.0.1:\d+ does not know it", refused(hub, "no/body"))
     assert model_downloads.is_to_be_downloaded("a b c") and "no model 'a b c'" in refused(hub, "a b c")
     hub.refused[NAME] = (403, "GatedRepo")
-    assert re.search(r"only for those who asked for it: accept its terms there and log in", refused(hub))
+    assert re.search(r"is gated on the hub .*: accept its terms there and log in", refused(hub))
     hub.refused[NAME] = (401, "RepoNotFound")
     assert re.search(r"does not know it", refused(hub))
     hub.refused[NAME] = (500, "Sorry")
-    assert re.search(r"does not say how large .* is \(.*500", refused(hub))
+    assert re.search(r"does not report the size of .* \(.*500", refused(hub))
     hub.refused.clear()
     monkeypatch.setattr(limits, "DOWNLOAD_BYTES", 3_000_000)
-    assert re.search(r"is 4 MB large, and at most 3 MB are downloaded .*operator", refused(hub))
+    assert re.search(r"is 4 MB, and downloads are limited to 3 MB.*operator", refused(hub))
     del hub.models[NAME]["model.safetensors"]
-    assert re.search(r"no weights as model.safetensors", refused(hub))
+    assert re.search(r"has no model.safetensors", refused(hub))
 
 
 def test_a_hub_that_cannot_be_reached(hub, monkeypatch):
@@ -201,7 +201,7 @@ def test_a_visitor_sees_size_progress_and_then_the_model(hub, new_app, monkeypat
     monkeypatch.setenv("VISFORMER_MODELS", NAME)
     hub.gate.clear()
     page = new_app(model=NAME)
-    assert any("is not here yet" in text.value for text in page.text)
+    assert any("has not been downloaded yet" in text.value for text in page.text)
     download = until(model_downloads.download_of(NAME), Phase.OFFERED)
     page.run()
     assert any(limits.size(download.total) in caption.value for caption in page.caption)

@@ -32,7 +32,7 @@ def test_a_name_that_is_not_offered_is_refused_before_it_is_looked_up(monkeypatc
     monkeypatch.setenv("VISFORMER_ANY_MODEL", "1")
     models.require_allowed("owner/model")
     for path in (folder, "../secrets", "~/x", "a/b/c", "docs"):
-        with pytest.raises(VisformerError, match="no hub id"):
+        with pytest.raises(VisformerError, match="not a hub id"):
             models.require_allowed(path)
     monkeypatch.setenv("VISFORMER_MODELS", folder)
     models.require_allowed(folder)
@@ -54,7 +54,7 @@ def test_a_link_holds_the_label_of_a_folder_and_not_its_path(monkeypatch, folder
     page = new_app(model="tiny-llama")
     assert page.session_state[boxes.MODEL] == folder
     assert page.query_params["model"] == "tiny-llama"
-    assert any("The model goes on with" in text.value for text in page.text)
+    assert any("The model continues with" in text.value for text in page.text)
     assert folder not in url_state.State(model=folder).file()
     assert url_state.read({"model": "tiny-llama"})[0].model == folder
 
@@ -74,7 +74,7 @@ def test_an_untrained_model_borrows_the_translation_and_follows_its_sliders(new_
     trace, _ = trace_of(page)
     assert trace.meta["model"] == page.session_state[boxes.MODEL] == Untrained().name
     assert trace.meta["target"] == translated
-    assert any(translated in text.value and "no words" in text.value for text in page.text)
+    assert any(translated in text.value and "Untrained" in text.value for text in page.text)
     page.select_slider(key="untrained_d_model").set_value(96).run()
     page.select_slider(key="untrained_n_heads").set_value(3).run()
     assert page.session_state[boxes.MODEL] == "untrained-96x3-enc3-dec3-ff1024"
@@ -112,7 +112,10 @@ def test_the_untrained_sizes_are_kept_while_another_model_is_selected(new_app):
         ("untrained-128x5-enc2-dec2-ff512", "d_model=128 cannot be divided among n_heads=5"),
         ("untrained-1024x4-enc2-dec2-ff512", "d_model=1024: an untrained Transformer can have 8 to 512 here"),
         ("untrained-128x4-enc0-dec2-ff512", "n_encoder_layers=0: an untrained Transformer can have 1 to 6"),
-        ("untrained-<b>", "'untrained-<b>' names no untrained Transformer: write untrained-128x4-enc2-dec2-ff512"),
+        (
+            "untrained-<b>",
+            "'untrained-<b>' is not the name of an untrained Transformer: write untrained-128x4-enc2-dec2-ff512",
+        ),
     ],
 )
 def test_an_invalid_untrained_name_in_a_link_gives_an_error(new_app, name, said):

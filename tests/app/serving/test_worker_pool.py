@@ -119,7 +119,7 @@ def test_a_process_killed_while_it_computes_gives_an_error_and_is_replaced(pool)
         assert not asked.done()
         for pid in before:
             os.kill(pid, signal.SIGKILL)
-        with pytest.raises(ShortageError, match="ended from outside"):
+        with pytest.raises(ShortageError, match="computation was killed"):
             asked.result()
     until(lambda: not any(map(runs, before)))
     for _ in before:  # the other one was killed while idle: no request fails

@@ -22,7 +22,7 @@ def test_ignored_parts_are_reported_once_and_literally(new_app):
     app = new_app(layer="99", view="pie", foo="*x*", heads="9-9")
     assert ignored(app) == [
         "view=pie: choose one of heatmap, arcs, tokens, layer.",
-        "foo=*x*: no page has a choice of this kind.",
+        "foo=*x*: no page has such an option.",
         "layer=99: the layers of this model are 1 to 3.",
         "heads=9-9: the layers of this model are 1 to 3, the heads of each 1 to 8.",
     ]
@@ -48,7 +48,7 @@ def test_a_link_to_a_page_restores_every_choice_on_it(new_app, page):
 
 @pytest.mark.parametrize(
     ("taken", "said"),
-    [("1", "numbers of tokens are needed, with dots between."), ("300", "token 1 of these is not offered there.")],
+    [("1", "expected token ids separated by dots."), ("300", "token 1 of these cannot be chosen at its step.")],
     ids=["</s>", "of another sentence"],
 )
 def test_a_token_that_is_not_offered_is_reported(new_app, taken, said):
@@ -77,17 +77,17 @@ def upload(app, content):
 def test_a_file_opens_its_page_and_resets_what_it_leaves_out(new_app):
     app = new_app(page="see/masks", masks_view="steps", masks_step="2", text="I like cats.")
     upload(app, b'{"visformer_state": 1, "page": "masks", "masks_view": "scores", "masks_layer": "9", "head": "3"}')
-    assert ignored(app) == ["masks_layer=9: a whole number from 1 to 3 is needed."]
+    assert ignored(app) == ["masks_layer=9: expected a whole number from 1 to 3."]
     assert address_of(app) == {"masks_view": "scores", "head": "3"}
     assert app.text_input(key=boxes.SOURCE).value == EXAMPLES[0]
     upload(app, b"no state")
-    assert ignored(app)[-1] == "state.json: line 1 of this file is no JSON."
+    assert ignored(app)[-1] == "state.json: line 1 of this file is not valid JSON."
     assert address_of(app) == {"masks_view": "scores", "head": "3"}, "the state is unchanged"
 
 
 def test_a_file_of_a_page_that_does_not_exist(new_app):
     app = upload(new_app(), b'{"visformer_state": 1, "page": "nowhere", "layer": "2"}')
-    assert ignored(app) == ["page=nowhere: there is no page of this name."]
+    assert ignored(app) == ["page=nowhere: there is no page with this name."]
     assert address_of(app) == {"layer": "2"}
 
 

@@ -82,7 +82,7 @@ def check_printable(*remarks):
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
-        ({"masks view": "x"}, "masks view=x: no page has a choice of this kind."),
+        ({"masks view": "x"}, "masks view=x: no page has such an option."),
         ({"view": "\u202ea\nb"}, "view=·a·b: choose one of heatmap, arcs, tokens, layer."),
     ],
 )
@@ -96,25 +96,25 @@ def test_a_remark_shortens_a_text_over_the_limit():
     _state, (remark,) = url_state.read({"text": "好" * 2_000})
     said, why = remark.localized(str).split(": ", 1)
     assert said == "text=" + "好" * 42 + "…"
-    assert "2000 characters, and at most 1000" in why
+    assert "2000 characters; at most 1000" in why
 
 
 def test_the_last_of_duplicate_names_counts():
     given, (remark,) = url_state.from_address({"layer": ["2", "3"]})
     assert given == {"layer": "3"}
-    assert remark.localized(str) == "layer=2: it stands there more than once, and the last one counts."
+    assert remark.localized(str) == "layer=2: it appears more than once; the last one counts."
 
 
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"\x89PNG", "byte 1 of this file is no UTF-8."),
-        (b'{\n"visformer_state": 1,\n}', "line 3 of this file is no JSON."),
-        (b"{}", "this file holds no state: save one with “As a file”."),
-        (b"[1]", "this file holds no state: save one with “As a file”."),
-        (b'{"visformer_state": 2}', "this file is of another version than 1."),
-        (b'{"visformer_state": true}', "this file is of another version than 1."),
-        (b" " * 64_001, "this file has 64001 bytes, and a state has at most 64000."),
+        (b"\x89PNG", "byte 1 of this file is not UTF-8."),
+        (b'{\n"visformer_state": 1,\n}', "line 3 of this file is not valid JSON."),
+        (b"{}", "this file is not a saved state: save one with “As a file”."),
+        (b"[1]", "this file is not a saved state: save one with “As a file”."),
+        (b'{"visformer_state": 2}', "this file is not of version 1."),
+        (b'{"visformer_state": true}', "this file is not of version 1."),
+        (b" " * 64_001, "this file has 64001 bytes; a state may have at most 64000."),
     ],
 )
 def test_a_file_without_a_state_is_reported(content, expected):
@@ -126,7 +126,7 @@ def test_a_file_without_a_state_is_reported(content, expected):
 def test_a_value_in_a_file_that_is_no_text_is_reported():
     given, (remark,) = url_state.from_file(b'{"visformer_state": 1, "head": "2", "layer": {"a": [1]}}')
     assert given == {"head": "2"}
-    assert remark.localized(str) == 'layer={"a": [1]}: a text is needed here, in quotation marks.'
+    assert remark.localized(str) == 'layer={"a": [1]}: expected a text in quotation marks here.'
 
 
 @pytest.mark.parametrize("depth", [100, 400, 900, 2_000, 9_000])

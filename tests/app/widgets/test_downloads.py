@@ -33,7 +33,7 @@ def test_attention_can_be_exported_in_every_format(new_app, monkeypatch):
     assert offered(app) == []
     assert open_export(app, "attention") == names("trace")
     numbers = "、".join(names("trace", "numbers"))
-    assert f"SVG：当前头；{numbers}：所有头的权重；HTML：整个探索器。" in [caption.value for caption in app.caption]
+    assert f"SVG：当前头；{numbers}：所有头的权重；HTML：整个探索界面。" in [caption.value for caption in app.caption]
 
 
 def test_text_formats_are_not_offered_for_too_many_numbers(new_app, monkeypatch):

@@ -40,7 +40,7 @@ def at_once():
         pass
 
 
-@pytest.mark.parametrize(("lang", "text"), [("en", "In the queue: 2 before you."), ("zh", "排队中：前面还有 2 个。")])
+@pytest.mark.parametrize(("lang", "text"), [("en", "In the queue: 2 ahead of you."), ("zh", "排队中：前面还有 2 个。")])
 def test_the_place_in_the_queue_is_shown(lang, text):
     app = AppTest.from_function(waiting)
     app.query_params["lang"] = lang

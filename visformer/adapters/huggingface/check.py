@@ -38,7 +38,7 @@ def check_rows(tensors: Mapping[str, TracedTensor], dtype: torch.dtype) -> None:
             total = total + sink.value
         if not bool(np.all((abs(total - 1) < tolerance) | (abs(total) < tolerance))):
             worst = float(total.flat[abs(total - 1).argmax()])
-            raise TraceError(N_("{name} is no attention pattern: a row sums to {total}."), name=name, total=worst)
+            raise TraceError(N_("{name} is not an attention pattern: a row sums to {total}."), name=name, total=worst)
 
 
 def _is_half(dtype: torch.dtype) -> bool:

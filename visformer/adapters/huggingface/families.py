@@ -111,12 +111,16 @@ LAYOUTS: Mapping[str, Mapping[str, str]] = {
 }
 """Tensor name to place in a block, in terms of the fields of :class:`Stack`."""
 
-PARALLEL = N_("in a parallel block attention and feed-forward read the same input, and both are added at once")
-PATTERNS_ONLY = N_("this family computes its attention in a way of its own, which shows patterns and nothing between")
-NOT_IN_TABLE = N_("this family is not in visformer's table; patterns can be shown of any")
-NO_SOURCE = N_("a decoder alone has no source to read")
-NO_WEIGHTS = N_("each of its layers has w_q, w_k, w_v and w_o, and of the biases b_q to b_o those it was trained with")
-NO_PLACE = N_("this model holds it in no place of its own")
+PARALLEL = N_(
+    "in a parallel block, attention and feed-forward read the same input and their outputs are added together"
+)
+PATTERNS_ONLY = N_("this family has its own attention code, which exposes patterns but no intermediate values")
+NOT_IN_TABLE = N_("this family is not in visformer's table, so only its patterns can be shown")
+NO_SOURCE = N_("a decoder-only model has no source to read")
+NO_WEIGHTS = N_(
+    "each of its layers has w_q, w_k, w_v and w_o, and whichever of the biases b_q to b_o it was trained with"
+)
+NO_PLACE = N_("in this model it is neither the input nor the output of a module")
 
 
 # Stacks that families share ---------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from huggingface_hub import constants, hf_hub_download
 from visformer.adapters.huggingface.files import files_of, helpful, require_room, require_weights
 from visformer.errors import N_, CheckpointError
 
-BROKE_OFF = N_("The download of {name!r} broke off ({reason}). Try again: files that were complete are kept.")
+BROKE_OFF = N_("The download of {name!r} was interrupted ({reason}). Try again: completed files are kept.")
 
 
 def fetch(name: str) -> None:

@@ -20,20 +20,21 @@ TIMEOUT = 10.0
 """Seconds to wait for the hub's first answer."""
 
 UNREACHABLE = N_(
-    "There is no model {name!r}: bundled is {bundled}, no folder has that name, and the hub {endpoint} does not "
-    "answer. Set HF_ENDPOINT to a mirror that you reach, or download the model elsewhere and give its folder."
+    "There is no model {name!r}: the bundled one is {bundled}, no folder has that name, and the hub {endpoint} "
+    "does not answer. Set HF_ENDPOINT to a mirror you can reach, or download the model elsewhere and give its "
+    "folder."
 )
 NOT_FOUND = N_(
-    "There is no model {name!r}: bundled is {bundled}, no folder has that name, and the hub {endpoint} does not "
-    "know it."
+    "There is no model {name!r}: the bundled one is {bundled}, no folder has that name, and the hub {endpoint} "
+    "does not know it."
 )
-GATED = N_("{name!r} is on the hub {endpoint}, but only for those who asked for it: accept its terms there and log in.")
+GATED = N_("{name!r} is gated on the hub {endpoint}: accept its terms there and log in.")
 FULL = N_(
-    "{name!r} does not fit on the disk of {folder} ({reason}): make room there, or set HF_HOME to a folder with more."
+    "{name!r} does not fit on the disk of {folder} ({reason}): free some space, or set HF_HOME to a folder with more."
 )
-UNANSWERED = N_("The hub {endpoint} does not say how large {name!r} is ({reason}).")
+UNANSWERED = N_("The hub {endpoint} does not report the size of {name!r} ({reason}).")
 NO_SAFETENSORS = N_(
-    "{name!r} has no weights as model.safetensors on the hub {endpoint}, and visformer takes no others: choose another "
+    "{name!r} has no model.safetensors on the hub {endpoint}, the only format visformer loads: choose another "
     "model, or convert it elsewhere and give its folder."
 )
 

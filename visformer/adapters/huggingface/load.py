@@ -20,8 +20,8 @@ from visformer.system.files import called
 _CLASSES = {"encoder": AutoModel, "decoder": AutoModelForCausalLM, "encoder-decoder": AutoModelForSeq2SeqLM}
 
 UNREADABLE = N_(
-    "{name!r} cannot be loaded ({reason}). Visformer takes weights as safetensors only, of families that transformers "
-    "itself knows, and runs no code that comes with a model."
+    "{name!r} cannot be loaded ({reason}). Visformer loads safetensors weights only, of families built into "
+    "transformers, and runs no code shipped with a model."
 )
 
 
@@ -65,7 +65,10 @@ def _refuse_missing(name: str, keys: Iterable[str]) -> None:
     missing = sorted(key for key in keys if "pooler" not in key)
     if missing:
         raise CheckpointError(
-            N_("{name!r} holds no weights for {first} ({count} missing), which would be random. Is the file complete?"),
+            N_(
+                "{name!r} has no weights for {first} ({count} missing in all); they would be random. Is the file "
+                "complete?"
+            ),
             name=name,
             first=missing[0],
             count=len(missing),
@@ -77,7 +80,7 @@ def _require_vocabulary(folder: Path, tokenizer: Any) -> None:
     files = set(type(tokenizer).vocab_files_names.values())
     if folder.is_dir() and files and not any((folder / file).exists() for file in files | {"tokenizer.json"}):
         raise CheckpointError(
-            N_("{name!r} holds no tokenizer: save it there, too, with tokenizer.save_pretrained(folder)."),
+            N_("{name!r} has no tokenizer: save it there with tokenizer.save_pretrained(folder)."),
             name=str(folder),
         )
 

@@ -209,7 +209,7 @@ class HubModel(TracedModel):
         known = self.module.get_input_embeddings().weight.shape[0]
         if max(ids, default=0) >= known:
             raise CheckpointError(
-                N_("A token has the number {id} of only {known} embeddings: this is another model's tokenizer."),
+                N_("Token id {id} is out of range for {known} embeddings: this is another model's tokenizer."),
                 id=max(ids),
                 known=known,
             )
@@ -232,7 +232,7 @@ class HubModel(TracedModel):
         if self._engine.kind == "encoder-decoder":
             return self.text.language_id(to, source)
         if to is not None:
-            raise VisformerError(N_("to={to!r}: this model has no choice of languages. Leave it out."), to=to)
+            raise VisformerError(N_("to={to!r}: this model has no choice of target language. Leave to= out."), to=to)
         return None
 
     # Probing the model on a short text ----------------------------------------------------------------------------

@@ -40,7 +40,7 @@ class Engine:
         self.kind = kind_of(module.config)
         if self.kind != "encoder" and module.get_output_embeddings() is None:
             raise VisformerError(
-                N_("{model} predicts no tokens: give the model with its language-model head ({wanted})."),
+                N_("{model} predicts no tokens: pass the model with its language-model head ({wanted})."),
                 model=type(module).__name__,
                 wanted="AutoModelForSeq2SeqLM" if self.kind == "encoder-decoder" else "AutoModelForCausalLM",
             )
@@ -71,7 +71,7 @@ class Engine:
         forced = self._setting("forced_bos_token_id") if language is None else language
         if start is None:
             raise VisformerError(
-                N_("{name} does not say what its decoder begins with: set config.{setting}."),
+                N_("{name} does not define its decoder's first token: set config.{setting}."),
                 name=type(self.module).__name__,
                 setting="decoder_start_token_id",
             )
@@ -145,7 +145,7 @@ def _named(part: str, kind: str, output: Any, field: str) -> dict[str, Tensor]:
     patterns = output.get(field)
     if not patterns or any(pattern is None for pattern in patterns):
         raise VisformerError(
-            N_("The model gives no attention weights: load it with attn_implementation={eager!r}."), eager="eager"
+            N_("The model returns no attention weights: load it with attn_implementation={eager!r}."), eager="eager"
         )
     return {f"{part}.{layer}.{kind}": pattern for layer, pattern in enumerate(patterns)}
 

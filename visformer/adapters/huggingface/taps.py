@@ -164,7 +164,10 @@ def read_only(tap: Tap, name: str, tensor: Tensor) -> None:
     """
     if tap.wants(name) and tap(name, tensor) is not tensor:
         raise EditError(
-            N_("An edit changes {name}, which this model shows but does not go on with: change what it is made of."),
+            N_(
+                "An edit changes {name}, which this model shows but does not use further on: edit the values it is "
+                "computed from."
+            ),
             name=name,
         )
 

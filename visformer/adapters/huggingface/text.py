@@ -130,7 +130,9 @@ class HubText:
         codes = self._languages()
         if not codes:
             if to is not None:
-                raise VisformerError(N_("to={to!r}: this model has no choice of languages. Leave it out."), to=to)
+                raise VisformerError(
+                    N_("to={to!r}: this model has no choice of target language. Leave to= out."), to=to
+                )
             return None
         wanted = to or ("en" if detect_language(source) == "zh" else "zh")
         code = _closest(wanted, tuple(codes))

@@ -98,7 +98,7 @@ def chosen(weights: Mapping[str, Weight], record: Sequence[str], *, reason: str)
     for glob in filter(_WEIGHT.search, record):
         matches = {name for name in weights if fnmatchcase(name, glob)}
         if not matches:
-            raise MissingTensor(N_("No {name!r} of this model: {reason}."), name=glob, reason=Message(reason))
+            raise MissingTensor(N_("This model has no {name!r}: {reason}."), name=glob, reason=Message(reason))
         names |= matches
     check_budget({}, more=sum(weights[name].nbytes for name in names))
     return frozenset(names)

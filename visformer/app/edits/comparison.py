@@ -32,9 +32,9 @@ def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None =
     _ = boxes.gettext()
     kind = kind_of(trace)
     if not edits:
-        said = _("Nothing is changed yet. Attention, before and after, will stand here side by side.")
+        said = _("No change yet. Attention before and after will appear here side by side.")
         if kind != "encoder":
-            said = _("Nothing is changed yet. What it says, and attention, before and after, will stand here.")
+            said = _("No change yet. Output and attention before and after will appear here.")
         st.caption(said)
         return
     bench, source = controls.bench(), boxes.source()
@@ -72,14 +72,16 @@ def _most_changed(plain: Trace, forced: Trace, scope: editing.Scope | None) -> N
     among, only = ("*", None) if scope is None else (scope.path, scope.head)
     place = masks.changed_most(plain, forced, among=among, head=only)
     if place is None:
-        st.caption(_("No pattern changes: what was edited comes behind the last attention, or makes no difference."))
+        st.caption(_("No pattern changes: the edit comes after the last attention, or has no effect."))
         return
     path, head = place
     stack, layer, kind = path.split(".")
     attention = next(_(s.label) for s in STACKS if s.name == f"{stack}.{kind}")
     said = _("The pattern that changes most: {attention}, layer {layer}, head {head}.")
     if scope is not None:
-        said = _("Of the edited masks, this pattern changes most: {attention}, layer {layer}, head {head}.")
+        said = _(
+            "Among the heads with an edited mask, this pattern changes most: {attention}, layer {layer}, head {head}."
+        )
     st.caption(said.format(attention=attention, layer=int(layer) + 1, head=head + 1))
     shown = ((plain, N_("before"), "pattern"), (forced, N_("after"), "out"))
     patterns = [traced(t, f"{path}.pattern", head, title=title, scale="weight", name=name) for t, title, name in shown]
@@ -93,17 +95,18 @@ def _show_future_reading(forced: Trace) -> None:
     share = float(np.mean([masks.future_mass(forced, name) for name in names]))
     if share == 0:
         return
-    st.text(_("Read from the future: {share:.1%} of the decoder's attention.").format(share=share))
+    st.text(_("{share:.1%} of the decoder's attention goes to later tokens.").format(share=share))
     st.caption(
         _(
-            "Translation and table are both right. Writing step by step, the newest token has no future that it could "
-            "read; the table is for the whole text given at once, where each token reads those behind it."
+            "Translation and table are both right. When the model writes step by step, nothing follows the "
+            "newest token yet; the table is for the whole text given at once, where each token also reads "
+            "those after it."
         )
     )
     st.caption(
         _(
-            "This model was trained with the mask and has never learned to use what comes later. So the numbers show "
-            "how it is disturbed by a future that it is not used to. They do not show what a model trained without "
-            "the mask would do: that one would learn to copy the next token, and could write nothing by itself."
+            "This model was trained with the mask and never learned to use later tokens. So the numbers show "
+            "how seeing them disturbs it, not what a model trained without the mask would do: that one would "
+            "learn to copy the next token and could write nothing by itself."
         )
     )

@@ -52,7 +52,7 @@ def cells(text: str, mask: NDArray[np.bool_], n_heads: int) -> NDArray[np.bool_]
         spans = [[int(end) for end in span.split("-")] for span in match.groups()[1:]] if match else []
         if not match or any(span[-1] > size for span, size in zip(spans, after.shape, strict=True)):
             raise LinkError(
-                N_("cells of this mask are needed, such as b0.0.3.2: row 3, column 2 blocked in all layers and heads.")
+                N_("expected cells of this mask, such as b0.0.3.2: row 3, column 2 blocked in all layers and heads.")
             )
         after[tuple(slice(span[0] - 1, span[-1]) if span[0] else slice(None) for span in spans)] = match[1] == "o"
     return after ^ before
@@ -83,7 +83,7 @@ def heads(text: str, n_layers: int, n_heads: int) -> NDArray[np.float64]:
         match = _HEADS.fullmatch(part)
         layer, head, percent = map(int, match.groups()) if match else (0, 0, 0)
         if not (1 <= layer <= n_layers and 1 <= head <= n_heads and percent <= limits.HEAD_PERCENT):
-            raise LinkError(N_("heads of this attention are needed, such as 1.3.50: layer 1, head 3, at 50 %."))
+            raise LinkError(N_("expected heads of this attention, such as 1.3.50: layer 1, head 3, at 50 %."))
         scales[layer - 1, head - 1] = percent / 100
     return scales
 

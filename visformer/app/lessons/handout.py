@@ -67,9 +67,9 @@ def _tokens(state: url_state.State, language: str, model_of: ModelOf) -> list[Pa
         return []
     _, side = translations(language).gettext, state.choices.get("tokens_side", "src")
     trace, text = trace_of(state, model_of), model_of(state.model).text
-    heads = [_("position"), _("token"), _("number"), _("what it is")]
+    heads = [_("position"), _("token"), _("id"), _("what it is")]
     rows = [[str(r.position), visible(r.token), str(r.id), _(r.meaning)] for r in tokens.rows(trace, side)]
-    parts = [Part("table", table=[heads, *rows], title=_("The tokens and their numbers"))]
+    parts = [Part("table", table=[heads, *rows], title=_("The tokens and their ids"))]
     piece = tokens.piece_of(text, tokens.text_of(trace, side))
     if text.scheme == "BPE" and piece is not None:
         setting = Setting(Source())

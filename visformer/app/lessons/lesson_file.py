@@ -208,13 +208,13 @@ def _parsed(content: bytes) -> tuple[_Node, list[Fault]]:
     import yaml  # not needed for the first picture
 
     if len(content) > limits.LESSON_BYTES:
-        too_many = N_("this file has {given} bytes, and a lesson has at most {limit}.")
+        too_many = N_("this file has {given} bytes; a lesson may have at most {limit}.")
         raise _Stopped(1, too_many, given=len(content), limit=limits.LESSON_BYTES)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise _Stopped(line, N_("byte {place} of this file is no UTF-8."), place=error.start + 1) from error
+        raise _Stopped(line, N_("byte {place} of this file is not UTF-8."), place=error.start + 1) from error
     faults: list[Fault] = []
     try:
         events = yaml.parse(text, Loader=yaml.SafeLoader)
@@ -224,24 +224,24 @@ def _parsed(content: bytes) -> tuple[_Node, list[Fault]]:
         root = _node(first, events, faults, depth=1)
         for event in events:
             if isinstance(event, yaml.NodeEvent):
-                raise _Stopped(event.start_mark.line + 1, N_("a file holds one lesson: here a second one begins."))
+                raise _Stopped(event.start_mark.line + 1, N_("a second lesson begins here; a file holds only one."))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise _Stopped(mark.line + 1 if mark else 1, _hint(str(error.problem)), problem=error.problem) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise _Stopped(line, N_("a character that cannot be printed stands here.")) from error
+        raise _Stopped(line, N_("there is an unprintable character here.")) from error
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
-        raise _Stopped(1, N_("this file is no YAML that can be read.")) from error
+        raise _Stopped(1, N_("this file is not valid YAML.")) from error
     return root, faults
 
 
 def _hint(problem: str) -> str:
     if problem.startswith("mapping values are not allowed") or problem.endswith("but got ':'"):
-        return N_('a text with a colon and a space in it needs quotation marks around it: "a: b".')
+        return N_('a text that contains a colon and a space needs quotation marks: "a: b".')
     if "cannot start any token" in problem:
-        return N_("lines are indented by spaces, and a text that begins with a sign needs quotation marks.")
-    return N_("this is no YAML: {problem}.")
+        return N_("indent lines with spaces, and put a text that begins with a special character in quotation marks.")
+    return N_("this is not valid YAML: {problem}.")
 
 
 def _node(event: Any, events: Iterator[Any], faults: list[Fault], *, depth: int) -> _Node:
@@ -249,14 +249,14 @@ def _node(event: Any, events: Iterator[Any], faults: list[Fault], *, depth: int)
 
     line = event.start_mark.line + 1
     if isinstance(event, yaml.AliasEvent) or event.anchor:
-        raise _Stopped(line, N_("names with & and * are not read here: write the text out."))
+        raise _Stopped(line, N_("anchors and aliases (& and *) are not supported here: write the text out."))
     if event.tag not in (None, "!"):
-        raise _Stopped(line, N_("tags are not read here: write the text alone."), said=str(event.tag))
+        raise _Stopped(line, N_("tags are not supported here: write the text alone."), said=str(event.tag))
     if isinstance(event, yaml.ScalarEvent):
         empty = event.implicit[0] and event.value in ("~", "null")
         return _Node(line, "" if empty else event.value)
     if depth > limits.LESSON_DEPTH:
-        raise _Stopped(line, N_("too much stands inside each other: at most {limit} deep."), limit=limits.LESSON_DEPTH)
+        raise _Stopped(line, N_("nested too deeply: at most {limit} levels."), limit=limits.LESSON_DEPTH)
     if isinstance(event, yaml.SequenceStartEvent):
         return _Node(line, list(_items(events, faults, depth=depth + 1)))
     return _mapping(line, events, faults, depth=depth + 1)
@@ -277,7 +277,7 @@ def _mapping(line: int, events: Iterator[Any], faults: list[Fault], *, depth: in
         if not isinstance(key.value, str):
             raise _Stopped(key.line, N_("a name is needed before the colon."))
         if key.value in pairs:
-            faults.append(Fault(key.value, LessonError(N_("it stands there more than once.")), key.line))
+            faults.append(Fault(key.value, LessonError(N_("it appears more than once.")), key.line))
         pairs[key.value] = key.line, value
     return _Node(line, pairs)
 
@@ -304,7 +304,7 @@ class _Reader:
             self.fault(line, "steps", LessonError(N_("a list is needed here: each step begins with “- ”.")))
             return Lesson(title, ())
         if len(steps.value) > limits.LESSON_STEPS:
-            many = N_("there are {given} steps, and a lesson has at most {limit}.")
+            many = N_("there are {given} steps; a lesson may have at most {limit}.")
             self.fault(line, "steps", LessonError(many, given=len(steps.value), limit=limits.LESSON_STEPS))
         return Lesson(title, tuple(map(self._step, steps.value)))
 
@@ -331,15 +331,15 @@ class _Reader:
         else:
             texts = {language: text for language, (_, text) in self._pairs(node, name, {*i18n.languages()}).items()}
             if node.value == {}:
-                self.fault(line, name, LessonError(N_("a text is needed here.")))
+                self.fault(line, name, LessonError(N_("expected a text here.")))
         return {language: self._line(text, name) for language, text in texts.items()}
 
     def _line(self, node: _Node, name: str) -> str:
         text = node.value.strip() if isinstance(node.value, str) else ""
         if not text:
-            self.fault(node.line, name, LessonError(N_("a text is needed here.")))
+            self.fault(node.line, name, LessonError(N_("expected a text here.")))
         if len(text) > _TEXTS[name]:
-            long = N_("this text has {given} characters, and at most {limit} fit on the page.")
+            long = N_("this text has {given} characters; at most {limit} fit on the page.")
             self.fault(node.line, name, LessonError(long, given=len(text), limit=_TEXTS[name]))
         return text
 
@@ -353,7 +353,7 @@ class _Reader:
             lines = {name: at for name, (at, _) in inside.items()}
             for name, (at, field_node) in inside.items():
                 if not isinstance(field_node.value, str):
-                    self.fault(at, name, LessonError(N_("a text is needed here.")))
+                    self.fault(at, name, LessonError(N_("expected a text here.")))
             texts = {name: each.value for name, (_, each) in inside.items() if isinstance(each.value, str)}
         state, remarks = url_state.read(texts)
         for remark in remarks:
@@ -367,7 +367,7 @@ class _Reader:
             parts = urlsplit(address)
             texts, remarks = url_state.from_address(parse_qs(parts.query, keep_blank_values=True, max_num_fields=100))
         except ValueError as error:
-            self.fault(line, address, LessonError(N_("this is no link: {why}"), why=error))
+            self.fault(line, address, LessonError(N_("this is not a link: {why}"), why=error))
             return {}, {}
         for remark in remarks:
             self.fault(line, remark.said, remark.why)
@@ -377,13 +377,13 @@ class _Reader:
 
     def _page(self, state: url_state.State, lines: Mapping[str, int], line: int) -> None:
         if state.page not in pages():
-            none = N_("there is no page of this name: choose one of {pages}, or none for the first.")
+            none = N_("there is no page with this name: choose one of {pages}, or leave it out for the first.")
             why = LessonError(none, pages=", ".join(filter(None, pages())))
             self.fault(lines.get(url_state.PAGE, line), f"{url_state.PAGE}: {state.page}", why)
             return
         for name, value in state.choices.items():
             if not state.page or not name.startswith(f"{state.page}_"):
-                why = LessonError(N_("nothing on this page has this name."))
+                why = LessonError(N_("this page has no option with this name."))
                 self.fault(lines.get(name, line), f"{name}: {value}", why)
 
     def _claim(self, node: _Node, selection: Selection) -> Claim:
@@ -396,7 +396,7 @@ class _Reader:
         if not {"query", "key"} <= {*pairs}:
             self.fault(node.line, "check", LessonError(N_("“{name}” is missing."), name="query, key"))
         if not re.fullmatch(r"0(\.[0-9]{1,6})?|1(\.0{1,6})?", at_least):
-            share = LessonError(N_("a share from 0 to 1 is needed."))
+            share = LessonError(N_("expected a share from 0 to 1."))
             self.fault(pairs["at_least"][0], f"at_least: {at_least}", share)
             at_least = "0"
         place = replace(
@@ -407,7 +407,7 @@ class _Reader:
     def _pairs(self, node: _Node, said: str, known: set[str] | None) -> dict[str, tuple[int, _Node]]:
         """Return a mapping without its unknown names, which are faults; ``known`` None: all are known."""
         if not isinstance(node.value, dict):
-            self.fault(node.line, said, LessonError(N_("names with a colon and a value each are needed here.")))
+            self.fault(node.line, said, LessonError(N_("expected lines of the form name: value here.")))
             return {}
         if known is None:
             return node.value
@@ -450,6 +450,6 @@ def _check_claim(claim: Claim, trace: "Trace") -> Fault | None:
     weight, most = float(row[place.key]), int(row.argmax())
     if most == place.key and weight >= claim.at_least:
         return None
-    said = N_("key {key} has {weight:.4f} of this query; most has key {most}, {largest:.4f}.")
+    said = N_("this query gives key {key} the weight {weight:.4f}; key {most} has the largest, {largest:.4f}.")
     why = LessonError(said, key=place.key + 1, weight=weight, most=most + 1, largest=float(row[most]))
     return Fault("check", why, claim.line)

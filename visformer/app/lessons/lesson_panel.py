@@ -134,7 +134,7 @@ def _navigation(number: int, count: int, run: Run) -> None:
     _step_button(number - 1, _("Back"), "back", disabled=number == 1)
     _step_button(number + 1, _("Next"), "next", type="primary", disabled=number == count)
     again = _("Back to step {n}").format(n=number) if _has_changed(run) else ""
-    _step_button(number, again, "again", icon=":material/replay:", type="tertiary", help=_("This step as it was"))
+    _step_button(number, again, "again", icon=":material/replay:", type="tertiary", help=_("Restore this step"))
     st.button(
         "", icon=":material/close:", type="tertiary", key="lesson_leave", help=_("Leave the lesson"), on_click=leave
     )
@@ -210,7 +210,7 @@ def _files(name: str) -> None:
         return handout.page(lesson, lang, model_of=_shared_model).encode()
 
     keep = partial(st.download_button, on_click="ignore")
-    about = _("The whole lesson in one file, without a network")
+    about = _("The whole lesson in one file that works offline")
     with st.container(horizontal=True):
         keep("YAML", lambda: _content(name), f"{called}.yaml", "text/yaml", key="lesson_yaml")
         keep("HTML", as_html, f"{called}-{lang}.html", "text/html", key="lesson_html", help=about)

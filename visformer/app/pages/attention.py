@@ -66,10 +66,10 @@ def explorer() -> None:
         if trace is None:
             return
         attention_weights(trace)
-    said = _("Each row is a word that reads, each column a word that is read: the stronger the colour, the more.")
-    asked = _("Try: which head reads the token before, and which reads one token whatever the word?")
+    said = _("Each row reads, each column is read: the stronger a cell's colour, the more its row reads that column.")
+    asked = _("Try: which head reads the previous token, and which always reads the same token?")
     if "decoder.0.cross_attn.pattern" in trace:
-        asked = _("Try: which head of the cross-attention finds the name?")
+        asked = _("Try: which cross-attention head finds the name?")
     controls.look_for(i18n.paragraph(said, asked), above)
     selected = selection.selection(trace)
     with st.container(horizontal=True, vertical_alignment="center"):

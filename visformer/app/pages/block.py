@@ -38,11 +38,11 @@ def measured(stack: Stack) -> None:
         return
     if not {f"{stack}.0.self_attn.w_q", f"{stack}.0.ffn.w_1"} <= {*trace.params}:
         unavailable.say(
-            N_("This is measured with the weights of each part, which are not read from this family of models.")
+            N_("This measurement needs the weights of each part, which are not available for this model family.")
         )
         return
     _ = boxes.gettext()
-    say, moved = {True: _("yes"), False: _("no")}, _("largest change of the others")
+    say, moved = {True: _("yes"), False: _("no")}, _("largest change in the others")
     rows = [
         {
             _("part"): _(part.name),

@@ -68,7 +68,7 @@ def _read(value: str, text: Any) -> list[int]:
     """Parse the ids of an address; special tokens cannot be forced."""
     ids = [int(part) for part in value.split(".") if part.isdecimal() and len(part) < 8]
     if ".".join(map(str, ids)) != value or max(ids) >= len(text) or any(text.is_special(ids)):
-        raise LinkError(N_("numbers of tokens are needed, with dots between."))
+        raise LinkError(N_("expected token ids separated by dots."))
     return ids
 
 
@@ -82,7 +82,7 @@ def _replayed(ids: Sequence[int], decode: "Callable[[tuple[int, ...]], Decoding]
         own = upcoming.pop(0) if upcoming else None  # decoding may have reached its limit
         candidates = {candidate.id: candidate for candidate in (*own.candidates, own.chosen)} if own else {}
         if own is None or token_id not in candidates:
-            raise LinkError(N_("token {place} of these is not offered there."), place=at + 1)
+            raise LinkError(N_("token {place} of these cannot be chosen at its step."), place=at + 1)
         if own.chosen.id != token_id:
             before[at], upcoming = own.chosen, []
         steps.append(replace(own, chosen=candidates[token_id]))
@@ -125,7 +125,7 @@ def choose_another(model: Any, decoding: "Decoding", at: int, candidates: "Seque
     current_id, text = all_steps[at].chosen.id, model.text
     others = [c for c in candidates if c.id != current_id and c.id < len(text) and not text.is_special([c.id])[0]]
     chosen = st.selectbox(
-        _("Take another, and go on from it"),
+        _("Choose another token and continue"),
         range(len(others)),
         index=None,
         format_func=lambda i: f"{others[i].token}  {short(others[i].probability)}",
@@ -151,12 +151,12 @@ def tell(decoding: "Decoding", at: int, place: Any, *, other: bool) -> None:
     taken = steps(decoding)[at].chosen
     with place.container(horizontal=True, vertical_alignment="center", gap="large"):
         if other:
-            st.text(_("Decoded here: {text}").format(text=decoding.text), width="content")
+            st.text(_("Decoded with these settings: {text}").format(text=decoding.text), width="content")
         if before is not None:
-            said = _("Step {step}: you took {token} ({probability}) in place of {before} ({other}).")
+            said = _("Step {step}: you chose {token} ({probability}) instead of {before} ({other}).")
             chances = {"probability": short(taken.probability), "other": short(before.probability)}
             st.text(said.format(step=at + 1, token=taken.token, before=before.token, **chances))
-        if prefix() and st.button(_("Back to its own beginning"), key="decoding_back"):
+        if prefix() and st.button(_("Back to the model's own choices"), key="decoding_back"):
             _FORCED.clear()
             st.rerun()
 
@@ -174,7 +174,7 @@ def attended(setting: Setting, decoding: "Decoding", at: int, depth: Any, pictur
 
 def settings(setting: Setting) -> dict[str, Any]:
     """Draw temperature, top-k and top-p; return them with a seed if decoding samples, else nothing."""
-    columns = st.columns(4, vertical_alignment="bottom")
+    columns = st.columns([3, 3, 3, 4], vertical_alignment="bottom")
     for option, box in zip((TEMPERATURE, TOP_K, TOP_P), columns[:3], strict=True):
         url_widgets.draw(option, setting, "decoding", place=box)
     if not url_widgets.draw(DRAWS, setting, "decoding", place=columns[3]):
@@ -188,7 +188,7 @@ def tell_winner(path: Sequence[int]) -> None:
     _ = boxes.gettext()
     if any(path):
         lowest = max(range(len(path)), key=path.__getitem__)
-        said = _("The winner was number {place} at step {step}: what looked worse then won in the end.")
+        said = _("The winner ranked only number {place} at step {step}: what looked worse then won in the end.")
         st.text(said.format(place=path[lowest] + 1, step=lowest + 1))
     else:
-        st.text(_("Here the top line wins from start to end: always taking the likeliest token finds it too."))
+        st.text(_("Here the top line leads from start to finish: always taking the most likely token finds it too."))

@@ -45,9 +45,9 @@ def side_by_side(setting: Setting) -> None:
     _table(setting, *POSITIONS)
     st.caption(
         _(
-            "Curves: of what is added, the cosine of two places; of rotary, the score of two equal vectors; of ALiBi, "
-            "the factor of a weight, in its first and its last head. Course notes name the first two alone: rotary is "
-            "of 2021, ALiBi of 2022."
+            "Curves: for encodings added to the embedding, the cosine of two positions; for rotary, the score "
+            "of two equal vectors; for ALiBi, the factor applied to a weight, in its first and last head. The "
+            "course notes name only the first two: rotary dates from 2021, ALiBi from 2022."
         )
     )
 

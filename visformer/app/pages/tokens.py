@@ -16,14 +16,16 @@ from visformer.trace import Trace
 MERGES = "BPE"
 _RULES = {
     "WordPiece": N_(
-        "This vocabulary has no merges (WordPiece): from the left, a word is cut into the longest parts that it holds."
+        "This vocabulary has no merges (WordPiece): each word is cut, from the left, into the longest pieces "
+        "in the vocabulary."
     ),
     "Unigram": N_(
-        "This vocabulary has no merges (Unigram): of all ways to cut a text, the likeliest one is taken, by a "
-        "probability that each part has."
+        "This vocabulary has no merges (Unigram): each piece has a probability, and the most likely way to cut "
+        "the text is used."
     ),
     "WordLevel": N_(
-        "This vocabulary has no merges: it holds whole words, and puts one mark for every word that it does not hold."
+        "This vocabulary has no merges: it holds whole words, and replaces every other word with the same "
+        "special token."
     ),
 }
 _NO_RULE = N_("This tokenizer does not show its merges, if it has any. This is how your words were cut.")
@@ -38,7 +40,7 @@ def how(text: Any, trace: Trace, side: str) -> None:
             table = pd.DataFrame({_("word"): ["".join(parts) for parts in cut], _("parts"): _joined(cut, " · ")})
             st.dataframe(table, hide_index=True, height="content")
         return
-    said = _("The vocabulary has {n} tokens; a merge that was learned earlier goes first.")
+    said = _("The vocabulary has {n} tokens; merges learned earlier are applied first.")
     st.caption(said.format(n=len(text)))
     option = tokens.piece_of(text, tokens.text_of(trace, side))
     if option is None:

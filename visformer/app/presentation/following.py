@@ -73,15 +73,15 @@ def line() -> None:
     """Draw who follows whom, each with a button to end it: the room of this session, and the one that it follows."""
     _ = gettext()
     if presented():
-        _notice(_("A room follows: its phones show what you show."), _("Stop"), "following_stop", dismiss)
+        _notice(_("The audience follows: their phones show what you show."), _("Stop"), "following_stop", dismiss)
     if ROOM.get():
         alone = _IS_ALONE.get()
-        said = _("You look around on your own.") if alone else _("You follow the presenter.")
-        way = _("Follow the presenter again") if alone else _("Look around on my own")
+        said = _("You are browsing on your own.") if alone else _("You are following the presenter.")
+        way = _("Follow the presenter again") if alone else _("Browse on my own")
         _notice(said, way, "following_turn", partial(_turn, not alone))
     elif _IS_CLOSED.get():
-        said = _("The presenter has stopped and this room is closed. You look around on your own.")
-        _notice(said, _("Put away"), "following_closed", _IS_CLOSED.clear)
+        said = _("The presenter has stopped and this room is closed. You are now browsing on your own.")
+        _notice(said, _("Dismiss"), "following_closed", _IS_CLOSED.clear)
 
 
 def _notice(text: str, label: str, key: str, act: Callable[[], None]) -> None:

@@ -20,22 +20,24 @@ _IS_FULL = Slot("present_full", False)  # whether the limit of open rooms was re
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _WORDS = {
     "start": N_("Present"),
-    "start_about": N_("Nothing but the picture, large. Key: p; p or Esc ends it. Arrows walk on, n: note, q: QR code."),
+    "start_about": N_(
+        "Only the picture, large. p starts, p or Esc ends; arrow keys move on and back, n: note, q: QR code."
+    ),
     "code": N_("QR code"),
-    "code_about": N_("The address as a code for the phones in the room, which can follow what you show"),
+    "code_about": N_("Show the address as a QR code for phones in the room, which can also follow what you show"),
     "back": "←",
     "back_about": N_("Back (←, PageUp)"),
     "on": "→",
-    "on_about": N_("On (→, PageDown)"),
+    "on_about": N_("Next (→, PageDown)"),
     "noted": N_("Note"),
     "noted_about": N_("Show or hide your note (n)"),
     "show-code": N_("QR code"),
-    "show-code_about": N_("The address as a code for the phones in the room (q)"),
+    "show-code_about": N_("Show the address as a QR code for phones in the room (q)"),
     "leave": N_("End"),
     "leave_about": N_("Back to the whole page (p or Esc)"),
     "note": N_("Your note for this step: type it here. It stays in this browser."),
     "follow": N_("Let the room follow"),
-    "follow_about": N_("Phones with the new code show what you show, as you go on"),
+    "follow_about": N_("Phones that scan the new code show what you show, as you move on"),
     "stop": N_("Stop"),
     "close": N_("Close"),
     "rows": N_("Part {n} of {all}: rows {first}–{last}"),
@@ -95,7 +97,9 @@ def code() -> dict[str, Any]:
             rows = ()
         result |= {"size": len(rows), "rows": "".join(str(square) for row in rows for square in row)}
     if not result.get("size"):
-        result["hint"] = _("This address is too long for a code: let the room follow, which needs a short one.")
+        result["hint"] = _(
+            "This address is too long for a QR code: choose “Let the room follow”, which uses a short one."
+        )
     return result
 
 
@@ -119,10 +123,10 @@ def _hint(root: str) -> str:
     """Return why phones may not reach the address; "" if there is no reason."""
     _ = gettext()
     if _IS_FULL.get():
-        return _("Too many rooms are followed at the moment: try again later.")
+        return _("Too many presentations are being followed right now: try again later.")
     if urlsplit(root).hostname in _LOCAL_HOSTS:
         return _(
-            "Only this computer can open this address. Open the app under the name or number that this computer has in "
-            "the network of the room, such as http://192.168.1.20:8501, and show the code from there."
+            "Only this computer can open this address. Open the app under this computer's name or IP address "
+            "in the room's network, such as http://192.168.1.20:8501, and show the code from there."
         )
     return ""

@@ -171,7 +171,7 @@ class Admission:
             if self.running >= self.at_once and len(self._waiting) >= self._queue:
                 self.counts.add("rejected")
                 raise BusyError(
-                    N_("Too many sentences are being computed just now: {n} are waiting. Try again in a few seconds."),
+                    N_("Too many sentences are being computed right now: {n} are waiting. Try again in a few seconds."),
                     n=len(self._waiting),
                 )
             flight = self._flights[key] = self._waiting[key] = _Flight(work)

@@ -10,6 +10,6 @@ def no_room() -> BusyError | None:
     if count() <= limits.SESSIONS:  # the count includes this visitor
         return None
     return BusyError(
-        N_("There are {limit} visitors here, and no more can be taken at once. Try again in a minute."),
+        N_("The server is full: it takes at most {limit} visitors at once. Try again in a minute."),
         limit=limits.SESSIONS,
     )

@@ -28,8 +28,8 @@ def check_download(name: str, nbytes: int) -> None:
     if nbytes > limits.DOWNLOAD_BYTES:
         raise CheckpointError(
             N_(
-                "{name!r} is {size} large, and at most {limit} are downloaded from here. The operator can put it into "
-                "the cache or a folder; it then takes up to twice its size in memory."
+                "{name!r} is {size}, and downloads are limited to {limit}. The operator can put it into the "
+                "cache or a folder; once loaded, it takes up to twice its size in memory."
             ),
             name=name,
             size=limits.size(nbytes),
@@ -41,7 +41,7 @@ def check_text(text: str, box: str = N_("This text")) -> None:
     """Raise a :class:`TextError` for an empty or too long text; ``box``: the name of its input, a message id."""
     if len(text) > limits.MAX_CHARACTERS:
         raise TextError(
-            N_("{box}: {given} characters, and at most {limit} can be shown. Shorten it, or take one sentence."),
+            N_("{box}: {given} characters; at most {limit} can be shown. Shorten the text, or keep one sentence."),
             box=box,
             given=len(text),
             limit=limits.MAX_CHARACTERS,
@@ -55,7 +55,7 @@ def check_tokens(given: int, model_limit: int | None = None, *, box: str = N_("T
     limit = min(limits.MAX_TOKENS, model_limit or limits.MAX_TOKENS)
     if given > limit:
         raise TextError(
-            N_("{box}: {given} tokens, and at most {limit} can be shown. Shorten it, or take one sentence."),
+            N_("{box}: {given} tokens; at most {limit} can be shown. Shorten the text, or keep one sentence."),
             box=box,
             given=given,
             limit=limit,

@@ -125,7 +125,7 @@ class Download:
         else:
             self._waiting.clear()
             self.error = self.error or CheckpointError(
-                N_("The download of {name!r} was ended from outside (code {code}). Try again."),
+                N_("The download of {name!r} was killed (exit code {code}). Try again."),
                 name=self.name,
                 code=code,
             )
@@ -164,6 +164,9 @@ def require_here(name: str) -> None:
             where = {"folder": N_("the server")} if "folder" in failure.params else {}
             raise type(failure)(failure.message_id, **{**failure.params, **where})
         raise CheckpointError(
-            N_("The model {name!r} is not here yet. Its size and its download are offered below the list of models."),
+            N_(
+                "The model {name!r} has not been downloaded yet. Its size and a download button are below the list "
+                "of models."
+            ),
             name=name,
         )

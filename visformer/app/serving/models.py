@@ -76,5 +76,5 @@ def require_allowed(name: str) -> None:
         )
     if name.startswith((".", "/", "~", "\\")) or name.count("/") > 1 or os.path.exists(name):
         raise VisformerError(
-            N_("{name!r} is no hub id: type it as owner/model. Folders are offered by the operator."), name=name
+            N_("{name!r} is not a hub id: type owner/model. Only the operator can offer folders."), name=name
         )

@@ -74,8 +74,8 @@ class _Process:
             self._start()
             raise ShortageError(
                 N_(
-                    "The computation was ended from outside, most likely because the server has too little memory. "
-                    "It is being started anew: try again in a moment."
+                    "The computation was killed, most likely because the server ran out of memory. It is "
+                    "restarting: try again in a moment."
                 )
             ) from None
         if has_failed:

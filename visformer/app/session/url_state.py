@@ -96,13 +96,13 @@ def read(texts: Mapping[str, str]) -> tuple[State, list[Remark]]:
                 wrong[name] = error
     if texts.get(VERSION_NAME, str(VERSION)) != str(VERSION):
         wrong[VERSION_NAME] = LinkError(
-            N_("this is version {version}: what the link leaves out may have meant something else."), version=VERSION
+            N_("this is version {version}: the link's default values may have been different."), version=VERSION
         )
     known = {VERSION_NAME, *_CHECKS, *(one.name for one in fields(Selection))}
     choices = {name: value for name, value in texts.items() if name not in known}
     for name in [name for name, value in choices.items() if not (_NAME.fullmatch(name) and _VALUE.fullmatch(value))]:
         del choices[name]
-        wrong[name] = LinkError(N_("no page has a choice of this kind."))
+        wrong[name] = LinkError(N_("no page has such an option."))
     return State(**common, selection=selection, choices=choices), ignored(texts, wrong)
 
 
@@ -110,7 +110,9 @@ def from_address(link: Mapping[str, Iterable[str]]) -> tuple[dict[str, str], lis
     """Return the texts of an address, where a name may occur several times: the last one counts."""
     texts, remarks = _last((name, value) for name, values in link.items() for value in values)
     if PAGE in texts:
-        remarks.append(Remark(f"{PAGE}={texts.pop(PAGE)}", LinkError(N_("the path of the address names the page."))))
+        remarks.append(
+            Remark(f"{PAGE}={texts.pop(PAGE)}", LinkError(N_("the page is set by the path of the address.")))
+        )
     return texts, remarks
 
 
@@ -124,7 +126,7 @@ def from_file(content: bytes, name: str = "") -> tuple[dict[str, str], list[Rema
     for name, value in pairs:
         if not isinstance(value, str):
             remarks.append(
-                Remark(f"{name}={_spelled(value)}", LinkError(N_("a text is needed here, in quotation marks.")))
+                Remark(f"{name}={_spelled(value)}", LinkError(N_("expected a text in quotation marks here.")))
             )
     return texts, remarks
 
@@ -142,7 +144,7 @@ def _last(pairs: Iterable[tuple[str, str]]) -> tuple[dict[str, str], list[Remark
     remarks = []
     for name, value in pairs:
         if name in texts:
-            why = LinkError(N_("it stands there more than once, and the last one counts."))
+            why = LinkError(N_("it appears more than once; the last one counts."))
             remarks.append(Remark(f"{name}={texts[name]}", why))
         texts[name] = value
     return texts, remarks
@@ -152,24 +154,24 @@ def _parsed(content: bytes) -> list[tuple[str, Any]]:
     """Return the names and values in a file, duplicate names included."""
     if len(content) > limits.STATE_BYTES:
         raise LinkError(
-            N_("this file has {given} bytes, and a state has at most {limit}."),
+            N_("this file has {given} bytes; a state may have at most {limit}."),
             given=len(content),
             limit=limits.STATE_BYTES,
         )
     try:
         parsed = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object)
     except UnicodeDecodeError as error:
-        raise LinkError(N_("byte {place} of this file is no UTF-8."), place=error.start + 1) from error
+        raise LinkError(N_("byte {place} of this file is not UTF-8."), place=error.start + 1) from error
     except json.JSONDecodeError as error:
-        raise LinkError(N_("line {line} of this file is no JSON."), line=error.lineno) from error
+        raise LinkError(N_("line {line} of this file is not valid JSON."), line=error.lineno) from error
     except (RecursionError, ValueError) as error:
-        raise LinkError(N_("this file is no JSON that can be read.")) from error
+        raise LinkError(N_("this file is not valid JSON.")) from error
     pairs = parsed.pairs if isinstance(parsed, _Object) else []
     versions = [value for name, value in pairs if name == _MARK]
     if not versions:
-        raise LinkError(N_("this file holds no state: save one with “As a file”."))
+        raise LinkError(N_("this file is not a saved state: save one with “As a file”."))
     if versions[-1] is True or versions[-1] != VERSION:
-        raise LinkError(N_("this file is of another version than {version}."), version=VERSION)
+        raise LinkError(N_("this file is not of version {version}."), version=VERSION)
     return [(name, value) for name, value in pairs if name != _MARK]
 
 
@@ -215,7 +217,7 @@ def _lesson(text: str) -> str:
 
 def _step(text: str) -> str:
     if not _STEP.fullmatch(text):
-        raise LinkError(N_("a whole number from 1 on is needed."))
+        raise LinkError(N_("expected a whole number of at least 1."))
     return text
 
 

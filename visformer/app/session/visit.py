@@ -103,5 +103,5 @@ def settle(run: Run) -> None:
     if run.trace is not None and run.request is not None and "*.pattern" in run.request.record:
         selection.start(run.trace)  # reports an invalid selection, also on pages without the explorer
     unknown = {name: text for name, text in _PENDING.pop().items() if text is not None}
-    ignore(unknown, dict.fromkeys(unknown, LinkError(N_("nothing on this page has this name."))))
+    ignore(unknown, dict.fromkeys(unknown, LinkError(N_("this page has no option with this name."))))
     _DRAWN.set(set(run.choices))

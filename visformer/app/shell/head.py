@@ -25,10 +25,8 @@ if TYPE_CHECKING:  # numpy
 _IS_HELD = Slot("sentence_kept", False)  # whether the previous page had no sentence box
 
 _ABOUT_TARGET = {
-    "encoder": N_(
-        "This model is an encoder: it reads and says nothing. It can read a second sentence behind the first."
-    ),
-    "decoder": N_("Empty: the sentence alone. Type how it goes on to see how the model reads that."),
+    "encoder": N_("This model is an encoder: it generates no text. It can read a second sentence after the first."),
+    "decoder": N_("Empty: the sentence alone. Type a continuation to see how the model reads it."),
     "encoder-decoder": N_(
         "Empty: the model's own translation. Type a target to see how the model reads that one instead."
     ),
@@ -123,14 +121,14 @@ def _outcome(run: Run) -> str:
     from visformer.pictures.theme import visible
 
     if not trace.tokens.get("src"):
-        return _("The model goes on with: {token}").format(token=visible(trace.tokens["next"][-1]))
+        return _("The model continues with: {token}").format(token=visible(trace.tokens["next"][-1]))
     if not trace.tokens.get("tgt"):
         return ""  # an encoder generates no text
-    sentence = _("Translation: {text}") if trace.meta.get("to") else _("The model says: {text}")
+    sentence = _("Translation: {text}") if trace.meta.get("to") else _("Model output: {text}")
     if trace.meta.get("forced"):
         sentence = _("Target as typed: {text}")
         if boxes.target() is None:  # borrowed
-            sentence = _("It has learned no words, so it is given the translator's: {text}")
+            sentence = _("Untrained, so it is given the translator's words as its target: {text}")
     return sentence.format(text=visible(str(trace.meta.get("target", ""))))  # a model may emit control characters
 
 

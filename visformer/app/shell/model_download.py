@@ -32,7 +32,7 @@ def _panel(download: Download, *, was_busy: bool) -> None:
     _, visitor, hub = gettext(), _visitor(), urlsplit(constants.ENDPOINT).netloc
     match phase:
         case Phase.OFFERED:
-            st.caption(_("{size} from {hub}, kept here for everyone.").format(size=size(download.total), hub=hub))
+            st.caption(_("{size} from {hub}, to be kept here for everyone.").format(size=size(download.total), hub=hub))
             st.button(_("Download"), on_click=download.start, args=(visitor,), type="primary", width="stretch")
         case Phase.RUNNING:
             progress = _("{done} of {total}").format(done=size(download.done), total=size(download.total))
@@ -44,7 +44,7 @@ def _panel(download: Download, *, was_busy: bool) -> None:
         case Phase.FAILED:  # the page shows the error: there is no room for it here
             st.button(_("Try again"), on_click=download.ask_again, width="stretch")
         case _:
-            st.caption(_("Asking {hub} how large it is …").format(hub=hub))
+            st.caption(_("Asking {hub} for its size …").format(hub=hub))
 
 
 def _visitor() -> str:

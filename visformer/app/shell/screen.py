@@ -71,7 +71,7 @@ def _navigate(sections: Sections) -> Page:
     if wanted not in by_name:
         if wanted != pages.FIRST:
             written = f"/{wanted}" if stray else f"{url_state.PAGE}={wanted}"
-            remarks.add([url_state.Remark(written, LinkError(N_("there is no page of this name.")))])
+            remarks.add([url_state.Remark(written, LinkError(N_("there is no page with this name.")))])
         wanted = ""
     if wanted != page.url_path:
         hold(boxes.SOURCE, boxes.TARGET, boxes.MODEL, boxes.LANGUAGE)  # which the next run finds again

@@ -26,10 +26,10 @@ def notice() -> None:
         lines.append(_("and {n} more").format(n=len(ignored) - _MOST))
     with st.container(border=True, horizontal=True, vertical_alignment="top", key="notice"):
         with st.container(gap="xxsmall"):
-            st.caption(_("Ignored when this was opened:"))
+            st.caption(_("Ignored on opening:"))
             st.text("\n".join(lines))  # never Markdown: anybody may have written the link
         away = remarks.REMARKS.clear
-        st.button(_("Put away"), icon=":material/close:", type="tertiary", on_click=away, key="notice_put_away")
+        st.button(_("Dismiss"), icon=":material/close:", type="tertiary", on_click=away, key="notice_put_away")
 
 
 def bar(run: Run, outcome: str = "") -> None:
@@ -53,10 +53,10 @@ def bar(run: Run, outcome: str = "") -> None:
     if not box.open:
         return
     with box:
-        st.caption(_("Everything that a link holds, also where it would be too long for one."))
+        st.caption(_("Everything a link holds, even if it is too long for one."))
         st.download_button(_("Save"), shown.file(), "visformer-state.json", "application/json", on_click="ignore")
         key = f"{_FILE.key}_{slots.version(_FILE.key)}"
-        st.file_uploader(_("Open a saved one"), "json", max_upload_size=1, key=key, on_change=_open, args=(key,))
+        st.file_uploader(_("Open a saved file"), "json", max_upload_size=1, key=key, on_change=_open, args=(key,))
 
 
 def _open(key: str) -> None:

@@ -44,7 +44,7 @@ def _model_chooser() -> None:
         format_func=partial(_shown_name, _),
         key=boxes.MODEL,
         accept_new_options=settings.ANY_MODEL(),
-        help=_("Every page looks inside this model; the lab alone has numbers of its own."),
+        help=_("Every page looks inside this model, except the lab, which has its own numbers."),
     )
     if names_untrained(chosen):
         untrained_sliders.settings()

@@ -10,7 +10,7 @@ def draw() -> None:
     streamlit_words()
     connection_notice(
         _(
-            "The connection to the server is lost. What you see can still be explored, and your sentence is kept; "
-            "the page goes on by itself as soon as the server answers."
+            "The connection to the server is lost. You can still explore what you see, and your sentence is "
+            "kept; the page reconnects by itself as soon as the server answers."
         )
     )

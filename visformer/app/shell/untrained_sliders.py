@@ -44,8 +44,8 @@ def settings() -> None:
         _choice("norm", _NORMS, label=_("Layer normalisation"))
         _choice("position", _POSITIONS, label=_("Positional encoding"))
     summary = _(
-        "{d_model} wide, {n_heads} heads, {n_encoder_layers} + {n_decoder_layers} layers, and random weights: what "
-        "attention looks like before anything is learned."
+        "d_model {d_model}, {n_heads} heads, {n_encoder_layers} + {n_decoder_layers} layers, random weights: "
+        "what attention looks like before anything is learned."
     )
     st.caption(summary.format(**asdict(shown)))
 

@@ -89,7 +89,7 @@ WORDS = (
 ICONS = {
     "close icon": N_("Leave the lesson"),
     "more_horiz icon": N_("Lessons"),
-    "replay icon": N_("This step as it was"),
+    "replay icon": N_("Restore this step"),
     "1MB per file": N_("one small file"),
 }
 """Replaced in every language, English too: names of icons without a label, and an upload limit that is not ours."""

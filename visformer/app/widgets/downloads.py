@@ -21,7 +21,7 @@ _FORMULAS = ("lab_", "positions_")
 """Prefixes of the keys of pictures that show a formula, not a model's numbers."""
 
 _CONTENTS: dict[Kind, str] = {
-    "trace": N_("{picture}: the head in focus; {numbers}: the weights of all heads; {page}: the explorer."),
+    "trace": N_("{picture}: the selected head; {numbers}: the weights of all heads; {page}: the explorer."),
     "panels": N_("{picture}: the pictures; {numbers}: their numbers."),
     "figure": N_("{picture}: the picture; {numbers}: its numbers."),
 }

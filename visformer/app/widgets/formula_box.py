@@ -53,13 +53,14 @@ def formula(
     with st.container(gap="xsmall"):
         st.latex(rf"\small\begin{{aligned}} {coloured(tex, theme())} \end{{aligned}}", width="content")
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            with st.popover(_("Our own lines"), type="tertiary"):
+            with st.popover(_("Source code"), type="tertiary"):
                 for file, name in code:
                     st.caption(f"visformer/{file}")
                     st.code(excerpt(file, name), language="python")
             if claims := claims_of(page):
                 _misprints(claims)
-            st.caption(_(source or N_("Paper, § {section}")).format(section=section), width="content")
+            sections = _(", ").join(section.split(", "))
+            st.caption(_(source or N_("Paper, § {section}")).format(section=sections), width="content")
 
 
 @cache
@@ -97,7 +98,7 @@ def _misprints(claims: Sequence[Claim]) -> None:
     _ = boxes.gettext()
     printed = _("printed")
     about = _(
-        "Course notes on the Transformer, from which the lab has its examples: what they print, and what is right."
+        "The lab takes its examples from course notes on the Transformer: here is what they print, and what is right."
     )
     with st.popover(_("Misprints"), type="tertiary", help=about):
         st.caption(about)

@@ -31,7 +31,7 @@ def notice() -> Iterator[OnWait]:
         if before is None:
             place.empty()
         else:
-            place.caption(_("In the queue: {n} before you.").format(n=before))
+            place.caption(_("In the queue: {n} ahead of you.").format(n=before))
 
     try:
         yield look

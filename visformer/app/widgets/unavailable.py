@@ -7,9 +7,9 @@ from visformer.errors import N_, Message
 from visformer.model.positions import PAPERS, described
 from visformer.trace import Trace
 
-NOTHING_BETWEEN = N_("This model shows patterns, but nothing of how they come about: {reason}.")
-NOT_TO_CHANGE = N_("What this model computes can be seen, not changed: {reason}.")
-_UNKNOWN = N_("it holds it in no place of its own")
+NOTHING_BETWEEN = N_("This model shows its attention patterns, but not how they are computed: {reason}.")
+NOT_TO_CHANGE = N_("What this model computes can be viewed but not changed: {reason}.")
+_UNKNOWN = N_("it does not store this value separately")
 
 
 def tell(trace: Trace, name: str, message: str) -> bool:
@@ -36,7 +36,9 @@ def positions(trace: Trace, message: str) -> None:
 def elsewhere() -> None:
     """Link to the page that shows any model."""
     _ = boxes.gettext()
-    st.page_link("pages/see/attention.py", label=_("What every head of it attends to"), query_params=address.address())
+    st.page_link(
+        "pages/see/attention.py", label=_("See what each of its heads attends to"), query_params=address.address()
+    )
 
 
 def kind_of(trace: Trace) -> str:

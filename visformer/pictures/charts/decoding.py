@@ -20,8 +20,8 @@ def candidate_bars(
     chosen: int,
     *,
     step: int = 0,
-    names: tuple[str, str, str] = ("model", "drawn from", "all others"),
-    title: str = "step {step}: what might come next",
+    names: tuple[str, str, str] = ("model", "sampling distribution", "all others"),
+    title: str = "step {step}: candidates for the next token",
     theme: Theme = "light",
 ) -> go.Figure:
     """Draw the likeliest next tokens: the model's probability, the sampling probability, and last all other tokens.
@@ -109,7 +109,7 @@ def beam_tree(
     steps: Sequence[Sequence[Any]],
     *,
     unit: str = "nats",
-    title: str = "beam search: {size} hypotheses kept",
+    title: str = "beam search: beam width {size}",
     theme: Theme = "light",
 ) -> go.Figure:
     """Draw all hypotheses in the beam as a tree: a column for each step, lines from parent to child.

@@ -139,9 +139,10 @@ EXAMPLES = (
         printed={"W_Q · x": matrix([1.27, 1.84, 1.51, 1.61])},
         remarks={
             "W_Q · x": N_(
-                "The printed product does not follow from the printed matrix; the sum, not the bare embedding, goes in."
+                "The printed product does not follow from the printed matrix; the input should be the sum, not "
+                "the bare embedding."
             ),
-            "xᵀ · W_Qᵀ": N_("Columns or rows: with the weights transposed, both conventions give one query."),
+            "xᵀ · W_Qᵀ": N_("Columns or rows: with the weights transposed, both conventions give the same query."),
             "xᵀ · W_Q": N_("The same table in the other convention, not transposed, gives another query."),
         },
     ),
@@ -170,9 +171,9 @@ EXAMPLES = (
             "Q": N_("The notes read off two columns of X instead of multiplying: 1·1 + 2·0 + 3·1 + 4·0 is 4, not 1."),
             "K": N_("As for Q: columns of X in place of the product."),
             "V": N_("As for Q: columns of X in place of the product."),
-            "Q·Kᵀ": N_("Built on the wrong Q and K."),
+            "Q·Kᵀ": N_("Computed from the wrong Q and K."),
             "Q·Kᵀ / √d_k": N_(
-                "Built on the wrong Q and K. Scores this large saturate the softmax: that is why they are scaled."
+                "Computed from the wrong Q and K. Scores this large saturate the softmax: that is why they are scaled."
             ),
         },
     ),
@@ -186,7 +187,9 @@ EXAMPLES = (
         compute=_one_head,
         printed={"Q·Kᵀ": _begins(matrix([5, 11, 17], [11, 25, 39], [17, 39, 61]), (2, 2, 3, 3))},
         remarks={
-            "softmax": N_("A head of a sample attends by itself: choose another, and no number of this one is used.")
+            "softmax": N_(
+                "Each head of each sample attends on its own: choose another, and no number of this one is used."
+            )
         },
         axes={
             **dict.fromkeys(("Q", "K", "V", "softmax · V", "without √d_k: softmax · V"), _IN),
@@ -282,9 +285,9 @@ EXAMPLES = (
         inputs={"d_model": matrix([512]), "n_heads": matrix([8])},
         compute=_multi_head,
         remarks={
-            "cut into heads": N_("No number moves: the d_model numbers of a token are read as heads of d_k each."),
-            "head before token: Q": N_("Head and token change places, so that each head holds all its tokens."),
-            "heads end to end": N_("Back to one row of d_model numbers a token, the first head's first."),
+            "cut into heads": N_("No numbers move: the d_model numbers of a token are split into heads of d_k each."),
+            "head before token: Q": N_("The head and token axes are swapped, so that each head holds all its tokens."),
+            "heads end to end": N_("Back to one row of d_model numbers per token, the first head's first."),
         },
         axes={
             "X": _WIDE,

@@ -29,19 +29,19 @@ CLAIMS = (
         "positions",
         "$2 / 10000^{2/4} = 0.0002$",
         "$2 / 10000^{2/4} = 0.02$",
-        N_("The power is 2/4 = 1/2: 10000^(1/2) is 100, and 2/100 is 0.02."),
+        N_("The exponent is 2/4 = 1/2: 10000^(1/2) is 100, and 2/100 is 0.02."),
     ),
     Claim(
         "positions",
         N_("odd dimensions: sine, even ones: cosine"),
         N_("even dimensions (2i): sine, odd ones (2i + 1): cosine"),
-        N_("The formula beside that sentence says the reverse of it, and is right: dimensions count from 0."),
+        N_("The formula next to that sentence says the opposite, and is right: dimensions count from 0."),
     ),
     Claim(
         "positions",
         r"$i \cdot 10000^{-j/d}$",
         r"$i \cdot 10000^{-2j/d}$",
-        N_("Column j of the d/2 frequencies serves the dimensions 2j and 2j + 1, so the power holds 2j."),
+        N_("Frequency j of the d/2 belongs to dimensions 2j and 2j + 1, so the exponent contains 2j."),
     ),
     Claim(
         "masks",
@@ -51,7 +51,7 @@ CLAIMS = (
     ),
     Claim(
         "masks",
-        N_("a decoder that is shown at work with a mask of zeros"),
+        N_("an example that runs a decoder with a mask of zeros"),
         N_("every score becomes −1e9, and the pattern is uniform"),
         N_("Equal scores give equal weights, however low they are. Here a row that may see nothing gives zeros."),
     ),
@@ -65,7 +65,7 @@ CLAIMS = (
         "head",
         N_("V in the line for Q, in a vectorised formula"),
         "$Q = X W_Q$",
-        N_("Without Q there is nothing that K could be compared with."),
+        N_("Without Q there is nothing to compare K with."),
     ),
     Claim(
         "head",
@@ -78,8 +78,8 @@ CLAIMS = (
         r"$q = W_Q\, x$",
         r"$q^T = x^T\, W_Q^T$",
         N_(
-            "No misprint, a convention: columns in the notes, rows in the paper's X W and here. The weights are each "
-            "other's transpose."
+            "Not a misprint but a convention: columns in the notes, rows in the paper's X W and here. The "
+            "weights are each other's transpose."
         ),
         convention=True,
     ),
@@ -87,7 +87,7 @@ CLAIMS = (
         "block",
         N_("LayerNorm has no parameters"),
         N_("γ and β: 2 × d_model numbers"),
-        N_("What is normed is multiplied by γ and moved by β, and both are learned."),
+        N_("The normalised values are multiplied by γ and shifted by β; both are learned."),
     ),
     Claim(
         "block",
@@ -98,7 +98,7 @@ CLAIMS = (
     Claim(
         "block",
         N_("ChatGPT's GPT has an encoder and a decoder"),
-        N_("GPT has a decoder alone"),
+        N_("GPT is decoder-only"),
         N_("It is the decoder's stack without cross-attention: there is no memory to read from."),
     ),
 )

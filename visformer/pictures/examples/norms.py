@@ -78,9 +78,11 @@ EXAMPLES = (
         remarks={
             "LayerNorm": N_("Each row by itself, whatever the other rows hold."),
             "BatchNorm, padding included": N_(
-                "A padding row of zeros moves every other row; LayerNorm does not see it."
+                "A padding row of zeros changes every other row; LayerNorm is not affected."
             ),
-            "BatchNorm, sentence 1 alone": N_("With batch size 1 the same tokens get other numbers; LayerNorm's stay."),
+            "BatchNorm, sentence 1 alone": N_(
+                "With batch size 1 the same tokens get different numbers; LayerNorm's stay the same."
+            ),
         },
     ),
 )

@@ -60,14 +60,14 @@ EXAMPLES = (
             ),
         },
         remarks={
-            "1 / base^(2i/d)": N_("10000^(2/4) is 100, so the second frequency is 1/100; the notes take 0.1."),
+            "1 / base^(2i/d)": N_("10000^(2/4) is 100, so the second frequency is 1/100; the notes use 0.1."),
             "PE": N_("The last two columns are those of base 100 (try it); the first two are right."),
         },
         rows={"pos × frequency": "pos", "PE": "pos"},
     ),
     Worked(
         name="same-word",
-        title=N_("The same word in two places"),
+        title=N_("The same word in two positions"),
         section="3.5",
         formula=_SUM,
         code=(("pictures/examples/positions.py", "_same_word"), *_ENCODING),
@@ -76,8 +76,8 @@ EXAMPLES = (
         printed={N_("embedding + PE"): matrix([1.0093, -0.2161, 0.3002, 1.4], [-0.1794, 1.1602, 0.3006, 1.4])},
         remarks={
             "embedding + PE": N_(
-                "The notes count places from 1 (2 and 6) in a formula that counts from 0 (1 and 5), and take 0.0001 "
-                "for the second frequency. The point stands: one word, two inputs."
+                "The notes count positions from 1 (2 and 6) in a formula that counts from 0 (1 and 5), and use "
+                "0.0001 for the second frequency. The point still holds: one word, two inputs."
             )
         },
         rows={"pos": ("和", "和"), "PE": ("和 1", "和 5"), "embedding + PE": ("和 1", "和 5")},
@@ -99,7 +99,9 @@ EXAMPLES = (
                 [0.8, 0.8, 0.8, 1.3],
             )
         },
-        remarks={"E + P": N_("The sums are right. P here is made up: row p is 0.1 · (p + 1, …, p + 4), no sinusoid.")},
+        remarks={
+            "E + P": N_("The sums are right. P here is made up: row p is 0.1 · (p + 1, …, p + 4), not a sinusoid.")
+        },
         rows={"E": _EN, "P": _EN, "E + P": _EN},
     ),
     Worked(

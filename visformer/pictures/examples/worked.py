@@ -169,7 +169,7 @@ def compute(example: Worked, inputs: Arrays) -> dict[str, Floats]:
         results = None
     if results is None or any((np.abs(values) > LARGEST).any() for values in results.values()):
         raise ShapeError(
-            N_("These numbers grow beyond {largest}, the largest that a picture can hold: type smaller ones."),
+            N_("The results exceed {largest}, the largest value a picture can hold: type smaller numbers."),
             largest=f"{LARGEST:.1e}",
         )
     return results

@@ -12,7 +12,7 @@ import { HeadGrid, gridLayout, paintLegend } from "./head_grid.js"
 import { Help } from "./help.js"
 import { pngButton } from "../shared/png.js"
 import { ordered, sameHead } from "./order.js"
-import { MOVES, fill, focusQuietly, part } from "../shared/dom.js"
+import { MOVES, fill, focusQuietly, paragraph, part } from "../shared/dom.js"
 import { readPicture } from "./picture.js"
 import { Readout, spell } from "./readout.js"
 import { SentenceLines } from "./sentence_lines.js"
@@ -322,7 +322,7 @@ class AttentionView {
     const mass = model.hidden()
     const hidden = mass === null ? "" : fill(data.text.hidden, { mass: mass.toFixed(2) })
     const sums = mass === null && state.combine !== "max" ? data.text.sums : ""
-    this.parts.hint.textContent = [this.readout.kind(), sums, data.text.hint].filter(Boolean).join(" ")
+    this.parts.hint.textContent = paragraph(this.readout.kind(), sums, data.text.hint)
     const { zoom, zoomed } = this.view
     this.toolbar.mark(state, { orders: model.orders(), hidden, canZoom: Boolean(zoom), zoomed })
     const exact = model.names().every((name) => data.weights.has(name))

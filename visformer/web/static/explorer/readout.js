@@ -1,6 +1,6 @@
 /** The readout: the exact weight, the tokens of the cell, the hidden mass, and the head's scores. */
 
-import { fill, part } from "../shared/dom.js"
+import { fill, paragraph, part } from "../shared/dom.js"
 import { nameOf } from "../shared/matrix.js"
 
 const MOST = 3 // tokens listed for a whole row or column
@@ -83,7 +83,7 @@ export class Readout {
       const first = Math.floor(head / stack.share) * stack.share
       sentences.push(fill(text.share, { first: first + 1, last: first + stack.share }))
     }
-    return sentences.join(" ")
+    return paragraph(...sentences)
   }
 
   /** Lines about a cell or, for a single token, about what it reads or is read by. */

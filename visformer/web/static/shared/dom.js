@@ -43,6 +43,11 @@ export function fill(template, values) {
   return template.replace(/\{(\w+)\}/g, (_, name) => values[name])
 }
 
+/** Sentences as one text: a space between two, but none after a full-width mark. */
+export function paragraph(...sentences) {
+  return sentences.filter(Boolean).join(" ").replace(/([。！？]) /g, "$1")
+}
+
 export function clamp(value, size) {
   return Math.max(0, Math.min(size - 1, value))
 }
