@@ -24,6 +24,11 @@ def count() -> int:
     return sum(stat.value for family in stats.values() for stat in family if isinstance(stat, GaugeStat))
 
 
+def is_connected(session: str) -> bool:
+    """Whether the browser of this session is."""
+    return runtime.exists() and runtime.get_instance().is_active_session(session)
+
+
 def wake(sessions: Iterable[str]) -> None:
     """Have sessions run once more, as Streamlit does when a script has changed; those that are gone are left."""
     if not runtime.exists():

@@ -16,17 +16,19 @@ const TRIES = 6 // until the picture fits
 const NEAR = 96 // pixels from the lower edge: the pointer calls the buttons
 const STAYS = 2500 // milliseconds for which they stay
 const MARGIN = 12
+const ROOM = "visformer.room"
 const FORWARD = ["ArrowRight", "ArrowDown", "PageDown"] // remote controls send PageDown
 const BACK = ["ArrowLeft", "ArrowUp", "PageUp"]
 const TYPES = "input, textarea, select, [contenteditable=true], [role=slider], [role=combobox], [role=radio], [role=tab], [role=option]"
 
 /** What lasts although the host builds this view anew with each page. */
-const KEPT = (globalThis[Symbol.for("visformer.presentation")] ??= { on: false, noted: false, code: false, left: null })
+const KEPT = (globalThis[Symbol.for("visformer.presentation")] ??= { on: false, noted: false, code: false, left: null, offered: null })
 
 /**
  * @param {HTMLElement} element is filled
  * @param {object} message the words, what is shown, and the code if it was asked for
- * @param {{sheet: string, body: () => ?HTMLElement, onStep: (direction: number) => void, onAsk: (what: string) => void}} host
+ * @param {{sheet: string, body: () => ?HTMLElement, onStep: (direction: number) => void, onAsk: (what: string) => void,
+ *   onRoom: (key: string) => void}} host
  *   sheet: CSS for the page while it is presented; body: what holds the pictures
  */
 export function mountPresent(element, message, host) {
@@ -122,8 +124,19 @@ class Presentation {
     }
     this.code.setAttribute("aria-label", words.code)
     this.writeCode()
+    this.keepRoom()
     this.settle()
     this.mark()
+  }
+
+  /** After a reload the room is taken up again: until it is closed, its key lies in this tab, and in no address. */
+  keepRoom() {
+    const { room } = this.data
+    const kept = keptRoom()
+    if (room?.open) keepRoom(room.key)
+    else if (room && room.key === kept) keepRoom("")
+    else if (!room && kept && kept !== KEPT.offered) this.host.onRoom(kept)
+    KEPT.offered = room ? null : kept
   }
 
   writeCode() {
@@ -308,6 +321,23 @@ function remember(place, note) {
 function recall(place) {
   try {
     return localStorage.getItem(`visformer.note.${place}`)
+  } catch {
+    return null
+  }
+}
+
+function keepRoom(key) {
+  try {
+    if (key) sessionStorage.setItem(ROOM, key)
+    else sessionStorage.removeItem(ROOM)
+  } catch {
+    // a browser that keeps nothing: a reload ends the room
+  }
+}
+
+function keptRoom() {
+  try {
+    return sessionStorage.getItem(ROOM)
   } catch {
     return null
   }
