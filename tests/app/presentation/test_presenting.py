@@ -179,6 +179,7 @@ def own_rooms(monkeypatch):
     made = rooms.Rooms(lambda session: session != "gone")
     monkeypatch.setattr(following, "ROOMS", made)
     monkeypatch.setattr(following, "wake", list)  # sessions here have no connection: they run when they are told to
+    monkeypatch.setattr(following, "_watch", lambda: None)  # nor does anybody leave unless a test says so
     return made
 
 
