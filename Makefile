@@ -5,7 +5,7 @@ VENV    ?= .venv
 WORKERS ?= 2
 OUT     ?= runs/en-zh
 BIN     := $(VENV)/bin
-# pip would compile on one core
+# pip would compile on a single core
 PIP     := $(BIN)/python -m pip install --quiet --no-compile
 COMPILE := $(BIN)/python -m compileall -qq -j 0 -x /tests/ $(VENV)/lib || true
 RUNTIME := $(VENV)/.runtime-is-installed
@@ -16,7 +16,7 @@ DEV     := $(VENV)/.dev-is-installed
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "  PYTHON=python3.12 chooses another Python (3.11 or newer), PORT=8600 another port for make run"
+	@echo "  PYTHON=python3.12 selects another Python (3.11 or newer), PORT=8600 another port for make run"
 
 run: $(RUNTIME) ## set everything up and open the app; the address is printed
 	$(BIN)/visformer run $(if $(PORT),--port $(PORT))
@@ -25,7 +25,7 @@ install: $(RUNTIME) ## set up what the app needs
 
 dev: $(DEV) ## set up what tests, checks and training need
 
-test: $(DEV) ## run all tests, those in Chromium too
+test: $(DEV) ## run all tests, including those in Chromium
 	@sh scripts/browser.sh
 	@sh scripts/nginx.sh $(VENV)
 	@$(MAKE) --no-print-directory test-unit test-browser test-deploy
@@ -33,14 +33,14 @@ test: $(DEV) ## run all tests, those in Chromium too
 test-unit: $(DEV) ## run the tests that need no browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests --ignore=tests/browser --ignore=tests/deploy -n $(WORKERS)
 
-# The long ones come first, so that no worker is left with one of them at the end.
+# The long ones run first, so that no worker still has one of them to run at the end.
 LONG    := $(patsubst %,tests/browser/test_%.py,presenting walking outages)
 BROWSER := $(LONG) $(filter-out $(LONG),$(wildcard tests/browser/test_*.py))
 
 test-browser: $(DEV) ## run the tests in Chromium
 	$(BIN)/python -m pytest $(BROWSER) -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-test-deploy: $(DEV) ## run the tests of several visitors, and of replicas behind nginx
+test-deploy: $(DEV) ## run the tests with several visitors, and with replicas behind nginx
 	$(BIN)/python -m pytest tests/deploy -n $(WORKERS) --dist loadfile
 
 lint: $(DEV) ## style, types, import directions, translations
@@ -52,14 +52,14 @@ lint: $(DEV) ## style, types, import directions, translations
 	$(BIN)/hadolint deploy/Dockerfile
 	$(BIN)/compose-lint deploy/compose.yaml
 
-format: $(DEV) ## put the code into shape
+format: $(DEV) ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-audit: $(DEV) ## ask for known vulnerabilities of what is installed, where the network allows
+audit: $(DEV) ## check the installed packages for known vulnerabilities, if the network allows
 	$(BIN)/python scripts/audit.py
 
-fuzz: $(DEV) ## give 100,000 inputs to each of everything that takes some: make fuzz [TARGET=address] [RUNS=100000]
+fuzz: $(DEV) ## fuzz each target with 100,000 inputs: make fuzz [TARGET=address] [RUNS=100000]
 	$(PIP) -r fuzz/requirements.txt
 	OMP_NUM_THREADS=1 $(BIN)/python -m fuzz $(TARGET) --runs $(or $(RUNS),100000)
 
@@ -69,7 +69,7 @@ docs: $(DEV) ## build the documentation into build/site
 bench: $(DEV) ## measure, and print ratios
 	$(BIN)/python -m benchmarks --json .benchmarks/bench.json
 
-load: $(DEV) ## fill a server with 60 sessions for five minutes, and print what they met: make load [LOAD="--minutes 1"]
+load: $(DEV) ## load a server with 60 sessions for five minutes, and report: make load [LOAD="--minutes 1"]
 	$(BIN)/python -m benchmarks.load --json .benchmarks/load.json $(LOAD)
 
 train: $(DEV) ## train a translator: make train PAIRS=train.tsv VALID=valid.tsv [OUT=runs/en-zh]
@@ -84,7 +84,7 @@ clean: ## remove caches and build leftovers
 distclean: clean ## remove the environment too
 	rm -rf "$(VENV)"
 
-# Each stamp is newer than what it was made from, so a second run installs nothing.
+# Each stamp file is newer than its prerequisites, so a second run installs nothing.
 
 $(RUNTIME): requirements.txt pyproject.toml
 	@command -v "$(PYTHON)" >/dev/null || \

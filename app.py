@@ -1,4 +1,4 @@
-"""Visformer: type a sentence, see what every head of a Transformer looks at. Run with ``visformer run``."""
+"""Visformer: type a sentence and see what every head of a Transformer attends to. Run with ``visformer run``."""
 
 from visformer.app.pages import attention
 from visformer.app.presentation import following
@@ -10,13 +10,13 @@ from visformer.app.widgets import controls
 entrance.begin()
 
 sections = screen.sections()
-attention.ahead(controls.expected())  # a new picture leaves before anything else is on the screen
+attention.ahead(controls.prefetch())  # send a new picture before drawing anything else
 opened = screen.open_screen(sections)
 
-run = opened.draw_page()  # before its head: what the browser fetches for the boxes then does not hold the picture up
+run = opened.draw_page()  # before the head, whose boxes make the browser fetch scripts: they would delay the picture
 head.draw(run, opened)
 side_bar.draw(sections)
 surroundings.draw()
-address.keep(run)
+address.update(run)
 following.publish(run)
-workbench().load_soon()  # torch is imported seconds later, when the picture has been painted
+workbench().load_soon()  # imports torch seconds later, once the picture is on screen

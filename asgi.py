@@ -1,6 +1,6 @@
-"""The app for a room full of people: app.py, and whether it is ready (/healthz) and how it does (/metrics).
+"""The app for a whole lecture room: app.py, a readiness probe (/healthz) and metrics (/metrics).
 
-``streamlit run asgi.py``, or ``uvicorn asgi:app --no-access-log`` from this folder. The model is loaded at the start.
+``streamlit run asgi.py``, or ``uvicorn asgi:app --no-access-log`` from this folder. Loads the model at startup.
 """
 
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from visformer.app.serving import (
-    server,  # noqa: F401  what is otherwise in Streamlit's server
+    server,  # noqa: F401  imported because it configures Streamlit's server
 )
 from visformer.app.streamlit_private import logs
 from visformer.app.streamlit_private.first_page import FirstPage
@@ -26,7 +26,7 @@ from visformer.system import settings
 
 @asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
-    """Load the model without holding the start up: who comes early sees the first picture meanwhile."""
+    """Start loading the model without delaying startup: early visitors see the first picture meanwhile."""
     from prometheus_client import REGISTRY
 
     from visformer.app.serving.metrics import Report
@@ -37,19 +37,19 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
 
 
 async def healthz(_request: Request) -> Response:
-    """200 once sentences can be computed; 503 before, and where the model cannot be loaded, which is tried again."""
+    """Return 200 once sentences can be computed, else 503; if loading the model failed, try again."""
     from visformer.app.serving.workbench import workbench
 
     bench = workbench()
     if bench.is_loaded:
         return PlainTextResponse("ready")
     bench.load()
-    said = "loading" if bench.problem is None else f"the model cannot be loaded, trying again: {bench.problem}"
-    return PlainTextResponse(said, status_code=503)
+    status = "loading" if bench.problem is None else f"the model cannot be loaded, trying again: {bench.problem}"
+    return PlainTextResponse(status, status_code=503)
 
 
 async def metrics(_request: Request) -> Response:
-    """In Prometheus' text format."""
+    """Return the metrics in Prometheus' text format."""
     from prometheus_client import generate_latest
 
     return Response(await run_in_threadpool(generate_latest), media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -57,7 +57,7 @@ async def metrics(_request: Request) -> Response:
 
 try:
     settings.check()
-except VisformerError as error:  # one line, not the traceback of a server that does not start
+except VisformerError as error:  # one line instead of a traceback
     raise SystemExit(str(error)) from None
 logs.keep_typed_text_out()
 app = st.App(

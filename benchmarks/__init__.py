@@ -1,1 +1,1 @@
-"""What visformer costs, as ratios of two things measured in turn on the same machine: ``python -m benchmarks``."""
+"""Benchmarks, as ratios of two things measured alternately on the same machine: ``python -m benchmarks``."""

@@ -12,7 +12,7 @@ from benchmarks.measure import FULL, QUICK, Effort, Row, table
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print, and save where asked to."""
+    """Measure, print, and save if requested."""
     options = _parser().parse_args(arguments)
     machine = machine_facts(options.threads)
     print("\n".join(f"{name}: {value}" for name, value in machine.items()), flush=True)
@@ -22,14 +22,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for row in _rows(options.what, QUICK if options.quick else FULL):
         rows.append(row)
         print(".", end="", flush=True)
-    found: dict[str, Any] = {"machine": machine, "quick": options.quick, "rows": [row.as_json() for row in rows]}
+    result: dict[str, Any] = {"machine": machine, "quick": options.quick, "rows": [row.as_json() for row in rows]}
     if rows:
         print("\n\n" + table(rows))
     if options.what in ("peers", "all"):
-        found["peers"] = _peers(quick=options.quick)
+        result["peers"] = _peers(quick=options.quick)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 
 
 def _peers(*, quick: bool) -> dict[str, Any]:
@@ -44,21 +44,21 @@ def _peers(*, quick: bool) -> dict[str, Any]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What visformer costs, as ratios.")
     parser.add_argument("what", nargs="?", choices=("model", "browser", "peers", "all"), default="all")
-    parser.add_argument("--quick", action="store_true", help="hardly any repetitions: does everything run?")
+    parser.add_argument("--quick", action="store_true", help="few repetitions, to see that everything runs")
     parser.add_argument("--json", type=Path, metavar="FILE", help="save the rows there too")
-    parser.add_argument("--threads", type=int, help="torch's threads; by default torch decides")
+    parser.add_argument("--threads", type=int, help="number of torch threads; by default torch decides")
     return parser
 
 
 def machine_facts(threads: int | None = None) -> dict[str, str]:
-    """What the ratios were measured on."""
+    """The machine and the versions that the ratios are measured with."""
     import torch
 
     if threads:
         torch.set_num_threads(threads)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    warning = ", busy with something else: the ratios will wobble" if busy > 0.3 * cores else ""
+    warning = ", busy with something else: the ratios will be noisy" if busy > 0.3 * cores else ""
     return {
         "machine": f"{platform.system()} {platform.machine()}, {cores} cores",
         "load before": f"{busy:.1f}{warning}",

@@ -1,4 +1,4 @@
-"""The app's rows, in Chromium: first picture after a start, Enter to repaint, and the bytes of both."""
+"""Benchmarks of the app in Chromium: first picture after a start, Enter to repaint, and the bytes of both."""
 
 import base64
 import json
@@ -25,13 +25,13 @@ from visformer.system import settings
 
 ROOT = Path(__file__).parent.parent
 MODEL = settings.MODEL()
-"""The app's and the translating page's."""
+"""The model of the app and of the page that only translates."""
 
 TIMEOUT = 120
 """Seconds until a start or a repaint counts as failed."""
 
-# From Enter to the change, by the browser's own clock. An observer does not look into shadow roots, so it is put on
-# the root that the element stands in; the element itself may be replaced.
+# Time from Enter to the change, by the browser's own clock. A MutationObserver does not see into shadow roots, so it
+# observes the root that contains the element; the element itself may be replaced.
 WATCH = """(element, {selector, attribute}) => {
   const root = element.getRootNode()
   const shows = () => {
@@ -49,8 +49,8 @@ WATCH = """(element, {selector, attribute}) => {
 }"""
 
 
-# The first animation frame in which the element is seen, by the browser's own clock: whoever asks for it from outside
-# asks twice a second. Given to the page before anything of it runs; shadow roots are looked into.
+# The first animation frame in which the element is visible, by the browser's own clock: polling from outside happens
+# only twice a second. Injected before any script of the page; looks into shadow roots too.
 _SEE = """selector => {
   const find = (root) => {
     const found = root.querySelector(selector)
@@ -77,10 +77,10 @@ class Site:
     """A page to start and to use.
 
     Args:
-        script: given to ``run``.
-        shown: selector of what the visitor waits for.
-        attribute: of that element, changes when it shows something else; None: its text does.
-        module: starts the server, with Streamlit's arguments.
+        script: argument of ``run``.
+        shown: selector of the element that the visitor waits for.
+        attribute: attribute of that element that changes with its content; None: its text does.
+        module: module that starts the server, with Streamlit's arguments.
     """
 
     script: str
@@ -95,7 +95,7 @@ TRANSLATE = Site("benchmarks/translate_page.py", "[data-testid=stText]")
 
 
 class Traffic:
-    """Counts what a page receives. Websocket messages count uncompressed, HTTP answers as they travel."""
+    """Counts the bytes a page receives: websocket messages uncompressed, HTTP responses as transferred."""
 
     def __init__(self, page: Page) -> None:
         self.websocket = self.http = 0
@@ -115,7 +115,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one start, or of one sentence: milliseconds, and kB received."""
+    """Milliseconds, and kB received, for one start or one sentence."""
 
     ms: float
     websocket: float
@@ -123,7 +123,7 @@ class Cost:
 
 
 def rows(effort: Effort) -> Iterator[Row]:
-    """All rows of the app."""
+    """Yield all rows of the app."""
     path = chromium.path()
     if not (FOLDER / MODEL / "example.safetensors").exists():  # joining an absolute path gives that path
         print(f"{MODEL} ships no example.safetensors: its first picture waits for the model", flush=True)
@@ -138,7 +138,7 @@ def rows(effort: Effort) -> Iterator[Row]:
 
 
 def _cost_rows(name: str, costs: list[tuple[Cost, Cost]], *, goal: float) -> Iterator[Row]:
-    """One row of time and its goal, two of bytes."""
+    """Yield one row for time, with its goal, and two for bytes."""
     yield Row(name, "", [(ours.ms, other.ms) for ours, other in costs], goal=goal)
     for way in ("websocket", "http"):
         pairs = [(getattr(ours, way), getattr(other, way)) for ours, other in costs]
@@ -147,14 +147,14 @@ def _cost_rows(name: str, costs: list[tuple[Cost, Cost]], *, goal: float) -> Ite
 
 
 def _starts(browser: Browser, effort: Effort) -> list[tuple[Cost, Cost]]:
-    """The first round reads the files from disk and is not counted, where there is another."""
+    """Measure starts. The first round reads the files from disk and is not counted, unless it is the only one."""
     warm_up = 1 if effort.browser > 1 else 0
     rounds = alternating(lambda: start(browser, APP), lambda: start(browser, HELLO))
     return list(islice(rounds, warm_up + effort.browser))[warm_up:]
 
 
 def start(browser: Browser, site: Site) -> Cost:
-    """From starting the server's process to the first picture (or text), in a browser that knows nothing of it."""
+    """Measure from the start of the server process to the first picture (or text), in a browser with an empty cache."""
     with _page(browser) as (page, traffic):
         page.add_init_script(f"({_SEE})({json.dumps(site.shown)})")
         begin = time.time()
@@ -167,7 +167,7 @@ def start(browser: Browser, site: Site) -> Cost:
 
 
 def _sentences(browser: Browser, effort: Effort) -> list[tuple[Cost, Cost]]:
-    """Both pages open at once, on the same sentences; two before them load the model and are not counted."""
+    """Measure the same sentences on both pages, open at once; two more load the model first and are not counted."""
     warm_up = 2
     with (
         server(APP) as app,
@@ -187,10 +187,10 @@ def _sentences(browser: Browser, effort: Effort) -> list[tuple[Cost, Cost]]:
 
 
 def enter(page: Page, traffic: Traffic, site: Site, sentence: str) -> Cost:
-    """Type a sentence; from Enter to the picture (or text) that it brings."""
+    """Type a sentence, and measure from Enter to the resulting picture (or text)."""
     box = page.get_by_label("Sentence", exact=True)
     box.fill(sentence)
-    page.wait_for_timeout(300)  # what the typing and the sentence before brought has arrived
+    page.wait_for_timeout(300)  # so that everything from before has arrived
     before = traffic.websocket, traffic.http
     page.locator(site.shown).first.evaluate(WATCH, {"selector": site.shown, "attribute": site.attribute})
     box.press("Enter")
@@ -201,7 +201,7 @@ def enter(page: Page, traffic: Traffic, site: Site, sentence: str) -> Cost:
 
 
 def new_sentences() -> Iterator[str]:
-    """Sentences of equal build, none twice, always in the same order."""
+    """Yield different sentences of the same structure, always in the same order."""
     people = ("My brother", "The old teacher", "Our neighbour", "A young doctor", "Her friend")
     acts = ("bought two books", "found a small house", "drank cold tea", "saw the white horse", "sold his car")
     places = ("in Beijing", "near the river", "at the station", "behind our school", "in that shop")
@@ -226,28 +226,28 @@ def _page(browser: Browser) -> Iterator[tuple[Page, Traffic]]:
 def server(
     site: Site, python: str = sys.executable, *, log: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """The page's address, as soon as its server accepts a connection; ends the server.
+    """Run a server; yields the page's address as soon as it accepts connections.
 
     Args:
-        site: what is run.
-        python: which environment's.
-        log: keeps what the server says.
-        environment: variables to add.
+        site: page to serve.
+        python: interpreter to run it with.
+        log: file for the server's output.
+        environment: environment variables to add.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     options = ("--server.headless=true", "--server.address=127.0.0.1", f"--server.port={port}")
-    with log.open("w+") if log else tempfile.TemporaryFile("w+") as said:
+    with log.open("w+") if log else tempfile.TemporaryFile("w+") as output:
         running = subprocess.Popen(
             [python, "-m", site.module, "run", site.script, *options],
-            cwd=ROOT,  # both sides under the app's .streamlit/config.toml
+            cwd=ROOT,  # so that both sides use the app's .streamlit/config.toml
             env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
-            stdout=said,
+            stdout=output,
             stderr=subprocess.STDOUT,
         )
         try:
-            _wait_until_up(port, running, said)
+            _wait_until_up(port, running, output)
             yield f"http://127.0.0.1:{port}"
         finally:
             running.terminate()

@@ -1,4 +1,4 @@
-"""Which Chromium the benchmarks and the tests of the browser drive, and how it is started."""
+"""The Chromium that benchmarks and browser tests drive, and its flags."""
 
 import shutil
 
@@ -15,8 +15,8 @@ FLAGS = (
 
 
 def path() -> str:
-    """Where the browser lies."""
-    found = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if found is None:
-        raise SystemExit(f"What needs a browser needs one of {', '.join(CHROMIUM)}: install Chromium.")
-    return found
+    """Return the path of the browser."""
+    chromium = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if chromium is None:
+        raise SystemExit(f"No browser found, none of {', '.join(CHROMIUM)}: install Chromium.")
+    return chromium

@@ -1,4 +1,4 @@
-"""The least page that Streamlit can serve: what a start costs without visformer."""
+"""The smallest Streamlit page: the cost of a start without visformer."""
 
 import streamlit as st
 

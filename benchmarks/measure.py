@@ -1,4 +1,4 @@
-"""Two things measured in turn, and the table of their ratios. No torch in here."""
+"""Measure two things alternately and tabulate their ratios. Does not import torch."""
 
 import gc
 import statistics
@@ -19,12 +19,12 @@ class Effort:
     """How often to repeat.
 
     Args:
-        least: rounds of a model row, however long they take.
-        seconds: go on that long, for a narrower interval.
-        most: but not beyond so many rounds.
-        warm_up: rounds before, not counted.
+        least: minimum number of rounds for a row of the model, however long they take.
+        seconds: time for further rounds, which narrow the interval.
+        most: maximum number of rounds.
+        warm_up: rounds before the first that counts.
         browser: starts of the server with a browser.
-        sentences: typed in the browser.
+        sentences: sentences typed in the browser.
     """
 
     least: int = 40
@@ -46,10 +46,10 @@ class Row:
 
     Args:
         name: what is compared, ours first.
-        size: tokens, or empty.
+        size: number of tokens, or empty.
         pairs: (ours, other) of each round.
-        unit: of the pairs, "ms" or "kB".
-        goal: largest ratio aimed at; None: for information.
+        unit: unit of the pairs, "ms" or "kB".
+        goal: largest acceptable ratio; None: for information only.
     """
 
     name: str
@@ -70,27 +70,27 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Of the medians."""
+        """Ratio of the medians."""
         return self.ours / self.other if self.other else float("nan")
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the ratio lies with 95 % confidence: rounds drawn anew (bootstrap)."""
+        """95 % confidence interval of the ratio, by bootstrap over the rounds."""
         pairs = np.array(self.pairs)
-        drawn = np.random.default_rng(0).integers(len(pairs), size=(1000, len(pairs)))
-        ours, other = np.median(pairs[drawn], axis=1).T
+        resampled = np.random.default_rng(0).integers(len(pairs), size=(1000, len(pairs)))
+        ours, other = np.median(pairs[resampled], axis=1).T
         low, high = np.percentile(ours / other, [2.5, 97.5]) if other.all() else (np.nan, np.nan)
         return float(low), float(high)
 
     @property
     def verdict(self) -> str:
-        """Whether the goal is met; empty where there is none."""
+        """Whether the goal is met; empty without a goal."""
         if self.goal is None:
             return ""
         return "met" if self.ratio <= self.goal else "MISSED"
 
     def as_json(self) -> dict[str, Any]:
-        """For ``--json``."""
+        """The row for ``--json``."""
         return {
             "name": self.name,
             "size": self.size,
@@ -106,7 +106,7 @@ class Row:
 
 
 def alternating(ours: Callable[[], Any], other: Callable[[], Any]) -> Iterator[tuple[Any, Any]]:
-    """Run both again and again, the order changing each round, so that neither is always second.
+    """Run both repeatedly, in alternating order, so that neither is always second.
 
     Yields:
         (what ours returned, what other returned).
@@ -121,7 +121,7 @@ def alternating(ours: Callable[[], Any], other: Callable[[], Any]) -> Iterator[t
 
 
 def clocked(run: Callable[[], Any]) -> Callable[[], float]:
-    """The same as a function that returns its milliseconds; what it makes is freed inside the time."""
+    """Wrap a function so that it returns its duration in milliseconds, including the time to free its result."""
 
     def timed() -> float:
         begin = time.perf_counter()
@@ -132,7 +132,7 @@ def clocked(run: Callable[[], Any]) -> Callable[[], float]:
 
 
 def compare(ours: Callable[[], Any], other: Callable[[], Any], effort: Effort) -> Pairs:
-    """Time both in turn, in milliseconds, without garbage collection."""
+    """Time both alternately, in milliseconds, with garbage collection turned off."""
     rounds = alternating(clocked(ours), clocked(other))
     for _ in range(effort.warm_up):
         next(rounds)
@@ -152,12 +152,12 @@ _HEAD = ("", "tokens", "ratio", "95 %", "goal", "", "ours", "other", "rounds")
 
 
 def table(rows: Sequence[Row]) -> str:
-    """All rows as aligned text."""
+    """Format all rows as aligned text."""
     return aligned([_HEAD, *(_cells(row) for row in rows)])
 
 
 def aligned(cells: Sequence[Sequence[str]]) -> str:
-    """Lines of cells in columns, the first to the left, the others to the right."""
+    """Align lines of cells in columns, the first to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = []
     for line in cells:

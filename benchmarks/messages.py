@@ -1,4 +1,4 @@
-"""What a browser reads in a message: its header, and the weights that its codes stand for."""
+"""Read a message as a browser does: its header, and the weights that its codes stand for."""
 
 import json
 import struct
@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 
 def read_message(message: bytes) -> tuple[dict[str, Any], bytes]:
-    """Header and numbers of what ``visformer.web.message`` wrote, as message.js reads them."""
+    """Split a message of ``visformer.web.message`` into header and numbers, as message.js does."""
     (length,) = struct.unpack_from("<I", message)
     header: dict[str, Any] = json.loads(message[4 : 4 + length])
     return header, message[4 + length + -length % 4 :]
 
 
 def decode(codes: npt.NDArray[np.uint16]) -> npt.NDArray[np.float64]:
-    """The decimals that codes of ``visformer.web.codes`` stand for, each the nearest float64."""
+    """Return the decimals that codes of ``visformer.web.codes`` stand for, each as the nearest float64."""
     return _decoded()[codes]
 
 

@@ -1,4 +1,4 @@
-"""The model's rows: recording, idle taps, torch.nn.Transformer, the cache. fp32, batch 1, inference mode."""
+"""Benchmarks of the model: recording, idle taps, torch.nn.Transformer, the cache. fp32, batch 1, inference mode."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -22,7 +22,7 @@ _Pair = tuple[Callable[[], Any], Callable[[], Any]]
 
 
 def rows(translator: Translator, effort: Effort) -> Iterator[Row]:
-    """All rows of the model, one after another."""
+    """Yield all rows of the model."""
     with torch.inference_mode():
         for n in LENGTHS:
             pair = sentences(translator.tokenizer, n)
@@ -52,9 +52,9 @@ def rows(translator: Translator, effort: Effort) -> Iterator[Row]:
 
 
 def _recording(translator: Translator, pair: Sentences, *, ready: bool = False) -> _Pair:
-    """Labels and NumPy arrays count. Tokenising counts on both sides, or with ``ready`` on ours only.
+    """Recording, with labels and NumPy arrays. Tokenising counts on both sides, or with ``ready`` on ours only.
 
-    Neither makes logits: a Trace of patterns does not need them, and they cost a third of a short sentence.
+    Neither computes logits: a Trace of patterns does not need them, and they take a third of a short sentence's time.
     """
     module, tokenizer = translator.module, translator.tokenizer
 
@@ -85,7 +85,7 @@ def _idle_taps(model: Transformer, n: int) -> _Pair:
 
 
 def _both_transformers(config: TransformerConfig) -> tuple[Transformer, nn.Transformer]:
-    """torch's Transformer in the bundled size, and ours with its weights."""
+    """Make torch's Transformer in the bundled size, and ours with its weights."""
     torch.manual_seed(0)
     theirs = nn.Transformer(
         config.d_model,
@@ -103,7 +103,7 @@ def _both_transformers(config: TransformerConfig) -> tuple[Transformer, nn.Trans
 
 
 def _stacks(ours: Transformer, theirs: nn.Transformer, n: int) -> _Pair:
-    """Encoder and decoder on embedded input, each given its causal mask ready-made."""
+    """Encoder and decoder on embedded input, with causal masks made in advance."""
     generator = torch.Generator().manual_seed(n)
     x, y = (torch.randn(1, n, ours.config.d_model, generator=generator) for _ in range(2))
     may_attend = causal_mask(n)
@@ -123,7 +123,7 @@ def _stacks(ours: Transformer, theirs: nn.Transformer, n: int) -> _Pair:
 
 
 def _greedy(model: Transformer, n: int) -> _Pair:
-    """A source of n tokens, and exactly NEW_TOKENS more: the end token is never chosen."""
+    """A source of n tokens and exactly NEW_TOKENS target tokens: the end token is never chosen."""
     src = random_ids(model.config.src_vocab, n, seed=3)
     start = random_ids(model.config.tgt_vocab, 1, seed=4)
     end_id = 1
@@ -142,6 +142,6 @@ def _greedy(model: Transformer, n: int) -> _Pair:
 
 
 def _require(holds: bool, what: str) -> None:
-    """A ratio of two things that do not do the same work would say nothing."""
+    """Refuse to compare two things that do not do the same work."""
     if not holds:
-        raise RuntimeError(f"not comparable: it does not hold that {what}")
+        raise RuntimeError(f"not comparable: it is not true that {what}")

@@ -1,4 +1,4 @@
-"""What is measured: the bundled model, and texts and ids of a wanted length."""
+"""The subjects of measurement: the bundled model, and texts and ids of a given length."""
 
 from dataclasses import dataclass
 from itertools import cycle
@@ -17,7 +17,7 @@ from visformer.model.transformer import Transformer
 BUNDLED = "en-zh"
 
 BUNDLED_SIZE = {"d_model": 256, "n_heads": 8, "n_encoder_layers": 3, "n_decoder_layers": 3, "d_ff": 1024}
-"""Of the bundled model, for a copy of the repository without its weights."""
+"""Size of the bundled model, for a copy of the repository without its weights."""
 
 _VOCABULARY = 8000
 _WORDS = {
@@ -27,7 +27,7 @@ _WORDS = {
 
 
 def bundled_translator() -> tuple[Translator, str]:
-    """The bundled model, or an untrained one of its size, and which of them it is."""
+    """Return the bundled model, or an untrained one of its size, and a description of it."""
     try:
         return visformer.load(BUNDLED), f"{BUNDLED}, bundled"
     except CheckpointError:
@@ -39,7 +39,7 @@ def bundled_translator() -> tuple[Translator, str]:
 
 @dataclass(frozen=True)
 class Sentences:
-    """A pair of texts whose sides have equally many tokens, and the ids that the model gets for it."""
+    """A pair of texts with the same number of tokens, and their ids."""
 
     source: str
     target: str
@@ -48,20 +48,20 @@ class Sentences:
 
 
 def sentences(tokenizer: Tokenizer, n: int) -> Sentences:
-    """English source and Chinese target of n tokens each: </s> counts in the source, <zh> in the target."""
+    """Make an English source and a Chinese target of n tokens each, counting </s> in the source, <zh> in the target."""
     source, target = text_of(tokenizer, n - 1, "en"), text_of(tokenizer, n - 1, "zh")
     return Sentences(source, target, *encoded(tokenizer, source, target))
 
 
 def encoded(tokenizer: Tokenizer, source: str, target: str) -> tuple[Tensor, Tensor]:
-    """The two (1, token) tensors that tracing the pair runs the model on."""
+    """Return the two (1, token) tensors that the model gets when the pair is traced."""
     src = [*tokenizer.encode(source), tokenizer.token_id(EOS)]
     tgt = [tokenizer.token_id(LANGUAGE_TOKEN["zh"]), *tokenizer.encode(target)]
     return torch.tensor([src]), torch.tensor([tgt])
 
 
 def text_of(tokenizer: Tokenizer, n: int, language: str) -> str:
-    """A text of exactly n tokens: words as long as they fit, then commas, each a token."""
+    """Make a text of exactly n tokens: words as long as they fit, then commas, each of them a token."""
     joint = " " if language == "en" else ""
     text = ""
     for word in cycle(_WORDS[language]):
@@ -75,6 +75,6 @@ def text_of(tokenizer: Tokenizer, n: int, language: str) -> str:
 
 
 def random_ids(vocabulary: int, n: int, *, seed: int = 0) -> Tensor:
-    """(1, n) ids without the special ones: 0 would be padding."""
+    """Draw (1, n) ids, without special ones: 0 would be padding."""
     generator = torch.Generator().manual_seed(seed)
     return torch.randint(len(SPECIALS), vocabulary, (1, n), generator=generator)

@@ -1,7 +1,7 @@
-"""A page that only translates, with the same model: what a sentence costs without its pictures.
+"""A page that only translates, with the same model: the cost of a sentence without its pictures.
 
-It takes as many threads as the app does, and keeps the model out of the garbage collector too, so that this is not what
-the two differ in.
+It uses as many threads as the app does, and keeps the model out of garbage collection too, so that the two do not
+differ in this.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""The model without its taps, made from its own source, to see what taps cost that nobody uses."""
+"""The model without its taps, generated from its source, to measure what idle taps cost."""
 
 import ast
 import importlib
@@ -16,7 +16,7 @@ _TAP = "tap"
 
 
 def without_taps(model: Transformer) -> torch.nn.Module:
-    """A copy that shares the weights and calls no tap: same modules, same arithmetic, in evaluation mode."""
+    """Return a copy that shares the weights and calls no tap: same modules, same arithmetic, in evaluation mode."""
     copy = _copy("transformer").Transformer(model.config)
     copy.load_state_dict(model.state_dict(), assign=True)
     untapped: torch.nn.Module = copy.eval()
@@ -24,16 +24,16 @@ def without_taps(model: Transformer) -> torch.nn.Module:
 
 
 def source_without_taps(name: str) -> str:
-    """The source of ``visformer.model.<name>`` with everything about taps taken out."""
+    """Return the source of ``visformer.model.<name>`` with everything about taps removed."""
     tree = ast.parse(inspect.getsource(importlib.import_module(_PACKAGE + name)))
     tree.body = [_imported_from_copy(statement) for statement in tree.body]
     tree = _Untap().visit(tree)
-    tree.body = [statement for statement in tree.body if not _names_tap(statement)]  # functions about taps alone
+    tree.body = [statement for statement in tree.body if not _names_tap(statement)]  # functions only about taps
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
 def _copy(name: str) -> ModuleType:
-    """The module ``visformer.model.<name>`` without taps; it imports copies of its siblings."""
+    """Return the module ``visformer.model.<name>`` without taps; it imports copies of its siblings."""
     if _COPIES + name not in sys.modules:
         source = source_without_taps(name)
         module = sys.modules[_COPIES + name] = ModuleType(_COPIES + name)
@@ -62,13 +62,13 @@ def _is_tap(node: ast.AST) -> bool:
 
 
 class _Untap(ast.NodeTransformer):
-    """``tap(name, x)`` becomes ``x``; parameters, arguments and variables called tap go."""
+    """Replaces ``tap(name, x)`` by ``x``, and removes parameters, arguments and variables called tap."""
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if _is_tap(node.func):
             value: ast.expr = self.visit(node.args[1])
             return value
-        if not (isinstance(node.func, ast.Name) and node.func.id == "getattr"):  # looks into the tap, passes nothing on
+        if not (isinstance(node.func, ast.Name) and node.func.id == "getattr"):  # reads from the tap, calls nothing
             node.args = [argument for argument in node.args if not _is_tap(argument)]
         node.keywords = [keyword for keyword in node.keywords if keyword.arg != _TAP]
         self.generic_visit(node)
@@ -91,7 +91,7 @@ class _Untap(ast.NodeTransformer):
         return node
 
     def visit_If(self, node: ast.If) -> ast.stmt | list[ast.stmt]:
-        """``if _wants(tap, ...)`` or ``if tap.wants(...)``: nobody wants anything, so the branch goes."""
+        """Remove ``if _wants(tap, ...)`` and ``if tap.wants(...)``: without taps they are false."""
         asks = any(isinstance(part, ast.Call) and "wants" in ast.unparse(part.func) for part in ast.walk(node.test))
         if not asks:
             if _names_tap(node.test):

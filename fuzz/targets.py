@@ -215,7 +215,7 @@ def lesson_file(data: bytes) -> None:
             for language in ("en", "zh"):
                 assert fault.localized(translations(language).gettext).isprintable(), "one line of plain text"
         for step in lesson.steps if lesson else ():
-            assert step.said("title", "zh")
+            assert step.text("title", "zh")
             assert url_state.read(step.state.fields())[0].selection == step.state.selection
 
 
@@ -229,7 +229,7 @@ def lesson_link(data: bytes) -> None:
     """The name of a lesson in an address, or the whole of one; and one that was packed comes back."""
     if packed := lessons.pack(data):
         assert lessons.unpack(packed) == data
-    lessons.named(data.decode("utf-8", errors="surrogateescape"))
+    lessons.load(data.decode("utf-8", errors="surrogateescape"))
 
 
 SELECTION_WORDS = (

@@ -1,6 +1,6 @@
-"""Ask for known vulnerabilities of what is installed: python scripts/audit.py.
+"""Check the installed packages for known vulnerabilities: python scripts/audit.py.
 
-Where the service cannot be reached it says so, and passes.
+If the service cannot be reached, the check says so and passes.
 """
 
 import json
@@ -8,13 +8,13 @@ import subprocess
 import sys
 
 PATIENCE = 180
-"""Seconds that the service gets for all packages together."""
+"""Seconds to wait for the service, for all packages together."""
 
 UNREACHABLE = "The service for known vulnerabilities does not answer here: nothing was audited."
 
 
 def main() -> int:
-    """Print what was found; 1 where a package has a known vulnerability."""
+    """Print the findings; return 1 if a package has a known vulnerability."""
     command = [sys.executable, "-m", "pip_audit", "--local", "--format=json", "--progress-spinner=off", "--timeout=10"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -22,21 +22,21 @@ def main() -> int:
     except (subprocess.TimeoutExpired, ValueError):
         print(UNREACHABLE)
         return 0
-    return judged(packages)
+    return report(packages)
 
 
-def judged(packages: list[dict[str, object]]) -> int:
-    """The exit code for pip-audit's list of packages, which is told."""
-    asked = [package for package in packages if "vulns" in package]
-    if not asked:
+def report(packages: list[dict[str, object]]) -> int:
+    """Print pip-audit's findings on the packages and return the exit code."""
+    audited = [package for package in packages if "vulns" in package]
+    if not audited:
         print(UNREACHABLE)
         return 0
-    found = [(package, one) for package in asked for one in package["vulns"]]  # type: ignore[attr-defined]
-    for package, one in found:
-        fixed = ", ".join(one["fix_versions"]) or "no version yet"
-        print(f"{package['name']} {package['version']}: {one['id']}, fixed in {fixed}")
-    print(f"{len(asked)} packages audited, {len(packages) - len(asked)} unknown to the service, {len(found)} findings")
-    return 1 if found else 0
+    findings = [(package, finding) for package in audited for finding in package["vulns"]]  # type: ignore[attr-defined]
+    for package, finding in findings:
+        fixed = ", ".join(finding["fix_versions"]) or "no version yet"
+        print(f"{package['name']} {package['version']}: {finding['id']}, fixed in {fixed}")
+    print(f"{len(audited)} of {len(packages)} packages audited (known to the service), {len(findings)} findings")
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ set -eu
 packages=""
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null ||
   packages="chromium"
-# Without fontconfig there is no font to be found either.
+# Without fontconfig, Chromium finds no fonts either.
 { command -v fc-list >/dev/null && [ -n "$(fc-list :lang=zh-cn family)" ]; } || packages="$packages fonts-noto-cjk"
 [ -n "$packages" ] || exit 0
 

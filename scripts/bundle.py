@@ -1,4 +1,4 @@
-"""Put a trained checkpoint into the package, with its curve and the Trace that the first page opens on.
+"""Copy a trained checkpoint into the package, with its training curve and the Trace that the first page opens with.
 
 python scripts/bundle.py runs/en-zh
 """
@@ -14,7 +14,7 @@ from visformer.system.checksums import write_sums
 
 
 def bundle(run: Path, name: str = "en-zh") -> None:
-    """Copy ``run``'s checkpoint to the bundled model ``name``; its model card is written by hand and stays."""
+    """Copy ``run``'s checkpoint to the bundled model ``name``; the model card is written by hand and not changed."""
     target = FOLDER / name
     target.mkdir(exist_ok=True)
     for file in (
@@ -22,7 +22,7 @@ def bundle(run: Path, name: str = "en-zh") -> None:
         run / "checkpoint" / "tokenizer.json",
         run / "curve.csv",
     ):
-        shutil.copyfile(file, target / file.name)  # contents only: the weights are for everybody to read
+        shutil.copyfile(file, target / file.name)  # not the permissions: everybody may read the weights
     vf.load(name).trace(EXAMPLES[0]).save(target / "example.safetensors")
     write_sums(target)
 

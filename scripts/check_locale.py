@@ -1,4 +1,4 @@
-"""Check the translations: nothing missing, left over or there twice, the same placeholders, and compiled as written.
+"""Check the translations: none missing, obsolete or duplicated, placeholders unchanged, compiled files up to date.
 
 python scripts/check_locale.py
 """
@@ -22,23 +22,23 @@ KEYWORDS = {"_": None, "N_": None, "gettext": None, "ngettext": (1, 2)}
 
 
 def messages_in_code() -> set[str]:
-    """Every message id that the code marks for translation (the singular of a plural)."""
+    """Return every message id that the code marks for translation (the singular of a plural)."""
     files = [ROOT / "app.py", *(ROOT / "pages").rglob("*.py"), *(ROOT / "visformer").rglob("*.py")]
     found = (m for f in files if f.exists() for m in extract_from_file("python", f, keywords=KEYWORDS))
     return {_singular(message) for _, message, _, _ in found}
 
 
 def complaints(po: Path, wanted: set[str]) -> Iterator[str]:
-    """What is wrong with one catalogue."""
+    """Yield what is wrong with one catalogue."""
     with po.open("rb") as file:
         catalog = read_po(file, locale=po.parts[-3])
-    held = {_singular(message.id): message for message in catalog if message.id}
+    present = {_singular(message.id): message for message in catalog if message.id}
     yield from _written_twice(po)
     if '"X-Language-Name:' not in po.read_text(encoding="utf-8"):
         yield "the header lacks X-Language-Name, by which the interface's switch calls this language"
-    yield from (f"not in the catalogue: {i!r}" for i in sorted(wanted - held.keys()))
-    yield from (f"no longer in the code: {i!r}" for i in sorted(held.keys() - wanted))
-    for message_id, message in held.items():
+    yield from (f"not in the catalogue: {i!r}" for i in sorted(wanted - present.keys()))
+    yield from (f"no longer in the code: {i!r}" for i in sorted(present.keys() - wanted))
+    for message_id, message in present.items():
         if message.fuzzy or not all(_translations(message)):
             yield f"not translated: {message_id!r}"
         elif any(_fields(text) - _fields(message_id) for text in _translations(message)):
@@ -47,7 +47,7 @@ def complaints(po: Path, wanted: set[str]) -> Iterator[str]:
 
 
 def _written_twice(po: Path) -> Iterator[str]:
-    """What merging two branches by union can leave behind, and Babel reads without a word."""
+    """Yield duplicates, which a union merge of two branches can leave behind and Babel silently accepts."""
     blocks = [
         "".join(line for line in block.splitlines(keepends=True) if not line.startswith("#"))
         for block in re.split(r"(?m)^(?=msgid )", po.read_text(encoding="utf-8"))
@@ -79,7 +79,7 @@ def _fields(text: str) -> set[str]:
 
 
 def main() -> int:
-    """Print every complaint; 1 if there is any."""
+    """Print every complaint; return 1 if there are any."""
     wanted = messages_in_code()
     catalogues = [po for po in sorted(LOCALE.glob("*/LC_MESSAGES/*.po")) if po.parts[-3] != SOURCE_LANGUAGE]
     found = [f"{po.relative_to(ROOT)}: {what}" for po in catalogues for what in complaints(po, wanted)]

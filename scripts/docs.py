@@ -1,8 +1,8 @@
-"""The documentation as a site, in English and in Chinese: `make docs`.
+"""Build the documentation as a site, in English and in Chinese: `make docs`.
 
-python -m scripts.docs builds build/site (English) and build/site/zh (Chinese) from docs/, as docs/zensical.toml says.
-Any warning ends it. A page is docs/X.md and its Chinese docs/X.zh-CN.md; on the site both are X.html. What is there in
-English only is the same page on both sides.
+python -m scripts.docs builds build/site (English) and build/site/zh (Chinese) from docs/, with docs/zensical.toml.
+Any warning stops the build. A page is docs/X.md, its translation docs/X.zh-CN.md; on the site both are X.html. A page
+without a translation is in both editions in English.
 """
 
 import json
@@ -21,28 +21,28 @@ DOCS = ROOT / "docs"
 BUILD = ROOT / "build"
 CHINESE = ".zh-CN.md"
 ELSEWHERE = {ROOT / "visformer" / "model" / "checkpoints" / "en-zh" / "README.md": "model-card.md"}
-"""Pages of the site that lie beside what they describe."""
+"""Pages of the site whose files are outside docs/, beside what they describe."""
 
 SWITCH = re.compile(r"^\[(?:中文|English)\]\(\S+\)\n\n", re.MULTILINE)
-"""The way to the other language where no site is around the page; the site has it in its head."""
+"""The link to the other language, for readers of the plain file; the site has its own in the page header."""
 LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(?=[)#])")
 WRAPPED = re.compile(r"(?<=[\u3000-\u9fff\uff00-\uffef“”])\n[ ]*(?=[\u3400-\u9fff“（])")
-"""The end of a line inside a Chinese sentence, which would be drawn as a space."""
+"""A line break inside a Chinese sentence, which would be rendered as a space."""
 ROLE = re.compile(r":(?:class|func|meth|mod):(?=`)")
-"""What docstrings say of a name; Markdown knows no such thing."""
+"""Sphinx roles in docstrings, which Markdown does not have."""
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Edition:
-    """What differs between the two languages of the site.
+    """The site in one language.
 
     Args:
         name: its language, and the folder that it is built from.
-        site: where it is on the site.
-        settings: of zensical.toml, replaced.
-        other: the edition in the other language, as the head of each page names it.
-        words: of navigation and buttons, translated.
+        site: its path on the site.
+        settings: settings that override those of zensical.toml.
+        other: the edition in the other language, as linked in the header of each page.
+        words: translations for navigation and buttons.
     """
 
     name: str
@@ -52,9 +52,9 @@ class Edition:
     words: dict[str, str] = field(default_factory=dict)
 
     def source(self, page: Path) -> Path:
-        """The file that this edition shows for a page; the Chinese one, if there is one."""
-        sister = page.with_name(page.name.removesuffix(".md") + CHINESE)
-        return sister if self.name == "zh" and sister.exists() else page
+        """The file of a page in this edition: its translation, if there is one."""
+        translation = page.with_name(page.name.removesuffix(".md") + CHINESE)
+        return translation if self.name == "zh" and translation.exists() else page
 
 
 EDITIONS = (
@@ -82,13 +82,13 @@ EDITIONS = (
 
 
 def pages() -> dict[Path, str]:
-    """Every page in its English file, and its name on the site."""
-    found = {path: path.relative_to(DOCS).as_posix() for path in sorted(DOCS.rglob("*.md"))}
-    return {path: name for path, name in found.items() if not name.endswith(CHINESE)} | ELSEWHERE
+    """Map the English file of every page to its name on the site."""
+    names = {path: path.relative_to(DOCS).as_posix() for path in sorted(DOCS.rglob("*.md"))}
+    return {path: name for path, name in names.items() if not name.endswith(CHINESE)} | ELSEWHERE
 
 
 def stage(edition: Edition, build: Path) -> Path:
-    """Lay out what one edition is built from; returns its settings file."""
+    """Write the files that one edition is built from; returns its settings file."""
     folder = build / edition.name
     shutil.copytree(DOCS, folder, ignore=shutil.ignore_patterns("*.md", "*.toml", "theme"))
     for page, name in pages().items():
@@ -102,7 +102,7 @@ def stage(edition: Edition, build: Path) -> Path:
 
 
 def _stage_package(build: Path) -> None:
-    """Copy the package, from whose docstrings api.md is filled."""
+    """Copy the package, whose docstrings api.md includes."""
     package = ROOT / "visformer"
     for path in package.rglob("*.py"):
         staged = build / "package" / path.relative_to(ROOT)
@@ -111,7 +111,7 @@ def _stage_package(build: Path) -> None:
 
 
 def _on_the_site(text: str, page: Path, name: str) -> str:
-    """A page with its links as they are on the site."""
+    """Adapt the links of a page to the site."""
     known = pages()
 
     def follow(link: re.Match[str]) -> str:
@@ -126,7 +126,7 @@ def _settings(edition: Edition) -> dict[str, Any]:
     project: dict[str, Any] = tomllib.loads((DOCS / "zensical.toml").read_text(encoding="utf-8"))["project"]
     theme = {**project["theme"], "language": edition.name, "custom_dir": str(DOCS / "theme")}
     for palette in theme["palette"]:
-        palette["toggle"]["name"] = _said(edition, palette["toggle"]["name"])
+        palette["toggle"]["name"] = _translated(edition, palette["toggle"]["name"])
     return {
         **project,
         **edition.settings,
@@ -139,19 +139,19 @@ def _settings(edition: Edition) -> dict[str, Any]:
 
 
 def _navigation(entries: list[Any], edition: Edition) -> list[Any]:
-    """The entries of zensical.toml under the titles that the pages themselves have."""
-    found: list[Any] = []
+    """Return the navigation of zensical.toml, with the titles of the pages themselves."""
+    result: list[Any] = []
     for entry in entries:
         if isinstance(entry, dict):
-            found += [{_said(edition, title): _navigation(inner, edition)} for title, inner in entry.items()]
+            result += [{_translated(edition, title): _navigation(inner, edition)} for title, inner in entry.items()]
         else:
             (page,) = (path for path, name in pages().items() if name == entry)
             (title, *_) = TITLE.findall(edition.source(page).read_text(encoding="utf-8"))
-            found.append({title: entry})
-    return found
+            result.append({title: entry})
+    return result
 
 
-def _said(edition: Edition, words: str) -> str:
+def _translated(edition: Edition, words: str) -> str:
     return edition.words[words] if edition.words else words
 
 
@@ -159,13 +159,13 @@ def make(folder: Path = BUILD) -> Path:
     """Build both editions.
 
     Args:
-        folder: in which ``docs`` is what they are built from, and ``site`` the site.
+        folder: gets the sources in ``docs`` and the result in ``site``.
 
     Returns:
         The folder of the site.
 
     Raises:
-        subprocess.CalledProcessError: a warning, which zensical has printed.
+        subprocess.CalledProcessError: zensical failed or printed a warning.
     """
     build, site = folder / "docs", folder / "site"
     shutil.rmtree(build, ignore_errors=True)

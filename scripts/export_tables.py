@@ -1,6 +1,6 @@
-"""The tables in docs/export.md and docs/export.zh-CN.md: the formats, and the pictures of the registry.
+"""Generate the tables in docs/export.md and docs/export.zh-CN.md: the formats, and the pictures of the registry.
 
-python -m scripts.export_tables writes them; a test holds both files to them.
+python -m scripts.export_tables writes them; a test checks that both files are up to date.
 """
 
 import re
@@ -20,30 +20,30 @@ LANGUAGES = {"export.md": "en", "export.zh-CN.md": "zh"}
 
 
 def table(page: str, what: str) -> str:
-    """Markdown; what: "formats" or "pictures"."""
+    """Return a table in Markdown; ``what``: "formats" or "pictures"."""
     gettext = translations(LANGUAGES[page]).gettext
     rows = _formats(gettext) if what == "formats" else _pages(gettext)
     return "\n".join(map(_line, (HEADS[page][what], ("---", "---"), *rows))) + "\n"
 
 
 def _formats(gettext: Gettext) -> list[tuple[str, str]]:
-    return [(f"`{one.ending}`", gettext(one.about)) for one in FORMATS]
+    return [(f"`{each.ending}`", gettext(each.about)) for each in FORMATS]
 
 
 def _pages(gettext: Gettext) -> list[tuple[str, str]]:
-    """A row for each page; pictures with the same options share them."""
-    return [(gettext(one.title), _pictures(one)) for one in pages().values() if one.pictures]
+    """Return a row for each page; pictures with the same options are listed together."""
+    return [(gettext(page.title), _pictures(page)) for page in pages().values() if page.pictures]
 
 
 def _pictures(page: Page) -> str:
     groups: dict[tuple[str, ...], list[str]] = {}
     for picture in page.pictures:
         groups.setdefault(picture.names, []).append(f"`{picture.name}`")
-    found = []
+    lists = []
     for options, names in groups.items():
         flags = " ".join(f"--{name.replace('_', '-')}" for name in options)
-        found.append(", ".join(names) + (f" (`{flags}`)" if flags else ""))
-    return "; ".join(found)
+        lists.append(", ".join(names) + (f" (`{flags}`)" if flags else ""))
+    return "; ".join(lists)
 
 
 def _line(cells: tuple[str, ...]) -> str:
@@ -51,7 +51,7 @@ def _line(cells: tuple[str, ...]) -> str:
 
 
 def written(page: str) -> str:
-    """The page with its tables as they should be."""
+    """Return the page with up-to-date tables."""
     return MARKS.sub(
         lambda marks: marks[1] + table(page, marks[2]) + marks[3], (DOCS / page).read_text(encoding="utf-8")
     )

@@ -1,6 +1,6 @@
-"""The table of families in docs/models.md and docs/models.zh-CN.md, from visformer/adapters/huggingface/families.py.
+"""Generate the table in docs/models.md and docs/models.zh-CN.md from visformer/adapters/huggingface/families.py.
 
-python scripts/model_table.py writes it; a test holds both files to it.
+python scripts/model_table.py writes it; a test checks that both files are up to date.
 """
 
 import re
@@ -50,7 +50,7 @@ WORDS = {
 
 
 def table(page: str) -> str:
-    """Markdown: families that have everything in common share a row."""
+    """Return the table in Markdown; families with equal entries share a row."""
     words = WORDS[page]
     rows: dict[tuple[str, ...], list[str]] = {}
     for name, family in FAMILIES.items():
@@ -72,7 +72,7 @@ def _line(cells) -> str:
 
 
 def written(page: str) -> str:
-    """The page with the table as it should be."""
+    """Return the page with an up-to-date table."""
     return MARKS.sub(lambda marks: marks[1] + table(page) + marks[2], (DOCS / page).read_text(encoding="utf-8"))
 
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tests/deploy needs nginx. Debian's package is unpacked beside the environment, not installed: that would start a server.
+# tests/deploy needs nginx. Debian's package is unpacked into the environment; installing it would start a server.
 set -eu
 
 into="${1:-.venv}/nginx"

@@ -1,7 +1,7 @@
-"""The pictures of README and docs, from the real thing: the app, an exported file, a terminal, JupyterLab.
+"""Take the pictures in README and docs from the real thing: the app, an exported file, a terminal, JupyterLab.
 
-python -m scripts.pictures [name ...] writes docs/images; without names all of them. It needs Chromium and a Chinese
-font, as the tests do. JupyterLab, for the notebook, may be in another environment: --jupyter=/path/to/jupyter-lab.
+python -m scripts.pictures [name ...] writes to docs/images, by default all of them. It needs Chromium and a Chinese
+font, as the tests do. JupyterLab may be in another environment: --jupyter=/path/to/jupyter-lab.
 """
 
 import argparse
@@ -48,7 +48,7 @@ CELLS = (
 
 
 def app(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
-    """The first page, every other page, and the choice of a model."""
+    """Take the first page, every other page, and the model picker."""
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "all-MiniLM-L6-v2"  # the name that visitors see
         model.symlink_to(MINILM)
@@ -68,18 +68,18 @@ def app(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
                 with _page(browser, f"{address}/{name}?lang={lang}") as page:
                     page.locator(PICTURES).first.wait_for()
                     page.locator(DONE).wait_for()
-                    page.wait_for_timeout(1000)  # several panels, one after the other
+                    page.wait_for_timeout(1000)  # several panels are drawn one after another
                     yield f"app-{name}-{lang}", _taken(page)
             with _page(browser, f"{address}/?lang={lang}&model={model}") as page:
                 page.locator(PAINTED).wait_for()
-                page.locator("input[value='all-MiniLM-L6-v2']").wait_for()  # the boxes come after the picture
+                page.locator("input[value='all-MiniLM-L6-v2']").wait_for()  # the widgets come after the picture
                 yield f"models-{lang}", _taken(page)
                 page.locator("[data-testid=stSelectbox] input").first.click()
                 yield f"picker-{lang}", _taken(page, clip={"x": 0, "y": 90, "width": 800, "height": 600})
 
 
 def exports(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
-    """A head as SVG, weights that come from elsewhere as SVG, and the explorer as a file."""
+    """Export a head as SVG, weights of another library as SVG, and the explorer as HTML."""
     words = {"gettext": translations(lang).gettext, "lang": lang}
     trace = vf.Trace.load(Path(vf.__file__).parent / "model" / "checkpoints" / "en-zh" / "example.safetensors")
     vf.export.save(trace, IMAGES / f"head-{lang}.svg", **HEAD, **words)
@@ -94,7 +94,7 @@ def exports(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _from_elsewhere() -> vf.Trace:
-    """MiniLM's attention as transformers itself returns it."""
+    """MiniLM's attention, as transformers itself returns it."""
     tokenizer = AutoTokenizer.from_pretrained(MINILM)
     model = AutoModel.from_pretrained(MINILM, attn_implementation="eager")
     ids = tokenizer("The cat sat on the mat because it was tired.", return_tensors="pt")
@@ -103,18 +103,18 @@ def _from_elsewhere() -> vf.Trace:
 
 
 def terminal(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
-    """What the commands print; they speak English only."""
+    """Take the output of the commands, which is in English only."""
     if lang != "en":
         return
-    told = "\n".join(f"<b>$ {html.escape(command)}</b>\n{html.escape(_printed(command))}" for command in COMMANDS)
+    text = "\n".join(f"<b>$ {html.escape(command)}</b>\n{html.escape(_printed(command))}" for command in COMMANDS)
     style = "margin:0;padding:20px;background:#11161d;color:#e6ebf2;font:15px/1.5 monospace;width:max-content"
     with _page(browser, "about:blank") as page:
-        page.set_content(f'<body style="margin:0"><pre style="{style}">{told}</pre>')
+        page.set_content(f'<body style="margin:0"><pre style="{style}">{text}</pre>')
         yield "terminal", page.locator("pre").screenshot()
 
 
 def notebook(browser: Browser, lang: str, jupyter: str) -> Iterator[tuple[str, bytes]]:
-    """A Trace at the end of a cell of JupyterLab, which speaks English."""
+    """Take a Trace as the result of a cell in JupyterLab, in English only."""
     if lang != "en":
         return
     with (
@@ -133,7 +133,7 @@ def notebook(browser: Browser, lang: str, jupyter: str) -> Iterator[tuple[str, b
 
 @contextmanager
 def _jupyter(command: str, folder: Path) -> Iterator[str]:
-    """JupyterLab with our kernel and one notebook; its address."""
+    """Run JupyterLab with this environment as kernel and one notebook; yields its address."""
     kernel = folder / "kernels" / "python3"
     kernel.mkdir(parents=True)
     argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
@@ -155,7 +155,7 @@ def _jupyter(command: str, folder: Path) -> Iterator[str]:
     options = ["--no-browser", "--ip=127.0.0.1", f"--port={port}", f"--notebook-dir={folder}", "--allow-root"]
     options += ["--IdentityProvider.token="]
     names = ("JUPYTER_PATH", "JUPYTERLAB_WORKSPACES_DIR", "JUPYTERLAB_SETTINGS_DIR")
-    places = dict.fromkeys(names, str(folder))  # nobody's own
+    places = dict.fromkeys(names, str(folder))  # not the user's own
     running = subprocess.Popen([command, *options], env={**os.environ, **places})
     try:
         while socket.socket().connect_ex(("127.0.0.1", port)):
@@ -186,25 +186,25 @@ def _page(browser: Browser, address: str, *, scale: float = 1) -> Iterator[Page]
 
 
 def _taken(page: Page, **options: Any) -> bytes:
-    page.wait_for_timeout(1000)  # readouts fade in, the side bar slides
+    page.wait_for_timeout(1000)  # readouts fade in, the sidebar slides
     return page.screenshot(**options)
 
 
 def main() -> None:
-    """Write what is asked for."""
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("names", nargs="*", help="app, exports, terminal, notebook")
-    asked.add_argument("--jupyter", default="jupyter-lab", help="the command that starts JupyterLab")
-    given = asked.parse_args()
+    """Write the requested pictures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="app, exports, terminal, notebook")
+    parser.add_argument("--jupyter", default="jupyter-lab", help="the command that starts JupyterLab")
+    arguments = parser.parse_args()
     makers = {
         "app": app,
         "exports": exports,
         "terminal": terminal,
-        "notebook": lambda browser, lang: notebook(browser, lang, given.jupyter),
+        "notebook": lambda browser, lang: notebook(browser, lang, arguments.jupyter),
     }
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium.path(), args=list(chromium.FLAGS))
-        for name in given.names or makers:
+        for name in arguments.names or makers:
             for lang in ("en", "zh"):
                 for picture, pixels in makers[name](browser, lang):
                     out = IMAGES / f"{picture}.webp"

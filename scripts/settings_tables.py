@@ -1,6 +1,6 @@
-"""The tables of settings and limits in the docs, from visformer/system/settings.py and visformer/system/limits.py.
+"""Generate the tables of settings and limits in the docs, from visformer/system/settings.py and limits.py beside it.
 
-python -m scripts.settings_tables writes them, the Chinese ones through the catalogue; a test holds the docs to them.
+python -m scripts.settings_tables writes them, in Chinese by the catalogue; a test checks that they are up to date.
 """
 
 import re
@@ -24,7 +24,7 @@ HEADS = {
 
 
 def table(page: str) -> str:
-    """Markdown."""
+    """Return the table of a page in Markdown."""
     name, language = PAGES[page]
     _ = translations(language).gettext
     head = HEADS[name, language]
@@ -44,7 +44,7 @@ def _limits(_: Gettext) -> Iterator[Sequence[str]]:
 
 
 def written(page: str) -> str:
-    """The page with its table as it should be."""
+    """Return the page with an up-to-date table."""
     return MARKS.sub(lambda marks: marks[1] + table(page) + marks[2], (DOCS / page).read_text(encoding="utf-8"))
 
 

@@ -1,6 +1,6 @@
 """Visformer: type a sentence; see every number that a Transformer computes on it.
 
-The public names below are loaded on first use (PEP 562): ``import visformer`` costs no torch.
+The public names below are imported on first use (PEP 562), so that ``import visformer`` does not import torch.
 """
 
 import importlib

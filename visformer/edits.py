@@ -1,7 +1,7 @@
-"""Changes to a running model: frozen, hashable, JSON-serialisable, so that they serve as cache keys and in links.
+"""Edits of a running model: frozen, hashable and JSON-serialisable, so that they can be cache keys and parts of links.
 
-``where`` is the path of an attention, such as "decoder.0.cross_attn"; shell wildcards reach several at once.
-Layers, heads and token places count from 0. In a notebook a plain function ``(name, tensor) -> tensor`` is an edit.
+``where`` is the path of an attention, such as "decoder.0.cross_attn", or a glob that matches several. Layers, heads and
+token positions count from 0. In a notebook, a plain function ``(name, tensor) -> tensor`` is an edit, too.
 """
 
 from collections.abc import Callable
@@ -17,23 +17,23 @@ from visformer.errors import N_, EditError
 
 @dataclass(frozen=True)
 class _Edit:
-    """What all edits share: where they apply, and how they are written down."""
+    """Base class of all edits: where they apply, and how they are serialised."""
 
     where: str
     tensor: ClassVar[str]
 
     def applies(self, name: str) -> bool:
-        """Whether this edit changes the tensor of that full name."""
+        """Whether this edit changes the tensor with this full name."""
         return fnmatchcase(name, f"{self.where}.{self.tensor}")
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON object; :func:`from_json` reads it."""
+        """Return a JSON object, which :func:`from_json` reads."""
         return {"edit": type(self).__name__, **asdict(self)}
 
 
 @dataclass(frozen=True)
 class Silence(_Edit):
-    """Scale what one head passes on: 0 silences it."""
+    """Scale one head's output; 0 silences the head."""
 
     head: int
     scale: float = 0.0
@@ -49,7 +49,7 @@ class Silence(_Edit):
 
 @dataclass(frozen=True)
 class _MaskEdit(_Edit):
-    """Set cells of the mask; None for a head, query or key means all of them."""
+    """Set cells of the mask; None for head, query or key means all."""
 
     head: int | None = None
     query: int | None = None
@@ -58,7 +58,7 @@ class _MaskEdit(_Edit):
     value: ClassVar[bool]
 
     def beyond(self, shape: tuple[int, ...]) -> bool:
-        """Whether this cell lies beyond a mask (batch, head, query, key): while decoding, it may come yet."""
+        """Whether the cell is outside a mask (batch, head, query, key), which may still grow during decoding."""
         return (self.query or 0) >= shape[2] or (self.key or 0) >= shape[3]
 
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ class _MaskEdit(_Edit):
 
 @dataclass(frozen=True)
 class Block(_MaskEdit):
-    """Forbid these queries to attend to these keys."""
+    """Prevent these queries from attending to these keys."""
 
     value: ClassVar[bool] = False
 
@@ -89,7 +89,7 @@ class Open(_MaskEdit):
 
 @dataclass(frozen=True)
 class SetPattern(_Edit):
-    """Replace one head's pattern; rows are queries and are taken as they are given."""
+    """Replace one head's pattern; rows are queries and are not renormalised."""
 
     head: int
     pattern: tuple[tuple[float, ...], ...]
@@ -98,16 +98,16 @@ class SetPattern(_Edit):
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
         """``tensor`` is (batch, head, query, key)."""
         _require(name, "head", self.head, tensor.shape[1])
-        given = torch.tensor(self.pattern, dtype=tensor.dtype, device=tensor.device)
-        if given.shape != tensor.shape[2:]:
+        pattern = torch.tensor(self.pattern, dtype=tensor.dtype, device=tensor.device)
+        if pattern.shape != tensor.shape[2:]:
             raise EditError(
                 N_("{name}: the pattern given has shape {given}, the model's has {wanted}."),
                 name=name,
-                given=tuple(given.shape),
+                given=tuple(pattern.shape),
                 wanted=tuple(tensor.shape[2:]),
             )
         changed = tensor.clone()
-        changed[:, self.head] = given
+        changed[:, self.head] = pattern
         return changed
 
 
@@ -116,16 +116,16 @@ _KINDS: dict[str, type[_Edit]] = {kind.__name__: kind for kind in (Silence, Bloc
 
 
 def from_json(data: dict[str, Any]) -> _Edit:
-    """Read what an edit's ``to_json`` gave.
+    """Read an edit from the output of its ``to_json``.
 
     Args:
-        data: a JSON object, read.
+        data: a parsed JSON object.
 
     Returns:
-        The edit, equal to the one that was written.
+        An edit equal to the original.
 
     Raises:
-        EditError: not an edit.
+        EditError: ``data`` is not an edit.
     """
     fields = dict(data)
     try:

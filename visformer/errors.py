@@ -1,7 +1,7 @@
-"""The errors a caller or a visitor can meet. Each holds an English message id and its parameters.
+"""The errors that callers and visitors may see. Each holds an English message id and its parameters.
 
-The id is a gettext message id (a ``str.format`` template), so that a page can show the same error in the
-visitor's language: ``error.localized(translations.gettext)``.
+The id is a gettext message id (a ``str.format`` template), so that pages can show the error in the visitor's language:
+``error.localized(translations.gettext)``.
 """
 
 from collections.abc import Callable
@@ -10,20 +10,20 @@ from typing import Any
 
 
 class Message(str):
-    """A message id; as a parameter of an error it is translated with it."""
+    """A message id; as a parameter of an error, it is translated with the error."""
 
     __slots__ = ()
 
 
 def translated(text: str, gettext: Callable[[str], str]) -> str:
-    """Translate a text where it is a message id.
+    """Translate a text if it is a message id.
 
     Args:
         text: a message id, or any other text.
         gettext: translates a message id.
 
     Returns:
-        The message in the visitor's language; other text as it is.
+        The message in the visitor's language; other text unchanged.
     """
     return gettext(text) if isinstance(text, Message) else text
 
@@ -32,16 +32,16 @@ def N_(message: str) -> Message:
     """Mark a message for translation without translating it (gettext's usual name).
 
     Args:
-        message: English, with ``{names}`` for its values.
+        message: English text, with ``{names}`` for its values.
 
     Returns:
-        The same text, known as a message.
+        The same text as a Message.
     """
     return Message(message)
 
 
 class VisformerError(ValueError):
-    """The family. The message says what was given and what to do about it."""
+    """Base class of all errors. The message says what was passed and how to fix it."""
 
     def __init__(self, message_id: str, **params: object) -> None:
         super().__init__(message_id.format(**params))
@@ -49,13 +49,13 @@ class VisformerError(ValueError):
         self.params = params
 
     def localized(self, gettext: Callable[[str], str]) -> str:
-        """The message through ``gettext``, in the visitor's language.
+        """Return the message in the visitor's language.
 
         Args:
             gettext: translates a message id.
 
         Returns:
-            The message, with its values filled in.
+            The message with its values filled in.
         """
         params = {name: gettext(v) if isinstance(v, Message) else v for name, v in self.params.items()}
         return gettext(self.message_id).format(**params)
@@ -68,52 +68,52 @@ class VisformerError(ValueError):
 
 
 class ConfigError(VisformerError):
-    """A TransformerConfig that describes no Transformer."""
+    """An invalid TransformerConfig or other configuration."""
 
 
 class ShapeError(VisformerError):
-    """Tensors or arrays whose shapes do not fit together."""
+    """Tensors or arrays have incompatible shapes."""
 
 
 class TextError(VisformerError):
-    """A sentence that cannot be run: empty, too long, or not valid Unicode."""
+    """A sentence cannot be processed: it is empty, too long, or not valid Unicode."""
 
 
 class LinkError(VisformerError):
-    """Something in a link, or in the file of a state, that cannot be opened."""
+    """A value in a link or in a saved state is invalid."""
 
 
 class LessonError(VisformerError):
-    """Something in the file of a guided lesson, or of a link to one, that makes no sense."""
+    """A lesson file, or a link to a lesson, is invalid."""
 
 
 class CheckpointError(VisformerError):
-    """A checkpoint that is missing, damaged or not for this model."""
+    """A checkpoint is missing, damaged or not for this model."""
 
 
 class TraceError(VisformerError):
-    """A Trace whose arrays and labels do not fit, or a file that holds none."""
+    """The arrays and labels of a Trace do not match, or a file holds no Trace."""
 
 
 class MissingTensor(VisformerError, KeyError):
-    """A tensor that a Trace does not hold; the message says why, and what there is."""
+    """A Trace does not hold a tensor; the message says why, and which tensors it holds."""
 
 
 class BudgetError(VisformerError):
-    """A recording or a picture that would hold more than allowed."""
+    """A recording or a picture would exceed a size limit."""
 
 
 class BusyError(VisformerError):
-    """More was asked for at once than can be computed soon. The same request may be answered in a few seconds."""
+    """Too many requests are being processed; the same request may succeed in a few seconds."""
 
 
 class ShortageError(VisformerError):
-    """The machine had not enough memory for this."""
+    """The machine does not have enough memory."""
 
 
 class EditError(VisformerError):
-    """An edit that the model cannot honour. It is never ignored."""
+    """An edit cannot be applied to the model; such edits are never silently ignored."""
 
 
 class DataError(VisformerError):
-    """A data file that cannot be read; the message names file and line."""
+    """A data file cannot be read; the message names file and line."""

@@ -1,7 +1,7 @@
 """Pictures for notebooks and papers, as plotly figures: ``vf.figures.stream(trace, stack="decoder.self_attn")``.
 
-Every registered picture is a function here, its name written with underscores; see :func:`draw`. The functions are
-loaded on first use, because plotly is large.
+Every registered picture is available as a function, its name spelled with underscores; see :func:`draw`. Functions are
+imported on first use, because plotly is large.
 """
 
 import importlib
@@ -44,22 +44,22 @@ def draw(
     lang: str = "en",
     **options: Any,
 ) -> "Figure":
-    """Draw one of the pictures of the pages, by its name.
+    """Draw one of the app's pictures by name.
 
     Args:
-        picture: such as "stream"; ``visformer export --help`` lists all, with their options.
-        source: a Trace that holds what the picture shows; or a model, which is given ``text``; None: of a formula.
+        picture: name such as "stream"; ``visformer export --help`` lists all, with their options.
+        source: a Trace with the tensors that the picture shows, or a model to run on ``text``; None for formulas.
         text: the sentence.
-        target: as for ``model.trace``; None: the model's own.
+        target: as for ``model.trace``; None: the model's own output.
         theme: "light" or "dark".
-        lang: the language of its words.
+        lang: language of the text in the figure.
         options: such as ``stack="decoder.self_attn"``; layers, heads and tokens count from 0.
 
     Returns:
         The figure, with hover; ``show()`` or the end of a cell draws it.
 
     Raises:
-        VisformerError: a name or an option that there is not, or something that the source cannot give.
+        VisformerError: the name or an option is unknown, or the source cannot provide what the picture needs.
     """
     from visformer.i18n import translations
     from visformer.panel import one_by_one
@@ -81,7 +81,7 @@ def source_of(
     to: str | None = None,
     **look: Any,
 ) -> "Source":
-    """What registered pictures are drawn from: a Trace, a model and what its ``trace`` takes, or None: formulas alone.
+    """Make the Source of a picture from a Trace, or from a model and the arguments of its ``trace``; None for formulas.
 
     ``look``: theme and gettext.
     """
@@ -99,10 +99,10 @@ def source_of(
 
     @cache
     def record(needs: tuple[str, ...]) -> Trace:
-        found: Trace = source.trace(text, target, pair=pair, to=to, record=source.available(needs))
-        return found
+        trace: Trace = source.trace(text, target, pair=pair, to=to, record=source.available(needs))
+        return trace
 
-    def unlearned(norm: str, needs: tuple[str, ...]) -> Trace:
+    def record_untrained(norm: str, needs: tuple[str, ...]) -> Trace:
         written = str(record(("*.pattern",)).meta["target"])
         return untrained(source, norm=norm).trace(str(text), written, record=needs)
 
@@ -110,7 +110,7 @@ def source_of(
         record=record,
         speak=cache(partial(source.translate, text, to=to)),
         read=source.trace,
-        untrained=unlearned,
+        untrained=record_untrained,
         stacks=tuple(stack.name for stack in STACKS if stack.of_kind(source.info.kind)),
         d_model=source.info.d_model,
         **look,

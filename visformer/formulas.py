@@ -1,7 +1,7 @@
-"""The paper's formulas in NumPy float64: the reference that the torch model is held to, and the lab's arithmetic.
+"""The paper's formulas in NumPy float64: the reference for tests of the torch model, and the lab's arithmetic.
 
-Nothing here is fast and nothing imports torch. Masks are bool, True = may attend. Sections are those of "Attention
-Is All You Need".
+Written for clarity, not speed; does not import torch. Masks are bool, True = may attend. Sections are those of
+"Attention Is All You Need".
 """
 
 import math
@@ -81,14 +81,14 @@ def attention(
 
 
 def frequencies(d_model: int, base: float = 10000.0) -> Floats:
-    """base^(-2i/d) for i = 0, 1, ...: the angle that one position adds, of each pair of dimensions (section 3.5).
+    """base^(-2i/d) for i = 0, 1, ...: the angle per position, for each pair of dimensions (section 3.5).
 
     Args:
-        d_model: number of dimensions; an odd one ends with a sine alone, which has a frequency too.
+        d_model: number of dimensions; if odd, the last is a sine without a cosine, which has a frequency, too.
         base: above 0.
 
     Returns:
-        (pair,), radians a position.
+        (pair,), radians per position.
     """
     pairs = np.arange((d_model + 1) // 2)
     return np.asarray(base, dtype=np.float64) ** (-2.0 * pairs / d_model)
@@ -108,7 +108,7 @@ def sinusoidal_encoding(n_positions: int, d_model: int, base: float = 10000.0) -
         (n_positions, d_model), in [-1, 1].
 
     Raises:
-        ConfigError: a size or a base that is not above 0.
+        ConfigError: a size or the base is not above 0.
     """
     if n_positions < 0 or d_model < 1 or not base > 0:
         raise ConfigError(
@@ -121,7 +121,7 @@ def sinusoidal_encoding(n_positions: int, d_model: int, base: float = 10000.0) -
 
 
 def encoding_at(positions: ArrayLike, d_model: int, base: float = 10000.0) -> Floats:
-    """The rows of :func:`sinusoidal_encoding` for these positions, in this order.
+    """Return the rows of :func:`sinusoidal_encoding` for these positions, in this order.
 
     Args:
         positions: (position,), any real number.
@@ -139,9 +139,9 @@ def encoding_at(positions: ArrayLike, d_model: int, base: float = 10000.0) -> Fl
 
 
 def rotate(x: ArrayLike, positions: ArrayLike, base: float = 10000.0) -> Floats:
-    """Turn each pair (i, i + d/2) of a vector by position times base^(-2i/d) (Su et al. 2021, equation 15).
+    """Rotate each pair (i, i + d/2) of a vector by position times base^(-2i/d) (Su et al. 2021, equation 15).
 
-    The paper pairs neighbours; Llama and most models since pair the two halves, as here.
+    The paper pairs adjacent dimensions; Llama and most later models pair the two halves, as here.
 
     Args:
         x: (..., position, d), d even: queries or keys of one head.
@@ -149,7 +149,7 @@ def rotate(x: ArrayLike, positions: ArrayLike, base: float = 10000.0) -> Floats:
         base: of the frequencies, above 0.
 
     Returns:
-        (..., position, d), each vector as long as before.
+        (..., position, d); the length of each vector is unchanged.
 
     Raises:
         ShapeError: d is odd.
@@ -166,14 +166,14 @@ def rotate(x: ArrayLike, positions: ArrayLike, base: float = 10000.0) -> Floats:
 def alibi_slopes(n_heads: int) -> Floats:
     """2^(-8/n), 2^(-16/n), ... for n heads (Press et al. 2022, section 3).
 
-    Where n is no power of two, the paper's code takes those of the power below, and fills up with every other one of
-    the power above.
+    If n is not a power of two, the paper's code takes the slopes for the next lower power, and adds every other one of
+    those for the next higher power.
 
     Args:
         n_heads: at least 1.
 
     Returns:
-        (head,), above 0: how much a score loses for each token of distance.
+        (head,), above 0: the penalty on a score per token of distance.
     """
     below = 2 ** int(math.log2(n_heads))
     slopes = 2.0 ** (-8.0 / below * np.arange(1, below + 1))
@@ -182,7 +182,7 @@ def alibi_slopes(n_heads: int) -> Floats:
 
 
 def alibi_bias(n_heads: int, n: int) -> Floats:
-    """-slope |i - j|: what each head's scores lose with the distance of query i and key j (Press et al. 2022).
+    """-slope |i - j|: the bias of each head's scores for query i and key j (Press et al. 2022).
 
     Args:
         n_heads: at least 1.
@@ -200,7 +200,7 @@ def alibi_bias(n_heads: int, n: int) -> Floats:
 def layer_norm(x: ArrayLike, *, gain: ArrayLike = 1.0, bias: ArrayLike = 0.0, eps: float = 1e-5) -> Floats:
     """gain (x - mean) / sqrt(variance + eps) + bias, over the last axis (section 3.1, after Ba et al. 2016).
 
-    The variance is the population's (divided by d), eps stands inside the square root: torch.nn.LayerNorm's form.
+    Uses the population variance (divided by d) with eps inside the square root, as torch.nn.LayerNorm does.
 
     Args:
         x: (..., d).
@@ -221,7 +221,7 @@ def layer_norm(x: ArrayLike, *, gain: ArrayLike = 1.0, bias: ArrayLike = 0.0, ep
 def layer_norm_sample_std(x: ArrayLike, *, gain: ArrayLike = 1.0, bias: ArrayLike = 0.0, eps: float = 1e-6) -> Floats:
     """gain (x - mean) / (s + eps) + bias, where s is the *sample* standard deviation (divided by d - 1).
 
-    The variant in much teaching code; it is neither the formula of Ba et al. nor torch.nn.LayerNorm.
+    A variant common in teaching code; it is neither the formula of Ba et al. nor torch.nn.LayerNorm.
 
     Args:
         x: (..., d), d of at least 2.
@@ -233,7 +233,7 @@ def layer_norm_sample_std(x: ArrayLike, *, gain: ArrayLike = 1.0, bias: ArrayLik
         (..., d).
 
     Raises:
-        ShapeError: fewer than two numbers have no sample standard deviation.
+        ShapeError: there are fewer than two numbers, which have no sample standard deviation.
     """
     x = np.asarray(x, dtype=np.float64)
     if x.ndim < 1 or x.shape[-1] < 2:
@@ -248,13 +248,13 @@ def layer_norm_sample_std(x: ArrayLike, *, gain: ArrayLike = 1.0, bias: ArrayLik
 
 
 def batch_norm(x: ArrayLike, real: ArrayLike | None = None, *, eps: float = 1e-5) -> Floats:
-    """(x - mean) / sqrt(variance + eps) over all tokens, each feature by itself (Ioffe & Szegedy 2015).
+    """(x - mean) / sqrt(variance + eps) over all tokens, separately for each feature (Ioffe & Szegedy 2015).
 
-    The Transformer has none; it is here to be held beside :func:`layer_norm`.
+    Not part of the Transformer; for comparison with :func:`layer_norm`.
 
     Args:
-        x: (token, d), the tokens of all sentences one under the other.
-        real: bool (token,), which of them count for mean and variance; None: all.
+        x: (token, d), the tokens of all sentences concatenated.
+        real: bool (token,), the tokens that count for mean and variance; None: all.
         eps: in the unit of the variance.
 
     Returns:
@@ -279,8 +279,8 @@ def feed_forward(
 ) -> Floats:
     """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2 (section 3.3, equation 2).
 
-    The weights stand as in the paper, (in, out): the transpose of torch.nn.Linear's. "gelu" departs from the paper:
-    h Phi(h), with the normal distribution's exact Phi, replaces max(0, h).
+    The weights are (in, out) as in the paper, the transpose of torch.nn.Linear's. "gelu" departs from the paper: it
+    replaces max(0, h) by h Phi(h), with the exact cumulative distribution function Phi of the normal distribution.
 
     Args:
         x: (..., d_model).
@@ -310,7 +310,7 @@ def feed_forward(
 
 
 def causal_mask(n: int) -> Bools:
-    """Position i may attend to positions 0..i (section 3.2.3).
+    """Mask that lets position i attend to positions 0..i (section 3.2.3).
 
     Args:
         n: number of positions.
@@ -323,11 +323,11 @@ def causal_mask(n: int) -> Bools:
 
 
 def padding_mask(ids: ArrayLike, pad_id: int = 0) -> Bools:
-    """Keys that are tokens may be attended to, keys that are padding may not.
+    """Mask that hides keys that are padding.
 
     Args:
         ids: integer (batch, key).
-        pad_id: the id that stands for "no token".
+        pad_id: the id of padding.
 
     Returns:
         bool (batch, 1, 1, key), ready to broadcast over heads and queries.

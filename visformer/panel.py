@@ -1,6 +1,6 @@
-"""A panel: one matrix with what stands along its sides and how it is coloured. What to draw, kept apart from drawing.
+"""A panel: a matrix with its labels and colour scale, independent of how it is drawn.
 
-The pages, in the browser, and the figures of a notebook draw the same panels.
+The browser draws panels on the app's pages, and plotly draws the same panels in notebooks.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from visformer.trace import Trace
 from visformer.trace.names import Axis
 
 Scale = Literal["weight", "signed"]
-"""``weight``: one hue from 0 to 1, on a square-root scale. ``signed``: two hues, to ``limit`` either way of the middle.
+"""``weight``: one hue from 0 to 1, on a square-root scale. ``signed``: two hues, from middle - limit to middle + limit.
 """
 
 AXIS_TITLES = {
@@ -34,15 +34,15 @@ AXIS_TITLES = {
 
 @dataclass(frozen=True)
 class Labels:
-    """What stands along one side of a matrix.
+    """The labels of the rows or columns of a matrix.
 
     Args:
         texts: one for each row or column.
-        title: of the side; translated where it is a message id.
-        places: whether each label also shows its place, from 1, which tells equal tokens apart.
-        special: which labels stand for no text; empty: none.
-        after: what each token's row predicts; empty: nothing.
-        written: False where the labels of the panel above stand for these too; pointing at a cell still names them.
+        title: axis title; translated if it is a message id.
+        places: whether each label also shows its position, from 1, which distinguishes equal tokens.
+        special: which labels are special tokens; empty: none.
+        after: the token that each row predicts; empty: none.
+        written: False if the labels of an adjacent panel serve for these too; hovering still shows them.
     """
 
     texts: tuple[str, ...]
@@ -57,17 +57,17 @@ class Labels:
 
     @property
     def numeric(self) -> bool:
-        """Whether the labels only count."""
+        """Whether all labels are numbers."""
         return all(text.isdecimal() for text in self.texts)
 
 
 def numbered(count: int, title: str = "", *, first: int = 0) -> Labels:
-    """Labels that count."""
+    """Return labels that number rows or columns."""
     return Labels(tuple(str(first + i) for i in range(count)), title)
 
 
 def axis_labels(trace: Trace, axis: Axis, size: int) -> Labels:
-    """The labels of an axis of a traced tensor: tokens with their places, or numbers."""
+    """Return the labels of an axis of a traced tensor: tokens with their positions, or numbers."""
     title = AXIS_TITLES[axis.name]
     if axis.side is None:
         return numbered(size, title, first=1 if axis.name in ("head", "layer") else 0)
@@ -83,27 +83,27 @@ def axis_labels(trace: Trace, axis: Axis, size: int) -> Labels:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Panel:
-    """One matrix to be drawn.
+    """A labelled matrix to be drawn.
 
     Args:
-        name: says in a click which panel it was.
-        symbol: of :data:`visformer.pictures.theme.SYMBOLS`, whose colour the title then has; by default the name.
-        title: above it.
-        values: (row, column), any real unit; NaN where there is no number.
-        rows: along the left.
-        columns: along the top.
+        name: identifies the panel in click events.
+        symbol: key of :data:`visformer.pictures.theme.SYMBOLS` for the title's colour; by default the name.
+        title: shown above the matrix.
+        values: (row, column), any real unit; NaN for empty cells.
+        rows: labels on the left.
+        columns: labels at the top.
         scale: see :data:`Scale`.
-        limit: value at the ends of a signed scale, counted from its middle; None: the largest distance in ``values``.
+        limit: distance of the ends of a signed scale from its middle; None: the largest in ``values``.
         middle: the value in the middle of a signed scale.
-        note: below it, such as the shape.
-        before: an operator between the panel before and this one, such as "×" or "=".
-        outlined: bool (row, column), cells to point out: edited ones, or misprints; None: none.
-        digits: behind the point, in the cells.
-        click: what a click does: it locks the cell ("locks"), also tells the page which it was ("tells"), or tells the
-            page to change it ("changes").
+        note: shown below the matrix, such as its shape.
+        before: operator between the previous panel and this one, such as "×" or "=".
+        outlined: bool (row, column), cells to outline, such as edited cells or misprints; None: none.
+        digits: number of decimals in the cells.
+        click: action of a click: "locks" locks the cell, "tells" also reports it to the page, and "changes" asks the
+            page to change it.
 
     Raises:
-        TraceError: values and labels differ in number.
+        TraceError: the shapes of values, labels and outlined cells do not match.
     """
 
     name: str
@@ -134,35 +134,35 @@ class Panel:
 
     @property
     def overflows(self) -> bool:
-        """Whether some numbers lie beyond the end of the colours, and not by rounding alone."""
+        """Whether some numbers exceed the colour scale by more than rounding errors."""
         return bool((np.abs(np.asarray(self.values) - self.middle) > self.end * (1 + _ROUNDING)).any())
 
     @property
     def end(self) -> float:
-        """The value at the end of the colour scale."""
+        """Distance of the end of the colour scale from its middle; 1 for weights."""
         if self.scale == "weight":
             return 1.0
         return common_limit(np.asarray(self.values) - self.middle) if self.limit is None else self.limit
 
 
 def common_limit(*arrays: ArrayLike) -> float:
-    """The largest finite magnitude in any of the arrays, for one scale over all of them; 1 where all are 0 or none."""
+    """Return the largest finite magnitude in the arrays, for a common scale; 1 if there is none or all are 0."""
     sizes = [np.abs(array[np.isfinite(array)]) for array in (np.asarray(a, dtype=np.float64) for a in arrays)]
     return max((float(size.max()) for size in sizes if size.size), default=0.0) or 1.0
 
 
-_ROUNDING = 1e-5  # of a number in float32, after a sum of many
+_ROUNDING = 1e-5  # relative error of a sum of many float32 numbers
 _OUTLYING = 4.0
 
 
 def telling_limit(*arrays: ArrayLike, share: float = 0.99) -> float:
-    """As :func:`common_limit`, unless a few numbers are so large that all others would look empty.
+    """Return :func:`common_limit`, unless outliers would make all other numbers look like 0.
 
-    Then what 99 of 100 stay below; it is those of trained models, whose few outlying dimensions are many times larger.
+    Then it is a quantile of the magnitudes. In trained models, a few dimensions are many times larger than the rest.
 
     Args:
-        arrays: what has one scale.
-        share: of the numbers that stay below; less where there are but some hundred of them.
+        arrays: arrays that share the scale.
+        share: the quantile; use a smaller one for arrays of only some hundred numbers.
     """
     largest = common_limit(*arrays)
     sizes = np.abs(np.concatenate([np.ravel(np.asarray(array, dtype=np.float64)) for array in arrays]))
@@ -171,30 +171,30 @@ def telling_limit(*arrays: ArrayLike, share: float = 0.99) -> float:
 
 
 def traced(trace: Trace, tensor: str, *index: int, title: str, **settings: Any) -> Panel:
-    """A panel of a traced tensor, or of a weight, labelled by its own axes.
+    """Make a panel of a traced tensor or a parameter, labelled by its axes.
 
     Args:
-        trace: where it is.
-        tensor: its name.
-        index: along its leading axes, such as the head, down to two dimensions.
-        title: above it.
-        settings: of the :class:`Panel`; its name is by default the last part of the tensor's.
+        trace: holds the tensor.
+        tensor: name of the tensor.
+        index: indices of its leading axes, such as the head, that leave two dimensions.
+        title: shown above the matrix.
+        settings: further arguments of :class:`Panel`; ``name`` is by default the last part of the tensor's name.
 
     Raises:
-        MissingTensor: it was not recorded.
+        MissingTensor: the tensor was not recorded.
     """
-    found = trace.params[tensor] if tensor in trace.params else trace[tensor]
-    values = np.asarray(found.value[index])
-    rows, columns = (axis_labels(trace, axis, size) for axis, size in zip(found.axes[-2:], values.shape, strict=True))
+    source = trace.params[tensor] if tensor in trace.params else trace[tensor]
+    values = np.asarray(source.value[index])
+    rows, columns = (axis_labels(trace, axis, size) for axis, size in zip(source.axes[-2:], values.shape, strict=True))
     settings.setdefault("name", tensor.rsplit(".", 1)[-1])
     return Panel(title=title, values=values, rows=rows, columns=columns, **settings)
 
 
 def one_by_one(shown: Iterable[Panel | Sequence[Panel]]) -> list[Panel]:
-    """Panels, of which some stand in a list of those below each other, without such lists."""
+    """Flatten a sequence of panels and columns of panels."""
     return [panel for one in shown for panel in ([one] if isinstance(one, Panel) else one)]
 
 
 def tokens_of(trace: Trace, side: str, title: str = "") -> Labels:
-    """A side's tokens as labels."""
+    """Return the tokens of a side as labels."""
     return Labels(trace.tokens[side], title, places=True, special=trace.special[side])

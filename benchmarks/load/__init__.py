@@ -1,4 +1,4 @@
-"""A room full of people: many sessions at once against one server, each watching that what it gets is its own.
+"""Load test of a full classroom: many sessions on one server, each checking that its results are its own.
 
-``python -m benchmarks.load`` (``make load``); docs/load.md says what is measured and what came out.
+``python -m benchmarks.load`` (``make load``); docs/load.md describes the measurements and their results.
 """

@@ -1,4 +1,4 @@
-"""Fill the room: ``python -m benchmarks.load [--sessions 60] [--minutes 5] [--tabs 3] [--replicas] [--json FILE]``."""
+"""The load test: ``python -m benchmarks.load [--sessions 60] [--minutes 5] [--tabs 3] [--replicas] [--json FILE]``."""
 
 import argparse
 import asyncio
@@ -17,15 +17,15 @@ from benchmarks.__main__ import machine_facts
 from benchmarks.load.expected import Expected, expected
 from benchmarks.load.plan import Task, tasks
 from benchmarks.load.replicas import Site, wait_until_ready
-from benchmarks.load.room import Found, crowd, lone
+from benchmarks.load.room import Outcome, crowd, lone
 from benchmarks.load.tabs import tabs
 
 ASGI = browser.Site("asgi.py", ".vf-root[data-painted]", "data-painted")
-LOOK = 5.0
-"""Seconds between two looks at the server's metrics."""
+INTERVAL = 5.0
+"""Seconds between two readings of the server's metrics."""
 
 GOAL = 3.0
-"""The crowd's 95th percentile of Enter to picture, in lone visitor's ones."""
+"""Limit of the crowd's 95th percentile of Enter to picture, as a multiple of the lone visitor's."""
 
 MOST_REJECTED = 0.01
 _METRIC = re.compile(r'^(\w+)(?:\{\w+="([^"]*)"\})? ([-+.\deE]+)$', re.MULTILINE)
@@ -39,22 +39,22 @@ class Watch:
         self.seen: list[dict[str, float]] = []
 
     def read(self) -> dict[str, float]:
-        """All metrics at this moment, a label's value behind the name; of several processes the sums."""
+        """Read all current metrics, with a label's value after the name, summed over processes."""
         total: Counter[str] = Counter()
         for address in self._addresses:
-            with urllib.request.urlopen(f"{address}/metrics", timeout=30) as answer:
-                for name, label, value in _METRIC.findall(answer.read().decode()):
+            with urllib.request.urlopen(f"{address}/metrics", timeout=30) as response:
+                for name, label, value in _METRIC.findall(response.read().decode()):
                     total[f"{name} {label}".strip()] += float(value)  # type: ignore[assignment]
         return dict(total)
 
     async def stay(self) -> None:
-        """Until cancelled."""
+        """Read the metrics regularly until cancelled."""
         while True:
             self.seen.append(await asyncio.to_thread(self.read))
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(INTERVAL)
 
     def as_json(self) -> dict[str, Any]:
-        """What the server said of itself, at the end and on the way."""
+        """The server's metrics, at the end and along the way."""
         last = self.seen[-1]
         cpu = "process_cpu_seconds_total"
         names = ("visformer_requests_total", "visformer_forward_seconds_", "visformer_queue_seconds_")
@@ -69,13 +69,13 @@ class Watch:
 
 
 def _all(metrics: Mapping[str, float], name: str) -> float:
-    """Of the process that serves the pages and of those that compute."""
+    """Sum a metric over the process that serves the pages and those that compute."""
     return sum(value for each, value in metrics.items() if each.endswith(name))
 
 
 @contextmanager
 def _served(folder: Path, *, replicas: bool) -> Iterator[tuple[str, Watch]]:
-    """An app that has just started, by its address, and its metrics. What it says goes into files in the folder."""
+    """Start an app, logging to files in the folder; yields its address and its metrics."""
     folder.mkdir()
     if not replicas:
         with browser.server(ASGI, log=folder / "server.log") as address:
@@ -90,18 +90,18 @@ def _served(folder: Path, *, replicas: bool) -> Iterator[tuple[str, Watch]]:
         site.close()
 
 
-async def _watched(watch: Watch, *visits: Any) -> list[Found]:
+async def _watched(watch: Watch, *visits: Any) -> list[Outcome]:
     watching = asyncio.create_task(watch.stay())
-    found = await asyncio.gather(*visits)
+    result = await asyncio.gather(*visits)
     watching.cancel()
     watch.seen.append(watch.read())
-    return found
+    return result
 
 
 async def _room(
     address: str, watch: Watch, by_session: Sequence[Task], by_tab: Sequence[Task], looked_up: Mapping[str, Expected]
-) -> list[Found]:
-    everybody = asyncio.Barrier(2)  # opening browsers takes both cores for seconds, which is no part of the evening
+) -> list[Outcome]:
+    everybody = asyncio.Barrier(2)  # opening browsers takes both cores for seconds, which must not be measured
     return await _watched(
         watch,
         crowd(address, by_session, looked_up, everybody),
@@ -110,7 +110,7 @@ async def _room(
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """The crowd, and the lone visitor before it, each on a server of its own that has just started."""
+    """Measure the lone visitor and then the crowd, each on a freshly started server."""
     planned = tasks(options.sessions + options.tabs, 60 * options.minutes)
     looked_up = expected(task.sentence for task in planned)
     alone = [task for task in planned if task.at < 60 * options.lone]
@@ -141,67 +141,67 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def verdicts(found: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
-    """What is asked for, what came, whether that will do."""
-    one, many, seen = (found[name] for name in ("lone visitor", "sessions", "tabs"))
+def verdicts(result: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
+    """Return each goal, what was measured, and whether the goal is met."""
+    one, many, seen = (result[name] for name in ("lone visitor", "sessions", "tabs"))
     ratio = many["Enter to picture"]["p95"] / one["Enter to picture"]["p95"]
     rejected = (many["rejected"] + seen["rejected"]) / (many["submissions"] + seen["submissions"])
     wrong = sum(sum(who["wrong"].values()) for who in (one, many, seen))
-    memory = found["server"]["memory, MB"]
+    memory = result["server"]["memory, MB"]
     half, last = memory[len(memory) // 2], memory[-1]
     return [
         ("nothing wrong, no result of another's", f"{wrong} wrong", wrong == 0),
-        ("no error in the server's log", f"{found['errors in the log']}", found["errors in the log"] == 0),
-        ("nothing typed in the server's log", f"{found['sentences in the log']}", not found["sentences in the log"]),
+        ("no error in the server's log", f"{result['errors in the log']}", result["errors in the log"] == 0),
+        ("nothing typed in the server's log", f"{result['sentences in the log']}", not result["sentences in the log"]),
         (f"p95 at most {GOAL:.0f} times the lone visitor's", f"{ratio:.2f} times", ratio <= GOAL),
         (f"at most {MOST_REJECTED:.0%} rejected", f"{rejected:.2%}", rejected <= MOST_REJECTED),
         ("memory of the second half", f"{half} to {last} MB", last <= 1.1 * half),
     ]
 
 
-def report(found: Mapping[str, Any]) -> str:
-    """The table."""
+def report(result: Mapping[str, Any]) -> str:
+    """Format the results as a table."""
     lines = ["                       n    p50 ms   p95 ms   p99 ms   max ms   per s"]
     for name in ("lone visitor", "sessions", "tabs"):
-        who = found[name]
+        who = result[name]
         times = who["Enter to picture"]
         cells = "".join(f"{times.get(q, float('nan')):9.1f}" for q in ("p50", "p95", "p99", "max"))
         lines.append(f"{name:18}{times['n']:6d} {cells}{who['per second']:8.2f}")
-    metrics = found["server"]["metrics"]
+    metrics = result["server"]["metrics"]
     queued = metrics["visformer_queue_seconds_sum"] / max(1, metrics["visformer_queue_seconds_count"])
     forward = metrics["visformer_forward_seconds_sum"] / max(1, metrics["visformer_forward_seconds_count"])
     lines.append(
         f"\nforward pass {1000 * forward:.1f} ms, queue {1000 * queued:.1f} ms on average, "
-        f"{found['server']['queue at most']:.0f} waiting at most when looked at"
+        f"{result['server']['queue at most']:.0f} waiting at most in any reading"
     )
     outcomes = {n.split()[1]: int(v) for n, v in metrics.items() if n.startswith("visformer_requests_total")}
     lines.append("requests: " + ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items()) + "\n")
-    for asked, came, met in verdicts(found):
-        lines.append(f"{'met   ' if met else 'MISSED'}  {asked}: {came}")
+    for goal, measured, met in verdicts(result):
+        lines.append(f"{'met   ' if met else 'MISSED'}  {goal}: {measured}")
     for name in ("lone visitor", "sessions", "tabs"):
-        lines += [f"  {name}: {n} x {what}" for what, n in found[name]["wrong"].items()]
+        lines += [f"  {name}: {n} x {what}" for what, n in result[name]["wrong"].items()]
     return "\n".join(lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print, and save where asked to."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description="A room full of people.")
-    parser.add_argument("--sessions", type=int, default=60, help="over the websocket")
-    parser.add_argument("--tabs", type=int, default=3, help="of Chromium, besides")
+    """Measure, print, and save if requested."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description="Load test of a full classroom.")
+    parser.add_argument("--sessions", type=int, default=60, help="sessions over the websocket")
+    parser.add_argument("--tabs", type=int, default=3, help="additional tabs of Chromium")
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument(
         "--lone", type=float, default=5.0, help="minutes of the list that the lone visitor works through"
     )
-    parser.add_argument("--replicas", action="store_true", help="two behind nginx, as docs/deploy.md describes")
+    parser.add_argument("--replicas", action="store_true", help="two replicas behind nginx, as in docs/deploy.md")
     parser.add_argument("--json", type=Path, metavar="FILE", help="save everything there too")
     options = parser.parse_args(arguments)
     facts = machine_facts()
     print("\n".join(f"{name}: {value}" for name, value in facts.items()), flush=True)
-    found = {"machine": facts, **measure(options)}
-    print("\n" + report(found))
+    result = {"machine": facts, **measure(options)}
+    print("\n" + report(result))
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

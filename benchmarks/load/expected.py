@@ -1,4 +1,4 @@
-"""What each sentence has to look like, from a process that serves nobody: ``python -m benchmarks.load.expected``.
+"""Compute the expected result of each sentence, in a process without visitors: ``python -m benchmarks.load.expected``.
 
 Reads a JSON list of sentences, writes a JSON object of sentence to tokens, digest of all weights, and translation.
 """
@@ -21,8 +21,8 @@ class Picture:
     """What a message for the canvas shows.
 
     Args:
-        tokens: of the source and of what the decoder wrote.
-        digest: of every head's weights, as they are read out.
+        tokens: tokens of the source, and those that the decoder wrote.
+        digest: digest of every head's weights, as displayed.
     """
 
     tokens: tuple[tuple[str, ...], ...]
@@ -44,18 +44,18 @@ class Picture:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a sentence's page has to show."""
+    """What the page of a sentence has to show."""
 
     picture: Picture
     translation: str
 
 
 def expected(sentences: Iterable[str]) -> dict[str, Expected]:
-    """What each sentence has to look like, computed one after another in another process, on one thread."""
-    asked = json.dumps(sorted(set(sentences)))
+    """Compute the expected results one after another in another process, on one thread."""
+    sources = json.dumps(sorted(set(sentences)))
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", __name__], input=asked, capture_output=True, text=True, check=True, env=environment
+        [sys.executable, "-m", __name__], input=sources, capture_output=True, text=True, check=True, env=environment
     )
     return {
         sentence: Expected(Picture(tuple(map(tuple, f["picture"]["tokens"])), f["picture"]["digest"]), f["translation"])
@@ -64,17 +64,17 @@ def expected(sentences: Iterable[str]) -> dict[str, Expected]:
 
 
 def main() -> None:
-    """Compute them."""
+    """Compute the expected results of the sentences on stdin."""
     from visformer.adapters.load import load_to_serve
     from visformer.app.serving.models import MODEL
     from visformer.web.payload import pack
 
     model = load_to_serve(MODEL)
-    found = {}
+    results = {}
     for sentence in json.load(sys.stdin):
         trace = model.trace(sentence)
-        found[sentence] = asdict(Expected(Picture.of(pack(trace)), trace.meta["target"]))
-    json.dump(found, sys.stdout)
+        results[sentence] = asdict(Expected(Picture.of(pack(trace)), trace.meta["target"]))
+    json.dump(results, sys.stdout)
 
 
 if __name__ == "__main__":

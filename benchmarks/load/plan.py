@@ -1,4 +1,4 @@
-"""Who does what, and when: the same for every run with the same numbers."""
+"""The plan of a load test: who does what, and when. The same for every run with the same numbers."""
 
 import random
 from collections.abc import Iterator
@@ -8,16 +8,16 @@ from itertools import islice, product
 from benchmarks.browser import new_sentences
 
 SHARED = 20
-"""Sentences that everybody tries: the examples on the slide."""
+"""Number of sentences that everybody tries, like the examples on a slide."""
 
 SHARE = 0.6
-"""Of all submissions, those from the shared sentences."""
+"""Share of all submissions that are one of the shared sentences."""
 
 PAUSE = 10.0
-"""Seconds between two submissions of a session, on average; each is drawn from half of it to one and a half times."""
+"""Mean of the seconds between two submissions of a session, which are uniform from 0.5 to 1.5 times the mean."""
 
 PAGES = ("tokens", "positions", "embedding", "masks", "head", "block")
-"""Where visitors look in after every third sentence; every fifth time they look at the decoding."""
+"""Pages that visitors open after every third sentence; every fifth time it is the decoding page instead."""
 
 OPENINGS = ("", "They say that", "I have heard that", "Nobody knew that", "We think that")
 
@@ -28,9 +28,9 @@ class Task:
 
     Args:
         at: seconds from the beginning.
-        session: which one.
-        sentence: is typed and entered on the attention page.
-        then: the page that is opened afterwards, before going back; "" for none.
+        session: number of the session.
+        sentence: sentence to enter on the attention page.
+        then: page to open afterwards, before going back; "" for none.
     """
 
     at: float
@@ -40,25 +40,25 @@ class Task:
 
 
 def tasks(sessions: int, seconds: float, *, seed: int = 0, pause: float = PAUSE) -> list[Task]:
-    """What all sessions do, in order of time; no sentence that is not shared is typed twice."""
+    """Plan what all sessions do, in order of time; a sentence that is not shared is used only once."""
     dice, own = random.Random(seed), own_sentences()
     shared = list(islice(own, SHARED))
     planned = []
     for session in range(sessions):
-        at = dice.uniform(0, pause)  # nobody begins together
+        at = dice.uniform(0, pause)  # so that sessions do not start all at once
         while at < seconds:
             planned.append((at, session))
             at += dice.uniform(0.5 * pause, 1.5 * pause)
-    found = []
+    result = []
     for number, (at, session) in enumerate(sorted(planned)):
         sentence = dice.choice(shared) if dice.random() < SHARE else next(own)
         then = "" if number % 3 else "decoding" if number % 5 == 0 else dice.choice(PAGES)
-        found.append(Task(at, session, sentence, then))
-    return found
+        result.append(Task(at, session, sentence, then))
+    return result
 
 
 def own_sentences() -> Iterator[str]:
-    """3,125 different ones, of five to fifteen words, always in the same order."""
+    """Yield 3,125 different sentences of five to fifteen words, always in the same order."""
     pairs = list(product(OPENINGS, new_sentences()))
     random.Random(1).shuffle(pairs)
     for opening, sentence in pairs:

@@ -1,4 +1,4 @@
-"""Replicas of the app behind a real nginx, with the configuration that is shipped."""
+"""Replicas of the app behind a real nginx, with the shipped configuration."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ UNPACKED = Path(sys.prefix) / "nginx" / "usr" / "sbin"  # where scripts/nginx.sh
 
 
 def wait_until_ready(address: str) -> None:
-    """Until the model behind an address is loaded."""
+    """Wait until the model behind an address is loaded."""
     end = time.monotonic() + TIMEOUT
     while time.monotonic() < end:
         try:
@@ -33,7 +33,7 @@ def wait_until_ready(address: str) -> None:
 
 
 def free_port() -> int:
-    """A port that nothing listens on."""
+    """Return a port that nothing listens on."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
@@ -43,7 +43,7 @@ class Replica:
     """One process of the app."""
 
     def __init__(self, log: Path, **environment: str) -> None:
-        """Started at once; ``log``: what it says is kept there; ``environment``: variables to add."""
+        """Start it; ``log``: file for its output; ``environment``: environment variables to add."""
         self.log, self.port = log, free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         options = ("--server.headless=true", "--server.address=127.0.0.1", f"--server.port={self.port}")
@@ -58,7 +58,7 @@ class Replica:
             )
 
     def kill(self) -> None:
-        """As a machine dies: without a word."""
+        """Kill it without a chance to shut down, like a machine that fails."""
         self.process.kill()
         self.process.wait()
 
@@ -67,7 +67,7 @@ class Site:
     """nginx and its two replicas."""
 
     def __init__(self, folder: Path) -> None:
-        """Started at once; ``folder``: for configuration and logs."""
+        """Start them; ``folder``: for configuration and logs."""
         self.folder = folder
         self.replicas = [Replica(folder / f"replica{i}.log") for i in (1, 2)]
         self.address = f"http://127.0.0.1:{self._write(free_port())}"
@@ -76,7 +76,7 @@ class Site:
             self.nginx = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
 
     def wait(self) -> None:
-        """Until all of them answer."""
+        """Wait until all of them answer."""
         for replica in self.replicas:
             wait_until_ready(replica.address)
         for _ in range(200):
@@ -89,9 +89,9 @@ class Site:
 
     def _write(self, port: int) -> int:
         shipped = (ROOT / "deploy" / "nginx.conf").read_text()
-        here = shipped.replace("listen 8080;", f"listen 127.0.0.1:{port};")
-        assert here != shipped
-        (self.folder / "nginx.conf").write_text(here)
+        local = shipped.replace("listen 8080;", f"listen 127.0.0.1:{port};")
+        assert local != shipped
+        (self.folder / "nginx.conf").write_text(local)
         servers = (ROOT / "deploy" / "replicas.conf").read_text()
         for shipped_port, replica in zip(("8501", "8502"), self.replicas, strict=True):
             assert f":{shipped_port} " in servers
@@ -100,32 +100,32 @@ class Site:
         return port
 
     def cookie(self) -> str:
-        """What a browser gets on its first visit."""
-        with urllib.request.urlopen(self.address, timeout=30) as answer:
-            return str(answer.headers["Set-Cookie"]).split(";")[0]
+        """Return the cookie that a browser gets on its first visit."""
+        with urllib.request.urlopen(self.address, timeout=30) as response:
+            return str(response.headers["Set-Cookie"]).split(";")[0]
 
     def replica_of(self, cookie: str) -> Replica:
-        """Where nginx sends this visitor, by its log."""
-        before = len(self._asked_for_health())  # nginx writes a line after it has answered, so the newest may be older
+        """Return the replica that nginx sends this visitor to, according to its log."""
+        before = len(self._health_requests())  # nginx logs a request after answering it, so the last line may be older
         request = urllib.request.Request(f"{self.address}/_stcore/health", headers={"Cookie": cookie})
         urllib.request.urlopen(request, timeout=30).close()
         for _ in range(500):
-            lines = self._asked_for_health()
+            lines = self._health_requests()
             if len(lines) > before:
                 return next(replica for replica in self.replicas if f":{replica.port} 200" in lines[-1])
             time.sleep(0.02)
         raise SystemExit("nginx does not say which replica answered")
 
-    def _asked_for_health(self) -> list[str]:
+    def _health_requests(self) -> list[str]:
         log = (self.folder / "access.log").read_text()
         return [line for line in log.split("\n")[:-1] if "/_stcore/health" in line]
 
     def logs(self) -> dict[str, bytes]:
-        """Everything that anything has written down."""
+        """Return the content of every log."""
         return {path.name: path.read_bytes() for path in self.folder.iterdir() if path.suffix == ".log"}
 
     def close(self) -> None:
-        """End all of them."""
+        """Stop all of them."""
         self.nginx.terminate()
         self.nginx.wait(timeout=20)
         for replica in self.replicas:
@@ -134,8 +134,8 @@ class Site:
 
 
 def nginx() -> str:
-    """The program's path."""
-    found = shutil.which("nginx", path=os.pathsep.join([os.environ["PATH"], "/usr/sbin", str(UNPACKED)]))
-    if found is None:
+    """Return the path of nginx."""
+    program = shutil.which("nginx", path=os.pathsep.join([os.environ["PATH"], "/usr/sbin", str(UNPACKED)]))
+    if program is None:
         raise SystemExit("there is no nginx: sh scripts/nginx.sh fetches Debian's without installing it")
-    return found
+    return program

@@ -1,4 +1,4 @@
-"""Visitors at their tasks, and what they found."""
+"""Visitors who perform their tasks, and the outcome."""
 
 import asyncio
 import statistics
@@ -13,16 +13,16 @@ from benchmarks.load.visitor import Answer, Visitor, Wrong
 
 
 @dataclass
-class Found:
-    """What came of all tasks.
+class Outcome:
+    """The outcome of all tasks.
 
     Args:
         enter: seconds from Enter to the picture's arrival, in order of time.
-        other: seconds of the other pages, by page.
-        rejected: submissions that the server turned away.
-        waited: submissions that were told of the queue.
-        wrong: what should not have happened, in words without what was typed.
-        late: seconds by which sessions could not keep to their plan, at most.
+        other: page to the seconds that each visit to it took.
+        rejected: number of submissions that the server turned away.
+        waited: number of submissions that saw a notice of the queue.
+        wrong: errors and how often they happened, without the text that was typed.
+        late: maximum delay of a session against its plan, in seconds.
     """
 
     enter: list[float] = field(default_factory=list)
@@ -34,7 +34,7 @@ class Found:
     seconds: float = 0.0
 
     def take(self, answer: Answer, expected: Expected) -> None:
-        """Hold an answer to a submission against what it has to be."""
+        """Compare the answer to a submission with the expected one."""
         self.waited += answer.waited
         if answer.rejected:
             self.rejected += 1
@@ -50,7 +50,7 @@ class Found:
             self.wrong["another translation than computed alone"] += 1
 
     def as_json(self) -> dict[str, object]:
-        """All of it, as numbers."""
+        """The outcome as numbers."""
         return {
             "submissions": len(self.enter) + self.rejected,
             "per second": round((len(self.enter) + self.rejected) / self.seconds, 2),
@@ -65,54 +65,54 @@ class Found:
 
 
 def quantiles(seconds: Sequence[float]) -> dict[str, float]:
-    """In milliseconds."""
+    """Return quantiles in milliseconds."""
     if len(seconds) < 2:
         return {"n": len(seconds)}
     cuts = statistics.quantiles(seconds, n=100, method="inclusive")
-    chosen = {"n": len(seconds), "p50": cuts[49], "p95": cuts[94], "p99": cuts[98], "max": max(seconds)}
-    return {name: value if name == "n" else round(1000 * value, 1) for name, value in chosen.items()}
+    values = {"n": len(seconds), "p50": cuts[49], "p95": cuts[94], "p99": cuts[98], "max": max(seconds)}
+    return {name: value if name == "n" else round(1000 * value, 1) for name, value in values.items()}
 
 
-async def perform(visitor: Visitor, task: Task, expected: Mapping[str, Expected], found: Found) -> None:
-    """One task; what goes wrong is counted."""
-    asked = expected[task.sentence]
-    found.take(await visitor.enter(task.sentence), asked)
+async def perform(visitor: Visitor, task: Task, expected: Mapping[str, Expected], outcome: Outcome) -> None:
+    """Perform one task and count what goes wrong."""
+    wanted = expected[task.sentence]
+    outcome.take(await visitor.enter(task.sentence), wanted)
     if not task.then:
         return
     answers = [await visitor.visit(task.then)]
     if task.then == "decoding":
         answers.append(await visitor.choose("decoding_view", "beams"))
     for answer in answers:
-        found.other.setdefault(task.then, []).append(answer.seconds)
-        if not answer.rejected and answer.translation != asked.translation:
-            found.wrong[f"another translation on the page {task.then}"] += 1
+        outcome.other.setdefault(task.then, []).append(answer.seconds)
+        if not answer.rejected and answer.translation != wanted.translation:
+            outcome.wrong[f"another translation on the page {task.then}"] += 1
     await visitor.visit("")
 
 
-async def lone(address: str, tasks: Sequence[Task], expected: Mapping[str, Expected]) -> Found:
-    """One visitor who works through the list, one task after another."""
-    found, begin = Found(), time.perf_counter()
+async def lone(address: str, tasks: Sequence[Task], expected: Mapping[str, Expected]) -> Outcome:
+    """Let one visitor work through the list, one task after another."""
+    outcome, begin = Outcome(), time.perf_counter()
     visitor = Visitor(address)
     await visitor.open()
     for task in tasks:
-        await perform(visitor, task, expected, found)
+        await perform(visitor, task, expected, outcome)
     await visitor.close()
-    found.seconds = time.perf_counter() - begin
-    return found
+    outcome.seconds = time.perf_counter() - begin
+    return outcome
 
 
 async def crowd(
     address: str, tasks: Sequence[Task], expected: Mapping[str, Expected], everybody: asyncio.Barrier | None = None
-) -> Found:
-    """Each session does its own tasks when their time has come, once everybody is there.
+) -> Outcome:
+    """Let each session do its own tasks at their planned times, starting once all are connected.
 
     Args:
-        address: of the server.
-        tasks: of all sessions.
-        expected: by sentence.
-        everybody: passed once all sessions are open; None: nobody else comes.
+        address: address of the server.
+        tasks: tasks of all sessions.
+        expected: expected result of each sentence.
+        everybody: barrier to wait at once all sessions are open; None: there are no other visitors.
     """
-    found, own = Found(), {task.session: [] for task in tasks}  # type: dict[int, list[Task]]
+    outcome, own = Outcome(), {task.session: [] for task in tasks}  # type: dict[int, list[Task]]
     for task in tasks:
         own[task.session].append(task)
     visitors = {session: Visitor(address) for session in own}
@@ -126,17 +126,17 @@ async def crowd(
         visitor = visitors[session]
         for task in own[session]:
             wait = begin + task.at - time.perf_counter()
-            found.late = max(found.late, -wait)
+            outcome.late = max(outcome.late, -wait)
             await asyncio.sleep(max(0.0, wait))
             try:
-                await perform(visitor, task, expected, found)
+                await perform(visitor, task, expected, outcome)
             except Wrong as error:
-                found.wrong[str(error)] += 1
+                outcome.wrong[str(error)] += 1
             except Exception as error:
-                found.wrong[f"{type(error).__name__} in a session"] += 1
+                outcome.wrong[f"{type(error).__name__} in a session"] += 1
                 return
         await visitor.close()
 
     await asyncio.gather(*map(stay, own))
-    found.seconds = time.perf_counter() - begin
-    return found
+    outcome.seconds = time.perf_counter() - begin
+    return outcome

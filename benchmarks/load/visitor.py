@@ -1,4 +1,4 @@
-"""One browser session without a browser: Streamlit's own messages over its websocket."""
+"""A browser session without a browser: Streamlit's own messages over its websocket."""
 
 import asyncio
 import json
@@ -23,18 +23,18 @@ BUSY = "Too many sentences"
 
 
 class Wrong(Exception):
-    """The server answered something that it should not."""
+    """The server's answer is wrong."""
 
 
 @dataclass
 class Answer:
-    """What one run of the script brought.
+    """The result of one run of the script.
 
     Args:
-        picture: of the attention page, as it came last.
-        seconds: from the request to the picture; to the end of the run where there is none.
-        texts: plain texts, as the page shows them.
-        waited: whether the queue was told.
+        picture: the last picture sent to the attention page.
+        seconds: time from the request to the picture, or to the end of the run if there is none.
+        texts: plain texts on the page.
+        waited: whether a notice of the queue was shown.
         problem: what went wrong, if anything.
     """
 
@@ -46,17 +46,17 @@ class Answer:
 
     @property
     def translation(self) -> str | None:
-        """The model's own, where the page shows one."""
+        """The model's translation, if the page shows one."""
         return next((t.removeprefix(TRANSLATION) for t in self.texts if t.startswith(TRANSLATION)), None)
 
     @property
     def rejected(self) -> bool:
-        """Whether the server had too much to do."""
+        """Whether the server was too busy."""
         return any(text.startswith(BUSY) for text in self.texts)
 
 
 class Visitor:
-    """Types, switches pages, and keeps what a browser keeps: cached messages, the widgets' names, the address."""
+    """Types and switches pages; keeps what a browser keeps: cached messages, widget ids, the address."""
 
     def __init__(self, address: str, *, headers: Mapping[str, str] | None = None) -> None:
         """``address``: http://host:port."""
@@ -65,14 +65,14 @@ class Visitor:
         self._socket: ClientConnection | None = None
         self._pages: dict[str, str] = {}
         self._page = ""
-        self._widgets: dict[str, str] = {}  # key to id, of the last run
-        self._states: dict[str, WidgetState] = {}  # what stands in the boxes, by id
+        self._widgets: dict[str, str] = {}  # key to id, from the last run
+        self._states: dict[str, WidgetState] = {}  # id to the value of a widget
         self._cache: dict[str, tuple[ForwardMsg, int]] = {}
         self._runs = 0
         self.query = ""
 
     async def open(self, query: str = "", page: str = "") -> Answer:
-        """Connect, and get a page by its path; "" is the first."""
+        """Connect and open a page by its path; "" is the first."""
         self._socket = await connect(
             self._stream,
             subprotocols=["streamlit"],
@@ -84,7 +84,7 @@ class Visitor:
         return await self._run(path=page)
 
     async def close(self) -> None:
-        """Leave."""
+        """Disconnect."""
         if self._socket is not None:
             await self._socket.close()
 
@@ -98,7 +98,7 @@ class Visitor:
         return await self._run()
 
     async def choose(self, widget: str, option: str) -> Answer:
-        """Choose in a row of buttons."""
+        """Select an option of a segmented control."""
         state = WidgetState(id=self._widget(widget))
         state.string_array_value.data.append(option)
         return await self._run(state)
@@ -153,7 +153,7 @@ class Visitor:
         raise Wrong("the server closed the connection")
 
     def _resolved(self, message: ForwardMsg) -> ForwardMsg:
-        """The message itself where the server only named one that was kept."""
+        """Replace a reference by the cached message that it names."""
         if message.WhichOneof("type") == "ref_hash":
             message = self._cache[message.ref_hash][0]
         if message.metadata.cacheable:
@@ -161,12 +161,12 @@ class Visitor:
         return message
 
     def _forget(self) -> None:
-        """A browser keeps messages for two runs after the last use, and boxes as long as they are on the page."""
+        """Forget as a browser does: messages two runs after their last use, widgets that left the page."""
         self._states = {id_: state for id_, state in self._states.items() if id_ in self._widgets.values()}
         self._cache = {name: kept for name, kept in self._cache.items() if self._runs - kept[1] < 2}
 
     def _seen(self, element: Any, answer: Answer, begin: float) -> bytes:
-        """Note what an element says; the picture that it brings, if any."""
+        """Record the content of an element; returns the bytes of its picture, if any."""
         kind = element.WhichOneof("type")
         shown = getattr(element, kind) if kind else None
         if kind == "exception":
@@ -190,5 +190,5 @@ class Visitor:
 
 
 def attention_text(answer: Answer) -> str:
-    """For messages: what the answer shows."""
+    """Describe an answer, for error messages."""
     return json.dumps([answer.texts, answer.picture.tokens if answer.picture else None], ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""What is measured of a tool, and of a sentence. No browser in here."""
+"""What is measured of a tool, and of a sentence. Does not use a browser."""
 
 import statistics
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ OURS = "visformer"
 ENTER_PAGES = ("visformer", "plotly", "forward")
 
 TIMEOUT = 120
-"""Seconds for build and paint together, and for anything else that a page is asked."""
+"""Time limit in seconds for build and paint together, and for any other call into a page."""
 
 RESIDENT = 1.0
-"""Seconds after which all heads are to be in the browser."""
+"""Seconds after which all heads should be in the browser."""
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,12 @@ class Plan:
     """How often to measure.
 
     Args:
-        lengths: in tokens.
-        rounds: of build and paint, of layer switches, and of sentences.
-        starts: of a server, for the first sentence after one.
-        seconds: no further round of build, paint or switch once that many are spent.
-        moves: of the pointer.
-        enter: tokens of the sentences.
+        lengths: lengths in tokens.
+        rounds: number of builds and paints, of layer switches, and of sentences.
+        starts: number of server starts, each followed by a first sentence.
+        seconds: time after which no further round of build, paint or switch begins.
+        moves: number of pointer moves.
+        enter: tokens per sentence.
     """
 
     lengths: tuple[int, ...] = (16, 64, 128, 256, 512, 1024)
@@ -43,24 +43,24 @@ QUICK = Plan(lengths=(16,), rounds=1, starts=1, moves=20, enter=16)
 
 @dataclass
 class Costs:
-    """Of one tool at one length. A list has one entry for each round; None: not measured, or not to be had.
+    """Costs of one tool at one length. A list has one entry for each round; None: not measured, or not available.
 
     Args:
-        tool: whose.
-        n: tokens.
-        failed: why something is missing; empty where nothing is.
-        build_s: in Python, imports not counted.
-        paint_s: from opening the page to painted.
-        kilobytes: all that the page loaded, libraries too.
-        switch_ms: a layer switch, from its event to painted.
-        script_ms: the script of it alone.
-        hover_p95_ms: over the moves, of the longest frame of each.
-        hover_moves: how many there were.
-        hover_changes: how many changed the readout; None where there is none to read.
-        heap_mb: after a forced collection, typed arrays included.
-        asked: how many layers had to be fetched when they were switched to, of ours.
-        overview_kb: thumbnails of all heads, of ours.
-        data_kb: of the Trace within RESIDENT seconds, labels apart, of ours.
+        tool: name of the tool.
+        n: number of tokens.
+        failed: why something is missing; empty if nothing is.
+        build_s: build time in Python, without imports.
+        paint_s: time from opening the page to painted.
+        kilobytes: everything that the page loaded, including libraries.
+        switch_ms: time of a layer switch, from its event to painted.
+        script_ms: time of its script alone.
+        hover_p95_ms: 95th percentile, over the moves, of the longest frame of each.
+        hover_moves: number of moves.
+        hover_changes: number of moves that changed the readout; None if there is no readout.
+        heap_mb: JavaScript heap after a forced collection, including typed arrays.
+        asked: number of layers that had to be fetched when switched to (ours only).
+        overview_kb: thumbnails of all heads (ours only).
+        data_kb: data of the Trace within RESIDENT seconds, without labels (ours only).
     """
 
     tool: str
@@ -81,29 +81,29 @@ class Costs:
 
     @property
     def painted_s(self) -> float | None:
-        """Median of building plus median of painting."""
+        """Median build time plus median paint time."""
         return statistics.median(self.build_s) + statistics.median(self.paint_s) if self.paint_s else None
 
     @property
     def switched_ms(self) -> float | None:
-        """Median, from the event to painted."""
+        """Median time of a switch, from the event to painted."""
         return statistics.median(self.switch_ms) if self.switch_ms else None
 
     @property
     def scripted_ms(self) -> float | None:
-        """Median of the switch's script."""
+        """Median time of the switch's script."""
         return statistics.median(self.script_ms) if self.script_ms else None
 
 
 @dataclass
 class Enters:
-    """Milliseconds from Enter to painted, of each sentence, at one length.
+    """Milliseconds from Enter to painted for each sentence, at one length.
 
     Args:
-        n: tokens.
-        first_ms: ours, the first sentence after a start of the server.
-        ms: page to what each further sentence took.
-        failed: why something is missing; empty where nothing is.
+        n: number of tokens.
+        first_ms: first sentence after a server start (ours only).
+        ms: page to the time of each further sentence.
+        failed: why something is missing; empty if nothing is.
     """
 
     n: int
@@ -113,9 +113,9 @@ class Enters:
 
     @property
     def first(self) -> float | None:
-        """Median, in milliseconds."""
+        """Median of the first sentence, in milliseconds."""
         return statistics.median(self.first_ms) if self.first_ms else None
 
     def median(self, page: str) -> float | None:
-        """In milliseconds."""
+        """Median of a page, in milliseconds."""
         return statistics.median(self.ms[page]) if self.ms[page] else None

@@ -1,6 +1,6 @@
 """From Enter to painted in Streamlit: visformer's canvas, one Plotly figure per head, and the forward pass alone.
 
-The same model in all three; tokenising and the forward pass are in the time, and no sentence comes twice.
+All three use the same model; tokenising and the forward pass are included, and no sentence is used twice.
 """
 
 import json
@@ -20,7 +20,7 @@ from benchmarks.peers.subjects import Subject, sentence, subject
 
 PAGES = {name: Site(f"benchmarks/peers/pages/{name}_page.py", "") for name in ENTER_PAGES}
 
-# ready: whether what a sentence brings is there, given what was there before it. shown: what is there.
+# shown: what the page shows now. ready: whether it shows the new sentence, compared with what it showed before.
 _TOOLS = """
 window.enter = {
   visformer: {
@@ -29,7 +29,7 @@ window.enter = {
   },
   plotly: {
     plots: () => [...document.querySelectorAll(".js-plotly-plot")],
-    /** Of each figure that is drawn, a few of its weights: two sentences may give the same picture of a head. */
+    /** A few weights of each figure that is drawn: the picture of a head may be the same for two sentences. */
     shown: () => enter.plotly.plots().map((plot) => {
       const z = plot.querySelector(".hm image")?.href.baseVal && plot.calcdata?.[0]?.[0]?.z
       return z && [z[2][1], z[3][5], z[5][3]].join()
@@ -46,7 +46,7 @@ window.enter = {
   },
 }
 
-/** From the key to the second animation frame after everything is there, by the browser's own clock. */
+/** Time from Enter to the second animation frame after everything is drawn, by the browser's own clock. */
 bench.enter = async (name) => {
   const before = enter[name].shown()
   const pressed = new Promise((resolve) =>
@@ -60,21 +60,21 @@ bench.enter = async (name) => {
 
 
 def measure(playwright: Playwright, n: int, *, starts: int, rounds: int) -> Enters:
-    """First sentences after so many starts; then so many on each page, taking turns."""
-    found = Enters(n)
+    """Measure the first sentence after each start, then ``rounds`` sentences on each page, alternating."""
+    result = Enters(n)
     try:
-        _measure(playwright, found, starts=starts, rounds=rounds)
-    except (Failed, Error) as error:  # what was measured until then is kept
-        found.failed = f"failed: {str(error).splitlines()[0][:200]}"
-    return found
+        _measure(playwright, result, starts=starts, rounds=rounds)
+    except (Failed, Error) as error:  # keep what was measured before
+        result.failed = f"failed: {str(error).splitlines()[0][:200]}"
+    return result
 
 
-def _measure(playwright: Playwright, found: Enters, *, starts: int, rounds: int) -> None:
-    n = found.n
+def _measure(playwright: Playwright, result: Enters, *, starts: int, rounds: int) -> None:
+    n = result.n
     for i in range(starts):
         with launched(playwright) as browser, _opened(browser, "visformer") as page:
-            found.first_ms.append(_enter(page, "visformer", _subject(n, i)))
-    with ExitStack() as stack:  # a browser for each: one that is not in front gets no animation frames
+            result.first_ms.append(_enter(page, "visformer", _subject(n, i)))
+    with ExitStack() as stack:  # a browser for each: a page in the background gets no animation frames
         browsers = {name: stack.enter_context(launched(playwright)) for name in PAGES}
         pages = {name: stack.enter_context(_opened(browsers[name], name)) for name in PAGES}
         for i in range(-1, rounds):  # the first round after a start is not counted
@@ -82,7 +82,7 @@ def _measure(playwright: Playwright, found: Enters, *, starts: int, rounds: int)
             for name in names:
                 ms = _enter(pages[name], name, _subject(n, i + 1))
                 if i >= 0:
-                    found.ms[name].append(ms)
+                    result.ms[name].append(ms)
 
 
 def _subject(n: int, start: int) -> tuple[str, Subject]:
@@ -91,7 +91,7 @@ def _subject(n: int, start: int) -> tuple[str, Subject]:
 
 @contextmanager
 def _opened(browser: Browser, name: str) -> Iterator[Page]:
-    """A page whose server has just started, with the model loaded and no sentence yet."""
+    """Open a page whose server has just started, with the model loaded and no sentence yet."""
     with server(PAGES[name], str(PYTHON)) as address:
         context = browser.new_context(locale="en-US", viewport={"width": 1440, "height": 900}, color_scheme="light")
         try:
@@ -107,9 +107,9 @@ def _opened(browser: Browser, name: str) -> Iterator[Page]:
             context.close()
 
 
-def _enter(page: Page, name: str, asked: tuple[str, Subject]) -> float:
-    text, true = asked
-    page.evaluate("(colours) => { window.expected = colours }", visformer_side.expected(true.patterns))
+def _enter(page: Page, name: str, pair: tuple[str, Subject]) -> float:
+    text, expected = pair
+    page.evaluate("(colours) => { window.expected = colours }", visformer_side.expected(expected.patterns))
     box = page.get_by_label("Sentence", exact=True)
     box.fill(text)
     page.wait_for_timeout(500)
@@ -120,16 +120,16 @@ def _enter(page: Page, name: str, asked: tuple[str, Subject]) -> float:
     answer = page.evaluate("bench.answer")
     if "error" in answer:
         raise Failed(answer["error"])
-    _check(page, name, true)
+    _check(page, name, expected)
     return float(answer["value"])
 
 
-def _check(page: Page, name: str, true: Subject) -> None:
-    """Plotly holds the same weights; ours was compared pixel by pixel before it counted as painted."""
+def _check(page: Page, name: str, expected: Subject) -> None:
+    """Check Plotly's weights; our picture is compared pixel by pixel before it counts as painted."""
     if name != "plotly":
         return
     random = np.random.default_rng(0)
-    heads = true.patterns.reshape(-1, *true.patterns.shape[2:])
+    heads = expected.patterns.reshape(-1, *expected.patterns.shape[2:])
     for _ in range(5):
         place = [int(random.integers(size)) for size in heads.shape]
         shown: Any = page.evaluate("(place) => enter.plotly.weight(...place)", place)

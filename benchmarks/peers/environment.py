@@ -1,4 +1,4 @@
-"""The peers' own environment, made on first use under ``.benchmarks/``, which git ignores."""
+"""The peers' own environment, created on first use under ``.benchmarks/``, which git ignores."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ THREADS = str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") e
 
 
 class TookTooLong(Exception):
-    """A tool did not come to an end in its time."""
+    """A tool did not finish within its time limit."""
 
 
 class Failed(Exception):
@@ -32,7 +32,7 @@ class Failed(Exception):
 
 
 def install() -> None:
-    """Make what is not there yet; a second call installs nothing."""
+    """Install what is missing; a second call installs nothing."""
     wanted = hashlib.sha256(REQUIREMENTS.read_bytes() + repr(LIBRARIES).encode()).hexdigest()
     stamp = HOME / "installed"
     if stamp.exists() and stamp.read_text() == wanted:
@@ -45,11 +45,11 @@ def install() -> None:
 
 
 def _install_packages() -> None:
-    """torch and the rest of visformer's environment are seen through a path file.
+    """Install the peers, and make torch and the rest of visformer's environment visible through a .pth file.
 
-    So torch is not downloaded twice, both sides compute with the same build of it, and yet nothing of the peers' gets
-    into visformer's environment. (``--system-site-packages`` would show the base Python's packages, not those of the
-    environment that this one was made from.)
+    So torch is not downloaded twice, both sides use the same build of it, and yet nothing of the peers gets into
+    visformer's environment. (``--system-site-packages`` would add the base Python's packages, not those of the
+    environment that this one was created from.)
     """
     venv.create(HOME / "env", clear=True, with_pip=True)
     paths = sysconfig.get_paths(vars={"base": str(HOME / "env"), "platbase": str(HOME / "env")})
@@ -80,7 +80,7 @@ def run_worker(command: str, job: dict[str, Any], *, timeout: float) -> dict[str
 
     Raises:
         TookTooLong: it was ended after ``timeout`` seconds.
-        Failed: it ended with an error, such as no memory left.
+        Failed: it ended with an error, for example out of memory.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "job.json"

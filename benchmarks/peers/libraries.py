@@ -1,9 +1,9 @@
-"""The libraries that a peer's page loads from a CDN, and where a copy comes from: the npm registry."""
+"""The libraries that a peer's page loads from a CDN, and their copies in the npm registry."""
 
 from dataclasses import dataclass
 
 CDN = "https://cdnjs.cloudflare.com"
-"""The only one that the peers' pages name; CircuitsVis and Inspectus bring their scripts along."""
+"""The only CDN that the peers' pages use; CircuitsVis and Inspectus include their scripts."""
 
 
 @dataclass(frozen=True)
@@ -11,9 +11,9 @@ class Library:
     """One file.
 
     Args:
-        address: path on the CDN, as the page asks for it.
+        address: path on the CDN, as the page requests it.
         package: name and version on npm.
-        file: inside the package.
+        file: path inside the package.
     """
 
     address: str
@@ -22,9 +22,9 @@ class Library:
 
 
 LIBRARIES = (
-    # npm has no minified one: 87 kB instead of 18 kB.
+    # npm has no minified version: 87 kB instead of 18 kB.
     Library("/ajax/libs/require.js/2.3.6/require.min.js", "requirejs@2.3.6", "require.js"),
     Library("/ajax/libs/d3/5.7.0/d3.min.js", "d3@5.7.0", "dist/d3.min.js"),
-    # 2.0.0, which BertViz names, was never published there; this is the release after it.
+    # 2.0.0, which BertViz requests, was never published there; this is the next release.
     Library("/ajax/libs/jquery/2.0.0/jquery.min.js", "jquery@2.1.0", "dist/jquery.min.js"),
 )

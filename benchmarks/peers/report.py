@@ -1,4 +1,4 @@
-"""What came out: the table of ratios, peers against visformer, and the goals. No browser in here."""
+"""Report the results: the table of ratios, peers compared with visformer, and the goals. Does not use a browser."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -25,7 +25,7 @@ METRICS = (
 )
 
 GOAL_N = 128
-"""Tokens at which the goals are set, where they name no other."""
+"""Number of tokens for goals that name no other."""
 
 LONG = (512, 1024)
 
@@ -35,24 +35,24 @@ class Result:
     """One run.
 
     Args:
-        costs: of each tool at each length.
-        enters: from Enter to painted.
+        costs: costs of each tool at each length.
+        enters: times from Enter to painted.
     """
 
     costs: Sequence[Costs]
     enters: Enters
 
     def of(self, tool: str, n: int) -> Costs | None:
-        """None: not measured."""
+        """Return the costs of a tool at a length; None: not measured."""
         return next((costs for costs in self.costs if (costs.tool, costs.n) == (tool, n)), None)
 
     @property
     def lengths(self) -> list[int]:
-        """In tokens, ascending."""
+        """Measured lengths in tokens, ascending."""
         return sorted({costs.n for costs in self.costs})
 
     def as_json(self) -> dict[str, Any]:
-        """Every round, and the goals."""
+        """Return every round, and the goals."""
         return {
             "costs": [asdict(costs) for costs in self.costs],
             "enter": asdict(self.enters),
@@ -65,12 +65,12 @@ class Goal:
     """One line of the second table.
 
     Args:
-        name: what is aimed at, with its size.
-        value: what was measured; None: it was not, or could not be.
-        limit: the most that ``value`` may be, or the least.
-        least: whether ``limit`` is the least.
-        unit: of both.
-        failed: where there is no value because ours failed, how.
+        name: what is to be achieved, with its size.
+        value: measured value; None: not measured, or not possible.
+        limit: maximum of ``value``, or minimum.
+        least: whether ``limit`` is the minimum.
+        unit: unit of both.
+        failed: why there is no value, if our side failed.
     """
 
     name: str
@@ -82,14 +82,14 @@ class Goal:
 
     @property
     def verdict(self) -> str:
-        """Whether it is met; empty where nothing was measured."""
+        """Whether the goal is met; empty if nothing was measured."""
         if self.value is None:
             return "MISSED" if self.failed else ""
         return "met" if (self.value >= self.limit if self.least else self.value <= self.limit) else "MISSED"
 
 
 def tables(result: Result) -> str:
-    """Both, as aligned text."""
+    """Format both tables as aligned text."""
     parts = [f"{title}, {unit}\n{aligned(_block(result, attribute))}" for attribute, unit, title in METRICS]
     parts.append(f"Enter to painted at {result.enters.n} tokens, ms\n{aligned(list(_enter_lines(result)))}")
     parts.append(f"goals\n{aligned([_HEAD, *map(_goal_line, goals(result))])}")
@@ -97,7 +97,7 @@ def tables(result: Result) -> str:
 
 
 def _block(result: Result, attribute: str) -> list[tuple[str, ...]]:
-    """Ours as it is, each peer with how many times ours it is."""
+    """Lines of one metric: our value, and each peer's with its ratio to ours."""
     lines = [("tokens", *(str(n) for n in result.lengths))]
     for tool in (OURS, *PEERS):
         cells = [cell(result.of(tool, n), result.of(OURS, n), attribute) for n in result.lengths]
@@ -106,7 +106,7 @@ def _block(result: Result, attribute: str) -> list[tuple[str, ...]]:
 
 
 def cell(costs: Costs | None, ours: Costs | None, attribute: str) -> str:
-    """A value and its ratio to ours; why there is none where a tool painted nothing."""
+    """Format a value and its ratio to ours, or why there is no value."""
     if costs is None:
         return ""
     value = getattr(costs, attribute)
@@ -117,12 +117,12 @@ def cell(costs: Costs | None, ours: Costs | None, attribute: str) -> str:
 
 
 def number(value: float) -> str:
-    """Three digits that count."""
+    """Format a number with three significant digits."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def ratio(value: float | None, base: float | None) -> float | None:
-    """None where either is not there."""
+    """Return the ratio; None if either value is missing."""
     return value / base if value is not None and base else None
 
 
@@ -153,7 +153,7 @@ def _goal_line(goal: Goal) -> tuple[str, ...]:
 
 
 def goals(result: Result) -> list[Goal]:
-    """All of them, in the order of a visit: Enter, switch, bytes, long inputs."""
+    """Return all goals, in the order of a visit: Enter, switch, bytes, long inputs."""
     return [*_enter_goals(result), *_switch_goals(result), *_byte_goals(result), *_long_goals(result)]
 
 
@@ -166,7 +166,7 @@ def _enter_goals(result: Result) -> Iterator[Goal]:
     for tool, least in (("bertviz-model", 40), ("inspectus", 2.5)):
         theirs = result.of(tool, enters.n)
         name = f"{NAMES[tool]}, built and painted / our first Enter after a start, {size}"
-        ms = 1000 * (theirs.painted_s or TIMEOUT) if theirs else None  # what failed took at least as long as it may
+        ms = 1000 * (theirs.painted_s or TIMEOUT) if theirs else None  # a failure counts as the time limit
         yield Goal(name, ratio(ms, enters.first), least, True)
 
 

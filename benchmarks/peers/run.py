@@ -1,4 +1,4 @@
-"""One run of the comparison: install, feed every tool, report."""
+"""Run the comparison: install, measure every tool, collect the results."""
 
 from playwright.sync_api import sync_playwright
 
@@ -10,16 +10,16 @@ from benchmarks.peers.subjects import subject
 
 
 def measured(*, quick: bool = False) -> Result:
-    """All tools at all lengths, and Enter; a line for each on the way."""
+    """Measure all tools at all lengths, and Enter; prints a line for each."""
     plan = QUICK if quick else FULL
-    chromium.path()  # says what to install where there is none, before anything else takes its time
+    chromium.path()  # if there is none, fail before anything else takes time
     environment.install()
     found: list[Costs] = []
     with sync_playwright() as playwright:
         for tool in (OURS, *PEERS):
             failed_at = 0
             for n in plan.lengths:
-                if failed_at:  # what does not paint a length paints no longer one
+                if failed_at:  # a tool that fails at one length would fail at any longer one
                     found.append(Costs(tool, n, failed=f"not at {failed_at}"))
                     continue
                 found.append(stage.costs(playwright, tool, subject(n), plan))

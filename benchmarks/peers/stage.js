@@ -1,8 +1,8 @@
 /**
- * What a page under measurement gets on top: clocks, and what "painted" means. stage.py drives it.
+ * Added to every page under measurement: clocks, and the definition of "painted". stage.py drives it.
  *
- * A tool says in tools.js, or visformer_side.py, when it is ready(n), how to switchTo(layer) and when it has switched(layer, n),
- * where to point for hover(n), and what its readout() says.
+ * tools.js and visformer_side.py define for each tool when it is ready(n), how to switchTo(layer) and when it has
+ * switched(layer, n), where to point for hover(n), and the text of its readout().
  */
 
 window.tools ??= {}
@@ -19,7 +19,7 @@ window.bench = {
     return null
   },
 
-  /** Milliseconds on the page's clock at the second animation frame after everything is as it should be. */
+  /** Milliseconds on the page's clock at the second animation frame after ready() is true. */
   painted(ready) {
     return new Promise((resolve, reject) => {
       const look = () => {
@@ -34,7 +34,7 @@ window.bench = {
     })
   },
 
-  /** Run in a task of its own, so that whoever asks does not wait for it; its answer comes into bench.answer. */
+  /** Run in a task of its own, so that the caller does not wait; the result is put into bench.answer. */
   ask(run) {
     this.answer = null
     setTimeout(async () => {
@@ -46,7 +46,7 @@ window.bench = {
     })
   },
 
-  /** From the first line of script to painted, and the script alone. */
+  /** Measure a layer switch from its first line of script to painted, and the script alone. */
   async switch(tool, layer, n) {
     const begin = performance.now()
     tool.switchTo(layer)
@@ -55,7 +55,7 @@ window.bench = {
     return { ms: end - begin, script }
   },
 
-  /** Note when each frame begins. */
+  /** Record when each frame begins. */
   watchFrames() {
     this.frames = []
     const frame = (at) => {
@@ -65,7 +65,7 @@ window.bench = {
     requestAnimationFrame(frame)
   },
 
-  /** What is read out at the next frame, and the longest frame since the last call. */
+  /** Return the readout at the next frame, and the longest frame since the last call. */
   nextFrame(tool) {
     return new Promise((resolve) =>
       requestAnimationFrame((at) => {

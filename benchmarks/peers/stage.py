@@ -1,4 +1,4 @@
-"""What a tool's page costs in Chromium: bytes, seconds to painted, a layer switch, hover, the heap."""
+"""Measure a tool's page in Chromium: bytes, seconds to painted, a layer switch, hover, the heap."""
 
 import json
 import statistics
@@ -23,24 +23,24 @@ from benchmarks.peers.environment import HOME, Failed, TookTooLong, run_worker
 from benchmarks.peers.subjects import Subject
 
 HOVER_SECONDS = 20
-"""A tool that takes seconds for each move is not moved over 200 times."""
+"""Time limit for all moves: a tool that takes seconds for each does not get 200."""
 
 _NO_NETWORK = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 _SCRIPTS = [(Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("stage.js", "tools.js")]
 
 
 class Server:
-    """Gives a folder's files, and what a function answers, to a browser on this machine."""
+    """Serves what a function returns for each path to browsers on this machine."""
 
     def __init__(self, answer: Callable[[str, str], tuple[str, bytes] | None]) -> None:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 path, _, query = self.path.partition("?")
-                found = (
+                result = (
                     ("text/html", b"") if path == "/blank" else answer(path.lstrip("/"), urllib.parse.unquote(query))
                 )
-                self.send_response(200 if found else 404)
-                kind, body = found or ("text/plain", b"")
+                self.send_response(200 if result else 404)
+                kind, body = result or ("text/plain", b"")
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
                 with suppress(ConnectionError):  # a page that took too long was closed
@@ -48,14 +48,14 @@ class Server:
                     self.wfile.write(body)
 
             def log_message(self, *_: Any) -> None:
-                """Silence."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def close(self) -> None:
-        """End it."""
+        """Stop serving."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -72,7 +72,7 @@ def _peer_files(page: Path) -> Callable[[str, str], tuple[str, bytes] | None]:
 
 @contextmanager
 def launched(playwright: Playwright) -> Iterator[Browser]:
-    """A Chromium that reaches this machine only; a new one for each tool, as one that hangs has to be ended."""
+    """Launch a Chromium that reaches this machine only; each tool gets its own, since one that hangs is killed."""
     browser = playwright.chromium.launch(executable_path=chromium.path(), args=[*chromium.FLAGS, _NO_NETWORK])
     try:
         yield browser
@@ -81,48 +81,48 @@ def launched(playwright: Playwright) -> Iterator[Browser]:
 
 
 def costs(playwright: Playwright, tool: str, subject: Subject, plan: Plan) -> Costs:
-    """Everything of one tool at one length."""
-    found = Costs(tool, len(subject.tokens))
+    """Measure everything of one tool at one length."""
+    result = Costs(tool, len(subject.tokens))
     try:
         if tool == OURS:
-            _ours(playwright, subject, plan, found)
+            _ours(playwright, subject, plan, result)
         else:
-            _theirs(playwright, subject, plan, found)
+            _theirs(playwright, subject, plan, result)
     except (TookTooLong, Late):
-        found.failed = f">{TIMEOUT} s"
+        result.failed = f">{TIMEOUT} s"
     except (Failed, Error) as error:
-        found.failed = f"failed: {str(error).splitlines()[0][:200]}"
-    return found
+        result.failed = f"failed: {str(error).splitlines()[0][:200]}"
+    return result
 
 
-def _ours(playwright: Playwright, subject: Subject, plan: Plan, found: Costs) -> None:
+def _ours(playwright: Playwright, subject: Subject, plan: Plan, result: Costs) -> None:
     side = visformer_side.Side(subject)
     for _ in range(plan.rounds):
         begin = time.perf_counter()
         side.build()
-        found.build_s.append(time.perf_counter() - begin)
-    found.overview_kb = side.overview / 1000
+        result.build_s.append(time.perf_counter() - begin)
+    result.overview_kb = side.overview / 1000
     server = Server(side.answer)
     try:
         with launched(playwright) as browser:
-            _stage(browser, server.address, subject, plan, found, side)
+            _stage(browser, server.address, subject, plan, result, side)
     finally:
         server.close()
 
 
-def _theirs(playwright: Playwright, subject: Subject, plan: Plan, found: Costs) -> None:
-    file = HOME / "pages" / f"{found.tool}-{found.n}.html"
+def _theirs(playwright: Playwright, subject: Subject, plan: Plan, result: Costs) -> None:
+    file = HOME / "pages" / f"{result.tool}-{result.n}.html"
     file.parent.mkdir(parents=True, exist_ok=True)
-    job = {"tool": found.tool, "subject": str(subject.file), "out": str(file)}
+    job = {"tool": result.tool, "subject": str(subject.file), "out": str(file)}
     limits = {"rounds": plan.rounds, "seconds": plan.seconds}
     try:
-        found.build_s = run_worker("build", job | limits, timeout=TIMEOUT + plan.seconds)["seconds"]
-        if statistics.median(found.build_s) > TIMEOUT:
+        result.build_s = run_worker("build", job | limits, timeout=TIMEOUT + plan.seconds)["seconds"]
+        if statistics.median(result.build_s) > TIMEOUT:
             raise TookTooLong
         server = Server(_peer_files(file))
         try:
             with launched(playwright) as browser:
-                _stage(browser, server.address, subject, plan, found, None)
+                _stage(browser, server.address, subject, plan, result, None)
         finally:
             server.close()
     finally:
@@ -130,29 +130,29 @@ def _theirs(playwright: Playwright, subject: Subject, plan: Plan, found: Costs) 
 
 
 def _stage(
-    browser: Browser, address: str, subject: Subject, plan: Plan, found: Costs, side: visformer_side.Side | None
+    browser: Browser, address: str, subject: Subject, plan: Plan, result: Costs, side: visformer_side.Side | None
 ) -> None:
-    """Paint again and again, each time in a fresh context; the last page is then used."""
+    """Paint repeatedly, each time in a new context; the last page is then used for the other measurements."""
     while True:
         if side:
             side.sent = 0
         with _page(browser, subject) as (page, traffic):
-            page.goto(f"{address}/blank")  # the renderer's own start is no tool's
-            limit = TIMEOUT - statistics.median(found.build_s)
+            page.goto(f"{address}/blank")  # so that no tool pays for the start of the renderer
+            limit = TIMEOUT - statistics.median(result.build_s)
             page.goto(f"{address}/page", wait_until="commit", timeout=1000 * limit)
-            ready = f"bench.painted(() => tools['{found.tool}'].ready({found.n}))"
-            found.paint_s.append(ask(page, ready, limit) / 1000)
-            if len(found.paint_s) < plan.rounds and sum(found.paint_s) < plan.seconds:
+            ready = f"bench.painted(() => tools['{result.tool}'].ready({result.n}))"
+            result.paint_s.append(ask(page, ready, limit) / 1000)
+            if len(result.paint_s) < plan.rounds and sum(result.paint_s) < plan.seconds:
                 continue
-            _check_weights(page, found.tool, subject)
+            _check_weights(page, result.tool, subject)
             page.wait_for_timeout(1000 * RESIDENT)
-            found.kilobytes = traffic.http / 1000
-            found.heap_mb = heap(page)
+            result.kilobytes = traffic.http / 1000
+            result.heap_mb = heap(page)
             before = side.asked if side else 0
-            found.data_kb = (side.sent - side.labels) / 1000 if side else None
-            _switches(page, plan, found)
-            found.asked = side.asked - before if side else None
-            _hover(page, subject, plan, found)
+            result.data_kb = (side.sent - side.labels) / 1000 if side else None
+            _switches(page, plan, result)
+            result.asked = side.asked - before if side else None
+            _hover(page, subject, plan, result)
             return
 
 
@@ -171,15 +171,15 @@ def _page(browser: Browser, subject: Subject) -> Iterator[tuple[Page, Traffic]]:
 
 
 def prepare(context: Any) -> None:
-    """Every page of the context gets the clocks and the tools."""
+    """Add the clocks and the tools to every page of the context."""
     context.add_init_script("\n".join([*_SCRIPTS, visformer_side.TOOL]))
 
 
 def ask(page: Page, expression: str, limit: float = TIMEOUT) -> Any:
-    """The value of an expression in the page that may take its time, a promise or not.
+    """Evaluate an expression in the page that may take long; it may be a promise.
 
     Raises:
-        Late: there was none after ``limit`` seconds.
+        Late: there was no value after ``limit`` seconds.
         Failed: it raised an error.
     """
     end = time.perf_counter() + limit
@@ -193,7 +193,7 @@ def ask(page: Page, expression: str, limit: float = TIMEOUT) -> Any:
 
 
 def _check_weights(page: Page, tool: str, subject: Subject) -> None:
-    """The marks of a tool that says what they stand for are those of the subject."""
+    """Check the weights that a tool draws, if they can be read from its marks."""
     if not page.evaluate("(tool) => Boolean(tools[tool].weight)", tool):
         return
     layers = 1 if tool == "bertviz-head" else len(subject.patterns)
@@ -206,7 +206,7 @@ def _check_weights(page: Page, tool: str, subject: Subject) -> None:
 
 
 def heap(page: Page) -> float:
-    """Megabytes of JavaScript after a forced collection, typed arrays included."""
+    """Return the JavaScript heap in megabytes after a forced collection, including typed arrays."""
     session = page.context.new_cdp_session(page)
     for _ in range(2):
         session.send("HeapProfiler.collectGarbage")
@@ -214,42 +214,42 @@ def heap(page: Page) -> float:
     return float(usage["usedSize"] + usage.get("backingStorageSize", 0)) / 1e6
 
 
-def _switches(page: Page, plan: Plan, found: Costs) -> None:
-    """Through the layers, each once; again for more rounds."""
-    if not page.evaluate("(tool) => Boolean(tools[tool].switchTo)", found.tool):
+def _switches(page: Page, plan: Plan, result: Costs) -> None:
+    """Measure switching through the layers, repeatedly if there are more rounds."""
+    if not page.evaluate("(tool) => Boolean(tools[tool].switchTo)", result.tool):
         return
     begin = time.perf_counter()
     for i in range(plan.rounds):
         layer = 1 + i % 5
-        switched = ask(page, f"bench.switch(tools['{found.tool}'], {layer}, {found.n})")
-        found.switch_ms.append(switched["ms"])
-        found.script_ms.append(switched["script"])
+        switched = ask(page, f"bench.switch(tools['{result.tool}'], {layer}, {result.n})")
+        result.switch_ms.append(switched["ms"])
+        result.script_ms.append(switched["script"])
         if time.perf_counter() - begin > plan.seconds:
             break
 
 
-def _hover(page: Page, subject: Subject, plan: Plan, found: Costs) -> None:
-    """Real moves of the pointer, one at a time, each followed by a frame; the longest frame of each move counts."""
-    points = ask(page, f"tools['{found.tool}'].hover({found.n})")
+def _hover(page: Page, subject: Subject, plan: Plan, result: Costs) -> None:
+    """Move the pointer, one move at a time, each followed by a frame; the longest frame of each move counts."""
+    points = ask(page, f"tools['{result.tool}'].hover({result.n})")
     if len(points) < 2:
         return
-    next_frame = f"bench.nextFrame(tools['{found.tool}'])"
+    next_frame = f"bench.nextFrame(tools['{result.tool}'])"
     page.mouse.move(*points[-1])
     page.evaluate("bench.watchFrames()")
     page.evaluate(next_frame)
-    said = page.evaluate(next_frame)["readout"]
+    readout = page.evaluate(next_frame)["readout"]
     longest, changes, begin = [], 0, time.perf_counter()
     for i in range(plan.moves):
         page.mouse.move(*points[i % len(points)])
         frame = page.evaluate(next_frame)
         longest.append(frame["longest"])
-        changes += frame["readout"] != said
-        said = frame["readout"]
-        if found.tool == OURS and not visformer_side.readout_is_true(said, subject):
-            raise Failed(f"read out: {said}")
+        changes += frame["readout"] != readout
+        readout = frame["readout"]
+        if result.tool == OURS and not visformer_side.readout_is_true(readout, subject):
+            raise Failed(f"wrong readout: {readout}")
         if time.perf_counter() - begin > HOVER_SECONDS:
             break
     page.evaluate("bench.frames = null")
-    found.hover_p95_ms = float(np.percentile(longest, 95))
-    found.hover_moves = len(longest)
-    found.hover_changes = changes if said is not None else None
+    result.hover_p95_ms = float(np.percentile(longest, 95))
+    result.hover_moves = len(longest)
+    result.hover_changes = changes if readout is not None else None

@@ -1,6 +1,6 @@
-"""What every tool is fed: the model's own tokens and attention up to 256 tokens, synthetic patterns beyond.
+"""The input of every tool: the model's own tokens and attention up to 256 tokens, synthetic patterns beyond.
 
-Saved once under ``.benchmarks/``, so that all tools get the same bytes. NumPy only.
+Saved under ``.benchmarks/``, so that all tools get the same bytes. NumPy only.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from benchmarks.peers.environment import HOME, run_worker
 
 REAL = (16, 64, 128, 256)
-"""Tokens at which the model itself is run; it takes 512 at most."""
+"""Lengths at which the model itself is run; its maximum is 512."""
 
 SYNTHETIC = (512, 1024)
 
@@ -30,9 +30,9 @@ class Subject:
     """One sentence, as every tool gets it.
 
     Args:
-        tokens: as shown.
+        tokens: the tokens as displayed.
         patterns: (layer, head, query, key) float32, probabilities.
-        file: holds both.
+        file: file that holds both.
     """
 
     tokens: tuple[str, ...]
@@ -41,7 +41,7 @@ class Subject:
 
 
 def subject(n: int, start: int = 0) -> Subject:
-    """The subject of n tokens; another text for every ``start``."""
+    """Return the subject of n tokens, with a different text for every ``start``."""
     file = HOME / "subjects" / f"{n}-{start}.npz"
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -50,27 +50,27 @@ def subject(n: int, start: int = 0) -> Subject:
         else:
             run_worker("attend", {"text": sentence(n, start), "out": str(file)}, timeout=600)
     with np.load(file) as saved:
-        found = Subject(tuple(saved["tokens"].tolist()), saved["patterns"], file)
-    if len(found.tokens) != n:
-        raise RuntimeError(f"{file} holds {len(found.tokens)} tokens, {n} wanted")
-    return found
+        result = Subject(tuple(saved["tokens"].tolist()), saved["patterns"], file)
+    if len(result.tokens) != n:
+        raise RuntimeError(f"{file} holds {len(result.tokens)} tokens, expected {n}")
+    return result
 
 
 def sentence(n: int, start: int = 0) -> str:
-    """A text that is exactly n tokens to the model, [CLS] and [SEP] counted; another one for every ``start``."""
+    """Return a text of exactly n tokens, counting [CLS] and [SEP]; different for every ``start``."""
     return " ".join(text(n, start)[1:-1])
 
 
 def text(n: int, start: int = 0) -> list[str]:
-    """The same as tokens."""
+    """Return the same text as tokens."""
     return ["[CLS]", *(WORDS[(start + i) % len(WORDS)] for i in range(n - 2)), "[SEP]"]
 
 
 def synthetic(n: int, *, seed: int = 0) -> npt.NDArray[np.float32]:
-    """(layer, head, n, n) patterns whose rows sum to 1, the same for the same seed.
+    """Make (layer, head, n, n) patterns whose rows sum to 1, the same for the same seed.
 
-    Each head looks at one of four places, as trained heads do (itself, the token before, the first, everywhere), more
-    or less strongly, with noise on top.
+    As in trained heads, each head attends to one of four places (itself, the previous token, the first, everywhere),
+    with varying strength and added noise.
     """
     patterns = np.empty((N_LAYERS, N_HEADS, n, n), dtype=np.float32)
     places = np.arange(n)
@@ -88,5 +88,5 @@ def synthetic(n: int, *, seed: int = 0) -> npt.NDArray[np.float32]:
 
 
 def save(file: Path, tokens: list[str], patterns: npt.NDArray[np.float32]) -> None:
-    """As :func:`subject` reads it."""
+    """Save a subject in the format that :func:`subject` reads."""
     np.savez(file, tokens=np.array(tokens), patterns=patterns)

@@ -1,20 +1,20 @@
-/** The peers, in terms of stage.js. They are never asked to be right to the pixel: their marks being there will do. */
+/** The peers, as stage.js needs them. Their pixels are not checked: it is enough that their marks are there. */
 
 const LAYERS = 6
 const HEADS = 12
 
-/** The middles of those elements that lie in the window. */
-function middles(elements) {
-  const found = []
+/** The centres of those elements that are inside the window. */
+function centres(elements) {
+  const points = []
   for (const element of elements) {
     const { left, top, width, height } = element.getBoundingClientRect()
     const [x, y] = [left + width / 2, top + height / 2]
-    if (x > 0 && y > 0 && x < innerWidth && y < innerHeight) found.push([x, y])
+    if (x > 0 && y > 0 && x < innerWidth && y < innerHeight) points.push([x, y])
   }
-  return found
+  return points
 }
 
-/** Whether a canvas has anything on it in the middle row: a weight near 0 leaves no colour, a whole row of them none. */
+/** Whether the middle row of a canvas has any colour: a weight near 0 leaves none, but a whole row of weights does. */
 function isDrawn(canvas) {
   if (!canvas.width || !canvas.height) return false
   const { data } = canvas.getContext("2d").getImageData(0, Math.floor(canvas.height / 2), canvas.width, 2)
@@ -27,7 +27,7 @@ window.tools["bertviz-head"] = {
     return this.lines() === HEADS * n * n
   },
   switchTo(layer) {
-    document.querySelector("#attention")?.remove() // it is made anew in any case; so that the old is not taken for it
+    document.querySelector("#attention")?.remove() // BertViz redraws it anyway; the old one must not pass for the new
     const select = document.querySelector("#layer")
     select.value = String(layer)
     select.dispatchEvent(new Event("change", { bubbles: true }))
@@ -35,7 +35,7 @@ window.tools["bertviz-head"] = {
   switched(layer, n) {
     return this.lines() === HEADS * n * n
   },
-  hover: () => middles(document.querySelectorAll("#left rect.background")),
+  hover: () => centres(document.querySelectorAll("#left rect.background")),
   readout: () => [...document.querySelectorAll("#left rect.background")].findIndex((rect) => rect.style.opacity > 0),
   /** The weight that a mark stands for. */
   weight(layer, head, query, key) {
@@ -49,7 +49,7 @@ window.tools["bertviz-model"] = {
   ready(n) {
     return this.thumb(LAYERS - 1, HEADS - 1)?.getElementsByTagName("line").length === n * n
   },
-  hover: () => middles(document.querySelectorAll(".attn_background")),
+  hover: () => centres(document.querySelectorAll(".attn_background")),
   weight(layer, head, query, key) {
     const row = this.thumb(layer, head).querySelectorAll("g")[query]
     return Number(row.children[key].getAttribute("stroke-opacity"))
@@ -71,9 +71,9 @@ window.tools.inspectus = {
   },
   hover(n) {
     const cells = this.cells()
-    return middles(Array.from({ length: 400 }, (_, i) => cells[((i * 5) % n) * n + ((i * 3) % n)]))
+    return centres(Array.from({ length: 400 }, (_, i) => cells[((i * 5) % n) * n + ((i * 3) % n)]))
   },
-  /** The browser's own tooltip, which comes with a delay, says this. */
+  /** The text of the browser's own tooltip, which appears with a delay. */
   readout: () => document.querySelector(".cell:hover")?.textContent,
 }
 

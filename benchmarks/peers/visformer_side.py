@@ -1,4 +1,4 @@
-"""Everything that the comparison knows of visformer's own canvas: its bytes, its page, and where its pixels lie."""
+"""Everything that the comparison knows of visformer's own canvas: its bytes, its page, and its pixels."""
 
 import json
 import math
@@ -46,7 +46,7 @@ window.tools.visformer = {
     return Boolean(this.root()?.dataset.painted) && this.isAsTraced(0)
   },
 
-  /** Where the cells lie in the large head, in CSS pixels. */
+  /** Position and size of the cells in the large head, in CSS pixels. */
   cells({ dataset }) {
     const [left, top, width, height] = [dataset.left, dataset.top, dataset.cellWidth, dataset.cellHeight].map(Number)
     return { left, top, width, height }
@@ -56,10 +56,10 @@ window.tools.visformer = {
   isAsTraced(layer) {
     const head = this.head()
     const { left, top, width, height } = this.cells(head)
-    if (width < 3 || height < 3) return true // a pixel is no longer one cell's: the readouts say whether it is right
+    if (width < 3 || height < 3) return true // a pixel may cover several cells: the readouts are checked instead
     const ratio = head.width / head.getBoundingClientRect().width
     const image = head.getContext("2d").getImageData(0, 0, head.width, head.height)
-    const within = width > 20 ? 0.12 : 0.5 // beside the number that is written in large cells
+    const within = width > 20 ? 0.12 : 0.5 // avoids the number that is written in large cells
     return window.expected[layer].every(([query, key, colour]) => {
       const x = Math.floor((left + (key + within) * width) * ratio)
       const y = Math.floor((top + (query + within) * height) * ratio)
@@ -99,7 +99,7 @@ window.tools.visformer = {
 
 
 def trace_of(tokens: Sequence[str], patterns: npt.NDArray[np.float32]) -> Trace:
-    """Anybody's encoder attention (layer, head, query, key) as a Trace."""
+    """Build a Trace from an encoder's attention (layer, head, query, key)."""
     names = [f"encoder.{layer}.self_attn.pattern" for layer in range(len(patterns))]
     return Trace(
         tokens={"src": tuple(tokens)},
@@ -115,12 +115,12 @@ def trace_of(tokens: Sequence[str], patterns: npt.NDArray[np.float32]) -> Trace:
 
 @dataclass
 class Side:
-    """Our page for one subject, as the addresses that a server answers.
+    """Our page for one subject, and the addresses that it requests.
 
     Args:
-        subject: what is shown.
-        asked: how often the page asked for weights that it did not have.
-        sent: bytes of the Trace that the page got, labels included.
+        subject: subject to show.
+        asked: how often the page requested weights that it lacked.
+        sent: bytes of the Trace that the page received, including labels.
     """
 
     subject: Subject
@@ -131,24 +131,24 @@ class Side:
         self.build()
 
     def build(self) -> None:
-        """From tokens and patterns to the first bytes: what is timed as building."""
+        """Turn tokens and patterns into the first bytes; this is timed as building."""
         self.trace = trace_of(self.subject.tokens, self.subject.patterns)
         self.payload = pack(self.trace)
 
     @property
     def labels(self) -> int:
-        """Bytes of the header: tokens, words, places."""
+        """Bytes of the header: tokens, words, offsets."""
         return len(self.payload) - 4 - len(read_message(self.payload)[1])
 
     @property
     def overview(self) -> int:
-        """Bytes of the thumbnails of all heads, labels apart."""
+        """Bytes of the thumbnails of all heads, without labels."""
         header, _ = read_message(self.payload)
         sizes = [(*stack["shape"][:2], *stack["thumb"]) for stack in header["stacks"]]
         return sum(math.prod(size) for size in sizes)
 
     def answer(self, path: str, query: str) -> tuple[str, bytes] | None:
-        """(content type, body) of an address, or None where there is nothing."""
+        """Return (content type, body) of an address, or None if there is nothing."""
         if path == "page":
             return "text/html", PAGE.format(css=stylesheet()).encode()
         if path == "canvas.js":
@@ -169,9 +169,9 @@ class Side:
         return "application/octet-stream", payload
 
 
-def readout_is_true(said: str, subject: Subject) -> bool:
-    """Whether what TOOL's readout says is the Trace's weight, to four digits."""
-    layer, head, query, key, weight = said.split(" ")
+def readout_is_true(readout: str, subject: Subject) -> bool:
+    """Whether TOOL's readout is the Trace's weight, to four digits."""
+    layer, head, query, key, weight = readout.split(" ")
     if "" in (query, key, weight):
         return False
     true = float(subject.patterns[int(layer), int(head), int(query), int(key)])
@@ -179,22 +179,22 @@ def readout_is_true(said: str, subject: Subject) -> bool:
 
 
 def expected(patterns: npt.NDArray[np.float32], n_samples: int = 40) -> dict[int, list[Any]]:
-    """Colours that the first head of each layer must show: the strongest cells, and others at random."""
+    """Return colours that the first head of each layer must show: the strongest cells, and random others."""
     ramp = _ramp(SEQUENTIAL["light"])
-    found: dict[int, list[Any]] = {}
+    colours: dict[int, list[Any]] = {}
     for layer, weights in enumerate(patterns[:, 0]):
         n = len(weights)
         strongest = np.argsort(weights, axis=None)[-n_samples // 2 :]
         others = np.random.default_rng(layer).integers(n * n, size=n_samples // 2)
         cells = np.unique([*strongest, *others])
-        found[layer] = [
+        colours[layer] = [
             [int(cell // n), int(cell % n), ramp[round(255 * float(weights.flat[cell]) ** 0.5)]] for cell in cells
         ]
-    return found
+    return colours
 
 
 def _ramp(stops: Sequence[str]) -> list[list[int]]:
-    """256 colours between evenly spaced "#rrggbb"."""
+    """Interpolate 256 colours between evenly spaced "#rrggbb"."""
     marks = np.array([[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops])
     places = np.linspace(0, len(stops) - 1, 256)
     channels = [np.interp(places, np.arange(len(stops)), marks[:, channel]) for channel in range(3)]

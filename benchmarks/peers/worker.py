@@ -1,6 +1,6 @@
 """Runs in the peers' own environment: the model's attention, and each tool's page.
 
-What it is asked comes in a JSON file, and what it has to say goes there: the tools print what they like.
+The job comes in a JSON file, which the result then replaces, since the tools may print anything.
 """
 
 import json
@@ -27,11 +27,11 @@ def attend(job: dict) -> dict:
 
 
 def build(job: dict) -> dict:
-    """Write the tool's page for a file of tokens and patterns; seconds of each round, imports not counted."""
+    """Write the tool's page for a file of tokens and patterns; returns the seconds of each round, without imports."""
     with np.load(job["subject"]) as subject:
         tokens, patterns = subject["tokens"].tolist(), subject["patterns"]
     make = TOOLS[job["tool"]]()
-    make(tokens[:2], patterns[:, :, :2, :2])  # imports what it imports late
+    make(tokens[:2], patterns[:, :, :2, :2])  # triggers lazy imports
     html, seconds = "", []
     while not seconds or (len(seconds) < job["rounds"] and sum(seconds) < job["seconds"]):
         begin = time.perf_counter()
@@ -45,7 +45,7 @@ _Make = Callable[[list[str], np.ndarray], str]
 
 
 def _per_layer(patterns: np.ndarray) -> list:
-    """As transformers gives it: a tensor (1, head, query, key) for each layer."""
+    """Return a tensor (1, head, query, key) for each layer, as transformers does."""
     import torch
 
     return [torch.from_numpy(layer)[None] for layer in patterns]
@@ -64,7 +64,7 @@ def bertviz_model() -> _Make:
 
 
 def inspectus() -> _Make:
-    """It can only display: what it hands to the notebook is caught on the way."""
+    """Inspectus can only display, so its call to the notebook is intercepted."""
     import inspectus
     import IPython.display
 
@@ -78,7 +78,7 @@ def inspectus() -> _Make:
 
 
 def circuitsvis() -> _Make:
-    """All heads, and its own bundle within the page, which is what it gives where there is no network."""
+    """All heads, with its own bundle inside the page, as it does without a network."""
     from circuitsvis.attention import attention_heads
 
     def make(tokens: list[str], patterns: np.ndarray) -> str:

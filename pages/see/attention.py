@@ -1,4 +1,4 @@
-"""Attention: every head of every layer at once, and one of them large."""
+"""Attention: all heads of all layers at once, and one of them enlarged."""
 
 from visformer.app.pages.attention import explorer
 

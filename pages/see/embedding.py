@@ -1,4 +1,4 @@
-"""Embedding + position: what each token brings, what its place adds, and the sum that enters the first layer."""
+"""Embedding + position: each token's embedding, its positional encoding, and the sum that enters the first layer."""
 
 import pandas as pd
 import streamlit as st
@@ -20,43 +20,43 @@ _ = boxes.gettext()
 trace = controls.current_trace(embedding.RECORD)
 
 
-def whole(side):
-    ours, alike = f"{side}.embedding" in trace.params, embedding.enters_as_it_is(trace, side)
+def draw_sums(side):
+    ours, unchanged = f"{side}.embedding" in trace.params, embedding.enters_as_it_is(trace, side)
     scaled = setting["scaled"] = not ours or url_widgets.draw(SCALED, setting, "embedding", place=bar)
-    said = [_(SUMS.look_for), *([_("Without the factor, which of the two is louder?")] if ours else [])]
-    if not alike:
-        said.append(_("This model changes the sum once more, by LayerNorm or a factor, before it enters."))
-    said.append(_("Labels count tokens from 1, pos from 0: the second token, 2, has pos = 1."))
+    text = [_(SUMS.look_for), *([_("Without the factor, which of the two is louder?")] if ours else [])]
+    if not unchanged:
+        text.append(_("This model changes the sum once more, by LayerNorm or a factor, before it enters."))
+    text.append(_("Labels count tokens from 1, pos from 0: the second token, 2, has pos = 1."))
     [panels] = SUMS.draw(setting)
     if any(panel.overflows for panel in panels):
-        said.append(_("Colours end at {limit:.2f}; a few numbers lie beyond.").format(limit=panels[0].end))
-    controls.look_for(i18n.paragraph(*said), words)
+        text.append(_("Colours end at {limit:.2f}; a few numbers lie beyond.").format(limit=panels[0].end))
+    controls.look_for(i18n.paragraph(*text), words)
     with maths:
         total = (FACTOR if ours and scaled else "") + " + ".join(TERMS[name] for name in embedding.terms(trace, side))
-        formula_box.formula(FORMULA % (total if alike else rf"f({total})"), section="3.4, 3.5", code=CODE)
+        formula_box.formula(FORMULA % (total if unchanged else rf"f({total})"), section="3.4, 3.5", code=CODE)
     unavailable.tell(trace, f"{side}.position", N_("Positions: {reason}."))
     controls.draw([panels], key="embedding_sums", share=max(1.0, len(panels) / 3))
 
 
-def two(side):
+def compare_two(side):
     st.subheader(_("Two tokens"), anchor=False)
-    twice = embedding.repeated(trace, side) or (0, 1)
+    pair = embedding.repeated(trace, side) or (0, 1)
     left, right, numbers = st.columns([2, 2, 6], gap="large")
-    first = url_widgets.draw(FIRST, setting, "embedding", place=left, default=twice[0])
-    second = url_widgets.draw(SECOND, setting, "embedding", place=right, default=twice[1])
+    first = url_widgets.draw(FIRST, setting, "embedding", place=left, default=pair[0])
+    second = url_widgets.draw(SECOND, setting, "embedding", place=right, default=pair[1])
     compared = embedding.compare(trace, side, first, second)
     columns = [_("distance"), _("cosine")]
     rows = {_(name): values for name, values in compared.items()}
     numbers.dataframe(pd.DataFrame(rows, index=columns).T, column_config={c: {"format": "%.4f"} for c in columns})
     ids = trace.meta["ids"][side]
     if ids[first] == ids[second] and first != second:
-        said = _("One word in two places: the inputs are equal too. Only inside attention do places differ.")
+        remark = _("One word in two places: the inputs are equal too. Only inside attention do places differ.")
         if f"{side}.position" in trace:
-            said = _("One word in two places: the embeddings are equal, the inputs are not.")
-        st.text(said)
+            remark = _("One word in two places: the embeddings are equal, the inputs are not.")
+        st.text(remark)
 
 
-def numbers(side):
+def draw_table(side):
     st.subheader(_("Every token in numbers"), anchor=False)
     table = embedding.table(trace, side).rename(columns=_)
     st.dataframe(table, hide_index=True)
@@ -73,6 +73,6 @@ if trace is not None:
     if unavailable.tell(trace, f"{side}.embed", N_("This model shows no embeddings: {reason}.")):
         unavailable.elsewhere()
     else:
-        whole(side)
-        two(side)
-        numbers(side)
+        draw_sums(side)
+        compare_two(side)
+        draw_table(side)

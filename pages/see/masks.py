@@ -1,4 +1,4 @@
-"""Masks: what they are in a batch, what they do to scores, and what happens when a visitor changes one."""
+"""Masks: in a batch, in the scores, at each step of decoding, and as the visitor edits them."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Positional encoding: waves, the matrix, where it comes from, what it does, and what is used in its place."""
+"""Positional encoding: its waves and matrix, their origin and effect, and the alternatives."""
 
 import streamlit as st
 
@@ -6,25 +6,24 @@ from visformer.app.pages import positions
 from visformer.app.session import boxes
 from visformer.app.widgets import controls, formula_box, unavailable, url_widgets
 from visformer.errors import N_
-from visformer.pictures.positions import ALIBI, KINDS, OWN, PAGE, ROTARY
+from visformer.pictures.positions import KINDS, OWN, PAGE
 
-PAPERS = {
-    "tex": r"""&\sym{position}{PE}_{(pos,2i)} = \sin\left(\sym{k}{pos} / 10000^{2i/d}\right) \\[4pt]
-&\sym{position}{PE}_{(pos,2i+1)} = \cos\left(\sym{k}{pos} / 10000^{2i/d}\right)""",
-    "section": "3.5",
-    "code": (("formulas.py", "encoding_at"), ("formulas.py", "frequencies")),
-}
+CODE = (("formulas.py", "encoding_at"), ("formulas.py", "frequencies"))
+FORMULA = r"""&\sym{position}{PE}_{(pos,2i)} = \sin\left(\sym{k}{pos} / 10000^{2i/d}\right) \\[4pt]
+&\sym{position}{PE}_{(pos,2i+1)} = \cos\left(\sym{k}{pos} / 10000^{2i/d}\right)"""
 FORMULAS = {
-    ROTARY.view: {
-        "tex": r"""&(R_m \sym{q}{q})^\top (R_n \sym{k}{k}) = \sym{q}{q}^\top R_{n-m} \sym{k}{k} \\[4pt]
+    "rotary": r"""&(R_m \sym{q}{q})^\top (R_n \sym{k}{k}) = \sym{q}{q}^\top R_{n-m} \sym{k}{k} \\[4pt]
 &\theta_i(m) = m \cdot 10000^{-2i/d_k}""",
-        "source": "Su et al. 2021, § 3.2",
-        "code": (("formulas.py", "rotate"), ("model/positions.py", "Rotary")),
-    },
-    ALIBI.view: {
-        "tex": r"""&\text{softmax}\left(\sym{q}{q}_i \sym{k}{K}^\top / \sqrt{d_k} - m_h |i - j|\right) \\[4pt]
+    "alibi": r"""&\text{softmax}\left(\sym{q}{q}_i \sym{k}{K}^\top / \sqrt{d_k} - m_h |i - j|\right) \\[4pt]
 &m_h = 2^{-8h/H}""",
-        "source": "Press et al. 2022, § 3",
+}
+OTHERS = {
+    "rotary": {
+        "source": N_("Su et al. 2021, § 3.2"),
+        "code": (("formulas.py", "rotate"), ("formulas.py", "frequencies")),
+    },
+    "alibi": {
+        "source": N_("Press et al. 2022, § 3"),
         "code": (("formulas.py", "alibi_bias"), ("formulas.py", "alibi_slopes")),
     },
 }
@@ -46,7 +45,8 @@ else:
     left, side = st.columns([68, 32], gap="large")
     with side:
         url_widgets.draw_all(picture, setting, "positions")
-        formula_box.formula(**FORMULAS.get(picture.view, PAPERS), page="positions")
+        source = OTHERS.get(picture.view, {"section": "3.5", "code": CODE})
+        formula_box.formula(FORMULAS.get(picture.view, FORMULA), **source, page="positions")
     with left:
         if picture.view in positions.DRAWN:
             positions.DRAWN[picture.view](setting)

@@ -1,4 +1,4 @@
-"""Tokens: how letters become the pieces that the model knows, and the number that each of them is."""
+"""Tokens: how the tokenizer splits a text, and the id of each token."""
 
 import pandas as pd
 import streamlit as st
@@ -31,8 +31,8 @@ if trace is not None:
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**" + _("The tokens and their numbers") + "**")
-        found = [(row.position, visible(row.token), row.id, _(row.meaning)) for row in tokens.rows(trace, side)]
-        table = pd.DataFrame(found, columns=[_("position"), _("token"), _("number"), _("what it is")])
+        rows = [(row.position, visible(row.token), row.id, _(row.meaning)) for row in tokens.rows(trace, side)]
+        table = pd.DataFrame(rows, columns=[_("position"), _("token"), _("number"), _("what it is")])
         st.dataframe(table, hide_index=True, height="content")
     with right:
         try:

@@ -1,4 +1,4 @@
-"""Through the block: the residual stream, what each sublayer adds, and where tokens talk to each other."""
+"""Through the block: the residual stream, what each sublayer adds to it, and where tokens exchange information."""
 
 import streamlit as st
 
@@ -31,10 +31,10 @@ trace = controls.current_trace(block.RECORD)
 
 def added():
     left, right, _rest = st.columns([2, 3, 4], vertical_alignment="bottom")
-    there = {name: PARTS[name] for name in block.sublayers(trace, stack)}
+    parts = {name: PARTS[name] for name in block.sublayers(trace, stack)}
     url_widgets.draw(AT, setting, "block", place=left)
     with right:
-        setting["part"] = controls.view(_("Sublayer"), there, key=f"block_part_{stack}")
+        setting["part"] = controls.view(_("Sublayer"), parts, key=f"block_part_{stack}")
     controls.draw(view.draw(setting), key="block_added")
 
 
@@ -47,13 +47,13 @@ if trace is not None:
     smooth = view is ZEROS and needed in trace and not block.has_zeros(trace, stack)
     controls.look_for(_(SMOOTH if smooth else view.look_for), words)
     with maths:
-        usual = FORMULAS["pre"] if needed in trace and block.norms_first(trace, stack) else FORMULA
+        default = FORMULAS["pre"] if needed in trace and block.norms_first(trace, stack) else FORMULA
         formula_box.formula(
-            FORMULAS.get("smooth" if smooth else view.view, usual), section="3.1, 3.3", code=CODE, page="block"
+            FORMULAS.get("smooth" if smooth else view.view, default), section="3.1, 3.3", code=CODE, page="block"
         )
     if unavailable.tell(trace, needed, N_("This model does not show this part of its block: {reason}.")):
         unavailable.elsewhere()
     else:
         setting = controls.setting_of(view, trace, block.RECORD, stack=f"{stack}.self_attn")
-        other = {"norms": lambda: norms(setting), "parts": lambda: measured(stack), "added": added}
-        other.get(view.view, lambda: controls.draw(view.draw(setting), key=f"block_{view.view}"))()
+        drawers = {"norms": lambda: norms(setting), "parts": lambda: measured(stack), "added": added}
+        drawers.get(view.view, lambda: controls.draw(view.draw(setting), key=f"block_{view.view}"))()

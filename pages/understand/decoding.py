@@ -1,4 +1,4 @@
-"""Decoding: the translation token by token, what else it might have been, and what beam search keeps."""
+"""Decoding: the translation token by token, the alternatives at each step, and the hypotheses of beam search."""
 
 from dataclasses import replace
 
@@ -15,8 +15,8 @@ from visformer.pictures.decoding import BEAMS, CANDIDATES, PAGE, SURE, TREE, sha
 
 FORMULA = r"""&P(y_t \mid y_{<t}%s) = \sym{pattern}{\mathrm{softmax}}(\sym{scores}{z_t} / \sym{k}{T}) \\[4pt]
 &\sym{scores}{z_t} = \sym{out}{h_t} %s"""
-TIED, APART = r"\sym{embed}{E}^T", r"\sym{embed}{W}_{out}"
-LONGEST = 24  # tokens that a decoder adds
+TIED, UNTIED = r"\sym{embed}{E}^T", r"\sym{embed}{W}_{out}"
+LONGEST = 24  # tokens that a decoder-only model adds
 CODE = (("model/decoding.py", "decode"), ("model/decoding.py", "reshape"), ("model/decoding.py", "beam_search"))
 
 _, trace = boxes.gettext(), controls.current_trace()
@@ -26,30 +26,30 @@ def steps():
     left, right = st.columns([52, 48], gap="medium")
     setting = controls.setting_of(CANDIDATES, trace)
     with left:
-        more = {"max_new_tokens": most, **decoding.settings(setting)}
-    found = decoding.begun(model, lambda ids: bench.decoded(boxes.source(), prefix=ids, **more))
-    at = setting["step"] = decoding.step(len(every := decoding.steps(found)))
-    setting.source = replace(setting.source, speak=lambda: replace(found, steps=every))
+        kwargs = {"max_new_tokens": most, **decoding.settings(setting)}
+    decoded = decoding.resume(model, lambda ids: bench.decoded(boxes.source(), prefix=ids, **kwargs))
+    at = setting["step"] = decoding.step(len(every := decoding.steps(decoded)))
+    setting.source = replace(setting.source, speak=lambda: replace(decoded, steps=every))
     with bar:
-        controls.draw(SURE.draw(setting), key="decoding_sure", on_click=decoding.look_at, share=0.3, kept=False)
-    decoding.tell(found, at, told, other=found.text != trace.meta.get("target"))
+        controls.draw(SURE.draw(setting), key="decoding_sure", on_click=decoding.look_at, share=0.3, export=False)
+    decoding.tell(decoded, at, top, other=decoded.text != trace.meta.get("target"))
     with right:
         another, depth = st.columns(2, vertical_alignment="bottom")
     with another:
-        decoding.choose_another(model, found, at, every[at].reshaped(**shape(setting)))
+        decoding.choose_another(model, decoded, at, every[at].reshaped(**shape(setting)))
     with left:
         controls.draw(CANDIDATES.draw(setting), key="decoding_bars")
-    decoding.attended(setting, found, at, depth, right)
+    decoding.attended(setting, decoded, at, depth, right)
 
 
 def beams():
     setting = controls.setting_of(TREE, trace)
     url_widgets.draw(BEAMS, setting, "decoding", place=bar, width=300)
-    found = bench.decoded(boxes.source(), beam_size=setting["beams"], max_new_tokens=most)
+    decoded = bench.decoded(boxes.source(), beam_size=setting["beams"], max_new_tokens=most)
     with st.container(horizontal=True, gap="large"):
-        st.text(_("Decoded here: {text}").format(text=found.text), width="content")
-        decoding.tell_winner(best_path(found.beams))
-    setting.source = replace(setting.source, speak=lambda **_: found)
+        st.text(_("Decoded here: {text}").format(text=decoded.text), width="content")
+        decoding.tell_winner(best_path(decoded.beams))
+    setting.source = replace(setting.source, speak=lambda **_: decoded)
     controls.draw(TREE.draw(setting), key="decoding_tree")
 
 
@@ -63,14 +63,14 @@ elif trace is not None:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="decoding_view"))
         bar = st.container()
     with maths:
-        last = TIED if boxes.model() in (None, MODEL) else APART
+        last = TIED if boxes.model() in (None, MODEL) else UNTIED
         formula_box.formula(FORMULA % ("" if most else ", x", last), section="3.4, 6.1", code=CODE)
-    told = st.container()
+    top = st.container()
     try:
         model = (bench := controls.bench()).loaded(boxes.source())
         (beams if view is TREE else steps)()
     except VisformerError as error:
         st.text(error.localized(_))
     if not decoding.prefix() or view is TREE:
-        goes_on = _("It goes on for at most {n} tokens.").format(n=most) if most else ""
-        controls.look_for(i18n.paragraph(_(view.look_for), goes_on), told)
+        length = _("It goes on for at most {n} tokens.").format(n=most) if most else ""
+        controls.look_for(i18n.paragraph(_(view.look_for), length), top)

@@ -1,4 +1,4 @@
-"""Inside a head: every number from the query to the output, the sum behind each, and heads that can be silenced."""
+"""Inside a head: all numbers from queries to outputs, the sum behind each, and heads that can be silenced."""
 
 import streamlit as st
 
@@ -21,8 +21,8 @@ def show(click):
     SHOWN.set(None if None in (click.row, click.column) else click)
 
 
-def recorded(picture):
-    """The place that is looked at, with its numbers; None where they cannot be computed."""
+def selected(picture):
+    """Return the selected place with its numbers; None if they cannot be computed."""
     setting = controls.setting_of(picture, trace)
     with bar:
         pick.selected(setting)
@@ -30,30 +30,30 @@ def recorded(picture):
 
 
 def steps():
-    """Gives the sum behind the clicked cell, if there is one."""
-    setting = recorded(STEPS)
+    """Draw the steps; return the sum behind the clicked cell, if any."""
+    setting = selected(STEPS)
     if setting is None:
         return ""
     full, place = setting.trace, place_of(setting)
-    asked, answered, summed = STEPS.draw(setting)
+    inputs, weights, output = STEPS.draw(setting)
     left, right = st.columns([66, 34], gap="small")
     with left:
-        controls.draw([asked, answered], key="head_steps", on_click=show)
+        controls.draw([inputs, weights], key="head_steps", on_click=show)
     with right:
-        controls.draw([summed], key="head_sum", on_click=show)
+        controls.draw([output], key="head_sum", on_click=show)
     st.caption(_("Shapes, with the batch of one sentence: {shapes}").format(shapes=shapes(full, place)))
     click = SHOWN.get()
     return written_out(full, place, click.panel, click.column, click.row) if click else ""
 
 
 def joined():
-    setting = recorded(JOINED)
+    setting = selected(JOINED)
     if setting is not None:
         controls.draw(JOINED.draw(setting), key="head_joined")
 
 
 def pattern():
-    setting = recorded(STEPS)
+    setting = selected(STEPS)
     if setting is not None:
         controls.pattern(trace, setting.path, setting["head"], key="head_only")
 
@@ -63,13 +63,13 @@ if trace is not None:
     with words:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="head_view"))
         bar = st.container()
-    make = {"steps": steps, "joined": joined, "silence": lambda: silence(trace, bar)}[view.view]
-    between = f"{'encoder' if 'src' in trace.tokens else 'decoder'}.0.self_attn.heads"
-    if trace.lacks(between) is None:
+    draw = {"steps": steps, "joined": joined, "silence": lambda: silence(trace, bar)}[view.view]
+    needed = f"{'encoder' if 'src' in trace.tokens else 'decoder'}.0.self_attn.heads"
+    if trace.lacks(needed) is None:
         controls.look_for(_(view.look_for))
     else:
-        unavailable.tell(trace, between, unavailable.NOT_TO_CHANGE if view is SILENCE else unavailable.NOTHING_BETWEEN)
-    text = make() if trace.lacks(between) is None else pattern()
+        unavailable.tell(trace, needed, unavailable.NOT_TO_CHANGE if view is SILENCE else unavailable.NOTHING_BETWEEN)
+    text = draw() if trace.lacks(needed) is None else pattern()
     with maths:
         if text:
             formula_box.written_out(_(text), back=SHOWN.key)

@@ -1,4 +1,4 @@
-"""The lab: worked examples from course notes, printed beside computed; every number may be changed."""
+"""The lab: worked examples from course notes, printed next to computed values; every number can be changed."""
 
 import streamlit as st
 
@@ -29,11 +29,11 @@ words.caption(
         "taken away; one that you fill is added."
     )
 )
-given, side = st.columns([68, 32], gap="large")
+main, side = st.columns([68, 32], gap="large")
 with side:
     formula_box.formula(example.formula, section=example.section, code=example.code)
     st.button(_("Reset"), key="lab_reset", on_click=slots.renew, args=("lab",))
-with given:
+with main:
     chosen, typed = st.container(horizontal=True), st.container(horizontal=True, key="lab_inputs")
 with chosen:
     at = lab.places(example, example.inputs, {})

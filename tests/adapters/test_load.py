@@ -13,7 +13,7 @@ def folder(tmp_path):
     return tmp_path / "tiny"
 
 
-def test_a_saved_checkpoint_comes_back_as_float16_would_have_it(folder):
+def test_a_saved_checkpoint_is_rounded_to_float16(folder):
     saved = tiny_translator(tie_embeddings=True).module
     module, tokenizer = load_checkpoint(folder)
     assert module.config == saved.config
@@ -65,7 +65,7 @@ def test_weights_of_another_shape_are_refused(folder):
         vf.load(folder)
 
 
-def test_an_unknown_name_says_what_there_is(monkeypatch):
+def test_an_unknown_name_lists_the_bundled_models(monkeypatch):
     monkeypatch.setattr("visformer.adapters.lookup.find_spec", lambda name: None)
     with pytest.raises(CheckpointError, match=r"no model 'en-fr': bundled is en-zh.*requirements-hf"):
         vf.load("en-fr")
@@ -97,7 +97,7 @@ def test_the_shipped_trace_is_what_the_model_computes():
         )
 
 
-def test_public_names_are_what_they_say():
+def test_public_names_are_exported():
     for name in vf.__all__:
         assert getattr(vf, name) is not None
     assert set(vf.__all__) <= set(dir(vf))
@@ -111,7 +111,7 @@ def test_a_model_says_what_it_is():
 
 @pytest.mark.parametrize("name", ["", " "])
 def test_no_name_is_no_folder(name, tmp_path, monkeypatch):
-    """Not even the one that we are in."""
+    """An empty name is not the current folder either."""
     save_checkpoint(tmp_path, tiny_translator().module, tiny_tokenizer())
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CheckpointError, match=f"^'{name}' names no model: give a bundled one"):

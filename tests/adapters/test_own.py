@@ -1,4 +1,4 @@
-"""The adapted model: what a trace holds is what the model computed."""
+"""Our own model as an adapter: a trace holds what the model computed."""
 
 import sys
 import threading
@@ -52,7 +52,7 @@ def test_without_a_target_it_traces_its_own_translation():
 
 @pytest.mark.parametrize(("norm", "bundled"), [("post", False), ("pre", False), ("post", True)])
 def test_the_logits_follow_from_the_trace_alone(norm, bundled):
-    """Recompute the whole model in NumPy from embedding rows and weights that the trace holds."""
+    """Recompute the whole model in NumPy from the embedding rows and weights in the trace."""
     model = vf.load("en-zh") if bundled else tiny_translator(norm=norm)
     trace, info = model.trace(SENTENCE, None if bundled else TARGET, record=("*",)), model.info
     own, p = trace.tensors, {name: np.float64(param.value) for name, param in trace.params.items()}
@@ -231,7 +231,7 @@ def test_json_that_is_no_edit_is_named(data):
 
 
 def test_a_target_may_be_the_ids_of_a_decoding():
-    """A text that was decoded token by token may be cut into other tokens when it is read again."""
+    """A text that was decoded token by token may be tokenized differently when encoded again."""
     model = tiny_translator()
     ids = [model.tokenizer.encode(character)[0] for character in TARGET[:3]]
     trace = model.trace(SENTENCE, ids)
@@ -250,14 +250,14 @@ def test_the_tokenizer_is_the_models():
     assert tiny_translator().tokenizer is tiny_tokenizer()
 
 
-def test_one_pattern_may_be_given_as_it_is():
+def test_one_glob_may_be_a_plain_string():
     model = tiny_translator()
     names = model.trace(SENTENCE, TARGET, record="*.q").names()
     assert names == model.trace(SENTENCE, TARGET, record=("*.q",)).names()
     assert all(name.endswith(".q") for name in names)
 
 
-def test_it_speaks_under_the_same_names_as_models_of_the_hub():
+def test_it_has_the_same_methods_as_hub_models():
     model = tiny_translator()
     assert model.generate(SENTENCE, max_new_tokens=4).tokens == model.translate(SENTENCE, max_new_tokens=4).tokens
     offered = {name for name in dir(HubModel) if not name.startswith("_")}

@@ -1,1 +1,1 @@
-"""Tests of the browser."""
+"""Tests in a browser."""

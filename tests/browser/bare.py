@@ -1,4 +1,4 @@
-"""A bare page that mounts the explorer on the bytes of a Trace: no server, and all that it asks for is here."""
+"""A bare page that mounts the explorer on the bytes of a Trace, without a server: requests are answered here."""
 
 import base64
 
@@ -41,7 +41,7 @@ def text_of(message):
 
 
 class Bare:
-    """A page of its own."""
+    """A page in a browser context of its own."""
 
     def __init__(self, browser, *, width=1280, height=720, scheme="light", scale=1, touch=False):
         self.complaints = []
@@ -57,7 +57,7 @@ class Bare:
         self.page.wait_for_function("window.explorer")
 
     def _answer(self, route):
-        """Each file of the canvas as a module of its own."""
+        """Serve each script as a bundle of its own."""
         url = route.request.url
         if url == ORIGIN:
             route.fulfill(body=PAGE, content_type="text/html")
@@ -68,25 +68,25 @@ class Bare:
             route.abort()
 
     def run(self, file, body, given):
-        """What a function body makes of ``given``, with the file's exports in ``m``."""
+        """Run a function body on ``given``, with the file's exports in ``m``."""
         return self.page.evaluate(f"async (given) => {{ const m = await import('{ORIGIN}{file}'); {body} }}", given)
 
-    def mount(self, trace, *, all_of_it=True, **options):
-        """The explorer on this Trace; with all that a host sends by itself, or its first message alone."""
+    def mount(self, trace, *, complete=True, **options):
+        """Mount the explorer with a Trace's first message and, if complete, what a host sends without a request."""
         self.trace = trace
         self.page.evaluate("text => explorer.mount(text)", text_of(pack(trace, **options)))
-        if all_of_it:
+        if complete:
             self.bring(())
         return self.page
 
     def bring(self, wanted):
-        """The second message."""
+        """Deliver the second message."""
         rest = pack_rest(self.trace, wanted=wanted)
         if rest is not None:
             self.page.evaluate("text => explorer.update(text)", text_of(rest))
 
     def answer(self):
-        """What the explorer asked for last, as a host would."""
+        """Answer the explorer's last request, as a host would."""
         self.bring(tuple(self.needed[-1]))
 
     @property
@@ -94,7 +94,7 @@ class Bare:
         return self.page.evaluate("explorer.needed")
 
     def selection(self):
-        """What the host was told last, once the explorer has settled."""
+        """Return the selection reported last, after the debounce time."""
         self.page.wait_for_function("explorer.selections.length")
         self.page.wait_for_timeout(300)
         return self.page.evaluate("explorer.selections.at(-1)")

@@ -1,4 +1,4 @@
-"""A real server and a real Chromium, one of each for all tests; a fresh page for each."""
+"""A real server and a real Chromium, shared by all tests."""
 
 import os
 import socket
@@ -19,7 +19,7 @@ from tests.browser.slow import slow_down
 from tests.browser.support import wait_until_done
 
 ROOT = Path(__file__).parent.parent.parent
-expect.set_options(timeout=40_000)  # as for pages
+expect.set_options(timeout=40_000)  # the same as for pages
 
 
 @pytest.fixture(scope="session")
@@ -29,14 +29,14 @@ def model_name():
 
 @pytest.fixture(scope="session")
 def server(model_name, tmp_path_factory):
-    """The app's address."""
+    """The address of the app."""
     with serving(model_name, tmp_path_factory.mktemp("server")) as address:
         yield address
 
 
 @contextmanager
 def serving(model_name, folder, root=ROOT, **environment):
-    """A server of its own, of the app in a folder; its address. What it says goes to log.txt in the folder."""
+    """Run a server of the app in ``root`` and yield its address; its output goes to log.txt in ``folder``."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -82,19 +82,19 @@ def chromium():
 
 @cache
 def context_of(chromium, **look):
-    """One for all pages that look alike: what was fetched for one is there for the next."""
+    """Return a browser context, shared by all pages with the same settings, so that they share the HTTP cache."""
     return chromium.new_context(**look)
 
 
 class Visitors:
-    """Opens pages, and notes what goes wrong in any of them."""
+    """Opens pages, and records their errors."""
 
     def __init__(self, server, chromium):
         self.server, self.chromium = server, chromium
         self.pages, self.complaints = [], []
 
     def page(self, *, width=1440, height=900, scheme="light", locale="en-US", scale=1):
-        """An empty one, of a visitor who has been nowhere yet."""
+        """Return an empty page of a new visitor: without cookies and local storage."""
         context = context_of(self.chromium, color_scheme=scheme, locale=locale, device_scale_factor=scale)
         page = context.new_page()
         self.pages.append(page)
@@ -114,7 +114,7 @@ class Visitors:
         page.add_init_script(script)
         page.goto(self.server + "/" + query)
         page.wait_for_selector(".vf-root[data-painted]")
-        page.wait_for_selector("input[type=text]:visible")  # the picture comes before the boxes
+        page.wait_for_selector("input[type=text]:visible")  # inputs appear after the picture
         wait_until_done(page)
         return page
 
@@ -141,14 +141,14 @@ def shared_page(visitors):
 
 @pytest.fixture
 def page(visitors, shared_page):
-    """One visitor's page, as the test before left it: opening one takes seconds."""
+    """A page shared by the tests of a module, as the previous test left it: opening one takes seconds."""
     yield shared_page
     assert not visitors.complaints
 
 
 @pytest.fixture
 def open_app(server, chromium):
-    """Opens fresh pages: ``open_app(query="?lang=zh", width=360, scheme="dark")``; any console error fails the test."""
+    """Open fresh pages: ``open_app(query="?lang=zh", width=360, scheme="dark")``; any console error fails the test."""
     opened = Visitors(server, chromium)
     yield opened.open
     opened.close()
@@ -157,11 +157,11 @@ def open_app(server, chromium):
 
 @pytest.fixture(scope="module")
 def visitor(server, chromium):
-    """Deep links: Streamlit's script looks for its server below the page first, and is told 404."""
+    """A visitor of deep links; Streamlit first looks for its server below the page, so 404 errors are expected."""
     opened = Visitors(server, chromium)
     yield opened
     opened.close()
-    assert not [told for told in opened.complaints if "404" not in told]
+    assert not [complaint for complaint in opened.complaints if "404" not in complaint]
 
 
 @pytest.fixture(scope="session")
@@ -173,6 +173,6 @@ def bare_page(chromium):
 
 @pytest.fixture(scope="module")
 def bare(bare_page):
-    """The explorer without a server, for all tests of a module; nothing may be said on its console."""
+    """The explorer without a server, shared by the tests of a module; console messages fail the tests."""
     yield bare_page
     assert not bare_page.complaints

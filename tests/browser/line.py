@@ -1,4 +1,4 @@
-"""A line between browser and server that can be cut: a plain TCP proxy."""
+"""A TCP proxy between browser and server whose connections can be cut."""
 
 import contextlib
 import socket
@@ -6,7 +6,7 @@ import threading
 
 
 class Line:
-    """Forwards from a port of its own to the server's, while it is up."""
+    """Forwards a port of its own to the server's while ``up``."""
 
     def __init__(self, port):
         self.server_port = port
@@ -17,7 +17,7 @@ class Line:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self):
-        """Every connection ends, and no new one comes about."""
+        """End all connections, and refuse new ones."""
         self.up = False
         for one in list(self._open):
             with contextlib.suppress(OSError):

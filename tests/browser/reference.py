@@ -1,4 +1,4 @@
-"""What the explorer shows, worked out with NumPy in float64: the reference of derive.js."""
+"""Reference implementation of derive.js in NumPy, float64."""
 
 from dataclasses import dataclass
 from itertools import groupby
@@ -8,7 +8,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Options:
-    """As in the browser: how heads are combined, and what is left out."""
+    """The explorer's options: how heads are combined, and what is hidden."""
 
     how: str = "one"
     merging: bool = False
@@ -25,7 +25,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Shown:
-    """values (row, column) float64; kept of the same shape; hidden (row,); rows, columns: the tokens of each."""
+    """values: float64 (row, column); kept: the same shape; hidden: (row,); rows, columns: the tokens of each."""
 
     values: np.ndarray
     kept: np.ndarray
@@ -35,7 +35,7 @@ class Shown:
 
 
 def groups(words, merging):
-    """Neighbours of one word together."""
+    """Group adjacent tokens of the same word."""
     if not merging:
         return [[i] for i in range(len(words))]
     return [[i for i, _ in group] for _, group in groupby(enumerate(words), key=lambda pair: pair[1])]
@@ -47,12 +47,12 @@ def combined(heads, how):
 
 
 def merged(values, rows, columns):
-    """The sum over keys, the mean over queries."""
+    """Sum over keys, mean over queries."""
     return np.array([[values[np.ix_(row, column)].sum(axis=1).mean() for column in columns] for row in rows])
 
 
 def kept_by_mass(row, share):
-    """The fewest cells that hold this share of the row, and those that weigh the same as the least of them."""
+    """Return the fewest cells that hold this share of the row, including ties with the smallest of them."""
     total = row.sum()
     descending = np.sort(row)[::-1]
     enough = np.flatnonzero(np.cumsum(descending) >= share * total * (1 - 1e-6))
@@ -61,12 +61,12 @@ def kept_by_mass(row, share):
 
 
 def derived(heads, words, special, options):
-    """All steps in their order.
+    """Apply all steps in order.
 
     Args:
         heads: (head, query, key).
-        words: (of the rows, of the columns), the word of each token.
-        special: likewise, which tokens are special.
+        words: for rows and for columns, the word index of each token.
+        special: for rows and for columns, which tokens are special.
     """
     rows, columns = groups(words[0], options.merging), groups(words[1], options.merging)
     values = merged(combined(heads, options.how), rows, columns)

@@ -1,4 +1,4 @@
-"""A slow line. It shows which test reads a page that is not all there yet, and what a visitor sees meanwhile."""
+"""A simulated slow connection, which reveals tests that read a page before it is complete."""
 
 ONE_BY_ONE = """(gap) => {
   window.WebSocket = class extends WebSocket {
@@ -15,7 +15,7 @@ ONE_BY_ONE = """(gap) => {
 
 
 def slow_down(browser, gap):
-    """Each message of a server comes so many milliseconds after the one before; 0: as it comes."""
+    """Delay WebSocket messages so that they arrive at least ``gap`` milliseconds apart; 0: no delay."""
     if not gap:
         return
     begin = browser.new_context

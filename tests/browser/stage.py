@@ -1,4 +1,4 @@
-"""What a presentation shows, for the tests of it."""
+"""Helpers for tests of presentations."""
 
 from tests.browser.support import wait_until_done
 from visformer.pictures.picture import pages
@@ -29,9 +29,9 @@ ROOM = """() => [document.documentElement, document.querySelector("[data-testid=
 SHOWN = """() => {
   const all = (selector) => [...document.querySelectorAll("*")].flatMap((one) =>
     one.shadowRoot ? [...one.shadowRoot.querySelectorAll(selector)] : [])
-  const said = (selector) => all(selector).map((one) => one.textContent).join("")
-  return [location.pathname, said(".vf-step"), all(".vf-root").map((one) => one.dataset.stack ?? "").join(""),
-    said(".vf-part") + said(".vf-rows")]
+  const text = (selector) => all(selector).map((one) => one.textContent).join("")
+  return [location.pathname, text(".vf-step"), all(".vf-root").map((one) => one.dataset.stack ?? "").join(""),
+    text(".vf-part") + text(".vf-rows")]
 }"""
 
 
@@ -42,13 +42,13 @@ def open_at(visitor, name, *, query=""):
     page.get_by_role("button", name="Present").wait_for()
     page.locator(PICTURES).first.wait_for()
     wait_until_done(page)
-    page.get_by_text("中文", exact=True).wait_for()  # its buttons are fetched last
+    page.get_by_text("中文", exact=True).wait_for()  # the script of the language buttons is loaded last
     return page
 
 
 def check_in_window(page, place="", *, alone=True):
-    """The picture, and all of it in the window; alone: and nothing else, as wherever something can be computed."""
-    assert max(page.evaluate(ROOM)) <= 0, f"nothing is to be scrolled: {place}"
+    """Check that the whole picture is inside the window and, with alone, that nothing else is visible."""
+    assert max(page.evaluate(ROOM)) <= 0, f"the page scrolls: {place}"
     seen, size = page.evaluate(SEEN), page.viewport_size
     assert [one for one in seen if one["tag"] in ("CANVAS", "svg")], place
     assert not (alone and [one for one in seen if not one["picture"]]), place
@@ -60,19 +60,19 @@ def present(page):
     page.keyboard.press("p")
     page.locator("html.vf-presenting").wait_for(state="attached")
     seen = None
-    while seen != (seen := page.evaluate(SEEN)):  # tables and curves are laid out anew
+    while seen != (seen := page.evaluate(SEEN)):  # until tables and curves have their new layout
         page.wait_for_timeout(400)
 
 
 def settled(page, *, after=None):
-    """Page, view and part that are shown, once nothing moves any more and it is something else than before."""
+    """Wait until the layout is stable and differs from ``after``; return page, step, stack and part shown."""
     seen, now = None, ()
     for _ in range(120):
         seen = now
         page.wait_for_timeout(100)
         wait_until_done(page)
-        page.locator(PICTURES).filter(visible=True).first.wait_for()  # a table draws itself after the script has ended
+        page.locator(PICTURES).filter(visible=True).first.wait_for()  # tables are drawn after the script has ended
         now = tuple(page.evaluate(SHOWN))
         if seen == now != after:
             return now
-    raise AssertionError(f"nothing else is shown than {now}")
+    raise AssertionError(f"the page still shows {now}")

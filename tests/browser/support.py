@@ -1,4 +1,4 @@
-"""What a visitor does on the page."""
+"""Actions of a visitor, and helpers to read the page."""
 
 from urllib.parse import parse_qsl, urlsplit
 
@@ -8,22 +8,22 @@ DONE = "[data-testid=stApp][data-test-script-state=notRunning]"
 
 
 def wait_until_done(page):
-    """Until the server has sent all of the page: the picture comes first, the address last."""
+    """Wait until the script run has ended: the picture is sent first, the address last."""
     page.locator(DONE).wait_for()
 
 
 def address_of(page):
-    """The fields of its address."""
+    """Return the fields in the page's address."""
     return fields_of(parse_qsl(urlsplit(page.url).query))
 
 
 def shown(page):
-    """What the picture says about itself: stack, layer, head, query, key, weight, painted."""
+    """Return the explorer's data attributes: stack, layer, head, query, key, weight, painted."""
     return page.locator(".vf-root").evaluate("element => ({...element.dataset})")
 
 
 def type_sentence(page, text, *, box="Sentence"):
-    """Type and press Enter; wait until another picture is painted."""
+    """Submit a sentence, and wait until a new picture is painted."""
     before = shown(page)["painted"]
     submit(page, text, box=box)
     page.locator(f".vf-root[data-painted]:not([data-painted='{before}'])").wait_for()
@@ -31,37 +31,37 @@ def type_sentence(page, text, *, box="Sentence"):
 
 
 def show(page, text):
-    """Have this sentence on the page, whatever was there before."""
+    """Submit a sentence unless the page shows it already."""
     if page.get_by_label("Sentence", exact=True).input_value() != text:
         type_sentence(page, text)
 
 
 def submit(page, text, *, box="Sentence"):
-    """Type and press Enter."""
+    """Fill in a text box and press Enter."""
     page.get_by_label(box, exact=True).fill(text)
     page.get_by_label(box, exact=True).press("Enter")
 
 
 def turn_to(page, title):
-    """Choose a page in the side bar."""
+    """Open a page through the side bar."""
     page.get_by_test_id("stPageLink-NavLink").filter(has_text=title).click()
     wait_until_done(page)
 
 
 def tokens(page, line=0):
-    """The tokens of the source (0) or the target (1)."""
+    """Return the tokens of the source (0) or the target (1)."""
     return page.locator(".vf-side").nth(line).locator(".vf-token").all_inner_texts()
 
 
 def place_of(page, selector):
-    """Where things lie inside a canvas: the numbers that it says of itself."""
+    """Return the layout of a canvas, from its data attributes."""
     return page.locator(selector).evaluate(
         "e => Object.fromEntries(Object.entries(e.dataset).map(([k, v]) => [k, Number(v)]))"
     )
 
 
 def points_of_cells(page, cells, *, inside=0.5):
-    """Where cells of the large head lie inside its canvas; inside: how far from their upper left corners."""
+    """Return positions of cells of the large head in its canvas; inside: fraction from a cell's upper left corner."""
     place = place_of(page, ".vf-large")
     return [
         {
@@ -73,12 +73,12 @@ def points_of_cells(page, cells, *, inside=0.5):
 
 
 def point_of_cell(page, query, key):
-    """The middle of a cell of the large head, inside its canvas."""
+    """Return the centre of a cell of the large head in its canvas."""
     return points_of_cells(page, [(query, key)])[0]
 
 
 def points_of_thumb(page, number, shape, *, canvas=".vf-thumbs"):
-    """The middles of the cells of a thumbnail, the so-manieth of a grid; shape: its rows and columns."""
+    """Return the centres of the cells of a thumbnail; number: its index in the grid; shape: its rows and columns."""
     place = place_of(page, canvas)
     row, column = divmod(number, int(place["columns"]))
     left, top = place["left"] + column * place["step"], place["top"] + row * place["rise"]
@@ -90,12 +90,12 @@ def points_of_thumb(page, number, shape, *, canvas=".vf-thumbs"):
 
 
 def point_of_thumb(page, number, *, canvas=".vf-thumbs"):
-    """The middle of the so-manieth thumbnail of a grid."""
+    """Return the centre of a thumbnail; number: its index in the grid."""
     return points_of_thumb(page, number, (1, 1), canvas=canvas)[0]
 
 
 def point_of_head(page, layer, head):
-    """The middle of a head's thumbnail in the overview, where heads are in their places."""
+    """Return the centre of a head's thumbnail in the overview, if it is ordered by layer and head."""
     return point_of_thumb(page, layer * int(place_of(page, ".vf-thumbs")["columns"]) + head)
 
 
@@ -104,7 +104,7 @@ IMAGE = """
   copy.drawImage(canvas, 0, 0)
   const { data } = copy.getImageData(0, 0, canvas.width, canvas.height)
 """
-"""A canvas as it is on the screen; reading its own pixels would slow it down, and the browser would say so."""
+"""Copy a canvas and read the copy's pixels: reading its own would slow it down and cause a console warning."""
 
 
 def _image(page, canvas, body, given=None):
@@ -112,7 +112,7 @@ def _image(page, canvas, body, given=None):
 
 
 def colours_at(page, canvas, points):
-    """Red, green and blue of each point (CSS pixels) of a canvas."""
+    """Return red, green and blue at points (CSS pixels) of a canvas."""
     body = """
       const ratio = canvas.width / parseFloat(canvas.style.width)
       const at = ({ x, y }) => 4 * (Math.floor(y * ratio) * canvas.width + Math.floor(x * ratio))
@@ -122,7 +122,7 @@ def colours_at(page, canvas, points):
 
 
 def colours_of(page, canvas):
-    """Every opaque colour of a canvas, as "#rrggbb"."""
+    """Return all opaque colours of a canvas, as "#rrggbb"."""
     body = """
       const hex = (pixel) => [0, 8, 16].map((shift) => ((pixel >>> shift) & 255).toString(16).padStart(2, "0")).join("")
       const opaque = [...new Set(new Uint32Array(data.buffer))].filter((pixel) => pixel >>> 24 === 255)
@@ -132,12 +132,12 @@ def colours_of(page, canvas):
 
 
 def inked(page, canvas):
-    """How many pixels of a canvas are not empty."""
+    """Count the pixels of a canvas that are not transparent."""
     return _image(page, canvas, "return data.filter((part, i) => i % 4 === 3 && part).length")
 
 
 def pixels(page, canvas):
-    """A digest of what a canvas shows, and how many colours there are in it."""
+    """Return a hash of a canvas's pixels, and the number of its colours."""
     body = """
       let sum = 0
       for (let i = 0; i < data.length; i++) sum = (sum * 31 + data[i]) | 0
@@ -147,7 +147,7 @@ def pixels(page, canvas):
 
 
 def wait_for_panels(page):
-    """Until panels are painted, and what comes after them has its place."""
+    """Wait until panels are painted, and the script run has ended."""
     page.locator(".vf-root[data-painted] canvas.vf-matrix").first.wait_for()
     wait_until_done(page)
 

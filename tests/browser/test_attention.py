@@ -1,4 +1,4 @@
-"""The first page in Chromium: what a visitor sees, does and reads."""
+"""The page Attention in Chromium."""
 
 import pytest
 from playwright.sync_api import expect
@@ -26,7 +26,7 @@ def model(model_name):
 
 
 def check_cell(page, trace, stack, *, layer, head, query, key):
-    """The weight that is read out is the Trace's, to four significant digits."""
+    """Check that the displayed weight is the Trace's, to four significant digits."""
     data = shown(page)
     assert data["stack"] == stack
     assert [int(data[name]) for name in ("layer", "head", "query", "key")] == [layer, head, query, key]
@@ -57,7 +57,7 @@ def test_a_weight_is_read_exactly_in_every_stack(page, model):
 
 
 def test_long_sentence_fetches_the_head_in_focus(page, model):
-    """So many tokens that not all exact weights are sent: a fragment brings the head that is chosen."""
+    """With many tokens not all exact weights are sent: the selected head is fetched by a fragment rerun."""
     sentence, target = "a b c d e f g h i j " * 9, "一二三四五六七八九十" * 9
     show(page, sentence)
     type_sentence(page, target, box="Target")
@@ -71,7 +71,7 @@ def test_long_sentence_fetches_the_head_in_focus(page, model):
 
 
 def test_half_a_surrogate_pair_does_not_lose_the_connection(page):
-    """It is replaced in the box, before Streamlit sends it."""
+    """A lone surrogate is replaced in the text box before Streamlit sends it."""
     show(page, SENTENCE)
     before = shown(page)["painted"]
     box = page.get_by_label("Sentence", exact=True)
@@ -82,7 +82,7 @@ def test_half_a_surrogate_pair_does_not_lose_the_connection(page):
     assert "\ufffd" in box.input_value()
 
 
-def test_what_is_chosen_reaches_the_address_and_a_link_brings_it_back(open_app, model):
+def test_the_selection_reaches_the_address_and_a_link_restores_it(open_app, model):
     trace = model.trace(EXAMPLES[0])
     page = open_app(query="?lang=en&stack=cross&layer=2&head=3&query=2&key=5")
     check_cell(page, trace, "decoder.cross_attn", layer=1, head=2, query=1, key=4)
@@ -122,7 +122,7 @@ def test_fits_the_window(open_app):
         assert page.locator(".vf-large").evaluate("e => e.width") >= 1.9 * box["width"], "sharp on dense screens"
 
 
-def test_a_picture_that_goes_ahead_takes_no_room(page):
+def test_the_component_ahead_of_the_page_takes_no_space(page):
     show(page, SENTENCE)
     head = page.locator(".st-key-page_head")
     before = head.bounding_box()

@@ -1,4 +1,4 @@
-"""The explorer's arithmetic, run in Chromium, against NumPy."""
+"""The explorer's arithmetic, run in Chromium and compared with NumPy."""
 
 import numpy as np
 import pytest
@@ -12,12 +12,12 @@ from visformer.web.codes import ONE
 pytestmark = pytest.mark.browser
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-6}
-"""Float32 sums of up to 100 weights."""
+"""For float32 sums of up to 100 weights."""
 
 
 @st.composite
 def patterns(draw, n_heads):
-    """(head, query, key), float32: rows that sum to 1, spread, sharp, even, or fully masked."""
+    """Draw float32 patterns (head, query, key) with rows that are spread, sharp, uniform or fully masked."""
     rows, columns = draw(st.integers(1, 9)), draw(st.integers(1, 9))
     rng = np.random.default_rng(draw(st.integers(0, 10_000)))
     weights = rng.random((n_heads, rows, columns)) ** draw(st.sampled_from([1, 6]))
@@ -30,7 +30,7 @@ def patterns(draw, n_heads):
 
 
 def sides(draw, heads):
-    """Words and special tokens of rows and columns."""
+    """Draw the words and special tokens of rows and columns."""
     sizes = heads.shape[1:]
     words = [np.cumsum(draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))).tolist() for n in sizes]
     special = [draw(st.lists(st.booleans(), min_size=n, max_size=n)) for n in sizes]
@@ -101,21 +101,21 @@ def check_derived(bare, heads, words, special, chosen):
 @settings(max_examples=250)
 @given(st.data(), options, st.integers(1, 3))
 def test_all_steps_together(bare, data, chosen, n_heads):
-    """Combined heads, words, specials, threshold: the matrix, the cells that stay, and the mass that is hidden."""
+    """Combined heads, words, special tokens, threshold: the matrix, the cells kept, and the hidden mass."""
     heads = data.draw(patterns(1 if chosen.how == "one" else n_heads))
     check_derived(bare, heads, *sides(data.draw, heads), chosen)
 
 
 @pytest.mark.parametrize("kind", ["none", "weight", "mass"])
 @pytest.mark.parametrize("renormalising", [False, True])
-def test_of_special_tokens_alone_nothing_is_left_out(bare, kind, renormalising):
-    """An empty sentence is its end token."""
+def test_a_sentence_of_special_tokens_only_is_not_hidden(bare, kind, renormalising):
+    """An empty sentence consists of its end token."""
     chosen = Options(hiding=True, renormalising=renormalising, kind=kind, value=0.5)
     check_derived(bare, np.ones((1, 1, 1), dtype=np.float32), [[0], [0]], [[True], [True]], chosen)
 
 
 def test_a_fixed_example_by_hand(bare):
-    """The third token is special and takes 0.5 of the row; of the other half 0.4 and 0.1 are left, 0.8 and 0.2."""
+    """The third token is special and takes 0.5 of the row; the rest, 0.4 and 0.1, is renormalised to 0.8 and 0.2."""
     head = [0.4, 0.1, 0.5]
     limit = {"kind": "weight", "value": 0.3}
     given = {

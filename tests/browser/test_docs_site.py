@@ -1,4 +1,4 @@
-"""The documentation in Chromium: nothing is asked of anybody else, and Chinese can be searched."""
+"""The documentation in Chromium: no requests to other servers, and a search that finds Chinese."""
 
 import functools
 import http.server
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    """Where the built site is served."""
+    """The address of a server of the built site."""
     site = make(tmp_path_factory.mktemp("docs"))
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -28,18 +28,16 @@ def address(tmp_path_factory):
 
 @pytest.fixture
 def read(address, chromium):
-    """Opens a page; a request to elsewhere or an error on the console fails the test."""
+    """Open a page; a request to another server or an error on the console fails the test."""
     contexts, complaints = [], []
 
     def start(name, *, scheme="light", width=1280, height=800):
         context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda said: said.type in ("error", "warning") and complaints.append(said.text))
+        page.on("console", lambda entry: entry.type in ("error", "warning") and complaints.append(entry.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on(
-            "request", lambda asked: asked.url.startswith((address, "data:", "blob:")) or complaints.append(asked.url)
-        )
+        page.on("request", lambda sent: sent.url.startswith((address, "data:", "blob:")) or complaints.append(sent.url))
         page.goto(address + name, wait_until="networkidle")
         return page
 
@@ -52,7 +50,7 @@ def read(address, chromium):
 @pytest.mark.parametrize(
     ("name", "scheme"), [("index", "dark"), ("zh/app", "light"), ("zh/export", "dark"), ("api", "light")]
 )
-def test_every_picture_is_there_and_nothing_is_asked_of_others(read, name, scheme):
+def test_every_picture_loads_without_requests_to_other_servers(read, name, scheme):
     page = read(f"{name}.html", scheme=scheme)
     assert page.evaluate("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
     dark = (

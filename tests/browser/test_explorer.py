@@ -1,4 +1,4 @@
-"""The explorer on a bare page: every view, key and mode, against the Trace; without a server there is none to ask."""
+"""The explorer on a bare page without a server: every view, key and mode, compared with the Trace."""
 
 from itertools import pairwise
 
@@ -44,13 +44,13 @@ DRAWN = ".vf-stage > div:visible canvas[tabindex]"
 
 @pytest.fixture(scope="module")
 def trace():
-    """Unequal depths, rectangular, some words of several tokens."""
+    """A Trace with stacks of unequal depth, rectangular patterns, and words of several tokens."""
     return made_up_trace(8, 5, n_layers=3, n_decoder_layers=2, n_heads=4, words=WORDS)
 
 
 @pytest.fixture
 def page(bare, trace):
-    """Mounted anew, as it opens; and nothing is said on its console."""
+    """A freshly mounted explorer; console messages fail the test."""
     bare.page.mouse.move(1, 1)
     yield bare.mount(trace)
     assert not bare.complaints
@@ -61,7 +61,7 @@ def head_of(trace, stack, layer, head):
 
 
 def with_pattern(trace, name, value):
-    """The same Trace with another pattern."""
+    """Return the Trace with one pattern replaced."""
     tensors = {**trace.tensors, name: TracedTensor(name, value.astype(np.float32), trace[name].axes)}
     return type(trace)(trace.tokens, trace.special, trace.words, tensors)
 
@@ -71,7 +71,7 @@ def four_digits(weight):
 
 
 def steps_of(colours, scheme="light"):
-    """The places of colours on the ramp, 0..255, and how far off the ramp they are."""
+    """Return the steps of colours on the ramp, 0..255, and their distances from it."""
     stops = np.array([[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in SEQUENTIAL[scheme]])
     at = np.linspace(0, 255, len(stops))
     ramp = np.stack([np.interp(np.arange(256), at, stops[:, c]) for c in range(3)], axis=1)
@@ -115,7 +115,7 @@ def check_cell(page, trace, stack, *, layer, head, query, key):
 
 @pytest.mark.parametrize(("stack", "scheme"), [(ENCODER, "light"), (CROSS, "dark")])
 def test_every_cell_has_the_colour_of_its_weight(page, trace, stack, scheme):
-    """The hottest too: on the ramp, at 255 times the square root of the Trace's weight."""
+    """On the ramp, at 255 times the square root of the Trace's weight, including the largest."""
     page.emulate_media(color_scheme=scheme)
     try:
         choose(page, LABELS[stack])
@@ -230,7 +230,7 @@ def test_zoom_and_pan(page, trace):
 
 @pytest.fixture(scope="module")
 def one_hot():
-    """Head h reads the place h further on, and nothing else."""
+    """A Trace in which head h reads only the position h further on."""
     trace = made_up_trace(6, 6, n_layers=2, n_heads=3)
     value = np.stack([np.roll(np.eye(6), h, axis=1) for h in range(3)])
     return with_pattern(trace, "encoder.0.self_attn.pattern", value)
@@ -298,7 +298,7 @@ def test_a_token_shades_those_that_it_reads_and_those_that_read_it(page, trace):
 
 
 def test_hover_reads_and_a_click_locks(page, trace, bare):
-    """Both tokens, layer, head and the exact weight; a small one too, and 0 behind the mask."""
+    """Both tokens, layer, head and the exact weight, also if it is small, and 0 under the mask."""
     choose(page, "Decoder")
     click_head(page, 1, 2)
     for query, key in ((3, 1), (4, 4), (1, 3)):
@@ -396,7 +396,7 @@ def test_every_key_that_is_listed_does_what_it_says(page, trace):
 
 
 def shown_matrix(page, rows, columns):
-    """Every weight as the explorer reads it out."""
+    """Return every weight as the explorer displays it."""
     found = page.locator(".vf-large").evaluate(
         """(canvas, points) => points.map(({ x, y }) => {
           const { left, top } = canvas.getBoundingClientRect()
@@ -497,7 +497,7 @@ def test_thresholds_leave_cells_out_and_say_how_much_mass_is_hidden(page, trace,
 
 @pytest.mark.parametrize("order", ["entropy", "similarity"])
 def test_heads_in_another_order(page, trace, order):
-    """The first ones of the overview, against the scores worked out here."""
+    """The first heads of the overview, compared with scores computed here."""
     click_head(page, 1, 2)
     page.locator("select.vf-order").select_option(order)
     patterns = trace.stack("encoder").value
@@ -532,7 +532,7 @@ WRITTEN = """() => {
 
 @pytest.mark.parametrize("width", [900, 1040, 1280])
 def test_captions_of_heads_in_order_stand_apart(chromium, width):
-    """However narrow the thumbnails: beside a head's place its score, or none."""
+    """However narrow the thumbnails, a head's score does not overlap its name, or is left out."""
     bare = Bare(chromium, width=width)
     page = bare.mount(made_up_trace(n_layers=3, n_heads=12))
     page.evaluate(WRITTEN)
@@ -574,7 +574,7 @@ def test_badges_are_the_scores_of_the_head(page, trace, stack):
 
 
 def test_all_of_it_by_keyboard_and_with_a_name(page, trace):
-    """Everything that can be focused is reached by Tab, and the accessibility tree has a name for it."""
+    """Everything focusable is reached by Tab, and has a name in the accessibility tree."""
     page.evaluate("document.activeElement?.blur()")
     reached = set()
     for _ in range(40):
@@ -597,7 +597,7 @@ def test_all_of_it_by_keyboard_and_with_a_name(page, trace):
 
 
 def test_the_row_in_focus_is_spoken(page, trace):
-    """In a live region: the cell, and what its row reads most."""
+    """A live region has the cell, and the tokens that its row reads most."""
     page.locator(".vf-large").focus()
     page.keyboard.press("Shift+ArrowDown")
     page.keyboard.press("Shift+ArrowDown")
@@ -631,7 +631,7 @@ def test_any_script_is_shown_as_it_is(page, bare):
 
 
 def test_of_one_token(page, bare):
-    """Nothing to hide, nothing to zoom into, and no key is an error."""
+    """With nothing to hide or zoom into, no key causes an error."""
     one = made_up_trace(1, 1, n_layers=1, n_heads=1)
     bare.mount(one)
     hover_cell(page, 0, 0)
@@ -690,12 +690,12 @@ def test_fits_and_is_sharp(chromium, trace, width, height, scale):
 
 @pytest.fixture(scope="module")
 def long_trace():
-    """Too long for all weights, and for scores, to come by themselves."""
+    """A Trace too long to send all weights, or scores, without a request."""
     return made_up_trace(300, 290, n_layers=2, n_heads=4)
 
 
 def test_long_the_head_in_focus_is_fetched_exactly(page, bare, long_trace):
-    bare.mount(long_trace, all_of_it=False)
+    bare.mount(long_trace, complete=False)
     assert place_of(page, ".vf-thumbs")["columns"] == 4
     assert bare.needed == []
     assert page.locator(".vf-badge").count() == 0
@@ -734,7 +734,7 @@ def test_long_arcs_scroll_and_the_strongest_cell_is_seen_in_the_thumbnail(page, 
     value = long_trace["encoder.0.self_attn.pattern"].value.copy()
     value[0] = 1 / 600
     value[0, 250, 100] = 0.5
-    bare.mount(with_pattern(long_trace, "encoder.0.self_attn.pattern", value), all_of_it=False)
+    bare.mount(with_pattern(long_trace, "encoder.0.self_attn.pattern", value), complete=False)
     steps, _ = steps_of(colours_at(page, ".vf-thumbs", points_of_thumb(page, 0, (64, 64))))
     row, column = divmod(int(steps.argmax()), 64)
     assert abs((row + 0.5) / 64 - 250.5 / 300) < 0.04
@@ -751,7 +751,7 @@ def test_long_arcs_scroll_and_the_strongest_cell_is_seen_in_the_thumbnail(page, 
 
 def test_of_1024_tokens(page, bare):
     longest = made_up_trace(1024, 1024, n_layers=1, n_heads=2)
-    bare.mount(longest, all_of_it=False)
+    bare.mount(longest, complete=False)
     hover_cell(page, 1000, 7)
     check_cell(page, longest, ENCODER, layer=0, head=0, query=1000, key=7)
     choose(page, "Cross")
@@ -768,7 +768,7 @@ def test_of_1024_tokens(page, bare):
 # Links and lifetimes
 
 
-def test_opens_on_what_a_link_asks_for(page, bare, trace):
+def test_opens_with_the_selection_of_a_link(page, bare, trace):
     start = {"stack": CROSS, "layer": 1, "head": 3, "view": "arcs", "query": 2, "key": 5}
     bare.mount(trace, start=start)
     check_cell(page, trace, CROSS, layer=1, head=3, query=2, key=5)
@@ -791,7 +791,7 @@ def test_opens_on_any_start(page, bare, trace, start):
     assert (int(data["layer"]), int(data["head"])) == ((2, 0) if start.get("layer") == 99 else (0, 0))
 
 
-def test_another_language_keeps_what_is_chosen_and_another_sentence_frees_it(page, bare, trace):
+def test_another_language_keeps_the_locked_cell_and_another_sentence_unlocks_it(page, bare, trace):
     click_head(page, 1, 1)
     click_cell(page, 2, 2)
     revision = shown(page)["painted"]
@@ -827,8 +827,8 @@ def test_200_mounts_leave_at_most_a_megabyte(chromium, trace):
     often.close()
 
 
-def test_a_picture_that_comes_after_the_host_took_the_view_away_breaks_nothing(bare, trace):
-    """A page that is left while its sentence is computed; what is complained of fails the fixture."""
+def test_a_message_after_the_view_was_removed_causes_no_error(bare, trace):
+    """A page may be left while its sentence is computed; errors fail the fixture."""
     page = bare.mount(trace)
     page.evaluate("document.querySelector('#host').firstElementChild.remove()")
     page.evaluate("text => explorer.update(text)", text_of(pack(made_up_trace(n_layers=1, n_heads=2))))

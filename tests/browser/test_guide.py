@@ -1,4 +1,4 @@
-"""The guided lesson as a visitor meets it: on, played with, back, out; and as a file without a network."""
+"""The guided lesson: forward, interaction, back and exit; and as a file without a network."""
 
 import pytest
 from playwright.sync_api import expect
@@ -19,10 +19,10 @@ def panel(page):
 
 
 def is_at(page, number, language="en"):
-    """The step's words stand above the page, all of them inside the window."""
+    """Check that the step's text is above the page, and all of it inside the window."""
     step = LESSON.steps[number - 1]
     for name in ("title", "say", "try"):
-        expect(panel(page).get_by_text(step.said(name, language), exact=True)).to_be_in_viewport(ratio=1)
+        expect(panel(page).get_by_text(step.text(name, language), exact=True)).to_be_in_viewport(ratio=1)
 
 
 def test_a_visitor_walks_through_it_with_every_picture_in_sight(open_app):
@@ -45,7 +45,7 @@ def test_a_visitor_walks_through_it_with_every_picture_in_sight(open_app):
 
 
 def written(folder, language):
-    """The lesson as a file."""
+    """Return the lesson as a file."""
     path = folder / "lesson.html"
     main(["lesson", "export", "--out", str(path), "--lang", language], standalone_mode=False)
     return path
@@ -57,12 +57,12 @@ def test_the_file_opens_from_disk_without_a_network(chromium, tmp_path):
     page, complaints = context.new_page(), []
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda asked: asked.url.startswith(("file:", "data:", "blob:")) or complaints.append(asked.url))
+    page.on("request", lambda sent: sent.url.startswith(("file:", "data:", "blob:")) or complaints.append(sent.url))
     page.goto(path.as_uri())
     for number, step in enumerate(LESSON.steps, 1):
-        expect(page.locator("section:visible h2")).to_contain_text(step.said("title", language))
-        expect(page.locator("nav [aria-current]")).to_contain_text(step.said("title", language))
-        expect(page.get_by_text(step.said("say", language))).to_be_in_viewport(ratio=1)
+        expect(page.locator("section:visible h2")).to_contain_text(step.text("title", language))
+        expect(page.locator("nav [aria-current]")).to_contain_text(step.text("title", language))
+        expect(page.get_by_text(step.text("say", language))).to_be_in_viewport(ratio=1)
         for host in page.locator("section:visible .vf-host").all():
             expect(host.locator("canvas").first).to_be_in_viewport()
             assert host.locator("canvas").first.bounding_box()["height"] > 20
@@ -79,13 +79,13 @@ def test_the_file_opens_from_disk_without_a_network(chromium, tmp_path):
 
 
 def test_the_file_on_a_phone(chromium, tmp_path):
-    """Every matrix has its cells, no button breaks, and nothing but a picture is scrolled sideways."""
+    """Every matrix has its cells, no button wraps, and only pictures scroll sideways."""
     language, path = "en", written(tmp_path, "en")
     context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, offline=True)
     page = context.new_page()
     page.goto(path.as_uri())
     for number, step in enumerate(LESSON.steps, 1):
-        expect(page.locator("section:visible h2")).to_contain_text(step.said("title", language))
+        expect(page.locator("section:visible h2")).to_contain_text(step.text("title", language))
         expect(page.locator("section:visible h2")).to_be_in_viewport(ratio=1)
         assert page.evaluate("document.documentElement.scrollWidth") == 390
         for way in page.locator(".ways a:visible").all():

@@ -1,4 +1,4 @@
-"""What people keep, opened as they would: a file from disk, a notebook's cell, a picture from the button above it."""
+"""Saved pictures: a page opened from disk, a notebook cell, and the PNG button."""
 
 import io
 import json
@@ -25,7 +25,7 @@ STRICT = (
 
 @pytest.fixture
 def visit(chromium):
-    """Opens a file from disk; a request, a dialog or an error fails the test."""
+    """Open a file from disk; a request, a dialog or an error fails the test."""
     contexts, complaints = [], []
 
     def start(path, *, scheme="light", width=1440, height=900, scale=1):
@@ -55,7 +55,7 @@ def wait(frame):
 
 
 def png_of(page, frame):
-    """The picture that the button offers, and its name."""
+    """Return the PNG that the button downloads, and its name."""
     with page.expect_download() as waiting:
         frame.get_by_role("button", name="PNG").click()
     return Image.open(io.BytesIO(Path(waiting.value.path()).read_bytes())), waiting.value.suggested_filename
@@ -71,16 +71,16 @@ def test_a_saved_page_opens_from_disk(visit, tmp_path, scheme):
     assert page.title().startswith("</script><script>alert(1)</script> <img")
     assert page.locator(".vf-token").all_inner_texts()[:4] == HOSTILE[:4]
     page.locator(".vf-large").hover(position=point_of_cell(page, 3, 2))
-    said = shown(page)
-    assert (said["stack"], said["layer"], said["head"], said["exact"]) == ("decoder.cross_attn", "1", "6", "true")
+    state = shown(page)
+    assert (state["stack"], state["layer"], state["head"], state["exact"]) == ("decoder.cross_attn", "1", "6", "true")
     weight = trace["decoder.1.cross_attn.pattern"].value[6, 3, 2]
-    assert float(said["weight"]) == pytest.approx(float(weight), rel=5e-4)
+    assert float(state["weight"]) == pytest.approx(float(weight), rel=5e-4)
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert background == "rgb({}, {}, {})".format(*(int(BACKGROUND[scheme][i : i + 2], 16) for i in (1, 3, 5)))
 
 
-def test_keys_are_heard_before_anything_is_clicked(visit, tmp_path):
-    """Without a frame around the page, and without scrolling it."""
+def test_keys_work_before_anything_is_clicked(visit, tmp_path):
+    """The page has the focus without a focus ring, and without scrolling."""
     vf.export.save(made_up_trace(), tmp_path / "x.html")
     page = visit(tmp_path / "x.html", height=400)
     wait(page)
@@ -138,7 +138,7 @@ def test_every_view_as_a_picture(visit, tmp_path):
     ],
 )
 def test_a_cell_follows_its_notebook(visit, tmp_path, html, body, dark):
-    """The system says the opposite."""
+    """The system's preference is the opposite."""
     trace = made_up_trace(tokens=HOSTILE)
     policy = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{STRICT}">'
     notebook = f"<!doctype html><html {html}><head>{policy}</head><body {body}>{trace._repr_html_()}</body></html>"

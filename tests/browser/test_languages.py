@@ -1,4 +1,4 @@
-"""A language that is one more file, in a browser: what is drawn, what is told to listeners, and Streamlit's own."""
+"""A language added by one file: text that is drawn, text for screen readers, and Streamlit's own labels."""
 
 import re
 import shutil
@@ -43,12 +43,12 @@ READ = """
   }
 """
 KEPT = {"number": "Streamlit's kind of a column; our word means a token's number", "中文": "a language's own name"}
-"""What stays as it is, and why."""
+"""Text that is not translated, and why."""
 
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory):
-    """The app as it is, and one file more."""
+    """The app with one additional catalogue."""
     folder = tmp_path_factory.mktemp("house")
     for name in ("app.py", "pages", ".streamlit"):
         (folder / name).symlink_to(ROOT / name)
@@ -77,7 +77,7 @@ def settle(page):
 
 
 class Reader:
-    """Notes what is not in brackets, and where it was seen first."""
+    """Records text that is not in brackets, and where it was first seen."""
 
     def __init__(self, page):
         self.page, self.found = page, {}
@@ -104,7 +104,7 @@ class Reader:
 
 
 def explore(page, reader):
-    """Every key of the explorer, a cell, a box that finds nothing, and what its help says."""
+    """Try every key of the explorer, a cell, a search without results, and the help."""
     reader.read("at first")
     for key in "vvvvmlowxs?":
         page.locator(".vf-thumbs").press(key)
@@ -120,7 +120,7 @@ def explore(page, reader):
     reader.open_popovers("popover")
 
 
-def test_all_that_is_drawn_and_said_comes_from_one_file(foreign):
+def test_all_visible_and_spoken_text_comes_from_one_file(foreign):
     page = foreign.open(query="?text=" + SENTENCE + "&lang=xx&nonsense=1", width=1280, height=720, script=RECORDED)
     reader = Reader(page)
     settle(page)
@@ -145,7 +145,7 @@ def test_all_that_is_drawn_and_said_comes_from_one_file(foreign):
     assert not [*reader.found.items()], reader.found
 
 
-def test_another_language_keeps_the_page_the_sentence_the_view_and_the_place(open_app):
+def test_another_language_keeps_page_sentence_view_and_scroll_position(open_app):
     page = open_app(query="?lang=zh&text=" + SENTENCE, width=1280, height=720)
     turn_to(page, "走进一个块")
     page.get_by_test_id("stMain").get_by_text("相似度", exact=True).click()
@@ -156,7 +156,7 @@ def test_another_language_keeps_the_page_the_sentence_the_view_and_the_place(ope
     place = main.evaluate("element => element.scrollTop")
     assert place > 0
     switch = main.get_by_test_id("stButtonGroup").filter(has_text="中文").get_by_text("EN", exact=True)
-    switch.evaluate("element => element.click()")  # a click of Playwright's would scroll to it
+    switch.evaluate("element => element.click()")  # Playwright's click would scroll to it
     page.wait_for_function("document.title === 'Through the block · Visformer'")
     settle(page)
     expect(page.locator("html")).to_have_attribute("lang", "en")

@@ -1,4 +1,4 @@
-"""Links as a visitor meets them: the very first one, one to nowhere, one that is copied, one that is too long."""
+"""Links: the first after a start, one to a missing page, copied ones, and ones that are too long."""
 
 import json
 from contextlib import contextmanager
@@ -20,15 +20,15 @@ CLIPBOARD = """() => {
 
 @contextmanager
 def below_the_page(address, chromium):
-    """Visitors of deep links: Streamlit's script looks for its server below such a page first, and is told 404."""
+    """Visitors of deep links; Streamlit first looks for its server below the page, so 404 errors are expected."""
     opened = Visitors(address, chromium)
     yield opened
     opened.close()
-    assert not [told for told in opened.complaints if "404" not in told]
+    assert not [complaint for complaint in opened.complaints if "404" not in complaint]
 
 
 def test_a_link_to_a_page_that_does_not_exist_opens_the_first_with_all_else(server, chromium):
-    """What was ignored is told as text, and makes no markup."""
+    """Ignored values are reported as text, and do not become markup."""
     with below_the_page(server, chromium) as opened:
         wrong = "foo=<img src=x onerror=alert(1)>&view=**pie**"
         page = opened.open(query=f"nowhere?layer=2&text=I+like+cats.&{wrong}")
@@ -62,7 +62,7 @@ def test_the_first_link_after_a_start_and_the_first_page_under_the_name_that_it_
         expect(page).to_have_url(f"{address}/head?v=1&lesson=from-text-to-translation&step=5&layer=3&head=8&query=3")
 
 
-def test_the_address_is_copied_and_it_is_said(open_app):
+def test_the_address_is_copied_and_the_button_confirms(open_app):
     page = open_app(query="?stack=cross&layer=2&head=3")
     page.evaluate(CLIPBOARD)
     page.get_by_role("button", name="Copy link").click()
@@ -78,7 +78,7 @@ def test_the_address_is_copied_and_it_is_said(open_app):
     }
 
 
-def test_where_the_clipboard_is_refused_the_address_is_there_to_be_copied_by_hand(open_app):
+def test_without_clipboard_access_the_address_is_shown_for_copying(open_app):
     page = open_app(query="?layer=2")
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     page.get_by_role("button", name="Copy link").click()
@@ -111,7 +111,7 @@ def test_texts_too_long_for_a_link_are_kept_in_a_file_and_come_back(open_app, tm
     expect(page.get_by_label("Sentence", exact=True)).to_have_value(text)
 
 
-def test_on_a_phone_the_list_of_pages_goes_once_one_was_chosen_or_a_lesson(open_app):
+def test_on_a_phone_the_list_of_pages_closes_when_a_page_or_lesson_is_selected(open_app):
     page = open_app(width=390, height=844)
     side_bar = page.get_by_test_id("stSidebar")
     chosen = side_bar.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks")

@@ -1,4 +1,4 @@
-"""What a visitor does leaves nothing on the server: no file, and not a word of what was typed in its log."""
+"""A visit leaves nothing on the server: no file, and none of the visitor's text in its log."""
 
 import os
 
@@ -29,7 +29,7 @@ def note(event, given):
 
 sys.addaudithook(note)
 """
-"""Python reads it before anything else, and tells it whenever a file is opened to be written."""
+"""A sitecustomize module that records every file that Python opens for writing."""
 
 MARKER = "Zyxqwv"
 
@@ -78,7 +78,7 @@ def test_a_visit_leaves_neither_a_file_nor_a_word(watched, chromium):
 
 
 def keep(page):
-    """Download every kind of file."""
+    """Download a file of every kind."""
     page.get_by_role("button", name="Export").click()
     for ending in ("HTML", "SVG", "CSV", "JSON", "safetensors"):
         with page.expect_download() as waiting:
@@ -89,7 +89,7 @@ def keep(page):
 
 
 def hand_in(page):
-    """Upload a state, and files that are none."""
+    """Upload a state, and files that are not states."""
     dropzone = page.get_by_test_id("stFileUploaderDropzoneInput")
     for content in (b"\xff" * 60_000, f'{{"{MARKER}'.encode(), State(text=f"They met {MARKER}.").file().encode()):
         file = {"name": f"{MARKER}.json", "mimeType": "application/json", "buffer": content}

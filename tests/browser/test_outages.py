@@ -1,4 +1,4 @@
-"""What a visitor sees when the server or the way to it goes away, and comes back. Done, not pretended."""
+"""What a visitor sees when the server or the connection fails and recovers; the failures are real."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ LONG = 15.0
 
 
 class Server:
-    """The app, to be stopped, killed and started again on the same port."""
+    """A server of the app that can be stopped, killed and restarted on the same port."""
 
     def __init__(self, folder):
         self.log = folder / "log.txt"
@@ -73,7 +73,7 @@ def line(server):
 
 @pytest.fixture
 def visit(chromium):
-    """Opens pages that may complain on their consoles: a browser that loses its server does."""
+    """Open pages whose console errors are ignored: losing the server causes some."""
     contexts = []
 
     def open_page(address, **context):
@@ -100,7 +100,7 @@ def wait_for_sentence(page, text, box="Sentence"):
 
 
 def test_some_time_without_a_connection_or_with_the_server_asleep(server, line, visit):
-    """One visitor's connection is cut; another's server sleeps, as a laptop does whose lid was closed."""
+    """One visitor's connection is cut; another's server is suspended, like a laptop with its lid closed."""
     cut = visit(line.address, locale="zh-CN")
     type_sentence(cut, "She likes the old school.", box="句子")
     click_head(cut, 1, 2)
@@ -133,7 +133,7 @@ def test_some_time_without_a_connection_or_with_the_server_asleep(server, line, 
 
 @pytest.mark.parametrize("heard", [True, False])
 def test_a_server_that_is_killed_in_the_middle_of_a_request(server, visit, heard):
-    """Or before it has read it; its successor gets the sentence either way."""
+    """Or before it has read the request; the restarted server gets the sentence either way."""
     page = visit(server.address + "/?view=arcs&stack=cross&layer=3&head=2")
     type_sentence(page, "She likes the old school.")
     if not heard:

@@ -1,4 +1,4 @@
-"""All pages in one go, as a visitor clicks through them; clicks that change the model."""
+"""All pages, opened one after another, and clicks that edit the model."""
 
 from urllib.parse import quote
 
@@ -25,20 +25,20 @@ MADE = """() => ({
 
 
 def test_every_page_opens_and_carries_the_sentence_which_makes_no_markup(open_app):
-    """No element, no link, no formula, no emphasis comes of what was typed."""
+    """The visitor's text becomes no element, link, formula or emphasis."""
     page = open_app(query=f"?text={quote(NASTY)}&target={quote(NASTY)}", width=1280, height=720)
     page.get_by_text("Target as typed:").wait_for()
-    for one in pages().values():
-        turn_to(page, one.title)
+    for declared in pages().values():
+        turn_to(page, declared.title)
         drawn = ".vf-root[data-painted] canvas, .js-plotly-plot .main-svg, [data-testid=stDataFrame] canvas"
         page.locator(drawn).first.wait_for()
-        if one.has_sentence:
+        if declared.has_sentence:
             expect(page.get_by_label("Sentence", exact=True)).to_have_value(NASTY)
         else:
             expect(page.get_by_label("Sentence", exact=True)).to_have_count(0)
         assert not page.get_by_test_id("stException").count()
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), one.title
-        assert page.evaluate(MADE) == {"hit": None, "made": []}, one.title
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), declared.title
+        assert page.evaluate(MADE) == {"hit": None, "made": []}, declared.title
 
 
 def test_a_cell_is_read_exactly_and_its_sum_written_out(page, model_name):
@@ -123,7 +123,7 @@ def test_a_click_changes_the_mask_and_a_label_its_whole_row(page):
     expect(root).to_have_attribute("data-value", "1")
 
 
-def test_a_column_that_is_cleared_in_the_lab_is_taken_away(page):
+def test_clearing_a_column_in_the_lab_removes_it(page):
     turn_to(page, "The lab")
     page.get_by_label("Worked example", exact=True).click()
     page.get_by_role("option", name="A product that does not exist", exact=True).click()

@@ -1,4 +1,4 @@
-"""The two sides of the bytes agree: Python packs, the browser's own JavaScript reads, for Traces of any shape."""
+"""JavaScript reads what Python packs, for Traces of any shape."""
 
 import pytest
 from hypothesis import example, given, settings
@@ -49,7 +49,7 @@ IN_TWO_MESSAGES = {"n_src": 120, "n_tgt": 115, "n_layers": 2, "n_decoder_layers"
 @given(shapes, st.integers(0, 3))
 @example(IN_TWO_MESSAGES, 0)
 def test_javascript_reads_what_python_packs(bare, shape, shift):
-    """Every head's weights and thumbnail, at every alignment: a host may hand over a view into a larger buffer."""
+    """Every head's weights and thumbnail, at every alignment: a host may pass a view into a larger buffer."""
     trace = made_up_trace(**shape)
     first, rest = pack(trace), pack_rest(trace)
     assert (rest is not None) == (shape == IN_TWO_MESSAGES)

@@ -1,4 +1,4 @@
-"""How messages meet their views, whichever comes first: the scripts as Streamlit loads them, each by itself."""
+"""Delivery of messages to views, whichever comes first, with each script loaded separately as Streamlit does."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def for_view(name, n_heads):
 
 @pytest.fixture
 def post(bare):
-    """Runs a function body with the post in ``post``; messages by their view and number of heads in ``given``."""
+    """Run a function body with the post in ``post``, and messages named by view and number of heads in ``given``."""
     bare.page.evaluate(SET_UP)
     given = {f"{name}{n}": for_view(name, n) for name in "ab" for n in (2, 3)}
     given["nothing"] = text_of(write_message("nothing", {}, to="a"))
@@ -65,8 +65,8 @@ def test_each_view_gets_its_own(post):
     assert found == [3, 2, 0]
 
 
-def test_a_view_that_comes_back_finds_its_bytes_and_an_old_one_takes_nothing_with_it(post):
-    """Streamlit may put the new view there before it takes the old one away."""
+def test_a_remounted_view_gets_its_message_and_unmounting_the_old_one_does_not_disturb_it(post):
+    """Streamlit may mount the new view before it unmounts the old one."""
     found = post(
         "const [old, young, feeder] = [1, 2, 3].map(() => post.place());"
         "const gone = post.feed(feeder, given.a3); const end = post.view(old, 'a'); const last = post.view(young, 'a');"
@@ -77,7 +77,7 @@ def test_a_view_that_comes_back_finds_its_bytes_and_an_old_one_takes_nothing_wit
     assert found == [0, 2, 2]
 
 
-def test_an_empty_message_takes_the_picture_away_until_the_next(post):
+def test_an_empty_message_removes_the_picture_until_the_next(post):
     found = post(
         "const [place, feeder] = [post.place(), post.place()]; const end = post.view(place, 'a');"
         "const gone = post.feed(feeder, given.a3); const heads = [post.heads(place)];"

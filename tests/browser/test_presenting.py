@@ -1,4 +1,4 @@
-"""A presentation as a room sees it: nothing but the picture, all of it in the window; and phones that follow."""
+"""Presentations: only the picture is visible, all of it inside the window; and phones that follow."""
 
 import io
 from urllib.parse import urlsplit
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 
 
 def state_of(page):
-    """What leaving has to bring back, once nothing moves any more."""
+    """Return the state of the page that leaving has to restore, once the layout is stable."""
     seen = None
     while seen != (seen := _state_of(page)):
         page.wait_for_timeout(400)
@@ -35,8 +35,8 @@ def _state_of(page):
 
 
 @pytest.mark.parametrize("name", ["masks", "decoding"])
-def test_what_was_there_is_there_again(visitor, name):
-    """Of panels and of curves; what is shown meanwhile on each page: tests/browser/test_walking.py."""
+def test_leaving_restores_the_page(visitor, name):
+    """On a page of panels and one of curves; tests/browser/test_walking.py tests the presentation itself."""
     page = open_at(visitor, name)
     page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 30)")
     before = state_of(page)
@@ -70,7 +70,7 @@ def test_type_is_larger_by_three_fifths_and_of_the_strongest_contrast(visitor):
 
 
 def check_contrast(page):
-    """The strongest, light and dark."""
+    """Check for maximum contrast, light and dark."""
     for scheme, ink, paper in (
         ("light", "rgb(0, 0, 0)", "rgb(255, 255, 255)"),
         ("dark", "rgb(255, 255, 255)", "rgb(0, 0, 0)"),
@@ -133,7 +133,7 @@ def test_arrows_and_a_remote_control_walk_on(visitor):
     page.close()
 
 
-def test_a_note_is_there_again_at_its_step(visitor):
+def test_a_note_is_restored_at_its_step(visitor):
     page = open_at(visitor, "masks")
     present(page)
     expect(page.locator(".vf-note-line input")).to_be_hidden()
@@ -163,7 +163,7 @@ def test_a_note_is_there_again_at_its_step(visitor):
 
 
 def read_code(page):
-    """What a phone reads of the screen."""
+    """Return the text of the QR code on the screen."""
     page.locator(".vf-code-image svg").wait_for()
     (found,) = zxingcpp.read_barcodes(Image.open(io.BytesIO(page.screenshot())))
     return found.text
@@ -204,7 +204,7 @@ def test_a_phone_reads_the_address_and_then_follows(visitor, server):
         opened.close()
 
 
-def test_a_head_that_the_presenter_chooses_is_chosen_on_the_phone(visitor, server):
+def test_the_presenter_s_head_is_selected_on_the_phone(visitor, server):
     page = open_at(visitor, "")
     page.get_by_role("button", name="QR code").first.click()
     page.get_by_role("button", name="Let the room follow").click()

@@ -1,4 +1,4 @@
-"""The arrows walk through a whole presentation, on and back again, and each of its places is fit to be seen."""
+"""The arrow keys step through a whole presentation and back, and each step fits the window."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def resized(page, size):
 
 
 def walk(page, key, *, until):
-    """Everything that the key walks through, up to a place; each is fit to be seen, each page in a large window too."""
+    """Press a key until a step is reached; check each step, and the first of a page in a large window, too."""
     walked = [settled(page)]
     while walked[-1] != until and walked[-1][:2] != until:
         assert len(walked) < 120, walked
@@ -34,7 +34,7 @@ def check(page, place, *, alone=False):
     check_in_window(page, place, alone=alone)
 
 
-def test_type_is_large_wherever_the_arrows_lead_and_back_undoes_on(visitor):
+def test_text_is_large_at_every_step_and_going_back_reverses_the_steps(visitor):
     page = open_at(visitor, "")
     present(page)
     begin = settled(page)
@@ -45,7 +45,7 @@ def test_type_is_large_wherever_the_arrows_lead_and_back_undoes_on(visitor):
     page.close()
 
 
-def test_the_last_part_stays_the_last_where_the_window_has_room_for_all_for_a_while(visitor):
+def test_the_last_part_stays_selected_when_the_window_is_temporarily_large(visitor):
     page = open_at(visitor, "head")
     present(page)
     first = settled(page)

@@ -1,4 +1,4 @@
-"""visformer doctor: what is wrong is named with its remedy, by making it wrong."""
+"""visformer doctor: each fault, made here on purpose, is reported with its remedy."""
 
 import http.server
 import json
@@ -28,8 +28,8 @@ def _no_network(monkeypatch):
 
 
 @pytest.fixture
-def house(tmp_path, monkeypatch):
-    """A copy of what doctor looks at, to be damaged."""
+def installation(tmp_path, monkeypatch):
+    """Make a copy of what doctor examines, for tests to damage."""
     shutil.copytree(BUNDLED, tmp_path / "visformer" / "model" / "checkpoints" / "en-zh")
     for name in checks.HERE.parent.glob("requirements*.txt"):
         shutil.copy(name, tmp_path)
@@ -37,26 +37,26 @@ def house(tmp_path, monkeypatch):
     return tmp_path
 
 
-def found(about):
-    """Of this check alone: all of them take half a second."""
+def findings_of(about):
+    """Run this check alone, as all of them take half a second."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checks, "CHECKS", [check for check in checks.CHECKS if check.__name__.startswith(f"_{about}")])
         return [finding for finding in checks.examine() if finding.about == about]
 
 
-def one(about):
-    (finding,) = found(about)
+def finding_of(about):
+    (finding,) = findings_of(about)
     return finding
 
 
 def test_all_is_well_here():
     people, program = (CliRunner().invoke(main, ["doctor", *more]) for more in ([], ["--json"]))
-    told = json.loads(program.stdout)
-    assert (people.exit_code, program.exit_code, told["ok"]) == (0, 0, True), people.output
+    report = json.loads(program.stdout)
+    assert (people.exit_code, program.exit_code, report["ok"]) == (0, 0, True), people.output
     assert people.output.splitlines()[-1] == "All is well."
-    about = {finding["about"] for finding in told["findings"]}
+    about = {finding["about"] for finding in report["findings"]}
     assert about >= {*"python packages checkpoint fonts browser threads port writing hub settings".split()}
-    for finding in told["findings"]:
+    for finding in report["findings"]:
         assert (finding["state"] == "ok") == (finding["remedy"] == ""), finding
         assert "\n" not in finding["found"] + finding["remedy"]
 
@@ -65,21 +65,21 @@ def test_settings_are_listed_with_their_values(monkeypatch):
     monkeypatch.setenv("VISFORMER_MODELS", "gpt2,/models/x")
     monkeypatch.setenv("VISFORMER_PROCESSES", "two")
     monkeypatch.delenv("VISFORMER_MODEL", raising=False)
-    said = [finding.found for finding in found("settings")]
-    assert len(said) == len(SETTINGS)
-    assert said[:2] == ["VISFORMER_MODEL: en-zh", "VISFORMER_MODELS: gpt2,/models/x, by default none"]
-    (wrong,) = [finding for finding in found("settings") if finding.state == "fix"]
+    lines = [finding.found for finding in findings_of("settings")]
+    assert len(lines) == len(SETTINGS)
+    assert lines[:2] == ["VISFORMER_MODEL: en-zh", "VISFORMER_MODELS: gpt2,/models/x, by default none"]
+    (wrong,) = [finding for finding in findings_of("settings") if finding.state == "fix"]
     assert wrong.found == "VISFORMER_PROCESSES=two: a whole number is needed: 0, 1, 2 …"
     assert "by default" in wrong.remedy
 
 
 def test_limits_are_listed_with_their_reasons():
     people, program = (CliRunner().invoke(main, ["doctor", *more]) for more in (["--limits"], ["--json"]))
-    told = json.loads(program.stdout)
-    assert [line.split()[0] for line in people.output.splitlines()] == [each["name"] for each in told["limits"]]
-    assert {"name": "MAX_TOKENS", "value": 256, "unit": "tokens"}.items() <= told["limits"][1].items()
-    assert all(each["what"] and each["reason"] for each in told["limits"])
-    assert [each["name"] for each in told["settings"]] == [setting.name for setting in SETTINGS]
+    report = json.loads(program.stdout)
+    assert [line.split()[0] for line in people.output.splitlines()] == [each["name"] for each in report["limits"]]
+    assert {"name": "MAX_TOKENS", "value": 256, "unit": "tokens"}.items() <= report["limits"][1].items()
+    assert all(each["what"] and each["reason"] for each in report["limits"])
+    assert [each["name"] for each in report["settings"]] == [setting.name for setting in SETTINGS]
 
 
 def test_other_programs_read_the_checksums(tmp_path):
@@ -108,48 +108,48 @@ def flip(path):
         ("curve.csv", truncate, "is damaged"),
     ],
 )
-def test_a_damaged_file_is_named(house, name, damage, what):
-    path = house / "visformer" / "model" / "checkpoints" / "en-zh" / name
+def test_a_damaged_file_is_reported(installation, name, damage, what):
+    path = installation / "visformer" / "model" / "checkpoints" / "en-zh" / name
     damage(path)
-    finding = one("checkpoint")
+    finding = finding_of("checkpoint")
     assert finding.state == "fix"
     assert finding.found.startswith(f"{path} {what}")
     assert f"git checkout -- {path}" in finding.remedy
 
 
 @pytest.mark.parametrize("content", [None, b"\xff", b"no digest"])
-def test_checksums_that_cannot_be_read_are_damage_too(house, content):
-    path = house / "visformer" / "model" / "checkpoints" / "en-zh" / SUMS
+def test_checksums_that_cannot_be_read_are_damage_too(installation, content):
+    path = installation / "visformer" / "model" / "checkpoints" / "en-zh" / SUMS
     path.unlink() if content is None else path.write_bytes(content)
-    assert (one("checkpoint").state, SUMS in one("checkpoint").found) == ("fix", True)
+    assert (finding_of("checkpoint").state, SUMS in finding_of("checkpoint").found) == ("fix", True)
 
 
-def test_something_to_fix_is_exit_code_1_and_one_line(house):
-    truncate(house / "visformer" / "model" / "checkpoints" / "en-zh" / "model.safetensors")
+def test_something_to_fix_is_exit_code_1(installation):
+    truncate(installation / "visformer" / "model" / "checkpoints" / "en-zh" / "model.safetensors")
     people, program = (CliRunner().invoke(main, ["doctor", *more]) for more in ([], ["--json"]))
     assert (people.exit_code, program.exit_code) == (1, 1)
     assert people.output.splitlines()[-1] == "1 to fix."
     assert json.loads(program.stdout)["ok"] is False
 
 
-def test_versions_are_held_against_the_pins(house):
-    pins = house / "requirements.txt"
+def test_versions_are_compared_with_the_pins(installation):
+    pins = installation / "requirements.txt"
     pins.write_text(pins.read_text().replace("click==", "click==0.") + "no-such-package==1.0\n")
-    ours, *_ = found("packages")
+    ours, *_ = findings_of("packages")
     assert ours.state == "fix"
     assert "no-such-package is not installed; click " in ours.found
     assert "instead of 0." in ours.found
     assert ours.remedy == "pip install -r requirements.txt"
 
 
-def test_extras_that_are_not_there_are_no_fault(house):
-    (house / "requirements-hf.txt").write_text("no-such-package==1.0\n")
-    _, theirs, _ = found("packages")
+def test_missing_extras_are_no_fault(installation):
+    (installation / "requirements-hf.txt").write_text("no-such-package==1.0\n")
+    _, theirs, _ = findings_of("packages")
     assert (theirs.state, theirs.remedy) == ("note", "pip install -r requirements-hf.txt")
 
 
-def test_without_the_repository_the_pins_are_those_of_the_installation(house):
-    for name in house.glob("requirements*.txt"):
+def test_without_a_clone_the_pins_come_from_the_metadata(installation):
+    for name in installation.glob("requirements*.txt"):
         name.unlink()
     assert "streamlit" in checks._pins("requirements.txt")
     assert "transformers" not in checks._pins("requirements.txt")
@@ -158,7 +158,7 @@ def test_without_the_repository_the_pins_are_those_of_the_installation(house):
 
 @pytest.fixture
 def programs(tmp_path, monkeypatch):
-    """Only programs that are put here are found."""
+    """Let only programs that the test adds be found."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
@@ -174,7 +174,7 @@ def programs(tmp_path, monkeypatch):
 def test_chinese_fonts(programs, script, state):
     if script:
         programs("fc-list", script)
-    finding = one("fonts")
+    finding = finding_of("fonts")
     assert finding.state == state
     assert ("One, Two" in finding.found) == (state == "ok")
     assert ("fonts-noto-cjk" in finding.remedy) == (state != "ok")
@@ -184,20 +184,20 @@ def test_chinese_fonts(programs, script, state):
 def test_the_browser_of_the_tests(programs, script, state):
     if script:
         programs("chromium", script)
-    assert one("browser").state == state
+    assert finding_of("browser").state == state
 
 
 @pytest.mark.parametrize("given", ["0", "many", "-1", "100000"])
-def test_threads_that_make_no_sense(monkeypatch, given):
+def test_an_invalid_number_of_threads(monkeypatch, given):
     monkeypatch.setenv("OMP_NUM_THREADS", given)
-    finding = one("threads")
+    finding = finding_of("threads")
     assert (finding.state, given in finding.found) == ("fix", True)
     assert "unset OMP_NUM_THREADS" in finding.remedy
 
 
 def test_a_container_with_fewer_cores_than_the_machine(monkeypatch):
     monkeypatch.setattr(checks, "_quota", lambda: 0.5)
-    assert one("threads").remedy.startswith("set OMP_NUM_THREADS=1:")
+    assert finding_of("threads").remedy.startswith("set OMP_NUM_THREADS=1:")
 
 
 def test_a_broken_torch_is_a_finding(tmp_path):
@@ -215,17 +215,17 @@ def test_a_broken_torch_is_a_finding(tmp_path):
     assert done.stderr == ""
 
 
-def test_a_port_that_is_taken(monkeypatch):
+def test_a_port_in_use(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         monkeypatch.setattr(checks, "PORT", taken.getsockname()[1])
-        assert one("port").state == "note"
-    assert one("port").state == "ok"
+        assert finding_of("port").state == "note"
+    assert finding_of("port").state == "ok"
 
 
 def test_folders_that_cannot_be_written_to(monkeypatch):
     monkeypatch.chdir("/proc")  # not even root may
     monkeypatch.setattr(tempfile, "tempdir", "/proc")
-    here, temporary = found("writing")
+    here, temporary = findings_of("writing")
     assert (here.state, "this folder /proc cannot be written to" in here.found) == ("note", True)
     assert (temporary.state, "set TMPDIR" in temporary.remedy) == ("fix", True)
 
@@ -248,26 +248,26 @@ def test_whether_the_hub_answers(monkeypatch, listens, state):
             thread.start()
         else:
             server.server_close()
-        finding = one("hub")
+        finding = finding_of("hub")
         assert finding.state == state
         assert ("HF_ENDPOINT" in finding.remedy) == (state == "note")
         if listens:
             thread.join()
 
 
-def test_an_endpoint_that_is_no_address(monkeypatch):
+def test_an_endpoint_that_is_no_url(monkeypatch):
     monkeypatch.delenv("HF_HUB_OFFLINE")
     monkeypatch.setenv("HF_ENDPOINT", "mirror.example")
-    assert (one("hub").state, "mirror.example" in one("hub").found) == ("fix", True)
+    assert (finding_of("hub").state, "mirror.example" in finding_of("hub").found) == ("fix", True)
 
 
-def test_the_cache_is_where_the_hub_library_has_it():
+def test_the_cache_is_where_huggingface_hub_has_it():
     from huggingface_hub import constants
 
     assert str(checks._hub_cache()) == constants.HF_HUB_CACHE
 
 
-def test_a_check_that_fails_does_not_end_the_others(monkeypatch):
+def test_a_check_that_raises_does_not_stop_the_others(monkeypatch):
     def _odd():
         raise RuntimeError("odd")
 

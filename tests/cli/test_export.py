@@ -1,4 +1,4 @@
-"""A sentence in, a file out: what the files hold, and what a mistake says."""
+"""A sentence in, a file out: the content of the files, and the messages of errors."""
 
 import csv
 import inspect
@@ -45,30 +45,30 @@ def run(*arguments):
     return CliRunner().invoke(main, list(map(str, arguments)))
 
 
-def test_a_trace_is_summed_up_and_kept(tmp_path, model):
+def test_a_trace_is_summarized_and_saved(tmp_path, model):
     out = tmp_path / "t.safetensors"
     result = run("trace", "I went to school.", "--target", "我去学校。", *model, "-o", out, "--json")
     assert result.exit_code == 0, result.output
-    told, kept = json.loads(result.stdout), Trace.load(out)
-    assert told["tokens"]["tgt"] == list(kept.tokens["tgt"])
-    assert told["meta"]["target"] == "我去学校。"
-    assert told["tensors"] == {name: list(kept[name].shape) for name in kept}
+    summary, saved = json.loads(result.stdout), Trace.load(out)
+    assert summary["tokens"]["tgt"] == list(saved.tokens["tgt"])
+    assert summary["meta"]["target"] == "我去学校。"
+    assert summary["tensors"] == {name: list(saved[name].shape) for name in saved}
     people = run("trace", "I went to school.", *model, "--record", "*.scores")
     assert "encoder.0.self_attn.scores  (2, " in people.output
     assert "pattern" not in people.output
 
 
 def test_every_format_from_a_sentence_and_from_a_file(tmp_path, model):
-    kept = tmp_path / "t.safetensors"
-    assert run("trace", "I 去", "--target", "我", *model, "-o", kept).exit_code == 0
+    saved = tmp_path / "t.safetensors"
+    assert run("trace", "I 去", "--target", "我", *model, "-o", saved).exit_code == 0
     for ending in (one.ending for one in FORMATS):
         outs = [tmp_path / f"{number}{ending}" for number in (0, 1)]
-        for out, which in zip(outs, (("I 去", "--target", "我", *model), ("--trace", kept)), strict=True):
+        for out, which in zip(outs, (("I 去", "--target", "我", *model), ("--trace", saved)), strict=True):
             result = run("export", *which, "-o", out)
             assert result.exit_code == 0, result.output
-        if ending not in (".html", ".safetensors"):  # a page names its message, and a file the model's path
+        if ending not in (".html", ".safetensors"):  # a page holds the id of its message, a file the model's path
             assert outs[0].read_bytes() == outs[1].read_bytes()
-    again = Trace.load(kept)
+    again = Trace.load(saved)
     rows = list(csv.DictReader(io.StringIO((tmp_path / "1.csv").read_text(encoding="utf-8-sig"))))
     assert len(rows) == sum(again[name].value.size for name in again)
     assert Trace.load(tmp_path / "1.safetensors").tokens == again.tokens
@@ -94,26 +94,26 @@ def test_the_docs_list_the_formats_and_the_pictures_with_their_options(page):
 
 
 @pytest.mark.parametrize("picture", REGISTERED)
-def test_the_options_of_a_picture_are_those_that_it_looks_at(picture):
-    looked_at = set()
+def test_the_options_of_a_picture_are_those_that_it_reads(picture):
+    options_read = set()
 
     class Watched(Setting):
         def __getitem__(self, name):
-            looked_at.add(name)
+            options_read.add(name)
             return super().__getitem__(name)
 
         def get(self, name, default=None):
-            looked_at.add(name)
+            options_read.add(name)
             return super().get(name, default)
 
-    found = REGISTERED[picture]
-    values = found.setting(Source(**by_a_model()), {})
-    found.draw(Watched(values.source, found.needs, values))
-    idle = {"head"} if picture == "all-heads" else set()  # of a place that is given whole
-    assert looked_at - idle == {*found.names}
+    declared = REGISTERED[picture]
+    values = declared.setting(Source(**source_options()), {})
+    declared.draw(Watched(values.source, declared.needs, values))
+    idle = {"head"} if picture == "all-heads" else set()  # a part of a place that is read as a whole
+    assert options_read - idle == {*declared.names}
 
 
-def by_a_model():
+def source_options():
     model = tiny_translator()
     return {
         "record": lambda record: model.trace("I", "我", record=("*",)),
@@ -124,51 +124,51 @@ def by_a_model():
     }
 
 
-NO_NAME = {
-    "masks.editable": "a mask to be clicked; as it is, it is in 'mask'",
-    "masks.told_next": "compares with an edit, and there is no edit without a page or Python",
-    "head.factors": "heads to be clicked, all with the factor 1 at first",
+UNNAMED = {
+    "masks.editable": "a mask to click; unedited, it is in 'mask'",
+    "masks.next_tokens": "compares with an edit, which needs a page or Python",
+    "head.factors": "heads to click, all with the factor 1 by default",
     "panels.attention_head": "the heatmap of a head: export without --picture",
     "panels.attention_heads": "the heatmaps of all heads: export without --picture",
     "panels.matrix": "any panel as a heatmap of plotly",
 }
-"""Pictures that are not to be had by a name, and why."""
+"""Functions that draw but have no name as a picture, and why."""
 
 
 def test_every_picture_of_the_pages_has_a_name():
-    """What draws panels or a figure is called by one of the names, or is an exception."""
-    made = {}
+    """Every function that draws is called by a registered picture, or listed as an exception."""
+    functions = {}
     for module in (*modules_of(pictures), *modules_of(charts)):
         for name, function in inspect.getmembers(module, inspect.isfunction):
             returns = str(function.__annotations__.get("return"))
             if not name.startswith("_") and function.__module__ == module.__name__ and DRAWN.search(returns):
-                made[function.__code__] = f"{module.__name__.rpartition('.')[2]}.{name}"
+                functions[function.__code__] = f"{module.__name__.rpartition('.')[2]}.{name}"
     called = set()
     sys.setprofile(lambda frame, event, _: called.add(frame.f_code))
     try:
         for picture in REGISTERED.values():
-            picture.make(Source(**by_a_model()))
+            picture.make(Source(**source_options()))
     finally:
         sys.setprofile(None)
-    assert len(made) > 30
-    assert {name for code, name in made.items() if code not in called} == NO_NAME.keys()
+    assert len(functions) > 30
+    assert {name for code, name in functions.items() if code not in called} == UNNAMED.keys()
 
 
 DRAWN = re.compile(r"Panel|Figure")
 
 
 def modules_of(package):
-    return [import_module(f"{package.__name__}.{found.name}") for found in iter_modules(package.__path__)]
+    return [import_module(f"{package.__name__}.{module.name}") for module in iter_modules(package.__path__)]
 
 
-def test_a_worked_example_by_its_name(tmp_path):
-    """Neither a sentence nor a model is needed for it; a sentence and a head are chosen as on the page."""
+def test_a_worked_example_by_name(tmp_path):
+    """It needs neither a sentence nor a model; sample and head are selected as on the page."""
     out, first = tmp_path / "x.json", ((), {"sample": 0, "head": 0})
     chosen = ("--sample", 2, "--head", 3), {"sample": 1, "head": 2}
     for example in examples().values():
         for options, at in (first, chosen) if example.name == "shapes" else (first,):
             result = run("export", "-o", out, "--picture", "lab", "--example", example.name, *options)
-            if example.instead:  # shapes that do not fit: the page says so, and has no picture either
+            if example.instead:  # shapes that do not fit, which have no picture on the page either
                 assert "the product needs as many columns" in result.output
                 continue
             assert result.exit_code == 0, result.output
@@ -177,7 +177,7 @@ def test_a_worked_example_by_its_name(tmp_path):
                 assert np.array_equal(found[name], values[example.place(name, at)]), (example.name, name)
 
 
-def test_what_grows_ends_with_the_step(tmp_path, model):
+def test_pictures_of_steps_end_with_the_step(tmp_path, model):
     out = tmp_path / "x.json"
     for picture in ("growing", "mask-steps"):
         for options in (("--step", 2), ()):
@@ -210,7 +210,7 @@ def test_what_grows_ends_with_the_step(tmp_path, model):
         (["-o", "x.html", "--view", "arcs"], "--view makes no difference to a page."),
     ],
 )
-def test_an_option_that_would_make_no_difference_is_refused(tmp_path, arguments, message):
+def test_an_option_without_effect_is_refused(tmp_path, arguments, message):
     result = run("export", "I", "-o", tmp_path / "x.svg", *arguments)
     assert (result.exit_code, message in result.output) == (2, True), result.output
 
@@ -225,13 +225,13 @@ def test_every_picture_of_the_pages(tmp_path, model, picture):
     assert out.stat().st_size > 150
 
 
-def test_a_picture_of_a_saved_trace_and_what_it_lacks(tmp_path, model):
-    kept, out = tmp_path / "t.safetensors", tmp_path / "x.svg"
-    assert run("trace", "I 去", *model, "--record", "*.resid_*", "--record", "*.norm_*", "-o", kept).exit_code == 0
-    assert run("export", "--trace", kept, "-o", out, "--picture", "similarity").exit_code == 0
-    spoken = run("export", "--trace", kept, "-o", out, "--picture", "beams")
+def test_a_picture_of_a_saved_trace(tmp_path, model):
+    saved, out = tmp_path / "t.safetensors", tmp_path / "x.svg"
+    assert run("trace", "I 去", *model, "--record", "*.resid_*", "--record", "*.norm_*", "-o", saved).exit_code == 0
+    assert run("export", "--trace", saved, "-o", out, "--picture", "similarity").exit_code == 0
+    spoken = run("export", "--trace", saved, "-o", out, "--picture", "beams")
     assert (spoken.exit_code, "give a sentence, not a saved trace" in spoken.output) == (1, True)
-    missing = run("export", "--trace", kept, "-o", out, "--picture", "mask")
+    missing = run("export", "--trace", saved, "-o", out, "--picture", "mask")
     assert (missing.exit_code, "No 'encoder.0.self_attn.scores' in this trace" in missing.output) == (1, True)
 
 
@@ -245,13 +245,13 @@ def test_a_picture_of_a_saved_trace_and_what_it_lacks(tmp_path, model):
         (("--picture", "position-circle", "--i", 8), "--i: 8: there are 8, counted from 0."),
     ],
 )
-def test_a_place_outside_a_picture(tmp_path, model, arguments, said):
+def test_a_place_out_of_range(tmp_path, model, arguments, said):
     result = run("export", *model, "-o", tmp_path / "x.svg", *arguments)
     assert (result.exit_code, f"Invalid value for {said}" in result.output) == (2, True), result.output
 
 
 @pytest.mark.parametrize(("family", "has", "lacks"), [("bert", "encoder", "decoder"), ("gpt2", "decoder", "encoder")])
-def test_a_model_of_transformers_begins_with_the_stack_that_it_has(tmp_path, family, has, lacks):
+def test_a_model_of_transformers_defaults_to_a_stack_that_it_has(tmp_path, family, has, lacks):
     theirs = vf.wrap(tiny_module(family), tokenizer())
     drawn = [one for name, one in REGISTERED.items() if "stack" in one.names and name != "norms"]
     assert {"similarity", "embedding", "stream", "mask", "query", "all-heads"} <= {one.name for one in drawn}
@@ -259,7 +259,7 @@ def test_a_model_of_transformers_begins_with_the_stack_that_it_has(tmp_path, fam
         source = vf.figures.source_of(theirs, "the cat")
         assert one.setting(source, {})["stack"] == f"{has}.self_attn"
         assert one.make(source), one.name
-    folder, kept, out = tmp_path / "theirs", tmp_path / "t.safetensors", tmp_path / "x.svg"
+    folder, saved, out = tmp_path / "theirs", tmp_path / "t.safetensors", tmp_path / "x.svg"
     theirs.module.save_pretrained(folder)
     tokenizer().save_pretrained(folder)
     which = ("--model", folder, "-o", out, "--picture")
@@ -271,25 +271,25 @@ def test_a_model_of_transformers_begins_with_the_stack_that_it_has(tmp_path, fam
     )
     grown = run("export", "the cat", *which, "growing")
     assert (grown.exit_code, "is an encoder" in grown.output) == ((1, True) if has == "encoder" else (0, False))
-    assert run("trace", "the cat", "--model", folder, "-o", kept).exit_code == 0
-    assert set(Trace.load(kept).tokens) == ({"src"} if has == "encoder" else {"tgt", "next"})
-    assert run("export", "--trace", kept, "-o", out, "--stack", has, "--layer", 1, "--head", 1).exit_code == 0
-    wrong = run("export", "--trace", kept, "-o", out, "--stack", "cross")
+    assert run("trace", "the cat", "--model", folder, "-o", saved).exit_code == 0
+    assert set(Trace.load(saved).tokens) == ({"src"} if has == "encoder" else {"tgt", "next"})
+    assert run("export", "--trace", saved, "-o", out, "--stack", has, "--layer", 1, "--head", 1).exit_code == 0
+    wrong = run("export", "--trace", saved, "-o", out, "--stack", "cross")
     assert wrong.exit_code == 1
     assert f"no attention named decoder.cross_attn; there is {has}.self_attn" in wrong.output
 
 
 @pytest.mark.parametrize(("order", "said"), [("", []), ("-learned", ["This model: a learned vector for each place"])])
-def test_the_papers_encoding_is_not_passed_off_as_the_models(tmp_path, order, said):
+def test_a_picture_of_the_papers_encoding_notes_that_the_model_has_another(tmp_path, order, said):
     name, out = f"untrained-16x2-enc1-dec1-ff16{order}", tmp_path / "p.svg"
     kinds = {"positions", "position-angles", "position-similarity", "position-circle", "waves"}
     assert kinds <= {one.name for one in REGISTERED.values() if one.formula}
     result = run("export", "-o", out, "--picture", "waves", "--model", name)
     assert result.exit_code == 0, result.output
     assert [line.partition(" is added")[0] for line in result.stderr.splitlines()] == said
-    kept = tmp_path / "t.safetensors"
-    assert run("trace", "I", "--target", "我", "--model", name, "-o", kept).exit_code == 0
-    assert run("export", "--trace", kept, "-o", out, "--picture", "waves").stderr == result.stderr
+    saved = tmp_path / "t.safetensors"
+    assert run("trace", "I", "--target", "我", "--model", name, "-o", saved).exit_code == 0
+    assert run("export", "--trace", saved, "-o", out, "--picture", "waves").stderr == result.stderr
     assert run("export", "-o", out, "--picture", "lab", "--model", name).stderr == ""
 
 
@@ -316,7 +316,7 @@ def test_the_papers_encoding_is_not_passed_off_as_the_models(tmp_path, order, sa
         (["sing"], 2, "No such command 'sing'"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_an_exit_code(tmp_path, model, monkeypatch, arguments, code, message):
+def test_a_usage_error_is_one_sentence_and_an_exit_code(tmp_path, model, monkeypatch, arguments, code, message):
     monkeypatch.chdir(tmp_path)
     with_model = not {"--model", "--trace"} & {*arguments} and len(arguments) > 1
     result = run(*arguments, *(model if with_model else []))
@@ -326,7 +326,7 @@ def test_a_mistake_is_one_sentence_and_an_exit_code(tmp_path, model, monkeypatch
     assert result.exception is None or isinstance(result.exception, SystemExit)
 
 
-def test_a_token_that_breaks_a_line_breaks_no_line_of_the_summary(monkeypatch):
+def test_a_line_break_in_a_token_is_escaped_in_the_summary(monkeypatch):
     found = Trace.from_attention(["a\nb"], np.ones((1, 1, 1, 1)))
     monkeypatch.setattr(export, "_traced", lambda *_, **__: found)
     assert run("trace", "a").stdout.splitlines()[0] == "source: aU+000Ab"
@@ -345,7 +345,7 @@ def test_models_that_need_no_network_are_completed(command):
     assert found("runs/") == [("runs/", "dir")]
 
 
-def test_a_picture_says_which_model_was_given_what_and_not_where_it_lies(tmp_path, model):
+def test_a_picture_names_model_and_sentence_but_no_path(tmp_path, model):
     out = tmp_path / "x.svg"
     assert run("export", "I 去", *model, "-o", out, "--picture", "stream").exit_code == 0
     assert "<desc>m: I 去</desc>" in out.read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ def test_the_shipped_lesson_has_no_faults():
     assert result.output == "From a sentence to its translation: 12 steps, nothing wrong\n"
 
 
-def test_faults_of_form_and_of_the_model_are_told_with_their_lines(file):
+def test_faults_of_the_file_and_of_the_model_are_listed_with_their_lines(file):
     file.write_text(GOOD.replace("layer: 3,", "layer: 9,"), encoding="utf-8")
     result = run("check", file)
     assert result.exit_code == 1
@@ -35,12 +35,12 @@ def test_faults_of_form_and_of_the_model_are_told_with_their_lines(file):
     assert chinese.output.splitlines()[1].startswith("第 9 行: tried: 这里没有这个名称")
 
 
-def test_one_that_is_not_there(tmp_path):
+def test_a_missing_file(tmp_path):
     result = run("check", tmp_path / "none.yaml")
     assert (result.exit_code, "No such file" in result.output) == (1, True)
 
 
-def test_it_is_written_to_one_file(file, tmp_path):
+def test_a_lesson_is_exported_to_one_file(file, tmp_path):
     out = tmp_path / "lesson.html"
     result = run("export", file, "--out", out, "--lang", "zh")
     assert result.exit_code == 0, result.output

@@ -1,4 +1,4 @@
-"""Commands that start something else, and what the command line says of itself."""
+"""Commands that start other programs, and the help of the command line."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ from visformer.cli import main, running
 
 @pytest.fixture
 def started(monkeypatch):
-    """What would have been started."""
+    """Record the processes that would have been started."""
     calls = []
     monkeypatch.setattr(subprocess, "call", lambda command, **how: calls.append((command, how)) or 0)
     return calls
@@ -28,9 +28,9 @@ def started(monkeypatch):
 
 @pytest.fixture
 def served(monkeypatch):
-    """What would have been served, with the folder and the model."""
+    """Record what would have been served, with the folder and the model."""
     calls = []
-    monkeypatch.setenv("VISFORMER_MODEL", "")  # what a test sets is put back
+    monkeypatch.setenv("VISFORMER_MODEL", "")  # so that changes by a test are undone
     monkeypatch.chdir(os.getcwd())
     monkeypatch.setattr(
         "visformer.app.serving.server.main",
@@ -50,7 +50,7 @@ def test_run_starts_the_app_of_this_repository(served):
     assert os.path.exists(os.path.join(folder, ".streamlit", "config.toml"))
 
 
-def test_bench_hands_its_arguments_on(started, tmp_path, monkeypatch):
+def test_bench_passes_its_arguments_on(started, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(main, ["bench", "model", "--quick", "--json", "b.json"])
     assert result.exit_code == 0, result.output
@@ -58,7 +58,7 @@ def test_bench_hands_its_arguments_on(started, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("by", ["option", "environment"])
-def test_a_port_that_is_taken_is_one_line(served, by):
+def test_a_port_in_use_is_one_line(served, by):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         said = {"args": ["run", "--port", port]} if by == "option" else {"args": ["run"]}
@@ -69,15 +69,15 @@ def test_a_port_that_is_taken_is_one_line(served, by):
     assert "with --port" in line
 
 
-def test_the_app_starts_where_nothing_may_be_written_and_there_is_no_network(tmp_path):
-    """Neither into the folder nor into the home; nobody listens to the proxy."""
+def test_the_app_starts_without_write_access_and_network(tmp_path):
+    """Neither the working folder nor the home is writable, and the proxy does not answer."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     nowhere = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
     app = subprocess.Popen(
         [sys.executable, "-m", "visformer", "run", "--headless", "--port", str(port)],
-        cwd="/proc",  # not even root may write there
+        cwd="/proc",  # not writable even for root
         env={**os.environ, "PYTHONPATH": str(running.HERE), "HOME": "/proc", **nowhere},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -90,7 +90,7 @@ def test_the_app_starts_where_nothing_may_be_written_and_there_is_no_network(tmp
             said.append(line.strip())
             if "URL:" in line:
                 break
-        app.terminate()  # the command alone: the server has to end with it
+        app.terminate()  # only the command: the server must end with it
         app.communicate(timeout=20)
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), timeout=5)
@@ -102,9 +102,9 @@ def test_the_app_starts_where_nothing_may_be_written_and_there_is_no_network(tmp
 
 
 @pytest.mark.parametrize(
-    ("command", "remedy"), [("run", "Install it anew: README.md"), ("bench", "clone it, then pip install -e .")]
+    ("command", "remedy"), [("run", "Reinstall it: README.md"), ("bench", "clone it, then pip install -e .")]
 )
-def test_without_the_repository_the_remedy_is_named(monkeypatch, tmp_path, command, remedy):
+def test_without_the_repository_the_error_names_the_remedy(monkeypatch, tmp_path, command, remedy):
     monkeypatch.setattr(running, "HERE", tmp_path)
     monkeypatch.setattr(metadata, "files", lambda _: [])
     result = CliRunner().invoke(main, [command])
@@ -142,11 +142,11 @@ def test_an_installed_package_starts_the_app_that_came_with_it(monkeypatch, tmp_
     ],
 )
 @pytest.mark.parametrize("by", ["option", "environment"])
-def test_a_model_that_there_is_not_is_told_before_anything_is_served(served, tmp_path, monkeypatch, model, said, by):
-    def away(*_, **__):
+def test_a_missing_model_is_an_error_before_anything_is_served(served, tmp_path, monkeypatch, model, said, by):
+    def offline(*_, **__):
         raise ConnectionError
 
-    monkeypatch.setattr("huggingface_hub.HfApi.model_info", away)
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", offline)
     monkeypatch.chdir(tmp_path)
     by_option = by == "option"
     monkeypatch.setenv("VISFORMER_MODEL", "" if by_option else model)
@@ -155,8 +155,8 @@ def test_a_model_that_there_is_not_is_told_before_anything_is_served(served, tmp
     assert said in result.output
 
 
-def test_a_wheel_holds_the_whole_app():
-    """Every file of the app that git would give is named in pyproject.toml."""
+def test_a_wheel_contains_the_whole_app():
+    """Every tracked file of the app is named in pyproject.toml."""
     settings = tomllib.loads((running.HERE / "pyproject.toml").read_text())["tool"]["setuptools"]
     shipped = {file for globs in settings["data-files"].values() for glob in globs for file in running.HERE.glob(glob)}
     app = {
@@ -173,7 +173,7 @@ def test_a_wheel_holds_the_whole_app():
 @pytest.mark.parametrize(
     ("code", "ours", "said"), [(2, 2, ""), (3, 1, "Error: The benchmarks ended with exit code 3.")]
 )
-def test_how_the_benchmarks_end_is_told_but_for_wrong_usage(monkeypatch, code, ours, said):
+def test_a_failure_of_the_benchmarks_is_reported_except_wrong_usage(monkeypatch, code, ours, said):
     monkeypatch.setattr(subprocess, "call", lambda *_, **__: code)
     result = CliRunner().invoke(main, ["bench", "--bogus"])
     assert (result.exit_code, result.output.strip()) == (ours, said)
@@ -188,7 +188,7 @@ def test_ctrl_c_ends_a_command_as_shells_expect(monkeypatch):
     assert result.exit_code == 130
 
 
-def test_a_reader_that_has_seen_enough_is_no_mistake():
+def test_a_closed_pipe_is_no_error():
     """As in ``visformer trace ... | head -1``."""
     read, write = os.pipe()
     os.close(read)

@@ -22,7 +22,7 @@ def pairs(tmp_path):
 
 
 def test_train_then_evaluate(tmp_path, pairs):
-    """What is measured is cut down to a few rows: the whole is held by tests/training/test_evaluation.py."""
+    """On a few rows only; tests/training/test_evaluation.py tests the whole."""
     out, few = tmp_path / "run", shutil.copytree(SUPPLEMENT, tmp_path / "supplement")
     for name in ("held_out.tsv", "alignment.tsv"):
         rows = (few / name).read_text(encoding="utf-8").splitlines(keepends=True)
@@ -42,7 +42,7 @@ def test_train_then_evaluate(tmp_path, pairs):
     assert 0 < figures["alignment"]["en-zh"]["aer of uniform"] < 1
 
 
-def test_training_can_begin_with_a_checkpoint(tmp_path, pairs):
+def test_training_can_start_from_a_checkpoint(tmp_path, pairs):
     start = tiny_translator(tie_embeddings=True).module
     save_checkpoint(tmp_path / "start", start, tiny_tokenizer())
     files = [
@@ -64,7 +64,7 @@ def test_training_can_begin_with_a_checkpoint(tmp_path, pairs):
     assert len(tokenizer) == len(tiny_tokenizer())
 
 
-def test_evaluate_prints_lines_for_people(tmp_path, pairs):
+def test_evaluate_prints_indented_lines(tmp_path, pairs):
     save_checkpoint(tmp_path / "m", tiny_translator().module, tiny_tokenizer())
     result = CliRunner().invoke(main, ["evaluate", "--model", str(tmp_path / "m"), "--pairs", str(pairs), "--half"])
     assert result.exit_code == 0, result.output
@@ -80,7 +80,7 @@ def test_evaluate_prints_lines_for_people(tmp_path, pairs):
         (["train", "--pairs", "no.tsv", "--valid", "no.tsv"], "no.tsv cannot be read: No such file or directory\n"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_an_exit_code(arguments, message):
+def test_a_usage_error_is_one_sentence_and_an_exit_code(arguments, message):
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code != 0
     assert message in result.output

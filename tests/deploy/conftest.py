@@ -1,4 +1,4 @@
-"""Two replicas behind a real nginx, with the configuration that is shipped."""
+"""Two replicas behind a real nginx, with the shipped configuration."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +10,7 @@ from tests.browser.conftest import chromium  # noqa: F401
 
 
 def run(coroutine):
-    """In a thread of its own: Playwright's loop runs in the tests'."""
+    """Run a coroutine in a thread of its own: the main thread runs Playwright's event loop."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, coroutine).result()
 

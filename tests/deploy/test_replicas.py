@@ -1,4 +1,4 @@
-"""A replica is killed while visitors work: they go on at the other one, with their sentence and what was chosen."""
+"""A replica is killed while visitors work: they continue on the other one, with their sentence and selection."""
 
 import asyncio
 import urllib.error
@@ -27,7 +27,7 @@ def assert_own(answer, expected_here):
 
 
 def cookies_of_both(site, count):
-    """So many visitors' cookies, at least one for each replica."""
+    """Return the cookies of ``count`` visitors, at least one for each replica."""
     while True:
         found = [site.cookie() for _ in range(count)]
         assert len(set(found)) == count, "each visitor gets its own"
@@ -84,7 +84,7 @@ def test_visitors_of_a_killed_replica_go_on_at_the_other(site):
 
 
 def test_a_browser_goes_on_by_itself(site, chromium):
-    """Streamlit's page connects again; sentence, page and chosen head stand in its address."""
+    """Streamlit's page reconnects; sentence, page and selected head are in its address."""
     context = chromium.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
     page.set_default_timeout(60_000)
@@ -122,7 +122,7 @@ def test_a_browser_goes_on_by_itself(site, chromium):
         assert MARKER.encode() not in log, f"{name} holds what was typed"
 
 
-def test_what_replicas_say_of_themselves_is_not_for_visitors(site):
+def test_health_and_metrics_are_hidden_from_visitors(site):
     for path in ("/healthz", "/metrics", "/_stcore/metrics"):
         assert_not_there(site, path)
 

@@ -1,4 +1,4 @@
-"""Six visitors at once on a real server: everybody gets what belongs to them. How fast is for `make load` to say."""
+"""Six visitors at once on a real server: everybody gets their own results. `make load` measures the speed."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from benchmarks.load.__main__ import Watch
 from benchmarks.load.expected import Expected, Picture, expected
 from benchmarks.load.plan import tasks
 from benchmarks.load.replicas import ROOT, Replica, free_port, wait_until_ready
-from benchmarks.load.room import Found, crowd
+from benchmarks.load.room import Outcome, crowd
 from benchmarks.load.visitor import Answer, Visitor
 from tests.deploy.conftest import run
 
@@ -74,8 +74,8 @@ def test_the_same_from_all_at_once_is_computed_once(server):
     assert after[computed] - before[computed] == 1
 
 
-def test_a_process_that_computes_is_killed_and_nobody_notices_but_who_waited_for_it(server):
-    """As the system does where memory runs out."""
+def test_if_a_worker_is_killed_only_its_own_visitors_notice(server):
+    """Killed as by the system when memory runs out."""
     before = _model_pids(server)
     assert len(before) == 2
     for pid in before:
@@ -104,7 +104,7 @@ def _model_pids(server):
 
 
 def test_the_check_finds_what_is_mixed_up():
-    """Else it could not fail."""
+    """Without this, the checks of the load test might never fail."""
     own = Expected(Picture((("I", "</s>"), ("我", "</s>")), "digest"), "我")
     right = Answer(own.picture, 0.1, ["Translation: 我"])
     wrong = {
@@ -113,7 +113,7 @@ def test_the_check_finds_what_is_mixed_up():
         "other weights than computed alone": replace(right, picture=replace(own.picture, digest="other")),
         "another translation than computed alone": replace(right, texts=["Translation: 你"]),
     }
-    found = Found()
+    found = Outcome()
     found.take(right, own)
     assert not found.wrong
     for answer in wrong.values():
@@ -124,7 +124,7 @@ def test_the_check_finds_what_is_mixed_up():
 
 
 def test_the_first_page_that_anybody_opens_may_be_any(tmp_path):
-    """Streamlit takes the folder pages/ for pages of an older kind until app.py has run once."""
+    """Streamlit treats the folder pages/ as pages of an older convention until app.py has run once."""
     replica = Replica(tmp_path / "log", VISFORMER_PROCESSES="0")
     try:
         wait_until_ready(replica.address)
@@ -151,7 +151,7 @@ def test_a_number_of_processes_that_is_none_is_one_line():
 
 
 def test_nothing_typed_is_logged_even_where_requests_are(tmp_path):
-    """Started by uvicorn, which writes every request down."""
+    """Started by uvicorn, which logs every request."""
     log, port = tmp_path / "uvicorn.log", free_port()
     with log.open("w") as out:
         command = [sys.executable, "-m", "uvicorn", "asgi:app", "--port", str(port)]
@@ -194,7 +194,7 @@ def test_a_server_without_its_model_says_so(tmp_path):
 
 
 def _refused(address):
-    """With what words /healthz answers 503; nothing while nobody answers."""
+    """The text of /healthz with status 503; empty while there is no response."""
     try:
         urllib.request.urlopen(f"{address}/healthz", timeout=5).close()
     except urllib.error.HTTPError as refused:

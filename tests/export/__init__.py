@@ -1,1 +1,1 @@
-"""Tests of what people keep."""
+"""Tests of exported files."""

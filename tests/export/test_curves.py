@@ -1,4 +1,4 @@
-"""Curves, bars and trees without a browser: what stands where, in SVG and in the pixels that resvg makes of it."""
+"""Curves, bars and trees without a browser: positions in the SVG, and in the pixels that resvg draws."""
 
 import csv
 import io
@@ -56,7 +56,7 @@ def test_bars_are_as_long_as_their_numbers():
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_curve_runs_through_its_values(theme):
-    """The highest and the lowest pixel of cos in one period are a whole amplitude apart, and in its colour."""
+    """The highest and the lowest pixel of a period of cos are as far apart as −1 and 1, and in its colour."""
     figure = figures.position_waves(64, 8, [1], theme=theme)
     picture = pixels(figure_svg(figure))
     colour = [int(CURVES[theme][0][i : i + 2], 16) for i in (1, 3, 5)]
@@ -76,14 +76,14 @@ def test_a_circle_is_round():
     assert spans[0] == pytest.approx(spans[1], abs=0.05)
 
 
-def test_a_tree_has_its_tokens_scores_and_strong_path():
+def test_a_tree_has_its_tokens_scores_and_bold_path():
     found = texts(figure_svg(tree()))
     assert {"我", "</s> ◂", "−0.50", "−1.00 / 2", "= −0.500", "1", "2"} <= set(found)
     assert '<tspan font-weight="600">−0.500</tspan>' in figure_svg(tree())
 
 
-def test_many_steps_stay_apart():
-    """Texts over neighbouring places do not run into each other, however many there are."""
+def test_texts_of_many_steps_do_not_overlap():
+    """Neighbouring texts keep their distance, however many there are."""
     beams = [[Beam(parent=0, id=9, token="Northeastern", log_probability=-1.0, finished=False)] for _ in range(19)]
     svg = figure_svg(figures.beam_tree(beams))
     places = sorted({float(x) for x in re.findall(r'<text x="([\d.]+)"[^>]*text-anchor="middle">Northeastern<', svg)})
@@ -92,7 +92,7 @@ def test_many_steps_stay_apart():
 
 
 def rows_of(figure):
-    """As a spreadsheet reads it, and as a program does."""
+    """Return the rows of a figure from CSV and from JSON."""
     table = list(csv.DictReader(io.StringIO(figure_csv(figure).removeprefix("\ufeff"))))
     rows = json.loads(figure_json(figure))["rows"]
     assert [list(row) for row in rows] == [list(row) for row in table]
@@ -124,7 +124,7 @@ def test_hypotheses_as_numbers():
 
 
 def test_waves_as_numbers():
-    """The encoding itself at every position, however fine the curve is drawn."""
+    """The encoding at every position, not the finer samples of the curve."""
     _, rows = rows_of(figures.position_waves(5, 4, [1, 2]))
     assert [(row["dimension"], row["position"]) for row in rows] == [(d, pos) for d in (1, 2) for pos in range(5)]
     expected = [*(math.cos(pos) for pos in range(5)), *(math.sin(pos / 100) for pos in range(5))]
@@ -138,15 +138,15 @@ def test_a_rotation_as_numbers():
     np.testing.assert_allclose([row["sin"] for row in rows], np.sin(angles))
 
 
-def test_a_picture_says_what_it_shows():
+def test_a_figure_has_a_title():
     svg = figure_svg(figures.candidate_bars(SOME, 1, step=2))
     assert "<title>step 3: what might come next</title>" in svg
     assert texts(svg)[0] == "step 3: what might come next"
     assert "beam search: 1 hypotheses kept" in texts(figure_svg(tree()))
 
 
-def test_lines_keep_away_from_the_letters_of_a_tree():
-    """A line that goes up through a label breaks off around it."""
+def test_lines_leave_room_around_the_labels_of_a_tree():
+    """A line is interrupted around a label that it crosses."""
     steps = [[beam(0, "a")] * 6, [*[beam(0, "c")] * 5, beam(0, "WWWWWW")]]
     svg = figure_svg(figures.beam_tree(steps))
     bare = re.sub(rf'<g stroke="{BACKGROUND["light"]}"[^>]*paint-order="stroke">', "<g>", svg)
@@ -154,12 +154,12 @@ def test_lines_keep_away_from_the_letters_of_a_tree():
     assert inked[0] < inked[1]
 
 
-def test_numbers_of_another_figure_are_not_made_up():
+def test_other_figures_have_no_table():
     with pytest.raises(VisformerError, match=r"not one of visformer\.figures"):
         figure_csv(go.Figure(go.Scatter(x=[1], y=[2])))
 
 
-def test_saved_by_its_ending(tmp_path):
+def test_the_ending_selects_the_format(tmp_path):
     for ending in ("svg", "png", "csv", "json"):
         save(tree(), tmp_path / f"x.{ending}")
     assert (tmp_path / "x.svg").read_text(encoding="utf-8") == figure_svg(tree())
@@ -168,6 +168,6 @@ def test_saved_by_its_ending(tmp_path):
         save(tree(), tmp_path / "x.html")
 
 
-def test_what_is_not_drawn_says_what_to_save():
+def test_an_unsupported_figure_names_an_alternative():
     with pytest.raises(VisformerError, match="A figure of kind heatmap cannot be saved as it is: save the Trace"):
         figure_svg(go.Figure(go.Heatmap(z=[[1]])))

@@ -1,4 +1,4 @@
-"""Each format is declared once: what is written, shown and documented is what is declared."""
+"""Each format is declared once, and can be written."""
 
 import pytest
 
@@ -16,7 +16,7 @@ THINGS = {
 
 
 @pytest.mark.parametrize("kind", THINGS)
-def test_what_is_offered_can_be_written(tmp_path, kind):
+def test_every_offered_format_can_be_written(tmp_path, kind):
     offered = [one for one in FORMATS if kind in one.offers]
     for one in offered:
         path = tmp_path / f"x{one.ending}"
@@ -25,7 +25,7 @@ def test_what_is_offered_can_be_written(tmp_path, kind):
     assert len(offered) >= 4
 
 
-def test_the_package_has_the_names_that_it_lists():
+def test_the_package_has_the_names_in_all():
     assert {*vf.export.__all__} == {*vf.export._PUBLIC} <= {*dir(vf.export)}
     assert all(callable(getattr(vf.export, name)) for name in vf.export.__all__)
     with pytest.raises(AttributeError, match=r"visformer\.export.*nonsense"):

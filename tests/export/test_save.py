@@ -1,4 +1,4 @@
-"""One call, every format: the ending says which."""
+"""One call for every format, which the ending selects."""
 
 import io
 import json
@@ -20,7 +20,7 @@ from visformer.i18n import translations
 from visformer.pictures import positions
 
 
-def test_the_ending_says_what_is_written(tmp_path):
+def test_the_ending_selects_the_format(tmp_path):
     trace = made_up_trace(tokens=["我", "=1"])
     for ending in (".html", ".svg", ".png", ".csv", ".json", ".safetensors", ".SVG"):
         vf.export.save(trace, tmp_path / f"x{ending}")
@@ -41,52 +41,52 @@ def test_panels_as_pictures_and_as_numbers(tmp_path):
         vf.export.save(panel, tmp_path / f"x.{ending}")
     assert (tmp_path / "x.svg").read_text(encoding="utf-8") == vf.export.panels_svg(panel)
     assert (tmp_path / "x.csv").read_bytes() == vf.export.panels_csv(panel).encode()
-    [told] = json.loads((tmp_path / "x.json").read_text())["panels"]
-    assert told["rows"] == {"title": panel.rows.title, "labels": list(panel.rows.texts)}
-    np.testing.assert_array_equal(np.array(told["values"], dtype=panel.values.dtype), panel.values)
+    [written_panel] = json.loads((tmp_path / "x.json").read_text())["panels"]
+    assert written_panel["rows"] == {"title": panel.rows.title, "labels": list(panel.rows.texts)}
+    np.testing.assert_array_equal(np.array(written_panel["values"], dtype=panel.values.dtype), panel.values)
     np.testing.assert_array_equal(load_file(tmp_path / "x.safetensors")[f"0.{panel.name}"], panel.values)
     others = ", ".join(one.ending for one in FORMATS if "panels" in one.offers)
     with pytest.raises(VisformerError, match=f"x.html does not end in any of {others}:"):
         vf.export.save(panel, tmp_path / "x.html")
 
 
-def test_json_of_a_panel_has_null_where_there_is_no_number():
+def test_json_of_a_panel_has_null_for_nan():
     panel = positions.learned(3, 2, max_len=2)
-    [told] = json.loads(vf.export.panels_json(panel))["panels"]
-    assert told["values"][2] == [None, None]
+    [written_panel] = json.loads(vf.export.panels_json(panel))["panels"]
+    assert written_panel["values"][2] == [None, None]
 
 
 @pytest.mark.parametrize("name", ["x", "x.gif", "x.pdf"])
-def test_another_ending_is_refused(tmp_path, name):
+def test_an_unknown_ending_is_refused(tmp_path, name):
     with pytest.raises(VisformerError, match=f"{name} does not end in any of .html, .svg, .png, .csv"):
         vf.export.save(made_up_trace(), tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_theme_that_there_is_not(tmp_path):
+def test_an_unknown_theme_is_refused(tmp_path):
     with pytest.raises(VisformerError, match="theme is 'blue'"):
         vf.export.save(made_up_trace(), tmp_path / "x.svg", theme="blue")
 
 
-def test_words_are_in_the_language_that_is_named(tmp_path):
-    def said(**how):
+def test_words_are_in_the_requested_language(tmp_path):
+    def saved(**how):
         vf.export.save(made_up_trace(), tmp_path / "x.svg", **how)
         return (tmp_path / "x.svg").read_text()
 
-    assert said(lang="zh") == said(lang="zh", gettext=translations("zh").gettext) != said() == said(lang="en")
+    assert saved(lang="zh") == saved(lang="zh", gettext=translations("zh").gettext) != saved() == saved(lang="en")
     assert ">频率</text>" in vf.export.panels_svg(*positions.outer_product(2, 2), gettext=translations("zh").gettext)
     with pytest.raises(VisformerError, match="lang is 'fr'; it can be en, zh"):
-        said(lang="fr")
+        saved(lang="fr")
 
 
-def test_a_trace_without_attention_is_no_picture(tmp_path):
+def test_a_trace_without_attention_is_refused(tmp_path):
     empty = vf.Trace(tokens={}, special={}, words={}, tensors={})
     for ending in (".html", ".svg", ".csv"):
         with pytest.raises(TraceError, match="no attention"):
             vf.export.save(empty, tmp_path / f"x{ending}")
 
 
-def test_files_say_which_model_made_their_numbers(tmp_path):
+def test_files_name_the_model_of_their_numbers(tmp_path):
     trace = replace(made_up_trace(), meta={"model": "<b>&", "source": "I go.", "target": "我去。"})
     about, written = "<b>&: I go. → 我去。", {}
     assert trace.about == about

@@ -1,4 +1,4 @@
-"""Pictures without a browser: labels, colours and numbers of a panel, in SVG and in pixels that resvg makes of it."""
+"""Pictures without a browser: labels, colours and numbers of a panel, in the SVG and in the pixels that resvg draws."""
 
 import io
 import math
@@ -22,7 +22,7 @@ HOSTILE = ["</text><script>alert(1)</script>", '"&<', "我", "\u202eabc", "\ud83
 
 
 def texts(svg):
-    """Every line of text in it, its parts joined."""
+    """Return every line of text in an SVG, its parts joined."""
     return ["".join(element.itertext()) for element in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
@@ -49,7 +49,7 @@ def test_a_head_has_its_labels_and_numbers():
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_cells_have_the_colours_of_the_canvas(theme):
-    """Each cell's middle, as drawn by resvg, is the colour between the stops that the weight's square root names."""
+    """Each cell, as drawn by resvg, has the colour between the stops at the square root of its weight."""
     values = np.array([[0.0, 0.01, 0.3], [0.5, 0.9, 1.0]])
     picture = pixels(panels_svg(matrix(values, scale="weight", digits=0), theme=theme))
     there = {tuple(colour) for colour in picture.reshape(-1, 3).tolist()}
@@ -76,20 +76,20 @@ def test_many_cells_become_an_image_of_the_same_pixels():
     assert {colours[step] for step in np.unique(steps_of(values, "weight", 1.0))} <= there
 
 
-def test_text_stays_text():
+def test_text_is_escaped():
     trace = made_up_trace(tokens=HOSTILE)
     for view in ("arcs", "tokens", "heatmap"):
         svg = attention_svg(trace, layer=0, head=0, view=view)
         assert "<script" not in svg
-        found = texts(svg)  # parses: what XML cannot hold is not in it
+        found = texts(svg)  # it parses: illegal characters were replaced
     assert any(line.startswith("</text><script>") for line in found)
     assert any(line.startswith("U+202Eabc") for line in found)
     assert "我" in {line.rstrip("0123456789") for line in found}
     svg.encode()
 
 
-def test_chinese_reaches_the_pixels():
-    """As many inked columns as characters are wide: a box for a missing one would be the same for all."""
+def test_chinese_is_drawn():
+    """Different characters give different pixels: a missing glyph would be the same box for all."""
     drawn = []
     for token in ("我", "去", "一"):
         labels = Labels((token,))
@@ -104,7 +104,7 @@ def test_all_heads_are_a_grid():
     assert svg.count("crispEdges") == 2 * 3 + 1
 
 
-def test_panels_stand_beside_and_below_each_other():
+def test_panels_are_placed_side_by_side_or_stacked():
     one, two = matrix(np.ones((2, 3)), note="(2, 3)"), matrix(-np.ones((2, 3)), before="=")
     side, column = panels_svg(one, two), panels_svg([one, two])
     sizes = [[float(ET.fromstring(svg).get(name)) for name in ("width", "height")] for svg in (side, column)]
@@ -120,12 +120,12 @@ def test_panels_stand_beside_and_below_each_other():
     ("value", "digits", "words"),
     [(0.0, 2, "0"), (0.456, 2, ".46"), (-0.456, 2, "-.46"), (12.345, 2, "12.3"), (3.0, 2, "3"), (2e6, 2, "2.00e+06")],
 )
-def test_numbers_have_room(value, digits, words):
+def test_numbers_are_shortened_to_fit_a_cell(value, digits, words):
     assert spelled(value, digits) == words
     assert spelled(float("nan"), digits) == ""
 
 
-def test_what_a_mask_hides_is_empty_in_a_head_as_in_the_explorer_and_0_in_a_mask():
+def test_masked_cells_are_empty_in_a_head_and_0_in_a_mask():
     trace = tiny_translator().trace("I", "我去学校。", record=("*.pattern", "*.mask"))
     n, in_legend = len(trace.tokens["tgt"]), 1
     head = texts(attention_svg(trace, stack="decoder.self_attn", layer=0, head=0))
@@ -134,12 +134,12 @@ def test_what_a_mask_hides_is_empty_in_a_head_as_in_the_explorer_and_0_in_a_mask
     assert mask.count("0") == n * (n - 1) // 2 + in_legend
 
 
-def test_a_weight_that_would_read_as_zero_is_left_out():
+def test_a_weight_that_rounds_to_zero_is_left_out():
     assert [spelled(weight, 2, "weight") for weight in (0.0, 0.0049, 0.0051)] == ["0", "", ".01"]
-    assert spelled(0.0049, 2) == ".00", "a length of .00 is a number like others"
+    assert spelled(0.0049, 2) == ".00", "on a signed scale it is a number like others"
 
 
-def test_what_cannot_be_drawn_says_why():
+def test_errors_give_the_reason():
     trace = made_up_trace()
     with pytest.raises(TraceError, match=r"encoder.self_attn has no head 7: there are 3, counted from 0"):
         attention_svg(trace, layer=0, head=7)
@@ -151,15 +151,15 @@ def test_what_cannot_be_drawn_says_why():
             to_png(svg, scale=scale)
 
 
-def test_a_picture_at_three_times_the_size():
+def test_a_picture_at_scale_3():
     svg = panels_svg(matrix(np.eye(3)))
     small, large = pixels(svg), pixels(svg, 3.0)
     assert large.shape[:2] == tuple(3 * side for side in small.shape[:2])
     assert width_of("我们", 10) == 20
 
 
-def test_a_signed_scale_is_counted_from_its_middle():
-    """The mean of all cells has the middle colour, and the legend says which number that is."""
+def test_a_signed_scale_is_centred_on_its_middle():
+    """The mean of all cells has the middle colour, and the legend gives that number."""
     values = np.array([[0.6, 0.7], [0.7, 0.8]])
     svg = panels_svg(matrix(values, middle=0.7, digits=0))
     there = {tuple(colour) for colour in pixels(svg).reshape(-1, 3).tolist()}
@@ -170,7 +170,7 @@ def test_a_signed_scale_is_counted_from_its_middle():
 
 @pytest.mark.parametrize("n_columns", [6, 20, 60, 200])
 def test_slanted_labels_do_not_touch(n_columns):
-    """However many columns: between the lines that two neighbours stand on there is room for one."""
+    """However many columns there are, the baselines of neighbours are at least a line apart."""
     labels = Labels(tuple("|token|" for _ in range(n_columns)))
     svg = panels_svg(Panel(name="q", title="q", values=np.zeros((2, n_columns)), rows=numbered(2), columns=labels))
     found = re.findall(r'font-size="(\d+)"[^>]*rotate\(-(\d+) ([\d.]+) ', svg)

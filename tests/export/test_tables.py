@@ -1,4 +1,4 @@
-"""The numbers as text: each reads back as the float32 that it was, and no token becomes a formula."""
+"""Numbers as text: each reads back as the same float32, and no token becomes a formula."""
 
 import csv
 import io
@@ -31,7 +31,7 @@ def test_csv_reads_back_bit_for_bit():
 
 
 @pytest.mark.parametrize("token", ["=1+1", "+cmd|' /C calc'!A0", "-2", "@SUM(A1)", "\t=1", "\r=1", "\n=1"])
-def test_no_token_is_a_formula(token):
+def test_no_token_becomes_a_formula(token):
     text = to_csv(made_up_trace(tokens=[token, 'a"b,c\nd', "我"])).removeprefix("\ufeff")
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
     found = {row[side] for row in rows for side in ("query_token", "key_token")}
@@ -39,7 +39,7 @@ def test_no_token_is_a_formula(token):
     assert not [one for one in found if one.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))]
 
 
-def test_spreadsheets_are_told_that_it_is_utf8():
+def test_csv_begins_with_a_byte_order_mark():
     assert to_csv(made_up_trace()).encode().startswith(b"\xef\xbb\xbf")
 
 
@@ -77,7 +77,7 @@ def test_panels_are_tables_as_they_are_drawn():
     assert panels_csv(wide).splitlines()[:2] == ["\ufeffb,1st,2nd", "row,1.0,1.0"]
 
 
-def test_what_is_not_written_says_why(monkeypatch):
+def test_errors_give_the_reason(monkeypatch):
     trace = tiny_translator().trace("I", "我", record=("*",))
     with pytest.raises(TraceError, match=r"logits has other axes than encoder\.out"):
         to_csv(trace, "encoder.out", "logits")

@@ -1,1 +1,1 @@
-"""Numbers worked out elsewhere, held against what the lab computes."""
+"""Recorded results, and numbers worked out by hand, compared with what the code computes."""

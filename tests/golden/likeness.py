@@ -1,4 +1,4 @@
-"""What was recorded once, and how far what is found today may be from it.
+"""Compare recorded results with today's, within tolerances.
 
 Words, choices and counts have to be the same. Numbers that a model computed may differ in their last digits, since
 another processor adds them in another order: of a whole array five numbers are kept, of a number in a text its last
@@ -15,13 +15,13 @@ import numpy as np
 
 FOLDER = Path(__file__).parent
 SAVED = FOLDER / "saved"
-"""Files as they were saved once; they are never saved anew."""
+"""Files saved by earlier versions; they are never saved again."""
 
 TOLERANCE = 2e-3
 """Relative to the largest number in an array, or to a number that stands alone."""
 
 EXACT = frozenset({"link", "value", "from", "to", "address", "along"})
-"""What holds what was chosen: a number in it has to be the same to its last digit."""
+"""Keys of selections: numbers in them have to be equal to the last digit."""
 
 _NOTHING = 1e-6
 _LONG = 40  # texts or labels; of more the middle is left out
@@ -43,7 +43,7 @@ def numbers(values) -> dict:
 
 
 def short(value: float) -> float | None:
-    """Four significant digits; None for what is no number, and nothing for what may be left of rounding."""
+    """Round to four significant digits; None for a value that is not a number, 0 for what may be rounding error."""
     if not math.isfinite(value):
         return None
     return float(f"{value:.4g}") if abs(value) > _NOTHING else 0.0
@@ -56,13 +56,13 @@ def listed(texts) -> list[str]:
 
 
 def hold(expected, found) -> None:
-    """Say what differs, a line each, unless nothing does."""
+    """Fail with a line for each difference, if there are any."""
     told = [*differences(expected, found)]
     assert not told, "\n".join(told)
 
 
 def differences(expected, found, *, place: str = "", exact: bool = False) -> Iterator[str]:
-    """Every difference that counts, each as a line that names its place.
+    """Yield every significant difference as a line that names its place.
 
     Args:
         expected: JSON values, as they were recorded.
@@ -95,7 +95,7 @@ def _are_alike(expected, found, exact: bool) -> bool:
 
 
 def _are_close(expected, found, *, scale: float) -> bool:
-    """Whether both are numbers with a fraction, or one of them is, and no further apart than rounding can have them."""
+    """Whether the numbers, at least one of them with a fraction, differ by no more than rounding error."""
     both = (expected, found)
     if not any(isinstance(one, float) for one in both) or any(isinstance(one, bool) for one in both):
         return False
@@ -124,12 +124,12 @@ def _brief(value) -> str:
 
 
 def read(name: str):
-    """What was recorded in a file of this folder."""
+    """Read a recorded file of this folder."""
     return json.loads((FOLDER / name).read_text(encoding="utf-8"))
 
 
 def write(name: str, records: list[dict]) -> None:
-    """Write records so that a line of the file is one thing of one record: a change of it is a line that changed."""
+    """Write records with one field per line, so that a changed field is a changed line."""
     texts = [",\n".join(f"  {_json(key)}: {_written(value)}" for key, value in record.items()) for record in records]
     text = "[\n" + ",\n".join(f" {{\n{text}\n }}" for text in texts) + "\n]\n"
     (FOLDER / name).write_text(text, encoding="utf-8", newline="\n")

@@ -1,4 +1,4 @@
-"""Records anew what addresses and saved files show: ``python -m tests.golden.record``.
+"""Record again what addresses and saved files show: ``python -m tests.golden.record``.
 
 Only for a change that is meant to be seen. What is recorded is what links that people have sent, and files that they
 have saved, showed when they were made; ``tests/app/pages/test_old_links.py``, ``tests/app/pages/test_old_files.py`` and
@@ -19,33 +19,33 @@ from tests.golden.likeness import SAVED, read, write
 from tests.golden.traces import meaning, saved_traces
 
 LESSON, STEPS = "every-feature", 20
-"""The name of a saved lesson, without its ending, and how many steps it has."""
+"""The name of a saved lesson, without its extension, and its number of steps."""
 
 
 def of_link(link, *, locale="", **more):
-    """What is kept of a link; ``locale``: of a browser that does not speak American English."""
+    """Record a link; ``locale``: language of the browser if it is not American English."""
     about = {"link": link, "locale": locale} if locale else {"link": link}
     return about | more | seen(open_link(link, **({"locale": locale} if locale else {})))
 
 
 def of_state(name):
-    """What is kept of a state as a file: what it shows where it is opened."""
+    """Record what a saved state shows when it is opened."""
     return {"file": name} | seen(open_file(open_link("/"), name, *AS_A_FILE))
 
 
 def of_step(number):
-    """What is kept of a step of the lesson, which an operator offers: ``VISFORMER_LESSONS`` has to be the folder."""
+    """Record a step of the lesson, an operator's own: ``VISFORMER_LESSONS`` has to be its folder."""
     return of_link(f"/?lesson={LESSON}&step={number}")
 
 
 def states():
-    """The names of the files, in their order."""
+    """The names of the files, sorted."""
     return sorted(path.name for path in SAVED.glob("*.json"))
 
 
 def main(more):
-    """Every link and every file that is there, and more links."""
-    logging.disable(logging.WARNING)  # AppTest is no server, which Streamlit remarks in each run
+    """Record every link and every file again, and ``more`` links."""
+    logging.disable(logging.WARNING)  # Streamlit logs in each run that AppTest is not a server
     known = [{name: one[name] for name in ("link", "locale", "note") if name in one} for one in read("links.json")]
     write("links.json", [of_link(**one) for one in [*known, *({"link": link} for link in more)]])
     os.environ["VISFORMER_LESSONS"] = str(SAVED)

@@ -1,4 +1,4 @@
-"""What the notes claim, and what the arithmetic says to it: each claim that can be computed is."""
+"""The claims of the course notes, checked by computing each that can be computed."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What counts as a difference from what was recorded."""
+"""Which differences from recorded results are significant."""
 
 import json
 

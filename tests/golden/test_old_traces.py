@@ -1,4 +1,4 @@
-"""Traces that people have saved: they still open, and hold what they held. See ``tests/golden/record.py``."""
+"""Traces saved by earlier versions still open, with the same content. See ``tests/golden/record.py``."""
 
 import pytest
 

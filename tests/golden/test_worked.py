@@ -278,7 +278,7 @@ def test_the_broken_example_says_what_does_not_fit():
 
 
 def test_the_notes_own_follow_ups_of_wrong_scores():
-    """The softmax of the printed scores, and the printed softmax times V: neither gives what is printed next."""
+    """Neither the softmax of the printed scores nor the printed softmax times V gives what is printed next."""
     v = BY_NAME["mended"].inputs["V"]
     pattern = formulas.softmax([[11.5, 14.5, 17.5], [25, 32, 39]])
     assert np.allclose(pattern, [[0.0024, 0.0473, 0.9503], [0.0000, 0.0009, 0.9991]], atol=5e-5)

@@ -1,4 +1,4 @@
-"""What a saved Trace holds, as plain values."""
+"""The content of a saved Trace, as plain values."""
 
 from tests.golden.likeness import SAVED, numbers
 from visformer import Trace, export
@@ -8,12 +8,12 @@ ASKED = ("encoder.0.self_attn.q", "decoder.0.self_attn.pattern", "decoder.0.cros
 
 
 def saved_traces():
-    """The files, in their order."""
+    """The saved files, sorted."""
     return sorted(SAVED.glob("*.safetensors"))
 
 
 def meaning(path):
-    """What a file is read as."""
+    """Read a file and return its content as plain values."""
     trace = Trace.load(path)
     lines = export.to_csv(trace).splitlines()
     return {

@@ -1,4 +1,4 @@
-"""Small models with nothing left at its initial 0 or 1, and a way to see what passes their taps."""
+"""Small models without any parameter at its initial 0 or 1, and helpers that record and edit tapped tensors."""
 
 import torch
 
@@ -19,7 +19,7 @@ SIZES = {
 
 
 def randomise(module, *, seed=0, std=0.4):
-    """Give every parameter random numbers: a LayerNorm at 1 and 0, or a zero bias, would hide a swap."""
+    """Randomise every parameter: a LayerNorm at 1 and 0, or a zero bias, would hide a mix-up."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in module.named_parameters():
@@ -30,7 +30,7 @@ def randomise(module, *, seed=0, std=0.4):
 
 
 def build(*, seed=0, std=0.4, dtype=torch.float32, **changes):
-    """A small Transformer in eval mode with random weights, biases and norms."""
+    """Build a small Transformer in eval mode with random weights, biases and norms."""
     model = Transformer(TransformerConfig(**{**SIZES, **changes}))
     return randomise(model, seed=seed, std=std).to(dtype).eval()
 
@@ -47,7 +47,7 @@ def run(model, *args):
 
 
 def record(model, *args):
-    """Logits, and everything that was tapped on the way as a list of (name, tensor)."""
+    """Return logits, and everything that was tapped as a list of (name, tensor)."""
     seen = []
 
     def visit(name, tensor):
@@ -60,7 +60,7 @@ def record(model, *args):
 
 
 def edit(model, changes, *args):
-    """Logits and tapped tensors of a pass in which ``changes[name](tensor)`` replaces the named tensors."""
+    """Return logits and tapped tensors of a pass in which ``changes[name](tensor)`` replaces the named tensors."""
     seen = {}
 
     def visit(name, tensor):
@@ -73,5 +73,5 @@ def edit(model, changes, *args):
 
 
 def count_parameters(model):
-    """Trainable numbers, shared matrices counted once."""
+    """Count trainable parameters, shared matrices once."""
     return sum(p.numel() for p in model.parameters())

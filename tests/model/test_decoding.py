@@ -51,7 +51,7 @@ def test_a_batch_gives_what_each_sentence_gives_alone():
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("beam_size", [1, 2, 5])
 def test_a_wide_beam_finds_what_exhaustive_search_finds(beam_size, seed):
-    """On a machine with four ids and three steps every sentence can be scored."""
+    """With four ids and three steps every sentence can be scored."""
     torch.manual_seed(seed)
     table = torch.randn(4, 4).log_softmax(dim=-1)
 
@@ -142,7 +142,7 @@ SETTINGS = [{}, {"temperature": 0.5}, {"temperature": 2.0, "top_k": 3}, {"top_p"
 
 
 @pytest.mark.parametrize("shape", SETTINGS)
-def test_a_step_knows_what_any_setting_would_draw_from(shape):
+def test_a_step_can_be_reshaped_to_any_setting(shape):
     """Against the logits of one full pass over the finished pair, in float64, with NumPy's own sorting."""
     model = tiny_translator()
     found = model.translate("She likes the school.", max_new_tokens=3)
@@ -163,7 +163,7 @@ def test_a_step_knows_what_any_setting_would_draw_from(shape):
 
 
 @pytest.mark.parametrize("shape", SETTINGS[1:])
-def test_what_was_drawn_from_is_what_the_step_says(shape):
+def test_a_step_has_the_probabilities_sampled_from(shape):
     for step in tiny_translator().translate("She likes the school.", max_new_tokens=3, **shape).steps:
         assert step.reshaped(**shape) == step.candidates
 
@@ -190,7 +190,7 @@ def test_sampling_is_seeded():
     assert len(set(texts.values())) > 1
 
 
-def test_a_prefix_stands_at_the_beginning():
+def test_a_prefix_begins_the_target():
     model = tiny_translator()
     decoding = model.translate("I went to school.", prefix="我喜欢", max_new_tokens=4)
     assert decoding.text.startswith("我喜欢")

@@ -1,4 +1,4 @@
-"""What must hold of any Transformer, whatever its sizes, weights and sentences."""
+"""Properties of every Transformer, whatever its sizes, weights and sentences."""
 
 import pytest
 import torch

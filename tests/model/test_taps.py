@@ -1,4 +1,4 @@
-"""Taps: what they hand back is used; sessions that nest, close, and never meet."""
+"""Taps: what they return is used; sessions nest, close, and do not affect each other."""
 
 import threading
 
@@ -11,13 +11,13 @@ from visformer.model import taps
 BATCH, SRC, TGT = 2, 7, 5
 SMALL = {"n_encoder_layers": 1, "n_decoder_layers": 1}
 NAMES = [name for name, _ in record(build(**SMALL), ids(BATCH, SRC), ids(BATCH, TGT))[1]]
-"""Every place of one layer of each kind; what passes there is held by tests/parity/test_formulas_model.py."""
+"""Every tap of one layer of each kind; tests/parity/test_formulas_model.py checks the tensors themselves."""
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize("name", NAMES)
 def test_an_edit_anywhere_is_followed(norm, name):
-    """Whatever a tap hands back is what the model goes on with: nothing is shown that is not used."""
+    """The model continues with whatever a tap returns: every recorded tensor is one that is used."""
     model, src, tgt = build(norm=norm, **SMALL), ids(BATCH, SRC), ids(BATCH, TGT)
     plain = run(model, src, tgt)
 

@@ -46,7 +46,7 @@ def test_words_keep_their_space_and_chinese_its_words():
     assert tokenizer.shown(tokenizer.encode("我喜欢学校。")) == ("我", "喜欢", "学校", "。")
 
 
-def test_a_latin_word_is_one_token_wherever_it_stands():
+def test_a_latin_word_is_the_same_token_in_every_position():
     tokenizer = tiny_tokenizer()
     first, inside = tokenizer.encode("school"), tokenizer.encode("我school。")
     assert first == inside[1:-1]
@@ -98,7 +98,7 @@ def test_direction_is_found_from_the_script(text, language):
     assert detect_language(text) == language
 
 
-def test_dropout_forgets_merges_reproducibly():
+def test_dropout_drops_merges_reproducibly():
     tokenizer = tiny_tokenizer()
     text = "I went to school. She likes the school."
     once, again, other = (tokenizer.with_dropout(0.5, seed=s).encode(text) for s in (1, 1, 2))

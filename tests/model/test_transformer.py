@@ -41,7 +41,7 @@ def test_a_tie_outlives_a_change_of_dtype_and_a_training_step():
 
 
 @pytest.mark.parametrize("kept", ["src_embedding.token.weight", "tgt_embedding.token.weight", "output.weight"])
-def test_load_state_takes_a_tied_matrix_once(kept):
+def test_load_state_needs_a_tied_matrix_only_once(kept):
     model, other = (build(seed=seed, tgt_vocab=VOCAB, tie_embeddings=True) for seed in (0, 1))
     tied = {"src_embedding.token.weight", "tgt_embedding.token.weight", "output.weight"}
     state = {name: t.half().float() for name, t in model.state_dict().items() if name == kept or name not in tied}
@@ -52,7 +52,7 @@ def test_load_state_takes_a_tied_matrix_once(kept):
     assert storage(other.src_embedding.token) == storage(other.tgt_embedding.token) == storage(other.output)
 
 
-def test_load_state_misses_what_is_missing():
+def test_load_state_refuses_missing_weights():
     state = build().state_dict()
     del state["output.weight"]
     with pytest.raises(RuntimeError, match=r"output\.weight"):

@@ -1,4 +1,4 @@
-"""Untrained Transformers: a name for each, and weights that depend on nothing but it."""
+"""Untrained Transformers: each has one name, and its weights depend on nothing else."""
 
 import json
 
@@ -41,7 +41,7 @@ def test_each_has_one_name(wanted):
     ["", "en-zh", "untrained-", "untrained-128x4", "untrained-0128x4-enc2-dec2-ff512", "untrained-1٣x1-enc2-dec2-ff512",
      *(f"untrained-128x4-enc2-dec2-ff512{more}" for more in ("-seed0", "-learned-pre", "\n", "-post"))],
 )  # fmt: skip
-def test_what_is_no_name_is_refused_with_one_that_is(name):
+def test_an_invalid_name_is_refused_with_a_valid_example(name):
     with pytest.raises(ConfigError, match="write untrained-128x4-enc2-dec2-ff512") as refused:
         Untrained.named(name)
     assert repr(name) in str(refused.value)
@@ -56,7 +56,7 @@ def test_by_default_it_is_as_large_as_the_bundled_translator():
         assert getattr(config, name) == bundled[name], name
 
 
-def test_name_python_and_seed_say_the_same():
+def test_name_and_arguments_give_the_same_model():
     named = vf.load("untrained-32x4-enc1-dec2-ff64-pre-learned-seed3")
     state = torch.get_rng_state()
     made = vf.untrained(
@@ -71,7 +71,7 @@ def test_name_python_and_seed_say_the_same():
     assert not torch.equal(other["output.weight"], named.module.state_dict()["output.weight"])
 
 
-def test_like_a_model_of_ours_it_has_its_tokenizer_and_sizes():
+def test_like_copies_tokenizer_and_sizes():
     tiny = tiny_translator(tie_embeddings=True)
     made = vf.untrained(tiny, norm="pre")
     assert made.tokenizer is tiny.tokenizer
@@ -81,7 +81,7 @@ def test_like_a_model_of_ours_it_has_its_tokenizer_and_sizes():
     assert vf.load("untrained-16x2-enc2-dec3-ff24", dtype=torch.float64).module.output.weight.dtype == torch.float64
 
 
-def test_the_bare_word_is_the_one_with_the_defaults():
+def test_the_bare_name_has_the_defaults():
     assert names_untrained("untrained") and not names_untrained("untraineds")
     assert Untrained.named("untrained") == Untrained()
     assert url_state.read({"model": "untrained"})[0].model == Untrained().name

@@ -1,4 +1,4 @@
-"""The one attention function against torch's own and against the formulas in NumPy."""
+"""The attention function compared with torch's own and with the formulas in NumPy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A whole forward pass, written a second time in NumPy with the formulas: every tapped tensor must be equal."""
+"""A whole forward pass, implemented again in NumPy from the formulas: every tapped tensor must be equal."""
 
 import math
 
@@ -14,7 +14,7 @@ TOLERANCE = 1e-10
 
 
 class Reference:
-    """Section 3 in NumPy float64, from the model's own weights; ``seen`` holds what the taps should show."""
+    """Section 3 in NumPy float64, from the model's own weights; ``seen`` has the tensors that taps should receive."""
 
     def __init__(self, model):
         self.config, self.seen = model.config, {}

@@ -1,4 +1,4 @@
-"""Each way of knowing positions against a model of transformers that has it, and against NumPy."""
+"""Each positional encoding compared with a transformers model that has it, and with NumPy."""
 
 import numpy as np
 import pytest
@@ -20,20 +20,20 @@ def some(*shape, dtype=torch.float32):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape)), dtype=dtype)
 
 
-def test_queries_turn_as_those_of_llama():
+def test_queries_rotate_as_in_llama():
     config = LlamaConfig(hidden_size=HEADS * D_K, num_attention_heads=HEADS, max_position_embeddings=N)
     q, k = some(2, HEADS, N, D_K), some(2, HEADS, N, D_K).flip(0)
     cos, sin = LlamaRotaryEmbedding(config)(q, torch.arange(N)[None])
     order = Order.of(Rotary(), torch.zeros(1, N, HEADS * D_K), n_heads=HEADS)
-    for ours, theirs in zip(map(order.turned, (q, k)), apply_rotary_pos_emb(q, k, cos, sin), strict=True):
+    for ours, theirs in zip(map(order.rotated, (q, k)), apply_rotary_pos_emb(q, k, cos, sin), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("base", [100.0, 10_000.0])
-def test_queries_turn_as_in_the_formulas(base):
+def test_queries_rotate_as_in_the_formulas(base):
     q = some(HEADS, N, D_K, dtype=torch.float64)
     order = Order.of(Rotary(base), torch.zeros(1, N, HEADS * D_K), n_heads=HEADS)
-    np.testing.assert_allclose(order.turned(q).numpy(), formulas.rotate(q.numpy(), range(N), base), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(order.rotated(q).numpy(), formulas.rotate(q.numpy(), range(N), base), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("n_heads", [1, 2, 3, 8, 12, 16, 20])
@@ -43,7 +43,7 @@ def test_slopes_are_those_of_bloom(n_heads):
 
 
 def test_a_decoder_with_alibi_attends_as_blooms_bias_has_it():
-    """BLOOM adds slope times the key's place: the same but for a number in each row, which softmax does not see."""
+    """BLOOM adds slope times the key's position: the difference is constant in each row, so softmax ignores it."""
     q, k, v = (some(1, 3, N, D_K, dtype=torch.float64) * scale for scale in (1, 2, 3))
     causal = torch.ones(N, N, dtype=torch.bool).tril()
     theirs = build_alibi_tensor(torch.ones(1, N, dtype=torch.long), 3, torch.float64)[None]
@@ -75,19 +75,19 @@ def build_with(embedding):
 
 
 @pytest.mark.parametrize("position", POSITIONS)
-def test_what_stands_where_matters_to_all_but_none(position):
-    """An encoder without positions gives each token the same vector wherever it stands."""
+def test_order_matters_to_every_encoding_but_none(position):
+    """An encoder without positions gives each token the same vector at every position."""
     model = build(position=position, dtype=torch.float64)
     there, back = ids(1, 6), ids(1, 6).flip(1)
     with torch.no_grad():
         apart = (model.encode(there) - model.encode(back).flip(1)).abs().max().item()
-    # |i - j| is the same from behind.
+    # |i - j| is the same in reverse.
     assert (apart < 1e-12) == (position in ("none", "alibi"))
 
 
 @pytest.mark.parametrize("position", ["rotary", "alibi", "none"])
 def test_only_distances_count_where_nothing_is_added(position):
-    """The same words behind padding, which nobody attends to, give the same vectors."""
+    """The same words after padding, which is never attended to, give the same vectors."""
     model = build(position=position, dtype=torch.float64)
     words = ids(1, 6)
     later = torch.cat([torch.zeros(1, 5, dtype=torch.long), words], dim=1)

@@ -1,4 +1,4 @@
-"""Whole tensors against ``torch.nn.Transformer``, which shares no code with ours."""
+"""Whole tensors compared with ``torch.nn.Transformer``, which shares no code with ours."""
 
 import warnings
 
@@ -46,7 +46,7 @@ def copy(theirs, **changes):
 
 
 def inputs(dtype, padded):
-    """Embedded source and target, and which of their positions are tokens."""
+    """Return embedded source and target, and which of their positions are tokens."""
     generator = torch.Generator().manual_seed(2)
     x = torch.randn(BATCH, SRC, D_MODEL, generator=generator, dtype=torch.float64).to(dtype)
     y = torch.randn(BATCH, TGT, D_MODEL, generator=generator, dtype=torch.float64).to(dtype)
@@ -58,7 +58,7 @@ def inputs(dtype, padded):
 
 
 def run_theirs(theirs, x, y, src_ids, tgt_ids):
-    """Every layer's output and the two ends, all (batch, token, d_model). torch's masks mean the reverse."""
+    """Return every layer's output and both stacks', all (batch, token, d_model). torch's masks are inverted."""
     if not theirs.batch_first:
         x, y = x.transpose(0, 1), y.transpose(0, 1)
     seen, handles = {}, []
@@ -183,7 +183,7 @@ def test_gradients_equal_torch(norm_first):
     torch.testing.assert_close(leaf_ours.grad, leaf_theirs.grad, rtol=1e-9, atol=1e-9)
 
 
-def test_from_torch_keeps_what_it_found():
+def test_from_torch_copies_everything():
     theirs = make(dtype=torch.float64, dropout=0.25, norm_first=True, activation=F.gelu)
     ours = copy(theirs)
     config = ours.config
@@ -218,8 +218,8 @@ def test_from_torch_knows_relu_and_gelu_in_every_form(activation):
     torch.testing.assert_close(got["decoder.out"], expected["decoder.out"], rtol=0, atol=1e-10)
 
 
-def test_from_torch_copies_what_torch_runs_not_what_it_was_asked_for():
-    """Where torch's decoder layers forget an activation given as a module, the copy says so, or does the same."""
+def test_from_torch_copies_the_activation_that_torch_uses():
+    """If torch's decoder layers ignore an activation given as a module, the copy does the same or refuses."""
     theirs = make(activation=nn.GELU(), batch_first=True, dtype=torch.float64)
     given = inputs(torch.float64, padded=False)
     if theirs.decoder.layers[0].activation is F.relu:

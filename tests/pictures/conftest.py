@@ -1,4 +1,4 @@
-"""One trace of everything, from a model small enough for every test."""
+"""A trace of all tensors of a small model."""
 
 import pytest
 

@@ -34,7 +34,7 @@ def test_the_outer_product_is_the_angle_of_the_encoding(size):
 
 
 @given(st.integers(0, 50), st.integers(-50, 50), st.integers(0, 7))
-def test_the_rotation_takes_a_position_to_the_one_further_on(position, offset, pair):
+def test_the_rotation_maps_a_position_to_the_later_one(position, offset, pair):
     turn, start, found, wanted = positions.rotation(position, offset, pair=pair, d_model=16)
     assert np.allclose(turn.values @ start.values, found.values)
     assert np.allclose(found.values, wanted.values, atol=1e-9)
@@ -49,7 +49,7 @@ def test_similarity_depends_on_the_distance_alone():
     assert np.allclose(np.diagonal(table), 8), "each pair adds sin² + cos²"
 
 
-def test_a_learned_table_ends_where_the_sinusoid_goes_on():
+def test_a_learned_table_ends_unlike_the_sinusoid():
     table = positions.learned(10, 4, max_len=6).values
     assert np.isfinite(table[:6]).all()
     assert np.isnan(table[6:]).all()
@@ -57,7 +57,7 @@ def test_a_learned_table_ends_where_the_sinusoid_goes_on():
 
 
 @pytest.mark.parametrize("make", [positions.encoding, positions.similarity])
-def test_the_first_positions_carry_the_tokens_that_stand_there(make):
+def test_the_first_positions_are_labelled_with_their_tokens(make):
     """pos counts from 0, as in the paper's formula."""
     panel = make(4, 6, tokens=("I", "went"))
     assert panel.rows.texts == ("0: I", "1: went", "2", "3")
@@ -67,7 +67,7 @@ def test_the_first_positions_carry_the_tokens_that_stand_there(make):
 
 
 @pytest.mark.parametrize("side", ["src", "tgt"])
-def test_the_sum_is_what_the_first_layer_receives(trace, side):
+def test_the_sum_is_the_input_of_the_first_layer(trace, side):
     embed, position, total = embedding.sums(trace, side)
     assert np.allclose(total.values, trace[f"{side}.input"].value, atol=1e-6)
     assert embed.end == position.end == total.end == max(np.abs(p.values).max() for p in (embed, position, total))
@@ -90,7 +90,7 @@ def test_the_table_gives_norms_and_angles(trace):
     assert (table[ANGLE] < table[BARE_ANGLE]).all(), "that is what the factor is for"
 
 
-def test_one_word_in_two_places_has_two_inputs(trace):
+def test_one_word_at_two_positions_has_two_inputs(trace):
     first, second = embedding.repeated(trace, "src")
     assert trace.tokens["src"][first] == trace.tokens["src"][second]
     compared = embedding.compare(trace, "src", first, second)
@@ -122,7 +122,7 @@ def test_the_masks_of_a_batch():
     )
 
 
-def test_masking_leaves_what_softmax_sees(trace):
+def test_softmax_sees_the_masked_scores(trace):
     scores, mask, left, pattern = masks.before_and_after(trace, "decoder.1.self_attn", 1)
     assert np.array_equal(np.isnan(left.values), mask.values == 0)
     assert np.allclose(formulas.softmax(np.nan_to_num(left.values, nan=-np.inf)), pattern.values, atol=1e-6)
@@ -143,9 +143,9 @@ def test_only_an_open_future_is_read(trace, model):
         "She likes the school.", "我喜欢学校。", record=("*.pattern", "logits"), edits=[Open("decoder.*.self_attn")]
     )
     assert masks.future_mass(opened, "decoder.0.self_attn.pattern").min() > 0
-    told = masks.told_next([("opened", opened)])
+    panel = masks.next_tokens([("opened", opened)])
     chances = formulas.softmax(opened["logits"].value)
-    assert told.values[0, 1] == pytest.approx(chances[1, opened.meta["ids"]["next"][1]])
+    assert panel.values[0, 1] == pytest.approx(chances[1, opened.meta["ids"]["next"][1]])
 
 
 PLACES = [
@@ -188,14 +188,14 @@ def test_a_cell_of_another_sentence_has_no_sum(trace):
         assert head.written_out(trace, PLACES[0], name, column, row) == ""
 
 
-def test_all_heads_end_to_end_are_what_w_o_multiplies(trace):
+def test_w_o_multiplies_the_concatenated_heads(trace):
     place = PLACES[2]
     heads, out = head.joined(trace, place)
     weight, bias = (trace.params[f"{place.path}.{name}"].value for name in ("w_o", "b_o"))
     assert np.allclose(heads.values.ravel() @ weight + bias, out.values.ravel(), atol=1e-4)
 
 
-def test_the_stream_is_made_of_lengths(trace):
+def test_the_stream_shows_vector_lengths(trace):
     panel = block.stream(trace, "decoder")
     assert panel.columns.texts[:4] == ("|x|", "|self 1|", "|LN|", "|cross 1|")
     assert len(panel.columns) == 1 + 3 * 6
@@ -203,7 +203,7 @@ def test_the_stream_is_made_of_lengths(trace):
     assert np.allclose(panel.values[:, -1], np.linalg.norm(trace["decoder.out"].value, axis=1), rtol=1e-5)
 
 
-def test_with_pre_norm_what_goes_on_is_the_bare_sum():
+def test_with_pre_norm_the_stream_is_the_bare_sum():
     pre = tiny_translator(norm="pre").trace("She likes the school.", "我喜欢学校。", record=("*",))
     assert block.stream(pre, "encoder").columns.texts[:3] == ("|x|", "|self 1|", "|x + self|")
 
@@ -232,7 +232,7 @@ def test_zeros_and_cosines(trace):
 
 
 def torch_attention(trace, stack):
-    """The first layer's self-attention as torch's own module."""
+    """The first layer's self-attention as a torch.nn.MultiheadAttention."""
     path = f"{stack}.0.self_attn"
     w = {name: torch.tensor(trace.params[f"{path}.{name}"].value) for name in ("w_q", "w_k", "w_v", "w_o")}
     b = {name: torch.tensor(trace.params[f"{path}.{name}"].value) for name in ("b_q", "b_k", "b_v", "b_o")}
@@ -255,7 +255,7 @@ def test_who_talks_to_whom_is_measured(trace, stack, n_norms):
     quiet = {"feed-forward": False, "layer norm": False, "residual sum": False}
     cross = {"cross-attention": True} if stack == "decoder" else {}
     assert {name: part.talks for name, part in parts.items()} == {"self-attention": True, **cross, **quiet}
-    with torch.no_grad():  # the change itself, by torch's own modules
+    with torch.no_grad():  # measure the change with torch's own modules
         attend, x = torch_attention(trace, stack), torch.tensor(trace[f"{stack}.0.resid_pre"].value)
         changed = x.clone()
         changed[0] += 1
@@ -271,29 +271,29 @@ def test_who_talks_to_whom_is_measured(trace, stack, n_norms):
 
 
 def test_every_kind_of_position_side_by_side():
-    every = positions.kinds(10, 4, max_len=6)
+    every = positions.kinds(10, 4, max_len=6).values()
     assert [kind.parameters for kind in every] == [0, torch.nn.Embedding(6, 4).weight.numel(), 0, 0, 0]
     assert [kind.missing for kind in every] == [0, 4, 0, 0, 0]
 
 
-def test_what_is_left_at_a_distance():
-    """Against scores of torch's own, not of the curves' formulas."""
+def test_decay_over_distance():
+    """Compared with scores computed by torch, not by the curves' formulas."""
     sizes = {"d_model": 16, "d_k": 8, "n_heads": 4, "max_len": 5}
     table = torch.from_numpy(positions.encoding(9, 16).values)
     similar = torch.nn.functional.cosine_similarity(table, table[:1]).numpy()
-    np.testing.assert_allclose(positions.left_at(Sinusoidal(), 9, **sizes)[""], similar, atol=1e-12)
+    np.testing.assert_allclose(positions.decay(Sinusoidal(), 9, **sizes)[""], similar, atol=1e-12)
 
     config = LlamaConfig(hidden_size=8, num_attention_heads=1)
     cos, sin = LlamaRotaryEmbedding(config)(torch.ones(1), torch.arange(9)[None])
     turned, _ = apply_rotary_pos_emb(torch.ones(1, 1, 9, 8), torch.ones(1, 1, 9, 8), cos, sin)
     scores = (turned @ turned[:, :, :1].mT / 8).flatten().numpy()
-    np.testing.assert_allclose(positions.left_at(Rotary(), 9, **sizes)[""], scores, atol=1e-6)
+    np.testing.assert_allclose(positions.decay(Rotary(), 9, **sizes)[""], scores, atol=1e-6)
 
-    factors = positions.left_at(Alibi(), 9, **sizes)
+    factors = positions.decay(Alibi(), 9, **sizes)
     assert list(factors) == [" 1", " 4"] and factors[" 1"][1] == pytest.approx(np.exp(-1 / 4))  # 2^(-8/4)
-    learned = positions.left_at(Learned(), 9, **sizes)[""]
+    learned = positions.decay(Learned(), 9, **sizes)[""]
     assert np.isfinite(learned).tolist() == [True] * 5 + [False] * 4 and learned[0] == pytest.approx(1)
-    assert positions.left_at(NoPosition(), 9, **sizes)[""].tolist() == [1.0] * 9
+    assert positions.decay(NoPosition(), 9, **sizes)[""].tolist() == [1.0] * 9
 
 
 def test_norms_share_a_scale_where_they_are_compared(trace):
@@ -314,7 +314,7 @@ def test_norms_share_a_scale_where_they_are_compared(trace):
     assert [panel.note for panel in (first, last)] == [f"strongest colour: {one.end:.1f}" for one in (first, last)]
 
 
-def test_the_head_that_changes_most_is_behind_the_silenced_one(trace, model):
+def test_the_head_that_changes_most_is_after_the_silenced_one(trace, model):
     from visformer.edits import Silence
 
     target = trace.meta["target"]
@@ -364,7 +364,7 @@ def looked_at(name, **changes):
     return lab.View(example, inputs, dict.fromkeys(example.choices({**inputs, **results}), 1)), results
 
 
-def test_printed_stands_beside_computed():
+def test_printed_results_are_beside_the_computed_ones():
     view, results = looked_at("mended")
     ours, theirs = lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"])
     assert (ours.title, theirs.title) == ("Q·Kᵀ", "Q·Kᵀ, as printed")
@@ -376,7 +376,7 @@ def test_printed_stands_beside_computed():
     assert lab.beside(view, "E + P", results["E + P"])[1].before == "="
 
 
-def test_a_print_of_other_inputs_is_not_called_wrong():
+def test_with_changed_inputs_the_print_is_not_marked_as_wrong():
     view, results = looked_at("mended", Q=np.array([[1.0, 2.0], [4.0, 9.0]]))
     assert view.changed
     printed = lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"])[1]
@@ -404,8 +404,8 @@ def test_rows_are_labelled_by_the_positions_that_were_typed():
     assert lab.beside(view, "PE", results["PE"])[0].rows.texts == ("2", "0.5")
 
 
-def test_what_is_beyond_the_colours_by_rounding_alone_is_not_told(trace):
-    """The cosine of a vector with itself is 1, in float32 often a little more."""
+def test_rounding_errors_do_not_count_as_overflow(trace):
+    """In float32, the cosine of a vector with itself is often slightly above 1."""
     panels = block.similarities(trace, "encoder")
     assert not any(panel.overflows for panel in panels)
     value = np.array([[1.0000002, 0.5], [0.5, -1.0000002]])
@@ -414,8 +414,8 @@ def test_what_is_beyond_the_colours_by_rounding_alone_is_not_told(trace):
     assert replace(small, values=value * 1.001).overflows
 
 
-def test_one_long_vector_leaves_the_others_their_colour(trace):
-    """Three of a hundred lengths ten times the others': the scale ends below them, and the panel says so."""
+def test_outliers_do_not_flatten_the_colours_of_the_others(trace):
+    """Three of a hundred lengths are ten times larger: the scale ends below them, and a note says so."""
     usual = block.stream(trace, "encoder")
     tensors = dict(trace.tensors)
     name = "encoder.0.ffn.out"
@@ -424,7 +424,7 @@ def test_one_long_vector_leaves_the_others_their_colour(trace):
     tensors[name] = replace(tensors[name], value=value)
     outlying = block.stream(replace(trace, tensors=tensors), "encoder")
     assert outlying.overflows and outlying.end <= 1.5 * usual.end
-    told = block.told_end(outlying, lambda _: "to {limit:.2f}")
-    assert told.note == f"to {outlying.end:.2f}"
+    noted = block.note_overflow(outlying, lambda _: "to {limit:.2f}")
+    assert noted.note == f"to {outlying.end:.2f}"
     calm = replace(outlying, limit=None)
-    assert block.told_end(calm) is calm, "nothing lies beyond"
+    assert block.note_overflow(calm) is calm, "nothing lies beyond"

@@ -1,4 +1,4 @@
-"""The registry of pages, pictures and options: what it declares is there, and what it refuses is told."""
+"""The registry of pages, pictures and options: declarations are complete, and invalid values are reported."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def test_every_view_of_a_page_says_what_to_look_for():
 
 @pytest.mark.parametrize("name", pictures())
 def test_a_default_is_valid_and_comes_back_from_a_link(name):
-    """What a slider shows at first is among what it offers, and means the same in a link."""
+    """A slider's default is within its range, and survives a round trip through a link."""
     model = tiny_translator()
     source = vf.figures.source_of(model, "I went", "我 去")
     one = picture(name)
@@ -52,7 +52,7 @@ def test_a_default_is_valid_and_comes_back_from_a_link(name):
         setting[option.name] = value
 
 
-def test_what_is_not_valid_is_named(trace):
+def test_errors_name_the_invalid_value(trace):
     source = vf.figures.source_of(trace)
     with pytest.raises(Outside, match=r"There is no layer 9: there are 2, counted from 0."):
         picture("sublayer").make(source, {"layer": 9})

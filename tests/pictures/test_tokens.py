@@ -1,4 +1,4 @@
-"""What each token is, and how letters were merged into it."""
+"""The table of tokens, and the merges of the tokenizer."""
 
 import visformer as vf
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
@@ -19,7 +19,7 @@ def test_every_token_has_its_place_its_number_and_a_meaning():
     assert tokens.rows(trace, "tgt")[0].meaning == "begins a target in Chinese"
 
 
-def test_a_merge_names_the_pair_that_went_together():
+def test_a_merge_names_the_merged_pair():
     steps = [(" ", "a", "b", "a", "b"), (" ", "ab", "a", "b"), (" ", "ab", "ab"), (" ab", "ab")]
     assert tokens.merges(steps) == [(), ("a", "b"), ("a", "b"), (" ", "ab")]
 

@@ -1,4 +1,4 @@
-"""Whole files or none: on a disk that fills up in the middle, which a limit on the size of files is like."""
+"""Whole files or none, when a disk fills up while writing, as simulated by a limit on file size."""
 
 import errno
 import json
@@ -18,7 +18,7 @@ ENDINGS = [one.ending for one in FORMATS]
 
 
 def on_a_small_disk(*arguments):
-    """Run Python where no file may grow beyond 1,000 bytes: in a child, because pytest writes files too."""
+    """Run Python with file size limited to 1,000 bytes, in a child process because pytest writes files too."""
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
         preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (1000, 1000)),
@@ -72,7 +72,7 @@ for write in (
 """
 
 
-def test_what_libraries_write_says_the_same(tmp_path):
+def test_failed_writes_of_libraries_give_the_same_message(tmp_path):
     done = on_a_small_disk("-c", SAVE_A_MODEL, tmp_path)
     assert done.stdout == "File too large\n" * 2, done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -112,7 +112,7 @@ def test_a_folder_is_called_by_its_own_name_as_far_as_that_says_anything(tmp_pat
     assert [called(folder), called(link), called(folder / ".." / "model")] == ["minilm/model", "mine", "minilm/model"]
 
 
-def test_the_command_line_says_it_in_one_line(tmp_path):
+def test_the_command_line_reports_it_in_one_line(tmp_path):
     made_up_trace().save(tmp_path / "t.safetensors")
     out = tmp_path / "o.safetensors"
     done = on_a_small_disk("-m", "visformer", "export", "--trace", tmp_path / "t.safetensors", "-o", out)

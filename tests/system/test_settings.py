@@ -1,4 +1,4 @@
-"""Settings of the operator: read when called, one typed reader, and no variable beside it."""
+"""Operator settings: read when called, by one typed reader, which no variable bypasses."""
 
 import re
 from pathlib import Path
@@ -40,6 +40,6 @@ def test_a_wrong_value_is_named_in_both_languages(monkeypatch, setting, text):
 
 
 def test_no_variable_is_named_elsewhere():
-    """The option --model apart, which click reads and which sets it for the app."""
+    """Except for the option --model, which click reads and which sets it for the app."""
     named = {path.name for path in PACKAGE.rglob("*.py") if '"VISFORMER_' in path.read_text(encoding="utf-8")}
     assert named == {"settings.py", "running.py"}

@@ -16,7 +16,7 @@ EVEN = {"tokens": ["a", "b"], "patterns": np.full((1, 1, 2, 2), 0.5)}
 
 
 def weights(*shape, seed=0):
-    """Attention as PyTorch's own softmax makes it."""
+    """Attention by PyTorch's own softmax."""
     return torch.softmax(torch.randn(*shape, generator=torch.Generator().manual_seed(seed)), dim=-1)
 
 
@@ -99,7 +99,7 @@ def test_what_rounding_put_above_one_is_one():
 
 
 class Foreign:
-    """An array of a framework that offers nothing but one protocol."""
+    """An array of a framework that supports only one protocol."""
 
     def __init__(self, array, protocol):
         made = {name: lambda _, *a, name=name, **k: getattr(array, name)(*a, **k) for name in protocol}
@@ -251,7 +251,7 @@ def test_arguments_that_do_not_go_together_are_named(given, message):
 
 
 def test_a_hub_models_outputs_that_are_not_its_attention_say_what_is():
-    """What transformers gives: nothing without eager attention, one tuple a step by generate(), or everything."""
+    """transformers may return nothing without eager attention, a tuple per step from generate(), or a whole output."""
     layer = weights(1, 2, 4, 4)
     for given in ((), None, (None, None)):
         with pytest.raises(TraceError, match='attn_implementation="eager"'):

@@ -34,7 +34,7 @@ def test_the_halves_are_disjoint_and_seeded():
     assert (stop, test) == split_pairs(pairs, seed=0) != split_pairs(pairs, seed=1)
 
 
-def test_examples_go_the_ways_they_are_meant_for():
+def test_examples_have_the_directions_of_their_pair():
     tokenizer = tiny_tokenizer()
     both, one = Pair("I", "我"), Pair("I", "我", "zh-en")
     i, me = tokenizer.encode("I"), tokenizer.encode("我")

@@ -1,4 +1,4 @@
-"""The training supplement: its lists parse, and its generator keeps its promises."""
+"""The training supplement: its lists parse, and its generator follows its rules."""
 
 import re
 from pathlib import Path

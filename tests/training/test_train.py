@@ -109,7 +109,7 @@ def test_training_learns_writes_its_curve_and_is_seeded(tmp_path):
     assert float(rows[-1]["stop_loss"]) < float(rows[0]["stop_loss"])
 
 
-def test_an_interrupted_run_goes_on_where_it_was(tmp_path, monkeypatch):
+def test_an_interrupted_run_resumes(tmp_path, monkeypatch):
     unbroken = run(tmp_path / "unbroken")
     calls = []
 

@@ -1,1 +1,1 @@
-"""Tests of the canvas."""
+"""Tests of visformer.web."""

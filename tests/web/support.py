@@ -1,4 +1,4 @@
-"""A Trace of made-up attention, and its weights as the browser reads them."""
+"""A Trace with synthetic attention, and its weights as the browser decodes them."""
 
 import numpy as np
 
@@ -8,11 +8,11 @@ from visformer.trace.names import axes_of
 
 
 def made_up_trace(n_src=5, n_tgt=4, n_layers=2, n_heads=3, seed=0, tokens=None, n_decoder_layers=None, words=None):
-    """Patterns whose rows sum to 1, the decoder's own masked; "a0 a1 ... </s>" reads like a sentence.
+    """Make a Trace with random patterns whose rows sum to 1, causal in the decoder, for the source "a0 a1 ... </s>".
 
     Args:
-        tokens: the source's, in place of those.
-        words: side to the word of each token; by default each is its own.
+        tokens: replace the tokens of the source.
+        words: side to the word index of each token; by default each token is a word.
     """
     rng = np.random.default_rng(seed)
     src = (*(tokens or [f"a{i}" for i in range(n_src - 1)]), "</s>")
@@ -39,32 +39,32 @@ def made_up_trace(n_src=5, n_tgt=4, n_layers=2, n_heads=3, seed=0, tokens=None, 
 
 
 def heads_of(header, numbers, shapes):
-    """The decoded weights of every head that a message holds, (stack, layer, head) to (query, key).
+    """Decode the weights of every head in a message, as (stack, layer, head) to (query, key).
 
     Args:
-        header: of either message.
-        numbers: of the same.
+        header: header of either message.
+        numbers: numbers of the same message.
         shapes: stack to (layer, head, query, key), from the first message's header.
     """
-    found = {}
+    heads = {}
     for chunk in header["chunks"]:
         rows, columns = shapes[chunk["stack"]][2:]
         codes = np.frombuffer(numbers, "<u2", chunk["n"] * rows * columns, chunk["at"])
         for i, weights in enumerate(decode(codes).reshape(chunk["n"], rows, columns)):
             head = chunk["head"] if isinstance(chunk["head"], str) else chunk["head"] + i
             key = (chunk["stack"], chunk["layer"], head)
-            assert key not in found, "a head is sent once"
-            found[key] = weights
-    return found
+            assert key not in heads, "a head is sent once"
+            heads[key] = weights
+    return heads
 
 
 def shapes_of(header):
-    """Stack to (layer, head, query, key), of a first message."""
+    """Return stack to (layer, head, query, key), from the header of a first message."""
     return {stack["name"]: tuple(stack["shape"]) for stack in header["stacks"]}
 
 
 def digits(weights):
-    """As they are read out: four significant digits, two below 1e-7."""
+    """Format weights as displayed: four significant digits, two below 1e-7."""
     return [
         f"{weight:.3e}" if weight >= 1e-7 else f"{float(f'{weight:.1e}'):.3e}"
         for weight in np.asarray(weights, dtype=float).ravel().tolist()

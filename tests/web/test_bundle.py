@@ -1,4 +1,4 @@
-"""The canvas's JavaScript, put together from its files."""
+"""Bundling of the JavaScript files."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The 16-bit codes, against Python's own decimals."""
+"""The 16-bit codes, compared with Python's decimal formatting."""
 
 import math
 
@@ -16,7 +16,7 @@ ALL = np.arange(ONE + 1, dtype=np.uint16)
 weight = st.floats(0, 1, width=32) | st.integers(0, 0x3F800000).map(
     lambda bits: float(np.uint32(bits).view(np.float32))
 )
-"""Of any size, and with every exponent as likely."""
+"""Weights of all magnitudes; every exponent is equally likely."""
 
 
 def one(value):
@@ -45,7 +45,7 @@ def near_a_tie(value):
 
 
 def test_ties_between_floats_go_to_the_even_digit():
-    """All of them: n / 2^k has the digits of n 5^k, and only k <= 7 leaves five or fewer."""
+    """All such ties: n / 2^k has the digits of n 5^k, which are five or fewer only for k <= 7."""
     ties = [n / 2**k for k in range(1, 8) for n in range(1, 2**k, 2) if len(str(n * 5**k)) == 5]
     assert ties[0] == 0.15625
     assert [f"{w:.3e}" for w in decode(encode(np.array(ties, dtype=np.float32)))] == [f"{w:.3e}" for w in ties]
@@ -68,7 +68,7 @@ def test_every_float_at_the_ends_of_decades():
     assert [f"{w:.3e}" for w in decode(encode(fine)).tolist()] == [f"{w:.3e}" for w in fine.tolist()]
 
 
-def test_codes_are_the_decimals_counted():
+def test_codes_enumerate_decimals():
     values = decode(ALL)
     assert (np.diff(values) > 0).all()
     assert (values[0], values[1], values[2520], values[2521], values[65520], values[ONE]) == (
@@ -86,7 +86,7 @@ def test_rounding_errors_and_the_ends(value, code):
 
 
 @pytest.mark.parametrize("value", [1.5, -0.5, float("nan"), float("inf")])
-def test_what_is_no_weight_is_refused(value):
+def test_invalid_weights_are_refused(value):
     with pytest.raises(TraceError, match=str(value)):
         encode(np.array([0.5, value], dtype=np.float32))
 

@@ -1,4 +1,4 @@
-"""The house of the JavaScript and CSS: imports that point down, and one list of the explorer's views."""
+"""The architecture of the JavaScript and CSS: imports between layers, and the list of the explorer's views."""
 
 from graphlib import TopologicalSorter
 from pathlib import PurePosixPath
@@ -37,7 +37,7 @@ def test_nothing_imports_in_a_circle():
     TopologicalSorter({name: imports(name) for name in SCRIPTS}).prepare()
 
 
-def test_every_file_is_of_use():
+def test_every_file_is_used():
     hosts = [name for name in SCRIPTS if room(name) == "saved" or "\nexport default " in bundle._read(name)]
     used = {needed for host in hosts for needed in bundle._in_order(host, [])}
     assert used == set(SCRIPTS)

@@ -1,4 +1,4 @@
-"""The explorer as a page of its own: what is in it, how large it is, and that nothing typed is markup."""
+"""The explorer as a standalone page: its content, its size, and that the visitor's text never becomes markup."""
 
 import base64
 import re
@@ -20,7 +20,7 @@ HOSTILE = ["</script><script>alert(1)</script>", "</title><img src=x onerror=ale
 
 
 class Elements(HTMLParser):
-    """Every tag, and the text of each script."""
+    """Collects all tags, and the text of each script."""
 
     def __init__(self, text):
         super().__init__()
@@ -42,27 +42,27 @@ def messages(text):
     return {name: base64.b64decode(scripts[name]) for name in ("picture", "weights") if name in scripts}
 
 
-def held(text):
-    """Every head whose exact weights are in the page."""
-    found, shapes = {}, None
+def exact_heads(text):
+    """Return every head whose exact weights are in the page."""
+    heads, shapes = {}, None
     for message in messages(text).values():
         header, numbers = read_message(message)
         shapes = shapes or shapes_of(header)
-        found |= heads_of(header, numbers, shapes)
-    return found
+        heads |= heads_of(header, numbers, shapes)
+    return heads
 
 
 def test_32_tokens_and_48_heads_are_under_a_megabyte():
     trace = made_up_trace(n_src=32, n_tgt=32, n_layers=2, n_heads=8, tokens=["我去东北大学"] * 31)
     text = page(trace)
     assert len(text.encode()) < 500_000
-    found = held(text)
-    assert len(found) == 48
+    heads = exact_heads(text)
+    assert len(heads) == 48
     exact = trace["decoder.1.cross_attn.pattern"].value[7]
-    np.testing.assert_allclose(found["decoder.cross_attn", 1, 7], exact, rtol=6e-4, atol=1e-8)
+    np.testing.assert_allclose(heads["decoder.cross_attn", 1, 7], exact, rtol=6e-4, atol=1e-8)
 
 
-def test_what_was_typed_is_no_markup():
+def test_text_never_becomes_markup():
     plain, hostile = (page(made_up_trace(tokens=tokens)) for tokens in (["a"] * len(HOSTILE), HOSTILE))
     assert Elements(hostile).tags == Elements(plain).tags
     assert read_message(messages(hostile)["picture"])[0]["tokens"]["src"][:-1] == HOSTILE
@@ -83,21 +83,21 @@ def test_nothing_can_be_loaded():
     assert not re.search(r"</script|<!--", elements.scripts["module"])
 
 
-def test_of_a_long_trace_the_nearest_heads_are_exact_and_it_says_so():
+def test_only_the_nearest_heads_of_a_long_trace_are_exact_and_a_note_says_so():
     trace = made_up_trace(n_src=200, n_tgt=200, n_layers=3, n_heads=8)
     start = {"stack": "decoder.cross_attn", "layer": 2, "head": 1}
     everything, some = (page(trace, start=start, **limit) for limit in ({}, {"limit": RESIDENT_BYTES}))
-    assert len(held(everything)) == 72
+    assert len(exact_heads(everything)) == 72
     assert "exact weights" not in everything
-    found = set(held(some))
-    assert len(found) == RESIDENT_BYTES // (2 * 200 * 200) == 30
-    assert {("decoder.cross_attn", layer, head) for layer in range(3) for head in range(8)} <= found
+    heads = set(exact_heads(some))
+    assert len(heads) == RESIDENT_BYTES // (2 * 200 * 200) == 30
+    assert {("decoder.cross_attn", layer, head) for layer in range(3) for head in range(8)} <= heads
     assert "30 of 72 heads are here with their exact weights, up to 2.4 MB" in some
     chinese = page(trace, start=start, limit=RESIDENT_BYTES, gettext=translations("zh").gettext, lang="zh")
     assert "72 个头中" in chinese
 
 
-def test_a_trace_shows_itself_and_says_what_it_cannot_show():
+def test_a_trace_displays_itself_in_a_notebook_or_explains_why_not():
     assert made_up_trace()._repr_html_().startswith("<iframe srcdoc=")
     empty = Trace(tokens={}, special={}, words={}, tensors={})
     assert empty._repr_html_().startswith("<p>This trace holds no attention patterns")

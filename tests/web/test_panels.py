@@ -1,4 +1,4 @@
-"""Panels: what is drawn, as it is packed for the canvas, and what comes back as a click."""
+"""Panels packed for the browser, and the clicks that it sends back."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_a_list_of_panels_is_a_column():
     assert click_from({"panel": "v", "row": 0, "column": 1}, [first, [second, third]]) == Click("v", 0, 1)
 
 
-def test_the_revision_changes_with_what_is_shown():
+def test_the_revision_changes_with_the_content():
     revisions = {
         read_message(pack_panels([p]))[0]["revision"]
         for p in (panel([[1.0]]), panel([[2.0]]), panel([[1.0]], title="K"), panel([[1.0]], click="changes"))
@@ -76,16 +76,16 @@ def test_a_traced_panel_has_its_axes_labels():
         (None, None),
     ],
 )
-def test_a_browser_may_send_anything(value, click):
+def test_invalid_clicks_are_ignored(value, click):
     assert click_from(value, [panel([[1.0, 2.0, 3.0]])]) == click
 
 
-def test_one_scale_for_several():
+def test_a_common_scale():
     assert common_limit([[1.0, -3.0]], [[2.0, np.nan]]) == 3.0
     assert common_limit([[0.0]]) == 1.0
     assert common_limit([[np.nan]]) == 1.0
 
 
-def test_labels_count_only_where_all_are_numbers():
+def test_labels_are_numeric_only_if_all_are_numbers():
     assert numbered(3).numeric
     assert not Labels(("1", "x")).numeric

@@ -1,4 +1,4 @@
-"""The bytes that the canvas draws: two messages, against the Trace that they are of."""
+"""The explorer's two messages, compared with their Trace."""
 
 import gc
 import json
@@ -74,7 +74,7 @@ sizes_of_plans = st.dictionaries(
 
 
 @given(sizes_of_plans, st.none() | st.builds(Focus, st.sampled_from((*STACKS, "?")), st.integers(), st.integers()))
-def test_plans_are_complete_and_within_their_bytes(shapes, focus):
+def test_plans_are_complete_and_within_budget(shapes, focus):
     plan = Plan(shapes, focus)
     heads = [(c.stack, c.layer, c.head + i) for c in (*plan.first, *plan.missing) for i in range(c.n)]
     assert sorted(heads) == sorted(every_head(shapes))
@@ -93,14 +93,14 @@ def test_plans_are_complete_and_within_their_bytes(shapes, focus):
     assert plan.rest(()) == (plan.missing if plan.resident else ())
 
 
-def test_all_heads_of_a_layer_are_more_than_the_first_of_them():
+def test_a_layer_s_mean_is_not_its_first_head():
     plan = Plan({"encoder.self_attn": (2, 8, 400, 400)})
     (first,) = plan.first
     wanted = plan.rest([f"encoder.self_attn/0/{head}" for head in (0, 1, "mean")])
     assert (first.n, [(chunk.head, chunk.over) for chunk in wanted]) == (1, [(1, None), (0, "mean")])
 
 
-def test_the_first_message_says_what_is_drawn():
+def test_the_header_of_the_first_message():
     trace = made_up_trace()
     header, _ = read_message(pack(trace, gettext=lambda text: f"<{text}>", lang="xx", start={"layer": 2}))
     assert header["tokens"] == {side: list(tokens) for side, tokens in trace.tokens.items()}
@@ -143,7 +143,7 @@ def test_a_head_that_is_masked_everywhere_has_no_score():
 
 
 def test_a_layer_then_the_rest_at_128_tokens():
-    """72 heads: what the bundled model makes of 128 tokens."""
+    """72 heads, as in the bundled model."""
     trace, focus = made_up_trace(128, 128, 3, 8), Focus("decoder.cross_attn", 1, 2)
     first, rest = pack(trace, focus=focus), pack_rest(trace, focus=focus)
     assert len(first) + len(rest) <= 2_600_000
@@ -160,11 +160,11 @@ def test_a_layer_then_the_rest_at_128_tokens():
 
 @pytest.fixture(scope="module")
 def long_trace():
-    """Too long for all codes to travel, and for scores in the first message."""
+    """Too long to send all codes, or scores in the first message."""
     return made_up_trace(n_src=250, n_tgt=300, n_layers=2, n_heads=6)
 
 
-def test_long_sentences_bring_what_is_asked_for(long_trace):
+def test_long_sentences_send_requested_heads_only(long_trace):
     focus = Focus("decoder.cross_attn", 1, 2)
     header, numbers = read_message(pack(long_trace, focus=focus))
     shapes = shapes_of(header)
@@ -215,7 +215,7 @@ def test_thumbnails_are_on_a_square_root_scale():
 
 
 @given(st.integers(1, 200), st.integers(1, 200), st.integers(16, 64), st.data())
-def test_the_strongest_cell_is_seen_at_its_place(rows, columns, side, data):
+def test_the_strongest_cell_is_visible_at_its_position(rows, columns, side, data):
     row, column = data.draw(st.integers(0, rows - 1)), data.draw(st.integers(0, columns - 1))
     pattern = np.zeros((1, rows, columns), dtype=np.float32)
     pattern[0, row, column] = 1.0
@@ -237,7 +237,7 @@ def test_names_of_trace_and_message():
     assert read_message(pack(other))[0]["trace"] != first["trace"]
 
 
-def test_messages_are_kept_for_reruns_and_go_with_their_trace(monkeypatch):
+def test_messages_are_cached_for_reruns_as_long_as_their_trace_lives(monkeypatch):
     trace = made_up_trace(60, 60, 3, 8)
     first, rest = pack(trace), pack_rest(trace)
     assert pack(trace, focus=Focus("encoder.self_attn", 0, 5)) is first, "the same layer"
@@ -247,7 +247,7 @@ def test_messages_are_kept_for_reruns_and_go_with_their_trace(monkeypatch):
     assert pack(trace) is first
     monkeypatch.setattr(limits, "MESSAGE_BYTES", len(first) + 1)
     pack(trace, lang="de")
-    assert pack(trace) is not first, "the oldest went"
+    assert pack(trace) is not first, "the oldest was evicted"
     gone = weakref.ref(trace)
     del trace
     gc.collect()
@@ -264,7 +264,7 @@ def test_too_many_weights_are_refused(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("sent", "kept"),
+    ("sent", "valid"),
     [
         ({}, ()),
         ({"wanted": None}, ()),
@@ -277,14 +277,14 @@ def test_too_many_weights_are_refused(monkeypatch):
          tuple(f"encoder.self_attn/0/{i}" for i in range(MAX_WANTED))),
     ],
 )  # fmt: skip
-def test_a_browser_may_want_anything(sent, kept):
-    assert wanted_from(sent) == kept
+def test_malformed_requests_are_dropped(sent, valid):
+    assert wanted_from(sent) == valid
 
 
 def test_the_focus_of_a_start():
-    asked = {"stack": STACKS[0], "layer": 1, "head": 2}
-    assert focus_from(asked) == Focus(STACKS[0], 1, 2)
-    for start in (None, {}, 3, {**asked, "stack": 1}, {**asked, "head": None}):
+    valid = {"stack": STACKS[0], "layer": 1, "head": 2}
+    assert focus_from(valid) == Focus(STACKS[0], 1, 2)
+    for start in (None, {}, 3, {**valid, "stack": 1}, {**valid, "head": None}):
         assert focus_from(start) is None
 
 
@@ -295,23 +295,23 @@ def test_nothing_that_a_browser_sends_is_an_error(value):
     assert len(wanted_from(state)) <= MAX_WANTED
 
 
-def test_tokens_without_a_shape_are_written_as_their_codes():
+def test_invisible_tokens_are_shown_as_code_points():
     header, _ = read_message(pack(made_up_trace(tokens=["\u200b", "\u202egood", "<script>", "\x07"])))
     assert header["tokens"]["src"] == ["U+200B", "U+202Egood", "<script>", "U+0007", "</s>"]
 
 
-def test_windows_and_shared_keys_are_said_of_self_attention_alone():
+def test_windows_and_shared_keys_concern_self_attention_only():
     plain = made_up_trace(n_heads=4)
     n_layers, n_heads = plain.stack("decoder").shape[:2]
     windows = [3, *[None] * (n_layers - 1)]
     trace = replace(plain, meta={**plain.meta, "n_kv_heads": n_heads // 2, "windows": windows})
     header, _ = read_message(pack(trace))
-    told = {stack["name"]: (stack["share"], stack["windows"]) for stack in header["stacks"]}
-    assert told["decoder.self_attn"] == (2, windows)
-    assert told["decoder.cross_attn"] == (1, None)
+    kinds = {stack["name"]: (stack["share"], stack["windows"]) for stack in header["stacks"]}
+    assert kinds["decoder.self_attn"] == (2, windows)
+    assert kinds["decoder.cross_attn"] == (1, None)
 
 
 @pytest.mark.parametrize("meta", [{}, {"n_kv_heads": None}, {"n_kv_heads": 0}, {"n_kv_heads": "2"}, {"windows": [1]}])
-def test_a_model_that_says_nothing_of_them_has_none(meta):
+def test_without_valid_metadata_there_are_none(meta):
     header, _ = read_message(pack(replace(made_up_trace(), meta=meta)))
     assert {(stack["share"], stack["windows"]) for stack in header["stacks"]} == {(1, None)}

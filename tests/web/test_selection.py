@@ -1,4 +1,4 @@
-"""What is chosen in the explorer: from a browser, into a link and back."""
+"""The explorer's selection: from the browser, into a link and back."""
 
 import string
 
@@ -32,18 +32,18 @@ selections = st.builds(
 
 @given(selections)
 @example(Selection())
-def test_a_link_brings_back_what_was_chosen(chosen):
+def test_a_link_restores_the_selection(chosen):
     link = chosen.link()
     assert all(set(value) <= set(string.ascii_lowercase + string.digits + "_-.") for value in link.values())
     assert Selection.from_link(link) == (chosen, {})
 
 
 @given(selections)
-def test_the_browser_gets_what_it_may_send_back(chosen):
+def test_the_browser_s_values_are_accepted_back(chosen):
     assert Selection.from_browser(chosen.start()) == chosen
 
 
-def test_a_link_counts_from_one_and_leaves_out_what_is_as_at_first():
+def test_a_link_counts_from_one_and_leaves_out_defaults():
     assert Selection().link() == {}
     chosen = Selection("decoder.cross_attn", 2, 5, "arcs", 0, 3)
     expected = {"stack": "cross", "layer": "3", "head": "6", "view": "arcs", "query": "1", "key": "4"}
@@ -64,7 +64,7 @@ def test_a_link_counts_from_one_and_leaves_out_what_is_as_at_first():
         {"heads": "٣-1", "limit": "weight-0.٥"},
     ],
 )
-def test_what_makes_no_sense_in_a_link_is_left_out_and_told(link):
+def test_invalid_fields_of_a_link_are_ignored_and_reported(link):
     chosen, wrong = Selection.from_link(link)
     assert chosen == Selection()
     assert set(wrong) == set(link)
@@ -100,13 +100,13 @@ VALID = Selection("decoder.cross_attn", 1, 2, "tokens", 3, None).start()
         {"head": 10**5},
     ],
 )
-def test_a_browser_may_send_what_is_no_selection(change):
+def test_an_invalid_selection_from_the_browser_is_refused(change):
     assert Selection.from_browser(VALID) is not None
     assert Selection.from_browser({**VALID, **change}) is None
 
 
 @pytest.mark.parametrize("query", [-1, "3", True, [], 10**9])
-def test_a_cell_that_makes_no_sense_is_left_out(query):
+def test_an_invalid_cell_is_dropped(query):
     assert Selection.from_browser({**VALID, "query": query}).query is None
 
 
@@ -123,7 +123,7 @@ def test_nothing_that_a_browser_sends_is_an_error(value):
         Selection.from_browser({**VALID, **value})
 
 
-def test_within_what_a_trace_has():
+def test_a_selection_is_clipped_to_the_trace():
     trace = made_up_trace(n_layers=4, n_decoder_layers=2, n_heads=3)
     far = Selection("encoder.self_attn", 9, 9, "arcs", 1, 2)
     assert far.within(trace) == Selection("encoder.self_attn", 3, 2, "arcs", 1, 2)
@@ -133,7 +133,7 @@ def test_within_what_a_trace_has():
     assert Selection("decoder.cross_attn", 3, 1).within(alone) == Selection("encoder.self_attn", 3, 1)
 
 
-def test_what_a_link_asks_for_and_a_trace_does_not_have_is_as_at_first():
+def test_fields_that_do_not_fit_the_trace_are_reset_to_their_defaults():
     trace = made_up_trace(n_layers=4, n_decoder_layers=2, n_heads=3)
     n_queries, n_keys = trace.layers("decoder", "cross_attn")[0].value.shape[1:]
     asked = Selection("decoder.cross_attn", 2, 3, "arcs", n_queries, n_keys - 1, order="beauty", heads="1-2.2-0")

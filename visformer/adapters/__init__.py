@@ -1,1 +1,1 @@
-"""Adapters: what turns a model of some family into something that tokenizes, translates and traces."""
+"""Adapters: give models of every family one interface to tokenize, translate and trace."""

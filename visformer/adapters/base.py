@@ -1,4 +1,4 @@
-"""What every adapted model offers, whatever family it is of, and what all of them do alike."""
+"""The interface of every adapted model, whatever its family, and what all of them share."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -20,20 +20,20 @@ from visformer.trace import Trace, TracedTensor
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What a model is.
+    """A model's name, sizes and origin.
 
     Args:
-        name: for people.
+        name: name for people to read.
         kind: "encoder", "decoder" or "encoder-decoder".
-        n_encoder_layers: 0 where there is no encoder.
-        n_decoder_layers: 0 where there is no decoder.
+        n_encoder_layers: 0 without an encoder.
+        n_decoder_layers: 0 without a decoder.
         n_heads: attention heads per layer.
-        d_model: width.
-        max_tokens: most tokens of one side, specials included.
-        licence: of the weights.
+        d_model: width of the vectors between layers.
+        max_tokens: maximum number of tokens on each side, specials included.
+        licence: licence of the weights.
         source: where the weights come from.
-        n_kv_heads: heads of keys and values where several heads of queries read one; None: not known.
-        position: how it knows the order of tokens, a key of :data:`visformer.model.positions.DESCRIBED`.
+        n_kv_heads: heads of keys and values, fewer than n_heads in grouped-query attention; None: not known.
+        position: positional encoding, a key of :data:`visformer.model.positions.DESCRIBED`.
     """
 
     name: str
@@ -50,15 +50,15 @@ class ModelInfo:
 
 
 class TracedModel(ABC):
-    """A model that a page or a notebook can hold; ``text`` says what its ids mean."""
+    """A model for pages and notebooks; ``text`` is its vocabulary."""
 
     info: ModelInfo
     text: Vocabulary
-    _names: tuple[str, ...]  # of tensors, in the order of computation
+    _names: tuple[str, ...]  # names of tensors, in the order of computation
     _weights: Mapping[str, Weight]
     _fixed: frozenset[str] = frozenset()  # names of tensors that can be read but not changed
     _speaker: Speaker
-    _plain: Callable[[str], list[int]]  # ids of a text, without specials
+    _plain: Callable[[str], list[int]]  # encodes a text without specials
     _no_text: Message
 
     def __repr__(self) -> str:
@@ -67,28 +67,28 @@ class TracedModel(ABC):
         return f"{type(self).__name__}({info.name}: {info.kind}, {depth}, {info.n_heads} heads, d_model {info.d_model})"
 
     def available(self, wanted: Sequence[str]) -> tuple[str, ...]:
-        """What there is of the wanted, for pages that show any model.
+        """Select the patterns that match something in this model, for pages that work with any model.
 
         Args:
             wanted: glob patterns over names.
 
         Returns:
-            Those of them that ``record`` takes here.
+            Those that ``record`` accepts for this model.
         """
         return available((*self._names, *self._weights), globs(wanted))
 
     @abstractmethod
     def tokenize(self, text: str) -> tuple[str, ...]:
-        """The tokens of a source text as shown, one per id, specials included; however many they are.
+        """Split a source text into tokens, one per id, specials included; their number is not limited.
 
         Args:
             text: a source text.
 
         Returns:
-            Such as the ``trace.tokens["src"]`` of the same text.
+            The tokens as displayed, like ``trace.tokens["src"]`` of the same text.
 
         Raises:
-            TextError: empty, or not valid Unicode.
+            TextError: the text is empty, or not valid Unicode.
         """
 
     def translate(
@@ -105,40 +105,40 @@ class TracedModel(ABC):
         edits: Sequence[Edit] = (),
         max_new_tokens: int | None = None,
     ) -> Decoding:
-        """Translate, answer or go on: what the decoder says to a source, step by step.
+        """Translate, answer or continue a text: decode step by step.
 
-        Greedy by default; any of temperature, top_k and top_p samples; beam_size above 1 searches. Penalties that a
-        model's generation_config names (of length, of repetition) are not applied: what is shown is the model.
+        Greedy by default; temperature, top_k and top_p each turn on sampling; beam_size above 1 turns on beam search.
+        Penalties in a model's generation_config (length, repetition) are not applied: the model itself is shown.
 
         Args:
-            source: the text; of a decoder alone the text to go on from.
-            to: language of the target, such as "zh"; None: Chinese for a source that is not, else English.
-            prefix: what the target has to begin with, as text or as ids.
-            beam_size: hypotheses kept; excludes sampling.
-            temperature: divides the logits, see :func:`visformer.model.decoding.reshape`, as for top_k and top_p.
-            top_k: draw from so many of the likeliest.
-            top_p: draw from the likeliest that together have this probability.
-            seed: of the sampling.
-            edits: change the model meanwhile; decoding is then uncached.
-            max_new_tokens: None: 20 more than twice the source, of a decoder alone 40.
+            source: the text; for a decoder-only model the text to continue.
+            to: target language, such as "zh"; None: English for a Chinese source, else Chinese.
+            prefix: text or ids that the target has to begin with.
+            beam_size: number of hypotheses kept; above 1 excludes sampling.
+            temperature: divides the logits; see :func:`visformer.model.decoding.reshape`, also for top_k and top_p.
+            top_k: sample from this many of the likeliest tokens.
+            top_p: sample from the likeliest tokens that together reach this probability.
+            seed: seed of the sampling.
+            edits: changes to the model; decoding is then uncached.
+            max_new_tokens: None: 20 more than twice the source, or 40 for a decoder-only model.
 
         Returns:
-            The text, its tokens, and every step with its candidates; of a decoder alone without ``source``.
+            The text, its tokens, and every step with its candidates; for a decoder-only model without ``source``.
 
         Raises:
-            TextError: a text that cannot be run.
-            EditError: an edit that the model cannot honour.
-            VisformerError: an encoder, or a setting out of its range.
+            TextError: a text cannot be used.
+            EditError: the model cannot honour an edit.
+            VisformerError: the model is an encoder, or a setting is out of range.
         """
         how = Choice(beam_size=beam_size, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
         if self.info.kind == "encoder":
             raise VisformerError(N_("{name} is an encoder: it reads and says nothing."), name=self.info.name)
         check_edits(edits, self._names, fixed=self._fixed)
-        begun = self._plain(prefix) if isinstance(prefix, str) else list(prefix)
+        prefix_ids = self._plain(prefix) if isinstance(prefix, str) else list(prefix)
         with torch.inference_mode():
-            return self._say(source, to, begun=begun, how=how, edits=edits, asked=max_new_tokens)
+            return self._decode(source, to, prefix=prefix_ids, how=how, edits=edits, max_new_tokens=max_new_tokens)
 
-    generate = translate  # as models of transformers call it
+    generate = translate  # the name in transformers
 
     def trace(
         self,
@@ -150,30 +150,30 @@ class TracedModel(ABC):
         record: Sequence[str] = ("*.pattern",),
         edits: Sequence[Edit] = (),
     ) -> Trace:
-        """Run the model on a text and keep what ``record`` names.
+        """Run the model on a text and record the tensors that ``record`` names.
 
         Args:
-            source: the text. Of a decoder alone it fills "tgt", else "src".
-            target: of an encoder-decoder the target to be forced (None: its own, greedily), of a decoder alone what
-                follows ``source``; as text, or as the ids of a :class:`visformer.model.decoding.Decoding`, whose tokens
-                may be cut otherwise than its text alone would be.
-            pair: a second sentence, of an encoder such as BERT.
-            to: language of the target, as for :meth:`translate`.
-            record: glob patterns of tensor and weight names, such as "*.w_q". With a pattern comes the mass of its
-                sink, where there is one.
-            edits: change the model, in decoding and in the recorded pass alike.
+            source: the text; "tgt" in the Trace of a decoder-only model, else "src".
+            target: for an encoder-decoder the target to force (None: its own greedy output), for a decoder-only model
+                the text after ``source``; a text, or the ids of a :class:`visformer.model.decoding.Decoding`, which may
+                be tokenized differently from its text.
+            pair: a second sentence, for an encoder such as BERT.
+            to: target language, as for :meth:`translate`.
+            record: glob patterns over names of tensors and weights, such as "*.w_q". The mass of an attention sink,
+                if there is one, is recorded with its pattern.
+            edits: changes to the model, both while decoding and in the recorded pass.
 
         Returns:
-            One full pass: the tokens, and what was recorded, labelled and frozen. "next" of a decoder alone is its text
-            one token on, and last what the model says comes then.
+            One full pass: its tokens and what was recorded, labelled and frozen. For a decoder-only model "next" is its
+            text shifted by one token, followed by the model's prediction.
 
         Raises:
-            TextError: a text that cannot be run.
-            MissingTensor: ``record`` names weights that this family has in no place of their own.
+            TextError: a text cannot be used.
+            MissingTensor: ``record`` names weights that this family does not store separately.
             TraceError: ``record`` names nothing, or a row of a pattern does not sum to 1.
             BudgetError: the trace would be too large.
             EditError: an edit reaches nothing, does not fit, or cannot be honoured.
-            VisformerError: a target or a pair that a model of this kind does not take.
+            VisformerError: a model of this kind does not accept a target or a pair.
         """
         if self.info.kind == "encoder" and target is not None:
             raise VisformerError(N_("{name} is an encoder: it takes a second text as pair."), name=self.info.name)
@@ -185,20 +185,20 @@ class TracedModel(ABC):
         with torch.inference_mode():
             return self._run(source, target, pair=pair, to=to, record=globs(record), edits=edits)
 
-    # What families do differently, and what helps them ------------------------------------------------------------
+    # What each family implements, and shared helpers --------------------------------------------------------------
 
     @abstractmethod
-    def _say(
+    def _decode(
         self,
         source: str,
         to: str | None,
         *,
-        begun: list[int],
+        prefix: list[int],
         how: Choice,
         edits: Sequence[Edit],
-        asked: int | None,
+        max_new_tokens: int | None,
     ) -> Decoding:
-        """As :meth:`translate`; ``begun``: ids that the target begins with."""
+        """Implement :meth:`translate`; ``prefix``: ids that the target begins with."""
 
     @abstractmethod
     def _run(
@@ -211,7 +211,7 @@ class TracedModel(ABC):
         record: tuple[str, ...],
         edits: Sequence[Edit],
     ) -> Trace:
-        """As :meth:`trace`."""
+        """Implement :meth:`trace`."""
 
     def _labelled(
         self,
@@ -221,7 +221,7 @@ class TracedModel(ABC):
         meta: Mapping[str, Any],
         about: Mapping[str, Any],
     ) -> Trace:
-        """``about``: what the Trace says of the model besides its name."""
+        """Build the Trace; ``about``: metadata on the model besides its name."""
         ids = {side: list(row) for side, row in sides.items()}
         return Trace(
             tokens={side: self.text.shown(row) for side, row in ids.items()},
@@ -232,10 +232,10 @@ class TracedModel(ABC):
             meta={"model": self.info.name, **meta, "ids": ids, **about},
         )
 
-    def _limit(self, n_src: int, begun: int, asked: int | None = None) -> int:
-        """How many tokens a target may add to those that it begins with."""
-        usual = limits.NEW_TOKENS if self.info.kind == "decoder" else 2 * n_src + 20
-        return max(1, min(self.info.max_tokens - begun, usual if asked is None else asked))
+    def _limit(self, n_src: int, n_prefix: int, max_new_tokens: int | None = None) -> int:
+        """How many tokens may follow the prefix of a target."""
+        default = limits.NEW_TOKENS if self.info.kind == "decoder" else 2 * n_src + 20
+        return max(1, min(self.info.max_tokens - n_prefix, default if max_new_tokens is None else max_new_tokens))
 
     def _require_text(self, text: str) -> None:
         if not isinstance(text, str):

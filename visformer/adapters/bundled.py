@@ -1,4 +1,4 @@
-"""Which models come with visformer. Apart from what loads them, which imports torch."""
+"""The models that come with visformer; apart from the code that loads them, which imports torch."""
 
 BUNDLED = ("en-zh",)
-"""Each is a folder in visformer/model/checkpoints."""
+"""Names of folders in visformer/model/checkpoints."""

@@ -1,4 +1,4 @@
-"""From a name or a module to a model that translates and traces."""
+"""Turn a name or a module into a model that translates and traces."""
 
 import os
 import sys
@@ -25,32 +25,32 @@ from visformer.system.memory import keep_freed_memory
 
 
 def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = None) -> TracedModel:
-    """A model by its name: bundled, in a local folder, of the Hugging Face hub, or untrained.
+    """Load a model by name: bundled, from a local folder, from the Hugging Face hub, or untrained.
 
-    Bundled models and folders use no network. Also tells malloc to keep freed memory for the next trace
-    (:mod:`visformer.system.memory`), process-wide.
+    Bundled models and folders use no network. Also tells malloc, process-wide, to keep freed memory for the next
+    trace (:mod:`visformer.system.memory`).
 
     Args:
-        name: "en-zh"; a folder with a checkpoint of our own or of transformers; a hub id, "owner/model"; or the name of
-            an untrained Transformer (:mod:`visformer.model.untrained`).
-        device: where the model runs.
-        dtype: of the weights; None: float32.
+        name: "en-zh"; a folder with a visformer or transformers checkpoint; a hub id, "owner/model"; or the name of an
+            untrained Transformer (:mod:`visformer.model.untrained`).
+        device: device to run the model on.
+        dtype: dtype of the weights; None: float32.
 
     Returns:
         The model, ready to translate and to trace.
 
     Raises:
         CheckpointError: no such model, or its files are missing or damaged; the message says how to restore them.
-        ConfigError: no such untrained Transformer.
+        ConfigError: no such untrained Transformer is possible.
     """
     keep_freed_memory()
     if names_untrained(str(name)):
-        fresh = _from_seed(Untrained.named(str(name)))
-        fresh.module.to(device=device, dtype=dtype)
-        return fresh
+        model = _from_seed(Untrained.named(str(name)))
+        model.module.to(device=device, dtype=dtype)
+        return model
     require_name(str(name))
     folder = FOLDER / name if name in BUNDLED else Path(name)
-    if not folder.is_dir() or (folder / "config.json").is_file():  # of transformers: ours have none
+    if not folder.is_dir() or (folder / "config.json").is_file():  # transformers writes one, visformer does not
         from visformer.adapters.huggingface.load import load_hub
 
         return load_hub(str(name), device=device, dtype=dtype)
@@ -68,10 +68,10 @@ def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = N
 
 
 def load_to_serve(name: str | Path) -> TracedModel:
-    """As :func:`load`, in a process that serves visitors: torch gets half of the cores (OMP_NUM_THREADS overrides it).
+    """Load a model as :func:`load` does, giving torch half of the cores (OMP_NUM_THREADS overrides it).
 
-    A sentence is too short to gain from more, and the others decode for other visitors, or draw where the browser runs
-    on the same machine. Threads that wait for each other on a busy core take several times as long as one alone.
+    A sentence is too short to gain from more. The other cores decode for other visitors, or draw where the browser runs
+    on the same machine. Threads that wait for each other on a busy core take several times as long as a single thread.
     """
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))
@@ -79,10 +79,10 @@ def load_to_serve(name: str | Path) -> TracedModel:
 
 
 def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
-    """A model that is already in memory, put into evaluation mode.
+    """Wrap a model that is already in memory, and put it into evaluation mode.
 
     Args:
-        module: a Transformer of ours, or a model of transformers, which gets visformer's attention function.
+        module: a visformer Transformer, or a transformers model, which gets visformer's attention function.
         tokenizer: its tokenizer.
 
     Returns:
@@ -104,23 +104,23 @@ def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
 
 
 def untrained(like: TracedModel | None = None, *, seed: int = 0, **choices: Any) -> Translator:
-    """A Transformer with random weights: what training has to start from.
+    """Create a Transformer with random weights, as training starts from.
 
-    ``untrained(d_model=128, n_heads=4)`` has the bundled tokenizer; ``untrained(model, norm="pre")`` the tokenizer and
-    the sizes of a model of ours.
+    ``untrained(d_model=128, n_heads=4)`` has the bundled tokenizer; ``untrained(model, norm="pre")`` has the tokenizer
+    and the sizes of ``model``.
 
     Args:
-        like: gives tokenizer and sizes; None: the bundled tokenizer, and the sizes of
+        like: model to copy tokenizer and sizes from; None: the bundled tokenizer, and the sizes of
             :class:`visformer.model.untrained.Untrained`.
-        seed: of the weights; torch's own generator is left as it was.
-        choices: what is to be otherwise: d_model, n_heads, n_encoder_layers, n_decoder_layers, d_ff, norm, position.
+        seed: seed of the weights; torch's global generator is not affected.
+        choices: values to override: d_model, n_heads, n_encoder_layers, n_decoder_layers, d_ff, norm, position.
 
     Returns:
         The model, in evaluation mode; it translates and traces as a trained one does.
 
     Raises:
-        ConfigError: no such Transformer.
-        VisformerError: ``like`` is not a model of ours.
+        ConfigError: no such Transformer is possible.
+        VisformerError: ``like`` is not one of visformer's own Transformers.
     """
     if like is None:
         return _from_seed(Untrained(seed=seed, **choices))
@@ -131,13 +131,13 @@ def untrained(like: TracedModel | None = None, *, seed: int = 0, **choices: Any)
                 "this is another model."
             )
         )
-    given = like.module.config
-    sizes = {name: getattr(given, name) for name in Untrained().sizes}
-    return _from_seed(Untrained(**{**sizes, **choices}, seed=seed), like.tokenizer, given)
+    config = like.module.config
+    sizes = {name: getattr(config, name) for name in Untrained().sizes}
+    return _from_seed(Untrained(**{**sizes, **choices}, seed=seed), like.tokenizer, config)
 
 
 _SEEDING = threading.Lock()
-"""Torch's generator is one for all threads: two models that are made at once must not draw each other's weights."""
+"""All threads share torch's generator: two models made at once must not take numbers from each other's seed."""
 
 
 def _from_seed(

@@ -1,4 +1,4 @@
-"""Whether there is a model of a name, asked before torch is imported."""
+"""Check that a model of a given name exists, before torch is imported."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,10 +10,10 @@ from visformer.system.files import require_files
 
 
 def require_name(name: str) -> None:
-    """Refuse what is neither bundled nor a folder, and can be no id of a hub.
+    """Refuse a name that is neither a bundled model nor a folder, and cannot be a hub id.
 
     Raises:
-        CheckpointError: nothing, a path to no folder, or transformers is not installed.
+        CheckpointError: the name is empty, a path without a folder, or a hub id without transformers installed.
     """
     if not name.strip():
         raise CheckpointError(
@@ -38,11 +38,11 @@ def require_name(name: str) -> None:
 
 
 def require_model(name: str) -> None:
-    """Refuse a name that nothing would be loaded for; the hub is asked about what is not here.
+    """Refuse a name that cannot be loaded; the hub is queried for models that are not cached.
 
     Raises:
         CheckpointError: no such folder, no model in it, or the hub does not know it or does not answer.
-        ConfigError: no such untrained Transformer.
+        ConfigError: no such untrained Transformer is possible.
     """
     if names_untrained(name):
         Untrained.named(name)

@@ -49,7 +49,7 @@ class Translator(TracedModel):
         )
         depths, order = (config.n_encoder_layers, config.n_decoder_layers), config.positions
         self._names = tuple(all_names(*depths, adds_position=order.adds, biases_scores=order.biases))
-        # What there is to say of positions that are not the paper's.
+        # Only positions other than the paper's are worth a note.
         self._meta: dict[str, object] = {} if config.position == PAPERS else {"position": config.position}
         if not order.adds:
             self._meta["missing"] = [["*.position", order.says]]
@@ -60,26 +60,26 @@ class Translator(TracedModel):
         self._speaker = Speaker(tokenizer, allowed, (self._end,))
 
     def tokenize(self, text: str) -> tuple[str, ...]:
-        """See :class:`TracedModel`; </s> is the last."""
+        """See :class:`TracedModel`; the last token is </s>."""
         self._require_text(text)
         return self.tokenizer.shown([*self.tokenizer.encode(text), self._end])
 
-    def _say(
+    def _decode(
         self,
         source: str,
         to: str | None,
         *,
-        begun: list[int],
+        prefix: list[int],
         how: Choice,
         edits: Sequence[Edit],
-        asked: int | None,
+        max_new_tokens: int | None,
     ) -> Decoding:
         src_ids = self._source_ids(source)
-        begin = [self.tokenizer.token_id(LANGUAGE_TOKEN[self._language(source, to)]), *begun]
-        limit = self._limit(len(src_ids), len(begin), asked)
+        start = [self.tokenizer.token_id(LANGUAGE_TOKEN[self._language(source, to)]), *prefix]
+        limit = self._limit(len(src_ids), len(start), max_new_tokens)
         with self._decoding_session(edits):
             next_token = NextToken(self.module, torch.tensor([src_ids]), cached=not edits)
-            return self._speaker.speak(next_token, torch.tensor([begin]), limit, begun=begun, how=how)
+            return self._speaker.speak(next_token, torch.tensor([start]), limit, prefix=prefix, how=how)
 
     def _run(
         self,
@@ -113,7 +113,7 @@ class Translator(TracedModel):
         return self._labelled(sides, recorder.tensors, params, meta, self._meta)
 
     def translate_batch(self, sources: Sequence[str], *, to: str) -> list[str]:
-        """Greedy translations of many sentences at once, for evaluation: same tokens as :meth:`translate` gives."""
+        """Translate many sentences at once, greedily, for evaluation; the tokens are those of :meth:`translate`."""
         src_ids = pad([self._source_ids(source) for source in sources])
         start = torch.full((len(sources), 1), self.tokenizer.token_id(LANGUAGE_TOKEN[to]))
         with torch.inference_mode():
@@ -128,11 +128,11 @@ class Translator(TracedModel):
         return ids
 
     def _greedy_ids(self, src_ids: list[int], memory: Tensor, language: str, edits: Sequence[Edit]) -> list[int]:
-        """What :meth:`translate` finds, </s> last unless it was cut off."""
-        begin = [self.tokenizer.token_id(LANGUAGE_TOKEN[language])]
+        """The ids of the greedy :meth:`translate`, </s> last unless it was cut off."""
+        start = [self.tokenizer.token_id(LANGUAGE_TOKEN[language])]
         with self._decoding_session(edits):
             next_token = NextToken(self.module, torch.tensor([src_ids]), cached=not edits, memory=memory)
-            (ids,) = self._speaker.greedy(next_token, torch.tensor([begin]), self._limit(len(src_ids), 1))
+            (ids,) = self._speaker.greedy(next_token, torch.tensor([start]), self._limit(len(src_ids), 1))
         return ids
 
     def _source_ids(self, text: str) -> list[int]:

@@ -16,27 +16,27 @@ D_MODEL, _D_FF = Axis("d_model"), Axis("d_ff")
 
 @dataclass(frozen=True)
 class Weight:
-    """Where a weight is."""
+    """Where a weight is stored."""
 
-    module: Any  # holds it
+    module: Any  # the module that holds it
     part: str  # "weight" or "bias"
-    axes: tuple[Axis, ...]  # as shown: nn.Linear has it transposed
-    columns: Tensor | None = None  # which of its outputs; None: all
+    axes: tuple[Axis, ...]  # as in a Trace: nn.Linear stores the transpose
+    columns: Tensor | None = None  # indices of the module's outputs; None: all
 
     @property
     def nbytes(self) -> int:
-        """What :meth:`read` returns holds."""
-        whole = self._inward()
-        return 4 * int(whole.numel() if self.columns is None else whole.numel() // whole.shape[-1] * len(self.columns))
+        """Bytes of what :meth:`read` returns."""
+        full = self._full()
+        return 4 * int(full.numel() if self.columns is None else full.numel() // full.shape[-1] * len(self.columns))
 
-    def _inward(self) -> Any:
-        """(in, out) or (out,)."""
+    def _full(self) -> Any:
+        """All columns, (in, out) or (out,)."""
         weight = getattr(self.module, self.part)
         return weight.T if isinstance(self.module, nn.Linear) and self.part == "weight" else weight
 
     def read(self, name: str, ids: Mapping[str, Sequence[int]] | None = None) -> TracedTensor:
-        """Read it as float32; of embeddings the rows of ``ids``, before the factor sqrt(d_model)."""
-        value = self._inward()
+        """Return it as float32; for embeddings only the rows of ``ids``, before the factor sqrt(d_model)."""
+        value = self._full()
         if self.columns is not None:
             value = value[..., self.columns.to(value.device)]
         if ids is not None and self.axes[0].side is not None:
@@ -46,21 +46,21 @@ class Weight:
 
 
 def weights_of(model: Transformer) -> dict[str, Weight]:
-    """Every weight by name: ``decoder.0.cross_attn.w_q``, ``encoder.1.norm_ffn.gamma``, ``src.embedding``."""
-    found: dict[str, Weight] = {}
+    """Return every weight by name: ``decoder.0.cross_attn.w_q``, ``encoder.1.norm_ffn.gamma``, ``src.embedding``."""
+    weights: dict[str, Weight] = {}
     for side, table in (("src", model.src_embedding), ("tgt", model.tgt_embedding)):
-        found[f"{side}.embedding"] = Weight(table.token, "weight", (Axis("token", side), D_MODEL))
-    found["output.w"] = Weight(model.output, "weight", (D_MODEL, Axis("vocab")))
+        weights[f"{side}.embedding"] = Weight(table.token, "weight", (Axis("token", side), D_MODEL))
+    weights["output.w"] = Weight(model.output, "weight", (D_MODEL, Axis("vocab")))
     for name, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
         for layer, block in enumerate(stack.layers):
             parts = {"self_attn": "norm_self", "cross_attn": "norm_cross", "ffn": "norm_ffn"}
             for part, norm in parts.items():
                 if hasattr(block, part):
-                    found.update(_linear_maps(f"{name}.{layer}.{part}", getattr(block, part)))
-                    found |= _gamma_beta(f"{name}.{layer}.{norm}", getattr(block, norm))
+                    weights.update(_linear_maps(f"{name}.{layer}.{part}", getattr(block, part)))
+                    weights |= _gamma_beta(f"{name}.{layer}.{norm}", getattr(block, norm))
         if model.config.has_final_norm:
-            found |= _gamma_beta(f"{name}.norm", stack.norm)
-    return found
+            weights |= _gamma_beta(f"{name}.norm", stack.norm)
+    return weights
 
 
 def _linear_maps(path: str, sublayer: nn.Module) -> Iterator[tuple[str, Weight]]:

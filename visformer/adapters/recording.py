@@ -1,4 +1,4 @@
-"""One recorded pass: which tensors are wanted, what they will cost, and the session that edits and keeps them."""
+"""One recorded pass: which tensors to record, how large they will be, and the session that edits and stores them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -17,42 +17,42 @@ from visformer.trace.names import Axis, axes_of
 
 
 def globs(record: str | Sequence[str]) -> tuple[str, ...]:
-    """What ``record`` names; one pattern may be given as it is."""
+    """Return ``record`` as a tuple of patterns; a single pattern may be a plain string."""
     return (record,) if isinstance(record, str) else tuple(record)
 
 
 @lru_cache(maxsize=64)
 def matching(names: tuple[str, ...], record: tuple[str, ...]) -> frozenset[str]:
-    """The names that the glob patterns in ``record`` choose.
+    """Return the names that match the glob patterns in ``record``.
 
     Raises:
-        TraceError: a pattern chooses nothing.
+        TraceError: a pattern matches nothing.
     """
     chosen: set[str] = set()
     for glob in record:
-        found = {name for name in names if fnmatchcase(name, glob)}
-        if not found:
+        matches = {name for name in names if fnmatchcase(name, glob)}
+        if not matches:
             raise TraceError(
                 N_("record={glob!r} names no tensor of this model; the first of {n} names are {names}."),
                 glob=glob,
                 n=len(names),
                 names=", ".join(names[:8]),
             )
-        chosen |= found
+        chosen |= matches
     return frozenset(chosen)
 
 
 @lru_cache(maxsize=64)
 def available(names: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
-    """Of the glob patterns in ``wanted`` those that choose something: what can be recorded of any model."""
+    """Return the glob patterns in ``wanted`` that match at least one name."""
     return tuple(glob for glob in wanted if any(fnmatchcase(name, glob) for name in names))
 
 
 def check_budget(shapes: Mapping[str, tuple[int, ...]], *, more: int = 0) -> None:
-    """Refuse a recording before it is made, if it would hold too many bytes, with ``more`` for weights.
+    """Refuse a recording in advance if it would take too many bytes, including ``more`` for weights.
 
     Raises:
-        BudgetError: says by how much.
+        BudgetError: the message says by how much.
     """
     total = more + sum(prod(shape) * (1 if name.endswith(".mask") else 4) for name, shape in shapes.items())
     if total > limits.MAX_TRACE_BYTES:
@@ -68,7 +68,7 @@ def check_budget(shapes: Mapping[str, tuple[int, ...]], *, more: int = 0) -> Non
 
 
 class Recorder:
-    """A session's visitor: applies the edits, then keeps what is wanted."""
+    """A session's ``visit``: applies the edits, then records the requested tensors."""
 
     def __init__(
         self,
@@ -79,14 +79,14 @@ class Recorder:
         copied: bool = False,
         axes: Callable[[str], tuple[Axis, ...] | None] = axes_of,
     ) -> None:
-        """What to keep, and what to change.
+        """Set what to record and what to change.
 
         Args:
-            wanted: names of tensors to keep; None: all that come.
-            edits: applied before a tensor is kept.
-            growing: while a target is decoded, a mask edit waits until its place has been reached.
-            copied: keep copies: the model may write into a tensor after its tap.
-            axes: of the tensor of a name.
+            wanted: names of tensors to record; None: all.
+            edits: applied before a tensor is recorded.
+            growing: whether a target is being decoded; a mask edit then waits until its position is reached.
+            copied: store copies, since the model may write into a tensor after its tap.
+            axes: maps a tensor's name to its axes.
         """
         self._wanted = wanted
         self.edits = edits
@@ -95,37 +95,37 @@ class Recorder:
 
     def wants(self, name: str) -> bool:
         """Whether a tensor has to be built for this session (see :func:`visformer.model.taps.session`)."""
-        return self._keeps(name) or any(not isinstance(e, _Edit) or e.applies(name) for e in self.edits)
+        return self._records(name) or any(not isinstance(e, _Edit) or e.applies(name) for e in self.edits)
 
-    def _keeps(self, name: str) -> bool:
+    def _records(self, name: str) -> bool:
         return self._wanted is None or name in self._wanted
 
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
-        """Edit ``tensor``, keep it if it is wanted, and hand it on."""
+        """Edit ``tensor``, record it if requested, and return it."""
         for edit in self.edits:
             if self._growing and isinstance(edit, _MaskEdit) and edit.applies(name) and edit.beyond(tensor.shape):
                 continue
             if not isinstance(edit, _Edit) or edit.applies(name):
                 tensor = edit(name, tensor)  # type: ignore[operator]
-        if self._keeps(name):
+        if self._records(name):
             value = _to_numpy(name, tensor)
             self.tensors[name] = TracedTensor(name, value.copy() if self._copied else value, self._axes(name) or ())
         return tensor
 
 
 def check_edits(edits: Sequence[Edit], names: Iterable[str], *, fixed: frozenset[str] = frozenset()) -> None:
-    """An edit that reaches none of ``names``, or a ``fixed`` one, raises; it is never ignored.
+    """Refuse an edit that reaches none of ``names``, or a ``fixed`` one: an edit is never silently ignored.
 
     Plain functions are checked when they run.
 
     Raises:
-        EditError: names the edit.
+        EditError: the message names the edit.
     """
-    everything = tuple(names)
+    all_names = tuple(names)
     for edit in edits:
         if not isinstance(edit, _Edit):
             continue
-        reached = [name for name in everything if edit.applies(name)]
+        reached = [name for name in all_names if edit.applies(name)]
         if not reached:
             raise EditError(N_("{edit} reaches nothing in this model: check the layer and the name."), edit=edit)
         for name in fixed.intersection(reached):
@@ -137,7 +137,7 @@ def check_edits(edits: Sequence[Edit], names: Iterable[str], *, fixed: frozenset
 
 
 def _to_numpy(name: str, tensor: Tensor) -> np.ndarray:
-    batched = tensor[0] if not name.endswith(".position") else tensor  # one sentence: the batch axis goes
+    batched = tensor[0] if not name.endswith(".position") else tensor  # one sentence: drop the batch axis
     array: np.ndarray = (
         batched.detach().to(device="cpu", dtype=tensor.dtype if tensor.dtype == torch.bool else torch.float32).numpy()
     )

@@ -1,1 +1,1 @@
-"""What can be computed from patterns. Arrays in, NumPy out; neither torch nor streamlit."""
+"""Statistics of attention patterns: arrays in, NumPy out. Imports neither torch nor streamlit."""

@@ -1,8 +1,8 @@
-"""One number for what a head does: how sharply it looks, how far, and at what.
+"""Scores that summarise a head: how sharp its attention is, how far it reaches, and which tokens it goes to.
 
-Heads that read the place before or after, the first token, themselves, or separators are what Clark et al. 2019
-("What Does BERT Look At?", sections 3.1 to 3.3: positions, separators, entropy) found in BERT, and Voita et al. 2019
-("Analyzing Multi-Head Self-Attention", section 5.1: positional heads) in a translator's encoder.
+Heads that attend to the previous or next position, the first token, themselves, or separators were found in BERT by
+Clark et al. 2019 ("What Does BERT Look At?", sections 3.1 to 3.3: positions, separators, entropy), and in the encoder
+of a translation model by Voita et al. 2019 ("Analyzing Multi-Head Self-Attention", section 5.1: positional heads).
 """
 
 import unicodedata
@@ -17,14 +17,14 @@ from visformer.errors import N_
 Floats = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 
 _BLOCK = 1 << 16
-"""Weights at a time: few enough for the cache, enough for NumPy's calls to be cheap."""
+"""Weights per block: few enough to fit the CPU cache, enough to amortise NumPy's call overhead."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """A number for each head; ``label``, and ``about``, its definition in one sentence, are message ids.
+    """A statistic of each head; ``label`` and ``about``, its definition in one sentence, are message ids.
 
-    ``cross``: whether it means anything for cross-attention, whose rows and columns are different sentences.
+    ``cross``: whether it is meaningful for cross-attention, whose rows and columns are different sentences.
     """
 
     name: str
@@ -65,7 +65,7 @@ SCORES = (
         cross=True,
     ),
 )
-"""All of them, in the order of menus. Each is a mean over the rows that are not fully masked."""
+"""All scores, in menu order. Each is a mean over the rows that are not fully masked."""
 
 
 def head_scores(
@@ -76,17 +76,17 @@ def head_scores(
     special: Sequence[bool],
     cross: bool,
 ) -> Mapping[str, npt.NDArray[np.float64]]:
-    """Every score of every head.
+    """Compute every score of every head.
 
     Args:
         layers: for each layer its pattern, (head, query, key), probabilities.
         queries: the tokens of the rows.
         keys: the tokens of the columns.
-        special: which of ``keys`` stand for no text.
-        cross: rows and columns are different sentences; scores that mean nothing then are left out.
+        special: which of ``keys`` are special tokens.
+        cross: whether rows and columns are different sentences; scores that are then meaningless are left out.
 
     Returns:
-        Score name to (layer, head) float64; nan for a head all of whose rows are masked.
+        Score name to (layer, head) float64; NaN for a head whose rows are all masked.
     """
     marks = _Marks.of(queries, keys, special, cross)
     blocks = [_block_scores(block, marks) for block in _blocks(layers)]
@@ -112,15 +112,15 @@ def row_entropy(pattern: Floats) -> npt.NDArray[np.floating]:
 
 
 def same_place(n_queries: int, n_keys: int) -> npt.NDArray[np.intp]:
-    """For each query the key at the same fraction of its sentence: round(q (n_keys - 1) / (n_queries - 1)).
+    """Return for each query the key at the same fraction of its sentence: round(q (n_keys - 1) / (n_queries - 1)).
 
-    First meets first and last meets last; halves go to the even key. The diagonal, where both are of one length.
+    Maps first to first and last to last; ties go to the even key. For equal lengths this is the diagonal.
     """
     return np.rint(np.arange(n_queries) * (n_keys - 1) / max(1, n_queries - 1)).astype(np.intp)
 
 
 def separators(tokens: Sequence[str], special: Sequence[bool]) -> npt.NDArray[np.bool_]:
-    """Which tokens separate: the special ones, and those of punctuation only (Unicode category P)."""
+    """Return which tokens are separators: special tokens, and those of punctuation only (Unicode category P)."""
     return np.array([flag or _is_punctuation(token) for token, flag in zip(tokens, special, strict=True)], dtype=bool)
 
 
@@ -131,11 +131,11 @@ def _is_punctuation(token: str) -> bool:
 
 @dataclass(frozen=True)
 class _Marks:
-    """What is known of a pattern's cells without its weights."""
+    """Properties of a pattern's cells that do not depend on its weights."""
 
-    columns: npt.NDArray[np.float64]  # (key, 4): 1, the key's place, whether it is the first, whether it separates
-    on_diagonal: npt.NDArray[np.intp]  # (query,) the key at the same place
-    same: npt.NDArray[np.float64] | None  # (query, key) 1 where another place holds the same token; None: none does
+    columns: npt.NDArray[np.float64]  # (key, 4): 1, the key's position, whether it is first, whether it is a separator
+    on_diagonal: npt.NDArray[np.intp]  # (query,) the key at the same position
+    same: npt.NDArray[np.float64] | None  # (query, key) 1 where another position has the same token; None: nowhere
     cross: bool
 
     @classmethod
@@ -152,9 +152,9 @@ class _Marks:
 
 
 def _blocks(layers: Sequence[Floats] | Floats) -> Iterator[Floats]:
-    """All heads in turn, as many as fit: (head, query, key)."""
-    whole = len(layers) * layers[0].size
-    if whole <= _BLOCK:
+    """Yield all heads in blocks (head, query, key) of limited size."""
+    total = len(layers) * layers[0].size
+    if total <= _BLOCK:
         yield np.concatenate(list(layers))
         return
     for layer in layers:
@@ -165,7 +165,7 @@ def _blocks(layers: Sequence[Floats] | Floats) -> Iterator[Floats]:
 
 
 def _block_scores(block: Floats, marks: _Marks) -> dict[str, npt.NDArray[np.float64]]:
-    """Each score of these heads, (head,)."""
+    """Compute each score of these heads, (head,)."""
     weights = block.astype(np.float64)
     n_heads, n_queries, n_keys = weights.shape
     sums = (weights.reshape(-1, n_keys) @ marks.columns).reshape(n_heads, n_queries, 4)
@@ -174,7 +174,7 @@ def _block_scores(block: Floats, marks: _Marks) -> dict[str, npt.NDArray[np.floa
     count = alive.sum(axis=1)
     mean = np.divide(1.0, count, out=np.full(n_heads, np.nan), where=count > 0)
     diagonal = weights[:, np.arange(n_queries), marks.on_diagonal].sum(axis=1)
-    # A row that is fully masked adds nothing to any of these sums.
+    # Fully masked rows contribute nothing to these sums.
     totals = {
         "entropy": row_entropy(block).sum(axis=1, dtype=np.float64),
         "first": first.sum(axis=1),

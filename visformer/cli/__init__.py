@@ -1,4 +1,4 @@
-"""The command line: ``visformer --help``. Exit codes: 0 done, 1 not possible (one line says why), 2 wrong usage."""
+"""The command line: ``visformer --help``. Exit codes: 0 success, 1 failure (one line says why), 2 wrong usage."""
 
 import errno
 from typing import Any
@@ -12,7 +12,7 @@ from visformer.system.memory import enough_memory
 
 
 class _Group(click.Group):
-    """Shows what went wrong as one line, not as a stack trace."""
+    """Reports an error as one line, not as a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -24,10 +24,10 @@ class _Group(click.Group):
             needed = "pip install -r requirements.txt -r requirements-train.txt"
             raise click.ClickException(f"The package {error.name} is not installed: {needed}") from error
         except KeyboardInterrupt:
-            ctx.exit(130)  # what a shell expects of Ctrl+C
+            ctx.exit(130)  # the exit code that shells expect after Ctrl+C
         except OSError as error:
             if error.errno == errno.EPIPE:
-                raise  # whoever reads has seen enough: no mistake to tell of
+                raise  # the reader closed the pipe, as `head` does: not an error
             where = f"{error.filename}: " if error.filename else ""
             raise click.ClickException(f"{where}{error.strerror or error}") from error
 

@@ -1,6 +1,6 @@
-"""What ``visformer doctor`` looks at. Each check says what it found and, unless all is well, what to do in one line.
+"""The checks of ``visformer doctor``. Each reports what it found and, unless all is well, a remedy of one line.
 
-Nothing here needs what it looks for: a broken torch is a finding, not a traceback.
+No check depends on what it examines: a broken torch is a finding, not a traceback.
 """
 
 import os
@@ -26,11 +26,11 @@ from visformer.system.checksums import damaged
 
 HERE = Path(visformer.__file__).resolve().parent
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-"""The browsers that the tests and benchmarks drive: the first of them that is there."""
+"""Browsers for tests and benchmarks, which drive the first one that is installed."""
 
 PORT = 8501
 PATIENCE = 3.0
-"""Seconds that the hub gets for an answer."""
+"""Timeout of a request to the hub, in seconds."""
 
 State = Literal["ok", "note", "fix"]
 
@@ -39,9 +39,9 @@ _PIN = re.compile(r"([A-Za-z0-9_.-]+)==([^\s;]+)")
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found, and its remedy, "" where all is well; each in one line.
+    """The result of a check and its remedy, "" if all is well; each in one line.
 
-    State "note": the app runs, but something may be missed; "fix": something does not work.
+    State "note": the app runs, but may lack something; "fix": something does not work.
     """
 
     about: str
@@ -51,11 +51,11 @@ class Finding:
 
 
 def examine() -> Iterator[Finding]:
-    """Every check, one after another. A check that fails itself is a finding too."""
+    """Run all checks in order. A check that raises is a finding too."""
     for check in CHECKS:
         try:
             yield from check()
-        except Exception as error:  # whatever is broken here, the others are still told
+        except Exception as error:  # the other checks run all the same
             about = check.__name__.removeprefix("_")
             yield Finding(about, "fix", f"could not be looked at: {error!r}", "report this line as an issue")
 
@@ -73,12 +73,12 @@ def _packages() -> Iterator[Finding]:
         ("requirements-train.txt", "visformer train and evaluate"),
     ):
         pins = _pins(name)
-        there = {package: _installed(package) for package in pins}
+        versions = {package: _installed(package) for package in pins}
         install = f"pip install -r {name}"
-        missing = [package for package, version in there.items() if version is None]
+        missing = [package for package, version in versions.items() if version is None]
         other = [
             f"{package} {version} instead of {pins[package]}"
-            for package, version in there.items()
+            for package, version in versions.items()
             if version is not None and version.split("+")[0] != pins[package]
         ]
         if needed_for and len(missing) == len(pins):
@@ -87,11 +87,11 @@ def _packages() -> Iterator[Finding]:
             lacks = [f"{package} is not installed" for package in missing]
             yield Finding("packages", "fix", "; ".join([*lacks, *other]), install)
         else:
-            yield Finding("packages", "ok", ", ".join(f"{package} {version}" for package, version in there.items()))
+            yield Finding("packages", "ok", ", ".join(f"{package} {version}" for package, version in versions.items()))
 
 
 def _pins(name: str) -> dict[str, str]:
-    """What a file of requirements pins; where visformer was installed without it, what was recorded then."""
+    """Return the versions that a requirements file pins; without that file, those in the package's metadata."""
     file = HERE.parent / name
     if file.is_file():
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -113,7 +113,7 @@ def _checkpoints() -> Iterator[Finding]:
     for folder in sorted(card.parent for card in (HERE / "model" / "checkpoints").glob("*/README.md")):
         broken = list(damaged(folder))
         for path, what in broken:
-            yield Finding("checkpoint", "fix", f"{path} {what}", f"git checkout -- {path}, or install visformer anew")
+            yield Finding("checkpoint", "fix", f"{path} {what}", f"git checkout -- {path}, or reinstall visformer")
         if not broken:
             yield Finding("checkpoint", "ok", f"{folder.name}: every file as it was released")
 
@@ -126,7 +126,7 @@ def _fonts() -> Iterator[Finding]:
     if shutil.which("fc-list") is None:
         yield Finding("fonts", "note", "unknown: there is no fontconfig to ask; PNG files may lack Chinese", install)
         return
-    families = sorted({line.split(",")[0].strip() for line in _said("fc-list", ":lang=zh", "family").splitlines()})
+    families = sorted({line.split(",")[0].strip() for line in _output("fc-list", ":lang=zh", "family").splitlines()})
     if families:
         yield Finding("fonts", "ok", f"Chinese: {', '.join(families[:3])}{' ...' if families[3:] else ''}")
     else:
@@ -139,7 +139,7 @@ def _browser() -> Iterator[Finding]:
     if path is None:
         yield Finding("browser", "note", f"none of {', '.join(CHROMIUM)}", install)
         return
-    if version := _said(path, "--version").strip():
+    if version := _output(path, "--version").strip():
         yield Finding("browser", "ok", version)
     else:
         yield Finding("browser", "note", f"{path} does not start", install)
@@ -147,33 +147,33 @@ def _browser() -> Iterator[Finding]:
 
 def _threads() -> Iterator[Finding]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    given = os.environ.get("OMP_NUM_THREADS")
-    told = f"{cores} cores, OMP_NUM_THREADS {'not set' if given is None else given}"
-    if given is not None and not (given.isdigit() and 1 <= int(given) <= cores):
-        yield Finding("threads", "fix", told, f"unset OMP_NUM_THREADS, or set it to 1 ... {cores}")
+    setting = os.environ.get("OMP_NUM_THREADS")
+    text = f"{cores} cores, OMP_NUM_THREADS {'not set' if setting is None else setting}"
+    if setting is not None and not (setting.isdigit() and 1 <= int(setting) <= cores):
+        yield Finding("threads", "fix", text, f"unset OMP_NUM_THREADS, or set it to 1 ... {cores}")
         return
     torch = _torch_threads()
     if isinstance(torch, str):
-        yield Finding("threads", "fix", f"{told}; torch cannot be imported: {torch}", "pip install -r requirements.txt")
+        yield Finding("threads", "fix", f"{text}; torch cannot be imported: {torch}", "pip install -r requirements.txt")
         return
-    told += f", torch uses {torch} from Python and {torch if given else max(1, cores // 2)} in the app"
+    text += f", torch uses {torch} from Python and {torch if setting else max(1, cores // 2)} in the app"
     quota = _quota()
-    if given is None and quota is not None and quota < max(1, cores // 2):
+    if setting is None and quota is not None and quota < max(1, cores // 2):
         remedy = f"set OMP_NUM_THREADS={max(1, int(quota))}: threads without a core wait for each other"
-        yield Finding("threads", "note", f"{told}, but this container may use {quota:g}", remedy)
+        yield Finding("threads", "note", f"{text}, but this container may use {quota:g}", remedy)
         return
-    yield Finding("threads", "ok", told)
+    yield Finding("threads", "ok", text)
 
 
 def _torch_threads() -> int | str:
     try:
         return int(import_module("torch").get_num_threads())
-    except Exception as error:  # a wheel for another system raises what it likes
+    except Exception as error:  # a wheel for another system may raise anything
         return str(error).strip().split("\n")[0] or repr(error)
 
 
 def _quota() -> float | None:
-    """Cores that a container may use."""
+    """Return how many cores the container may use; None if unlimited."""
     try:
         most, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
         return int(most) / int(period)
@@ -190,9 +190,9 @@ def _port() -> Iterator[Finding]:
 
 
 def port_refused(address: str, port: int) -> str:
-    """Why a server cannot listen there; "" where it can."""
+    """Return why a server cannot listen there; "" if it can."""
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as trial:
-        if os.name == "posix":  # as servers do: a connection that has just ended does not hold the port
+        if os.name == "posix":  # as servers do, so that a connection just closed does not block the port
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             trial.bind((address, port))
@@ -211,15 +211,15 @@ def _writing() -> Iterator[Finding]:
         (temporary, "the temporary folder", "fix", "set TMPDIR to a folder that you may write to"),
     )
     for folder, what, state, remedy in places:
-        told = f"{what} {folder}".strip()
+        label = f"{what} {folder}".strip()
         if refused := _refused(folder):
-            yield Finding("writing", state, f"{told} cannot be written to: {refused}", remedy)
+            yield Finding("writing", state, f"{label} cannot be written to: {refused}", remedy)
         else:
-            yield Finding("writing", "ok", f"{told} can be written to")
+            yield Finding("writing", "ok", f"{label} can be written to")
 
 
 def _refused(folder: str) -> str:
-    """Why a file cannot be written there; "" where it can."""
+    """Return why a file cannot be written there; "" if it can."""
     if not folder:
         return "there is none"
     try:
@@ -252,7 +252,7 @@ def _hub() -> Iterator[Finding]:
 
 
 def _hub_cache() -> Path:
-    """Where huggingface_hub keeps models; asking it would take a second."""
+    """Return where huggingface_hub keeps models; importing it would take a second."""
     home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
     return Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
 
@@ -262,7 +262,7 @@ def _answers(endpoint: str) -> bool:
     try:
         urllib.request.urlopen(request, timeout=PATIENCE).close()
     except urllib.error.HTTPError:
-        return True  # it said something
+        return True  # an error is an answer too
     except (OSError, ValueError):
         return False
     return True
@@ -280,8 +280,8 @@ def _settings() -> Iterator[Finding]:
             yield Finding("settings", "ok", f"{setting.name}: {found}")
 
 
-def _said(*command: str) -> str:
-    """What a program prints; "" where it does not run."""
+def _output(*command: str) -> str:
+    """Return what a program prints; "" if it fails."""
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout
     except (OSError, subprocess.SubprocessError):

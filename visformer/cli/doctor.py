@@ -12,10 +12,10 @@ from visformer.system.settings import SETTINGS
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="For programs; with settings and limits.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with settings and limits.")
 @click.option("--limits", "only_limits", is_flag=True, help="List all limits and their reasons instead.")
 def doctor(as_json: bool, only_limits: bool) -> None:
-    """Look at this installation and its settings, and say what to fix. Exit code 1: something does not work.
+    """Check this installation and its settings, and say what to fix. Exit code 1: something does not work.
 
     \b
     Examples:
@@ -42,8 +42,8 @@ def doctor(as_json: bool, only_limits: bool) -> None:
             {"name": each.name, "value": os.environ.get(each.name), "default": each.by_default, "what": each.what}
             for each in SETTINGS
         ]
-        found = {"ok": to_fix == 0, "findings": findings, "settings": settings, "limits": LIMITS}
-        click.echo(json.dumps(found, ensure_ascii=False, indent=2, default=asdict))
+        report = {"ok": to_fix == 0, "findings": findings, "settings": settings, "limits": LIMITS}
+        click.echo(json.dumps(report, ensure_ascii=False, indent=2, default=asdict))
     else:
         click.echo("All is well." if to_fix == 0 else f"{to_fix} to fix.")
     sys.exit(1 if to_fix else 0)

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from visformer.pictures.picture import Picture
     from visformer.pictures.setting import Source
 
-_OF_TRACE = ("model", "target", "pair", "to")
-"""Parameters that a saved Trace has settled."""
+_TRACE_PARAMETERS = ("model", "target", "pair", "to")
+"""Parameters that a saved Trace already fixes."""
 
-_OF_HEAD = ("stack", "layer", "head", "view", "query")
-"""Parameters that choose a head, with a picture or without."""
+_HEAD_PARAMETERS = ("stack", "layer", "head", "view", "query")
+"""Parameters that select a head, with or without a picture."""
 
 _VIEWS = ("heatmap", "arcs", "tokens")
 _FROM_1, _ABOVE_0 = click.IntRange(min=1), click.FloatRange(min=0, min_open=True)
@@ -36,7 +36,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _out(endings: Collection[str], about: str, *, required: bool) -> Callable[[_F], _F]:
-    """``-o``, refused before a model is loaded where nothing could be written."""
+    """Make the option ``-o``, which is checked before a model is loaded."""
 
     def checked(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
         if path is not None and path.suffix.lower() not in endings:
@@ -47,16 +47,16 @@ def _out(endings: Collection[str], about: str, *, required: bool) -> Callable[[_
         return path
 
     kind = click.Path(path_type=Path, dir_okay=False, writable=True)
-    said = f"{about} {', '.join(endings)}. A file that is there is replaced."
-    return click.option("-o", "--out", type=kind, callback=checked, required=required, help=said)
+    text = f"{about} {', '.join(endings)}. An existing file is replaced."
+    return click.option("-o", "--out", type=kind, callback=checked, required=required, help=text)
 
 
 def _sentence(command: Any) -> Any:
-    """The options that say which sentence, and which model."""
+    """Add the options that specify the sentence and the model."""
     options = (
-        click.option("--target", help="Read this target; by default the model's own translation."),
-        click.option("--pair", help="A second sentence, of an encoder such as BERT."),
-        click.option("--to", help="Language of the target, such as zh; by default the other one."),
+        click.option("--target", help="Force this target; by default the model's own translation."),
+        click.option("--pair", help="A second sentence, for an encoder such as BERT."),
+        click.option("--to", help="Language of the target, such as zh; by default the one that TEXT is not in."),
         with_default("--model", default="en-zh", shell_complete=complete_model, help=MODEL_HELP),
     )
     for option in reversed(options):
@@ -67,11 +67,11 @@ def _sentence(command: Any) -> Any:
 @click.command()
 @click.argument("text")
 @_sentence
-@with_default("--record", multiple=True, default=("*.pattern",), help="What is kept, such as '*.q'.")
-@_out(_NUMBERS, "Write it there:", required=False)
-@click.option("--json", "as_json", is_flag=True, help="The summary for programs.")
+@with_default("--record", multiple=True, default=("*.pattern",), help="Tensors to record, such as '*.q'.")
+@_out(_NUMBERS, "The file to write; its ending selects the format:", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def trace(model: str, text: str, out: Path | None, as_json: bool, **how: Any) -> None:
-    """Run the model on a sentence and keep its numbers.
+    """Run the model on a sentence and record its tensors.
 
     \b
     Examples:
@@ -82,17 +82,17 @@ def trace(model: str, text: str, out: Path | None, as_json: bool, **how: Any) ->
     from visformer.export import save
     from visformer.pictures.theme import visible
 
-    found = _traced(model, text, **how)
+    recorded = _traced(model, text, **how)
     if out is not None:
-        save(found, out)
-    tensors = {tensor: list(value.shape) for tensor, value in found.tensors.items()}
-    summary = {"tokens": dict(found.tokens), "meta": dict(found.meta), "tensors": tensors}
+        save(recorded, out)
+    tensors = {tensor: list(value.shape) for tensor, value in recorded.tensors.items()}
+    summary = {"tokens": dict(recorded.tokens), "meta": dict(recorded.meta), "tensors": tensors}
     if as_json:
         click.echo(json.dumps(summary, ensure_ascii=False, indent=2))
         return
     for side, title in (("src", "source"), ("tgt", "target")):
-        if side in found.tokens:
-            click.echo(f"{title}: {' '.join(map(visible, found.tokens[side]))}")
+        if side in recorded.tokens:
+            click.echo(f"{title}: {' '.join(map(visible, recorded.tokens[side]))}")
     for tensor, shape in tensors.items():
         click.echo(f"  {tensor}  {tuple(shape)}")
     if out is not None:
@@ -100,7 +100,7 @@ def trace(model: str, text: str, out: Path | None, as_json: bool, **how: Any) ->
 
 
 class _Export(click.Command):
-    """With the options of all pictures; they are looked up when they are needed, which ``visformer --help`` is not."""
+    """Adds the options of all pictures, looked up lazily since ``visformer --help`` does not need them."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         *own, last = super().get_params(ctx)  # --help comes last
@@ -112,7 +112,7 @@ def _picture_options() -> list[click.Parameter]:
     from visformer.pictures.picture import pictures
 
     names = ", ".join(pictures())
-    about = f"Instead of a head, a picture of the other pages: {names}."
+    about = f"A picture of another page, instead of a head: {names}."
     kind = click.Choice([*pictures()])
     options: list[click.Parameter] = [click.Option(["--picture"], type=kind, metavar="NAME", help=about)]
     takers: dict[str, list[str]] = {}
@@ -122,11 +122,11 @@ def _picture_options() -> list[click.Parameter]:
             takers.setdefault(option.name, []).append(picture.name)
             declared.setdefault(option.name, option)
     for name, option in declared.items():
-        if name not in _OF_HEAD:
+        if name not in _HEAD_PARAMETERS:
             about = f"{option.help} Pictures: {', '.join(takers[name])}."
-            first = None if option.default is None or callable(option.default) else option.write(option.default)
+            default = None if option.default is None or callable(option.default) else option.write(option.default)
             options.append(
-                click.Option([_flag(name), name], type=_kind(option), default=first, show_default=True, help=about)
+                click.Option([_flag(name), name], type=_kind(option), default=default, show_default=True, help=about)
             )
     return options
 
@@ -147,15 +147,15 @@ def _kind(option: "Option") -> Any:
 @click.command(cls=_Export)
 @click.argument("text", required=False)
 @_sentence
-@click.option("--trace", "saved", type=PATH, help="Instead of a sentence, a file of visformer trace.")
-@_out(_BY_ENDING, "Its ending says what is written:", required=True)
-@click.option("--stack", type=click.Choice([*SHORT_NAMES]), help="By default the first that the model has.")
+@click.option("--trace", "saved", type=PATH, help="A file written by visformer trace, instead of a sentence.")
+@_out(_BY_ENDING, "The file to write; its ending selects the format:", required=True)
+@click.option("--stack", type=click.Choice([*SHORT_NAMES]), help="By default the first stack of the model.")
 @click.option("--layer", type=_FROM_1, help="From 1, as on screen.")
 @click.option("--head", type=_FROM_1, help="From 1; with --layer. Without both: all heads.")
-@with_default("--view", type=click.Choice(_VIEWS), default="heatmap", help="Of one head, in a picture.")
-@with_default("--query", type=_FROM_1, default=1, help="The token that reads, from 1: view tokens, picture query.")
-@with_default("--theme", type=click.Choice(get_args(Theme)), default="light", help="Of a picture.")
-@with_default("--scale", type=_ABOVE_0, default=3.0, help="Of a PNG: 3 is about 300 pixels to the inch.")
+@with_default("--view", type=click.Choice(_VIEWS), default="heatmap", help="How a picture shows one head.")
+@with_default("--query", type=_FROM_1, default=1, help="The token that reads, from 1: --view tokens, --picture query.")
+@with_default("--theme", type=click.Choice(get_args(Theme)), default="light", help="Colours of a picture.")
+@with_default("--scale", type=_ABOVE_0, default=3.0, help="Pixels of a PNG per CSS pixel: 3 is about 300 dpi.")
 @in_language
 @click.pass_context
 def export(
@@ -197,55 +197,55 @@ def export(
     from visformer.pictures.picture import pictures
     from visformer.trace import Trace
 
-    drawn = pictures()[picture] if picture else None
-    alone = drawn is not None and drawn.formula
-    if (text is None) == (saved is None) and not (text is None and alone):
+    declared = pictures()[picture] if picture else None
+    is_formula = declared is not None and declared.formula
+    if (text is None) == (saved is None) and not (text is None and is_formula):
         raise click.UsageError("Give either a sentence or --trace FILE.")
-    given = {one for one in context.params if context.get_parameter_source(one) is ParameterSource.COMMANDLINE}
+    given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
     format = _BY_ENDING[out.suffix.lower()]
-    _refuse_idle_source(given, picture, format)
-    _refuse_idle(given, drawn, format, view)
+    _refuse_unused_source(given, picture, format)
+    _refuse_unused(given, declared, format, view)
     how: dict[str, Any] = {"theme": theme, "scale": scale, "gettext": translations(lang).gettext, "lang": lang}
-    kept = Trace.load(saved) if saved else None
-    if drawn is not None:
-        wanted = {one: value for one, value in choices.items() if one in given}
-        how["about"] = kept.about if kept else _about(model, text)
-        numbers = kept or (None if drawn.name == "lab" else load(model))
-        _tell_formula(drawn, numbers)
+    loaded = Trace.load(saved) if saved else None
+    if declared is not None:
+        settings = {name: value for name, value in choices.items() if name in given}
+        how["about"] = loaded.about if loaded else _about(model, text)
+        numbers = loaded or (None if declared.name == "lab" else load(model))
+        _note_formula(declared, numbers)
         source = source_of(numbers, text, target, pair=pair, to=to, theme=theme, gettext=how["gettext"])
-        save(_drawn(drawn, source, wanted), out, **how)
+        save(_drawn(declared, source, settings), out, **how)
     else:
-        found = kept or _traced(model, text, target=target, pair=pair, to=to)
+        recorded = loaded or _traced(model, text, target=target, pair=pair, to=to)
         stack = SHORT_NAMES[choices["stack"]] if choices["stack"] else None
-        layer, head, query = (choices[one] and choices[one] - 1 for one in ("layer", "head", "query"))
+        layer, head, query = (choices[name] and choices[name] - 1 for name in ("layer", "head", "query"))
         with _places(lambda _: 1):
-            save(found, out, stack=stack, layer=layer, head=head, query=query, view=view, **how)
+            save(recorded, out, stack=stack, layer=layer, head=head, query=query, view=view, **how)
     click.echo(f"Written to {out}")
 
 
 @contextmanager
 def _places(first_of: Callable[[str], int]) -> Iterator[None]:
-    """Tell of a place that there is not as people count, from ``first_of`` its option."""
+    """Report a place out of range as the user counts, starting at ``first_of`` its option."""
     try:
         yield
     except VisformerError as error:
-        at: dict[str, Any] = error.params
-        if not {"name", "place", "count"} <= at.keys():
+        details: dict[str, Any] = error.params
+        if not {"name", "place", "count"} <= details.keys():
             raise
-        first = first_of(at["name"])
-        said = f"{at['place'] + first}: there are {at['count']}, counted from {first}."
-        raise click.BadParameter(said, param_hint=f"--{at['name']}") from error
+        first = first_of(details["name"])
+        message = f"{details['place'] + first}: there are {details['count']}, counted from {first}."
+        raise click.BadParameter(message, param_hint=f"--{details['name']}") from error
 
 
 def _drawn(picture: "Picture", source: "Source", given: dict[str, Any]) -> Any:
-    """Panels or a figure."""
+    """Draw a picture: panels or a figure."""
     from visformer.pictures.options import OptionError
 
     if given.get("stack") and SHORT_NAMES[given["stack"]] not in source.stacks:
-        there = " and ".join(short_name(one) for one in source.stacks)
-        said = f"{given['stack']}: the model has no such attention, only {there}."
-        raise click.BadParameter(said, param_hint="--stack")
-    values = {one: _value(picture.option(one), value) for one, value in given.items() if one in picture.names}
+        stacks = " and ".join(short_name(stack) for stack in source.stacks)
+        message = f"{given['stack']}: the model has no such attention, only {stacks}."
+        raise click.BadParameter(message, param_hint="--stack")
+    values = {name: _value(picture.option(name), value) for name, value in given.items() if name in picture.names}
     try:
         with _places(lambda name: getattr(picture.option(name), "first", 0)):
             return picture.make(source, values)
@@ -254,7 +254,7 @@ def _drawn(picture: "Picture", source: "Source", given: dict[str, Any]) -> Any:
 
 
 def _value(option: "Option", given: Any) -> Any:
-    """What the command line says, as Python has it: counted from 0, and by its own name."""
+    """Convert a command-line value to Python's: counted from 0, and with full names."""
     from visformer.pictures.options import Choice, Place, Several
 
     if option.name == "stack":
@@ -262,14 +262,14 @@ def _value(option: "Option", given: Any) -> Any:
     if isinstance(option, Place):
         return given - option.first
     if isinstance(option, Several):
-        return [int(one) for one in given.split(".") if one.isdecimal()]
+        return [int(part) for part in given.split(".") if part.isdecimal()]
     if isinstance(option, Choice) and option.also:
         return option.also.get(given, given)
     return given
 
 
 def _about(model: str, text: str | None) -> str:
-    """Which model was given which sentence; of a formula nothing."""
+    """Name the model and the sentence; "" for a formula."""
     from visformer.system.files import called
 
     return "" if text is None else f"{called(Path(model)) if Path(model).is_dir() else model}: {text}"
@@ -281,8 +281,8 @@ def _traced(model: str, text: str | None, **settings: Any) -> Any:
     return load(model).trace(str(text), **settings)
 
 
-def _tell_formula(picture: "Picture", numbers: Any) -> None:
-    """Say that a picture of the paper's encoding is not this model's, where it is not."""
+def _note_formula(picture: "Picture", numbers: Any) -> None:
+    """Print a note if a picture of the paper's positional encoding does not show this model's."""
     from visformer.trace import Trace
 
     if not picture.formula or numbers is None:
@@ -292,10 +292,10 @@ def _tell_formula(picture: "Picture", numbers: Any) -> None:
         click.echo(f"This model: {described(order)}. The picture shows the formula alone.", err=True)
 
 
-def _refuse_idle_source(given: set[str], picture: str | None, format: Format) -> None:
-    """Refuse what adds nothing to where the numbers come from, or is of another kind of file."""
+def _refuse_unused_source(given: set[str], picture: str | None, format: Format) -> None:
+    """Refuse parameters without effect on this source of numbers or this kind of file."""
     if "saved" in given:
-        for name in (one for one in _OF_TRACE if one in given):
+        for name in (each for each in _TRACE_PARAMETERS if each in given):
             raise click.UsageError(f"--{name} makes no difference to --trace, which holds what a model made.")
     if picture == "lab" and {"text", "saved"} & given:
         raise click.UsageError("A sentence makes no difference to --picture lab, which has numbers of its own.")
@@ -307,24 +307,24 @@ def _refuse_idle_source(given: set[str], picture: str | None, format: Format) ->
         raise click.UsageError(f"--theme makes no difference to {format.ending}: it is of a picture, {pictures}.")
 
 
-def _refuse_idle(given: set[str], picture: "Picture | None", format: Format, view: str) -> None:
-    """Refuse what would make no difference."""
-    taken: tuple[str, ...] = ("stack", "layer", "head")
+def _refuse_unused(given: set[str], picture: "Picture | None", format: Format, view: str) -> None:
+    """Refuse options without effect on this picture or file."""
+    accepted: tuple[str, ...] = ("stack", "layer", "head")
     if picture is not None:
-        taken, what = picture.names, f"--picture {picture.name}"
+        accepted, what = picture.names, f"--picture {picture.name}"
     elif format.content == "numbers":
-        taken, what = (), f"{format.ending}, which holds all attention"
+        accepted, what = (), f"{format.ending}, which holds all attention"
     elif format.content == "page":
         what = "a page"
     else:
-        taken, what = (*taken, "view", *(["query"] * (view == "tokens"))), f"--view {view}"
+        accepted, what = (*accepted, "view", *(["query"] * (view == "tokens"))), f"--view {view}"
         if view != "heatmap" and not {"layer", "head"} & given:
             raise click.UsageError(f"--view {view} is of one head: give --layer and --head, from 1.")
         if len({"layer", "head"} & given) == 1:
             raise click.UsageError("Give both --layer and --head: a picture is of one head, or without both of all.")
-    choices = {*_OF_HEAD, *(str(option.name) for option in _picture_options()[1:])}
-    for name in sorted((given & choices) - {*taken}):
-        takes = f" It takes {', '.join(map(_flag, taken))}." if taken else ""
+    choices = {*_HEAD_PARAMETERS, *(str(option.name) for option in _picture_options()[1:])}
+    for name in sorted((given & choices) - {*accepted}):
+        takes = f" It takes {', '.join(map(_flag, accepted))}." if accepted else ""
         raise click.UsageError(f"{_flag(name)} makes no difference to {what}.{takes}")
 
 

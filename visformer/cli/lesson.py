@@ -1,4 +1,4 @@
-"""``visformer lesson``: hold a lesson against its form and its model, and write it to one HTML file."""
+"""``visformer lesson``: validate a lesson's file, check it against its model, and write it to one HTML file."""
 
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,7 @@ _FILE = click.argument("file", type=PATH, required=False)
 
 @click.group()
 def lesson() -> None:
-    """Check a guided lesson, or write it to one HTML file. Without FILE: the lesson that is shipped.
+    """Check a guided lesson, or write it to one HTML file. FILE is by default the shipped lesson.
 
     \b
     Examples:
@@ -28,14 +28,14 @@ def lesson() -> None:
 @_FILE
 @in_language
 def check(file: Path | None, lang: str) -> None:
-    """Say what is wrong with a lesson, each with its line; exit code 1 where anything is.
+    """List the faults of a lesson with their lines; exit code 1 if there are any.
 
     \b
     Example:
       visformer lesson check my-lesson.yaml
     """
-    found = _read(file, lang)
-    click.echo(f"{found.called(lang)}: {len(found.steps)} steps, nothing wrong")
+    checked = _read(file, lang)
+    click.echo(f"{checked.title_in(lang)}: {len(checked.steps)} steps, nothing wrong")
 
 
 @lesson.command()
@@ -45,7 +45,7 @@ def check(file: Path | None, lang: str) -> None:
     "--out",
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
     required=True,
-    help="Write it there; a file that is there is replaced.",
+    help="The file to write; an existing one is replaced.",
 )
 @in_language
 def export(file: Path | None, out: Path, lang: str) -> None:
@@ -57,29 +57,29 @@ def export(file: Path | None, out: Path, lang: str) -> None:
     """
     from visformer.app.lessons.handout import page
 
-    made = page(_read(file, lang), lang, model_of=_model)
-    write_whole(out, made)
+    html = page(_read(file, lang), lang, model_of=_model)
+    write_whole(out, html)
     click.echo(f"Written to {out}")
 
 
 def _read(file: Path | None, lang: str) -> Any:
-    """The lesson.
+    """Read and check a lesson.
 
     Raises:
-        ClickException: every fault in a line of its own.
+        ClickException: it has faults; the message lists one a line.
     """
     from visformer.app.lessons import lesson_file
     from visformer.app.lessons.handout import trace_of
     from visformer.app.session import url_state
 
     path = file or lesson_file.offered({})[url_state.SHIPPED]
-    found, faults = lesson_file.read(path.read_bytes())
-    if found is not None:
-        faults = tuple(lesson_file.held_against(found, lambda state: trace_of(state, _model)))
-    if found is None or faults:
+    parsed, faults = lesson_file.read(path.read_bytes())
+    if parsed is not None:
+        faults = tuple(lesson_file.check_against_model(parsed, lambda state: trace_of(state, _model)))
+    if parsed is None or faults:
         gettext = translations(lang).gettext
         raise click.ClickException("\n".join([str(path), *(fault.localized(gettext) for fault in faults)]))
-    return found
+    return parsed
 
 
 @cache

@@ -20,22 +20,22 @@ from visformer.model.untrained import EXAMPLE, Untrained
 from visformer.system import settings
 
 HERE = Path(visformer.__file__).resolve().parent.parent
-"""The repository, where the package is used from it; else the folder that the package was installed into."""
+"""The repository, if the package is used from a clone; else the folder that it was installed into."""
 
 
 def complete_model(_context: click.Context, _option: click.Parameter, begun: str) -> list[CompletionItem]:
-    """What needs no network, and folders, which the shell knows."""
+    """Complete the models that need no network, and folders, which the shell knows."""
     from visformer.adapters.bundled import BUNDLED
 
-    found = [CompletionItem(name) for name in (*BUNDLED, "untrained", EXAMPLE) if name.startswith(begun)]
-    return found or [CompletionItem(begun, type="dir")]
+    items = [CompletionItem(name) for name in (*BUNDLED, "untrained", EXAMPLE) if name.startswith(begun)]
+    return items or [CompletionItem(begun, type="dir")]
 
 
 MODEL_HELP = f"Bundled, a folder, a hub id, untrained, or such as {EXAMPLE}."
 
 PATH = click.Path(path_type=Path)
 with_default = partial(click.option, show_default=True)
-in_language = with_default("--lang", type=click.Choice([*languages()]), default="en", help="Of its words.")
+in_language = with_default("--lang", type=click.Choice([*languages()]), default="en", help="Language of its words.")
 
 
 @click.command()
@@ -43,9 +43,9 @@ in_language = with_default("--lang", type=click.Choice([*languages()]), default=
     "--port",
     type=click.IntRange(1, 65535),
     envvar="STREAMLIT_SERVER_PORT",
-    help="By default 8501, or the next one that is free.",
+    help="By default 8501, or the next free port.",
 )
-@with_default("--address", default="localhost", help="0.0.0.0: for others in the network too.")
+@with_default("--address", default="localhost", help="0.0.0.0 also serves others in the network.")
 @click.option("--headless", is_flag=True, help="Do not open a browser.")
 @click.option("--model", envvar="VISFORMER_MODEL", shell_complete=complete_model, help=MODEL_HELP)
 def run(port: int | None, address: str, headless: bool, model: str | None) -> None:
@@ -60,7 +60,7 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
     from visformer.cli.checks import port_refused
 
     settings.check()
-    if port is not None and (refused := port_refused(address, port)):  # Streamlit would say it among other log lines
+    if port is not None and (refused := port_refused(address, port)):  # Streamlit would bury it in its log
         raise click.ClickException(
             f"Port {port} of {address} cannot be used ({refused}): choose another with --port, or leave "
             "it out for the next one that is free."
@@ -73,8 +73,8 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
         os.environ["VISFORMER_MODEL"] = str(Path(model).resolve()) if Path(model).is_dir() else model
     from visformer.app.serving.server import main
 
-    os.chdir(app.parent)  # where its settings are
-    # in this process: what ends the command ends the server, which listens to SIGTERM and Ctrl+C itself
+    os.chdir(app.parent)  # where .streamlit/ is
+    # in this process, so that ending the command ends the server, which handles SIGTERM and Ctrl+C itself
     main(["run", str(app), *options], prog_name="streamlit")
 
 
@@ -100,16 +100,16 @@ def bench(arguments: tuple[str, ...]) -> None:
             f"No benchmarks in {HERE}. They are of the repository: clone it, then pip install -e ."
         )
     pairs = zip(("", *arguments), arguments, strict=False)  # each argument with the one before it
-    given = [str(Path(text).resolve()) if before == "--json" else text for before, text in pairs]
-    code = subprocess.call([sys.executable, "-m", "benchmarks", *given], cwd=HERE)
-    if code == 2:  # wrong usage: it has said what
+    absolute = [str(Path(text).resolve()) if before == "--json" else text for before, text in pairs]
+    code = subprocess.call([sys.executable, "-m", "benchmarks", *absolute], cwd=HERE)
+    if code == 2:  # wrong usage, which it has reported itself
         sys.exit(code)
     if code:
         raise click.ClickException(f"The benchmarks ended with exit code {code}.")
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def models(as_json: bool) -> None:
     """List the models that need no network.
 
@@ -136,19 +136,19 @@ def models(as_json: bool) -> None:
 
 
 def _app() -> Path:
-    """The app's own script: in the repository, or where a wheel puts it."""
+    """Find the app's script, in the repository or where a wheel puts it."""
     places = [HERE, HERE / "share" / "visformer", *_installed()]
-    found = next((place / "app.py" for place in places if (place / "pages" / "see").is_dir()), None)
-    if found is None:
-        raise click.ClickException(f"The app's files are not where visformer is, {HERE}. Install it anew: README.md")
-    return found
+    script = next((place / "app.py" for place in places if (place / "pages" / "see").is_dir()), None)
+    if script is None:
+        raise click.ClickException(f"The app's files are not where visformer is, {HERE}. Reinstall it: README.md")
+    return script
 
 
 def _installed() -> Iterator[Path]:
-    """Where the installer put app.py; it is the one that knows."""
+    """Yield where the installer put app.py, as recorded in the package's metadata."""
     try:
         files = metadata.files("visformer") or ()
     except metadata.PackageNotFoundError:
         return
-    found = (file for file in files if file.parts[-2:] == ("visformer", "app.py"))
-    yield from (Path(str(file.locate())).resolve().parent for file in found)
+    scripts = (file for file in files if file.parts[-2:] == ("visformer", "app.py"))
+    yield from (Path(str(file.locate())).resolve().parent for file in scripts)

@@ -12,19 +12,19 @@ from visformer.cli.running import PATH, with_default
 
 @click.command()
 @click.option("--pairs", "pairs_file", type=PATH, required=True, help="TSV: English, Chinese.")
-@click.option("--valid", "valid_file", type=PATH, required=True, help="TSV; one half stops the training.")
+@click.option("--valid", "valid_file", type=PATH, required=True, help="TSV; one half decides when to stop.")
 @with_default("--supplement", "supplement_folder", type=PATH, default=Path("supplement"))
 @with_default("--out", "folder", type=PATH, default=Path("runs/en-zh"), help="Resumed if it exists.")
-@click.option("--init", type=PATH, help="Begin with this checkpoint's weights, sizes and tokenizer.")
+@click.option("--init", type=PATH, help="Start from this checkpoint's weights, sizes and tokenizer.")
 @with_default("--epochs", default=18)
 @with_default("--vocab", "vocab_size", default=8000)
 @with_default("--d-model", default=256)
 @with_default("--layers", default=3)
 @with_default("--dropout", default=0.25)
-@with_default("--bpe-dropout", default=0.1, help="0 for the last epochs: tokens as they will be.")
+@with_default("--bpe-dropout", default=0.1, help="Set it to 0 for the last epochs: tokens as in use.")
 @with_default("--learning-rate", default=2e-3)
 @with_default("--batch-tokens", default=6000)
-@with_default("--supplement-pairs", default=3000, help="Generated anew each epoch.")
+@with_default("--supplement-pairs", default=3000, help="Generated afresh for each epoch.")
 @with_default("--seed", default=1)
 @with_default("--autocast/--no-autocast", default=False, help="bf16; faster only where the CPU has it.")
 def train(
@@ -39,7 +39,7 @@ def train(
     dropout: float,
     **schedule: Any,
 ) -> None:
-    """Train a translator between English and Chinese, both ways in one model.
+    """Train a translator between English and Chinese, in both directions with one model.
 
     \b
     Example:
@@ -98,15 +98,15 @@ def train(
 @click.command()
 @with_default("--model", "name", default="en-zh", help="A bundled model or a checkpoint folder.")
 @click.option("--pairs", "pairs_file", type=PATH, help="TSV: English, Chinese. Prints BLEU.")
-@click.option("--half/--all", default=False, help="Only the half of the pairs that never stopped a training.")
+@click.option("--half/--all", default=False, help="Only the half of the pairs that never stopped a training run.")
 @click.option("--names", is_flag=True, help="Exact match on the held-out names of the supplement.")
 @click.option("--alignment", is_flag=True, help="Alignment error rate of the cross-attention heads.")
 @with_default("--supplement", "folder", type=PATH, default=Path("supplement"))
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def evaluate(
     name: str, pairs_file: Path | None, half: bool, names: bool, alignment: bool, folder: Path, as_json: bool
 ) -> None:
-    """Measure a translator, greedily decoded.
+    """Measure a translator with greedy decoding.
 
     \b
     Examples:
@@ -124,7 +124,7 @@ def evaluate(
 
 
 def _lines(value: object, *, depth: int = 0) -> Iterator[str]:
-    """Nested figures, indented."""
+    """Format nested results, indented."""
     pad = "  " * depth
     for key, inner in value.items() if isinstance(value, dict) else ():
         if isinstance(inner, dict):

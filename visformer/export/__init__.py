@@ -1,10 +1,10 @@
-"""What people keep: one file of a Trace, or of a picture, in the format that its name asks for. No torch, no streamlit.
+"""Export of a Trace or a picture to a file, whose ending selects the format. Needs neither torch nor Streamlit.
 
-``save`` writes a file. What it writes can also be had as text or bytes: ``page`` (HTML), ``attention_svg``,
-``panels_svg`` and ``figure_svg``, ``to_png``, ``to_csv`` and ``to_json``, likewise ``panels_csv`` and so on;
-safetensors of a Trace is :meth:`visformer.trace.Trace.to_bytes`.
+``save`` writes a file. Other functions return its content as text or bytes: ``page`` (HTML), ``attention_svg``,
+``panels_svg`` and ``figure_svg``, ``to_png``, ``to_csv`` and ``to_json``, likewise ``panels_csv`` and so on; for a
+Trace as safetensors, see :meth:`visformer.trace.Trace.to_bytes`.
 
-The functions are loaded on first use: the command line and the pages read :mod:`visformer.export.formats` before any
+The functions are imported on first use: the command line and the pages import :mod:`visformer.export.formats` before
 NumPy.
 """
 

@@ -31,61 +31,61 @@ def attention_svg(
     theme: Theme = "light",
     gettext: Callable[[str], str] = str,
 ) -> str:
-    """One head; or of a heatmap without layer and head, all heads of a stack.
+    """Draw one head, or, as a heatmap without layer and head, all heads of a stack.
 
     Args:
         trace: holds patterns.
-        stack: "encoder.self_attn", "decoder.self_attn" or "decoder.cross_attn"; None: the first that there is.
+        stack: "encoder.self_attn", "decoder.self_attn" or "decoder.cross_attn"; None: the first in the Trace.
         layer: from 0.
         head: from 0.
         view: "heatmap", "arcs" or "tokens".
-        query: whose reading "tokens" shows, from 0.
+        query: the token whose weights "tokens" shows, from 0.
         theme: "light" or "dark".
         gettext: translates the words on the picture.
 
     Returns:
-        The picture, an SVG of its own: text that a file can hold.
+        A standalone SVG document.
 
     Raises:
-        VisformerError: another view, or something that the Trace does not hold.
+        VisformerError: the view is unknown, or the Trace lacks something.
     """
     if view not in get_args(View):
         raise VisformerError(N_("view is {view!r}; it can be {views}."), view=view, views=", ".join(get_args(View)))
-    found = _stack(trace, stack)
-    label = gettext(found.label)
+    chosen = _stack(trace, stack)
+    label = gettext(chosen.label)
     how: dict[str, Any] = {"theme": theme, "gettext": gettext, "about": trace.about}
     if layer is None and head is None and view == "heatmap":
-        title = gettext(found.about)
-        return heads_svg(_all_heads(trace, found), title=title, **how)
-    chosen = selected(trace, stack=stack, layer=layer, head=head)
-    place = gettext(N_("Layer {layer} · Head {head}")).format(layer=chosen.layer + 1, head=chosen.head + 1)
-    name = f"{found.part}.{chosen.layer}.{found.kind}.pattern"
-    panel = traced(trace, name, chosen.head, title=f"{label} · {place}", scale="weight")
+        title = gettext(chosen.about)
+        return heads_svg(_all_heads(trace, chosen), title=title, **how)
+    place = selected(trace, stack=stack, layer=layer, head=head)
+    where = gettext(N_("Layer {layer} · Head {head}")).format(layer=place.layer + 1, head=place.head + 1)
+    name = f"{chosen.part}.{place.layer}.{chosen.kind}.pattern"
+    panel = traced(trace, name, place.head, title=f"{label} · {where}", scale="weight")
     if (sink := sink_of(trace, trace[name])) is not None:
-        panel = _with_column(panel, sink.value[chosen.head], gettext(SINK))
+        panel = _with_column(panel, sink.value[place.head], gettext(SINK))
     if view == "arcs":
         return arcs_svg(panel, **how)
     if view == "tokens":
-        _check(found, "query", query, len(panel.rows))
+        _check(chosen, "query", query, len(panel.rows))
         return tokens_svg(panel, query, **how)
-    unread = np.where(panel.values == 0, np.nan, panel.values)  # no number stands there in the explorer either
+    unread = np.where(panel.values == 0, np.nan, panel.values)  # left empty, as in the explorer
     return panels_svg(replace(panel, values=unread), **how)
 
 
 def _with_column(panel: Panel, values: NDArray[Any], label: str) -> Panel:
-    """The panel, and behind it a column that is no token's."""
+    """Append a column that belongs to no token."""
     columns = replace(panel.columns, texts=(*panel.columns.texts, label), special=(*panel.columns.special, True))
     return replace(panel, values=np.column_stack([panel.values, values]), columns=columns)
 
 
 def _all_heads(trace: Trace, stack: Stack) -> TracedTensor:
-    """A stack's patterns, where there are sinks with theirs as a last column."""
+    """Return the patterns of a stack; if there are sinks, with their weights as the last column."""
     layers = trace.layers(stack.part, stack.kind)
     sinks = [sink_of(trace, layer) for layer in layers]
-    whole = trace.stack(stack.part, stack.kind)
+    patterns = trace.stack(stack.part, stack.kind)
     if all(sink is None for sink in sinks):
-        return whole
-    return replace(whole, value=np.stack(list(map(with_sink, layers, sinks))))
+        return patterns
+    return replace(patterns, value=np.stack(list(map(with_sink, layers, sinks))))
 
 
 def _stack(trace: Trace, name: str | None) -> Stack:
@@ -101,17 +101,17 @@ def _stack(trace: Trace, name: str | None) -> Stack:
 
 
 def selected(trace: Trace, *, stack: str | None = None, layer: int | None = None, head: int | None = None) -> Selection:
-    """A head by its place; by default the first one of the first stack.
+    """Return the selection of a head; by default the first of the first stack.
 
     Raises:
-        TraceError: a place that the Trace does not have.
+        TraceError: the Trace has no such place.
     """
-    found = _stack(trace, stack)
-    n_layers, n_heads = trace.stack(found.part, found.kind).shape[:2]
+    chosen = _stack(trace, stack)
+    n_layers, n_heads = trace.stack(chosen.part, chosen.kind).shape[:2]
     for name, place, count in (("layer", layer, n_layers), ("head", head, n_heads)):
         if place is not None:
-            _check(found, name, place, count)
-    return Selection(found.name, layer or 0, head or 0)
+            _check(chosen, name, place, count)
+    return Selection(chosen.name, layer or 0, head or 0)
 
 
 def _check(stack: Stack, name: str, place: int, count: int) -> None:

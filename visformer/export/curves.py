@@ -1,6 +1,6 @@
 """Curves, bars and trees as SVG: a figure of :mod:`visformer.figures` drawn without a browser, as Plotly would draw it.
 
-What these figures are made of is drawn (lines, markers, text, lying bars), not all that Plotly knows.
+Only what these figures use is supported: lines, markers, text and horizontal bars.
 """
 
 import math
@@ -17,16 +17,16 @@ from visformer.errors import N_, VisformerError
 from visformer.export.marks import Block, document, literal, text, width_of
 
 WIDTH, HEIGHT = 720.0, 400.0
-"""Of a figure that names no size, in CSS pixels."""
+"""The default size of a figure, in CSS pixels."""
 
 WIDEST = 4000.0
-"""However many texts stand side by side."""
+"""The maximum width, in CSS pixels, however many texts are side by side."""
 
 _SIZE, _LINE = 13, 16.0
-"""Of text, and from line to line."""
+"""Font size, and line height."""
 
 _HEAD = 30.0
-"""Of a title."""
+"""Height of a title."""
 
 _DASHES = {"dot": "2 3", "dash": "8 5"}
 _TAG = re.compile(r"(</?[bi]>)")
@@ -34,7 +34,7 @@ _TAG = re.compile(r"(</?[bi]>)")
 
 @dataclass(frozen=True)
 class _Axis:
-    """Numbers to CSS pixels along one side."""
+    """Maps numbers to CSS pixels along one side."""
 
     start: float
     end: float
@@ -47,18 +47,18 @@ class _Axis:
 
 
 def figure_svg(figure: Any, *, title: str = "", about: str = "") -> str:
-    """A Plotly figure of ``visformer.figures``, in its own colours.
+    """Draw a Plotly figure of ``visformer.figures``, in its own colours.
 
     Args:
-        figure: of lines, markers, text and lying bars.
-        title: above it, and for those who do not see it; by default the figure's own.
-        about: which model made the numbers, and of what; not drawn.
+        figure: of lines, markers, text and horizontal bars.
+        title: above it, and for screen readers; by default the figure's own.
+        about: the model and the input that the numbers come from; not drawn.
 
     Returns:
-        An SVG of its own: text that a file can hold.
+        A standalone SVG document.
 
     Raises:
-        VisformerError: a kind of trace that is not drawn here; the message says what to save instead.
+        VisformerError: a Plotly trace of another kind; the message says what to save instead.
     """
     plain = figure.to_plotly_json()
     traces, layout = plain["data"], plain["layout"]
@@ -83,10 +83,10 @@ def figure_svg(figure: Any, *, title: str = "", about: str = "") -> str:
 
 
 def numbers_of(figure: Any) -> tuple[str, dict[str, list[Any]]]:
-    """The title of a figure, and the numbers that it draws: names of columns to their values.
+    """Return the title of a figure, and its numbers by column name.
 
     Raises:
-        VisformerError: a figure that holds none.
+        VisformerError: the figure holds none.
     """
     meta = figure.to_plotly_json()["layout"].get("meta")
     if not isinstance(meta, Mapping) or "table" not in meta:
@@ -108,7 +108,7 @@ def _chart(traces: list[dict[str, Any]], layout: Mapping[str, Any]) -> Block:
     top = max(margin["t"], 8.0) + legend.height
     inside = _grid(across, up, x_axis, y_axis) + "".join(_marks(traces, layout, across, up, colour))
     parts = [legend.at(left, 4), Block(0, 0, inside).at(left, top)]
-    parts.append(Block(0, 0, "".join(_written(across, up, x_axis, y_axis, colour))).at(left, top))
+    parts.append(Block(0, 0, "".join(_axis_labels(across, up, x_axis, y_axis, colour))).at(left, top))
     if _title(y_axis):
         middle = top + size[1] / 2
         parts.append(
@@ -119,12 +119,12 @@ def _chart(traces: list[dict[str, Any]], layout: Mapping[str, Any]) -> Block:
 
 
 def _width(traces: list[dict[str, Any]], layout: Mapping[str, Any], beside: float) -> float:
-    """The figure's own, else as much as keeps texts over neighbouring places apart."""
+    """Return the figure's own width, or else one that keeps texts over neighbouring places apart."""
     if "width" in layout:
         return float(layout["width"])
     low, high = sorted(_range(traces, "x", layout.get("xaxis", {})))
     centred = (trace["text"] for trace in traces if "center" in trace.get("textposition", ""))
-    lines = (line for words in centred for one in words for line in str(one).split("<br>"))
+    lines = (line for texts in centred for words in texts for line in str(words).split("<br>"))
     widest = max((width_of(_plain(line), _SIZE) + 6 for line in lines), default=0.0)
     return min(max(WIDTH, widest * (high - low) + beside), WIDEST)
 
@@ -143,7 +143,7 @@ def _axes(traces: list[dict[str, Any]], layout: Mapping[str, Any], size: tuple[f
 
 
 def _range(traces: list[dict[str, Any]], name: str, axis: Mapping[str, Any]) -> tuple[float, float]:
-    """From where to where; the second is above or, of a reversed axis, below the first."""
+    """Return the ends of an axis; on a reversed axis, the first is the greater."""
     if "range" in axis:
         return float(axis["range"][0]), float(axis["range"][1])
     values = np.concatenate([_numbers(trace[name]) for trace in traces] or [np.zeros(1)])
@@ -158,7 +158,7 @@ def _range(traces: list[dict[str, Any]], name: str, axis: Mapping[str, Any]) -> 
 
 
 def _numbers(values: Any) -> np.ndarray:
-    """None, which breaks a line, as NaN; an array is packed by Plotly."""
+    """Convert a list, where None breaks a line and becomes NaN, or an array as packed by Plotly."""
     if isinstance(values, Mapping):
         return np.frombuffer(b64decode(values["bdata"]), dtype=values["dtype"]).astype(np.float64)
     return np.array([np.nan if value is None else float(value) for value in values])
@@ -190,12 +190,12 @@ def _grid(across: _Axis, up: _Axis, x_axis: Mapping[str, Any], y_axis: Mapping[s
     return "".join(lines)
 
 
-def _written(
+def _axis_labels(
     across: _Axis, up: _Axis, x_axis: Mapping[str, Any], y_axis: Mapping[str, Any], colour: str
 ) -> Iterator[str]:
-    """What stands along both sides."""
+    """Draw the tick labels and titles of both axes."""
     if x_axis.get("visible") is not False:
-        free = -math.inf  # a label that would stand in its neighbour is left out
+        free = -math.inf  # labels that would overlap their neighbour are left out
         for value, words in _ticks(x_axis, (across.start, across.end)):
             half = width_of(_plain(words), _SIZE) / 2
             if across.at(value) - half > free:
@@ -287,7 +287,7 @@ def _of(values: Any, i: int) -> Any:
 
 
 def _legend(traces: list[dict[str, Any]], width: float, colour: str) -> Block:
-    """A line of names, or several, each behind a sample of what it names."""
+    """Draw the names of traces, each behind a sample, in one or more lines."""
     named = [trace for trace in traces if trace.get("name") and trace.get("showlegend") is not False]
     if not named or not any(trace["type"] == "bar" or "lines" in trace.get("mode", "") for trace in named):
         return Block(0, 0, "")
@@ -307,11 +307,11 @@ def _legend(traces: list[dict[str, Any]], width: float, colour: str) -> Block:
     return Block(width, y + 14, "".join(parts))
 
 
-# Text: Plotly's little HTML of it
+# Text, with the little HTML that Plotly allows
 
 
 def _text(words: str, x: float, y: float, colour: str, anchor: str, *, size: float = _SIZE) -> str:
-    """A line, bold and italic where it says so."""
+    """Draw a line of text, where <b> and <i> are rendered."""
     line = text("\0", x, y, size=size, fill=colour, anchor=anchor)
     parts, style = [], ""
     for part in _TAG.split(words):

@@ -1,6 +1,6 @@
-"""The formats of files, each an entry of FORMATS: ``save``, the page, the command line and the docs read them here.
+"""The file formats, each an entry of FORMATS, which ``save``, the page, the command line and the docs read.
 
-Nothing slow is imported before a file is made.
+Nothing slow is imported before a file is written.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
 
 Kind = Literal["trace", "panels", "figure"]
-"""What is written: a Trace, panels (each alone or in a list of those below each other), curves, bars or a tree."""
+"""What is exported: a Trace; panels, of which a nested list is stacked; or a figure of curves, bars or a tree."""
 
 Content = Literal["page", "picture", "numbers"]
 """What a file holds. Only a picture has a theme."""
@@ -25,10 +25,10 @@ Content = Literal["page", "picture", "numbers"]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a file is made, as in :func:`visformer.export.save`; a format reads those that concern it."""
+    """Options of :func:`visformer.export.save`; a format reads those that it needs."""
 
     place: Mapping[str, Any] = field(default_factory=dict)  # stack, layer and head
-    start: Mapping[str, Any] | None = None  # what a page shows first; None: the head at this place
+    start: Mapping[str, Any] | None = None  # the initial selection of a page; None: the head at this place
     view: "View" = "heatmap"
     query: int = 0
     theme: Theme = "light"
@@ -40,26 +40,26 @@ class Options:
 
 @dataclass(frozen=True)
 class Format:
-    """A format of files."""
+    """A file format."""
 
-    name: str  # on the button; in small letters the ending
+    name: str  # on the button; in lower case the ending
     mime: str
     content: Content
-    about: str  # what a file holds, for docs/export.md
+    about: str  # what a file contains, for docs/export.md
     write: Callable[[Kind, Any, Options], str | bytes]
-    offers: Mapping[Kind, str]  # the kinds that it can hold, with the help of the button; "": there is none
-    limited: bool = False  # a Trace may hold at most limits.MAX_NUMBERS numbers
-    scaled: bool = False  # a picture of pixels, as many as the scale says
+    offers: Mapping[Kind, str]  # the supported kinds, with the tooltip of the button, which may be ""
+    limited: bool = False  # to a Trace of at most limits.MAX_NUMBERS numbers
+    scaled: bool = False  # whether Options.scale applies
 
     @property
     def ending(self) -> str:
-        """``.svg``."""
+        """The ending of its files, such as ``.svg``."""
         return f".{self.name.lower()}"
 
     def file(self, kind: Kind, what: Any, how: Options) -> bytes:
-        """What the file holds."""
-        made = self.write(kind, what, how)
-        return made if isinstance(made, bytes) else made.encode()
+        """Return the content of the file."""
+        content = self.write(kind, what, how)
+        return content if isinstance(content, bytes) else content.encode()
 
 
 def _page(_kind: Kind, trace: "Trace", how: Options) -> str:
@@ -85,7 +85,7 @@ def _pixels(kind: Kind, what: Any, how: Options) -> bytes:
 
 
 def _rows(kind: Kind, what: Any, how: Options) -> Iterable[Iterable[Any]]:
-    """Rows of cells, for every format that is a table."""
+    """Return rows of cells, for every format that is a table."""
     from visformer.export import tables
 
     if kind == "panels":
@@ -149,7 +149,7 @@ FORMATS = (
         "picture",
         N_("the same as pixels, about 300 to the inch"),
         _pixels,
-        {"trace": "", "panels": "", "figure": ""},  # a page draws its own
+        {"trace": "", "panels": "", "figure": ""},  # the browser draws its own
         scaled=True,
     ),
     Format(

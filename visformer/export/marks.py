@@ -1,4 +1,4 @@
-"""The marks that an SVG picture is made of: coloured cells, lines, and text whose width is estimated without a font."""
+"""SVG markup of pictures: coloured cells, lines, and text, whose width is estimated without a font."""
 
 import base64
 import re
@@ -19,16 +19,16 @@ from visformer.panel import Scale
 from visformer.pictures.theme import BACKGROUND, DIVERGING, FONTS, SEQUENTIAL, Theme
 
 DRAWN_CELLS = 20_000
-"""Cells up to which each is drawn by itself and stays sharp at any size; more become an image with a pixel for each."""
+"""Up to this many cells are drawn as vectors, sharp at any size; more become an image with one pixel per cell."""
 
 MARGIN = 16
-"""Around a picture, in CSS pixels."""
+"""Space around a picture, in CSS pixels."""
 
 GRID = 9
-"""Smaller cells have no lines between them."""
+"""Cells below this size, in CSS pixels, have no lines between them."""
 
 _STEPS = 256
-_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # in XML 1.0, and in UTF-8
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # not allowed in XML 1.0 or UTF-8
 _NARROW, _WIDE = frozenset("ijl.,:;'|!()[]{}tfrI` "), frozenset("mwMW@%—…")
 
 
@@ -36,7 +36,7 @@ _NARROW, _WIDE = frozenset("ijl.,:;'|!()[]{}tfrI` "), frozenset("mwMW@%—…")
 class Block:
     """A part of a picture: markup that fills the box from (0, 0) to (width, height), in CSS pixels.
 
-    ``left`` is where its cells begin, so that matrices under each other can be aligned.
+    ``left`` is where its cells begin, by which stacked matrices are aligned.
     """
 
     width: float
@@ -45,23 +45,23 @@ class Block:
     left: float = 0.0
 
     def at(self, x: float, y: float) -> str:
-        """The markup with its corner there."""
+        """Return the markup with its top left corner at (x, y)."""
         return f'<g transform="translate({x:g} {y:g})">{self.markup}</g>'
 
 
 def document(block: Block, title: str, *, background: str, about: str = "") -> str:
-    """A whole SVG file; ``title`` and ``about`` (which model made the numbers, and of what) are not drawn."""
-    said = f"<desc>{literal(about)}</desc>" if about else ""
+    """Return a complete SVG file; ``title`` and ``about`` (the model and its input) are metadata, not drawn."""
+    description = f"<desc>{literal(about)}</desc>" if about else ""
     width, height = round(block.width + 2 * MARGIN), round(block.height + 2 * MARGIN)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'font-family="{literal(FONTS)}" role="img"><title>{literal(title)}</title>{said}'
+        f'font-family="{literal(FONTS)}" role="img"><title>{literal(title)}</title>{description}'
         f'<rect width="{width}" height="{height}" fill="{background}"/>{block.at(MARGIN, MARGIN)}</svg>\n'
     )
 
 
 def text(words: str, x: float, y: float, *, size: float, fill: str, anchor: str = "start", strong: bool = False) -> str:
-    """A line of text, its middle at y. What was typed stays text, whatever it holds."""
+    """Draw a line of text, vertically centred at y; the text is escaped."""
     weight = ' font-weight="600"' if strong else ""
     return (
         f'<text x="{x:g}" y="{y + 0.35 * size:g}" font-size="{size:g}" fill="{fill}" text-anchor="{anchor}"{weight}>'
@@ -70,12 +70,12 @@ def text(words: str, x: float, y: float, *, size: float, fill: str, anchor: str 
 
 
 def literal(words: str) -> str:
-    """Text as XML can hold it."""
+    """Escape text for XML."""
     return escape(_ILLEGAL.sub("\ufffd", words))
 
 
 def width_of(words: str, size: float) -> float:
-    """About how wide a text is, in CSS pixels: a Chinese character is a square, a Latin letter about half of one."""
+    """Estimate the width of a text in CSS pixels: a Chinese character is square, a Latin letter about half as wide."""
     return size * sum(map(_advance, words))
 
 
@@ -90,7 +90,7 @@ def _advance(character: str) -> float:
 
 
 def shorten(words: str, size: float, longest: float) -> str:
-    """Cut a text that is too wide, with an ellipsis."""
+    """Truncate a text that is too wide, with an ellipsis."""
     if width_of(words, size) <= longest:
         return words
     while words and width_of(f"{words}…", size) > longest:
@@ -100,7 +100,7 @@ def shorten(words: str, size: float, longest: float) -> str:
 
 @cache
 def ramp(scale: Scale, theme: Theme) -> tuple[tuple[int, int, int], ...]:
-    """256 colours between the evenly spaced stops of a scale, as the canvas makes them."""
+    """Interpolate 256 colours between the evenly spaced stops of a scale, exactly as the canvas does."""
     stops = (SEQUENTIAL if scale == "weight" else DIVERGING)[theme]
     marks = np.array([[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops])
     place = np.arange(_STEPS) / (_STEPS - 1) * (len(marks) - 1)
@@ -111,7 +111,7 @@ def ramp(scale: Scale, theme: Theme) -> tuple[tuple[int, int, int], ...]:
 
 
 def steps_of(values: NDArray[Any], scale: Scale, end: float, *, middle: float = 0.0) -> NDArray[np.uint8]:
-    """Each value's place on its ramp; no number is as ``middle``, which a signed scale is counted from."""
+    """Return each value's index on its ramp; NaN counts as ``middle``, the centre of a signed scale."""
     numbers = np.nan_to_num(np.asarray(values, dtype=np.float64) - (middle if scale == "signed" else 0.0))
     if scale == "weight":
         places = (_STEPS - 1) * np.sqrt(np.clip(numbers, 0.0, 1.0))
@@ -121,18 +121,18 @@ def steps_of(values: NDArray[Any], scale: Scale, end: float, *, middle: float = 
 
 
 def hexadecimal(colour: tuple[int, int, int]) -> str:
-    """``#rrggbb``."""
+    """Format a colour as ``#rrggbb``."""
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
 def ink_on(colour: tuple[int, int, int]) -> str:
-    """Text that can be read on a colour (lightness as in Rec. 601)."""
+    """Return a text colour that is legible on this colour (lightness as in Rec. 601)."""
     red, green, blue = colour
     return "#1b2430" if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else "#f5f8fc"
 
 
 def cells(steps: NDArray[np.uint8], colours: tuple[tuple[int, int, int], ...], size: tuple[float, float]) -> str:
-    """A matrix of coloured cells, from (0, 0): steps, (row, column), are places on the ramp; ``size`` of each cell."""
+    """Draw a matrix of coloured cells; ``steps``, (row, column), index the ramp; ``size``: width, height of a cell."""
     if steps.size > DRAWN_CELLS:
         return _image(steps, colours, size)
     width, height = size
@@ -148,7 +148,7 @@ def cells(steps: NDArray[np.uint8], colours: tuple[tuple[int, int, int], ...], s
 
 
 def _runs(line: NDArray[np.uint8]) -> Iterator[tuple[int, int, int]]:
-    """Neighbours of one colour: where they begin, where they end, and which it is."""
+    """Yield runs of equal colour as (first, last, step); ``last`` is exclusive."""
     edges = [0, *(np.flatnonzero(np.diff(line)) + 1).tolist(), len(line)]
     for first, last in pairwise(edges):
         yield first, last, int(line[first])
@@ -164,13 +164,13 @@ def _image(steps: NDArray[np.uint8], colours: tuple[tuple[int, int, int], ...], 
 
 
 def _png(steps: NDArray[np.uint8], colours: tuple[tuple[int, int, int], ...]) -> bytes:
-    """A PNG file with a palette, one pixel for each step."""
+    """Encode a PNG file with a palette, one pixel per cell."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     n_rows, n_columns = steps.shape
-    lines = np.zeros((n_rows, n_columns + 1), dtype=np.uint8)  # each line begins with its filter: none
+    lines = np.zeros((n_rows, n_columns + 1), dtype=np.uint8)  # each line begins with its filter type, 0: none
     lines[:, 1:] = steps
     return b"".join(
         (
@@ -184,7 +184,7 @@ def _png(steps: NDArray[np.uint8], colours: tuple[tuple[int, int, int], ...]) ->
 
 
 def grid(shape: tuple[int, ...], size: tuple[float, float], theme: Theme) -> str:
-    """Lines between cells that are large enough for them."""
+    """Draw lines between cells that are large enough."""
     (n_rows, n_columns), (width, height) = shape, size
     if min(size) < GRID:
         return ""

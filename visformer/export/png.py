@@ -8,14 +8,14 @@ def to_png(svg: str, *, scale: float = 3.0) -> bytes:
     """Draw an SVG with resvg and the fonts of this system.
 
     Args:
-        svg: such as :func:`visformer.export.svg.panels_svg` makes it.
-        scale: pixels for each CSS pixel: 3 is about 300 to the inch.
+        svg: as from :func:`visformer.export.svg.panels_svg`.
+        scale: pixels per CSS pixel: 3 is about 300 to the inch.
 
     Returns:
         A PNG file.
 
     Raises:
-        VisformerError: a scale that is not above 0, or makes a picture that is too large.
+        VisformerError: the scale is not above 0, or the picture would be too large.
     """
     import re
 

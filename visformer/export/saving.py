@@ -1,4 +1,4 @@
-"""Writing a file: its ending says in which format."""
+"""Writing files; the ending selects the format."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -30,24 +30,24 @@ def save(
     lang: str = "en",
     about: str = "",
 ) -> None:
-    """Write a file; its ending says in which of the formats of docs/export.md, such as .html, .svg or .csv.
+    """Write a file in one of the formats of docs/export.md; its ending, such as .html, .svg or .csv, selects which.
 
     Args:
         what: a Trace; a panel or several; or a figure of curves or bars of :mod:`visformer.figures`.
-        path: where to. No format holds everything: .html is of a Trace alone, .safetensors of no figure.
-        stack: "encoder.self_attn", "decoder.self_attn" or "decoder.cross_attn"; None: the first that there is.
-        layer: from 0; with ``head`` the picture is of this head, without either of all heads.
+        path: the file. Not every format fits: .html takes only a Trace, .safetensors no figure.
+        stack: "encoder.self_attn", "decoder.self_attn" or "decoder.cross_attn"; None: the first in the Trace.
+        layer: from 0; with ``head`` the picture shows this head, without both all heads.
         head: from 0.
-        view: of a head in a picture: "heatmap", "arcs", or "tokens", shaded by how much ``query`` reads them.
+        view: how a picture shows a head: "heatmap", "arcs", or "tokens", shaded by how much ``query`` reads them.
         query: from 0.
-        theme: "light" or "dark", of a picture; a page follows its viewer, a figure has its own.
-        scale: of a PNG: pixels for each CSS pixel; 3 is about 300 to the inch.
-        gettext: translates the words on the picture; None: as visformer does.
-        lang: the language of the words: "en", "zh" or another that visformer speaks, or what gettext speaks.
-        about: of panels and figures, which model made the numbers, and of what: a Trace knows it. Not drawn.
+        theme: "light" or "dark", for a picture; a page follows its viewer, a figure has its own.
+        scale: of a PNG: pixels per CSS pixel; 3 is about 300 to the inch.
+        gettext: translates the words on the picture; None: visformer's own translations.
+        lang: the language of the words: "en", "zh" or another that visformer has, or that of ``gettext``.
+        about: of panels and figures, the model and the input that the numbers come from (a Trace knows); not drawn.
 
     Raises:
-        VisformerError: an ending that is none of these, or something that the Trace does not hold.
+        VisformerError: the ending is none of these, or the Trace lacks something.
         OSError: the file cannot be written.
     """
     path = Path(path)
@@ -57,14 +57,14 @@ def save(
         known = ", ".join(languages())
         raise VisformerError(N_("lang is {lang!r}; it can be {languages}."), lang=lang, languages=known)
     kind: Kind = "trace" if isinstance(what, Trace) else "figure" if is_figure(what) else "panels"
-    offered = {one.ending: one for one in FORMATS if kind in one.offers}
-    if path.suffix.lower() not in offered:
+    formats = {item.ending: item for item in FORMATS if kind in item.offers}
+    if path.suffix.lower() not in formats:
         raise VisformerError(
             N_("{path} does not end in any of {endings}: the ending says what is written."),
             path=path.name,
-            endings=", ".join(offered),
+            endings=", ".join(formats),
         )
     place = {"stack": stack, "layer": layer, "head": head}
     look: dict[str, Any] = {"view": view, "query": query, "theme": theme, "scale": scale}
     how = Options(place=place, **look, gettext=gettext or translations(lang).gettext, lang=lang, about=about)
-    write_whole(path, offered[path.suffix.lower()].file(kind, [what] if isinstance(what, Panel) else what, how))
+    write_whole(path, formats[path.suffix.lower()].file(kind, [what] if isinstance(what, Panel) else what, how))

@@ -1,4 +1,4 @@
-"""Panels, and all heads of a stack, as SVG: the labels, colours and numbers of the pages, without a browser."""
+"""Panels, and all heads of a stack, as SVG, with the labels, colours and numbers of the pages, without a browser."""
 
 import math
 import unicodedata
@@ -27,53 +27,53 @@ from visformer.trace import TracedTensor
 
 LONGEST_LABEL = 150
 WIDEST = 1280
-"""Panels stand beside each other up to here, in CSS pixels."""
+"""Panels are placed side by side up to this width, in CSS pixels."""
 
 GAP = 22
 _LABEL, _PLACE, _TITLE, _NUMBER = 13, 10, 12, 11
-"""Sizes of text."""
+"""Font sizes."""
 
 _FEW, _SOME = 16, 72
 _LEGEND = 110
 _APART = 24.0
-"""Labels on narrower columns stand steeper: at 45 degrees they would touch."""
+"""Narrower columns have steeper labels: at 45 degrees they would touch."""
 
 _TICKS = (0.0, 0.05, 0.25, 0.5, 1.0)
 
 
 def panels_svg(*shown: Panel | Sequence[Panel], theme: Theme = "light", gettext: Gettext = str, about: str = "") -> str:
-    """Panels beside each other, in lines; those in a list of their own one under the other.
+    """Draw panels side by side, wrapped into lines; those of a nested list one below the other.
 
     Args:
         shown: at least one.
         theme: "light" or "dark".
         gettext: translates titles, notes and axes that are message ids.
-        about: which model made the numbers, and of what; not drawn.
+        about: the model and the input that the numbers come from; not drawn.
 
     Returns:
-        The picture, an SVG of its own: text that a file can hold.
+        A standalone SVG document.
     """
     columns = [[panel] if isinstance(panel, Panel) else panel for panel in shown]
     blocks = [_below([_panel(panel, theme, gettext) for panel in column]) for column in columns]
     title = ", ".join(translated(panel.title, gettext) for column in columns for panel in column)
-    whole = _below([_beside(line) for line in _lines(blocks)])
-    return document(whole, title, background=BACKGROUND[theme], about=about)
+    picture = _below([_beside(line) for line in _lines(blocks)])
+    return document(picture, title, background=BACKGROUND[theme], about=about)
 
 
 def heads_svg(
     stack: TracedTensor, *, title: str = "", theme: Theme = "light", gettext: Gettext = str, about: str = ""
 ) -> str:
-    """Every head of a stack: a row for each layer, a column for each head.
+    """Draw every head of a stack: a row for each layer, a column for each head.
 
     Args:
         stack: :meth:`visformer.trace.Trace.stack`, (layer, head, query, key).
         title: above it; translated where it is a message id.
         theme: "light" or "dark".
         gettext: see ``title``.
-        about: which model made the numbers, and of what; not drawn.
+        about: the model and the input that the numbers come from; not drawn.
 
     Returns:
-        The picture, an SVG of its own: text that a file can hold.
+        A standalone SVG document.
     """
     n_layers, n_heads, n_queries, n_keys = stack.shape
     size, step, left, top = 84.0, 90.0, 26.0, 46.0
@@ -95,8 +95,8 @@ def heads_svg(
     legend = weight_legend(theme)
     parts.append(legend.at(left, top + n_layers * step + 8))
     width = max(left + n_heads * step, width_of(title, 14) * 1.1, left + legend.width)
-    whole = Block(width, top + n_layers * step + 8 + legend.height, "".join(parts))
-    return document(whole, title, background=BACKGROUND[theme], about=about)
+    picture = Block(width, top + n_layers * step + 8 + legend.height, "".join(parts))
+    return document(picture, title, background=BACKGROUND[theme], about=about)
 
 
 # Arranging
@@ -105,7 +105,7 @@ def heads_svg(
 def _lines(blocks: list[Block]) -> Iterator[list[Block]]:
     line: list[Block] = []
     for block in blocks:
-        if line and sum(one.width + GAP for one in line) + block.width > WIDEST:
+        if line and sum(placed.width + GAP for placed in line) + block.width > WIDEST:
             yield line
             line = []
         line.append(block)
@@ -121,7 +121,7 @@ def _beside(blocks: list[Block]) -> Block:
 
 
 def _below(blocks: list[Block]) -> Block:
-    """Their cells begin at one line: labels that are written once stand for all of them."""
+    """Stack blocks with their cells aligned, as labels that are written once belong to all of them."""
     left = max(block.left for block in blocks)
     y, parts = 0.0, []
     for block in blocks:
@@ -134,7 +134,7 @@ def _below(blocks: list[Block]) -> Block:
 
 
 def _panel(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
-    """Title, matrix and note, with the operator before it."""
+    """Draw title, matrix and note, with the operator before it."""
     colour = SYMBOLS.get(panel.symbol or panel.name, TEXT)[theme]
     title, note = translated(panel.title, gettext), translated(panel.note, gettext)
     matrix = _matrix(panel, theme, gettext)
@@ -147,11 +147,11 @@ def _panel(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
         parts.append(text(note, 0, height + 12, size=_TITLE, fill=FAINT[theme]))
         height += 20
     words = max(width_of(title, 14) * 1.1, width_of(note, _TITLE))
-    whole = Block(max(matrix.width, words, legend.width), height, "".join(parts), matrix.left)
+    block = Block(max(matrix.width, words, legend.width), height, "".join(parts), matrix.left)
     if not panel.before:
-        return whole
+        return block
     operator = text(panel.before, 8, 24 + matrix.height / 2, size=20, fill=FAINT[theme], anchor="middle")
-    return Block(whole.width + 28, whole.height, operator + whole.at(28, 0), whole.left + 28)
+    return Block(block.width + 28, block.height, operator + block.at(28, 0), block.left + 28)
 
 
 def _matrix(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
@@ -189,10 +189,10 @@ def _matrix(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
 
 
 def _cell_size(panel: Panel) -> tuple[float, float]:
-    """Room for a number where there are few cells, for a label where there are some."""
+    """Return width and height: room for a number if there are few cells, for a label if there are more."""
     n_rows, n_columns = panel.values.shape
     width, height = _side(n_columns, 58.0 if panel.digits > 2 else 42.0), _side(n_rows, 30.0)
-    if panel.scale == "weight" and n_rows > 1:  # attention: near to squares
+    if panel.scale == "weight" and n_rows > 1:  # attention: nearly square
         width, height = min(width, 1.5 * height), min(height, 1.5 * width)
     return width, height
 
@@ -202,19 +202,19 @@ def _side(count: int, few: float) -> float:
 
 
 _Label = tuple[str, str, bool]
-"""Text, place, and whether it stands for no text."""
+"""Text, position, and whether the token is special."""
 
 
 def _texts(labels: Labels) -> list[_Label]:
     special = labels.special or [False] * len(labels)
     return [
-        (shorten(words, _LABEL, LONGEST_LABEL), str(i) if labels.places else "", bool(stands_apart))
-        for i, (words, stands_apart) in enumerate(zip(words_of(labels), special, strict=True), start=1)
+        (shorten(words, _LABEL, LONGEST_LABEL), str(i) if labels.places else "", bool(is_special))
+        for i, (words, is_special) in enumerate(zip(words_of(labels), special, strict=True), start=1)
     ]
 
 
 def words_of(labels: Labels) -> list[str]:
-    """What is written at each place: the token, and behind an arrow the one that it predicts."""
+    """Return the label at each position: the token and, behind an arrow, the one that it predicts."""
     after = labels.after or [""] * len(labels)
     pairs = zip(labels.texts, after, strict=True)
     return [f"{visible(token)} → {visible(follows)}" if follows else visible(token) for token, follows in pairs]
@@ -244,12 +244,12 @@ def _column_label(label: _Label, x: float, y: float, turn: int, theme: Theme) ->
 
 
 def _ends(words: str) -> str:
-    """A mark that keeps a number behind text that runs from right to left."""
+    """Return a left-to-right mark for right-to-left text, so that the number stays behind it."""
     return "\u200e" if any(unicodedata.bidirectional(character) in ("R", "AL") for character in words) else ""
 
 
 def _stride(cell: float, numeric: bool, room: float) -> int:
-    """Every how many-th label is written; numbers go in steps that people count in."""
+    """Return the distance between written labels; for numbers, a power of two."""
     least = max(1, int(np.ceil(room / cell)))
     return next((step for step in (1, 2, 4, 8, 16, 32, 64, 128, 256) if step >= least), 512) if numeric else least
 
@@ -266,7 +266,7 @@ def _numbers(
 
 
 def spelled(value: float, digits: int, scale: Scale = "signed") -> str:
-    """A number as a cell has room for it: fewer digits behind the point, the more stand before it.
+    """Format a number to fit a cell: the more digits before the point, the fewer behind it.
 
     A weight that would read .00 is left out, as on the pages.
     """
@@ -282,7 +282,7 @@ def spelled(value: float, digits: int, scale: Scale = "signed") -> str:
 
 
 def _outlines(panel: Panel, size: tuple[float, float], theme: Theme) -> str:
-    """Cells to point out."""
+    """Draw a frame around the outlined cells."""
     if panel.outlined is None:
         return ""
     width, height = size
@@ -297,7 +297,7 @@ def _outlines(panel: Panel, size: tuple[float, float], theme: Theme) -> str:
 
 
 def weight_legend(theme: Theme) -> Block:
-    """From weight 0 to weight 1, with ticks where the square root puts them."""
+    """Draw the colour bar of weights from 0 to 1, with ticks on a square-root scale."""
     marks = [(f"{tick:g}", tick**0.5) for tick in _TICKS]
     return _legend(ramp("weight", theme), 200, marks, theme)
 

@@ -1,4 +1,4 @@
-"""The numbers of a Trace as text: CSV for spreadsheets, JSON for programs."""
+"""The numbers of Traces, panels and figures as text: CSV for spreadsheets, JSON for programs."""
 
 import csv
 import io
@@ -24,52 +24,52 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def to_csv(trace: Trace, *names: str) -> str:
-    """One line for each number: its tensor, its place on each axis (from 0), the tokens there, and the number itself.
+    """Write one line for each number: its tensor, its index on each axis (from 0), the tokens there, and the number.
 
     A float32 is written with as many digits as it takes to read the same float32 again.
 
     Args:
         trace: what to write.
-        names: of tensors with the same axes; none: all attention patterns. What rows give to a sink stands behind the
-            last token, as one more key whose token is "sink".
+        names: of tensors with the same axes; none: all attention patterns. Weight that rows give to a sink is written
+            behind the last token, as one more key whose token is "sink".
 
     Returns:
-        Text with a byte order mark, by which spreadsheets know that it is UTF-8. A token that a spreadsheet would take
+        Text with a byte order mark, by which spreadsheets recognize UTF-8. A token that a spreadsheet would take
         for a formula begins with an apostrophe, as spreadsheets themselves write it.
 
     Raises:
-        MissingTensor: it was not recorded.
-        TraceError: no patterns were recorded, or tensors of unlike axes.
-        BudgetError: more than limits.MAX_NUMBERS numbers.
+        MissingTensor: a tensor was not recorded.
+        TraceError: no patterns were recorded, or the tensors have different axes.
+        BudgetError: there are more than limits.MAX_NUMBERS numbers.
     """
     return as_csv(trace_rows(trace, *names))
 
 
 def panels_csv(*panels: Panel, gettext: Callable[[str], str] = str) -> str:
-    """Panels as they are drawn, one under the other: the labels along both sides, and every number.
+    """Write panels one below the other, as they are drawn: the labels along both sides, and every number.
 
     Args:
         panels: at least one.
         gettext: translates titles that are message ids.
 
     Returns:
-        Lines of CSV behind a byte order mark, an empty one after each panel.
+        CSV with a byte order mark, and an empty line after each panel.
     """
     return as_csv(panel_rows(*panels, gettext=gettext))
 
 
 def panels_json(*panels: Panel, gettext: Callable[[str], str] = str, about: str = "") -> str:
-    """Panels as they are drawn: titles, the labels along both sides, and every number; null where there is none.
+    """Write panels as they are drawn: titles, the labels along both sides, and every number; null for NaN.
 
     Args:
         panels: at least one.
         gettext: translates titles that are message ids.
-        about: which model made the numbers, and of what.
+        about: the model and the input that the numbers come from.
 
     Returns:
         JSON, as text.
     """
-    whole = [
+    described = [
         {
             "name": panel.name,
             "title": translated(panel.title, gettext),
@@ -81,17 +81,17 @@ def panels_json(*panels: Panel, gettext: Callable[[str], str] = str, about: str 
         }
         for panel in panels
     ]
-    return json.dumps({"about": about, "panels": whole}, ensure_ascii=False, allow_nan=False)
+    return json.dumps({"about": about, "panels": described}, ensure_ascii=False, allow_nan=False)
 
 
 def panels_tensors(*panels: Panel) -> bytes:
-    """Panels as a safetensors file: "0.q" is the first panel's matrix, named q; their labels are JSON in its metadata.
+    """Write panels as safetensors: "0.q" is the first panel's matrix, named q; their labels are JSON in its metadata.
 
     Args:
         panels: at least one.
 
     Returns:
-        What a file holds.
+        The content of the file.
     """
     arrays = {f"{i}.{panel.name}": np.ascontiguousarray(panel.values) for i, panel in enumerate(panels)}
     labels = json.loads(panels_json(*panels))["panels"]
@@ -100,7 +100,7 @@ def panels_tensors(*panels: Panel) -> bytes:
 
 
 def figure_csv(figure: Any) -> str:
-    """The numbers that a figure draws, one row for each bar, hypothesis or position; places count from 0.
+    """Write the numbers of a figure, one row for each bar, hypothesis or position; places count from 0.
 
     Args:
         figure: see :func:`visformer.export.curves.figure_svg`.
@@ -112,11 +112,11 @@ def figure_csv(figure: Any) -> str:
 
 
 def figure_json(figure: Any, *, about: str = "") -> str:
-    """The numbers that a figure draws: its title, and a row for each bar, hypothesis or position; places from 0.
+    """Write the numbers of a figure: its title, and a row for each bar, hypothesis or position; places from 0.
 
     Args:
         figure: see :func:`visformer.export.curves.figure_svg`.
-        about: which model made the numbers, and of what.
+        about: the model and the input that the numbers come from.
 
     Returns:
         JSON, as text.
@@ -127,23 +127,23 @@ def figure_json(figure: Any, *, about: str = "") -> str:
 
 
 def to_json(trace: Trace, *names: str) -> str:
-    """Tokens, labels, and every number with the names of its axes.
+    """Write tokens, labels, and every number with the names of its axes.
 
     Args:
         trace: what to write.
-        names: of tensors; none: everything that was recorded, the weights used among it.
+        names: of tensors; none: everything that was recorded, including the parameters used.
 
     Returns:
         One JSON object, in one line.
 
     Raises:
-        MissingTensor: it was not recorded.
-        BudgetError: more than limits.MAX_NUMBERS numbers.
+        MissingTensor: a tensor was not recorded.
+        BudgetError: there are more than limits.MAX_NUMBERS numbers.
     """
     tensors = [trace[name] for name in names] or list(trace.tensors.values())
     params = [] if names else list(trace.params.values())
     _check_size([*tensors, *params])
-    whole: dict[str, Any] = {
+    content: dict[str, Any] = {
         "tokens": dict(trace.tokens),
         "special": dict(trace.special),
         "words": dict(trace.words),
@@ -151,15 +151,15 @@ def to_json(trace: Trace, *names: str) -> str:
         "tensors": {tensor.name: _described(tensor) for tensor in tensors},
     }
     if params:
-        whole["params"] = {param.name: _described(param) for param in params}
-    return json.dumps(whole, ensure_ascii=False)
+        content["params"] = {param.name: _described(param) for param in params}
+    return json.dumps(content, ensure_ascii=False)
 
 
 # Rows of cells, for every format that is a table
 
 
 def trace_rows(trace: Trace, *names: str) -> Iterator[list[Any]]:
-    """The rows of :func:`to_csv`, that of the column names first."""
+    """Return the rows of :func:`to_csv`, the column names first."""
     tensors = [trace[name] for name in names] or _patterns(trace)
     axes = [axis.name for axis in tensors[0].axes]
     for tensor in tensors:
@@ -176,7 +176,7 @@ def trace_rows(trace: Trace, *names: str) -> Iterator[list[Any]]:
 
 
 def panel_rows(*panels: Panel, gettext: Callable[[str], str] = str) -> Iterator[list[str]]:
-    """The rows of :func:`panels_csv`."""
+    """Yield the rows of :func:`panels_csv`."""
     for panel in panels:
         yield [harmless(words) for words in (translated(panel.title, gettext), *panel.columns.texts)]
         for label, values in zip(panel.rows.texts, panel.values, strict=True):
@@ -185,28 +185,28 @@ def panel_rows(*panels: Panel, gettext: Callable[[str], str] = str) -> Iterator[
 
 
 def figure_rows(figure: Any) -> Iterator[list[str]]:
-    """The rows of :func:`figure_csv`, that of the column names first."""
+    """Return the rows of :func:`figure_csv`, the column names first."""
     _, columns = numbers_of(figure)
     return chain([list(columns)], (list(map(_spelled, row)) for row in zip(*columns.values(), strict=True)))
 
 
 def size_of(trace: Trace) -> int:
-    """How many numbers it holds."""
+    """Return how many numbers a Trace holds."""
     return sum(tensor.value.size for tensor in (*trace.tensors.values(), *trace.params.values()))
 
 
 def as_csv(rows: Iterable[Iterable[Any]]) -> str:
-    """Rows of cells as CSV: lines behind a byte order mark."""
+    """Write rows of cells as CSV, with a byte order mark."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\r\n").writerows(rows)
     return "\ufeff" + out.getvalue()
 
 
 def _patterns(trace: Trace) -> list[TracedTensor]:
-    found = [tensor for name, tensor in trace.tensors.items() if name.endswith(".pattern")]
-    if not found:
+    patterns = [tensor for name, tensor in trace.tensors.items() if name.endswith(".pattern")]
+    if not patterns:
         raise TraceError(N_("This trace holds no attention patterns; record them with record=('*.pattern',)."))
-    return found
+    return patterns
 
 
 def _check_size(tensors: list[TracedTensor]) -> None:
@@ -220,29 +220,29 @@ def _check_size(tensors: list[TracedTensor]) -> None:
 
 
 def _rows(trace: Trace, tensor: TracedTensor) -> Iterator[list[Any]]:
-    marks = [_marks(trace, axis, size) for axis, size in zip(tensor.axes, tensor.shape, strict=True)]
+    cells = [_axis_cells(trace, axis, size) for axis, size in zip(tensor.axes, tensor.shape, strict=True)]
     values = tensor.value
     if tensor.name.endswith(".pattern") and (sink := sink_of(trace, tensor)) is not None:
         values = with_sink(tensor, sink)
-        marks[-1].append((len(marks[-1]), SINK))
+        cells[-1].append((len(cells[-1]), SINK))
     for place, value in zip(np.ndindex(*values.shape), _digits(values), strict=True):
-        yield [tensor.name, *(mark for axis, i in enumerate(place) for mark in marks[axis][i]), value]
+        yield [tensor.name, *(cell for axis, i in enumerate(place) for cell in cells[axis][i]), value]
 
 
-def _marks(trace: Trace, axis: Axis, size: int) -> list[tuple[Any, ...]]:
-    """What a line says of each place on an axis."""
+def _axis_cells(trace: Trace, axis: Axis, size: int) -> list[tuple[Any, ...]]:
+    """Return the cells for each index on an axis: the index and, if the axis has tokens, the token."""
     if axis.side is None:
         return [(i,) for i in range(size)]
     return [(i, harmless(token)) for i, token in enumerate(trace.tokens[axis.side])]
 
 
 def harmless(text: str) -> str:
-    """Text that no spreadsheet takes for a formula."""
+    """Escape text that a spreadsheet would take for a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _spelled(value: object) -> str:
-    """A cell of CSV: what there is not is empty."""
+    """Write a cell of CSV; None is empty."""
     if isinstance(value, str):
         return harmless(value)
     return "" if value is None else repr(int(value) if isinstance(value, bool) else value)
@@ -263,14 +263,14 @@ def _described(tensor: TracedTensor) -> dict[str, Any]:
 
 
 def _shortest(values: NDArray[Any]) -> NDArray[Any]:
-    """A float32 as the shortest decimal that is it, not as the float64 next to it."""
+    """Turn each float32 into the float64 whose shortest decimal is also its own."""
     if values.dtype == np.bool_:
         return values
     return np.array(_digits(values), dtype=object).astype(np.float64).reshape(values.shape)
 
 
 def _plain_numbers(values: NDArray[Any]) -> list[list[Any]]:
-    """As JSON can hold them: it knows neither NaN nor infinity."""
+    """Replace NaN and infinity, which JSON lacks, by null and text."""
     return [
         [value if math.isfinite(value) else None if math.isnan(value) else str(value) for value in row]
         for row in _shortest(values).tolist()

@@ -1,4 +1,4 @@
-"""One head as the explorer draws it besides the matrix: arcs between two columns of tokens, and shaded tokens."""
+"""One head in the explorer's other views: arcs between two columns of tokens, and shaded tokens."""
 
 from visformer.errors import translated
 from visformer.export.marks import Block, document, hexadecimal, ink_on, ramp, shorten, steps_of, text, width_of
@@ -8,23 +8,23 @@ from visformer.panel import Panel
 from visformer.pictures.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme
 
 FAINTEST = 0.004
-"""Weights below have no line: it could not be seen."""
+"""Weights below this have no line, as it would be invisible."""
 
 _ROW, _LABEL, _SIZE, _BETWEEN, _HEAD = 24.0, 180.0, 13.0, 260.0, 58.0
 _WIDE = 760.0
 
 
 def arcs_svg(panel: Panel, *, theme: Theme = "light", gettext: Gettext = str, about: str = "") -> str:
-    """Lines from each token that reads to those it reads: the stronger, the more.
+    """Draw lines from each token to those it attends to, the stronger the higher the weight.
 
     Args:
         panel: a head's weights.
         theme: "light" or "dark".
         gettext: translates the axes' titles.
-        about: which model made the numbers, and of what; not drawn.
+        about: the model and the input that the numbers come from; not drawn.
 
     Returns:
-        An SVG of its own: text that a file can hold.
+        A standalone SVG document.
     """
     right = _LABEL + _BETWEEN
     marks = [text(panel.title, 0, 8, size=14, fill=TEXT[theme], strong=True)]
@@ -52,17 +52,17 @@ def arcs_svg(panel: Panel, *, theme: Theme = "light", gettext: Gettext = str, ab
 
 
 def tokens_svg(panel: Panel, query: int, *, theme: Theme = "light", gettext: Gettext = str, about: str = "") -> str:
-    """What one token reads: the others shaded by how much.
+    """Draw what one token attends to: the others, shaded by their weight.
 
     Args:
         panel: a head's weights.
-        query: which token, from 0.
+        query: the token that attends, from 0.
         theme: "light" or "dark".
         gettext: translates the axes' titles.
-        about: which model made the numbers, and of what; not drawn.
+        about: the model and the input that the numbers come from; not drawn.
 
     Returns:
-        An SVG of its own: text that a file can hold.
+        A standalone SVG document.
     """
     colours = ramp("weight", theme)
     steps = steps_of(panel.values[query], "weight", 1.0)

@@ -1,10 +1,10 @@
-"""The interface in the visitor's language. English messages are the ids; catalogues are gettext .po files.
+"""Translations of the interface. English messages are the ids; catalogues are gettext .po files.
 
-A language is one file, ``visformer/i18n/locale/xx/LC_MESSAGES/visformer.po``: what the interface calls it stands in the
-file's own header, as X-Language-Name, and nothing else has to know of it.
+To add a language, add one file, ``visformer/i18n/locale/xx/LC_MESSAGES/visformer.po``; its name in the interface is in
+the file's header, as X-Language-Name.
 
-A translation object belongs to a context (a page run, a test); none is ever installed globally, because one process
-serves visitors of several languages at once.
+Translations belong to a context (a page run, a test) and are never installed globally, because one process serves
+visitors in several languages at once.
 """
 
 import gettext
@@ -15,29 +15,29 @@ from functools import cache
 from pathlib import Path
 
 Gettext = Callable[[str], str]
-"""A message id to the message in one language."""
+"""Translates a message id."""
 
 ENGLISH = "en"
-"""The language of message ids, and of a text that does not say which it is in."""
+"""The language of message ids, and of texts that do not specify one."""
 
 DOMAIN = "visformer"
 LOCALES = Path(__file__).parent / "locale"
 
 _NAME = re.compile(r'^"X-Language-Name: *(.*?) *\\n"$', re.MULTILINE)
 _AFTER_FULL_WIDTH = re.compile(r"(?<=[。？！]) ")
-_HEADER = 4096  # bytes of a catalogue in which its header stands
+_HEADER = 4096  # characters to read of a catalogue; they contain its header
 
 
 @cache
 def _catalogues(folder: Path) -> dict[str, Path]:
-    """Language code to its .po file: "zh" of zh_CN; of a second file for the same language all of its name, "zh-tw"."""
-    found: dict[str, Path] = {}
+    """Return the .po file of each language code: "zh" for zh_CN; "zh-tw" for a second file of the same language."""
+    catalogues: dict[str, Path] = {}
     for path in sorted(folder.glob(f"*/LC_MESSAGES/{DOMAIN}.po")):
-        whole = path.parts[-3].replace("_", "-").lower()
-        short = whole.split("-")[0]
+        tag = path.parts[-3].replace("_", "-").lower()
+        short = tag.split("-")[0]
         if short != ENGLISH:
-            found[whole if short in found else short] = path
-    return found
+            catalogues[tag if short in catalogues else short] = path
+    return catalogues
 
 
 @cache
@@ -51,20 +51,20 @@ def _names(folder: Path) -> dict[str, str]:
 
 
 def languages() -> Mapping[str, str]:
-    """Language code, as in ``?lang=``, to its own name for the switch; English first."""
+    """Return language codes, as in ``?lang=``, with the names shown on the language switch; English first."""
     return _names(LOCALES)
 
 
 def catalogue(language: str) -> Path:
-    """The .po file of a language other than English."""
+    """Return the .po file of a language other than English."""
     return _catalogues(LOCALES)[language]
 
 
 def translations(language: str) -> gettext.NullTranslations:
-    """The translations of a language; English, and any language we do not speak, gives the ids back.
+    """Return the translations of a language; for English and unsupported languages they return the ids.
 
-    The .po file is read when first asked for: no compiled file can be stale or missing, and the English interface
-    does not pay for it.
+    The .po file is compiled in memory on first use, so that no compiled file can be stale or missing, at no cost for
+    the English interface.
     """
     path = _catalogues(LOCALES).get(language)
     return gettext.NullTranslations() if path is None else _read(path)
@@ -84,17 +84,17 @@ def _read(path: Path) -> gettext.GNUTranslations:
 
 
 def spoken(locale: str) -> str | None:
-    """The language for a locale, such as "zh" for "zh-TW", as exact as we have it; None where we do not speak it."""
+    """Return the best available language for a locale, such as "zh" for "zh-TW"; None if it is not supported."""
     parts = locale.replace("_", "-").lower().split("-")
     tags = ("-".join(parts[:n]) for n in range(len(parts), 0, -1))
     return next((tag for tag in tags if tag in languages()), None)
 
 
 def closest(locale: str | None) -> str:
-    """The language for a browser's locale; English where we do not speak it."""
+    """Return the language for a browser's locale; English if it is not supported."""
     return spoken(locale or "") or ENGLISH
 
 
 def paragraph(*sentences: str) -> str:
-    """Sentences one behind the other, without empty ones: a space between, but not behind full-width marks."""
+    """Join non-empty sentences with spaces, but without a space after full-width punctuation."""
     return _AFTER_FULL_WIDTH.sub("", " ".join(filter(None, sentences)))

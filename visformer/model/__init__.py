@@ -1,1 +1,1 @@
-"""The Transformer of "Attention Is All You Need", in pure torch, to be read beside the paper."""
+"""The Transformer of "Attention Is All You Need", in pure torch, written to be read beside the paper."""

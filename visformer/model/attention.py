@@ -29,10 +29,10 @@ def attention(
         query: (..., query, d_k), floating.
         key: (..., key, d_k).
         value: (..., key, d_v).
-        mask: bool, broadcastable to (..., query, key), True = may attend; None: everything may.
+        mask: bool, broadcastable to (..., query, key), True = may attend; None: no mask.
         bias: broadcastable to (..., query, key), added to the scores; the paper has none.
-        tap: called as tap(name, tensor) -> tensor for "bias" where there is one, "scores", which include it, "mask",
-            "pattern", "heads".
+        tap: called as tap(name, tensor) -> tensor for "bias" (if any), "scores" (bias included), "mask", "pattern"
+            and "heads".
 
     Returns:
         output (..., query, d_v) and pattern (..., query, key): probabilities, each row sums to 1, or is all
@@ -45,7 +45,7 @@ def attention(
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise _misfit(query, key, value)
     tap = taps.CLOSED if tap is None else tap
-    # The scale goes to the queries: they are fewer numbers than the scores.
+    # Scale the queries rather than the scores: they are fewer numbers.
     scores = query * (1.0 / math.sqrt(query.shape[-1])) @ key.transpose(-2, -1)  # (..., query, key)
     if bias is not None:
         _check_fit(bias, scores, N_("A bias must broadcast to {scores}; given {dtype} {given}."))
@@ -68,7 +68,7 @@ def attention(
 
 
 def _wants(tap: Tap, name: str) -> bool:
-    """A plain function may serve as a tap too; it is shown everything."""
+    """Whether the tap reads ``name``; a plain function, which may serve as a tap too, reads everything."""
     wants = getattr(tap, "wants", None)
     return True if wants is None else bool(wants(name))
 
@@ -76,13 +76,13 @@ def _wants(tap: Tap, name: str) -> bool:
 _MASK = N_("A mask must be bool (True = may attend) and broadcast to {scores}; given {dtype} {given}.")
 
 
-def _check_fit(given: Tensor, scores: Tensor, needed: str, *, dtype: torch.dtype | None = None) -> None:
-    """What is larger than the scores would enlarge the pattern without a word."""
-    fits = given.dim() <= scores.dim() and all(
-        m in (1, s) for m, s in zip(reversed(given.shape), reversed(scores.shape), strict=False)
+def _check_fit(tensor: Tensor, scores: Tensor, message: str, *, dtype: torch.dtype | None = None) -> None:
+    """Refuse what does not broadcast to the scores: a larger tensor would silently enlarge the pattern."""
+    fits = tensor.dim() <= scores.dim() and all(
+        m in (1, s) for m, s in zip(reversed(tensor.shape), reversed(scores.shape), strict=False)
     )
-    if not fits or given.dtype != (dtype or given.dtype):
-        raise ShapeError(needed, scores=tuple(scores.shape), dtype=given.dtype, given=tuple(given.shape))
+    if not fits or tensor.dtype != (dtype or tensor.dtype):
+        raise ShapeError(message, scores=tuple(scores.shape), dtype=tensor.dtype, given=tuple(tensor.shape))
 
 
 def _misfit(query: Tensor, key: Tensor, value: Tensor) -> ShapeError:
@@ -100,7 +100,7 @@ def _misfit(query: Tensor, key: Tensor, value: Tensor) -> ShapeError:
 
 @dataclass
 class KeyValueCache:
-    """Keys and values of one attention that decoding has already computed, (batch, head, key, d_k)."""
+    """Keys and values that one attention has already computed while decoding, (batch, head, key, d_k)."""
 
     key: Tensor | None = None
     value: Tensor | None = None
@@ -122,10 +122,10 @@ class KeyValueCache:
 
 @dataclass(frozen=True)
 class Order:
-    """What self-attention knows of positions; nothing by default.
+    """How positions enter self-attention; not at all by default.
 
     Args:
-        angles: (token, pair): by how much queries and keys are turned.
+        angles: (token, pair), radians: by how much queries and keys are rotated.
         bias: (head, query, key), added to the scores.
     """
 
@@ -134,7 +134,7 @@ class Order:
 
     @classmethod
     def of(cls, position: Position, x: Tensor, *, n_heads: int, start: int = 0) -> "Order":
-        """Of x, (batch, token, d_model), behind ``start`` tokens that a cache holds."""
+        """Compute it for ``x``, (batch, token, d_model), which follows ``start`` cached tokens."""
         end = start + x.shape[1]
         angles, bias = position.angles(end, x.shape[2] // n_heads), position.bias(n_heads, end)
         return cls(
@@ -142,8 +142,8 @@ class Order:
             None if bias is None else torch.from_numpy(bias[:, start:]).to(x),
         )
 
-    def turned(self, x: Tensor) -> Tensor:
-        """Queries or keys, (batch, head, token, d_k), each pair (i, i + d_k / 2) turned by its angle."""
+    def rotated(self, x: Tensor) -> Tensor:
+        """Rotate queries or keys, (batch, head, token, d_k), each pair (i, i + d_k / 2) by its angle."""
         if self.angles is None:
             return x
         cos, sin = self.angles.cos().to(x), self.angles.sin().to(x)  # (token, pair)
@@ -154,7 +154,7 @@ class Order:
 class MultiHeadAttention(nn.Module):
     """MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W_O, each head on its own projections (section 3.2.2).
 
-    The paper's W_i^Q for all heads i stand side by side in ``w_q``, and so for W^K and W^V.
+    ``w_q`` holds the paper's W_i^Q of all heads i side by side; ``w_k`` and ``w_v`` likewise.
     """
 
     def __init__(self, d_model: int, n_heads: int) -> None:
@@ -181,19 +181,19 @@ class MultiHeadAttention(nn.Module):
             x: (batch, query, d_model).
             source: (batch, key, d_model).
             mask: bool, broadcastable to (batch, head, query, key), True = may attend.
-            order: positions of ``x``, in self-attention.
-            tap: sees q and k as they are multiplied, v, bias where there is one, scores, mask, pattern, heads, out.
-            cache: of the decoder while it generates. Self-attention appends to it; cross-attention, whose
-                source never changes, fills it once.
+            order: how positions enter, in self-attention.
+            tap: receives q and k (rotated), v, bias (if any), scores, mask, pattern, heads and out.
+            cache: while generating. Self-attention appends to it; cross-attention, whose source never
+                changes, fills it once.
 
         Returns:
             (batch, query, d_model).
         """
-        q = tap("q", order.turned(self._split(self.w_q(x))))  # (batch, head, query, d_k)
+        q = tap("q", order.rotated(self._split(self.w_q(x))))  # (batch, head, query, d_k)
         if cache is not None and cache.key is not None and cache.value is not None and source is not x:
             k, v = cache.key, cache.value
         else:
-            k = order.turned(self._split(self.w_k(source)))  # (batch, head, key, d_k)
+            k = order.rotated(self._split(self.w_k(source)))  # (batch, head, key, d_k)
             v = self._split(self.w_v(source))  # (batch, head, key, d_v)
             if cache is not None:
                 k, v = cache.extend(k, v)

@@ -1,4 +1,4 @@
-"""What a Transformer is made of: one frozen dataclass that validates itself."""
+"""The configuration of a Transformer: one frozen dataclass that validates itself."""
 
 import math
 from dataclasses import KW_ONLY, dataclass
@@ -21,18 +21,18 @@ class TransformerConfig:
         n_decoder_layers: decoder blocks.
         d_ff: inner width of the feed-forward networks.
         dropout: probability in [0, 1), on each sublayer's output and on the embedded input (section 5.4).
-        max_len: number of positions of a learned position table; the other kinds have no limit.
+        max_len: number of rows of a learned position table; the other encodings have no limit.
         norm: "post" normalises each sum (the paper), "pre" each sublayer's input.
-        final_norm: one more LayerNorm at the end of each stack; None: only with pre-norm.
+        final_norm: whether each stack ends with one more LayerNorm; None: only with pre-norm.
         layer_norm_eps: added to the variance inside the square root.
-        position: how it knows the order of tokens: "sinusoidal" (section 3.5), "learned" (a table), "rotary", "alibi"
-            or "none", see :mod:`visformer.model.positions`.
-        activation: of the feed-forward network; the paper uses "relu".
-        tie_embeddings: share the target embedding with the output projection (section 3.4), and the source
-            embedding too where both vocabularies are of one size, hence one vocabulary.
+        position: positional encoding: "sinusoidal" (section 3.5), "learned" (a table), "rotary", "alibi" or "none",
+            see :mod:`visformer.model.positions`.
+        activation: nonlinearity of the feed-forward network; the paper uses "relu".
+        tie_embeddings: share one matrix between target embedding and output projection (section 3.4), and the source
+            embedding too if both vocabularies have the same size and so are taken to be one.
 
     Raises:
-        ConfigError: a value out of its range; the message names it.
+        ConfigError: a value is out of range; the message names it.
     """
 
     src_vocab: int
@@ -83,7 +83,7 @@ class TransformerConfig:
 
     @property
     def positions(self) -> Position:
-        """How the model knows the order of its tokens."""
+        """The positional encoding."""
         return POSITIONS[self.position]()
 
     @property

@@ -1,4 +1,4 @@
-"""From a source sentence to target ids: greedy, sampling and beam search, with a key-value cache."""
+"""Decode a source sentence into target ids: greedily, by sampling or by beam search, with a key-value cache."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,17 +11,17 @@ from visformer.errors import N_, VisformerError
 from visformer.model.transformer import Transformer
 
 Choose = Callable[[Tensor], Tensor]
-"""log-probabilities (row, vocab) of the next token to the ids chosen (row,)."""
+"""Maps log-probabilities (row, vocab) of the next token to the chosen ids (row,)."""
 
 
 @dataclass(frozen=True)
 class Candidate:
     """A token that might have come next."""
 
-    token: str  # as shown
+    token: str  # as displayed
     id: int
     probability: float  # under the model
-    drawn_probability: float  # under the distribution drawn from (temperature, top-k, top-p applied); 0 if cut off
+    drawn_probability: float  # under the sampling distribution (temperature, top-k, top-p applied); 0 if cut off
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class Step:
     """One step of decoding.
 
     Args:
-        candidates: the likeliest, best first.
-        chosen: the one that was taken.
-        log_probabilities: (vocab,), nats; -inf for what is never generated. What the draw was made from, in full, so
-            that it can be asked what another temperature would have drawn from.
+        candidates: the likeliest tokens, best first.
+        chosen: the token that was chosen.
+        log_probabilities: (vocab,), nats; -inf for ids that are never generated. All of them are stored, so that
+            :meth:`reshaped` can apply another temperature later.
     """
 
     candidates: tuple[Candidate, ...]
@@ -42,15 +42,15 @@ class Step:
     def reshaped(
         self, *, temperature: float | None = None, top_k: int | None = None, top_p: float | None = None
     ) -> tuple[Candidate, ...]:
-        """The candidates as these settings would draw from them; see :func:`reshape`.
+        """Return the candidates under other sampling settings; see :func:`reshape`.
 
         Args:
             temperature: divides the logits; None: 1.
-            top_k: only so many of the likeliest; None: all.
-            top_p: only the likeliest that together have this probability; None: all.
+            top_k: keep only this many of the likeliest tokens; None: all.
+            top_p: keep only the likeliest tokens that together reach this probability; None: all.
 
         Returns:
-            The same candidates, each with the probability of being drawn.
+            The same candidates, each with the probability of being sampled.
         """
         (drawn,) = reshape(self.log_probabilities[None], temperature=temperature, top_k=top_k, top_p=top_p)
         return tuple(replace(c, drawn_probability=float(drawn[c.id])) for c in self.candidates)
@@ -61,10 +61,10 @@ class Beam:
     """One hypothesis of one step of beam search.
 
     Args:
-        parent: index of the hypothesis of the step before that it continues.
-        token: as shown.
-        id: its id.
-        log_probability: of the whole hypothesis so far, nats.
+        parent: index, in the previous step, of the hypothesis that it continues.
+        token: its last token, as displayed.
+        id: the id of that token.
+        log_probability: log-probability of the whole hypothesis so far, nats.
         finished: whether the token ends the sentence.
     """
 
@@ -80,12 +80,12 @@ class Decoding:
     """A decoded sentence and how it came about.
 
     Args:
-        text: plain.
-        tokens: as shown, one per id, without specials.
-        ids: of the tokens.
+        text: the decoded text, without special tokens.
+        tokens: the tokens as displayed, one per id, without specials.
+        ids: the ids of the tokens.
         steps: one for each token and one for the end; with beam search, along the best hypothesis.
-        beams: for each step the hypotheses kept; empty without beam search.
-        finished: False where the limit of tokens cut the sentence off.
+        beams: the hypotheses kept at each step; empty without beam search.
+        finished: False if the limit of tokens cut the sentence off.
     """
 
     text: str
@@ -97,36 +97,36 @@ class Decoding:
 
     @property
     def nbytes(self) -> int:
-        """What its arrays hold."""
+        """Bytes that its arrays hold."""
         return sum(step.log_probabilities.nbytes for step in self.steps)
 
 
 class Predictor(Protocol):
-    """A model as a machine that says what comes next, row by row."""
+    """A model that predicts the next token of each row."""
 
     def log_probabilities(self, prefix: Tensor) -> Tensor:
-        """prefix (row, tgt), longer than at the last call, to (row, vocab), nats."""
+        """Map ``prefix`` (row, tgt), longer at each call, to log-probabilities (row, vocab), nats."""
         ...
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these rows, in this order; a row may be kept more than once."""
+        """Continue with these rows, in this order; a row may occur more than once."""
         ...
 
 
 class NextToken:
-    """Our own model as a :class:`Predictor`."""
+    """Our own Transformer as a :class:`Predictor`."""
 
     def __init__(
         self, model: Transformer, src_ids: Tensor, *, cached: bool = True, memory: Tensor | None = None
     ) -> None:
-        """``memory``: of these sources, where the encoder has run already."""
+        """``memory``: the encoder's output for these sources, if it has already run."""
         self._model, self._src_ids = model, src_ids
         self._memory = model.encode(src_ids) if memory is None else memory  # (row, src, d_model)
         self._cache = model.new_cache() if cached else None
         self._seen = 0  # tokens in the cache
 
     def log_probabilities(self, prefix: Tensor) -> Tensor:
-        """prefix (row, tgt), longer than at the last call, to (row, vocab), nats."""
+        """Map ``prefix`` (row, tgt), longer at each call, to log-probabilities (row, vocab), nats."""
         if self._cache is None:
             logits = self._model.decode(prefix, self._memory, self._src_ids)
         else:
@@ -137,7 +137,7 @@ class NextToken:
         return logits[:, -1].log_softmax(dim=-1)
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these rows, in this order; a row may be kept more than once."""
+        """Continue with these rows, in this order; a row may occur more than once."""
         self._memory, self._src_ids = self._memory[rows], self._src_ids[rows]
         for layer in self._cache or ():
             layer.self_attn.reorder(rows)
@@ -157,14 +157,14 @@ def decode(
 
     Args:
         next_token: the model on the source sentences.
-        prefix: int64 (row, tgt), what stands already; usually the beginning token alone.
+        prefix: int64 (row, tgt), the ids to extend; usually the start token alone.
         choose: picks each row's next id.
-        end_ids: of the tokens that end a sentence.
-        max_new_tokens: most tokens to add; a sentence cut off lacks its end.
+        end_ids: ids of the tokens that end a sentence.
+        max_new_tokens: maximum number of tokens to add; a sentence that is cut off lacks its end token.
         watch: called at each step with log-probabilities (row, vocab) and chosen ids (row,).
 
     Returns:
-        For each row the new ids, the end last unless it was cut off.
+        The new ids of each row, the end token last unless it was cut off.
     """
     start = prefix.shape[1]
     ends = torch.tensor(list(end_ids))
@@ -188,19 +188,19 @@ def _until_end(ids: list[int], end_ids: Sequence[int]) -> list[int]:
 def reshape(
     log_probabilities: Tensor, *, temperature: float | None = None, top_k: int | None = None, top_p: float | None = None
 ) -> Tensor:
-    """The distribution that sampling draws from.
+    """Return the distribution to sample from.
 
     Args:
         log_probabilities: (row, vocab), nats.
         temperature: divides the log-probabilities; below 1 sharpens.
-        top_k: only the k likeliest tokens stay.
-        top_p: only the likeliest tokens stay that together reach this probability (Holtzman et al. 2020).
+        top_k: keep only the k likeliest tokens.
+        top_p: keep only the likeliest tokens that together reach this probability (Holtzman et al. 2020).
 
     Returns:
         probabilities (row, vocab), each row sums to 1.
 
     Raises:
-        VisformerError: a value out of its range.
+        VisformerError: a value is out of range.
     """
     _check_ranges(temperature, top_k, top_p)
     scaled = log_probabilities / (1.0 if temperature is None else temperature)
@@ -229,11 +229,11 @@ def _check_ranges(temperature: float | None, top_k: int | None, top_p: float | N
 
 @dataclass
 class BeamResult:
-    """What :func:`beam_search` returns."""
+    """The result of :func:`beam_search`."""
 
     ids: list[int]  # of the best hypothesis
-    steps: list[list[tuple[int, int, float]]]  # the hypotheses kept: parent, id, log-probability of the whole
-    along: list[Tensor]  # log-probabilities of each step along the best hypothesis, each (vocab,)
+    steps: list[list[tuple[int, int, float]]]  # hypotheses kept at each step: parent, id, total log-probability
+    along: list[Tensor]  # log-probabilities (vocab,) of each step along the best hypothesis
 
 
 def beam_search(
@@ -250,16 +250,16 @@ def beam_search(
     Args:
         next_token: the model on one source sentence.
         prefix: int64 (1, tgt).
-        beam_size: hypotheses kept.
+        beam_size: number of hypotheses kept.
         allowed: bool (vocab,), ids that may be generated.
-        end_ids: of the tokens that end a sentence.
-        max_new_tokens: most tokens to add.
+        end_ids: ids of the tokens that end a sentence.
+        max_new_tokens: maximum number of tokens to add.
     """
     ends = torch.tensor(list(end_ids))
     rows, scores = prefix, torch.zeros(1)
-    alive = [0]  # which hypotheses of the step before the rows are
+    alive = [0]  # index of each row's hypothesis in the previous step
     steps: list[list[tuple[int, int, float]]] = []
-    seen: list[dict[int, Tensor]] = []  # each step's log-probabilities after hypothesis i of the step before
+    seen: list[dict[int, Tensor]] = []  # each step's log-probabilities, by index of the previous step's hypothesis
     finished: list[tuple[float, int, int]] = []  # log-probability per token, step, index
     for step in range(max_new_tokens):
         log_probabilities = next_token.log_probabilities(rows)  # (row, vocab)

@@ -12,7 +12,7 @@ from visformer.model.config import TransformerConfig
 from visformer.model.positions import Position
 from visformer.model.taps import Tap
 
-_ROWS = 512  # computed at once
+_ROWS = 512  # positions computed at once
 
 
 def sinusoidal_encoding(
@@ -26,7 +26,7 @@ def sinusoidal_encoding(
         n_positions: number of rows; position 0 first.
         d_model: number of columns.
         base: the longest wavelength is 2 pi base.
-        dtype: of the result.
+        dtype: dtype of the result.
 
     Returns:
         (n_positions, d_model).
@@ -38,7 +38,7 @@ def sinusoidal_encoding(
 
 
 class Embedding(nn.Module):
-    """Token ids to the stack's input: embedding times sqrt(d_model), plus position, dropout (3.4, 3.5, 5.4)."""
+    """Turns token ids into a stack's input: embedding times sqrt(d_model), plus position, dropout (3.4, 3.5, 5.4)."""
 
     def __init__(self, vocab: int, config: TransformerConfig) -> None:
         super().__init__()
@@ -52,11 +52,11 @@ class Embedding(nn.Module):
             self.position = nn.Parameter(torch.randn(self.max_len, config.d_model) * 0.02)  # (position, d_model)
 
     def forward(self, ids: Tensor, *, tap: Tap, start: int = 0) -> Tensor:
-        """Embed ``ids``, the first of which stands at position ``start``.
+        """Embed ``ids``, the first of which is at position ``start``.
 
         Args:
             ids: integer (batch, token).
-            tap: sees embed, position where one is added, input.
+            tap: receives embed, position (if one is added) and input.
             start: tokens that the decoder's cache already holds.
 
         Returns:
@@ -73,7 +73,7 @@ class Embedding(nn.Module):
         return embedded
 
     def _rows(self, end: int, like: Tensor) -> Tensor:
-        """At least ``end`` rows of the table, (position, d_model)."""
+        """Return at least ``end`` rows of the table, (position, d_model)."""
         if self.max_len is None:
             rows = math.ceil(end / _ROWS) * _ROWS
             return _computed(self.positions, rows, like.shape[-1], dtype=like.dtype, device=like.device)
@@ -88,6 +88,6 @@ class Embedding(nn.Module):
 
 @lru_cache(maxsize=8)
 def _computed(position: Position, n: int, d_model: int, *, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Kept: decoding asks for them at each token. Training may need them too, so they are no inference tensors."""
+    """Cached, since decoding needs them for each token. No inference tensors, since training may use them too."""
     with torch.inference_mode(mode=False):
         return torch.from_numpy(position.added(n, d_model)).to(device, dtype)

@@ -1,4 +1,4 @@
-"""Copy a ``torch.nn.Transformer`` into ours: same weights, same numbers, every step of them visible."""
+"""Copy a ``torch.nn.Transformer`` into ours: same weights, same numbers, every step visible."""
 
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -21,57 +21,57 @@ def copy_torch_transformer(
 ) -> _AnyTransformer:
     """Copy both stacks, layer by layer; see :meth:`visformer.Transformer.from_torch`.
 
-    Kept: weights, dtype, device, eps, place of the norms, both final norms (so also with post-norm, where the
-    paper has none, section 3.1), dropout probability, train or eval mode. ``batch_first`` has no meaning here:
-    the copy always works on (batch, token, d_model). torch also drops attention weights and hidden units in
-    training, which the paper does not (section 5.4), so that training runs differ; evaluation does not.
+    Copied: weights, dtype, device, eps, pre- or post-norm, both final norms (with post-norm too, where the paper
+    has none, section 3.1), dropout probability, train or eval mode. ``batch_first`` is ignored: the copy always
+    works on (batch, token, d_model). torch also applies dropout to attention weights and hidden units, which the
+    paper does not (section 5.4), so training runs differ; evaluation does not.
 
     Raises:
-        ConfigError: anything that the copy could not reproduce exactly; the message says what.
+        ConfigError: the copy could not reproduce the module exactly; the message says why.
     """
     if not isinstance(nn_transformer, nn.Transformer):
         raise ConfigError(
             N_("from_torch copies a torch.nn.Transformer; given {given}."), given=type(nn_transformer).__name__
         )
-    make = _make_of(nn_transformer)
+    common = _common_fields(nn_transformer)
     config = TransformerConfig(
         src_vocab=src_vocab,
         tgt_vocab=tgt_vocab,
         n_encoder_layers=len(nn_transformer.encoder.layers),
         n_decoder_layers=len(nn_transformer.decoder.layers),
         final_norm=True,
-        **{name: value for name, value in make.items() if name != "dtype"},
+        **{name: value for name, value in common.items() if name != "dtype"},
     )
     like = nn_transformer.encoder.norm.weight
-    model = cls(config).to(device=like.device, dtype=make["dtype"])
+    model = cls(config).to(device=like.device, dtype=common["dtype"])
     _copy_stacks(model, nn_transformer)
     return model.train(nn_transformer.training)
 
 
-def _make_of(nn_transformer: nn.Transformer) -> dict[str, Any]:
-    """What all layers have in common: fields of the config, and the dtype. Raises ConfigError where they differ."""
+def _common_fields(nn_transformer: nn.Transformer) -> dict[str, Any]:
+    """Return the config fields, and the dtype, that all layers share. Raises ConfigError where layers differ."""
     stacks = (
         ("encoder", nn_transformer.encoder, nn.TransformerEncoder, nn.TransformerEncoderLayer),
         ("decoder", nn_transformer.decoder, nn.TransformerDecoder, nn.TransformerDecoderLayer),
     )
-    makes: dict[str, dict[str, Any]] = {}
+    fields_of: dict[str, dict[str, Any]] = {}
     for name, stack, stack_type, layer_type in stacks:
         _require_type(name, stack, stack_type)
         for i, layer in enumerate(stack.layers):
             _require_type(f"{name}.layers.{i}", layer, layer_type)
-            makes[f"{name}.layers.{i}"] = _layer_make(f"{name}.layers.{i}", layer)
-    if not makes:
+            fields_of[f"{name}.layers.{i}"] = _layer_fields(f"{name}.layers.{i}", layer)
+    if not fields_of:
         raise ConfigError(N_("This torch.nn.Transformer has no layers: there is nothing to copy."))
-    (first, make), *others = makes.items()
-    for other, its_make in others:
-        for what, value in its_make.items():
-            _require_same(first, other, what, make[what], value)
+    (first, fields), *others = fields_of.items()
+    for other, its_fields in others:
+        for field, value in its_fields.items():
+            _require_same(first, other, field, fields[field], value)
     for name, stack, *_ in stacks:
-        _check_final_norm(name, stack.norm, first, make)
-    return make
+        _check_final_norm(name, stack.norm, first, fields)
+    return fields
 
 
-def _layer_make(where: str, layer: _TorchLayer) -> dict[str, Any]:
+def _layer_fields(where: str, layer: _TorchLayer) -> dict[str, Any]:
     missing = [name for name, module in layer.named_modules() if _lacks_bias(module)]
     if missing:
         raise ConfigError(
@@ -125,11 +125,11 @@ def _require_type(where: str, given: object, wanted: type) -> None:
         )
 
 
-def _require_same(first: str, other: str, what: str, wanted: object, given: object) -> None:
+def _require_same(first: str, other: str, field: str, wanted: object, given: object) -> None:
     if given != wanted:
         raise ConfigError(
             N_("{what} must be the same everywhere to be copied; it is {wanted} in {first} and {given} in {other}."),
-            what=what,
+            what=field,
             wanted=wanted,
             first=first,
             given=given,
@@ -137,21 +137,21 @@ def _require_same(first: str, other: str, what: str, wanted: object, given: obje
         )
 
 
-def _check_final_norm(stack: str, norm: nn.Module | None, first: str, make: dict[str, Any]) -> None:
+def _check_final_norm(stack: str, norm: nn.Module | None, first: str, fields: dict[str, Any]) -> None:
     if type(norm) is not nn.LayerNorm or norm.weight is None or norm.bias is None:
         raise ConfigError(
             N_("{stack}.norm is {given}; from_torch needs the final LayerNorm, with weight and bias, of both stacks."),
             stack=stack,
             given=norm,
         )
-    _require_same(first, f"{stack}.norm", "d_model", (make["d_model"],), norm.normalized_shape)
-    _require_same(first, f"{stack}.norm", "layer_norm_eps", make["layer_norm_eps"], norm.eps)
-    _require_same(first, f"{stack}.norm", "dtype", make["dtype"], norm.weight.dtype)
+    _require_same(first, f"{stack}.norm", "d_model", (fields["d_model"],), norm.normalized_shape)
+    _require_same(first, f"{stack}.norm", "layer_norm_eps", fields["layer_norm_eps"], norm.eps)
+    _require_same(first, f"{stack}.norm", "dtype", fields["dtype"], norm.weight.dtype)
 
 
 _ENCODER_PARTS = {"ffn.w_1": "linear1", "ffn.w_2": "linear2", "norm_self": "norm1", "norm_ffn": "norm2"}
 _DECODER_PARTS = {**_ENCODER_PARTS, "norm_cross": "norm2", "norm_ffn": "norm3"}
-"""Where torch keeps what a layer of ours holds, beside its attentions."""
+"""Each part of our layer, other than its attentions, to the name of the same part in torch."""
 
 
 @torch.no_grad()

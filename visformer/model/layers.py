@@ -21,21 +21,21 @@ class FeedForward(nn.Module):
         self.activation = F.relu if config.activation == "relu" else F.gelu
 
     def forward(self, x: Tensor, *, tap: Tap) -> Tensor:
-        """(batch, token, d_model) to the same shape; tap sees hidden (after the activation) and out."""
+        """Map (batch, token, d_model) to the same shape; tap receives hidden (after the activation) and out."""
         hidden = tap("hidden", self.activation(self.w_1(x)))  # (batch, token, d_ff)
         return tap("out", self.w_2(hidden))
 
 
 @dataclass
 class LayerCache:
-    """What one decoder layer keeps between steps of generation."""
+    """The key-value caches of one decoder layer."""
 
     self_attn: KeyValueCache = field(default_factory=KeyValueCache)
     cross_attn: KeyValueCache = field(default_factory=KeyValueCache)
 
 
 class _Block(nn.Module):
-    """What both blocks share: how a sublayer is wrapped."""
+    """Base of both blocks: wraps a sublayer in its residual sum and layer norm."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class _Block(nn.Module):
     def _add(self, kind: str, x: Tensor, sublayer: Callable[[Tensor], Tensor], tap: Tap) -> Tensor:
         """LayerNorm(x + Sublayer(x)) (section 3.1), or x + Sublayer(LayerNorm(x)) with pre-norm; dropout: section 5.4.
 
-        ``kind`` is "self", "cross" or "ffn", whose norm and names it takes.
+        ``kind``, "self", "cross" or "ffn", selects the norm and the names given to the tap.
         """
         name_norm, (name_sum, name_end) = f"norm_{kind}", _NAMES[kind]
         norm: nn.Module = getattr(self, name_norm)
@@ -57,7 +57,7 @@ class _Block(nn.Module):
 
 
 _NAMES = {"self": ("attn_sum", "resid_self"), "cross": ("cross_sum", "resid_cross"), "ffn": ("ffn_sum", "resid_post")}
-"""Of the sum and of what leaves each kind of sublayer."""
+"""Names of the residual sum and of the output of each kind of sublayer."""
 
 
 class EncoderLayer(_Block):
@@ -71,7 +71,7 @@ class EncoderLayer(_Block):
         self.norm_ffn = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
 
     def forward(self, x: Tensor, *, mask: Tensor | None, order: Order, tap: Tap) -> Tensor:
-        """(batch, src, d_model) to the same shape; mask broadcastable to (batch, head, query, key)."""
+        """Map (batch, src, d_model) to the same shape; mask broadcastable to (batch, head, query, key)."""
         x = tap("resid_pre", x)
         x = self._add("self", x, lambda y: self.self_attn(y, y, mask=mask, order=order, tap=tap.at("self_attn")), tap)
         return self._add("ffn", x, lambda y: self.ffn(y, tap=tap.at("ffn")), tap)
@@ -100,7 +100,7 @@ class DecoderLayer(_Block):
         tap: Tap,
         cache: LayerCache | None = None,
     ) -> Tensor:
-        """(batch, tgt, d_model) to the same shape, reading memory (batch, src, d_model)."""
+        """Map (batch, tgt, d_model) to the same shape, reading memory (batch, src, d_model)."""
         own, read = (None, None) if cache is None else (cache.self_attn, cache.cross_attn)
         y = tap("resid_pre", y)
         y = self._add(

@@ -1,4 +1,4 @@
-"""Masks, where True = may attend (section 3.2.3 sets the others to minus infinity), and the padding they hide."""
+"""Masks, where True = may attend (section 3.2.3 sets all others to minus infinity), and padding."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ def causal_mask(n: int, *, device: torch.device | str | None = None) -> Tensor:
 
     Args:
         n: number of positions.
-        device: where the mask is made.
+        device: device of the mask.
 
     Returns:
         bool (query n, key n), True on and below the diagonal.
@@ -20,11 +20,11 @@ def causal_mask(n: int, *, device: torch.device | str | None = None) -> Tensor:
 
 
 def padding_mask(ids: Tensor, pad_id: int = 0) -> Tensor:
-    """Keys that are tokens may be attended to, keys that are padding may not.
+    """Allow attention to keys that are tokens, and none to padding.
 
     Args:
         ids: integer (batch, key).
-        pad_id: the id that stands for "no token".
+        pad_id: the id of padding.
 
     Returns:
         bool (batch, 1, 1, key), ready to broadcast over heads and queries.
@@ -33,6 +33,6 @@ def padding_mask(ids: Tensor, pad_id: int = 0) -> Tensor:
 
 
 def pad(rows: Sequence[Sequence[int]]) -> Tensor:
-    """Rows of ids to one int64 tensor (batch, longest), padded with 0 at the end."""
+    """Pad rows of ids with 0 at the end and return one int64 tensor (batch, longest)."""
     longest = max(len(row) for row in rows)
     return torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows])

@@ -1,6 +1,6 @@
-"""Five ways to know the order of tokens: added to the input, a rotation of queries and keys, or a bias of the scores.
+"""Five positional encodings: added to the input, as a rotation of queries and keys, or as a bias on the scores.
 
-No torch here: the pages and the names of untrained models ask the same classes as the model does.
+No torch here: the pages, and the names of untrained models, use the same classes as the model does.
 """
 
 from dataclasses import dataclass
@@ -15,56 +15,56 @@ from visformer.formulas import Floats
 
 @dataclass(frozen=True)
 class Position:
-    """One way. A kind overrides what it does; whatever it leaves alone does nothing.
+    """Base class of positional encodings. The defaults do nothing; a subclass overrides what applies to it.
 
-    Cross-attention knows no positions of its own: neither rotation nor bias reaches it.
+    Cross-attention gets neither rotation nor bias.
 
     Args:
-        base: of the frequencies, where it has some.
+        base: base of the frequencies, if the encoding has any.
     """
 
     base: float = 10_000.0
     label: ClassVar[Message]
-    """On screen."""
+    """Its name on screen."""
     says: ClassVar[Message]
-    """To be continued behind "This model: ...", as for :data:`DESCRIBED`."""
+    """Completes "This model: ..." on screen, see :data:`DESCRIBED`."""
     enters: ClassVar[Message]
-    """What it does to the numbers, on screen."""
+    """How it enters the computation, on screen."""
     beyond: ClassVar[Message]
-    """What happens behind the longest sentence of the training, on screen."""
+    """What happens beyond the longest training sentence, on screen."""
     title: ClassVar[Message] = N_("positional encoding")
-    """Of the picture of what it adds."""
+    """Title of the picture of what it adds."""
     adds: ClassVar[bool] = False
     """Whether the input is embedding plus position."""
     biases: ClassVar[bool] = False
-    """Whether :meth:`bias` goes to the scores."""
+    """Whether :meth:`bias` is added to the scores."""
 
     @classmethod
     def check(cls, *, d_k: int) -> None:
-        """Refuse sizes that this kind cannot have.
+        """Refuse sizes that this encoding does not support.
 
         Args:
             d_k: width of one head's queries and keys.
 
         Raises:
-            ConfigError: names them.
+            ConfigError: the message names them.
         """
 
     @classmethod
     def rows(cls, max_len: int) -> int | None:
-        """How many positions it knows, of a model with ``max_len``; None: any number."""
+        """Number of positions that a model with ``max_len`` supports; None: no limit."""
         return None
 
     def added(self, n: int, d_model: int) -> Floats | None:
-        """What goes to the embeddings of the first n positions, (position, d_model); None: nothing, or learned."""
+        """What is added to the embeddings of the first n positions, (position, d_model); None: nothing, or learned."""
         return None
 
     def angles(self, n: int, d_k: int) -> Floats | None:
-        """By how much the queries and keys of the first n positions are turned, (position, pair), in radians."""
+        """Rotation of the queries and keys of the first n positions, (position, pair), in radians; None: none."""
         return None
 
     def bias(self, n_heads: int, n: int) -> Floats | None:
-        """What goes to the scores among the first n positions, (head, query, key)."""
+        """What is added to the scores among the first n positions, (head, query, key); None: nothing."""
         return None
 
 
@@ -100,10 +100,10 @@ class Learned(Position):
 
 @dataclass(frozen=True)
 class Rotary(Position):
-    """Queries and keys are turned, pair by pair, by an angle that grows with the position (Su et al. 2021, eq. 15).
+    """Queries and keys are rotated, pair by pair, by an angle that grows with the position (Su et al. 2021, eq. 15).
 
-    A score then depends on the distance of its two positions alone. Pair i is dimensions i and i + d_k / 2, as in
-    Llama; the paper takes neighbours, which is the same but for the order of the dimensions.
+    A score then depends only on the distance between its two positions. Pair i is dimensions i and i + d_k / 2, as
+    in Llama; the paper pairs neighbours, which differs only in the order of the dimensions.
     """
 
     label = N_("rotary")
@@ -124,9 +124,9 @@ class Rotary(Position):
 
 @dataclass(frozen=True)
 class Alibi(Position):
-    """Scores fall by a slope of each head with the distance of query and key (Press et al. 2022, section 3).
+    """Scores fall with the distance between query and key, at a slope per head (Press et al. 2022, section 3).
 
-    The paper has decoders only; in an encoder the distance is |i - j|, the same to either side.
+    The paper has decoders only; in an encoder the distance is |i - j|, the same in both directions.
     """
 
     label = N_("ALiBi")
@@ -141,7 +141,7 @@ class Alibi(Position):
 
 @dataclass(frozen=True)
 class NoPosition(Position):
-    """Nothing tells the order: a decoder knows it by its mask alone (Haviv et al. 2022), an encoder not at all."""
+    """No encoding: a decoder can infer the order from its mask alone (Haviv et al. 2022), an encoder cannot."""
 
     label = N_("none")
     says = N_("nothing tells it the order of tokens, but for the mask of a decoder")
@@ -157,10 +157,10 @@ POSITIONS: dict[str, type[Position]] = {
     "alibi": Alibi,
     "none": NoPosition,
 }
-"""By the name that a configuration has."""
+"""Name in a configuration to class."""
 
 PAPERS = "sinusoidal"
-"""What a model has of which nothing else is said."""
+"""The encoding of the paper, and the default."""
 
 DESCRIBED: dict[str, Message] = {
     **{name: kind.says for name, kind in POSITIONS.items()},
@@ -168,9 +168,9 @@ DESCRIBED: dict[str, Message] = {
     "disentangled": N_("nothing is added: scores have terms of their own for content and for relative place"),
     "unknown": N_("where this family keeps its positions is not in visformer's table"),
 }
-"""What there is to say of every kind that a model may have, ours or not, by ``meta["position"]`` of its Trace."""
+"""Text that completes "This model: ...", by ``meta["position"]`` of a Trace; models that are not ours included."""
 
 
 def described(kind: str) -> Message:
-    """A message id, to be continued as "This model: ..."."""
+    """Return the message that completes "This model: ..."."""
     return DESCRIBED.get(kind, DESCRIBED["unknown"])

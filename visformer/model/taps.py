@@ -1,8 +1,8 @@
 """Taps: the one mechanism to read and to change what a Transformer computes.
 
-Every value worth seeing passes through a tap, ``tap(name, tensor) -> tensor``. With no session open a tap hands
-its input back. A session lives in a ContextVar, opens and closes inside one call, and nothing is ever parked on
-a module: any number of threads share one model with no lock. torch.jit and fullgraph compile are not supported.
+Every value worth seeing passes through a tap, ``tap(name, tensor) -> tensor``. Outside a session a tap returns
+its input. A session lives in a ContextVar, opens and closes inside one call, and stores nothing on a module: any
+number of threads share one model without a lock. torch.jit and fullgraph compile are not supported.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,23 +14,23 @@ from torch import Tensor
 
 
 class Tap(Protocol):
-    """What the model calls: read and possibly change one named tensor."""
+    """Called by the model: reads, and possibly changes, one named tensor."""
 
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
-        """Return the tensor to go on with (the same object, unless an edit changes it)."""
+        """Return the tensor to continue with (the same object, unless an edit changes it)."""
         ...
 
     def at(self, name: str) -> "Tap":
-        """The tap for everything below ``name``."""
+        """Return the tap for everything below ``name``."""
         ...
 
     def wants(self, name: str) -> bool:
-        """Whether anyone looks at ``name``: saves building a tensor that nobody reads."""
+        """Whether ``name`` is read at all; if not, its tensor need not be built."""
         ...
 
 
 class _Closed:
-    """The tap of a model that nobody watches."""
+    """The tap outside a session."""
 
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
         return tensor
@@ -43,7 +43,7 @@ class _Closed:
 
 
 class _Open:
-    """A tap with a path; hands full names to the session's visitor."""
+    """A tap with a path; passes full names to the session's ``visit``."""
 
     __slots__ = ("_path", "_visit", "_wanted")
 
@@ -65,7 +65,7 @@ _current: ContextVar[Tap] = ContextVar("visformer_tap", default=CLOSED)
 
 
 def current() -> Tap:
-    """The tap of this context: an open session's, or one that does nothing."""
+    """Return the tap of the open session, or one that does nothing."""
     return _current.get()
 
 
@@ -76,8 +76,8 @@ def session(
     """Let ``visit(full_name, tensor) -> tensor`` see every tapped value of forward passes inside the block.
 
     Args:
-        visit: called for each tapped tensor; what it returns is what the model goes on with.
-        wanted: tells which names are looked at at all (only consulted where building a value costs something).
+        visit: called for each tapped tensor; the model continues with what it returns.
+        wanted: whether a name is read at all (only consulted where building a value costs something).
     """
     token = _current.set(_Open("", visit, wanted))
     try:

@@ -1,8 +1,8 @@
 """Text to token ids and back, without loss: byte-pair encoding with byte fallback (the ``tokenizers`` library).
 
-One vocabulary serves both languages. Words keep their leading space inside the token, as in " went". So that a
-Latin word is the same token at the start of a sentence and inside Chinese text, :func:`_space_out` gives it the
-space there too; :func:`_unspace` takes exactly that space away again.
+One vocabulary serves both languages. A token includes the space before its word, as in " went". So that a Latin
+word is the same token at the start of a sentence and inside Chinese text, :func:`_space_out` adds a space there
+too; :func:`_unspace` removes exactly that space.
 """
 
 import json
@@ -25,7 +25,7 @@ from visformer.system.files import whole
 
 PAD, EOS, EN, ZH = "<pad>", "</s>", "<en>", "<zh>"
 SPECIALS = (PAD, EOS, EN, ZH)
-"""Ids 0 to 3. <en> and <zh> begin a target sentence and say its language. They are no "added tokens" of the
+"""Ids 0 to 3. <en> and <zh> begin a target sentence and name its language. They are not "added tokens" of the
 library, so a visitor who types "</s>" gets four characters, not an end of sentence."""
 
 LANGUAGE_TOKEN = {"en": EN, "zh": ZH}
@@ -39,7 +39,7 @@ _TO_UNSPACE = re.compile(rf"(^|(?<=[{_CJK}])) (?= *[^\W{_CJK}])")
 _HAN_CHARACTER = re.compile(rf"[{_HAN}]")
 _LATIN_LETTER = re.compile(rf"[^\W\d_{_HAN}]")
 
-# A word with its leading space; a run of Chinese; one digit; one mark; one white space.
+# A word with its leading space; a run of Chinese; one digit; one punctuation mark; one whitespace character.
 _SPLIT = r"'(?:s|t|re|ve|m|ll|d)(?!\p{L})| ?(?:(?!\p{Han})[\p{L}\p{M}])+|\p{Han}+| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]|\s"
 
 
@@ -52,19 +52,19 @@ def _unspace(text: str) -> str:
 
 
 def detect_language(text: str) -> str:
-    """Chinese ("zh") if the text holds at least as many Chinese characters as other words, else English ("en").
+    """Return "zh" if the text has at least as many Chinese characters as other words, else "en".
 
-    A Chinese sentence with a Latin name stays Chinese, and an English one with 东北 in brackets English.
+    A Chinese sentence with a Latin name counts as Chinese, an English one with 东北 in brackets as English.
     """
     han = len(_HAN_CHARACTER.findall(text))
     return "zh" if han and han >= len(re.findall(rf"{_LATIN_LETTER.pattern}+", text)) else "en"
 
 
 def require_unicode(text: str) -> None:
-    """Refuse what no UTF-8 can carry.
+    """Refuse text that UTF-8 cannot encode.
 
     Raises:
-        TextError: a lone surrogate; the message says where.
+        TextError: the text has a lone surrogate; the message says where.
     """
     try:
         text.encode()
@@ -116,9 +116,9 @@ class Tokenizer:
         """Learn merges inside words.
 
         Args:
-            words: pieces as :func:`training_words` cuts them; a merge never crosses their borders.
-            vocab_size: number of ids at the end, specials and bytes included.
-            min_frequency: a character or pair seen less often gets no token of its own.
+            words: pieces as :func:`training_words` cuts them; a merge never crosses their boundaries.
+            vocab_size: number of ids after training, specials and bytes included.
+            min_frequency: a character or pair that occurs less often gets no token of its own.
         """
         seen = Counter(character for word in words for character in word)
         alphabet = {character for character, count in seen.items() if count >= min_frequency} | set(_ASCII)
@@ -136,9 +136,9 @@ class Tokenizer:
         return cls(_plain(learned["vocab"], [(left, right) for left, right in learned["merges"]]))
 
     def with_dropout(self, dropout: float, *, seed: int) -> "Tokenizer":
-        """A copy that has forgotten each merge with probability ``dropout`` (after Provilkov et al. 2020).
+        """Return a copy that lacks each merge with probability ``dropout`` (after Provilkov et al. 2020).
 
-        The paper draws anew at every merge; drawing once for a batch of text can be seeded and costs no speed.
+        The paper samples anew at every merge; sampling once per batch of text can be seeded and costs no speed.
         """
         rng = random.Random(seed)
         model = json.loads(self._library.to_str())["model"]
@@ -146,23 +146,23 @@ class Tokenizer:
         return Tokenizer(_plain(model["vocab"], kept))
 
     scheme = "BPE"
-    """How text is cut."""
+    """The tokenization algorithm."""
 
     def __len__(self) -> int:
         return len(self._tokens)
 
     def token_id(self, token: str) -> int:
-        """The id of a token that the vocabulary holds."""
-        found = self._library.token_to_id(token)
-        if found is None:
+        """The id of a token of the vocabulary."""
+        token_id = self._library.token_to_id(token)
+        if token_id is None:
             raise KeyError(token)
-        return int(found)
+        return int(token_id)
 
     def encode(self, text: str) -> list[int]:
-        """Ids of the text, without specials. Any Unicode text comes back from :meth:`decode` as it was.
+        """The ids of the text, without specials. :meth:`decode` restores any Unicode text exactly.
 
         Raises:
-            TextError: the text holds a lone surrogate, which no UTF-8 can carry.
+            TextError: the text has a lone surrogate, which UTF-8 cannot encode.
         """
         require_unicode(text)
         ids: list[int] = self._library.encode(_space_out(text), add_special_tokens=False).ids
@@ -175,14 +175,14 @@ class Tokenizer:
     def merging(self, piece: str) -> list[tuple[str, ...]]:
         """How a piece becomes tokens (Sennrich et al. 2016, section 3.2): letters first, then one merge at a time.
 
-        Of all neighbours that the vocabulary knows as a pair, those whose merge was learned first go together. A
-        character that is no token stands as its bytes, ``<0xE4>``.
+        Each step merges the adjacent pair whose merge was learned first. A character that is not a token is replaced
+        by its bytes, ``<0xE4>``.
 
         Args:
-            piece: of :meth:`pieces`.
+            piece: one of :meth:`pieces`.
 
         Returns:
-            After 0, 1, 2 ... merges, the parts; the last ones are the tokens that :meth:`encode` gives.
+            The parts after 0, 1, 2 ... merges; the last are the tokens that :meth:`encode` returns the ids of.
         """
         known = self._library.token_to_id
         parts = [part for letter in piece for part in ([letter] if known(letter) is not None else _as_bytes(letter))]
@@ -193,15 +193,15 @@ class Tokenizer:
         return merge_ranks(self._library)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids; specials are left out, bytes that form no character become U+FFFD."""
+        """The text of ids; specials are omitted, bytes that form no character become U+FFFD."""
         raw = b"".join(self._bytes(i) for i in ids if i >= len(SPECIALS))
         return _unspace(raw.decode("utf-8", errors="replace"))
 
     def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """What a reader sees for each id.
+        """The text displayed for each id.
 
-        A token without its leading space; "␣" for a lone space; for the bytes of one character that character
-        with their numbers, 龘₁ 龘₂ 龘₃; a byte that is part of no printable character as ``<0xE4>``.
+        A token without its leading space; "␣" for a lone space; for each byte of a character that character and
+        the byte's number, 龘₁ 龘₂ 龘₃; ``<0xE4>`` for a byte that is part of no printable character.
         """
         result = [self._tokens[i].removeprefix(" ") or "␣" for i in ids]
         for start, end, character in self._characters_in_bytes(ids):
@@ -209,7 +209,7 @@ class Tokenizer:
         return tuple(result)
 
     def _characters_in_bytes(self, ids: Sequence[int]) -> Iterator[tuple[int, int, str]]:
-        """(start, end, character) of each run of byte tokens that spell one printable character."""
+        """Yield (start, end, character) of each run of byte tokens that spell one printable character."""
         at = 0
         while at < len(ids):
             lead = self._bytes(ids[at])[0] if self._is_byte(ids[at]) else 0
@@ -222,12 +222,12 @@ class Tokenizer:
             at += 1
 
     def spans(self, text: str) -> tuple[tuple[int, int], ...]:
-        """(start, end) of each token of ``encode(text)`` in the characters of ``text``, leading space left out.
+        """Return (start, end) of each token of ``encode(text)`` in ``text``, without its leading space.
 
-        Bytes of one character all have that character's span.
+        All bytes of a character have that character's span.
         """
         spaced = _space_out(text)
-        added = {match.start() + n for n, match in enumerate(_TO_SPACE.finditer(text))}  # places in ``spaced``
+        added = {match.start() + n for n, match in enumerate(_TO_SPACE.finditer(text))}  # positions in ``spaced``
         origin = [0]
         for place in range(len(spaced)):
             origin.append(origin[-1] + (place not in added))
@@ -241,11 +241,11 @@ class Tokenizer:
         return tuple(spans)
 
     def is_special(self, ids: Sequence[int]) -> tuple[bool, ...]:
-        """Which ids stand for no text."""
+        """Whether each id is special, that is, stands for no text."""
         return tuple(i < len(SPECIALS) for i in ids)
 
     def words(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """Which word each id belongs to, counted from 0: pieces of one Latin word, or bytes of one character.
+        """The word that each id belongs to, counted from 0: parts of one Latin word, or bytes of one character.
 
         Chinese writes no spaces, so each Chinese token is a word of its own.
         """
@@ -273,19 +273,19 @@ class Tokenizer:
 
 
 def merge_ranks(library: _Library) -> dict[tuple[str, str], int]:
-    """The pairs that a byte-pair vocabulary merges, and which was learned when; another kind of vocabulary has none."""
+    """The pairs that a byte-pair vocabulary merges, ranked in the order learned; empty for other vocabularies."""
     merges = json.loads(library.to_str())["model"].get("merges", ())
     return {(left, right): rank for rank, (left, right) in enumerate(merges)}
 
 
 def merged(parts: list[str], ranks: dict[tuple[str, str], int]) -> list[tuple[str, ...]]:
-    """These parts after 0, 1, 2 ... merges: each time the pair with the lowest rank, until none is left."""
+    """The parts after 0, 1, 2 ... merges, each of the pair with the lowest rank, until none is left."""
     steps = [tuple(parts)]
     while True:
-        found = [ranks.get(pair, len(ranks)) for pair in pairwise(parts)]
-        if not found or min(found) == len(ranks):
+        pair_ranks = [ranks.get(pair, len(ranks)) for pair in pairwise(parts)]
+        if not pair_ranks or min(pair_ranks) == len(ranks):
             return steps
-        at = found.index(min(found))
+        at = pair_ranks.index(min(pair_ranks))
         parts = [*parts[:at], parts[at] + parts[at + 1], *parts[at + 2 :]]
         steps.append(tuple(parts))
 
@@ -299,7 +299,7 @@ def training_words(text: str, cut_chinese: Callable[[str], Iterable[str]]) -> li
 
     Args:
         text: a sentence of either language.
-        cut_chinese: cuts a run of Chinese characters into words, so that a token is never half of two words.
+        cut_chinese: segments a run of Chinese characters into words, so that no token spans parts of two words.
     """
     pieces: list[str] = []
     for piece, _ in _pre_tokenizer().pre_tokenize_str(_space_out(text)):
@@ -308,7 +308,7 @@ def training_words(text: str, cut_chinese: Callable[[str], Iterable[str]]) -> li
 
 
 def jieba_words(run: str) -> Iterator[str]:
-    """Cut a run of Chinese characters into words (jieba), and long words into the two they consist of: 东北|大学."""
+    """Segment a run of Chinese characters into words (jieba), and compounds into their two words: 东北|大学."""
     import jieba
 
     for word in jieba.lcut(run):
@@ -317,7 +317,7 @@ def jieba_words(run: str) -> Iterator[str]:
 
 
 def _plain(vocab: dict[str, int], merges: list[tuple[str, str]]) -> _Library:
-    """A model without "added tokens", which the library would find inside text that a visitor types."""
+    """A tokenizer without "added tokens", which the library would recognise inside text that a visitor types."""
     library = _Library(BPE(vocab=vocab, merges=merges, byte_fallback=True))
     library.pre_tokenizer = _pre_tokenizer()
     return library

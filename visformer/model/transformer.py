@@ -80,7 +80,7 @@ class Decoder(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Source ids and target ids to logits over the next target token, at every target position at once."""
+    """Maps source ids and target ids to logits over the next target token, at every target position at once."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ class Transformer(nn.Module):
         return self.decode(tgt_ids, self.encode(src_ids), src_ids)
 
     def encode(self, src_ids: Tensor) -> Tensor:
-        """(batch, src) integer to memory (batch, src, d_model).
+        """Encode a batch of source sentences.
 
         Args:
             src_ids: (batch, src) integer; 0 is padding, which nothing attends to.
@@ -126,12 +126,12 @@ class Transformer(nn.Module):
     def decode(
         self, tgt_ids: Tensor, memory: Tensor, src_ids: Tensor, *, cache: list[LayerCache] | None = None, start: int = 0
     ) -> Tensor:
-        """Target ids and memory to logits.
+        """Compute logits from target ids and memory.
 
         Args:
-            tgt_ids: integer (batch, tgt); with a cache only the tokens that it does not hold yet.
+            tgt_ids: integer (batch, tgt); with a cache, only the tokens that it does not hold yet.
             memory: (batch, src, d_model), from :meth:`encode`.
-            src_ids: integer (batch, src): says which memory positions are padding.
+            src_ids: integer (batch, src): tells which memory positions are padding.
             cache: from :meth:`new_cache`; extended in place.
             start: how many target tokens the cache holds.
 
@@ -145,14 +145,14 @@ class Transformer(nn.Module):
     def read_target(
         self, tgt_ids: Tensor, memory: Tensor, src_ids: Tensor, *, cache: list[LayerCache] | None = None, start: int = 0
     ) -> Tensor:
-        """What :meth:`decode` makes logits of; for who does not want those: they cost a third of a short sentence.
+        """Compute what :meth:`decode` projects to logits; without those a short sentence takes a third less time.
 
         Args:
-            tgt_ids: as for :meth:`decode`, as are the others.
-            memory: likewise.
-            src_ids: likewise.
-            cache: likewise.
-            start: likewise.
+            tgt_ids: as in :meth:`decode`.
+            memory: as in :meth:`decode`.
+            src_ids: as in :meth:`decode`.
+            cache: as in :meth:`decode`.
+            start: as in :meth:`decode`.
 
         Returns:
             (batch, tgt, d_model).
@@ -167,13 +167,13 @@ class Transformer(nn.Module):
         """An empty cache for one generation.
 
         Returns:
-            One for each layer of the decoder.
+            One entry for each layer of the decoder.
         """
         return [LayerCache() for _ in self.decoder.layers]
 
     @classmethod
     def from_torch(cls, nn_transformer: nn.Transformer, *, src_vocab: int, tgt_vocab: int) -> "Transformer":
-        """Copy both stacks of a ``torch.nn.Transformer``; embeddings and output projection are fresh.
+        """Copy both stacks of a ``torch.nn.Transformer``; embeddings and output projection are initialised anew.
 
         See :func:`visformer.model.from_torch.copy_torch_transformer` for what cannot be copied.
 
@@ -183,14 +183,14 @@ class Transformer(nn.Module):
             tgt_vocab: number of target token ids.
 
         Returns:
-            A model of our own that computes what the two stacks do, and shares no storage with them.
+            A Transformer that computes what the two stacks do, and shares no storage with them.
         """
         from visformer.model.from_torch import copy_torch_transformer
 
         return copy_torch_transformer(cls, nn_transformer, src_vocab=src_vocab, tgt_vocab=tgt_vocab)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Typed front of ``nn.Module.__call__``."""
+        """``nn.Module.__call__``, typed."""
         logits: Tensor = super().__call__(*args, **kwargs)
         return logits
 
@@ -202,13 +202,13 @@ def _final_norm(config: TransformerConfig) -> nn.Module:
 
 
 def _keys(ids: Tensor) -> Tensor | None:
-    """The padding mask, or None where nothing is padded: the usual single sentence then pays for no mask."""
+    """The padding mask, or None if nothing is padded: the usual single sentence then needs no masking."""
     mask = padding_mask(ids, PAD_ID)  # (batch, 1, 1, key)
     return None if bool(mask.all()) else mask
 
 
 def _self_mask(tgt_ids: Tensor, start: int) -> Tensor | None:
-    """Causal and padding mask of the decoder. With a cache, new tokens see all before them, and themselves."""
+    """Causal and padding mask of the decoder. With a cache, each new token sees all earlier ones and itself."""
     new = tgt_ids.shape[1]
     if start:
         return None if new == 1 else causal_mask(start + new, device=tgt_ids.device)[start:]  # (query, key)
@@ -218,7 +218,7 @@ def _self_mask(tgt_ids: Tensor, start: int) -> Tensor | None:
 
 
 def load_state(model: Transformer, state: dict[str, Tensor]) -> None:
-    """Load weights by name, in the model's own precision; tied matrices may be given once."""
+    """Load weights by name, in the model's own precision; a tied matrix needs only one of its names."""
     own = model.state_dict(keep_vars=True)
     tied = {name: state[other] for name, p in own.items() for other in state if name not in state and own[other] is p}
     with torch.no_grad():

@@ -1,7 +1,7 @@
-"""What an untrained Transformer is, as one short name: ``untrained-128x4-enc2-dec2-ff512-pre-learned-seed3``.
+"""Names that describe an untrained Transformer: ``untrained-128x4-enc2-dec2-ff512-pre-learned-seed3``.
 
-"untrained" alone is the one with the defaults.
-The same string is what a page keeps, what a link carries, and what ``visformer.load`` and the command line take.
+"untrained" alone has the default sizes.
+Pages, links, ``visformer.load`` and the command line all use the same names.
 """
 
 import re
@@ -13,9 +13,9 @@ from visformer.model.config import TransformerConfig
 from visformer.model.positions import PAPERS, POSITIONS, PositionName
 
 EXAMPLE = "untrained-128x4-enc2-dec2-ff512"
-"""The form of a name."""
+"""An example of a name, for messages."""
 
-_ANY = "untrained"  # of the sizes that are taken where none are named
+_ANY = "untrained"  # with the default sizes
 _PREFIX = "untrained-"
 _NUMBER = r"(0|[1-9]\d{0,8})"
 _OTHERS = [name for name in POSITIONS if name != PAPERS]
@@ -28,12 +28,12 @@ _NAME = re.compile(
 
 @dataclass(frozen=True)
 class Untrained:
-    """Sizes and choices as of :class:`visformer.TransformerConfig`, and the seed of the random weights.
+    """Sizes and choices as in :class:`visformer.TransformerConfig`, and the seed of the random weights.
 
-    By default as large as the bundled translator, so that one can stand beside the other.
+    The default is as large as the bundled translator, so that the two can be compared.
 
     Raises:
-        ConfigError: no such Transformer.
+        ConfigError: no such Transformer is possible.
     """
 
     d_model: int = 256
@@ -52,15 +52,15 @@ class Untrained:
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """The one of this name.
+        """Parse a name.
 
         Raises:
-            ConfigError: the name is not in this form, or there is no such Transformer.
+            ConfigError: the name does not have this form, or no such Transformer is possible.
         """
         if name == _ANY:
             return cls()
-        found = _NAME.fullmatch(name)
-        if found is None:
+        match = _NAME.fullmatch(name)
+        if match is None:
             raise ConfigError(
                 N_(
                     "{name!r} names no untrained Transformer: write {example}, and behind it, where wanted and in this "
@@ -70,7 +70,7 @@ class Untrained:
                 name=name,
                 example=EXAMPLE,
             )
-        *sizes, pre, position, seed = found.groups()
+        *sizes, pre, position, seed = match.groups()
         d_model, n_heads, n_encoder_layers, n_decoder_layers, d_ff = map(int, sizes)
         return cls(
             d_model,
@@ -85,7 +85,7 @@ class Untrained:
 
     @property
     def name(self) -> str:
-        """What the paper has goes without saying, so that each has one name."""
+        """The name; choices of the paper are left out, so that each Transformer has one name."""
         depth = f"enc{self.n_encoder_layers}-dec{self.n_decoder_layers}"
         norm, position = "-pre" * (self.norm == "pre"), f"-{self.position}" * (self.position != PAPERS)
         seed = f"-seed{self.seed}" if self.seed else ""
@@ -93,14 +93,14 @@ class Untrained:
 
     @property
     def sizes(self) -> dict[str, Any]:
-        """All but the seed, by the names that they have in a config."""
+        """All fields but the seed, named as in a config."""
         return {name: value for name, value in asdict(self).items() if name != "seed"}
 
     def config(self, vocab: int) -> TransformerConfig:
-        """Of a Transformer between languages that share one vocabulary of this size, and its embedding matrix."""
+        """The configuration for languages that share one vocabulary of this size and one embedding matrix."""
         return TransformerConfig(vocab, vocab, tie_embeddings=True, **self.sizes)
 
 
 def names_untrained(name: str | None) -> bool:
-    """Whether this is meant as the name of an untrained Transformer, well written or not."""
+    """Whether this is meant as the name of an untrained Transformer, well-formed or not."""
     return name is not None and (name == _ANY or name.startswith(_PREFIX))

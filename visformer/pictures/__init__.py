@@ -1,1 +1,1 @@
-"""Which panels each page shows: arrays or a Trace in, panels out. Neither plotly, nor torch, nor streamlit."""
+"""The panels that each page shows: arrays or a Trace in, panels out. Imports neither plotly, torch nor streamlit."""

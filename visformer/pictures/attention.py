@@ -1,4 +1,4 @@
-"""The page Attention: the explorer, which is drawn by the browser."""
+"""The page Attention: the explorer, which the browser draws."""
 
 from visformer.errors import N_
 from visformer.pictures.picture import Page

@@ -1,4 +1,4 @@
-"""Through the block: the residual stream, what each sublayer adds to it, and who talks to whom (section 3.1)."""
+"""Through the block: the residual stream, what each sublayer adds to it, and which parts mix tokens (section 3.1)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -22,13 +22,13 @@ Stack = Literal["encoder", "decoder"]
 Rows = NDArray[np.float64]
 Weights = Mapping[str, NDArray[Any]]
 RECORD = ("*.resid_*", "*_sum", "*.norm_*", "*.self_attn.out", "*.cross_attn.out", "*.ffn.*")
-"""What these pictures need of a trace."""
+"""Globs over the tensors that these pictures need."""
 
 SMALL = 0.01
-"""Of the largest of a layer: what counts as hardly used behind a smooth activation."""
+"""With a smooth activation, values below this fraction of a layer's largest count as unused."""
 
 UNTRAINED = {"post": N_("untrained, post-norm"), "pre": N_("untrained, pre-norm")}
-"""The two kinds of norm that a model can be had with untrained."""
+"""The two placements of layer norm that untrained models are available with."""
 
 _SIDE = {"encoder": "src", "decoder": "tgt"}
 _SUBLAYERS = {"encoder": ("self", "ffn"), "decoder": ("self", "cross", "ffn")}
@@ -38,24 +38,24 @@ _AFTER = {"self": "resid_self", "cross": "resid_cross", "ffn": "resid_post"}
 
 
 def depth(trace: Trace, stack: Stack) -> int:
-    """How many layers of the stack were recorded."""
+    """Return the number of recorded layers of the stack."""
     return sum(f"{stack}.{layer}.resid_post" in trace for layer in range(len(trace.tensors)))
 
 
 def sublayers(trace: Trace, stack: Stack) -> tuple[str, ...]:
-    """Of "self", "cross" and "ffn" those whose output is in the trace."""
+    """Return the sublayers, of "self", "cross" and "ffn", whose output is in the trace."""
     return tuple(part for part in _SUBLAYERS[stack] if f"{stack}.0.{_OUT[part]}" in trace)
 
 
 def norms_first(trace: Trace, stack: Stack) -> bool:
-    """Whether the block norms what a sublayer reads (pre-norm) instead of the sum (post-norm)."""
+    """Whether the block normalises a sublayer's input (pre-norm) rather than the sum (post-norm)."""
     return not _normed(trace, f"{stack}.0", "ffn")
 
 
 def norms(trace: Trace, stack: Stack, untrained: Mapping[str, Trace], gettext: Gettext = str) -> list[Panel]:
-    """The stream of untrained models with either kind of norm, in one colour scale; and of this one, in its own.
+    """Draw the stream of untrained post- and pre-norm models on one colour scale, and that of this model on its own.
 
-    ``untrained``: "post" and "pre" to a trace of the same pair; empty of a model that cannot be had untrained.
+    ``untrained``: "post" and "pre" to a trace of the same sentence pair; empty if there are no untrained models.
     """
     panels = [stream(other, stack, title=UNTRAINED[norm]) for norm, other in untrained.items()]
     shared = common_limit(*(panel.values for panel in panels))
@@ -65,17 +65,17 @@ def norms(trace: Trace, stack: Stack, untrained: Mapping[str, Trace], gettext: G
     return [replace(panel, note=note.format(limit=panel.end)) for panel in panels]
 
 
-def told_end(panel: Panel, gettext: Gettext = str) -> Panel:
-    """The panel, with a note where some numbers lie beyond the end of its colours; ``gettext`` translates it."""
+def note_overflow(panel: Panel, gettext: Gettext = str) -> Panel:
+    """Add a translated note to a panel if some of its numbers exceed the colour scale."""
     note = gettext(N_("Colours end at {limit:.2f}; a few numbers lie beyond."))
     return replace(panel, note=note.format(limit=panel.end)) if panel.overflows else panel
 
 
 def stream(trace: Trace, stack: Stack, *, title: str = "") -> Panel:
-    """The length of each token's vector on its way: what came in, what each sublayer added, what went on.
+    """Draw the lengths of each token's vectors along the residual stream.
 
-    Columns: |x| of the first layer's input, then for each layer the length of every sublayer's output and of what goes
-    on: LayerNorm's output with post-norm, the bare sum with pre-norm. What the model shows nowhere has no column.
+    Columns: |x| of the first layer's input, then for each sublayer the length of its output and of the stream after
+    it: LayerNorm's output with post-norm, the sum with pre-norm. Tensors that a model does not expose are left out.
     """
     names, texts = [f"{stack}.0.resid_pre"], ["|x|"]
     for layer in range(depth(trace, stack)):
@@ -96,21 +96,21 @@ def stream(trace: Trace, stack: Stack, *, title: str = "") -> Panel:
 
 
 def _normed(trace: Trace, path: str, part: str) -> bool:
-    """Whether what goes on behind a sublayer is LayerNorm's output: post-norm."""
+    """Whether the stream after a sublayer is LayerNorm's output (post-norm)."""
     after, norm = f"{path}.{_AFTER[part]}", f"{path}.norm_{part}"
     return after in trace and norm in trace and np.array_equal(trace[after].value, trace[norm].value)
 
 
 def added(trace: Trace, stack: Stack, layer: int, part: str) -> list[Panel]:
-    """One sublayer: what goes by, what is added, the sum, and what LayerNorm makes of it; those have one scale.
+    """Draw one sublayer: its residual input, its output and their sum, on one scale, and LayerNorm's output.
 
-    With pre-norm LayerNorm's output, which the sublayer reads, comes first instead. What the model shows nowhere is
-    left out, and so is the "=" where a model norms or scales what it adds.
+    With pre-norm, LayerNorm's output comes first, since the sublayer reads it. Tensors that a model does not expose are
+    left out; the "=" becomes "→" if the model normalises or scales what it adds.
     """
     path = f"{stack}.{layer}"
     before = {"self": "resid_pre", "cross": "resid_self", "ffn": "resid_cross" if stack == "decoder" else "resid_self"}
     came = f"{path}.{before[part]}"
-    if came not in trace:  # a decoder without cross-attention; or a parallel block, whose parts read the same input
+    if came not in trace:  # a decoder without cross-attention, or a parallel block, whose sublayers share their input
         came = f"{path}.resid_self" if f"{path}.resid_self" in trace else f"{path}.resid_pre"
     by = traced(trace, came, title="x", name="input")
     out = traced(trace, f"{path}.{_OUT[part]}", title=N_("what the sublayer adds"), name="out", before="+")
@@ -135,15 +135,15 @@ def added(trace: Trace, stack: Stack, layer: int, part: str) -> list[Panel]:
 
 
 def has_zeros(trace: Trace, stack: Stack) -> bool:
-    """Whether the activation leaves values at exactly zero, as ReLU does; a smooth one leaves hardly any."""
+    """Whether the activation gives exact zeros, as ReLU does; a smooth one hardly gives any."""
     return float((trace[f"{stack}.0.ffn.hidden"].value == 0).mean()) > 0.01
 
 
 def silent_share(trace: Trace, stack: Stack) -> Panel:
-    """The share of feed-forward activations that are zero: a row for each layer, a column for each token.
+    """Draw the share of feed-forward activations that are zero: a row for each layer, a column for each token.
 
-    Behind a smooth activation, of those that are small beside the layer's largest. Coloured by how far each is from
-    the mean of them all: the shares themselves are too near each other.
+    With a smooth activation, those below SMALL times the layer's largest count. The colours are centred on the mean,
+    because the shares differ too little.
     """
     exact, shares = has_zeros(trace, stack), []
     for layer in range(depth(trace, stack)):
@@ -162,7 +162,7 @@ def silent_share(trace: Trace, stack: Stack) -> Panel:
 
 
 def similarities(trace: Trace, stack: Stack, gettext: Gettext = str) -> list[Panel]:
-    """The cosine of every two tokens' vectors: as they enter, and behind each layer; ``gettext`` translates titles."""
+    """Draw the cosine similarity of all pairs of tokens in the input and after each layer."""
     names = [f"{stack}.0.resid_pre", *(f"{stack}.{layer}.resid_post" for layer in range(depth(trace, stack)))]
     labels = tokens_of(trace, _SIDE[stack])
     panels = []
@@ -182,9 +182,9 @@ class Part:
 
     Args:
         name: a message id.
-        moved: the largest change of any other token's output, in any dimension, when one token that it reads is changed
-            by 1 in each dimension; what rounding makes of it counts as 0.
-        parameters: how many numbers are trained in it, in one layer.
+        moved: the largest change in any dimension of any other token's output when 1 is added to all dimensions of one
+            input token; rounding errors count as 0.
+        parameters: number of trained parameters in one layer.
         printed: whether course notes say that it has parameters.
     """
 
@@ -195,7 +195,7 @@ class Part:
 
     @property
     def talks(self) -> bool:
-        """Whether changing one token that it reads changes another token's output."""
+        """Whether changing one token's input changes another token's output."""
         return self.moved > 0
 
     @property
@@ -205,12 +205,12 @@ class Part:
 
     @property
     def misprinted(self) -> bool:
-        """Whether course notes say the contrary."""
+        """Whether course notes are wrong about this."""
         return self.printed != self.trained
 
 
 def who_talks(trace: Trace, stack: Stack) -> list[Part]:
-    """Each part of the first layer: changes one token that it reads, and looks whether another token's output moves.
+    """Measure for each part of the first layer whether changing one input token changes another token's output.
 
     ``trace`` holds :data:`RECORD` and the weights of the layer, for the decoder also "encoder.out".
     """
@@ -228,7 +228,7 @@ def who_talks(trace: Trace, stack: Stack) -> list[Part]:
     def norm(rows: Rows) -> Rows:
         return formulas.layer_norm(rows, gain=w["norm_self.gamma"], bias=w["norm_self.beta"])
 
-    # name, what it computes, of what, how the names of its weights begin, whether notes say that it has any
+    # name, function, its input, prefix of its weights' names, whether the notes say that it has any
     parts: tuple[tuple[Message, Callable[[Rows], Rows], Rows, str, bool], ...] = (
         (N_("self-attention"), lambda rows: attend("self_attn", rows, rows, causal), x, "self_attn.", True),
         (N_("cross-attention"), lambda rows: attend("cross_attn", x, rows), memory, "cross_attn.", True),
@@ -237,9 +237,9 @@ def who_talks(trace: Trace, stack: Stack) -> list[Part]:
         (N_("residual sum"), lambda rows: rows + x, x, "-", False),
     )
     return [
-        Part(name, _moves_others(part, read), sum(v.size for n, v in w.items() if n.startswith(begins)), printed)
-        for name, part, read, begins, printed in parts
-        if stack == "decoder" or begins != "cross_attn."
+        Part(name, _moves_others(part, read), sum(v.size for n, v in w.items() if n.startswith(prefix)), printed)
+        for name, part, read, prefix, printed in parts
+        if stack == "decoder" or prefix != "cross_attn."
     ]
 
 
@@ -269,7 +269,7 @@ def _norms(setting: Setting) -> list[Panel]:
 
 
 def _depth(setting: Setting) -> int | None:
-    """None: a Trace without the stream."""
+    """None if the Trace does not hold the stream."""
     return depth(setting.trace, setting.part) or None
 
 
@@ -284,7 +284,7 @@ PART = Choice(
 STREAM = Picture(
     name="stream", view="stream", title=N_("Residual stream"), needs=RECORD, options=(STACK,),
     look_for=N_("How long each vector is. Lengths do not add up: vectors point apart, and LN norms their sum."),
-    draw=lambda setting: [told_end(stream(setting.trace, setting.part), setting.gettext)],
+    draw=lambda setting: [note_overflow(stream(setting.trace, setting.part), setting.gettext)],
 )
 SUBLAYER = Picture(
     name="sublayer", view="added", title=N_("One sublayer"), needs=RECORD, options=(STACK, AT, PART),
@@ -298,7 +298,7 @@ FEED_FORWARD = Picture(
 ZEROS = Picture(
     name="zeros", view="zeros", title=N_("Feed-forward"), needs=RECORD, options=(STACK,),
     look_for=N_("ReLU leaves most at zero. Blue: more zeros than the mean of all cells; orange: fewer, more in use."),
-    draw=lambda setting: [told_end(silent_share(setting.trace, setting.part), setting.gettext)],
+    draw=lambda setting: [note_overflow(silent_share(setting.trace, setting.part), setting.gettext)],
 )
 SIMILAR = Picture(
     name="similarity", view="similar", title=N_("Similarity"), needs=RECORD, options=(STACK,),

@@ -1,4 +1,4 @@
-"""Decoding as it goes: how sure each step was, and the cross-attention of the tokens so far."""
+"""Decoding step by step: the probability of each token taken, and the cross-attention of the tokens so far."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,14 +17,14 @@ from visformer.trace import Trace, TracedTensor
 
 
 def kind(trace: Trace) -> Literal["self_attn", "cross_attn"]:
-    """The attention that decoding is about: to the source, or of a decoder alone to what was written."""
+    """Return the attention to show: cross-attention or, for a decoder-only model, self-attention."""
     return "cross_attn" if "src" in trace.tokens else "self_attn"
 
 
 def growing(trace: Trace, layer: int, step: int) -> Panel:
-    """Cross-attention, mean over the heads of a layer: the rows that have been generated up to ``step``.
+    """Draw the cross-attention of the tokens generated up to ``step``, averaged over the heads of a layer.
 
-    Of a decoder alone its self-attention.
+    For a decoder-only model, its self-attention.
     """
     attention = kind(trace)
     path = f"decoder.{layer}.{attention}.pattern"
@@ -38,9 +38,9 @@ def growing(trace: Trace, layer: int, step: int) -> Panel:
 
 
 def sureness(steps: Sequence[Any], at: int, gettext: Gettext = str) -> Panel:
-    """The probability under the model of what each step took, to be clicked; the step that is looked at is outlined.
+    """Draw the model's probability of the token taken at each step; clicking a step selects it, with an outline.
 
-    ``steps`` are of type :class:`visformer.model.decoding.Step`; the title tells the one that was least sure.
+    ``steps`` are of type :class:`visformer.model.decoding.Step`; the title names the step with the lowest probability.
     """
     title = gettext(N_("how sure of each step (least: {step}, {token})"))
     chances = np.array([[step.chosen.probability for step in steps]])
@@ -60,10 +60,10 @@ def sureness(steps: Sequence[Any], at: int, gettext: Gettext = str) -> Panel:
 
 
 def _patterns(setting: Setting) -> tuple[TracedTensor, ...]:
-    """Each layer's pattern of the attention that decoding is about.
+    """Return each layer's pattern of the attention that :func:`kind` selects.
 
     Raises:
-        VisformerError: the model is an encoder.
+        VisformerError: the model is encoder-only.
     """
     trace = setting.patterns
     if "tgt" not in trace.tokens:
@@ -82,7 +82,7 @@ def _rows(setting: Setting) -> int:
 
 
 def shape(setting: Setting) -> dict[str, Any]:
-    """What reshapes the distribution."""
+    """Return the sampling parameters."""
     return {"temperature": setting["temperature"], "top_k": setting["top_k"] or None, "top_p": setting["top_p"]}
 
 

@@ -1,4 +1,4 @@
-"""What enters the first layer: embedding, encoding and their sum (sections 3.4 and 3.5)."""
+"""The input of the first layer: embedding, positional encoding and their sum (sections 3.4 and 3.5)."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.errors import N_
-from visformer.model.positions import PAPERS, POSITIONS
+from visformer.model.positions import PAPERS, POSITIONS, Position
 from visformer.panel import Panel, telling_limit, traced
 from visformer.pictures.options import Flag
 from visformer.pictures.picture import Page, Picture
@@ -19,33 +19,33 @@ if TYPE_CHECKING:
 
 Side = Literal["src", "tgt"]
 RECORD = ("src.*", "tgt.*")
-"""What these pictures need of a trace."""
+"""Globs over the tensors that these pictures need."""
 
 
 def terms(trace: Trace, side: Side) -> tuple[str, ...]:
-    """What the model adds up for each token, in the names of its tensors: "embed", "segment", "position"."""
+    """Return the tensors that the model adds up for each token: "embed", "segment", "position"."""
     return tuple(name for name in ("embed", "segment", "position") if f"{side}.{name}" in trace)
 
 
 def enters_as_it_is(trace: Trace, side: Side) -> bool:
-    """Whether the sum enters the first layer unchanged; other models normalise, project or multiply it first."""
-    total, given = _total(trace, side), trace[f"{side}.input"].value
-    return total.shape == given.shape and np.allclose(total, given, rtol=1e-4, atol=1e-5)
+    """Whether the sum enters the first layer unchanged; some models normalise, project or scale it first."""
+    total, entering = _total(trace, side), trace[f"{side}.input"].value
+    return total.shape == entering.shape and np.allclose(total, entering, rtol=1e-4, atol=1e-5)
 
 
 def sums(trace: Trace, side: Side, *, scaled: bool = True) -> list[Panel]:
-    """What is added, and the sum, in one colour scale; and what enters the first layer, where that is another.
+    """Draw the summands and their sum on one colour scale, and the first layer's input if it differs.
 
     Args:
         trace: with :data:`RECORD`.
         side: "src" or "tgt".
-        scaled: with the factor sqrt(d_model), as our models have it; else without, which they never compute.
+        scaled: whether to include the factor sqrt(d_model), as our models do; the sum without it is never computed.
     """
     ours = f"{side}.embedding" in trace.params
     titles = {
         "embed": N_("embedding × √d_model") if ours else N_("embedding"),
         "segment": N_("token type: which of two texts"),
-        "position": POSITIONS[trace.meta.get("position", PAPERS)].title,
+        "position": POSITIONS.get(trace.meta.get("position", PAPERS), Position).title,
     }
     panels = [traced(trace, f"{side}.{name}", title=titles[name], before="+") for name in terms(trace, side)]
     embed = replace(panels[0], before="")
@@ -68,10 +68,10 @@ def sums(trace: Trace, side: Side, *, scaled: bool = True) -> list[Panel]:
 
 
 def table(trace: Trace, side: Side) -> "DataFrame":
-    """For each token the norms of what is added and of the sum, and the angle between embedding and sum in degrees.
+    """Tabulate for each token the norms of the summands and of the sum, and the angle of embedding and sum in degrees.
 
-    Its columns are named by message ids. Of our models both with the factor sqrt(d_model) and without: it keeps the
-    encoding from drowning the word.
+    Column names are message ids. For our models both with the factor sqrt(d_model) and without; the factor keeps the
+    encoding from dominating the embedding.
     """
     from pandas import DataFrame
 
@@ -98,7 +98,7 @@ def table(trace: Trace, side: Side) -> "DataFrame":
 
 
 def compare(trace: Trace, side: Side, first: int, second: int) -> dict[str, tuple[float, float]]:
-    """Distance and cosine of two tokens (from 0) as embeddings, as encodings, and as they enter; by message id."""
+    """Return distance and cosine of two tokens (from 0) by message id: as embeddings, as encodings, and as inputs."""
     total = N_("sum") if enters_as_it_is(trace, side) else "x"
     parts = {N_("embedding"): "embed", "PE": "position", total: "input"}
     result = {}
@@ -111,7 +111,7 @@ def compare(trace: Trace, side: Side, first: int, second: int) -> dict[str, tupl
 
 
 def repeated(trace: Trace, side: Side) -> tuple[int, int] | None:
-    """The first two places of a token that stands twice, or None."""
+    """Return the first two positions of a token that occurs twice, or None."""
     seen: dict[int, int] = {}
     for place, token in enumerate(trace.meta["ids"][side]):
         if token in seen:
@@ -121,7 +121,7 @@ def repeated(trace: Trace, side: Side) -> tuple[int, int] | None:
 
 
 def _total(trace: Trace, side: Side) -> NDArray[np.float32]:
-    """The sum of what is added, (token, d_model)."""
+    """Return the sum of the summands, (token, d_model)."""
     total: NDArray[np.float32] = np.sum([trace[f"{side}.{name}"].value for name in terms(trace, side)], axis=0)
     return total
 

@@ -1,4 +1,4 @@
-"""One head, number by number (section 3.2): from the block's input to the output projection, for one query."""
+"""One head in detail, for one query (section 3.2): from the block's input to the output projection."""
 
 import math
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ _LARGE = 20.0
 
 @dataclass(frozen=True)
 class Place:
-    """Which numbers are looked at, all counted from 0."""
+    """The attention, head and query that are shown, counted from 0."""
 
     path: str
     head: int
@@ -28,17 +28,17 @@ class Place:
 
     @property
     def record(self) -> tuple[str, ...]:
-        """What these pictures need of a trace."""
+        """Globs over the tensors that these pictures need."""
         stack, layer, _ = self.path.split(".")
         ends = {"encoder.out", "encoder.*.pattern", "decoder.*.pattern"}
         return (*sorted(ends), f"{stack}.{layer}.resid_*", f"{stack}.{layer}.norm_*", f"{self.path}.*")
 
 
 def steps(trace: Trace, place: Place) -> list[list[Panel]]:
-    """q, K, scores before and after scaling and masking, pattern, V, and the weighted sum, for one query of one head.
+    """Draw q, K, the scores before and after scaling and masking, the pattern, V and the weighted sum of one query.
 
-    In three columns: what is multiplied, what becomes of the products, and the sum that they weight. Where nothing is
-    masked, that step is left out.
+    In three columns: the factors, the weights computed from their products, and the weighted sum. If nothing is masked,
+    the masked scores are left out.
     """
     path, head, query = place.path, place.head, place.query
     row, shared = _row_of(trace, path, query), _shared(trace, place)
@@ -51,7 +51,7 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
     scaled = _divided(trace, place)
 
     def one(name: str, title: str, values: NDArray[Any], columns: Labels, **settings: object) -> Panel:
-        rows = row if name == "q" else replace(row, title="")  # once says it
+        rows = row if name == "q" else replace(row, title="")  # the title is shown only once
         return Panel(name=name, title=title, values=values, rows=rows, columns=columns, **settings)  # type: ignore[arg-type]
 
     below = replace(along, written=False)
@@ -90,12 +90,12 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
 
 
 def joined(trace: Trace, place: Place) -> list[Panel]:
-    """The sums of all heads of one query, one head a row; beside it what W_O makes of them, end to end."""
+    """Draw the outputs of all heads for one query, one head per row, and beside them their projection by W_O."""
     heads = trace[f"{place.path}.heads"].value[:, place.query]  # (head, d_k)
     out = trace[f"{place.path}.out"].value[place.query]  # (d_model,)
     n_heads, d_k = heads.shape
     width = numbered(d_k, N_("dimension (d_k)"))
-    rows = n_heads if out.size % n_heads == 0 else 1  # as many as there are heads, only to be read more easily
+    rows = n_heads if out.size % n_heads == 0 else 1  # wrapped into rows for legibility only
     bias = f"{place.path}.b_o" in trace.params
     return [
         Panel(
@@ -119,7 +119,7 @@ def joined(trace: Trace, place: Place) -> list[Panel]:
 
 
 def shapes(trace: Trace, place: Place) -> str:
-    """The shape of everything on the way, with the batch of one sentence."""
+    """Return the shapes of all tensors on the way, with a batch of one sentence."""
     n_heads, n, d_k = trace[f"{place.path}.q"].shape
     n_read, m, _ = trace[f"{place.path}.k"].shape
     d_v, d_model = trace[f"{place.path}.heads"].shape[-1], trace[f"{place.path}.out"].shape[-1]
@@ -131,7 +131,7 @@ def shapes(trace: Trace, place: Place) -> str:
 
 
 def factors(scales: NDArray[np.float64]) -> Panel:
-    """What each head's output is multiplied by, (layer, head), to be clicked; changed ones are outlined."""
+    """Draw the factor of each head's output, (layer, head), for selection by click; changed factors are outlined."""
     return Panel(
         name="factors",
         title=N_("factor of each head: click one"),
@@ -145,17 +145,17 @@ def factors(scales: NDArray[np.float64]) -> Panel:
 
 
 def written_out(trace: Trace, place: Place, panel: str, column: int, row: int = 0) -> str:
-    """The arithmetic of one cell of :func:`steps`, every number as the model had it: what comes out = what goes in.
+    """Write out the arithmetic of one cell of :func:`steps` with the model's own numbers.
 
     Args:
         trace: with the weights of the attention.
-        place: what the pictures show.
+        place: the attention, head and query that are shown.
         panel: name of the panel.
-        column: of the cell.
-        row: of the cell, where the panel has several.
+        column: the cell's column.
+        row: the cell's row, if the panel has several.
 
     Returns:
-        Lines of text, or a message id that says why there is no sum; empty where there is no such cell.
+        Lines of text, or a message id that says why there is no sum; "" if there is no such cell.
     """
     path, head, query = place.path, place.head, place.query
     shared, products = _shared(trace, place), _products(trace, place)
@@ -165,7 +165,7 @@ def written_out(trace: Trace, place: Place, panel: str, column: int, row: int = 
     if column >= (t[panel].shape[-1] if panel in ("q", "k", "v", "heads") else n_keys) or row >= (
         n_keys if many else 1
     ):
-        return ""  # clicked in another sentence
+        return ""  # a click on the previous sentence
     if panel in ("q", "k", "v"):
         at = query if panel == "q" else row
         return _projected(trace, place, panel, at, column, float(t[panel][at, column]))
@@ -182,27 +182,27 @@ def written_out(trace: Trace, place: Place, panel: str, column: int, row: int = 
 
 
 def _shared(trace: Trace, place: Place) -> int:
-    """The head of keys and values that this head reads: where they are grouped, several heads read one."""
+    """Return the index of the key-value head that this head uses; with grouped queries several heads share one."""
     groups = len(trace[f"{place.path}.k"])
     return place.head * groups // len(trace[f"{place.path}.q"])
 
 
 def _products(trace: Trace, place: Place) -> NDArray[np.float64]:
-    """q times every key, (key,)."""
+    """Return the products of q and every key, (key,)."""
     q = np.asarray(trace[f"{place.path}.q"].value[place.head, place.query], dtype=np.float64)
     products: NDArray[np.float64] = trace[f"{place.path}.k"].value[_shared(trace, place)] @ q
     return products
 
 
 def _bias(trace: Trace, place: Place) -> NDArray[np.float32]:
-    """What the model adds to the scores for positions, (key,); zeros where it has no tensor of that."""
+    """Return the positional bias of the scores, (key,); zeros if the model has no such tensor."""
     path = place.path
     scores = trace[f"{path}.scores"].value[place.head, place.query]
     return trace[f"{path}.bias"].value[place.head, place.query] if f"{path}.bias" in trace else np.zeros_like(scores)
 
 
 def _divided(trace: Trace, place: Place) -> bool:
-    """Whether the scores are q · k ÷ √d_k, as in the paper, plus a known bias: others scale or cap otherwise."""
+    """Whether the scores are q · k / √d_k as in the paper, plus a known bias; some models scale or cap differently."""
     path = place.path
     scores = trace[f"{path}.scores"].value[place.head, place.query]
     expected = _products(trace, place) / math.sqrt(trace[f"{path}.q"].shape[-1]) + _bias(trace, place)
@@ -228,7 +228,7 @@ def _row_of(trace: Trace, path: str, query: int) -> Labels:
 
 
 def source_of(trace: Trace, path: str, what: str) -> str:
-    """The tensor that q, k or v is projected from: what enters the sublayer, with pre-norm behind its norm."""
+    """Return the tensor that q, k or v is projected from: the sublayer's input, with pre-norm after its norm."""
     stack, layer, kind = path.split(".")
     if kind == "cross_attn" and what != "q":
         return "encoder.out"
@@ -237,13 +237,13 @@ def source_of(trace: Trace, path: str, what: str) -> str:
 
 
 def norms_first(trace: Trace, path: str, part: str) -> bool:
-    """Whether the block at ``path`` norms what a sublayer reads (pre-norm) instead of the sum (post-norm)."""
+    """Whether the block at ``path`` normalises a sublayer's input (pre-norm) rather than the sum (post-norm)."""
     norm, after = f"{path}.norm_{part}", f"{path}.resid_{part if part != 'ffn' else 'post'}"
     return norm in trace and not (after in trace and np.array_equal(trace[after].value, trace[norm].value))
 
 
 def _projected(trace: Trace, place: Place, what: str, token: int, column: int, result: float) -> str:
-    """The sum, unless it does not give the number: a model that turns its queries (rotary) or norms them."""
+    """Write out the projection, unless its result differs because the model then rotates or normalises its queries."""
     name, head = f"{place.path}.w_{what}", place.head if what == "q" else _shared(trace, place)
     source = source_of(trace, place.path, what)
     if name not in trace.params or source not in trace:
@@ -262,12 +262,12 @@ def _sum(a: NDArray[np.float32], b: NDArray[np.float32], result: float, *, bias:
     terms = [f"{_number(x)} · {_number(y, first=False)}" for x, y in zip(a.tolist(), b.tolist(), strict=True)]
     if bias is not None:
         terms.append(f"{_number(bias)} (b)")
-    signed = [f"− {term[1:]}" if term[0] == "−" else f"+ {term}" for term in terms]  # a leading − becomes subtraction
+    signed = [f"− {term[1:]}" if term[0] == "−" else f"+ {term}" for term in terms]  # a leading − is subtracted
     return f"{_number(result, digits=6)}\n= {terms[0]}\n" + "\n".join(signed[1:])
 
 
 def _number(value: float, *, digits: int = 4, first: bool = True) -> str:
-    """With a minus sign, in parentheses where it is not the first of a term."""
+    """Format a number with a proper minus sign; a negative number is in parentheses unless it is first in its term."""
     text = f"{value:.{digits}f}".replace("-", "−")
     return text if first or text[0] != "−" else f"({text})"
 
@@ -275,12 +275,12 @@ def _number(value: float, *, digits: int = 4, first: bool = True) -> str:
 def _softmax(
     scores: NDArray[np.float32], mask: NDArray[np.bool_], column: int, result: float, sink: float = 0.0
 ) -> str:
-    """``sink``: the mass that no key gets."""
+    """Write out one softmax weight; ``sink`` is the weight that goes to no key."""
     if not mask[column]:
         return "0\n= exp(−∞)"
     visible = [float(score) for score, seen in zip(scores, mask, strict=True) if seen]
     largest = max(visible)
-    shift = largest if abs(largest) > _LARGE else 0.0  # softmax is the same for scores less their largest
+    shift = largest if abs(largest) > _LARGE else 0.0  # subtracting the maximum does not change the softmax
     terms = " + ".join(f"exp({_number(score - shift)})" for score in visible) + " + sink" * bool(sink)
     top, total = math.exp(scores[column] - shift), sum(math.exp(score - shift) for score in visible) / (1 - sink)
     less = f"\n({_number(scores[column])} − {_number(shift, first=False)})" if shift else ""
@@ -288,13 +288,13 @@ def _softmax(
 
 
 def place_of(setting: Setting) -> Place:
-    """Which numbers a setting looks at."""
+    """Return the place that a setting selects."""
     return Place(setting.path, setting.get("head", 0), setting["query"])
 
 
 _NEEDS = ("encoder.out", "encoder.*.pattern", "decoder.*.pattern", "{part}.{layer}.resid_*", "{part}.{layer}.norm_*",
           "{path}.*")  # fmt: skip
-_SELECTED = tuple(replace(option, link=None) for option in (STACK, LAYER, HEAD, QUERY))  # the explorer's, too
+_SELECTED = tuple(replace(option, link=None) for option in (STACK, LAYER, HEAD, QUERY))  # shared with the explorer
 # fmt: off
 STEPS = Picture(
     name="query", view="steps", title=N_("One query"),

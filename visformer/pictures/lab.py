@@ -1,4 +1,4 @@
-"""A result of the lab: computed, and beside it what the notes print."""
+"""The results of a worked example in the lab, beside the numbers printed in course notes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,17 +32,17 @@ SYMBOL = {
     **dict.fromkeys(("P", "PE"), "position"),
     **dict.fromkeys(("x", "X", "E + P", "embedding + PE"), "input"),
 }
-"""Name of an input or a result to the symbol that stands for it in the example's formula."""
+"""Name of an input or result to its symbol in the example's formula."""
 
 
 @dataclass(frozen=True)
 class View:
-    """What is looked at.
+    """The current example, its inputs and the selected slice.
 
     Args:
         example: the worked example.
-        inputs: as the visitor has them.
-        at: the place on each axis of :data:`~visformer.pictures.examples.worked.SLICED`.
+        inputs: the inputs as edited by the visitor.
+        at: the index on each axis in :data:`~visformer.pictures.examples.worked.SLICED`.
     """
 
     example: Worked
@@ -51,19 +51,19 @@ class View:
 
     @property
     def changed(self) -> bool:
-        """Whether the inputs are no longer those that the notes print their results for."""
+        """Whether the inputs differ from those in the notes."""
         return any(not np.array_equal(self.inputs[name], values) for name, values in self.example.inputs.items())
 
 
 def drawn(view: View, results: Arrays, gettext: Gettext) -> list[Panel]:
-    """Every result, each beside its print, where it is printed; ``gettext`` translates their names."""
+    """Draw every result, beside its printed version if there is one; ``gettext`` translates their names."""
     return [panel for name, values in results.items() for panel in beside(view, name, values, gettext)]
 
 
 def beside(view: View, name: str, computed: Floats, gettext: Gettext = str) -> list[Panel]:
-    """The computed matrix, and the printed one if there is one for this shape, on one colour scale.
+    """Draw the computed matrix and, if there is one of the same shape, the printed matrix, on one colour scale.
 
-    Where a print differs from what is computed it is outlined, unless the inputs are others than its own.
+    Printed numbers that differ from the computed ones are outlined, unless the inputs have been changed.
     """
     printed, place, title = view.example.printed.get(name), view.example.place(name, view.at), gettext(name)
     marks = None if printed is None else differs(computed, printed)
@@ -107,7 +107,7 @@ def _labels(view: View, name: str, shape: tuple[int, ...]) -> tuple[Labels, Labe
 
 @cache
 def examples() -> dict[str, Worked]:
-    """Every worked example by name, in the order of the list. The list of pages does not wait for their import."""
+    """Return every worked example by name, in menu order; imported on first use, which keeps the list of pages fast."""
     from visformer.pictures.examples import attention, norms, positions
 
     every = *positions.EXAMPLES, *attention.EXAMPLES, *norms.EXAMPLES, attention.ZERO_MASK

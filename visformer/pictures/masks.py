@@ -1,4 +1,4 @@
-"""Masks and what they do to scores (sections 3.1 and 3.2.3). True = may attend."""
+"""Masks and their effect on scores (sections 3.1 and 3.2.3). True = may attend."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,16 +19,16 @@ from visformer.trace import Trace
 
 PAD = "<pad>"
 SHORT = "Thanks."
-"""The second sentence of a batch: shorter than most, so that there is padding."""
+"""The second sentence of the batch, shorter than most, so that there is padding."""
 
 _READS, _READ = N_("reads (query)"), N_("is read (key)")
 
 
 def batch(traces: Sequence[Trace], *, hidden_is_one: bool = False) -> list[Panel]:
-    """The masks of a small batch: padding, and for its last sentence causal, both together, and cross.
+    """Draw the masks of a small batch: padding, and for its last sentence causal, combined and cross mask.
 
-    Of a decoder alone the padding is that of its own sentences; of an encoder alone the last sentence reads itself.
-    ``hidden_is_one``: the other notation, in which 1 = hidden; else 1 = may attend.
+    For a decoder-only model, the padding is that of the target; for an encoder-only model, the last mask is the
+    encoder's. ``hidden_is_one``: use the notation 1 = hidden instead of 1 = may attend.
     """
     src, tgt = (_padded([t.tokens[side] for t in traces if side in t.tokens]) for side in ("src", "tgt"))
     first = src or tgt
@@ -53,9 +53,9 @@ def batch(traces: Sequence[Trace], *, hidden_is_one: bool = False) -> list[Panel
 
 
 def revealed(tokens: Sequence[str], step: int, *, causal: bool = True) -> Panel:
-    """The causal mask as it grows: the first ``step`` tokens have been written, each sees those before it.
+    """Draw the rows of the causal mask of the first ``step`` tokens.
 
-    Not ``causal``, of an encoder: each sees all.
+    Without ``causal``, the mask of an encoder, in which every token may attend to all.
     """
     n = len(tokens)
     mask = (formulas.causal_mask(n) if causal else np.ones((n, n))).astype(np.float32)
@@ -66,7 +66,7 @@ def revealed(tokens: Sequence[str], step: int, *, causal: bool = True) -> Panel:
 
 
 def before_and_after(trace: Trace, path: str, head: int) -> list[Panel]:
-    """Scores, the mask, the scores that are left, and the pattern that softmax makes of them, in one head."""
+    """Draw the scores of one head, the mask, the masked scores, and the pattern after softmax."""
     scores = traced(trace, f"{path}.scores", head, title=N_("scores"))
     mask = traced(trace, f"{path}.mask", head, title=N_("mask"), scale="weight", before="→")
     mask = replace(mask, values=mask.values.astype(np.float32))
@@ -82,13 +82,13 @@ def before_and_after(trace: Trace, path: str, head: int) -> list[Panel]:
 
 
 def editable(trace: Trace, path: str, switched: NDArray[np.bool_], mask: NDArray[np.bool_]) -> Panel:
-    """The mask of an attention as the visitor has changed it; changed cells are outlined.
+    """Draw the mask of an attention with the visitor's changes, which are outlined.
 
     Args:
-        trace: labels the mask.
+        trace: where the labels come from.
         path: of the attention.
-        switched: (layer, head, query, key), which cells were changed in the heads that are looked at.
-        mask: (query, key), or with the same axes before as ``switched`` or 1, as the model has it.
+        switched: bool (layer, head, query, key), the changed cells in the selected heads.
+        mask: the model's mask, bool (query, key) or broadcastable to ``switched``.
     """
     allowed = (switched ^ mask).mean(axis=(0, 1))  # (query, key), share of the heads
     rows, columns = (axis_labels(trace, axis, 0) for axis in trace[f"{path}.pattern"].axes[1:])
@@ -101,9 +101,9 @@ def editable(trace: Trace, path: str, switched: NDArray[np.bool_], mask: NDArray
 
 
 def future_mass(trace: Trace, pattern: str) -> NDArray[np.float64]:
-    """How much of each head's attention to its own sentence goes to later places, mean over queries: (head,).
+    """Return the share of each head's self-attention that goes to later positions, mean over queries: (head,).
 
-    Under a causal mask 0.
+    It is 0 under a causal mask.
     """
     weights = np.asarray(trace[pattern].value, dtype=np.float64)  # (head, query, key)
     mass: NDArray[np.float64] = np.triu(weights, k=1).sum(axis=-1).mean(axis=-1)
@@ -111,16 +111,16 @@ def future_mass(trace: Trace, pattern: str) -> NDArray[np.float64]:
 
 
 def changed_most(before: Trace, after: Trace, *, among: str = "*", head: int | None = None) -> tuple[str, int] | None:
-    """The attention whose pattern differs most between two traces of one pair, mean over its cells.
+    """Find the head whose pattern differs most between two traces of the same pair, by the mean over its cells.
 
     Args:
         before: with the patterns.
-        after: with the same ones.
-        among: paths of the attentions in question, with shell wildcards.
-        head: the only one in question, from 0; None: every one.
+        after: with the same patterns.
+        among: glob over the paths of the attentions to compare.
+        head: the only head to compare, from 0; None: all.
 
     Returns:
-        Path and head, or None where all are equal.
+        Path and head, or None if all are equal.
     """
     sizes = {
         (path, i): float(size)
@@ -130,13 +130,13 @@ def changed_most(before: Trace, after: Trace, *, among: str = "*", head: int | N
         if head in (None, i)
     }
     most = max(sizes, key=sizes.__getitem__)
-    return most if sizes[most] > 1e-6 else None  # below is rounding
+    return most if sizes[most] > 1e-6 else None  # below: rounding errors
 
 
-def told_next(traces: Sequence[tuple[str, Trace]]) -> Panel:
-    """The probability that each trace gives to every token of the target, in turn.
+def next_tokens(traces: Sequence[tuple[str, Trace]]) -> Panel:
+    """Draw the probability that each trace assigns to the next token, at every position of the target.
 
-    ``traces``: (name of the row, a trace with logits), all of one target.
+    ``traces``: pairs of a row name and a trace with logits, all with the same target.
     """
     first = traces[0][1]
     ids = first.meta["ids"]["next"]
@@ -170,7 +170,7 @@ def _mask(name: str, title: str, values: NDArray[Any], rows: Labels, columns: La
 
 
 def _written(setting: Setting) -> tuple[str, tuple[str, ...]]:
-    """The side that a decoder writes, and its tokens; an encoder only reads."""
+    """Return the side that the decoder generates, or that an encoder-only model reads, and its tokens."""
     trace = setting.patterns
     side = "tgt" if "tgt" in trace.tokens else "src"
     return side, trace.tokens[side]

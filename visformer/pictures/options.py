@@ -1,7 +1,6 @@
-"""What can be set on a picture. One declaration serves its slider, link, lesson, ``--flag`` and keyword in Python.
+"""The options of a picture. One declaration serves the slider, links, lessons, the ``--flag`` and the Python keyword.
 
-A range says what is valid: a program may ask for anything in it. What a slider offers may be less (``least`` and
-``most``), since a page is for everybody.
+Programs may use every valid value; a slider may offer fewer (``least`` to ``most``), since pages serve many visitors.
 """
 
 import re
@@ -14,32 +13,32 @@ from visformer.errors import N_, LinkError, VisformerError
 from visformer.pictures.setting import Setting
 
 _NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,9})?")
-_LISTED = 12  # choices that an error lists; more would be no help
+_LISTED = 12  # choices that an error message lists
 Bound = float | Callable[[Setting], float]
 
 
 class OptionError(VisformerError):
-    """A value that an option cannot have."""
+    """An invalid value of an option."""
 
 
 class Outside(OptionError):
-    """A place beyond the last one; ``params``: name, place (from 0) and count."""
+    """An index out of range; ``params``: name, place (from 0) and count."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Option(ABC):
-    """What all kinds have in common.
+    """Base class of all options.
 
     Args:
         name: keyword in Python, ``--name`` on the command line, and the name in links unless ``link`` differs.
-        label: above its slider.
-        help: on the command line.
-        tooltip: beside its slider; ``{own}`` is the model's d_model.
+        label: label of its widget.
+        help: help text on the command line.
+        tooltip: help text of its widget; ``{own}`` is the model's d_model.
         default: a value, or a function of the picture's setting.
-        link: the name in links and lessons, behind the page's; None: the option's name alone, which pages share.
-        per: what the slider's range depends on; with another value of it the slider starts anew.
-        page_only: only the ranges of other sliders depend on it.
-        widget: Streamlit's, where an option's kind may have another than its usual one.
+        link: the name in links and lessons, prefixed with the page's; None: the unprefixed name, shared by all pages.
+        per: a function of what the widget's range depends on; when its result changes, the widget is reset.
+        page_only: whether it affects only the ranges of other options.
+        widget: name of the Streamlit widget, if not the usual one.
     """
 
     name: str
@@ -53,31 +52,31 @@ class Option(ABC):
     widget: str = ""
 
     def start(self, setting: Setting) -> Any:
-        """The default."""
+        """Return the default."""
         return resolved(self.default, setting)
 
     def key(self, page: str, setting: Setting) -> str:
-        """The name in the links of a page."""
+        """Return the option's name in links to a page."""
         return self.name if self.link is None else f"{page}_{resolved(self.link, setting) or self.name}"
 
     def check(self, value: Any, setting: Setting) -> Any:
-        """The value, if it is valid.
+        """Validate a value and return it.
 
         Raises:
-            VisformerError: it is not.
+            VisformerError: the value is invalid.
         """
         return value
 
     @abstractmethod
     def read(self, text: str, setting: Setting) -> Any:
-        """A value as a link has it, within what the page offers.
+        """Parse a value in a link.
 
         Raises:
-            LinkError: the page does not offer it.
+            LinkError: the page does not offer this value.
         """
 
     def write(self, value: Any) -> str:
-        """A value as links have it."""
+        """Format a value for links."""
         return str(value)
 
 
@@ -86,11 +85,11 @@ class Number(Option):
     """A number.
 
     Args:
-        least: the least that a page offers.
-        most: the largest that a page offers.
-        valid: the least that is valid.
-        whole: whether only whole numbers are.
-        step: of its slider.
+        least: minimum on the page.
+        most: maximum on the page.
+        valid: smallest valid value.
+        whole: whether it has to be an integer.
+        step: step of its slider.
     """
 
     least: Bound
@@ -120,12 +119,12 @@ class Number(Option):
 
 @dataclass(frozen=True, kw_only=True)
 class Place(Option):
-    """One of several that are counted: a layer, a head, a token, a step. In Python it counts from 0.
+    """An index: of a layer, a head, a token or a step. In Python it counts from 0.
 
     Args:
-        count: how many there are; None: not known before the picture is drawn.
-        first: what the first is called on screen, in links and on the command line.
-        tokens: what stands there, to be chosen by its text instead of its number.
+        count: number of valid indices; None: unknown until the picture is drawn.
+        first: the number of the first on screen, in links and on the command line.
+        tokens: the tokens at these indices, so that one can be selected by its text.
     """
 
     count: Callable[[Setting], int | None]
@@ -153,12 +152,12 @@ class Place(Option):
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Option):
-    """One of several by name.
+    """One of several named values.
 
     Args:
         values: value to label, which is translated; or a function of the setting.
-        spell: a value as links and the command line have it.
-        also: other spellings, such as earlier ones, to values.
+        spell: formats a value for links and the command line.
+        also: alternative spellings, such as former ones, to values.
     """
 
     values: Mapping[Any, str] | Callable[[Setting], Mapping[Any, str]]
@@ -167,8 +166,8 @@ class Choice(Option):
     also: Mapping[str, Any] | None = None
 
     def start(self, setting: Setting) -> Any:
-        found = super().start(setting)
-        return next(iter(resolved(self.values, setting))) if found is None else found
+        default = super().start(setting)
+        return next(iter(resolved(self.values, setting))) if default is None else default
 
     def check(self, value: Any, setting: Setting) -> Any:
         offered = resolved(self.values, setting)
@@ -206,7 +205,7 @@ class Flag(Option):
 
 @dataclass(frozen=True, kw_only=True)
 class Several(Option):
-    """Any number of whole numbers from 0, below ``count``."""
+    """A list of integers from 0 to ``count`` - 1."""
 
     count: Callable[[Setting], int]
 
@@ -220,26 +219,26 @@ class Several(Option):
 
     def read(self, text: str, setting: Setting) -> list[int]:
         count = self.count(setting)
-        found = [int(part) for part in text.split(".") if part.isdecimal() and len(part) < 6]
-        if any(one >= count for one in found) or self.write(found) != text:
+        numbers = [int(part) for part in text.split(".") if part.isdecimal() and len(part) < 6]
+        if any(number >= count for number in numbers) or self.write(numbers) != text:
             needed = N_("whole numbers from {low} to {high} are needed, with dots between.")
             raise LinkError(needed, low=0, high=count - 1)
-        return found
+        return numbers
 
     def write(self, value: Sequence[int]) -> str:
         return ".".join(map(str, value))
 
 
 def resolved(value: Any, setting: Setting) -> Any:
-    """A value, or what a function makes of the setting."""
+    """Return a value, calling it with the setting if it is a function."""
     return value(setting) if callable(value) else value
 
 
 def read_flag(text: str) -> bool:
-    """1 or 0.
+    """Parse "1" or "0".
 
     Raises:
-        LinkError: anything else.
+        LinkError: for any other text.
     """
     if text not in ("0", "1"):
         raise LinkError(N_("1 is on, 0 is off."))
@@ -247,5 +246,5 @@ def read_flag(text: str) -> bool:
 
 
 def one_of(choices: Iterable[str]) -> LinkError:
-    """What to say where none of the choices was given."""
+    """Make the error for a value that is none of the choices."""
     return LinkError(N_("choose one of {choices}."), choices=", ".join(choices))

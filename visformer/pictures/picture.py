@@ -1,8 +1,8 @@
-"""The registry of pictures: each says once what it is.
+"""The registry of pictures, each declared once.
 
-Pages, links, lessons, hand-outs, files, the command line, notebooks, docs and tests read it here.
+Pages, links, lessons, hand-outs, exported files, the command line, notebooks, docs and tests read the declarations.
 
-Each file of this folder declares the pictures of one page, and the page; :func:`pages` finds them by itself.
+Each file of this folder declares one page and its pictures; :func:`pages` discovers them.
 """
 
 import importlib
@@ -27,14 +27,14 @@ if TYPE_CHECKING:  # plotly
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """One of the views of a page. An interactive one is drawn by the page alone.
+    """A view of a page; an interactive one, which is no Picture, can be drawn by its page only.
 
     Args:
-        view: its name in links; "" where the page has but one.
-        title: on the switch.
-        look_for: the one sentence above it.
-        options: what can be set on it.
-        page_defaults: values that the page begins with, where these are not the options' own defaults.
+        view: its name in links; "" if the page has only one.
+        title: its label on the page's switch.
+        look_for: the sentence above it that says what to look for.
+        options: its options.
+        page_defaults: initial values on the page, where they differ from the options' defaults.
     """
 
     view: str = ""
@@ -45,11 +45,11 @@ class View:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the options that make a difference to it."""
+        """Names of the options that affect what is drawn."""
         return tuple(option.name for option in self.options if not option.page_only)
 
     def option(self, name: str) -> Option:
-        """One of its options."""
+        """Return the option with this name."""
         return next(option for option in self.options if option.name == name)
 
 
@@ -58,12 +58,12 @@ class Picture(View):
     """A view that can be drawn without its page.
 
     Args:
-        name: in ``--picture``, and with underscores of a function of ``visformer.figures``.
-        needs: globs over the tensors that it shows. ``{path}`` is the attention that is chosen, such as
-            "decoder.0.cross_attn", ``{part}`` and ``{layer}`` are parts of it.
-        draw: a setting to panels, or to a figure of plotly.
-        formula: shows formulas, and needs no sentence.
-        in_handouts: whether a lesson as a file can show it.
+        name: its name in ``--picture`` and, with underscores, as a function of ``visformer.figures``.
+        needs: globs over the names of the tensors that it shows. ``{path}`` is the selected attention, such as
+            "decoder.0.cross_attn"; ``{part}`` and ``{layer}`` are parts of it.
+        draw: draws a setting as panels or as a plotly figure.
+        formula: whether it shows a formula, so that it needs no sentence.
+        in_handouts: whether a lesson saved as a file can show it.
     """
 
     name: str
@@ -76,19 +76,19 @@ class Picture(View):
         """Draw it.
 
         Args:
-            source: where numbers come from.
-            values: by the names of its options; what is None or left out is the default.
+            source: where the numbers come from.
+            values: option name to value; None or a missing name means the default.
 
         Raises:
             MissingTensor: the model has no such tensor; the message says why.
-            VisformerError: a value that is not valid, or something that there is no model for.
+            VisformerError: a value is invalid, or the picture needs a model and there is none.
         """
         return self.draw(self.setting(source, values or {}))
 
     def linked(self, page: str, source: Source, texts: Mapping[str, str]) -> tuple[Setting, set[str]]:
-        """What a link to its page chooses, and the names in the link that are this picture's options.
+        """Read the options from a link to its page; also return the names in the link that are this picture's.
 
-        What the page would not offer is left at its default.
+        Values that the page would not offer are left at their default.
         """
         values: dict[str, Any] = {}
         names = set()
@@ -101,7 +101,7 @@ class Picture(View):
         return self.setting(source, values, on_page=True), names
 
     def setting(self, source: Source, values: Mapping[str, Any], *, on_page: bool = False) -> Setting:
-        """The values, each checked, and the defaults of the others; ``on_page``: those that the page begins with."""
+        """Return the checked values, with defaults for the others; ``on_page``: with the page's initial values."""
         known = [option.name for option in self.options]
         if unknown := [name for name in values if name not in known]:
             said = N_("{picture} has no option {name!r}; it has {names}.")
@@ -124,12 +124,12 @@ class Page:
 
     Args:
         name: last part of its address; "" for the first page.
-        script: file name without its ending.
+        script: file name without extension; by default the name.
         section: folder of its script.
-        order: among the pages.
-        title: in the list of pages.
-        views: pictures, and views that are drawn by the page alone.
-        has_sentence: whether it shows the sentence; else it has numbers of its own.
+        order: sort key in the list of pages.
+        title: its title in that list.
+        views: its pictures, and the views that only the page can draw.
+        has_sentence: whether it shows the sentence; otherwise it has numbers of its own.
     """
 
     name: str
@@ -142,26 +142,26 @@ class Page:
 
     @property
     def path(self) -> str:
-        """The script's, from where ``app.py`` is."""
+        """The path of the script, relative to ``app.py``."""
         return f"pages/{self.section}/{self.script or self.name}.py"
 
     @property
     def titles(self) -> dict[str, str]:
-        """The views of its switch, by name."""
-        return {one.view: one.title for one in self.views if one.title}
+        """The titles of the views on its switch, by name."""
+        return {view.view: view.title for view in self.views if view.title}
 
     @property
     def pictures(self) -> tuple[Picture, ...]:
-        """Those of its views that are pictures."""
-        return tuple(one for one in self.views if isinstance(one, Picture))
+        """The views that are pictures."""
+        return tuple(view for view in self.views if isinstance(view, Picture))
 
     def view(self, name: str) -> View:
-        """The first of this name: it says what to look for."""
-        return next(one for one in self.views if one.view == name)
+        """Return the first view of this name, which has the sentence on what to look for."""
+        return next(view for view in self.views if view.view == name)
 
 
 def is_figure(drawn: object) -> bool:
-    """Whether a picture is one of plotly's, which is not imported to find out."""
+    """Whether a picture is a plotly figure; does not import plotly."""
     return hasattr(drawn, "to_plotly_json")
 
 
@@ -170,8 +170,8 @@ SECTIONS = {"see": N_("See"), "understand": N_("Understand")}
 
 @cache
 def pages() -> dict[str, Page]:
-    """Every page by name, in order. The files of this folder are imported for it."""
-    files = [one.name for one in pkgutil.iter_modules(visformer.pictures.__path__) if not one.ispkg]
+    """Return every page by name, in order; imports all files of this folder."""
+    files = [module.name for module in pkgutil.iter_modules(visformer.pictures.__path__) if not module.ispkg]
     modules = [importlib.import_module(f"{__package__}.{name}") for name in files]
     declared = [module.PAGE for module in modules if hasattr(module, "PAGE")]
     return {page.name: page for page in sorted(declared, key=lambda page: page.order)}
@@ -179,17 +179,17 @@ def pages() -> dict[str, Page]:
 
 @cache
 def pictures() -> dict[str, Picture]:
-    """Every picture by name."""
+    """Return every picture by name."""
     return {picture.name: picture for page in pages().values() for picture in page.pictures}
 
 
 def picture(name: str) -> Picture:
-    """The picture of this name.
+    """Return the picture with this name.
 
     Raises:
         VisformerError: there is none.
     """
-    found = pictures()
-    if name not in found:
-        raise VisformerError(N_("There is no picture {name!r}: {names}."), name=name, names=", ".join(found))
-    return found[name]
+    known = pictures()
+    if name not in known:
+        raise VisformerError(N_("There is no picture {name!r}: {names}."), name=name, names=", ".join(known))
+    return known[name]

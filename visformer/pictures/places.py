@@ -1,4 +1,4 @@
-"""Options that many pictures share: which attention, layer, head and query."""
+"""Options shared by many pictures: which attention, layer, head and query."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ def _labels(setting: Setting) -> dict[str, str]:
 
 def _count(axis: int) -> Callable[[Setting], int | None]:
     def count(setting: Setting) -> int | None:
-        """None: a saved Trace without patterns, which the picture may do without."""
+        """None for a saved Trace without patterns, which some pictures do not need."""
         trace = setting.patterns
         if f"{setting.part}.0.{setting.kind}.pattern" not in trace:
             return None
@@ -35,7 +35,7 @@ def _n_tokens(setting: Setting) -> int:
 
 
 def decoder_first(setting: Setting) -> str:
-    """The decoder's self-attention, which alone has something to hide; of a model without, its first attention."""
+    """The decoder's self-attention, the only causal one; if the model has none, its first attention."""
     stacks = setting.source.stacks
     return "decoder.self_attn" if "decoder.self_attn" in stacks else stacks[0]
 

@@ -20,13 +20,13 @@ _POSITION, _DIMENSION, _PAIR = N_("pos, from 0"), N_("dimension"), N_("pair i")
 
 
 def _places(n: int, tokens: Sequence[str] = ()) -> Labels:
-    """n positions from 0; the first ones with the tokens that stand there."""
+    """Return labels of n positions from 0, the first ones with their tokens."""
     known = tuple(f"{pos}: {token}" for pos, token in enumerate(tokens[:n]))
     return Labels((*known, *(str(pos) for pos in range(len(known), n))), _POSITION)
 
 
 def encoding(n: int, d_model: int, base: float = 10000.0, *, tokens: Sequence[str] = ()) -> Panel:
-    """PE: a row for each position, a column for each dimension; ``tokens``: what stands at the first positions."""
+    """Draw PE: a row for each position, a column for each dimension; ``tokens``: those at the first positions."""
     return Panel(
         name="position",
         title="PE",
@@ -39,7 +39,7 @@ def encoding(n: int, d_model: int, base: float = 10000.0, *, tokens: Sequence[st
 
 
 def outer_product(n: int, d_model: int, base: float = 10000.0) -> list[Panel]:
-    """Position times frequency gives the angle: a column (n, 1) by a row (1, d/2), broadcast to (n, d/2)."""
+    """Draw positions times frequencies = angles: a column (n, 1) times a row (1, d/2), broadcast to (n, d/2)."""
     places, rates = np.arange(n, dtype=np.float64), formulas.frequencies(d_model, base)
     rows, columns = numbered(n, _POSITION), numbered(len(rates), _PAIR)
     one = Labels(("",))
@@ -69,7 +69,7 @@ def outer_product(n: int, d_model: int, base: float = 10000.0) -> list[Panel]:
 
 
 def of_model(trace: Trace, side: str) -> list[Panel]:
-    """What a model adds for each place, and the cosine of every two: how alike two places are."""
+    """Draw the encoding that a model adds at each position, and the cosine similarity of all pairs of positions."""
     added = traced(trace, f"{side}.position", title="P")
     rows = np.asarray(added.values, dtype=np.float64)
     unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
@@ -88,7 +88,7 @@ def of_model(trace: Trace, side: str) -> list[Panel]:
 
 
 def similarity(n: int, d_model: int, base: float = 10000.0, *, tokens: Sequence[str] = ()) -> Panel:
-    """PE PE^T: depends on the distance of two positions only, hence the bands; ``tokens`` as for :func:`encoding`."""
+    """Draw PE PE^T, which has bands because it depends only on the distance; ``tokens`` as for :func:`encoding`."""
     table = formulas.sinusoidal_encoding(n, d_model, base)
     return Panel(
         name="scores",
@@ -101,11 +101,11 @@ def similarity(n: int, d_model: int, base: float = 10000.0, *, tokens: Sequence[
 
 
 def rotation(position: int, offset: int, *, pair: int, d_model: int, base: float = 10000.0) -> list[Panel]:
-    """The rotation by ``offset`` times a pair's frequency takes PE(position) to PE(position + offset).
+    """Draw the rotation by ``offset`` times a pair's frequency, which maps PE(position) to PE(position + offset).
 
     Args:
-        position: where it starts.
-        offset: how many positions further; may be negative.
+        position: start.
+        offset: number of positions further; may be negative.
         pair: i, the dimensions 2i and 2i + 1.
         d_model: even, or the last dimension has no partner.
         base: of the frequencies.
@@ -130,7 +130,7 @@ def rotation(position: int, offset: int, *, pair: int, d_model: int, base: float
 
 
 def learned(n: int, d_model: int, *, max_len: int, seed: int = 0) -> Panel:
-    """A lookup table as it stands before training: max_len rows of random numbers, and nothing beyond them."""
+    """Draw an untrained lookup table: max_len rows of random numbers, and nothing beyond them."""
     table = np.full((n, d_model), np.nan)
     known = min(n, max_len)
     table[:known] = np.random.default_rng(seed).normal(size=(known, d_model))
@@ -146,7 +146,7 @@ def learned(n: int, d_model: int, *, max_len: int, seed: int = 0) -> Panel:
 
 
 def rotary_angles(n: int, d_k: int, base: float = 10000.0) -> Panel:
-    """By how much the query and the key of each position are turned: a row a position, a column a pair."""
+    """Draw the angles by which queries and keys are rotated: a row for each position, a column for each pair."""
     angles = Rotary(base).angles(n, d_k)
     return Panel(
         name="scores",
@@ -159,7 +159,7 @@ def rotary_angles(n: int, d_k: int, base: float = 10000.0) -> Panel:
 
 
 def alibi(n: int, n_heads: int) -> list[list[Panel]]:
-    """What goes to the scores of each head, in one colour scale, four heads a row."""
+    """Draw the bias that is added to the scores of each head, on one colour scale, four heads per row."""
     bias = Alibi().bias(n_heads, n)
     places = numbered(n, _POSITION)
     heads = [
@@ -176,11 +176,11 @@ def alibi(n: int, n_heads: int) -> list[list[Panel]]:
     return [heads[first : first + 4] for first in range(0, n_heads, 4)]
 
 
-def left_at(position: Position, n: int, *, d_model: int, d_k: int, n_heads: int, max_len: int) -> dict[str, Floats]:
-    """How much is left at each distance of what there is at none, (distance,) by name of the curve.
+def decay(position: Position, n: int, *, d_model: int, d_k: int, n_heads: int, max_len: int) -> dict[str, Floats]:
+    """Return by curve name how an encoding's effect decays with distance, relative to distance 0: (distance,).
 
-    Of what is added: the cosine of two places. Of a rotation: the score of two equal vectors. Of a bias: the factor
-    of the weight, for the first and the last head. NaN where a place has no row.
+    For an added encoding: the cosine of two positions. For a rotation: the score of two equal vectors. For a bias: the
+    factor of the weight, for the first and the last head. NaN for positions beyond a learned table.
     """
     if position.rows(max_len) is not None:
         added: Floats | None = learned(n, d_model, max_len=max_len).values
@@ -197,12 +197,12 @@ def left_at(position: Position, n: int, *, d_model: int, d_k: int, n_heads: int,
 
 
 class Kind(NamedTuple):
-    """One way of knowing positions, side by side with the others.
+    """One kind of positional encoding, for comparison with the others.
 
     Args:
-        position: what it is.
-        parameters: how many numbers are trained.
-        missing: of the positions asked for, how many have nothing.
+        position: the encoding.
+        parameters: number of trained parameters.
+        missing: number of requested positions that it does not cover.
     """
 
     position: Position
@@ -210,14 +210,17 @@ class Kind(NamedTuple):
     missing: int
 
 
-def kinds(n: int, d_model: int, *, max_len: int, base: float = 10000.0) -> list[Kind]:
-    """Every way of knowing n positions, for a model of this width."""
-    every = [(made := kind(base), made.rows(max_len)) for kind in POSITIONS.values()]
-    return [Kind(made, (rows or 0) * d_model, 0 if rows is None else max(0, n - rows)) for made, rows in every]
+def kinds(n: int, d_model: int, *, max_len: int, base: float = 10000.0) -> dict[str, Kind]:
+    """Every way to know n positions, by name, for a model of this width."""
+    every = {name: (made := kind(base), made.rows(max_len)) for name, kind in POSITIONS.items()}
+    return {
+        name: Kind(made, (rows or 0) * d_model, 0 if rows is None else max(0, n - rows))
+        for name, (made, rows) in every.items()
+    }
 
 
 def _dimensions(setting: Setting) -> list[int]:
-    """Pairs of a fast, a slower and a slow wave."""
+    """Return the dimensions of a fast, a medium and a slow pair of waves."""
     d_model = setting["d_model"]
     some = {i + j for i in (0, d_model // 16 * 2, d_model // 8 * 2) for j in (0, 1)}
     return sorted(i for i in some if i < d_model)
@@ -251,7 +254,7 @@ def _over_distance(setting: Setting, curves: dict[str, Floats], title: str, mark
 
 def _rotary_score(setting: Setting) -> Any:
     sizes = {"d_model": 1, "d_k": setting["d_k"], "n_heads": 1, "max_len": 1}
-    curves = left_at(Rotary(setting["base"]), setting["positions"], **sizes)
+    curves = decay(Rotary(setting["base"]), setting["positions"], **sizes)
     return _over_distance(setting, {"q · k": curves[""]}, N_("score of two equal vectors, d_k {d_k}"))
 
 
@@ -259,8 +262,8 @@ def _all_left(setting: Setting) -> Any:
     n, sizes = setting["positions"], {name: setting[name] for name in ("d_model", "d_k", "n_heads", "max_len")}
     curves = {
         setting.gettext(kind.position.label) + name: curve
-        for kind in kinds(n, setting["d_model"], max_len=setting["max_len"], base=setting["base"])
-        for name, curve in left_at(kind.position, n, **sizes).items()
+        for kind in kinds(n, setting["d_model"], max_len=setting["max_len"], base=setting["base"]).values()
+        for name, curve in decay(kind.position, n, **sizes).items()
     }
     return _over_distance(setting, curves, N_("how far each kind sees"), mark=setting["max_len"])
 
@@ -367,7 +370,7 @@ LEARNED = Picture(
 D_K = Number(
     name="d_k", label="d_k", help="Width of one head.", default=64, least=2, most=256, valid=1, step=2,
 )
-HEADS = Number(name="n_heads", link="heads", label=N_("Heads"), help="How many.", default=8, least=1, most=16, valid=1)
+HEADS = Number(name="n_heads", link="heads", label=N_("Heads"), help="How many.", default=4, least=1, most=16, valid=1)
 FEW = replace(N, most=64, per=lambda setting: 64)
 ROTARY = Picture(
     name="position-rotary", view="rotary", title=N_("Rotary"), formula=True, in_handouts=False,

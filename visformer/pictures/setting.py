@@ -1,4 +1,4 @@
-"""What a picture is drawn from: a source (a sentence and its model, a saved Trace, or neither), and its options."""
+"""The input of a picture: a source (a sentence and a model, a saved Trace, or neither) and the option values."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ def _needs_model(*_: Any, **__: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where numbers come from. A formula needs none of it.
+    """Where the numbers come from; pictures of formulas need none of it.
 
     Args:
-        record: globs to a Trace of the sentence.
-        speak: settings to what the model says, see ``translate``.
-        read: another sentence to its Trace, with patterns.
-        untrained: "post" or "pre", and globs, to a Trace of the pair by a model that has learned nothing; None:
-            there is no such model.
+        record: records the tensors that match some globs, and returns a Trace of the sentence.
+        speak: generates text with some settings, see ``translate``.
+        read: records the patterns of another sentence, and returns its Trace.
+        untrained: takes "post" or "pre" and globs, and returns a Trace of the sentence pair by an untrained model;
+            None: there is no such model.
         stacks: the attentions that the model has, such as "decoder.cross_attn".
-        d_model: of the model.
-        tokens: what stands at the first positions.
-        theme: of a figure.
-        gettext: translates what a figure or a title with numbers in it says.
+        d_model: the model's width.
+        tokens: the tokens at the first positions.
+        theme: "light" or "dark", for figures.
+        gettext: translates the text of figures, and titles that contain numbers.
     """
 
     record: Callable[[tuple[str, ...]], "Trace"] = _needs_model
@@ -46,7 +46,7 @@ class Source:
 
 
 class Setting(dict[str, Any]):
-    """The values of a picture's options, all counted from 0, and its source."""
+    """The values of a picture's options, with indices from 0, and its source."""
 
     def __init__(self, source: Source, needs: tuple[str, ...] = (), values: Mapping[str, Any] | None = None) -> None:
         super().__init__(values or {})
@@ -54,27 +54,27 @@ class Setting(dict[str, Any]):
 
     @property
     def part(self) -> Any:
-        """One of "encoder" and "decoder"."""
+        """The stack's part, "encoder" or "decoder"."""
         return self["stack"].split(".")[0]
 
     @property
     def kind(self) -> Any:
-        """One of "self_attn" and "cross_attn"."""
+        """The stack's kind of attention, "self_attn" or "cross_attn"."""
         return self["stack"].split(".")[1]
 
     @property
     def side(self) -> Any:
-        """Whose tokens the stack reads: "src" or "tgt"."""
+        """The side whose tokens are the stack's queries, "src" or "tgt"."""
         return "src" if self.part == "encoder" else "tgt"
 
     @property
     def path(self) -> str:
-        """The attention, such as "decoder.0.cross_attn"."""
+        """The name of the attention, such as "decoder.0.cross_attn"."""
         return f"{self.part}.{self['layer']}.{self.kind}"
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Globs over the tensors that the picture shows: ``{path}`` and so on in its declaration are these."""
+        """Globs over the tensors that the picture shows, with ``{path}`` etc. of its declaration filled in."""
         if "stack" not in self:
             return self._needs
         place = {"part": self.part, "kind": self.kind, "path": self.path if "layer" in self else ""}
@@ -82,10 +82,10 @@ class Setting(dict[str, Any]):
 
     @property
     def trace(self) -> "Trace":
-        """The sentence's, with what the picture needs."""
+        """The Trace of the sentence, with the tensors that the picture needs."""
         return self.source.record(self.needs)
 
     @property
     def patterns(self) -> "Trace":
-        """The sentence's, with the patterns alone: they tell how many layers, heads and tokens there are."""
+        """The Trace of the sentence with only its patterns, which determine the number of layers, heads and tokens."""
         return self.source.record(PATTERNS)

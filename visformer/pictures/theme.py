@@ -1,4 +1,4 @@
-"""The colours and fonts of every picture, and how a token is written in one. Neither plotly nor streamlit here."""
+"""The colours and fonts of all pictures, and how tokens are displayed. Imports neither plotly nor streamlit."""
 
 import unicodedata
 from typing import Literal
@@ -9,21 +9,21 @@ SEQUENTIAL = {
     "light": ("#f4f6f9", "#c3d7ee", "#7fabdc", "#3a76bf", "#164a8f", "#0a2a5c"),
     "dark": ("#1a2029", "#1f3a5f", "#2a609f", "#4a90d0", "#93c3ee", "#e3f1fd"),
 }
-"""One hue from weight 0 to weight 1, its lightness falling (light) or rising (dark) evenly: it stays readable in
-grey and with every kind of colour blindness."""
+"""One hue from weight 0 to weight 1 whose lightness falls (light) or rises (dark) evenly, so that it is readable in
+grey and with any kind of colour blindness."""
 
 DIVERGING = {
     "light": ("#8a3b12", "#d2814a", "#f0c9a8", "#f4f6f9", "#b3cfe8", "#4f8fc9", "#164a8f"),
     "dark": ("#f7b98c", "#c8733a", "#6f3f1f", "#1a2029", "#1f4066", "#3f80c0", "#a6d2f5"),
 }
-"""Two hues from -limit to limit, blue above 0 as in the sequential one and orange below: told apart by everyone, since
-no kind of colour blindness confuses blue with orange."""
+"""Two hues from -limit to limit: blue above 0, as in the sequential scale, and orange below; no kind of colour
+blindness confuses the two."""
 
 CURVES = {
     "light": ("#1d63d1", "#c2570c", "#0f7a4f", "#7a3fb0", "#a61e4d", "#0b7285", "#7a6a00", "#5f6b7a"),
     "dark": ("#6ea8fe", "#f2955c", "#4fc99a", "#c394f0", "#f783ac", "#4cc3d9", "#d9c24a", "#98a3b3"),
 }
-"""Colours of curves, in this order."""
+"""Colours of curves, in order."""
 
 SYMBOLS = {
     "q": {"light": "#1d63d1", "dark": "#6ea8fe"},
@@ -38,10 +38,10 @@ SYMBOLS = {
     "position": {"light": "#b3470f", "dark": "#f2955c"},
     "input": {"light": "#1d63d1", "dark": "#6ea8fe"},
 }
-"""A colour for each symbol of the formulas; the picture of what it stands for has its title in the same colour."""
+"""A colour for each symbol of the formulas; the titles of matching panels have the same colour."""
 
 FONTS = "'Source Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Hiragino Sans GB', 'Microsoft YaHei', sans-serif"
-"""A Latin face first, then the usual Chinese ones of Linux, macOS and Windows. Nothing is downloaded."""
+"""A Latin font first, then the usual Chinese ones of Linux, macOS and Windows; none is downloaded."""
 
 TEXT = {"light": "#1b2430", "dark": "#e6ebf2"}
 FAINT = {"light": "#5f6b7a", "dark": "#98a3b3"}
@@ -49,16 +49,16 @@ BACKGROUND = {"light": "#ffffff", "dark": "#11161d"}
 SURFACE = {"light": "#f3f5f8", "dark": "#1b222c"}
 LINE = {"light": "#d9dee6", "dark": "#2e3845"}
 PRIMARY = {"light": "#1d63d1", "dark": "#6ea8f0"}
-"""With TEXT and BACKGROUND the colours of the app's theme, for pages that are no app's."""
+"""With TEXT and BACKGROUND, the colours of the app's theme, for pages outside the app."""
 
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def visible(token: str) -> str:
-    """The token as a reader can see it: what has no shape of its own is written as its code, ``U+200B``.
+    """Make a token visible: characters without a glyph are replaced by their code points, such as ``U+200B``.
 
-    Joiners inside a word or an emoji stay as they are; marks that turn the writing direction never do.
+    Joiners inside a word or an emoji are kept; bidirectional control characters are always replaced.
     """
     if not token.strip():
         return "".join("␣" if character == " " else _code(character) for character in token)
@@ -67,7 +67,7 @@ def visible(token: str) -> str:
         _code(character) if shapeless or character in _TURNING or unicodedata.category(character) == "Cc" else character
         for character in token
     )
-    # An accent with no letter under it would be drawn onto its neighbour.
+    # A leading combining mark would be drawn on its neighbour.
     return "\u25cc" + text if unicodedata.category(text[0])[0] == "M" else text
 
 

@@ -30,13 +30,13 @@ _BYTES = N_("{tokens}: a character that the vocabulary does not hold, byte by by
 
 @dataclass(frozen=True)
 class Row:
-    """A token in words.
+    """A row of the table of tokens.
 
     Args:
         position: from 0, as in the positional encoding.
-        token: as shown.
-        id: in the vocabulary.
-        meaning: message id.
+        token: its text.
+        id: its id in the vocabulary.
+        meaning: message id of its explanation.
     """
 
     position: int
@@ -46,7 +46,7 @@ class Row:
 
 
 def rows(trace: Trace, side: str) -> list[Row]:
-    """Every token of a side."""
+    """Return a row for every token of a side."""
     tokens, ids, words = trace.tokens[side], trace.meta["ids"][side], trace.words[side]
     return [
         Row(place, token, int(i), _meaning(token, special=special, alone=words.count(words[place]) == 1))
@@ -55,18 +55,18 @@ def rows(trace: Trace, side: str) -> list[Row]:
 
 
 def cuts(trace: Trace, side: str) -> list[tuple[str, ...]]:
-    """The tokens of each word of a side, without those that stand for no text."""
-    found: dict[int, list[str]] = {}
+    """Return the tokens of each word of a side, without special tokens."""
+    words: dict[int, list[str]] = {}
     for token, word, special in zip(trace.tokens[side], trace.words[side], trace.special[side], strict=True):
         if not special:
-            found.setdefault(word, []).append(token)
-    return [tuple(parts) for parts in found.values()]
+            words.setdefault(word, []).append(token)
+    return [tuple(parts) for parts in words.values()]
 
 
 def hints(trace: Trace) -> list[tuple[str, str]]:
-    """What the tokens alone do not say, as (message id, tokens that it is about): unknown text, and bytes.
+    """Return hints as (message id, tokens concerned): on unknown text, and on characters split into bytes.
 
-    Of bytes the first character's, where there are several.
+    The hint on bytes shows the first such character only.
     """
     plain = [
         token
@@ -75,13 +75,13 @@ def hints(trace: Trace) -> list[tuple[str, str]]:
         if not special
     ]
     unknown = next((token for token in plain if token in UNKNOWN), None)
-    found: list[tuple[str, str]] = [] if unknown is None else [(_UNKNOWN, unknown)]
+    messages: list[tuple[str, str]] = [] if unknown is None else [(_UNKNOWN, unknown)]
     at = next((i for i, token in enumerate(plain) if _BYTE.fullmatch(token)), None)
     if at is not None:
         first = plain[at]
         rest = takewhile(lambda token: token[:-1] == first[:-1] and token > first, plain[at + 1 :])
-        found.append((_BYTES, " ".join([first, *rest])))
-    return found
+        messages.append((_BYTES, " ".join([first, *rest])))
+    return messages
 
 
 def _meaning(token: str, *, special: bool, alone: bool) -> str:
@@ -95,7 +95,7 @@ def _meaning(token: str, *, special: bool, alone: bool) -> str:
 
 
 def merges(steps: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """For each step the pair that went together; nothing at first."""
+    """Return the pair merged at each step; the first step has none."""
     joined: list[tuple[str, ...]] = [()]
     for before, after in pairwise(steps):
         at = next(i for i, part in enumerate(after) if part != before[i])
@@ -104,7 +104,7 @@ def merges(steps: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
 
 
 def text_of(trace: Trace, side: str) -> str:
-    """The text that a side's tokens are of; a decoder alone reads the sentence and what follows it as one."""
+    """Return the text of a side's tokens; a decoder-only model reads sentence and continuation as one text."""
     source, target = (str(trace.meta.get(name) or "") for name in ("source", "target"))
     if "src" not in trace.tokens:
         return source + target
@@ -112,7 +112,7 @@ def text_of(trace: Trace, side: str) -> str:
 
 
 def piece_of(text: Any, words: str) -> Choice | None:
-    """Which piece of words a tokenizer merges, step by step; None: each is a single character."""
+    """Make the option for the pre-token whose merges are shown; None if each is a single character."""
     pieces = [piece for piece in dict.fromkeys(text.pieces(words)) if len(piece.strip()) > 1]
     if not pieces:
         return None

@@ -1,1 +1,1 @@
-"""Files, memory and checksums."""
+"""Settings, limits, files, memory and checksums."""

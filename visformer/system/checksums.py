@@ -1,4 +1,4 @@
-"""Whether files are as they were bundled: SHA256SUMS beside them, which ``sha256sum -c`` reads too. No torch."""
+"""Integrity of the bundled files: a SHA256SUMS beside them, as ``sha256sum -c`` reads it. Does not import torch."""
 
 import hashlib
 from collections.abc import Iterator
@@ -8,27 +8,27 @@ from visformer.system.files import write_whole
 
 SUMS = "SHA256SUMS"
 
-_KEPT = (".safetensors", ".json", ".csv")
-"""What a checkpoint consists of; the model card is written by hand."""
+_SUFFIXES = (".safetensors", ".json", ".csv")
+"""Files of a checkpoint with a checksum; the model card, written by hand, has none."""
 
 
 def write_sums(folder: Path) -> None:
-    """Record the files of a checkpoint as they are."""
-    files = sorted(path for path in folder.iterdir() if path.suffix in _KEPT)
+    """Write the checksums of a checkpoint's files."""
+    files = sorted(path for path in folder.iterdir() if path.suffix in _SUFFIXES)
     lines = [f"{_digest(path)}  {path.name}\n" for path in files]
     write_whole(folder / SUMS, "".join(lines))
 
 
 def damaged(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Files that are not as they were recorded, each with what is wrong with it; SHA256SUMS itself among them."""
+    """Yield each damaged or missing file with what is wrong with it; also SHA256SUMS itself if it cannot be read."""
     sums = folder / SUMS
     try:
-        recorded = [line.split("  ", 1) for line in sums.read_text(encoding="utf-8").splitlines()]
-        wanted = {name: digest for digest, name in recorded}
+        lines = [line.split("  ", 1) for line in sums.read_text(encoding="utf-8").splitlines()]
+        expected = {name: digest for digest, name in lines}
     except (OSError, ValueError) as error:
         yield sums, "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({error})"
         return
-    for name, digest in wanted.items():
+    for name, digest in expected.items():
         path = folder / name
         try:
             if _digest(path) != digest:

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all: a full disk leaves what was there, and nothing half-written beside it."""
+"""Atomic writes: when the disk is full, the old file stays and no partial file is left behind."""
 
 import os
 import re
@@ -10,23 +10,23 @@ from pathlib import Path
 from visformer.errors import N_, CheckpointError
 
 _ANY = re.compile(r"models?|checkpoint(-\d+)?|best|last|final|latest|weights|outputs?", re.IGNORECASE)
-"""Names of folders that say nothing of the model inside."""
+"""Names of folders that tell nothing about the model inside."""
 
 _FROM_RUST = re.compile(r"\(os error (\d+)\)")
-"""How safetensors and tokenizers say what the system said."""
+"""The system's error code in messages of safetensors and tokenizers."""
 
 
 @contextmanager
 def whole(path: str | Path) -> Iterator[Path]:
-    """Gives another name to write to. What was written there then takes the place of ``path``.
+    """Yield a temporary path to write to; the file written there then replaces ``path``.
 
     A device or a pipe, such as /dev/stdout, is written to directly.
 
     Raises:
-        OSError: it cannot be written; names ``path``.
+        OSError: the file cannot be written; names ``path``.
     """
     path = Path(path)
-    target = Path(os.path.realpath(path))  # a link stays one
+    target = Path(os.path.realpath(path))  # a symbolic link stays one
     special = target.exists() and not target.is_file()
     partial = target if special else target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.part")
     try:
@@ -36,34 +36,34 @@ def whole(path: str | Path) -> Iterator[Path]:
     except BaseException as error:
         if not special:
             partial.unlink(missing_ok=True)
-        said = _FROM_RUST.search(str(error))
-        code = error.errno if isinstance(error, OSError) else int(said[1]) if said else None
+        match = _FROM_RUST.search(str(error))
+        code = error.errno if isinstance(error, OSError) else int(match[1]) if match else None
         if code is None:
             raise
         raise OSError(code, os.strerror(code), str(path)) from error
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
-    """Bytes, or text as UTF-8 with its line ends as they are.
+    """Write bytes, or text as UTF-8 with its line endings unchanged.
 
     Raises:
-        OSError: it cannot be written; what was there before is still there.
+        OSError: the file cannot be written; its old content is unchanged.
     """
     with whole(path) as partial:
         partial.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
 def called(folder: Path) -> str:
-    """What people call the model in a folder: by the folder above too, where its own name could be any model's."""
-    whole = Path(os.path.abspath(folder))  # a link to a folder is called by its own name
-    return f"{whole.parent.name}/{whole.name}".strip("/") if _ANY.fullmatch(whole.name) else whole.name
+    """Return the name of the model in a folder: the folder's name, with its parent's if it could be any model's."""
+    path = Path(os.path.abspath(folder))  # keeps the name of a symbolic link
+    return f"{path.parent.name}/{path.name}".strip("/") if _ANY.fullmatch(path.name) else path.name
 
 
 def require_files(folder: Path) -> None:
-    """Refuse a folder without a checkpoint of ours or of transformers.
+    """Require a folder with a checkpoint of Visformer or transformers.
 
     Raises:
-        CheckpointError: none of their files is there.
+        CheckpointError: the folder has none of their files.
     """
     if not any((folder / file).exists() for file in ("model.safetensors", "tokenizer.json", "config.json")):
         raise CheckpointError(

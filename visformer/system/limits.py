@@ -1,7 +1,7 @@
-"""Every limit, with its reason: numbers at which something is refused, left out or dropped from memory.
+"""All limits with their reasons: numbers beyond which something is refused, left out or evicted from memory.
 
-``visformer doctor --limits`` and docs/security.md list them from here. Code computes with ``limits.MAX_TOKENS`` as with
-any number.
+``visformer doctor --limits`` and docs/security.md list them from here. In code, ``limits.MAX_TOKENS`` is an ordinary
+number.
 """
 
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from typing import TypeVar
 from visformer.errors import N_
 
 Ranges = dict[str, tuple[int, int]]
-"""Least and most by name."""
+"""Minimum and maximum by name."""
 
 _T = TypeVar("_T", int, Ranges)
 
 
 @dataclass(frozen=True)
 class Limit:
-    """One limit, as doctor and docs list it."""
+    """One limit, as listed by ``visformer doctor`` and the docs."""
 
     name: str  # of its constant, or of the option in .streamlit/config.toml
     value: int | Ranges
@@ -26,7 +26,7 @@ class Limit:
     reason: str  # or what happens beyond it
 
     def __str__(self) -> str:
-        """The value as people write it."""
+        """Return the value formatted for people."""
         if not isinstance(self.value, int):
             return "; ".join(f"{name} {least}–{most:,}" for name, (least, most) in self.value.items())
         return size(self.value) if self.unit == "bytes" else f"{self.value:,}"
@@ -41,14 +41,14 @@ class _Sizes(Ranges):
 
 
 def limit(value: _T, unit: str, what: str, reason: str) -> _T:
-    """The value, which knows what the table says of it, see :class:`Limit`."""
-    listed = _Number(value) if isinstance(value, int) else _Sizes(value)
-    listed.about = (unit, what, reason)
-    return listed
+    """Declare a limit: return the value, with the other columns of its :class:`Limit` attached."""
+    described = _Number(value) if isinstance(value, int) else _Sizes(value)
+    described.about = (unit, what, reason)
+    return described
 
 
 def size(nbytes: int) -> str:
-    """Bytes as people write them, three digits at least: "88 kB", "548 MB", "4.29 GB"."""
+    """Format a number of bytes: "88 kB", "548 MB", "4.29 GB"."""
     for unit, factor, digits in (("GB", 10**9, 2), ("MB", 10**6, 0), ("kB", 10**3, 0)):
         if nbytes >= factor:
             return f"{nbytes / factor:.{digits}f} {unit}"
@@ -211,4 +211,4 @@ LIMITS = [
     for name, value in {**globals(), **_SERVER}.items()
     if isinstance(value, _Number | _Sizes)
 ]
-"""All of them, in this order."""
+"""All limits, in the order of declaration."""

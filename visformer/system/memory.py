@@ -1,7 +1,7 @@
-"""Memory: what happens when there is not enough, and freed memory is kept for the next request.
+"""Memory: one error for running out of it, and freed memory kept for the next request.
 
-A trace of 256 tokens holds 19 MB. Handed back and asked for again, that memory arrives as thousands of fresh pages
-that the kernel has to clear, which costs a sixth of the forward pass (docs/adr/0010).
+A trace of 256 tokens holds 19 MB. If that memory is returned to the system and requested again, the kernel has to zero
+thousands of pages, which costs a sixth of the forward pass (docs/adr/0010).
 """
 
 import ctypes
@@ -20,10 +20,10 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
 @cache
 def keep_freed_memory() -> bool:
-    """Set the thresholds of glibc's malloc once: how much freed memory stays, and what is mapped on its own.
+    """Set glibc malloc's thresholds once: for trimming freed memory, and for allocations with a mapping of their own.
 
     Returns:
-        Whether this system has them (Linux with glibc).
+        Whether this system has the thresholds (Linux with glibc).
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is None:
@@ -31,7 +31,7 @@ def keep_freed_memory() -> bool:
     return all(mallopt(option, limits.FREED_BYTES) == 1 for option in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD))
 
 
-_SHORT = (
+_MESSAGES = (
     "not enough memory",
     "out of memory",
     "cannot allocate memory",
@@ -39,17 +39,17 @@ _SHORT = (
     "bad allocation",
     "can't start new thread",
 )
-"""What torch, safetensors, Python and the system say in errors of several kinds."""
+"""Parts of messages with which torch, safetensors, Python and the system report that memory ran out."""
 
 
 @contextmanager
 def enough_memory() -> Iterator[None]:
-    """Turn every way of saying that memory ran out into one error. Also a decorator.
+    """Turn every error that means that memory ran out into a ShortageError. Also a decorator.
 
-    What the failed work held is freed at once: whoever keeps the error keeps none of it.
+    The failed work's memory is freed at once: the new error does not refer to its frames.
 
     Raises:
-        ShortageError: there was not enough.
+        ShortageError: there was not enough memory.
     """
     try:
         yield
@@ -66,8 +66,8 @@ def enough_memory() -> Iterator[None]:
 def _is_shortage(error: Exception) -> bool:
     if isinstance(error, ShortageError):
         return False
-    said = str(error).lower()
+    message = str(error).lower()
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return True
-    # safetensors has an error of its own, the hub's library wraps it
-    return not isinstance(error, ValueError) and any(sign in said for sign in _SHORT)
+    # By message: safetensors has an error class of its own, and the hub's library wraps it.
+    return not isinstance(error, ValueError) and any(part in message for part in _MESSAGES)

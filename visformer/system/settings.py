@@ -1,6 +1,6 @@
-"""Environment variables of the operator. Each is declared once; ``visformer doctor`` and the docs list it from here.
+"""The operator's environment variables. Each is declared once; ``visformer doctor`` and the docs list it from here.
 
-They are read when called, so ``visformer run --model`` can still set one. An empty variable counts as not set.
+A variable is read on each call, so that ``visformer run --model`` can still set it. An empty one counts as unset.
 """
 
 import os
@@ -21,14 +21,14 @@ class Setting(Generic[T]):
     name: str
     what: str
     default: T
-    by_default: str  # as people read it
+    by_default: str  # the default as shown to people
     parse: Callable[[str], T]  # raises ValueError with a message that says what is needed
 
     def __call__(self, environ: Mapping[str, str] = os.environ) -> T:
-        """The present value.
+        """Return the current value.
 
         Raises:
-            VisformerError: the variable holds something else than what is needed.
+            VisformerError: the variable's value is invalid.
         """
         text = environ.get(self.name, "")
         try:
@@ -77,7 +77,7 @@ PROCESSES = Setting[int | None](
     _number,
 )
 
-# Read by the libraries themselves; listed because operators of this app need them.
+# Read by the libraries themselves; listed for operators of this app.
 THREADS = Setting("OMP_NUM_THREADS", N_("threads that torch computes with"), "", N_("half of the cores"), str)
 HUB = "https://huggingface.co"
 HF_ENDPOINT = Setting("HF_ENDPOINT", N_("a mirror of the Hugging Face hub"), HUB, HUB, str)
@@ -90,10 +90,10 @@ SETTINGS: tuple[Setting[object], ...] = tuple(each for each in globals().values(
 
 
 def check() -> None:
-    """Read every setting once, so that a wrong one ends the start rather than a visitor's page.
+    """Read every setting once, so that an invalid one stops the server at startup, not on a visitor's page.
 
     Raises:
-        VisformerError: the first that is wrong.
+        VisformerError: a setting is invalid; names the first.
     """
     for setting in SETTINGS:
         setting()

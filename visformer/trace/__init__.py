@@ -1,4 +1,4 @@
-"""What was computed on one sentence: frozen, labelled, NumPy only. The names below are loaded on first use."""
+"""The record of one computation: frozen, labelled, NumPy only. The names below are loaded on first use."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Anybody's attention arrays, checked: what :meth:`visformer.trace.Trace.from_attention` is given, NumPy only."""
+"""Check attention arrays from any source for :meth:`visformer.trace.Trace.from_attention`; NumPy only."""
 
 import operator
 import re
@@ -14,21 +14,21 @@ from visformer.trace.labels import can_be_written
 from visformer.trace.pieces import cleaned
 
 ROUNDING = 0.01
-"""A row may miss the sum of 1 by so much, whatever it is stored in now: bfloat16 keeps three digits."""
+"""How far the sum of a row may be from 1, whatever its dtype is now: bfloat16 keeps three digits."""
 
 _SPECIAL = re.compile(r"</?s>|<(pad|unk|mask|bos|eos|cls|sep)>|<\|[^|]*\|>|\[(CLS|SEP|PAD|MASK|UNK|BOS|EOS)\]", re.I)
 
 
 def special_tokens(tokens: Sequence[str]) -> tuple[bool, ...]:
-    """Which tokens stand for no text, by names that tokenizers give them: ``</s>``, ``[CLS]``, ``<|endoftext|>``."""
+    """Whether each token is special, judging by the usual names: ``</s>``, ``[CLS]``, ``<|endoftext|>``."""
     return tuple(bool(_SPECIAL.fullmatch(token)) for token in tokens)
 
 
 def token_texts(tokens: Any, *, name: str) -> tuple[str, ...]:
-    """The tokens as a tuple of text, as a reader sees them: without a vocabulary's marks, such as Ġ, ▁ and ##.
+    """The tokens as displayed, without a vocabulary's marks such as Ġ, ▁ and ##.
 
     Raises:
-        TraceError: one text instead of several, none at all, or something that is not text.
+        TraceError: ``tokens`` is a single text, is empty, or holds something that is not text.
     """
     if isinstance(tokens, str):
         raise TraceError(
@@ -56,35 +56,35 @@ def token_texts(tokens: Any, *, name: str) -> tuple[str, ...]:
 _Mark = TypeVar("_Mark", bool, int)
 
 
-def marks_of(given: Any, otherwise: Mapping[str, tuple[_Mark, ...]], *, name: str) -> dict[str, tuple[_Mark, ...]]:
-    """What each token is marked with, side by side; ``otherwise``: on sides that are not given.
+def marks_of(marks: Any, default: Mapping[str, tuple[_Mark, ...]], *, name: str) -> dict[str, tuple[_Mark, ...]]:
+    """The marks of the tokens of each side; ``default``: for sides that ``marks`` leaves out.
 
     Raises:
-        TraceError: not one number or flag for each token of a side.
+        TraceError: a side does not have one number or flag for each token.
     """
-    found = dict(otherwise)
-    if given is None:
-        return found
+    result = dict(default)
+    if marks is None:
+        return result
     try:
-        if not isinstance(given, Mapping):
-            raise TypeError(type(given))
-        if other := [side for side in given if side not in ("src", "tgt")]:
+        if not isinstance(marks, Mapping):
+            raise TypeError(type(marks))
+        if other := [side for side in marks if side not in ("src", "tgt")]:
             raise TraceError(N_('{name} has {other!r}; its sides are "src" and "tgt".'), name=name, other=other[0])
-        for side in found:
-            if side in given:
-                kind: Any = _flag if name == "special" else operator.index
-                found[side] = tuple(kind(mark) for mark in given[side])
-    except TraceError:  # it is a ValueError, too
+        for side in result:
+            if side in marks:
+                convert: Any = _flag if name == "special" else operator.index
+                result[side] = tuple(convert(mark) for mark in marks[side])
+    except TraceError:  # a subclass of ValueError
         raise
     except (TypeError, ValueError, KeyError, IndexError) as error:
         raise TraceError(
-            N_("{name} is {given!r}; give a dict of side to one entry for each token."), name=name, given=given
+            N_("{name} is {given!r}; give a dict of side to one entry for each token."), name=name, given=marks
         ) from error
-    return found
+    return result
 
 
 def _flag(mark: Any) -> bool:
-    """Also NumPy's, and 0 and 1; a token is no flag."""
+    """Convert to bool; NumPy's booleans, 0 and 1 are accepted, text is not."""
     if isinstance(mark, str):
         raise TraceError(N_("special holds {given!r}: give True or False for each token."), given=mark)
     return bool(mark)
@@ -95,36 +95,35 @@ class Layer:
     """One layer's attention."""
 
     pattern: NDArray[np.float32]  # (head, query, key)
-    sink: NDArray[np.float32] | None = None  # (head, query), what each row gives to no token
+    sink: NDArray[np.float32] | None = None  # (head, query), the part of each row that no token gets
 
 
 def layers_of(patterns: Any, *, name: str, queries: int, keys: int, sink: Any = None) -> tuple[Layer, ...]:
-    """Each layer's attention.
+    """Split an array of attention patterns into layers.
 
     Args:
         patterns: an array (layer, head, query, key), or a sequence of arrays (head, query, key), either with a batch of
             one before the heads; NumPy's or any framework's.
-        name: of the argument, for the messages.
-        queries: tokens that read.
-        keys: tokens that are read.
-        sink: True: what a row lacks to 1, or what stands in a last column that no token has; or (layer, head, query).
+        name: name of the argument, for error messages.
+        queries: number of tokens that read.
+        keys: number of tokens that are read.
+        sink: True: whatever a row lacks to 1, or a last column beyond the tokens; or an array (layer, head, query).
 
     Raises:
-        TraceError: another shape, or rows that are no probabilities; the message says where.
+        TraceError: wrong shape, or rows that are not probabilities; the message says where.
     """
     _check_kind(patterns, name)
-    given = _sequence(patterns, name)
-    _check_dimensions(given, name)
-    sinks: Any = [sink] * len(given) if sink is None or sink is True else _sequence(sink, f"sink of {name}")
-    if len(sinks) != len(given):
+    arrays = _sequence(patterns, name)
+    _check_dimensions(arrays, name)
+    sinks: Any = [sink] * len(arrays) if sink is None or sink is True else _sequence(sink, f"sink of {name}")
+    if len(sinks) != len(arrays):
         raise TraceError(
             N_("sink of {name} has {given} layers, but {name} has {wanted}."),
             name=name,
             given=len(sinks),
-            wanted=len(given),
+            wanted=len(arrays),
         )
-    found = (_layer(layer, f"{name}[{i}]", (queries, keys), sinks[i]) for i, layer in enumerate(given))
-    layers = tuple(found)
+    layers = tuple(_layer(array, f"{name}[{i}]", (queries, keys), sinks[i]) for i, array in enumerate(arrays))
     for i, layer in enumerate(layers):
         if len(layer.pattern) != len(layers[0].pattern):
             raise TraceError(
@@ -147,7 +146,7 @@ _FEWER = {
 
 
 def _check_kind(given: Any, name: str) -> None:
-    """What a model of transformers gives besides the attention of one pass."""
+    """Refuse other outputs of a transformers model than the attention of one pass."""
     if isinstance(given, Mapping):
         fields = [field for field in given if "attentions" in str(field)]
         raise TraceError(
@@ -172,7 +171,7 @@ def _check_kind(given: Any, name: str) -> None:
 
 
 def _check_dimensions(given: Any, name: str) -> None:
-    """Of an array that is to hold all layers: its own shape says more than that of a first layer would."""
+    """Check an array of all layers at once: its own shape makes a clearer message than that of its first layer."""
     shape = tuple(getattr(given, "shape", ()))
     if len(shape) in (0, 4, 5) or getattr(getattr(given, "dtype", None), "kind", "") == "O":
         return
@@ -187,7 +186,7 @@ def _check_dimensions(given: Any, name: str) -> None:
 
 
 def _length(given: Any) -> int:
-    """0 for what has none, an array without dimensions among it."""
+    """Like ``len``, but 0 for what has no length, such as a zero-dimensional array."""
     try:
         return len(given)
     except TypeError:
@@ -195,7 +194,7 @@ def _length(given: Any) -> int:
 
 
 def _sequence(given: Any, name: str) -> Any:
-    """Something that can be counted and gone through, layer by layer."""
+    """Return a sequence of layers."""
     if given is not None and not hasattr(given, "__len__") and _is_array(given):
         given = _as_array(given, name)
     if isinstance(given, Iterator):
@@ -240,11 +239,11 @@ def _layer(given: Any, name: str, size: tuple[int, int], sink: Any) -> Layer:
     mass = _mass(sums, sink, name)
     message = _NOT_ONE if sink is None or sink is True else _NOT_ONE_WITH_SINK
     _check_rows(sums if mass is None else sums + mass, name, message)
-    return Layer(np.minimum(array, np.float32(1.0)), mass)  # what rounding put above 1
+    return Layer(np.minimum(array, np.float32(1.0)), mass)  # rounding may exceed 1
 
 
 def _mass(sums: NDArray[np.float64], sink: Any, name: str) -> NDArray[np.float32] | None:
-    """What the rows of a layer give to the sink, (head, query)."""
+    """The mass that each row of a layer gives to the sink, (head, query)."""
     if sink is None:
         return None
     if sink is True:
@@ -261,7 +260,7 @@ def _mass(sums: NDArray[np.float64], sink: Any, name: str) -> NDArray[np.float32
 
 
 def _alone(array: NDArray[np.float32], ndim: int, name: str) -> NDArray[np.float32]:
-    """Without the batch, if it has that one dimension more and is of one sentence."""
+    """Drop a leading batch axis, which must have size 1, from an array with ``ndim`` axes."""
     if array.ndim != ndim:
         return array
     if len(array) == 1:
@@ -279,7 +278,7 @@ def _is_array(given: Any) -> bool:
 
 
 def _as_array(given: Any, name: str) -> NDArray[np.float32]:
-    """As float32; tensors of torch, also on a device, with a gradient or in half precision, without importing torch."""
+    """Convert to float32, also torch tensors on a device, with a gradient or in half precision; torch not imported."""
     for step in ("detach", "cpu", "float") if str(getattr(given, "dtype", "")).startswith("torch.") else ():
         given = getattr(given, step)() if step != "float" or given.is_floating_point() else given
     try:
@@ -294,7 +293,7 @@ def _as_array(given: Any, name: str) -> NDArray[np.float32]:
 
 
 def _check_weights(array: NDArray[np.float32], name: str) -> None:
-    """Each is a number from 0 to 1."""
+    """Check that all weights are from 0 to 1."""
     inside = np.isfinite(array) & (array >= 0) & (array <= 1 + ROUNDING)
     if inside.all():
         return
@@ -328,7 +327,7 @@ _NOT_ONE_WITH_SINK = N_(
 
 
 def _check_rows(sums: NDArray[np.float64], name: str, message: Message) -> None:
-    """Each row sums to 1 with its sink, or is 0 where everything is masked."""
+    """Check that each row sums to 1 with its sink, or to 0 if everything is masked."""
     wrong = (np.abs(sums - 1) > ROUNDING) & (sums != 0)
     if wrong.any():
         head, query = np.argwhere(wrong)[0].tolist()

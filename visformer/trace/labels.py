@@ -1,4 +1,4 @@
-"""The labels in a file of a Trace, checked before they are believed: anybody may have written it. No NumPy."""
+"""Check the labels in the file of a Trace, which anybody may have written. No NumPy."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,16 +6,16 @@ from typing import Any
 from visformer.errors import N_, TraceError
 
 SIDES = ("src", "tgt", "next")
-"""The encoder's input; the decoder's input (begins with the language token, no end); what each of its rows predicts."""
+"""The encoder's input; the decoder's input (starts with the language token, no end); what each of its rows predicts."""
 
 _TEXTS = ("model", "source", "target", "to", "position")
 
 
 def check_labels(labels: Any) -> None:
-    """Refuse labels of another kind than a Trace writes.
+    """Refuse labels that a Trace would not write.
 
     Raises:
-        TraceError: says which.
+        TraceError: the message names them.
     """
     _require(isinstance(labels, dict), "labels")
     for label, kind in (("tokens", str), ("special", bool), ("words", int)):
@@ -47,10 +47,10 @@ def _check_meta(meta: Any) -> None:
 
 
 def can_be_written(text: str) -> bool:
-    """Half a surrogate pair, which JSON can spell, fits into no file and no message."""
+    """Whether text is free of lone surrogates: JSON can spell them, but UTF-8 cannot encode them."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _require(right: bool, what: str) -> None:
-    if not right:
+def _require(valid: bool, what: str) -> None:
+    if not valid:
         raise TraceError(N_("its {what} are not what a Trace writes"), what=what)

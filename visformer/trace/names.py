@@ -1,4 +1,4 @@
-"""The names of everything that can be traced, and the axes that each name implies. No arrays in here."""
+"""The names of everything that can be traced, and the axes that each name implies. No arrays here."""
 
 import re
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ class Axis:
     """One axis of a traced array.
 
     Args:
-        name: "layer", "head", "kv_head" (of keys and values that several heads read), "query", "key", "token",
-            "d_model", "d_k", "d_heads" (of all heads together), "d_ff" or "vocab".
-        side: whose tokens stand along it, "src" or "tgt"; None where no tokens do.
+        name: "layer", "head", "kv_head" (for keys and values that several heads share), "query", "key", "token",
+            "d_model", "d_k", "d_heads" (all heads together), "d_ff" or "vocab".
+        side: side whose tokens are along it, "src" or "tgt"; None for an axis without tokens.
     """
 
     name: str
@@ -42,7 +42,7 @@ _ENDS = {
 
 @lru_cache(maxsize=4096)
 def axes_of(name: str) -> tuple[Axis, ...] | None:
-    """The axes of a tensor of this name, or None if there is no such name."""
+    """Return the axes of the tensor with this name, or None if there is no such name."""
     if name in _ENDS:
         return _ENDS[name]
     side = "src" if name.startswith("encoder") else "tgt"
@@ -69,13 +69,13 @@ def axes_of(name: str) -> tuple[Axis, ...] | None:
 def all_names(
     n_encoder_layers: int, n_decoder_layers: int, *, adds_position: bool = True, biases_scores: bool = False
 ) -> Iterator[str]:
-    """Every tensor name of an encoder-decoder of these depths, in the order in which they are computed.
+    """Yield every tensor name of an encoder-decoder of these depths, in the order of computation.
 
     Args:
-        n_encoder_layers: how many.
-        n_decoder_layers: how many.
-        adds_position: whether its input is embedding plus position.
-        biases_scores: whether its self-attention adds a bias for positions.
+        n_encoder_layers: number of encoder layers.
+        n_decoder_layers: number of decoder layers.
+        adds_position: whether the input is embedding plus position.
+        biases_scores: whether self-attention adds a positional bias.
     """
     for stack, side, depth in (("encoder", "src", n_encoder_layers), ("decoder", "tgt", n_decoder_layers)):
         yield from (f"{side}.{part}" for part in ("embed", *["position"] * adds_position, "input"))

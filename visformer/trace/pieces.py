@@ -1,4 +1,4 @@
-"""Tokens as vocabularies write them, and as a reader sees them: marks of spaces and of joins, and bytes. Text only."""
+"""Convert tokens from a vocabulary's spelling to display: marks of spaces and of joins, and bytes. Text only."""
 
 import re
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ _JOINED = re.compile(r"##\S")
 
 
 def shown(tokens: Sequence[str], raw: Sequence[bytes | None]) -> tuple[str, ...]:
-    """What a reader sees for each token.
+    """The text displayed for each token.
 
-    Without the marks that vocabularies write for a leading space or for the lack of one; "␣" for a lone space;
-    for a character that several tokens share that character with their numbers, 龘₁ 龘₂ 龘₃.
+    It has no marks for a leading space or for the lack of one. A lone space is "␣". Tokens that share one character
+    are that character, numbered: 龘₁ 龘₂ 龘₃.
 
     Args:
-        tokens: as the vocabulary writes them.
-        raw: what each stands for; None: it is shown as it is written.
+        tokens: as spelled in the vocabulary.
+        raw: the bytes of each token; None: it is displayed as spelled.
     """
     result = [token if part is None else "" for token, part in zip(tokens, raw, strict=True)]
     at = 0
@@ -41,9 +41,9 @@ def shown(tokens: Sequence[str], raw: Sequence[bytes | None]) -> tuple[str, ...]
 
 
 def cleaned(tokens: Sequence[str], special: Sequence[bool]) -> tuple[str, ...]:
-    """As :func:`shown`, of tokens of which nothing is known but how they are written: ĠThe, ▁The, ##ing.
+    """Like :func:`shown`, for tokens known only by their spelling: ĠThe, ▁The, ##ing.
 
-    Where none bears such a mark, they stay as they are, as special ones always do.
+    Special tokens stay as they are, and so do all others if none has such a mark.
     """
     is_bytes = any(token.startswith(("Ġ", "Ċ")) for token in tokens) and all(
         kept or is_byte_level(token) for token, kept in zip(tokens, special, strict=True)
@@ -52,16 +52,16 @@ def cleaned(tokens: Sequence[str], special: Sequence[bool]) -> tuple[str, ...]:
     if not (is_bytes or joins or any(token.startswith(SPACE) for token in tokens)):
         return tuple(tokens)
     pairs = zip(tokens, special, strict=True)
-    return shown(tokens, [None if kept else bytes_of(one, byte_level=is_bytes, joins=joins) for one, kept in pairs])
+    return shown(tokens, [None if kept else bytes_of(token, byte_level=is_bytes, joins=joins) for token, kept in pairs])
 
 
 def is_byte_level(token: str) -> bool:
-    """Whether it is written in the letters for bytes."""
+    """Whether a token consists of the letters that stand for bytes."""
     return all(character in byte_letters() for character in token)
 
 
 def bytes_of(token: str, *, byte_level: bool, joins: bool) -> bytes:
-    """What a token stands for, of a vocabulary that writes bytes as letters, or ``##`` before what joins a word."""
+    """The bytes of a token; ``byte_level``: letters stand for bytes, ``joins``: ``##`` marks a word's continuation."""
     if byte_level and is_byte_level(token):
         return bytes(byte_letters()[character] for character in token)
     if match := BYTE.fullmatch(token):
@@ -72,7 +72,7 @@ def bytes_of(token: str, *, byte_level: bool, joins: bool) -> bytes:
 
 
 def _spelled(raw: Sequence[bytes | None], at: int) -> tuple[int, str | None]:
-    """The fewest tokens from ``at`` on whose bytes spell text, as (end, text); (at + 1, None) where none do."""
+    """The fewest tokens from ``at`` on whose bytes are valid text, as (end, text); (at + 1, None) if there are none."""
     gathered = b""
     for end in range(at, min(at + 8, len(raw))):
         part = raw[end]
@@ -88,7 +88,7 @@ def _spelled(raw: Sequence[bytes | None], at: int) -> tuple[int, str | None]:
 
 @lru_cache(maxsize=1)
 def byte_letters() -> dict[str, int]:
-    """The letters that byte-level vocabularies write for bytes: printable ones as they are, others from U+0100 on."""
+    """The letters by which byte-level vocabularies spell bytes: printable ones unchanged, others from U+0100 on."""
     plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = [byte for byte in range(256) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {chr(256 + n): byte for n, byte in enumerate(others)}

@@ -1,4 +1,4 @@
-"""The three attentions of a Transformer. No arrays in here."""
+"""The three kinds of attention in a Transformer. No arrays here."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # numpy
 
 @dataclass(frozen=True)
 class Stack:
-    """One of the three attentions of a Transformer, by the names of its tensors."""
+    """One of the three kinds of attention in a Transformer, and how its tensors are named."""
 
     part: Literal["encoder", "decoder"]
     kind: Literal["self_attn", "cross_attn"]
@@ -24,7 +24,7 @@ class Stack:
         return f"{self.part}.{self.kind}"
 
     def of_kind(self, kind: str) -> bool:
-        """Whether models of this kind have it: "encoder", "decoder" or "encoder-decoder"."""
+        """Whether models of ``kind`` ("encoder", "decoder" or "encoder-decoder") have it."""
         return kind == "encoder-decoder" or (kind == self.part and self.kind == "self_attn")
 
     def in_trace(self, trace: "Trace") -> bool:
@@ -39,9 +39,9 @@ STACKS = (
 )
 
 SHORT_NAMES = {"encoder": "encoder.self_attn", "decoder": "decoder.self_attn", "cross": "decoder.cross_attn"}
-"""As links and the command line have them."""
+"""Short names, for links and the command line."""
 
 
 def short_name(stack: str) -> str:
-    """Shorten: "cross" for "decoder.cross_attn"."""
+    """Shorten a name: "cross" for "decoder.cross_attn"."""
     return next(short for short, name in SHORT_NAMES.items() if name == stack)

@@ -1,7 +1,7 @@
-"""The Trace: everything that was computed on one sentence, frozen, labelled, NumPy only.
+"""The Trace: everything computed on one sentence, frozen, labelled, NumPy only.
 
-An array can only be reached together with the tokens along its axes, and both are checked against each other when
-the Trace is made: a picture cannot be labelled with the wrong sentence.
+An array is only accessible together with the tokens along its axes, and the two are checked against each other when
+the Trace is made, so that a picture cannot be labelled with the wrong sentence.
 """
 
 import json
@@ -25,15 +25,15 @@ from visformer.trace.labels import check_labels
 from visformer.trace.names import Axis, axes_of
 
 _SHORT = 60
-"""Characters of a side in a Trace's ``repr``."""
+"""Maximum number of characters of each side in a Trace's ``repr``."""
 
 
 @dataclass(frozen=True, eq=False)
 class TracedTensor:
-    """One array and what stands along its axes.
+    """One array with labelled axes.
 
     Args:
-        name: as in :mod:`visformer.trace.names`.
+        name: its name, see :mod:`visformer.trace.names`.
         value: read-only; float32, or bool for a mask.
         axes: one for each dimension of ``value``.
     """
@@ -57,14 +57,14 @@ class TracedTensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the array."""
+        """The shape of the array."""
         return self.value.shape
 
     def __len__(self) -> int:
         return len(self.value)
 
     def __getitem__(self, index: Any) -> Any:
-        """Plain NumPy indexing into ``value``; the labels stay behind."""
+        """Index into ``value`` as in plain NumPy; the result has no labels."""
         return self.value[index]
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
@@ -76,16 +76,16 @@ class Trace:
     """What a model computed on one sentence (and its target).
 
     Args:
-        tokens: side ("src", "tgt", "next") to the tokens as shown.
-        special: side to which of them stand for no text.
-        words: side to the number of the word that each belongs to.
+        tokens: side ("src", "tgt", "next") to its tokens as displayed.
+        special: side to whether each token is special, that is, stands for no text.
+        words: side to the index of the word that each token belongs to.
         tensors: name to tensor.
-        params: name to the weights used, on request.
+        params: name to weights that were used, on request.
         meta: JSON values: "model", "source", "target", "to", "forced" and more. "missing" lists pairs of a glob and
-            the reason why the model has no tensor of such a name.
+            the reason why the model has no such tensor.
 
     Raises:
-        TraceError: labels and arrays, or labels among each other, differ in length.
+        TraceError: labels and arrays, or labels of one side, differ in length.
     """
 
     tokens: Mapping[str, tuple[str, ...]]
@@ -114,7 +114,7 @@ class Trace:
             self._check_labels(tensor)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(dict(getattr(self, each.name)) for each in fields(self))  # no proxy is pickled
+        return type(self), tuple(dict(getattr(self, each.name)) for each in fields(self))  # proxies do not pickle
 
     def _check_labels(self, tensor: TracedTensor) -> None:
         for size, axis in zip(tensor.shape, tensor.axes, strict=True):
@@ -129,7 +129,7 @@ class Trace:
                 )
 
     def names(self) -> tuple[str, ...]:
-        """The tensors that were recorded, in the order in which they were computed.
+        """The names of the recorded tensors, in the order of computation.
 
         Returns:
             Names such as "encoder.0.self_attn.pattern".
@@ -143,10 +143,10 @@ class Trace:
         return iter(self.tensors)
 
     def __getitem__(self, name: str) -> TracedTensor:
-        """The tensor of this name.
+        """Return the tensor of this name.
 
         Raises:
-            MissingTensor: it is not here; the message says why, and what there is.
+            MissingTensor: it is not in this Trace; the message says why, and which tensors are.
         """
         if name in self.tensors:
             return self.tensors[name]
@@ -162,10 +162,10 @@ class Trace:
         """Why the model has no tensor of this name.
 
         Args:
-            name: of a tensor, such as "encoder.0.self_attn.q".
+            name: name of a tensor, such as "encoder.0.self_attn.q".
 
         Returns:
-            The reason; None where nothing is said against it.
+            The reason; None if the model is not known to lack it.
         """
         for glob, reason in self.meta.get("missing", ()):
             if fnmatchcase(name, glob):
@@ -173,29 +173,29 @@ class Trace:
         return None
 
     def _why_missing(self, name: str) -> Message:
-        """What the adapter says of it; else that it was not asked for."""
-        not_asked = N_("it was not recorded (ask for it with record=...), or the model has no such layer")
-        return self.lacks(name) or not_asked
+        """The adapter's reason if it has one, else that the tensor was not recorded."""
+        not_recorded = N_("it was not recorded (ask for it with record=...), or the model has no such layer")
+        return self.lacks(name) or not_recorded
 
     def layers(
         self, stack: Literal["encoder", "decoder"], attention: Literal["self_attn", "cross_attn"] = "self_attn"
     ) -> tuple[TracedTensor, ...]:
-        """The patterns of one kind of attention, (head, query, key) each, from the first layer on.
+        """The patterns of one kind of attention, (head, query, key) each, starting with the first layer.
 
         Args:
             stack: "encoder" or "decoder".
-            attention: "self_attn", or "cross_attn" of the decoder.
+            attention: "self_attn", or for the decoder "cross_attn".
 
         Returns:
-            One tensor for each layer, not copied; each row of a pattern sums to 1.
+            One tensor per layer, not copied; each row of a pattern sums to 1.
 
         Raises:
             MissingTensor: no layer's pattern of this kind was recorded.
         """
-        found: list[TracedTensor] = []
-        while (name := f"{stack}.{len(found)}.{attention}.pattern") in self.tensors:
-            found.append(self.tensors[name])
-        return tuple(found) or (self[name],)  # raises, and says why
+        layers: list[TracedTensor] = []
+        while (name := f"{stack}.{len(layers)}.{attention}.pattern") in self.tensors:
+            layers.append(self.tensors[name])
+        return tuple(layers) or (self[name],)  # raises MissingTensor
 
     def stack(
         self, stack: Literal["encoder", "decoder"], attention: Literal["self_attn", "cross_attn"] = "self_attn"
@@ -204,7 +204,7 @@ class Trace:
 
         Args:
             stack: "encoder" or "decoder".
-            attention: "self_attn", or "cross_attn" of the decoder.
+            attention: "self_attn", or for the decoder "cross_attn".
 
         Returns:
             Float32, with the axes (layer, head, query, key).
@@ -230,46 +230,45 @@ class Trace:
         special: Mapping[str, Sequence[bool]] | None = None,
         words: Mapping[str, Sequence[int]] | None = None,
     ) -> "Trace":
-        """A Trace of attention that was computed elsewhere, by any framework.
+        """Build a Trace from attention that was computed elsewhere, by any framework.
 
-        An encoder gives ``tokens`` and ``patterns``, a decoder-only model ``target`` and ``decoder``, an
-        encoder-decoder all of them and ``cross``. Each row is a probability. What arrays are taken for:
+        An encoder needs ``tokens`` and ``patterns``, a decoder-only model ``target`` and ``decoder``, an
+        encoder-decoder all of these and ``cross``. Each row is a probability distribution. Accepted arrays:
 
         - 4 dimensions: (layer, head, query, key); 5: (layer, 1, head, query, key), with a batch of one.
-        - 3: (head, query, key) of one layer, which ``[array]`` or ``array[None]`` is the stack of.
-        - 2: (query, key) of one head, which ``array[None, None]`` is the stack of.
-        - A sequence has one array for each layer: (head, query, key), or (1, head, query, key).
+        - A sequence with one array per layer: (head, query, key), or (1, head, query, key).
+        - For a single layer, (head, query, key), pass ``[array]``; for a single head, ``array[None, None]``.
 
         Args:
-            tokens: what the encoder reads; a vocabulary's marks (ĠThe, ▁The, ##ing) are not shown.
-            patterns: of the encoder's self-attention.
-            target: what the decoder reads.
+            tokens: the encoder's tokens; a vocabulary's marks (ĠThe, ▁The, ##ing) are not displayed.
+            patterns: patterns of the encoder's self-attention.
+            target: the decoder's tokens.
             decoder: patterns of the decoder's self-attention; they need not be causal.
             cross: patterns of the cross-attention: queries are ``target``, keys ``tokens``.
-            sink: of attention whose rows sum to less than 1. True: the rest is the sink's, or what stands in a last
-                column that no token has. Or its mass (layer, head, query). Where several stacks are given, True for all
-                of them, or a dict with "patterns", "decoder" or "cross".
-            following: what each token of ``target`` predicts; None: not known.
-            special: "src" and "tgt" to which tokens stand for no text; by default by their names, such as ``</s>``.
-            words: "src" and "tgt" to the number of the word of each token; by default each is one.
+            sink: for attention whose rows sum to less than 1. True: the sink has the rest, or is an additional last
+                column. Or its mass, (layer, head, query). With several stacks: True for all of them, or a dict with
+                any of "patterns", "decoder" and "cross".
+            following: what each token of ``target`` predicts; None: unknown.
+            special: "src" and "tgt" to whether each token is special; by default judged by names such as ``</s>``.
+            words: "src" and "tgt" to the index of each token's word; by default each token is a word.
 
         Returns:
-            A Trace with patterns only; every picture of attention can be drawn of it.
+            A Trace with patterns only, enough for every picture of attention.
 
         Raises:
-            TraceError: an array that does not fit its tokens, or is no probability; the message says where.
+            TraceError: an array does not fit its tokens, or is not a probability; the message says where.
         """
         sides = {
-            side: token_texts(given, name=name)
-            for side, name, given in (("src", "tokens", tokens), ("tgt", "target", target))
-            if given is not None
+            side: token_texts(texts, name=name)
+            for side, name, texts in (("src", "tokens", tokens), ("tgt", "target", target))
+            if texts is not None
         }
-        given = {"encoder.self_attn": patterns, "decoder.self_attn": decoder, "decoder.cross_attn": cross}
-        arguments = dict(zip(given, ("patterns", "decoder", "cross"), strict=True))
-        sinks = _sinks(sink, [arguments[kind] for kind, arrays in given.items() if arrays is not None])
+        patterns_of = {"encoder.self_attn": patterns, "decoder.self_attn": decoder, "decoder.cross_attn": cross}
+        arguments = dict(zip(patterns_of, ("patterns", "decoder", "cross"), strict=True))
+        sinks = _sinks(sink, [arguments[kind] for kind, arrays in patterns_of.items() if arrays is not None])
         tensors = {
             tensor.name: tensor
-            for kind, arrays in given.items()
+            for kind, arrays in patterns_of.items()
             if arrays is not None
             for tensor in _patterns(kind, arrays, sides, arguments[kind], sinks.get(arguments[kind]))
         }
@@ -294,7 +293,7 @@ class Trace:
 
     @property
     def about(self) -> str:
-        """Which model made the numbers, and of what: what a file says of itself."""
+        """The model and the texts that the numbers come from, as a description for files."""
         texts = " → ".join(str(self.meta[side]) for side in ("source", "target") if self.meta.get(side))
         return ": ".join(filter(None, (str(self.meta.get("model") or ""), texts)))
 
@@ -303,7 +302,7 @@ class Trace:
         return f"Trace({sides}{len(self.tensors)} tensors, {self.nbytes:,} bytes)"
 
     def _repr_html_(self) -> str | None:
-        """The explorer, where a notebook shows the Trace."""
+        """Display the explorer in a notebook."""
         return None if display.as_html is None else display.as_html(self)
 
     @property
@@ -315,10 +314,10 @@ class Trace:
         """Write everything to one safetensors file; the labels are JSON in its metadata.
 
         Args:
-            path: where to; an existing file is replaced.
+            path: file to write; an existing file is replaced.
 
         Raises:
-            TraceError: a name with an ending that means another kind of file.
+            TraceError: the extension belongs to another file format.
         """
         if Path(path).suffix.lower() not in ("", ".safetensors"):
             raise TraceError(
@@ -328,10 +327,10 @@ class Trace:
         write_whole(path, self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """What :meth:`save` writes.
+        """Serialise the Trace as :meth:`save` does.
 
         Returns:
-            A safetensors file.
+            The content of a safetensors file.
         """
         arrays = {name: np.ascontiguousarray(tensor.value) for name, tensor in self.tensors.items()}
         arrays |= {f"params.{name}": np.ascontiguousarray(tensor.value) for name, tensor in self.params.items()}
@@ -348,16 +347,16 @@ class Trace:
 
     @classmethod
     def load(cls, path: str | Path) -> "Trace":
-        """Read what :meth:`save` wrote.
+        """Read a file written by :meth:`save`.
 
         Args:
-            path: a file of :meth:`save`.
+            path: file to read.
 
         Returns:
-            The Trace as it was, to the last bit.
+            The same Trace, bit for bit.
 
         Raises:
-            TraceError: no such file, damaged, or not a Trace.
+            TraceError: the file is missing, damaged, or not a Trace.
         """
         try:
             with safe_open(str(path), framework="np") as file:
@@ -387,22 +386,22 @@ def _plain(axes: tuple[Axis, ...]) -> list[list[str | None]]:
 
 
 def _sinks(sink: Any, arguments: Sequence[str]) -> Mapping[str, Any]:
-    """Argument to its sink."""
+    """Map each argument to its sink."""
     if sink is None or sink is False:
         return {}
-    found: dict[str, Any] = dict(sink) if isinstance(sink, Mapping) else dict.fromkeys(arguments, sink)
-    whose = isinstance(sink, Mapping) or sink is True or len(arguments) == 1
-    if not whose or any(name not in arguments for name in found):
+    sinks: dict[str, Any] = dict(sink) if isinstance(sink, Mapping) else dict.fromkeys(arguments, sink)
+    unambiguous = isinstance(sink, Mapping) or sink is True or len(arguments) == 1
+    if not unambiguous or any(name not in arguments for name in sinks):
         raise TraceError(
             N_("sink must say whose it is: True for all, or a dict with any of {names}."), names=", ".join(arguments)
         )
-    return found
+    return sinks
 
 
 def _patterns(
     kind: str, arrays: Any, sides: Mapping[str, tuple[str, ...]], argument: str, sink: Any
 ) -> Iterator[TracedTensor]:
-    """Each layer's pattern of one kind of attention, such as "decoder.cross_attn", and the mass of its sink."""
+    """Yield each layer's pattern of one kind of attention, such as "decoder.cross_attn", and its sink's mass."""
     stack, attention = kind.split(".")
     axes = axes_of(f"{stack}.0.{attention}.pattern")
     assert axes is not None
@@ -422,7 +421,7 @@ def _patterns(
 
 
 def _labelled(name: str, value: NDArray[Any], special: Mapping[str, list[list[str | None]]]) -> TracedTensor:
-    """``special``: axes that are not those which the name implies."""
+    """Build one tensor; ``special``: axes that differ from those that the name implies."""
     axes = tuple(Axis(str(axis), side) for axis, side in special[name]) if name in special else axes_of(name)
     if axes is None:
         raise TraceError(N_("There is no tensor named {name!r}."), name=name)
@@ -434,6 +433,6 @@ def _labelled(name: str, value: NDArray[Any], special: Mapping[str, list[list[st
 
 
 def _in_short(tokens: Sequence[str]) -> str:
-    """As many as fit into a line, without line breaks of their own."""
+    """Join as many tokens as fit on a line, without line breaks inside them."""
     words = " ".join(" ".join(tokens).split())
     return words if len(words) <= _SHORT else f"{words[:_SHORT].rstrip()}… ({len(tokens)} tokens)"

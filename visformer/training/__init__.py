@@ -1,1 +1,1 @@
-"""Training the translator and measuring it (section 5)."""
+"""Train and evaluate the translator (section 5)."""

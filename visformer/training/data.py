@@ -1,4 +1,4 @@
-"""Sentence pairs: reading them, turning them into ids, batching ids of like length."""
+"""Sentence pairs: read them, encode them, and batch examples of similar length."""
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer
 
 BOTH = "both"
 SPLIT_SEED = 0
-"""Of the split of the validation pairs, for training and evaluation alike."""
+"""Seed for splitting the validation pairs, in training and evaluation alike."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Pair:
     direction: str = BOTH
 
     def directed(self) -> list[tuple[str, str, str]]:
-        """(source, target, target language), once for each direction that the pair is meant for."""
+        """Return (source, target, target language) for each direction of the pair."""
         both = [(self.en, self.zh, "zh"), (self.zh, self.en, "en")]
-        return [way for way, name in zip(both, ("en-zh", "zh-en"), strict=True) if self.direction in (BOTH, name)]
+        return [each for each, name in zip(both, ("en-zh", "zh-en"), strict=True) if self.direction in (BOTH, name)]
 
 
 def read_pairs(path: str | Path) -> list[Pair]:
-    """Read a TSV of English, Chinese and, optionally, anything else (such as an attribution).
+    """Read a TSV of English and Chinese; further columns, such as an attribution, are ignored.
 
     Raises:
         DataError: no such file, or a line without two sentences; the message names the line.
@@ -39,7 +39,7 @@ def read_pairs(path: str | Path) -> list[Pair]:
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error  # an OSError names the file again
+        reason = getattr(error, "strerror", None) or error  # str() of an OSError would name the file again
         raise DataError(N_("{path} cannot be read: {reason}"), path=path, reason=reason) from error
     pairs = []
     for number, line in enumerate(lines, start=1):
@@ -55,14 +55,14 @@ def read_pairs(path: str | Path) -> list[Pair]:
 
 
 def split_pairs(pairs: Sequence[Pair], *, seed: int) -> tuple[list[Pair], list[Pair]]:
-    """Two random halves: one to stop the training by, one that nothing is ever decided on."""
+    """Split at random into two halves: one for early stopping, and a test half that no decision is based on."""
     shuffled = random.Random(seed).sample(pairs, len(pairs))
     return shuffled[: len(pairs) // 2], shuffled[len(pairs) // 2 :]
 
 
 @dataclass(frozen=True)
 class Example:
-    """Ids of one directed pair: source ending in </s>, target beginning with its language and ending in </s>."""
+    """Ids of one directed pair: source and </s>; language token, target and </s>."""
 
     src: list[int]
     tgt: list[int]
@@ -78,21 +78,21 @@ def to_example(tokenizer: Tokenizer, source: str, target: str, language: str) ->
 
 
 def to_examples(tokenizer: Tokenizer, pairs: Iterable[Pair]) -> list[Example]:
-    """Encode pairs in every direction that they are meant for."""
-    return [to_example(tokenizer, *way) for pair in pairs for way in pair.directed()]
+    """Encode pairs in each of their directions."""
+    return [to_example(tokenizer, *directed) for pair in pairs for directed in pair.directed()]
 
 
 def batches(examples: Sequence[Example], *, tokens: int, seed: int | None) -> Iterator[tuple[Tensor, Tensor]]:
-    """Batches of like length, so that little is padding, each of at most ``tokens`` source and target tokens with it.
+    """Batch examples of similar length, at most ``tokens`` source and target tokens each, padding included.
 
-    Without a seed, which shuffles, they are in the order of length.
+    With a seed, batches are shuffled; without, they are ordered by length.
 
     Yields:
         (src, tgt) int64 (batch, token), padded with 0.
     """
     rng = random.Random(seed)
     shuffled = list(examples) if seed is None else rng.sample(examples, len(examples))
-    order = sorted(shuffled, key=lambda e: (len(e.tgt), len(e.src)))  # stable: equals stay shuffled
+    order = sorted(shuffled, key=lambda e: (len(e.tgt), len(e.src)))  # stable: equal lengths stay shuffled
     groups: list[list[Example]] = [[]]
     width = [0, 0]
     for example in order:

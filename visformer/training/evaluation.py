@@ -1,4 +1,4 @@
-"""How good a translator is: BLEU, exact match on held-out names, and how well its cross-attention aligns words."""
+"""Evaluate a translator: BLEU, exact match on held-out names, and word alignment by its cross-attention."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ Links = frozenset[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Bleu:
-    """Corpus BLEU (0 to 100) of both directions, by sacreBLEU: tokenised "zh" and "13a"."""
+    """Corpus BLEU (0 to 100) of both directions, by sacreBLEU with its tokenizers "zh" and "13a"."""
 
     en_zh: float
     zh_en: float
@@ -41,41 +41,41 @@ def bleu(model: Translator, pairs: Sequence[Pair]) -> Bleu:
 def _score(translations: list[str], references: list[str], *, tokenize: str) -> float:
     import sacrebleu
 
-    found = sacrebleu.corpus_bleu(translations, [references], tokenize=tokenize).score
-    return min(float(found), 100.0)  # its rounding goes beyond
+    score = sacrebleu.corpus_bleu(translations, [references], tokenize=tokenize).score
+    return min(float(score), 100.0)  # rounding may exceed 100
 
 
 def _translate_all(model: Translator, sources: Sequence[str], *, to: str, batch: int = 64) -> list[str]:
-    """In batches of like length; the result is in the order of ``sources``."""
+    """Translate in batches of similar length; the result is in the order of ``sources``."""
     order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
     result = [""] * len(sources)
     for start in range(0, len(order), batch):
-        chosen = order[start : start + batch]
-        translations = model.translate_batch([sources[i] for i in chosen], to=to)
-        for i, text in zip(chosen, translations, strict=True):
+        indices = order[start : start + batch]
+        translations = model.translate_batch([sources[i] for i in indices], to=to)
+        for i, text in zip(indices, translations, strict=True):
             result[i] = text
     return result
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """One sentence with a name that was never trained on."""
+    """One sentence with a name that the model was never trained on."""
 
-    source: str  # to be translated
-    expected: str  # the one right translation
+    source: str  # sentence to translate
+    expected: str  # its only correct translation
     to: str  # "en" or "zh"
-    name: str  # that has to come out, as it stands in ``expected``
+    name: str  # name that has to be in the output, as it is in ``expected``
     kind: str  # "copy" (a Latin name), "pinyin" (a Chinese name to be spelled) or "composed" (known place + University)
-    output: str  # of the model
+    output: str  # the model's translation
 
     @property
     def exact(self) -> bool:
-        """The whole sentence is as expected."""
+        """Whether the whole sentence is as expected."""
         return self.output == self.expected
 
     @property
     def name_right(self) -> bool:
-        """The name is in the output, whatever the sentence around it."""
+        """Whether the output contains the name, whatever the rest of the sentence is."""
         return self.name in self.output
 
 
@@ -93,7 +93,7 @@ def held_out_names(model: Translator, folder: Path) -> list[HeldOut]:
 
 
 def _name_in(expected: str, frames: Iterable[str]) -> str:
-    """What fills the placeholder of the frame that ``expected`` is made from."""
+    """The name that fills the placeholder of the frame that ``expected`` was made from."""
     for frame in frames:
         before, after = re.split(r"\{\w+\}", frame, maxsplit=1)
         if re.fullmatch(rf"{re.escape(before)}.+{re.escape(after)}", expected, re.IGNORECASE):
@@ -109,8 +109,8 @@ class Aligned:
     zh: tuple[str, ...]
     en_text: str
     zh_text: str
-    sure: Links  # that must be there (Och & Ney 2003)
-    possible: Links  # that may be there, the sure ones among them
+    sure: Links  # links that an alignment must have (Och & Ney 2003)
+    possible: Links  # links that it may have, including the sure ones
 
 
 def read_aligned(path: Path) -> list[Aligned]:
@@ -129,26 +129,26 @@ def _links(text: str) -> Links:
     return frozenset((int(i), int(j)) for i, j in (link.split("-") for link in text.split()))
 
 
-def alignment_error_rate(found: Sequence[Links], gold: Sequence[Aligned]) -> float:
+def alignment_error_rate(links: Sequence[Links], gold: Sequence[Aligned]) -> float:
     """AER = 1 - (|A and S| + |A and P|) / (|A| + |S|) over all pairs (Och & Ney 2003, equation 21); 0 is perfect."""
-    hits = sum(len(a & g.sure) + len(a & g.possible) for a, g in zip(found, gold, strict=True))
-    total = sum(len(a) + len(g.sure) for a, g in zip(found, gold, strict=True))
+    hits = sum(len(a & g.sure) + len(a & g.possible) for a, g in zip(links, gold, strict=True))
+    total = sum(len(a) + len(g.sure) for a, g in zip(links, gold, strict=True))
     return 1 - hits / total
 
 
 @dataclass(frozen=True)
 class HeadAlignment:
-    """How well one cross-attention head aligns (layer and head count from 0)."""
+    """How well one cross-attention head aligns words (layer and head count from 0)."""
 
-    layer: int  # of the decoder
+    layer: int  # in the decoder
     head: int
     aer: float  # alignment error rate, 0 is perfect
-    entropy: float  # mean of its rows, nats
+    entropy: float  # mean over rows, nats
 
 
 @dataclass(frozen=True)
 class AlignmentReport:
-    """All heads, best first, and what they have to beat (AER of the baselines)."""
+    """All heads, best first, and the AER of two baselines."""
 
     heads: tuple[HeadAlignment, ...]
     uniform: float
@@ -156,11 +156,11 @@ class AlignmentReport:
 
 
 def align(model: Translator, gold: Sequence[Aligned], *, to: str) -> AlignmentReport:
-    """Each target word is linked to the source word that its row gives most weight; the gold target is forced.
+    """Link each target word to the source word with the most weight in its row; the gold target is forced.
 
-    A row belongs to the word that it *predicts*. Sub-words are summed over a source word, averaged over a target
-    word. The uniform baseline links each target word to a source word at random (its expected AER); the diagonal
-    one to the word at the same relative place.
+    A row belongs to the word that it *predicts*. Weights are summed over the sub-words of a source word and averaged
+    over those of a target word. The uniform baseline links each target word to a random source word (its expected
+    AER), the diagonal one to the word at the same relative position.
     """
     patterns, spans = [], []
     for pair in gold:
@@ -170,21 +170,21 @@ def align(model: Translator, gold: Sequence[Aligned], *, to: str) -> AlignmentRe
         words = (pair.en, pair.zh) if to == "zh" else (pair.zh, pair.en)
         spans.append(tuple(_word_matrix(model, text, w) for text, w in zip((source, target), words, strict=True)))
     layers, heads = patterns[0].shape[:2]
-    found = []
+    alignments = []
     for layer, head in np.ndindex(layers, heads):
         tables = [_pool(p[layer, head], *span) for p, span in zip(patterns, spans, strict=True)]
         aer = alignment_error_rate([_argmax_links(table, to) for table in tables], gold)
         entropy = float(np.mean(np.concatenate([row_entropy(p[layer, head]) for p in patterns])))
-        found.append(HeadAlignment(layer, head, aer, entropy))
+        alignments.append(HeadAlignment(layer, head, aer, entropy))
     return AlignmentReport(
-        heads=tuple(sorted(found, key=lambda h: h.aer)),
+        heads=tuple(sorted(alignments, key=lambda h: h.aer)),
         uniform=_expected_random_aer(gold, to),
         diagonal=alignment_error_rate([_diagonal(pair, to) for pair in gold], gold),
     )
 
 
 def _word_matrix(model: Translator, text: str, words: Sequence[str]) -> NDArray[np.float64]:
-    """(word, token): how much of a token's characters belongs to each word; the end token belongs to none."""
+    """(word, token): the share of a token's characters that belongs to each word; the end token belongs to none."""
     tokens = model.tokenizer.spans(text)
     matrix = np.zeros((len(words), len(tokens)))
     start = 0
@@ -199,7 +199,7 @@ def _word_matrix(model: Translator, text: str, words: Sequence[str]) -> NDArray[
 def _pool(
     pattern: NDArray[np.float32], source: NDArray[np.float64], target: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """(tgt token, src token) to (tgt word, src word): sum over keys, mean over queries; specials are left out."""
+    """Pool (tgt token, src token) to (tgt word, src word): sum over keys, mean over queries, without specials."""
     rows = pattern[: target.shape[1], : source.shape[1]] @ source.T  # (tgt token, src word)
     shares = target / np.maximum(target.sum(axis=1, keepdims=True), 1e-9)
     return np.asarray(shares @ rows)
@@ -217,7 +217,7 @@ def _diagonal(pair: Aligned, to: str) -> Links:
 
 
 def _expected_random_aer(gold: Sequence[Aligned], to: str) -> float:
-    """AER of a random source word for each target word, in expectation."""
+    """Expected AER of linking each target word to a random source word."""
     hits = total = 0.0
     for pair in gold:
         n_tgt, n_src = (len(pair.zh), len(pair.en)) if to == "zh" else (len(pair.en), len(pair.zh))
@@ -229,10 +229,10 @@ def _expected_random_aer(gold: Sequence[Aligned], to: str) -> float:
 def report(
     name: str, *, pairs_file: Path | None, half: bool, names: bool, alignment: bool, folder: Path
 ) -> dict[str, Any]:
-    """What ``visformer evaluate`` prints, as JSON values.
+    """Return what ``visformer evaluate`` prints, as JSON values.
 
     Raises:
-        VisformerError: not a model of our own.
+        VisformerError: the model is not one of visformer's own Transformers.
     """
     model = load(name)
     if not isinstance(model, Translator):
@@ -262,13 +262,13 @@ def _names_report(results: Sequence[HeldOut]) -> dict[str, Any]:
     return table
 
 
-def _alignment_report(found: AlignmentReport) -> dict[str, Any]:
-    best = {f"layer {h.layer + 1} head {h.head + 1}": {"aer": h.aer, "entropy": h.entropy} for h in found.heads[:3]}
-    return {"best heads": best, "aer of uniform": found.uniform, "aer of diagonal": found.diagonal}
+def _alignment_report(report: AlignmentReport) -> dict[str, Any]:
+    best = {f"layer {h.layer + 1} head {h.head + 1}": {"aer": h.aer, "entropy": h.entropy} for h in report.heads[:3]}
+    return {"best heads": best, "aer of uniform": report.uniform, "aer of diagonal": report.diagonal}
 
 
 def _rows(path: Path, *, columns: int) -> list[list[str]]:
-    """Rows of a TSV with a header line."""
+    """Read the rows of a TSV with a header line."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()[1:]
     except OSError as error:

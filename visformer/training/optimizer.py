@@ -1,7 +1,7 @@
 """Muon (Jordan et al. 2024): steps along the orthogonalised momentum of each weight matrix.
 
-On this task it passed Adam within the first epoch (docs/adr/0008). torch.optim.Muon computes in bfloat16 always,
-which CPUs without bf16 arithmetic do many times slower; this one computes in the precision asked for.
+On this task it overtook Adam within the first epoch (docs/adr/0008). torch.optim.Muon always computes in bfloat16,
+which is many times slower on CPUs without bf16 arithmetic; this one computes in a configurable precision.
 """
 
 from collections.abc import Iterable
@@ -45,7 +45,7 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """One step; ``closure`` is not used."""
+        """Update the weights once; ``closure`` is not used."""
         for group in self.param_groups:
             by_shape: dict[tuple[int, int], list[nn.Parameter]] = {}
             for weight in group["params"]:
@@ -66,5 +66,5 @@ class Muon(torch.optim.Optimizer):
         return _wide(weight.grad.lerp(average, momentum), weight.shape[0] > weight.shape[1])
 
 
-def _wide(matrix: Tensor, turn: bool) -> Tensor:
-    return matrix.mT if turn else matrix
+def _wide(matrix: Tensor, transpose: bool) -> Tensor:
+    return matrix.mT if transpose else matrix

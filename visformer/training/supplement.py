@@ -1,8 +1,8 @@
-"""Compose name-rich English-Chinese training pairs from the lists in this folder.
+"""Compose name-rich English-Chinese training pairs from the lists in the folder `supplement/`.
 
     python -m visformer.training.supplement --n 1000 --seed 0 > pairs.tsv
 
-`load` reads the lists in the folder `supplement/`; `sample` draws pairs from them, the same ones for the same seed.
+`load` reads the lists; `sample` draws pairs from them, the same ones for the same seed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Supplement:
-    """Everything the generator draws from, and what it must refuse."""
+    """Everything that the generator draws from, and what it must refuse."""
 
     places: tuple[Name, ...]
     regions: tuple[Name, ...]
@@ -86,7 +86,7 @@ def spell_person(name: str, syllables: dict[str, str]) -> str:
 def held_patterns(
     rows: list[list[str]], places: dict[str, str], syllables: dict[str, str]
 ) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Patterns for the held-out names: one for the English side, one for the Chinese side."""
+    """Compile patterns of the held-out names: one for the English side, one for the Chinese side."""
     en: set[str] = set()
     zh: set[str] = set()
     for _, _, _, name, kind in rows:
@@ -106,7 +106,7 @@ def held_patterns(
 
 
 def compose(places: list[list[str]], universities: tuple[Name, ...], held: re.Pattern[str]) -> tuple[Name, ...]:
-    """Every "<city or province> University" that is neither a listed one nor held out."""
+    """Return every "<city or province> University" that is neither listed nor held out."""
     taken = {text for pair in universities for text in pair}
     bases = [(en, zh) for en, zh, kind in places if kind in {"city", "province"} and not zh.endswith("市")]
     pairs = [(f"{en} University", f"{zh}大学") for en, zh in bases]
@@ -156,7 +156,7 @@ def refused(supplement: Supplement, en: str, zh: str) -> bool:
 
 
 def real_name(supplement: Supplement, slot: str, rng: random.Random) -> Name:
-    """A listed name that fits the slot."""
+    """Draw a listed name that fits the slot."""
     if slot == "place":
         return rng.choice(supplement.places)
     if slot == "region":
@@ -175,7 +175,7 @@ def real_name(supplement: Supplement, slot: str, rng: random.Random) -> Name:
 
 
 def latin_word(rng: random.Random) -> str:
-    """A pronounceable invented word of two to four syllables."""
+    """Invent a pronounceable word of two to four syllables."""
     word = rng.choice(STARTS) + rng.choice(VOWELS)
     for _ in range(rng.choices((1, 2, 3), (5, 4, 1))[0]):
         word += rng.choice(CODAS) + rng.choice(ONSETS) + rng.choice(VOWELS)
@@ -183,7 +183,7 @@ def latin_word(rng: random.Random) -> str:
 
 
 def latin_name(supplement: Supplement, slot: str, rng: random.Random) -> Name:
-    """An invented Latin name, the same on both sides."""
+    """Invent a Latin name, the same on both sides."""
     word = latin_word(rng)
     while word in supplement.known:
         word = latin_word(rng)
@@ -195,7 +195,7 @@ def latin_name(supplement: Supplement, slot: str, rng: random.Random) -> Name:
 
 
 def pinyin_name(supplement: Supplement, slot: str, rng: random.Random) -> Name:
-    """An invented Chinese name and its spelling."""
+    """Invent a Chinese name, with its spelling."""
     if slot == "surname":
         family = rng.choice(supplement.family_chars)
         return spell(family, supplement.syllables), family
@@ -218,7 +218,7 @@ def pinyin_name(supplement: Supplement, slot: str, rng: random.Random) -> Name:
 
 
 def kind_of(slot: str) -> str:
-    """The kind of name a slot takes: "person2" takes a person."""
+    """The kind of name that fits a slot: a person for "person2"."""
     return slot.rstrip("0123456789")
 
 
@@ -235,10 +235,10 @@ NAMED = {"latin": latin_name, "pinyin": pinyin_name}
 
 
 def draw(supplement: Supplement, category: str, frame: Frame, rng: random.Random) -> Pair | None:
-    """One pair of the category in the frame, or None where it is refused.
+    """Draw one pair of the category in the frame, or return None if it is refused.
 
-    The category is that of one kind of slot, others get listed names. A list of several slots of one kind, as in
-    "{person1} and {person2}", teaches more for each word of the sentence.
+    The category applies to one kind of slot; the other slots get listed names. Several slots of one kind, as in
+    "{person1} and {person2}", teach more names per word.
     """
     focus = "university" if category == "composed" else kind_of(rng.choice(frame.slots))
     names: dict[str, Name] = {}
@@ -280,10 +280,10 @@ def sample(supplement: Supplement, n: int, *, seed: int) -> list[Pair]:
 
 
 def vocabulary(supplement: Supplement) -> tuple[list[str], list[str]]:
-    """What a tokenizer learns from the supplement: texts, and syllables that continue a word.
+    """Return what a tokenizer learns from the supplement: texts, and syllables that continue a word.
 
-    The frames and the listed names, but no invented name: those would take the place of words. With the syllables
-    of pinyin, "Xiaolan" is cut as it is spoken.
+    The texts are the frames and the listed names; invented names would crowd out words. With the pinyin syllables,
+    "Xiaolan" is split as it is spoken.
     """
     listed = (supplement.places,) * 2 + (supplement.universities,) * 6 + (supplement.given, supplement.chinese)
     texts = [text for names in listed for name in names for text in name]

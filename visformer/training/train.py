@@ -1,4 +1,4 @@
-"""Training the translator: warm-up, label smoothing, BPE-dropout, early stop, checkpoint averaging (section 5)."""
+"""Train the translator: warm-up, label smoothing, BPE-dropout, early stopping, checkpoint averaging (section 5)."""
 
 import csv
 import json
@@ -26,7 +26,7 @@ from visformer.training.optimizer import Muon
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingPlan:
-    """How to train. Rates are per optimiser step, probabilities in [0, 1), sizes in tokens (padding included)."""
+    """Hyperparameters. Rates are per optimiser step, probabilities in [0, 1), sizes in tokens (padding included)."""
 
     epochs: int = 18
     batch_tokens: int = 6000
@@ -44,7 +44,7 @@ class TrainingPlan:
 
 @dataclass
 class Progress:
-    """Where a run stands; written beside the weights, so that it can go on."""
+    """The progress of a run; written beside the weights, so that the run can be resumed."""
 
     epoch: int = 0
     step: int = 0
@@ -64,16 +64,16 @@ def train(
     folder: Path,
     initial: Transformer | None = None,
 ) -> Transformer:
-    """Train, or go on with the run that ``folder`` holds, and return the model to keep.
+    """Train a model, or resume the run in ``folder``, and return the best model.
 
     Args:
-        plan: how.
-        config: of the model.
-        tokenizer: of both languages.
-        pairs: seen once an epoch, in both directions.
-        stop_pairs: whose loss stops the training; never trained on.
-        supplement: epoch -> more pairs, other ones each time.
-        initial: trained weights to begin with, of the same config and tokenizer; None: random ones.
+        plan: hyperparameters.
+        config: configuration of the model.
+        tokenizer: tokenizer for both languages.
+        pairs: training pairs, used once an epoch in both directions.
+        stop_pairs: pairs for early stopping; never trained on.
+        supplement: maps an epoch to additional pairs, different ones each time.
+        initial: trained model to start from, with the same config and tokenizer; None: random weights.
         folder: gets ``state.safetensors`` (to resume), ``epoch-NN.safetensors`` and ``curve.csv``.
 
     Returns:
@@ -129,10 +129,10 @@ def _optimizers(plan: TrainingPlan, model: Transformer) -> Optimizers:
 
 
 class _LabelSmoothing(torch.autograd.Function):
-    """Cross-entropy with label smoothing (section 5.4), its gradient computed on the way.
+    """Cross-entropy with label smoothing (section 5.4), its gradient computed in the forward pass.
 
-    Equal to ``F.cross_entropy(..., label_smoothing=e, ignore_index=PAD_ID)``. A few rows at a time stay in the
-    processor's cache: with a vocabulary of thousands the loss otherwise takes a third of a training step on a CPU.
+    Equal to ``F.cross_entropy(..., label_smoothing=e, ignore_index=PAD_ID)``. It takes a few rows at a time, which fit
+    into the processor's cache; with a large vocabulary the loss would otherwise take a third of a step on a CPU.
     """
 
     ROWS = 128
@@ -166,7 +166,7 @@ def smoothed_loss(logits: Tensor, target: Tensor, smoothing: float) -> Tensor:
     """Mean label-smoothed cross-entropy, in nats.
 
     Args:
-        logits: (token, vocab), float64, float32 or bfloat16; summed up in float32 at least.
+        logits: (token, vocab), float64, float32 or bfloat16; summed in float32 at least.
         target: int64 (token,); 0 is padding and does not count.
         smoothing: probability spread evenly over the vocabulary.
     """
@@ -175,9 +175,9 @@ def smoothed_loss(logits: Tensor, target: Tensor, smoothing: float) -> Tensor:
 
 
 class FastDropout(nn.Module):
-    """``nn.Dropout`` for a CPU: torch draws one random number for each activation, this one a byte.
+    """``nn.Dropout`` for CPUs: one random byte for each activation, where torch draws a full random number.
 
-    The probability is rounded to 1/256. It takes the place of the model's dropout while training.
+    The probability is rounded to 1/256. It replaces the model's dropout while training.
     """
 
     def __init__(self, p: float) -> None:
@@ -185,7 +185,7 @@ class FastDropout(nn.Module):
         self.dropped = round(256 * p)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Any shape to the same shape."""
+        """Apply dropout to a tensor of any shape."""
         if not self.training or not self.dropped:
             return x
         words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64).random_(torch.iinfo(torch.int64).min, None)
@@ -194,7 +194,7 @@ class FastDropout(nn.Module):
 
 
 def use_fast_dropout(model: nn.Module) -> None:
-    """Put :class:`FastDropout` in the place of each ``nn.Dropout``."""
+    """Replace each ``nn.Dropout`` by a :class:`FastDropout`."""
     for module in model.modules():
         for name, child in module.named_children():
             if isinstance(child, nn.Dropout):
@@ -203,13 +203,13 @@ def use_fast_dropout(model: nn.Module) -> None:
 
 def learning_rate(plan: TrainingPlan, step: int, total_steps: int) -> float:
     """Linear warm-up, then linear decay to 0 at the last step (the paper decays with 1 / sqrt(step), section 5.3)."""
-    warm = (step + 1) / plan.warmup_steps
+    warmup = (step + 1) / plan.warmup_steps
     decay = (total_steps - step) / max(1, total_steps - plan.warmup_steps)
-    return plan.learning_rate * max(0.0, min(warm, decay))
+    return plan.learning_rate * max(0.0, min(warmup, decay))
 
 
 def validation_loss(model: Transformer, examples: Sequence[Example]) -> float:
-    """Mean negative log-likelihood of the targets, in nats a token; no smoothing, no dropout."""
+    """Mean negative log-likelihood of the targets, in nats per token; no smoothing, no dropout."""
     model.eval()
     total, count = 0.0, 0
     with torch.inference_mode():
@@ -223,12 +223,12 @@ def validation_loss(model: Transformer, examples: Sequence[Example]) -> float:
 
 
 def _epoch_examples(plan: TrainingPlan, tokenizer: Tokenizer, pairs: list[Pair], *, epoch: int) -> list[Example]:
-    """Encode the pairs, with BPE-dropout: each slice of them leaves out other merges, so that it is seeded."""
+    """Encode the pairs with BPE-dropout, which is seeded: one choice of merges for each slice of the pairs."""
     slices = 16
     examples: list[Example] = []
     for i in range(slices):
-        cutter = tokenizer.with_dropout(plan.bpe_dropout, seed=plan.seed * 100_000 + epoch * slices + i)
-        examples += to_examples(cutter, pairs[(i + epoch) % slices :: slices])
+        with_dropout = tokenizer.with_dropout(plan.bpe_dropout, seed=plan.seed * 100_000 + epoch * slices + i)
+        examples += to_examples(with_dropout, pairs[(i + epoch) % slices :: slices])
     return examples
 
 
@@ -239,9 +239,9 @@ def _run_epoch(
     examples: Sequence[Example],
     progress: Progress,
 ) -> float:
-    """One pass over the examples; the mean of the batches' losses."""
+    """Train on the examples once and return the mean loss of the batches."""
     model.train()
-    torch.manual_seed(plan.seed + 1 + progress.epoch)  # a resumed run draws what the unbroken one would
+    torch.manual_seed(plan.seed + 1 + progress.epoch)  # so that a resumed run equals an uninterrupted one
     planned = list(batches(examples, tokens=plan.batch_tokens, seed=plan.seed + progress.epoch))
     total_steps = plan.epochs * len(planned)
     losses = []
@@ -264,7 +264,7 @@ def _run_epoch(
 
 
 def _write(folder: Path, model: Transformer, optimizers: Optimizers, progress: Progress, *, keep: int) -> None:
-    """Write what resuming needs, this epoch's weights and the curve; old epochs go."""
+    """Write what resuming needs, this epoch's weights and the curve; delete old epochs."""
     weights = {name: p.detach() for name, p in model.named_parameters()}
     moments = {
         f"{kind}.{i}.{name}": value.detach()
@@ -314,7 +314,7 @@ def _resume(folder: Path, model: Transformer, optimizers: Optimizers) -> Progres
 def _choose(
     plan: TrainingPlan, model: Transformer, stop_examples: Sequence[Example], folder: Path, progress: Progress
 ) -> Transformer:
-    """The best of: each of the last epochs, and the average of the last ``plan.average`` of them."""
+    """Choose the best among the last epochs and the averages of the last 2 ... ``plan.average`` of them."""
     epochs = sorted(folder.glob("epoch-*.safetensors"))
     candidates = {path.stem: [path] for path in epochs}
     candidates |= {f"average of {n}": epochs[-n:] for n in range(2, plan.average + 1) if n <= len(epochs)}
@@ -329,6 +329,6 @@ def _choose(
 
 
 def average(paths: Sequence[Path]) -> dict[str, Tensor]:
-    """The mean of the weights in several checkpoints."""
+    """Average the weights of several checkpoints."""
     states = [load_file(path) for path in paths]
     return {name: torch.stack([state[name] for state in states]).mean(dim=0) for name in states[0]}

@@ -1,1 +1,1 @@
-"""What the browser is given: bytes from Python, and in static/ the scripts and styles that draw them."""
+"""The browser side: Python packs the bytes that are sent; the scripts and styles in static/ draw them."""

@@ -1,4 +1,4 @@
-"""The views' JavaScript and CSS: real files, put together here because a host takes one script."""
+"""Bundle the views' JavaScript and CSS: separate files, combined here because a host loads a single script."""
 
 import re
 from functools import cache
@@ -13,33 +13,33 @@ _EXPORT = re.compile(r"^export (?!default)(?=(?:async )?(?:function|class|const|
 
 @cache
 def script(host: str) -> str:
-    """One module: the files that the host's own imports, each behind those that it needs, and the host's last.
+    """Bundle a host's script and everything that it imports into one module, dependencies first.
 
-    Each file keeps a scope of its own, as modules do: names in two of them may be the same.
+    Each file keeps its own scope, as modules do, so two files may use the same name.
 
     Args:
-        host: file of the host's side below static/, such as ``streamlit/attention.js``.
+        host: the host's entry file below static/, such as ``streamlit/attention.js``.
     """
-    *needed, last = _in_order(host, [])
-    whole = "\n".join([*map(_scoped, needed), _linked(last)])
-    return re.sub(r"\n\s+", "\n", _COMMENT.sub("", whole))  # without what only a reader of the files needs
+    *dependencies, entry = _in_order(host, [])
+    bundle = "\n".join([*map(_scoped, dependencies), _linked(entry)])
+    return re.sub(r"\n\s+", "\n", _COMMENT.sub("", bundle))  # comments and indentation are not sent
 
 
 def imports(name: str) -> list[str]:
-    """The files that a file imports, each by its path below static/."""
+    """Return the files that a file imports, as paths below static/."""
     return [normpath(join(dirname(name), needed)) for _, needed in _IMPORT.findall(_read(name))]
 
 
 def _scoped(name: str) -> str:
-    """A file as an object of what it exports."""
+    """Wrap a file in a function that returns an object of its exports."""
     exported = ", ".join(_EXPORT.findall(_read(name)))
     return f"const {_variable(name)} = (() => {{\n{_EXPORT.sub('', _linked(name))}\nreturn {{ {exported} }}\n}})()"
 
 
 def _linked(name: str) -> str:
-    """A file's text with each import taken from the object of that file."""
+    """Return a file's text with each import replaced by destructuring the imported file's object."""
     needed = iter(imports(name))
-    return _IMPORT.sub(lambda found: f"const {found[1]} = {_variable(next(needed))}\n", _read(name))
+    return _IMPORT.sub(lambda match: f"const {match[1]} = {_variable(next(needed))}\n", _read(name))
 
 
 def _variable(name: str) -> str:
@@ -47,7 +47,7 @@ def _variable(name: str) -> str:
 
 
 def _in_order(name: str, before: list[str]) -> list[str]:
-    """``before``, then what ``name`` imports and is not there yet, then ``name``."""
+    """Append to ``before`` the imports of ``name`` that are not in it yet, then ``name`` itself."""
     for needed in imports(name):
         if needed not in before:
             before = _in_order(needed, before)
@@ -56,7 +56,7 @@ def _in_order(name: str, before: list[str]) -> list[str]:
 
 @cache
 def stylesheet(name: str = "shared/style.css") -> str:
-    """The CSS, for a shadow root or a page."""
+    """Return a style sheet, for a shadow root or a page."""
     return _read(name)
 
 

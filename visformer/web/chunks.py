@@ -1,4 +1,4 @@
-"""Which heads' weights travel when: in the first message, in the second, or when the browser asks. Shapes only."""
+"""Decide, from shapes alone, when each head's weights are sent: in the first message, the second, or on request."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,13 +10,13 @@ from typing import Any
 from visformer.system import limits
 
 SMALL_BYTES = 400_000
-"""All codes travel in the first message up to here: 52 tokens with the bundled model."""
+"""Up to this size all codes are sent in the first message: 52 tokens with the bundled model."""
 
 FOCUS_BYTES = 1_000_000
-"""A whole layer travels in the first message up to here, else one head."""
+"""Up to this size the first message holds a whole layer, above it a single head."""
 
 RESIDENT_BYTES = 2_400_000
-"""All codes travel up to here, and the browser asks for nothing: 128 tokens with the bundled model."""
+"""Up to this size all codes are sent without a request from the browser: 128 tokens with the bundled model."""
 
 CODE_BYTES = 2
 
@@ -28,7 +28,7 @@ _WANTED = re.compile(r"([a-z_.]+)/([0-9]{1,4})/([0-9]{1,4}|mean|max)")
 
 @dataclass(frozen=True)
 class Focus:
-    """A head of a stack, counted from 0."""
+    """A head of a stack; layer and head count from 0."""
 
     stack: str
     layer: int
@@ -37,13 +37,13 @@ class Focus:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Weights that travel in one piece.
+    """Weights of consecutive heads that are sent in one piece.
 
     Args:
-        stack: its name.
-        layer: in it.
-        head: the first.
-        n: how many heads, one after another.
+        stack: name of the stack.
+        layer: the layer in it.
+        head: the first head.
+        n: number of heads.
         over: "mean" or "max" over all heads of the layer, instead of a head.
     """
 
@@ -60,33 +60,33 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Plan:
-    """What each message holds.
+    """The contents of each message.
 
     Args:
-        shapes: of each stack, by its name.
-        asked: the head in focus, from a browser; out of range, the nearest that is not, else the first of all.
+        shapes: the shape of each stack, by name.
+        requested: the head in focus, from a browser; clipped to the stack's range, by default the first head of all.
     """
 
     shapes: Mapping[str, Shape]
-    asked: Focus | None = None
+    requested: Focus | None = None
 
     @property
     def n_bytes(self) -> int:
-        """The size of all codes."""
+        """The size of all codes, in bytes."""
         return CODE_BYTES * sum(prod(shape) for shape in self.shapes.values())
 
     @cached_property
     def focus(self) -> Focus:
-        """The head in focus; there must be a stack."""
-        if self.asked is None or self.asked.stack not in self.shapes:
+        """The head in focus, within range; requires at least one stack."""
+        if self.requested is None or self.requested.stack not in self.shapes:
             return Focus(next(iter(self.shapes)), 0, 0)
-        n_layers, n_heads = self.shapes[self.asked.stack][:2]
-        layer, head = min(max(self.asked.layer, 0), n_layers - 1), min(max(self.asked.head, 0), n_heads - 1)
-        return Focus(self.asked.stack, layer, head)
+        n_layers, n_heads = self.shapes[self.requested.stack][:2]
+        layer, head = min(max(self.requested.layer, 0), n_layers - 1), min(max(self.requested.head, 0), n_heads - 1)
+        return Focus(self.requested.stack, layer, head)
 
     @cached_property
     def first(self) -> tuple[Chunk, ...]:
-        """The first message's: everything, or the layer in focus, or the head in focus."""
+        """The chunks of the first message: everything, the layer in focus, or the head in focus."""
         if self.n_bytes <= SMALL_BYTES:
             return tuple(self._layers())
         _, n_heads, n_queries, n_keys = self.shapes[self.focus.stack]
@@ -96,34 +96,34 @@ class Plan:
 
     @cached_property
     def missing(self) -> tuple[Chunk, ...]:
-        """What the first message does not hold."""
-        held = {(chunk.stack, chunk.layer): chunk for chunk in self.first}
-        found = []
+        """The chunks that are not in the first message."""
+        sent = {(chunk.stack, chunk.layer): chunk for chunk in self.first}
+        chunks = []
         for layer in self._layers():
-            first = held.get((layer.stack, layer.layer), Chunk(layer.stack, layer.layer, 0, 0))
+            first = sent.get((layer.stack, layer.layer), Chunk(layer.stack, layer.layer, 0, 0))
             after = first.head + first.n
-            found.append(Chunk(layer.stack, layer.layer, 0, first.head))
-            found.append(Chunk(layer.stack, layer.layer, after, layer.n - after))
-        return tuple(chunk for chunk in found if chunk.n > 0)
+            chunks.append(Chunk(layer.stack, layer.layer, 0, first.head))
+            chunks.append(Chunk(layer.stack, layer.layer, after, layer.n - after))
+        return tuple(chunk for chunk in chunks if chunk.n > 0)
 
     @property
     def resident(self) -> bool:
-        """Whether everything is sent without being asked for."""
+        """Whether everything is sent without a request from the browser."""
         return self.n_bytes <= RESIDENT_BYTES or not self.missing
 
     def rest(self, wanted: Sequence[str]) -> tuple[Chunk, ...]:
-        """The second message's: what is missing, or where that is too much, what of it is wanted, each once."""
+        """The chunks of the second message: all that are missing or, if that is too much, those in ``wanted``."""
         if self.resident:
             return self.missing
-        found = (self._chunk(text) for text in wanted)
-        return tuple(dict.fromkeys(c for c in found if c is not None and not any(c in held for held in self.first)))
+        chunks = (self._chunk(text) for text in wanted)
+        return tuple(dict.fromkeys(c for c in chunks if c is not None and not any(c in sent for sent in self.first)))
 
     def _layers(self) -> Iterator[Chunk]:
         for stack, (n_layers, n_heads, *_) in self.shapes.items():
             yield from (Chunk(stack, layer, 0, n_heads) for layer in range(n_layers))
 
     def _chunk(self, text: str) -> Chunk | None:
-        """What "stack/layer/head" stands for; None where there is no such head."""
+        """Parse "stack/layer/head"; None if there is no such head."""
         match = _WANTED.fullmatch(text)
         if match is None or match[1] not in self.shapes:
             return None
@@ -134,7 +134,7 @@ class Plan:
 
 
 def focus_from(start: Any) -> Focus | None:
-    """The head of what is chosen at first; None where that names none."""
+    """Return the head that an initial selection names, or None."""
     if not isinstance(start, Mapping):
         return None
     stack, layer, head = start.get("stack"), start.get("layer"), start.get("head")
@@ -144,11 +144,11 @@ def focus_from(start: Any) -> Focus | None:
 
 
 def wanted_from(state: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the browser asked for, at most limits.MAX_WANTED of it; anything that is not such a request is left out.
+    """Return the heads that the browser requested, at most limits.MAX_WANTED; malformed requests are dropped.
 
-    Whether there are such heads is for :meth:`Plan.rest` to see: a request may be older than the Trace.
+    Whether the heads exist is checked by :meth:`Plan.rest`: a request may be older than the Trace.
     """
-    asked = state.get("wanted")
-    if not isinstance(asked, (list, tuple)):
+    wanted = state.get("wanted")
+    if not isinstance(wanted, (list, tuple)):
         return ()
-    return tuple(text for text in asked if isinstance(text, str) and _WANTED.fullmatch(text))[: limits.MAX_WANTED]
+    return tuple(text for text in wanted if isinstance(text, str) and _WANTED.fullmatch(text))[: limits.MAX_WANTED]

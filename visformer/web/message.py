@@ -1,7 +1,7 @@
-"""A message to a view in the browser: where to and what kind as JSON, then numbers. No numpy: it would come too late.
+"""Messages to a view in the browser: a JSON header with address and kind, then binary numbers.
 
 Layout: length of the header (uint32, little-endian), the header as UTF-8 JSON, padding to a multiple of 4, numbers.
-static/shared/message.js reads it.
+static/shared/message.js reads it. NumPy is not imported here: that would delay the first message.
 """
 
 import hashlib
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Kind = Literal["attention", "weights", "panels", "presentation", "nothing"]
-"""What a view takes: "weights" follow an "attention"; "nothing" takes the picture away."""
+"""Kinds of messages: "weights" supplement an "attention" message; "nothing" removes the picture."""
 
 
 class Numbers(BytesIO):
-    """Arrays one after another, each at a multiple of 4 bytes."""
+    """A buffer of arrays, each aligned to 4 bytes."""
 
     def add(self, array: "npt.NDArray[np.generic]") -> int:
-        """Where the array begins, in bytes."""
+        """Append an array and return its offset in bytes."""
         at = self.tell()
         self.write(array.tobytes())
         self.write(b"\0" * (-self.tell() % 4))
@@ -31,18 +31,18 @@ class Numbers(BytesIO):
 
 
 def write_message(kind: Kind, header: Mapping[str, Any], numbers: Numbers | None = None, *, to: str = "") -> bytes:
-    """A message as bytes; its header gets a ``revision`` that changes whenever any of it does.
+    """Serialise a message; its header gets a ``revision``, a hash of the whole content.
 
     Args:
-        kind: which view can draw it.
+        kind: what the message contains, and thus which view can draw it.
         header: JSON values.
-        numbers: that the header refers to by their places.
-        to: the view's name, where several are on a page.
+        numbers: arrays that the header refers to by offset.
+        to: the name of the receiving view, if a page has several.
     """
     body = numbers.getvalue() if numbers else b""
     text = json.dumps({"to": to, "kind": kind, **header}, ensure_ascii=False, separators=(",", ":"))
-    data = text.encode(errors="backslashreplace")  # a lone surrogate as JSON writes it: UTF-8 cannot
+    data = text.encode(errors="backslashreplace")  # lone surrogates, which UTF-8 cannot encode, as JSON escapes
     hashed = hashlib.blake2b(data, digest_size=8)
     hashed.update(body)
-    data = data[:-1] + f',"revision":"{hashed.hexdigest()}"}}'.encode()  # written once: it is as long as the numbers
+    data = data[:-1] + f',"revision":"{hashed.hexdigest()}"}}'.encode()  # not dumped twice: it may be large
     return struct.pack("<I", len(data)) + data + b"\0" * (-len(data) % 4) + body

@@ -1,7 +1,7 @@
-"""The explorer as one HTML page: script, styles and numbers in it, so that it opens from disk and in a notebook.
+"""The explorer as a self-contained HTML page, with script, styles and numbers, for saved files and notebooks.
 
-Numbers and tokens travel as the same bytes as in the app, in base64: no text of a sentence is ever part of the markup
-but the title, which is escaped. The page may load nothing: its own policy (Content-Security-Policy) forbids it.
+Numbers and tokens are the same bytes as in the app, in base64. The only text of a sentence in the markup is the title,
+which is escaped. The page's Content-Security-Policy forbids loading anything.
 """
 
 import base64
@@ -23,7 +23,7 @@ from visformer.web.chunks import CODE_BYTES, RESIDENT_BYTES, Focus, focus_from
 from visformer.web.payload import pack, pack_rest
 
 FRAME_HEIGHT = 720
-"""Pixels of a notebook's cell."""
+"""Height of a notebook cell's iframe, in pixels."""
 
 
 def page(
@@ -35,23 +35,23 @@ def page(
     limit: int = limits.PAGE_BYTES,
     heading: bool = True,
 ) -> str:
-    """The explorer as a page of its own.
+    """Render the explorer as a standalone HTML page.
 
     Args:
         trace: holds attention patterns.
         gettext: translates the words on the page.
-        lang: the language that gettext speaks.
-        start: what is chosen at first, see :meth:`visformer.web.selection.Selection.start`.
-        limit: bytes of exact weights (2 for each), at least RESIDENT_BYTES. Of more, the heads nearest to the one
-            chosen come exactly, and the page says so; thumbnails show them all.
-        heading: whether the sentence and its target stand above.
+        lang: the language of ``gettext``.
+        start: the initial selection, see :meth:`visformer.web.selection.Selection.start`.
+        limit: budget for exact weights in bytes (2 per weight), at least RESIDENT_BYTES. Beyond it only the heads
+            nearest to the selected one are exact, and the page says so; the thumbnails show all heads.
+        heading: whether to show the sentence and its target at the top.
 
     Returns:
         HTML that loads nothing else.
 
     Raises:
         TraceError: no attention was recorded.
-        BudgetError: more weights than can be shown at all.
+        BudgetError: there are more weights than can be shown at all.
     """
     if not any(stack.in_trace(trace) for stack in STACKS):
         raise TraceError(N_("This trace holds no attention patterns; record them with record=('*.pattern',)."))
@@ -75,7 +75,7 @@ def page(
 
 
 def frame(trace: Trace) -> str:
-    """A notebook's cell: the page in an iframe, so that neither can disturb the other; a message where it cannot be."""
+    """Render the output of a notebook cell: the page in an iframe, or an error message."""
     try:
         inside = page(trace, limit=RESIDENT_BYTES, heading=False)
     except VisformerError as error:
@@ -87,7 +87,7 @@ def frame(trace: Trace) -> str:
 
 
 def _nearest(trace: Trace, focus: Focus | None) -> Iterator[str]:
-    """Every head as "stack/layer/head": those of the layer in focus first, then those of layers near it."""
+    """Yield every head as "stack/layer/head", sorted by the distance of its layer from the one in focus."""
     stacks = [stack for stack in STACKS if stack.in_trace(trace)]
     centre = focus or Focus(stacks[0].name, 0, 0)
     for stack in sorted(stacks, key=lambda stack: stack.name != centre.stack):
@@ -97,7 +97,7 @@ def _nearest(trace: Trace, focus: Focus | None) -> Iterator[str]:
 
 
 def _fitting(trace: Trace, names: list[str], limit: int) -> int:
-    """How many of the heads have room, at least one."""
+    """Return how many of the heads fit into ``limit`` bytes, at least one."""
     places = (re.split(r"[./]", name) for name in names)  # part, kind, layer, head
     patterns = (trace[f"{part}.{layer}.{kind}.pattern"] for part, kind, layer, _ in places)
     sizes = accumulate(CODE_BYTES * prod(pattern.shape[1:]) for pattern in patterns)
@@ -125,16 +125,16 @@ def document(
     style: str = "",
     about: str = "",
 ) -> str:
-    """A page that loads nothing.
+    """Render a self-contained HTML document.
 
     Args:
         title: any text.
         lang: the language of the page.
         body: HTML.
-        messages: what views are given, by the id under which the script finds it.
+        messages: the views' messages, by the element id under which the script looks them up.
         host: the script, see :func:`visformer.web.bundle.script`.
-        style: CSS besides that of the views and of every page.
-        about: which model made the numbers, and of what.
+        style: CSS in addition to that of the views and of every page.
+        about: the model and the text that the numbers come from.
     """
     code, style = script(host), stylesheet() + _style() + style
     policy = f"default-src 'none'; script-src {_hash(code)}; style-src {_hash(style)}; img-src data: blob:"
@@ -167,7 +167,7 @@ def _hash(text: str) -> str:
 
 
 def _style() -> str:
-    """The app's colours, light or dark as the viewer prefers, or as a notebook says."""
+    """Return the app's colours as CSS, light or dark as the viewer prefers or the notebook's theme requires."""
     light, dark = _colours("light"), _colours("dark")
     return f"""
 :root {{ {light} }}

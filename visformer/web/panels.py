@@ -1,12 +1,13 @@
-"""Panels as the bytes that panels.js draws: their words and places in the header, their numbers behind it."""
+"""Pack panels into the message that panels.js draws: text and layout in the header, then the numbers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from visformer.errors import N_, Message
+from visformer.errors import N_, translated
 from visformer.panel import Labels, Panel
 from visformer.pictures.theme import CURVES, DIVERGING, SEQUENTIAL, SYMBOLS, visible
 from visformer.web.message import Numbers, write_message
@@ -31,7 +32,7 @@ _TEXT = {
 
 @dataclass(frozen=True)
 class Click:
-    """What was clicked: a cell, or with one of them None, a whole row or column by its label."""
+    """A click on a cell; if row or column is None, a click on the label of a whole column or row."""
 
     panel: str
     row: int | None
@@ -47,24 +48,20 @@ def pack_panels(
     file: str = "",
     to: str = "",
 ) -> bytes:
-    """The message for ``mountPanels``.
+    """Pack panels into the message for ``mountPanels``.
 
     Args:
-        shown: in the order of reading, side by side as far as they fit; those in a list of their own stand one under
-            the other, aligned.
+        shown: panels in reading order, side by side as far as they fit; a nested list is a column of aligned panels.
         gettext: translates titles, notes and axes that are message ids, and the words around them.
-        lang: the language that gettext speaks.
-        share: of the window's height that the panels may take.
-        file: name of a PNG, without its ending; "": that of the first panel.
+        lang: the language of ``gettext``.
+        share: the fraction of the window's height that the panels may take.
+        file: file name of the PNG, without its extension; "": the name of the first panel.
         to: see :func:`visformer.web.message.write_message`.
     """
-
-    def said(text: str) -> str:
-        return gettext(text) if isinstance(text, Message) else text
-
+    localize = partial(translated, gettext=gettext)
     numbers, columns = Numbers(), _columns(shown)
     header = {
-        "panels": [_panel(panel, numbers, said) for column in columns for panel in column],
+        "panels": [_panel(panel, numbers, localize) for column in columns for panel in column],
         "columns": [len(column) for column in columns],
         "share": share,
         "file": file,
@@ -79,16 +76,16 @@ def _columns(shown: Sequence[Panel | Sequence[Panel]]) -> list[Sequence[Panel]]:
     return [[one] if isinstance(one, Panel) else one for one in shown]
 
 
-def _panel(panel: Panel, numbers: Numbers, said: Callable[[str], str]) -> dict[str, Any]:
+def _panel(panel: Panel, numbers: Numbers, localize: Callable[[str], str]) -> dict[str, Any]:
     outlined = panel.outlined
     return {
         "name": panel.name,
-        "title": said(panel.title),
+        "title": localize(panel.title),
         "colour": SYMBOLS.get(panel.symbol or panel.name),
-        "note": said(panel.note),
+        "note": localize(panel.note),
         "before": panel.before,
-        "rows": _side(panel.rows, said),
-        "columns": _side(panel.columns, said),
+        "rows": _side(panel.rows, localize),
+        "columns": _side(panel.columns, localize),
         "scale": panel.scale,
         "limit": panel.end,
         "middle": panel.middle,
@@ -99,9 +96,9 @@ def _panel(panel: Panel, numbers: Numbers, said: Callable[[str], str]) -> dict[s
     }
 
 
-def _side(labels: Labels, said: Callable[[str], str]) -> dict[str, Any]:
+def _side(labels: Labels, localize: Callable[[str], str]) -> dict[str, Any]:
     return {
-        "title": said(labels.title),
+        "title": localize(labels.title),
         "texts": [visible(text) if text else "" for text in labels.texts],
         "places": labels.places,
         "special": [int(special) for special in labels.special],
@@ -112,7 +109,7 @@ def _side(labels: Labels, said: Callable[[str], str]) -> dict[str, Any]:
 
 
 def click_from(value: Any, shown: Sequence[Panel | Sequence[Panel]]) -> Click | None:
-    """The click that the browser sent; None for anything that is no place in one of these panels."""
+    """Validate a click sent by the browser; None for anything that is not a place in one of these panels."""
     if not isinstance(value, Mapping):
         return None
     panel = next((panel for column in _columns(shown) for panel in column if panel.name == value.get("panel")), None)

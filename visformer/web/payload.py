@@ -1,8 +1,8 @@
-"""A Trace's attention as the bytes that the explorer draws, in two messages.
+"""Pack a Trace's attention into the two messages that the explorer draws.
 
-The first is small at any length, so that the picture is there at once: every head's thumbnail, and the weights (16-bit
-codes, :mod:`visformer.web.codes`) of what is in focus. The second follows with the other weights; where those are
-too many, with the ones that the browser asks for (:mod:`visformer.web.chunks`).
+The first is small at any sequence length, so that the picture appears at once: a thumbnail of every head and the
+weights in focus, as 16-bit codes (:mod:`visformer.web.codes`). The second holds the other weights or, if there are too
+many, those that the browser requests (:mod:`visformer.web.chunks`).
 """
 
 import json
@@ -31,10 +31,10 @@ from visformer.web.thumbnails import thumbnail_side, thumbnails
 from visformer.web.words import words
 
 SCORED_WEIGHTS = 2_000_000
-"""The scores of up to so many weights come with the first message; of more they would hold it up."""
+"""Up to this many weights, the heads' scores are part of the first message; computing more would delay it."""
 
 SINK = N_("sink")
-"""The column of what no token gets: the mass of a learned score that has no key."""
+"""Label of the extra column for weight that goes to no token: the share of an attention sink, a learned score."""
 
 
 def pack(
@@ -47,20 +47,20 @@ def pack(
     file: str = "",
     to: str = "",
 ) -> bytes:
-    """The first message.
+    """Pack the first message.
 
     Args:
         trace: holds attention patterns; stacks without any are left out.
         gettext: translates the words on the picture.
-        lang: the language that gettext speaks: one language, one wording.
-        focus: the head to send first where not all fit; by default the first of the first stack.
+        lang: the language of ``gettext``; cached messages are keyed by it.
+        focus: the head to send first if not all fit; by default the first of the first stack.
         start: JSON values for the browser, passed through.
-        file: what the name of a PNG begins with, such as the model.
+        file: prefix of the PNG's file name, such as the model.
         to: see :func:`visformer.web.message.write_message`.
 
     Raises:
-        BudgetError: more than limits.MAX_WEIGHTS weights.
-        TraceError: a weight that is not between 0 and 1.
+        BudgetError: there are more than limits.MAX_WEIGHTS weights.
+        TraceError: a weight is not between 0 and 1.
     """
     feed = _feed(trace)
     plan = Plan(feed.shapes, focus)
@@ -87,22 +87,22 @@ def pack(
         }
         return write_message("attention", header, numbers, to=to)
 
-    return feed.kept((lang, json.dumps(start, sort_keys=True), file, to, plan.first), make)
+    return feed.cached((lang, json.dumps(start, sort_keys=True), file, to, plan.first), make)
 
 
 def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str] = (), to: str = "") -> bytes | None:
-    """The second message; None where the first holds everything.
+    """Pack the second message; None if the first holds everything.
 
     Args:
         trace: as in :func:`pack`.
-        focus: as in :func:`pack`: what was sent for it is left out.
-        wanted: what to send where not all fit, as "stack/layer/head"; instead of a head "mean" or "max" over the
-            layer's heads. What the Trace does not have is left out.
+        focus: as in :func:`pack`; what the first message held for it is left out.
+        wanted: what to send if not all fit, as "stack/layer/head", with "mean" or "max" for the mean or maximum over
+            the layer's heads. Heads that the Trace does not have are ignored.
         to: as in :func:`pack`.
 
     Raises:
-        BudgetError: more than limits.MAX_WEIGHTS weights.
-        TraceError: a weight that is not between 0 and 1.
+        BudgetError: there are more than limits.MAX_WEIGHTS weights.
+        TraceError: a weight is not between 0 and 1.
     """
     feed = _feed(trace)
     plan = Plan(feed.shapes, focus)
@@ -116,18 +116,18 @@ def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str]
         header = {"trace": feed.name, "chunks": [feed.add(chunk, numbers) for chunk in chunks], **scores}
         return write_message("weights", header, numbers, to=to)
 
-    return feed.kept((to, *chunks), make)
+    return feed.cached((to, *chunks), make)
 
 
 class _Feed:
-    """What the messages of one Trace share. It holds the Trace's arrays, never the Trace, and goes with it."""
+    """State shared by the messages of one Trace; it holds the arrays, not the Trace, whose lifetime it follows."""
 
     def __init__(self, trace: Trace) -> None:
         self.name = secrets.token_hex(8)
         self._meta = trace.meta
-        self.layers: dict[str, tuple[npt.NDArray[np.floating], ...]] = {}  # of each stack (head, query, key)
-        self._patterns = dict(self.layers)  # the same without sinks: what scores are of
-        self._sides: dict[str, tuple[str, str]] = {}  # whose tokens stand along rows and columns
+        self.layers: dict[str, tuple[npt.NDArray[np.floating], ...]] = {}  # by stack, each (head, query, key)
+        self._patterns = dict(self.layers)  # without sink columns: scores are computed from these
+        self._sides: dict[str, tuple[str, str]] = {}  # by stack, the sides whose tokens label rows and columns
         self.labels: dict[str, dict[str, Sequence[Any]]] = {
             "tokens": dict(trace.tokens),
             "special": dict(trace.special),
@@ -151,7 +151,7 @@ class _Feed:
             )
 
     def _take(self, trace: Trace, stack: Stack) -> None:
-        """The patterns of a stack; where there is a sink, its mass is the last column."""
+        """Read the patterns of a stack; the weight of a sink, if there is one, becomes the last column."""
         layers = trace.layers(stack.part, stack.kind)
         rows, columns = (axis.side for axis in layers[0].axes[1:])
         assert rows is not None and columns is not None
@@ -166,7 +166,7 @@ class _Feed:
                 self.labels[label][wider] = (*self.labels[label][columns], last)
 
     def describe(self, stack: Stack, numbers: Numbers, gettext: Callable[[str], str]) -> dict[str, Any]:
-        """What the header says of a stack; its thumbnails go among the numbers."""
+        """Return the header's entry for a stack, and append its thumbnails to the numbers."""
         rows, columns = self._sides[stack.name]
         thumbs = self._thumbs[stack.name]
         return {
@@ -184,7 +184,7 @@ class _Feed:
         }
 
     def _kind(self, stack: Stack) -> dict[str, Any]:
-        """How many heads read the same keys and values, and how far each layer sees (None: everywhere)."""
+        """Return how many heads share keys and values, and each layer's attention window (None: unlimited)."""
         n_layers, n_heads = self.shapes[stack.name][:2]
         groups, windows = self._meta.get("n_kv_heads"), self._meta.get("windows")
         own, share = stack.kind == "self_attn", 1
@@ -194,7 +194,7 @@ class _Feed:
         return {"share": share, "windows": windows if windowed else None}
 
     def add(self, chunk: Chunk, numbers: Numbers) -> dict[str, Any]:
-        """What the header says of a chunk; its codes go among the numbers."""
+        """Return the header's entry for a chunk, and append its codes to the numbers."""
         layer = self.layers[chunk.stack][chunk.layer]  # (head, query, key)
         if chunk.over == "mean":
             weights = layer.mean(axis=0)  # (query, key)
@@ -207,12 +207,12 @@ class _Feed:
 
     @property
     def scored_at_once(self) -> bool:
-        """Whether the scores come with the first message."""
+        """Whether the scores are part of the first message."""
         return self._weights <= SCORED_WEIGHTS
 
     @cached_property
     def values(self) -> dict[str, dict[str, list[list[float | None]]]]:
-        """Stack to score to a row for each layer, of a value for each head."""
+        """The scores as stack -> score -> one row per layer with one value per head."""
         return {name: self._scores(name) for name in self.layers}
 
     def _scores(self, name: str) -> dict[str, list[list[float | None]]]:
@@ -228,12 +228,12 @@ class _Feed:
 
     @cached_property
     def _thumbs(self) -> dict[str, npt.NDArray[np.uint8]]:
-        """The thumbnails of each stack, (layer, head, rows, columns)."""
+        """The thumbnails by stack, each (layer, head, rows, columns)."""
         side = thumbnail_side(list(self.shapes.values()))
         return {name: thumbnails(list(layers), side=side) for name, layers in self.layers.items()}
 
-    def kept(self, key: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
-        """The message of this key, from the last time if it is still here."""
+    def cached(self, key: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
+        """Return the message for this key from a least-recently-used cache, or make it."""
         with self._lock:
             if key in self._messages:
                 self._messages.move_to_end(key)
@@ -247,13 +247,13 @@ class _Feed:
 
 
 def with_sink(layer: TracedTensor, sink: TracedTensor | None) -> npt.NDArray[np.floating]:
-    """A pattern, (head, query, key + 1): its last column is what rows give to no token."""
+    """Return a pattern (head, query, key + 1) whose last column is the weight that goes to no token."""
     mass = np.zeros(layer.shape[:2], dtype=layer.value.dtype) if sink is None else sink.value
     return np.concatenate([layer.value, mass[..., None]], axis=-1)
 
 
 def sink_of(trace: Trace, pattern: TracedTensor) -> TracedTensor | None:
-    """What was recorded with a pattern of a model that has sinks."""
+    """Return the sink weights recorded with a pattern, or None if the model has no attention sinks."""
     return trace.tensors.get(f"{pattern.name.removesuffix('pattern')}sink")
 
 
@@ -269,10 +269,10 @@ def _feed(trace: Trace) -> _Feed:
 
 
 def _rounded(tables: npt.NDArray[np.float64]) -> list[list[list[float | None]]]:
-    """Tables (table, layer, head) to four significant digits; None for nan, which JSON does not have."""
+    """Round (table, layer, head) to four significant digits; NaN, which JSON cannot express, becomes None."""
     with np.errstate(divide="ignore", invalid="ignore"):
         places = np.nan_to_num(3 - np.floor(np.log10(np.abs(tables))), posinf=0)
-    # Divided by a power of ten, not multiplied by its inverse: the nearest number to the decimal.
+    # Dividing by a power of ten is correctly rounded; multiplying by its inexact inverse is not.
     up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
     rounded = np.rint(tables * up / down) / up * down
     return [[[None if isnan(value) else value for value in row] for row in table] for table in rounded.tolist()]

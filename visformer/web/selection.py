@@ -1,4 +1,4 @@
-"""What a visitor has chosen in the explorer: from the browser to the page, into a link and back.
+"""The visitor's selection in the explorer: parsed from the browser and from links, and written to both.
 
 Numbers count from 0 here and from 1 in a link, as on screen.
 """
@@ -27,22 +27,22 @@ _HEADS = re.compile(rf"[0-9]{{1,3}}-[0-9]{{1,3}}(?:\.[0-9]{{1,3}}-[0-9]{{1,3}}){
 
 @dataclass(frozen=True)
 class Selection:
-    """A head of a stack, how it is drawn, and the cell (or one token of it) that is locked.
+    """The selected head, how it is drawn, and the locked cell, or a single locked token.
 
     Args:
         stack: tensor name, such as "encoder.self_attn".
-        layer: of the head in focus.
-        head: in focus.
+        layer: layer of the head in focus.
+        head: the head in focus.
         view: one of VIEWS.
-        query: place of the token that reads, where one is locked.
-        key: place of the token that is read, where one is locked.
+        query: position of the locked query token, if any.
+        key: position of the locked key token, if any.
         combine: one of COMBINED.
         order: "place", "similarity" or the name of a score.
         limit: "" or a threshold as in a link, "weight-0.05" or "mass-0.9".
-        merging: whole words.
-        hiding: special tokens are left out.
-        renormalising: rows to 1 again.
-        heads: shown together with the one in focus, as in a link but from 0: "2-5.0-3"; "" where there is only one.
+        merging: whether sub-words are merged into words.
+        hiding: whether special tokens are hidden.
+        renormalising: whether rows are rescaled to sum to 1 after hiding.
+        heads: the heads shown together, written as in a link but from 0, "2-5.0-3"; "" for the one in focus alone.
     """
 
     stack: str = "encoder.self_attn"
@@ -61,7 +61,7 @@ class Selection:
 
     @classmethod
     def from_browser(cls, value: Any) -> "Selection | None":
-        """What the component sent; None for anything that is not a selection: a browser may send what it likes."""
+        """Validate what the component sent; None for anything that is not a selection: browsers are not trusted."""
         if not isinstance(value, Mapping):
             return None
         if value.get("stack") not in SHORT_NAMES.values() or value.get("view") not in VIEWS:
@@ -75,18 +75,18 @@ class Selection:
 
     @classmethod
     def from_link(cls, link: Mapping[str, str]) -> "tuple[Selection, dict[str, LinkError]]":
-        """What the address asks for, and by name what makes no sense in it, which is as it is without a link."""
-        found: dict[str, Any] = {}
+        """Parse a link; return the selection and an error for each invalid field, which keeps its default."""
+        values: dict[str, Any] = {}
         wrong: dict[str, LinkError] = {}
         for name in (field.name for field in fields(cls) if field.name in link):
             try:
-                found[name] = _read(name, link[name])
+                values[name] = _read(name, link[name])
             except LinkError as error:
                 wrong[name] = error
-        return cls(**found), wrong
+        return cls(**values), wrong
 
     def within(self, trace: "Trace") -> "Selection":
-        """The same of a stack, layer and head that the Trace has: the nearest, or its first stack."""
+        """Clip stack, layer and head to what the Trace has; an unknown stack becomes its first."""
         stacks = [stack for stack in STACKS if stack.in_trace(trace)]
         stack = next((stack for stack in stacks if stack.name == self.stack), stacks[0])
         layers = trace.layers(stack.part, stack.kind)
@@ -94,7 +94,7 @@ class Selection:
         return replace(self, stack=stack.name, layer=min(self.layer, len(layers) - 1), head=min(self.head, n_heads - 1))
 
     def fitting(self, trace: "Trace") -> "tuple[Selection, dict[str, LinkError]]":
-        """The same without what the Trace does not have, and by name why: a link may come from another model."""
+        """Reset fields that do not fit the Trace, with an error for each: a link may come from another model."""
         from visformer.analysis.heads import SCORES
 
         fitted = replace(self.within(trace), layer=self.layer, head=self.head)
@@ -110,22 +110,22 @@ class Selection:
         orders = ("place", "similarity", *(score.name for score in SCORES))
         if self.order not in orders:
             wrong["order"] = one_of(orders)
-        wrong = {name: error for name, error in wrong.items() if name in self.link()}  # what was asked for
-        first = Selection(stack=fitted.stack)
-        return replace(fitted, **{name: getattr(first, name) for name in wrong}), wrong
+        wrong = {name: error for name, error in wrong.items() if name in self.link()}  # defaults are no error
+        default = Selection(stack=fitted.stack)
+        return replace(fitted, **{name: getattr(default, name) for name in wrong}), wrong
 
     def link(self) -> dict[str, str]:
-        """For the address; what is as at first is left out."""
-        first = asdict(Selection())
-        said = {"stack": short_name(self.stack)}
-        said |= {name: getattr(self, name) for name in ("view", "combine", "order", "limit")}
-        said |= {name: str(getattr(self, name) + 1) for name in _PLACES if getattr(self, name) is not None}
-        said |= {name: "1" for name in _FLAGS if getattr(self, name)}
-        said["heads"] = _shifted(self.heads, 1)
-        return {name: value for name, value in said.items() if getattr(self, name) != first[name]}
+        """Return the fields of a link; values at their default are left out."""
+        defaults = asdict(Selection())
+        texts = {"stack": short_name(self.stack)}
+        texts |= {name: getattr(self, name) for name in ("view", "combine", "order", "limit")}
+        texts |= {name: str(getattr(self, name) + 1) for name in _PLACES if getattr(self, name) is not None}
+        texts |= {name: "1" for name in _FLAGS if getattr(self, name)}
+        texts["heads"] = _shifted(self.heads, 1)
+        return {name: text for name, text in texts.items() if getattr(self, name) != defaults[name]}
 
     def start(self) -> dict[str, Any]:
-        """For the browser."""
+        """Return the selection as JSON values for the browser."""
         return asdict(self)
 
 
@@ -149,10 +149,10 @@ _HOW = {
 
 
 def _read(name: str, text: str) -> Any:
-    """What one of the fields is in a link.
+    """Parse one field of a link.
 
     Raises:
-        LinkError: says what it may be.
+        LinkError: the value is invalid; the message says what is valid.
     """
     choices = {"stack": tuple(SHORT_NAMES), "view": VIEWS, "combine": COMBINED}.get(name)
     if choices is not None and text not in choices:
@@ -182,7 +182,7 @@ def _pairs(heads: str) -> list[list[int]]:
 
 
 def _shifted(heads: str, by: int) -> str:
-    """Heads "2-5.0-3" with other numbers; "" for anything else, and for numbers below 0."""
+    """Add ``by`` to all numbers in heads such as "2-5.0-3"; "" for anything else, and for numbers below 0."""
     if not _HEADS.fullmatch(heads):
         return ""
     pairs = [[number + by for number in pair] for pair in _pairs(heads)]

@@ -1,4 +1,4 @@
-"""A lesson as one HTML page: its contents, and one step at a time with its text and its live pictures."""
+"""A lesson as one HTML page: a table of contents, and one step at a time with its text and live pictures."""
 
 import base64
 from collections.abc import Callable, Sequence
@@ -17,12 +17,12 @@ class Part:
     """A picture of a step.
 
     Args:
-        kind: a view with its bytes, an image, or a table.
-        message: the bytes of the view.
-        rest: of the explorer, its second message.
+        kind: a live view ("attention", "panels"), an image, or a table.
+        message: the view's message.
+        rest: the explorer's second message.
         images: an SVG in light and one in dark colours.
-        table: rows of words, the first its heads.
-        title: stands above.
+        table: rows of text; the first is the header.
+        title: shown above the picture.
     """
 
     kind: Literal["attention", "panels", "image", "table"]
@@ -35,13 +35,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Slide:
-    """A step: any texts, which are shown as they are.
+    """A step of the lesson; its texts are shown literally.
 
     Args:
         title: one line.
-        say: what is to be seen.
+        say: what there is to see.
         tried: what to try; may be empty.
-        parts: its pictures; without any, it is said that it is live only.
+        parts: its pictures; without any, a note says that the step is only available in the app.
     """
 
     title: str
@@ -51,12 +51,12 @@ class Slide:
 
 
 def slides(title: str, shown: Sequence[Slide], *, gettext: Gettext = str, lang: str = "en") -> str:
-    """A lesson of this title as one HTML page that loads nothing."""
+    """Render a lesson as one self-contained HTML page."""
     messages: dict[str, bytes] = {}
     contents = "\n".join(f'<li><a href="#{i}">{escape(slide.title)}</a></li>' for i, slide in enumerate(shown, 1))
     sections = "\n".join(_section(slide, i, len(shown), messages, gettext) for i, slide in enumerate(shown, 1))
-    said = escape(gettext(N_("Contents")))
-    body = f"""<nav aria-label="{said}"><h1>{escape(title)}</h1>
+    label = escape(gettext(N_("Contents")))
+    body = f"""<nav aria-label="{label}"><h1>{escape(title)}</h1>
 <ol>{contents}</ol></nav>
 <main>{sections}</main>"""
     return document(title, lang, body, messages, host="saved/lesson.js", style=_STYLE)
@@ -64,7 +64,7 @@ def slides(title: str, shown: Sequence[Slide], *, gettext: Gettext = str, lang: 
 
 def _section(slide: Slide, number: int, count: int, messages: dict[str, bytes], gettext: Gettext) -> str:
     tried = ""
-    if slide.tried:  # here there is all that the explorer has, and nothing else of a page
+    if slide.tried:  # the file has the whole explorer, but no other controls of the app's pages
         where = N_("Try") if any(part.kind == "attention" for part in slide.parts) else N_("Try in the app")
         tried = f'<p class="try"><b>{escape(gettext(where))}</b> {escape(slide.tried)}</p>'
     parts = "\n".join(_part(part, f"step{number}-{i}", messages) for i, part in enumerate(slide.parts))
@@ -131,6 +131,6 @@ th, td { padding: 5px 9px; border-bottom: 1px solid var(--st-border-color); }
   nav { position: static; }
   td { white-space: normal; }
   .parts > div:has(img) { overflow-x: auto; }
-  .parts img { max-width: none; width: 680px; } /* its words are to be read */
+  .parts img { max-width: none; width: 680px; } /* keeps its text legible */
 }
 """

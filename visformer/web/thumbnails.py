@@ -1,4 +1,4 @@
-"""Small pictures of patterns, of bounded size: the overview costs the same for 60 tokens as for 1,024."""
+"""Thumbnails of patterns, of bounded size: the overview costs the same for 60 tokens as for 1,024."""
 
 from collections.abc import Sequence
 
@@ -6,14 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 OVERVIEW_BYTES = 180_000
-"""All thumbnails together: 50 by 50 for 72 heads, a quarter of a second on a slow line."""
+"""Budget for all thumbnails: 50 by 50 cells each for 72 heads, a quarter of a second on a slow connection."""
 
 LARGEST_SIDE, SMALLEST_SIDE = 64, 16
-"""More could not be seen at the size that a thumbnail is drawn, less says nothing."""
+"""In cells: more would be invisible at the size at which thumbnails are drawn, fewer would show nothing."""
 
 
 def thumbnail_side(shapes: Sequence[tuple[int, int, int, int]]) -> int:
-    """How high and wide thumbnails of stacks, (layer, head, query, key), may be to fit into OVERVIEW_BYTES."""
+    """Return the largest side of thumbnails of stacks (layer, head, query, key) that fit into OVERVIEW_BYTES."""
     for side in range(LARGEST_SIDE, SMALLEST_SIDE, -1):
         if sum(n * h * min(side, q) * min(side, k) for n, h, q, k in shapes) <= OVERVIEW_BYTES:
             return side
@@ -21,13 +21,13 @@ def thumbnail_side(shapes: Sequence[tuple[int, int, int, int]]) -> int:
 
 
 def thumbnails(layers: Sequence[npt.NDArray[np.float32]], *, side: int) -> npt.NDArray[np.uint8]:
-    """8-bit weights, 255 * sqrt(weight), at most ``side`` high and wide.
+    """Return thumbnails as 8-bit values 255 * sqrt(weight), at most ``side`` cells high and wide.
 
-    Where cells are merged the largest counts: a mean would wash a single strong weight out.
+    Cells are pooled by maximum: a mean would wash out a single strong weight.
 
     Args:
         layers: (head, query, key) each, probabilities.
-        side: in cells.
+        side: maximum height and width, in cells.
 
     Returns:
         (layer, head, rows, columns).
@@ -38,7 +38,7 @@ def thumbnails(layers: Sequence[npt.NDArray[np.float32]], *, side: int) -> npt.N
 
 
 def _merge(pattern: npt.NDArray[np.float32], side: int, *, axis: int) -> npt.NDArray[np.float32]:
-    """The largest of each of ``side`` runs along the axis; np.maximum.reduceat takes six times as long."""
+    """Max-pool an axis into ``side`` runs; np.maximum.reduceat takes six times as long."""
     size = pattern.shape[axis]
     if size <= side:
         return pattern

@@ -1,4 +1,4 @@
-"""What the explorer says. Indexes become 1-based only where the browser writes them."""
+"""The explorer's texts. Indices become 1-based only when the browser writes them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -94,7 +94,7 @@ _ONLY = N_("Text")
 
 
 def words(trace: Trace, gettext: Callable[[str], str], lang: str) -> dict[str, Any]:
-    """The header's words: fixed texts, the keys, and a title for each token line."""
+    """Return the texts of the header: fixed texts, the keyboard shortcuts, and a title for each line of tokens."""
     sides = [(side, title) for side, title in _SIDES if trace.tokens.get(side)]
     return {
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},

@@ -1,1 +1,1 @@
-"""Streamlit pages on which a sentence is typed. They run in the peers' environment."""
+"""Streamlit pages with a text box for a sentence. They run in the peers' environment."""

@@ -1,4 +1,4 @@
-"""A page that only runs the forward pass: what Enter costs without any picture."""
+"""A page that only runs the forward pass: the cost of Enter without any picture."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""What the three pages share: the model, loaded before the box for the sentence is there."""
+"""The model, shared by the three pages and loaded before the text box is drawn."""
 
 import gc
 
@@ -9,7 +9,7 @@ from benchmarks.peers.minilm import Encoder
 
 @st.cache_resource(show_spinner=False)
 def encoder() -> Encoder:
-    """Kept out of the garbage collector as visformer's app does, so that this is not what the pages differ in."""
+    """Load the model and keep it out of garbage collection, as visformer's app does, for a fair comparison."""
     loaded = Encoder()
     gc.collect()
     gc.freeze()

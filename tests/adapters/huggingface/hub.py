@@ -82,7 +82,7 @@ _IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "sep_token_id":
 
 @lru_cache(maxsize=1)
 def tokenizer() -> PreTrainedTokenizerFast:
-    """Words, and <s> and </s> around a text; of a pair the second is segment 1."""
+    """A tokenizer of words that puts <s> and </s> around a text; the second text of a pair is segment 1."""
     vocabulary = {token: i for i, token in enumerate([*SPECIALS, *WORDS])}
     library = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     library.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -96,7 +96,7 @@ def tokenizer() -> PreTrainedTokenizerFast:
 
 
 def tiny_module(family: str, *, attention: str = "eager", seed: int = 0, **changes: Any) -> PreTrainedModel:
-    """An untrained model whose attention is far from even."""
+    """An untrained model whose attention is far from uniform."""
     usual = (
         {"encoder": _WIDTH, "decoder": _GROUPED, "encoder-decoder": _TWO}[FAMILIES[family].kind]
         if family in FAMILIES

@@ -1,4 +1,4 @@
-"""A hub on this machine: what the library asks of one, and everything that can go wrong with it."""
+"""A local hub: answers the library's requests, with everything that can go wrong."""
 
 import hashlib
 import json
@@ -19,16 +19,16 @@ class LocalHub:
         self.address = ""
 
     def add(self, name, folder):
-        """A model of this name."""
+        """Add a model with this name."""
         self.models[name] = {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
 
     def downloads(self, file):
-        """How often this file was begun."""
+        """How often a download of this file was started."""
         return sum(method == "GET" and path.endswith(f"/{file}") for method, path in self.asked)
 
     @contextmanager
     def running(self):
-        """While the hub answers, at ``address``."""
+        """Serve the hub at ``address``."""
         handler = type("Handler", (_Handler,), {"hub": self})
         with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
             self.address = f"http://127.0.0.1:{server.server_port}"

@@ -1,4 +1,4 @@
-"""vf.load on folders and hub ids, and real MiniLM weights held against transformers."""
+"""vf.load on folders and hub ids, and real MiniLM weights compared with transformers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Models of transformers, held against transformers itself: output_attentions, hidden states, generate."""
+"""Models of transformers, compared with transformers itself: output_attentions, hidden states, generate."""
 
 import copy
 import json
@@ -37,7 +37,7 @@ def ids_of(trace, side):
 
 
 def expected(family, trace):
-    """What an untouched twin of the model gives, through transformers' own eager attention."""
+    """The outputs of an unwrapped copy of the model, with transformers' own eager attention."""
     twin = tiny_module(family)
     options = {"output_attentions": True, "output_hidden_states": True, "return_dict": True}
     with torch.no_grad():
@@ -92,7 +92,7 @@ def check_residual_stream(family, trace, theirs):
 
 
 def check_attention(trace):
-    """Scores, mask, values and heads are what the pattern follows from, and what follows from it."""
+    """The pattern follows from scores and mask, and the heads follow from pattern and values."""
     for path in [name.removesuffix(".heads") for name in trace if name.endswith(".heads")]:
         values = trace[f"{path}.v"].value
         values = np.repeat(values, len(trace[f"{path}.pattern"]) // len(values), axis=0)
@@ -106,7 +106,7 @@ def check_attention(trace):
 
 
 def check_sums(family, trace):
-    """x + sublayer, and what the next sublayer adds to."""
+    """Each sum is x + sublayer, and the next sublayer adds to it."""
     scaled = family in ("granite", "gemma2", "gemma3_text", "olmo2")  # a factor, or a norm, on what is added
     for name in trace:
         part = name.rpartition(".")[0]
@@ -363,7 +363,7 @@ def test_edits_reach_what_the_model_goes_on_with(family):
 
 
 def test_a_silenced_head_is_one_whose_output_columns_are_nought():
-    """Against an independent way to the same end: zeros in W_O."""
+    """Compared with an independent way to silence a head: zeros in W_O."""
     model, twin = model_of("llama"), tiny_module("llama")
     with torch.no_grad():
         twin.model.layers[1].self_attn.o_proj.weight[:, 8:12] = 0.0  # head 2 of width 4
@@ -425,8 +425,8 @@ def test_what_is_too_large_is_refused_before_it_runs(monkeypatch):
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "bart"])
-def test_a_text_that_is_too_long_is_told_of_once(family):
-    """The library's own line about it is left out, and no other."""
+def test_a_text_that_is_too_long_is_reported_once(family):
+    """The library's own warning about it is suppressed, and no other."""
     told, log = [], logging.getLogger("transformers")
     handler = logging.Handler()
     handler.emit = lambda record: told.append(record.getMessage())
@@ -473,7 +473,7 @@ def test_a_model_without_its_head_is_refused():
 
 
 def test_attention_that_is_not_what_the_table_says_is_not_tapped(monkeypatch):
-    """The check on a short text: were our function wrong for a family, its patterns would still be its own."""
+    """The check on a short text: if our function is wrong for a family, the family's own patterns are used."""
     import visformer.adapters.huggingface.taps as hf_taps
 
     monkeypatch.setattr(hf_taps, "_softmax", lambda scores, mask, sinks: (torch.ones_like(scores), None))

@@ -1,4 +1,4 @@
-"""Weights of transformers' models, held against what their own modules are given and what our taps see."""
+"""Weights of transformers models, compared with the inputs of their own modules and the tensors at our taps."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ PATHS = {"encoder": ("self_attn",), "decoder": ("self_attn", "cross_attn")}
 
 
 def inputs_of(family, trace):
-    """Attention path to what an untouched twin's module is given: hidden states, and what it reads."""
+    """Map each attention's path to the inputs of the module in an unwrapped copy: hidden states, and what it reads."""
     twin, seen = tiny_module(family), {}
     for part, stack in FAMILIES[family].stacks.items():
         for layer, block in enumerate(blocks_of(twin.base_model, stack, twin.config)):
@@ -61,7 +61,7 @@ def projected(x, trace, path, letter):
 
 @pytest.mark.parametrize("family", OWN_ATTENTION)
 def test_projections_give_what_is_seen(family):
-    """v and out exactly; q and k of the first token, which rotary does not turn, up to a norm or a scale."""
+    """v and out exactly; q and k of the first token, which rotary does not rotate, up to a norm or a scale."""
     model = vf.wrap(tiny_module(family), tokenizer())
     trace = model.trace(TEXT, record=("*_attn.*", "*.w_[qkvo]", *(("*.b_*",) if has_bias(model) else ())))
     seen = inputs_of(family, trace)
@@ -124,7 +124,7 @@ def test_what_a_family_lacks_is_missing_for_a_reason(family, glob, reason):
 
 
 def test_everything_is_everything_but_weights():
-    """A large model's would not fit."""
+    """The weights of a large model would not fit."""
     assert not vf.wrap(tiny_module("llama"), tokenizer()).trace(TEXT, record=("*",)).params
 
 

@@ -1,4 +1,4 @@
-"""What was changed in the model, as text and back."""
+"""Edits of the model as text and back."""
 
 from contextlib import suppress
 
@@ -19,7 +19,7 @@ MASKS = st.sampled_from([FULL, np.tril(FULL), np.stack([FULL[0], np.tril(FULL[1]
 
 
 @given(MASKS, arrays(np.bool_, SHAPE, elements=st.sampled_from([False] * 30 + [True])), st.booleans(), st.booleans())
-def test_switched_cells_come_back(mask, switched, is_alike, has_row):
+def test_switched_cells_round_trip(mask, switched, is_alike, has_row):
     if is_alike:
         switched = np.broadcast_to(switched[:1, :1], SHAPE).copy()
     if has_row:
@@ -31,33 +31,33 @@ def test_switched_cells_come_back(mask, switched, is_alike, has_row):
         assert len(text) <= limits.CHOICE_CHARACTERS
         assert np.array_equal(url_edits.cells(text, mask, HEADS), switched)
     else:
-        assert switched.sum() > 10, "so many are left out"
+        assert switched.sum() > 10, "too many for a link"
 
 
 @given(arrays(np.float64, (3, 8), elements=st.sampled_from([1.0] * 9 + [0.0, 0.25, 0.5, 1.75, 2.0])))
-def test_factors_come_back(scales):
+def test_factors_round_trip(scales):
     text = url_edits.heads_text(scales)
     assert np.array_equal(url_edits.heads(text, 3, 8) if text else np.ones((3, 8)), scales)
 
 
 @given(st.text(max_size=60) | st.from_regex(r"[ob]?([0-9]{1,4}\.?){0,5}", fullmatch=True))
-def test_any_text_is_cells_or_refused(text):
+def test_any_text_is_read_or_refused(text):
     for read in (lambda: url_edits.cells(text, FULL, HEADS), lambda: url_edits.heads(text, LAYERS, HEADS)):
         with suppress(LinkError):
             assert read() is not None
 
 
 @pytest.mark.parametrize("text", ["", "o", "o0.0.0", "o0.0.0.6", "b3.0.0.0", "b0.0.0.0_", "x0.0.0.0", "o\u0661.0.0.0"])
-def test_cells_that_are_not_there(text):
+def test_cells_outside_the_mask_are_refused(text):
     with pytest.raises(LinkError):
         url_edits.cells(text, FULL, HEADS)
 
 
-def test_a_mask_that_was_opened_is_one_text():
+def test_opening_a_whole_mask_is_one_item():
     mask = np.tril(FULL)
     switched = np.repeat(~mask[:, None], HEADS, axis=1)
     assert url_edits.cells_text(editing.mask_edits("decoder.self_attn", switched, mask)) == "o0.0.0.0"
 
 
-def test_edits_that_no_mask_of_the_page_has_are_left_out():
+def test_other_kinds_of_edits_are_left_out():
     assert url_edits.cells_text([Open("decoder.0.self_attn"), SetPattern("decoder.0.self_attn", 0, ((1.0,),))]) is None

@@ -1,4 +1,4 @@
-"""A lesson as one HTML file: every step with its picture, nothing loaded, and nothing written is markup."""
+"""A lesson as one HTML file: every step has its picture, nothing is loaded, and no text becomes markup."""
 
 import base64
 import re
@@ -32,7 +32,7 @@ def model(name=""):
     return vf.load(name or "en-zh")
 
 
-def made(content, language="en"):
+def html_of(content, language="en"):
     lesson, found = lesson_file.read(content if isinstance(content, bytes) else content.encode())
     assert found == ()
     return page(lesson, language, model_of=model)
@@ -40,7 +40,7 @@ def made(content, language="en"):
 
 @pytest.fixture(scope="module", params=["en", "zh"])
 def shipped(request):
-    return request.param, made(lesson_file.content(url_state.SHIPPED), request.param)
+    return request.param, html_of(lesson_file.content(url_state.SHIPPED), request.param)
 
 
 def test_every_step_of_the_shipped_lesson_has_its_words_and_a_picture(shipped):
@@ -50,13 +50,13 @@ def test_every_step_of_the_shipped_lesson_has_its_words_and_a_picture(shipped):
     assert len(sections) == len(lesson.steps)
     for step, section in zip(lesson.steps, sections, strict=True):
         plain = section.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"')
-        assert step.said("say", language) in plain
-        assert step.said("try", language) in plain
-        assert step.said("note", language) not in plain, "that is the presenter's"
+        assert step.text("say", language) in plain
+        assert step.text("try", language) in plain
+        assert step.text("note", language) not in plain, "that is the presenter's"
         assert re.search('<div class="vf-host"|<table>|<img ', section)
 
 
-def test_it_is_small_and_loads_nothing(shipped):
+def test_it_is_small_and_self_contained(shipped):
     _language, text = shipped
     assert len(text.encode()) < 1_500_000
     loaded = [value for name, value in Elements(text).attributes if name in ("src", "href", "srcset")]
@@ -65,7 +65,7 @@ def test_it_is_small_and_loads_nothing(shipped):
     assert "default-src 'none'" in text
 
 
-def test_the_explorer_begins_with_the_step(shipped):
+def test_the_explorer_has_the_selection_of_the_step(shipped):
     _language, text = shipped
     scripts = Elements(text).scripts
     header, _numbers = read_message(base64.b64decode(scripts["step10-0"]))
@@ -80,17 +80,17 @@ def test_the_explorer_begins_with_the_step(shipped):
 
 
 @pytest.mark.parametrize(("page_name", "choices"), STATES)
-def test_any_state_of_a_page_is_drawn_or_said_to_be_live(page_name, choices):
+def test_any_state_of_a_page_is_drawn_or_marked_as_live(page_name, choices):
     fields = ", ".join(f'{name}: "{value}"' for name, value in choices.items())
     steps = f"  - {{title: A, say: B, link: {{page: {page_name}, {fields}}}}}\n"
-    text = made(GOOD.partition("steps:")[0] + "steps:\n" + steps)
+    text = html_of(GOOD.partition("steps:")[0] + "steps:\n" + steps)
     assert ('class="live"' in text) != bool(re.search('<div class="vf-host"|<table>|<img ', text))
 
 
-@pytest.mark.parametrize("said", HOSTILE)
-def test_nothing_written_is_markup(said):
-    quoted = "'" + said.replace("'", "''") + "'"
-    text = made(GOOD.replace("Look at this.", quoted).replace("One", quoted))
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_no_text_becomes_markup(hostile):
+    quoted = "'" + hostile.replace("'", "''") + "'"
+    text = html_of(GOOD.replace("Look at this.", quoted).replace("One", quoted))
     elements = Elements(text)
     assert elements.tags.count("script") == 1 + len([t for t in elements.attributes if t == ("type", "text/plain")])
     assert not [1 for name, value in elements.attributes if name == "onerror"]

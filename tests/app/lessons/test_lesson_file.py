@@ -1,4 +1,4 @@
-"""The file of a lesson: every fault has its line, nothing that is given raises, and what the shipped one says holds."""
+"""The file of a lesson: every fault has its line, no content raises, and the claims of the shipped lesson hold."""
 
 import re
 import time
@@ -45,22 +45,22 @@ def faults(text):
 def test_a_lesson_is_steps_with_the_state_of_a_page_each():
     lesson, found = lesson_file.read(GOOD.encode())
     assert found == ()
-    assert lesson.called("zh") == "名字"
+    assert lesson.title_in("zh") == "名字"
     one, two = lesson.steps
-    assert (one.said("title", "en"), one.said("title", "zh")) == ("One", "One"), "written once, for every language"
-    assert (one.said("try", "en"), two.said("note", "zh")) == ("", "Wait.")
+    assert (one.text("title", "en"), one.text("title", "zh")) == ("One", "One"), "written once, for every language"
+    assert (one.text("try", "en"), two.text("note", "zh")) == ("", "Wait.")
     assert one.state == url_state.read({"stack": "cross", "layer": "3", "head": "3"})[0]
     assert (two.state.page, two.state.choices) == ("masks", {"masks_view": "scores", "masks_layer": "2"})
     assert (two.state.lang, two.state.lesson, two.state.step) == ("", "", ""), "these are no part of a step"
 
 
 @pytest.mark.parametrize("page", ["docs/lessons.md", "docs/lessons.zh-CN.md"])
-def test_the_lesson_that_the_guide_begins_with(page):
+def test_the_first_lesson_in_the_guide(page):
     text = (Path(__file__).parents[3] / page).read_text(encoding="utf-8")
     content = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1].encode()
     lesson, found = lesson_file.read(content)
     assert found == ()
-    assert lesson_file.held_against(lesson, lambda state: trace_of(state, model)) == []
+    assert lesson_file.check_against_model(lesson, lambda state: trace_of(state, model)) == []
     assert lesson_file.pack(content)
 
 
@@ -116,7 +116,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("text", "expected"), FAULTS)
-def test_each_fault_is_told_with_its_line(text, expected):
+def test_each_fault_is_reported_with_its_line(text, expected):
     found = faults(text)
     assert all(any(line.startswith(begin) for line in found) for begin in expected), found
     chinese = [fault.localized(i18n.translations("zh").gettext) for fault in lesson_file.read(_bytes(text))[1]]
@@ -127,7 +127,7 @@ def _bytes(text):
     return text if isinstance(text, bytes) else text.encode()
 
 
-def test_all_faults_are_told_at_once():
+def test_all_faults_are_reported_at_once():
     text = replaced("layer: 3,", "layer: x,").replace("    try: Click.", "    tries: Click.")
     assert [line.split(":")[0] for line in faults(text)] == ["line 6", "line 9"]
 
@@ -174,36 +174,36 @@ def test_the_largest_file_is_read_within_a_second(content):
 # A lesson in a link --------------------------------------------------------------------------------------------------
 
 
-def test_a_short_lesson_is_its_own_name():
+def test_a_short_lesson_is_packed_into_its_name():
     name = lesson_file.pack(GOOD.encode())
     assert name.startswith("z")
     assert len(name) < limits.LESSON_LINK
     assert url_state.read({"lesson": name, "step": "2"})[1] == []
-    assert lesson_file.named(name) == lesson_file.read(GOOD.encode())[0]
+    assert lesson_file.load(name) == lesson_file.read(GOOD.encode())[0]
 
 
-def test_a_long_one_is_not():
+def test_a_long_lesson_is_not_packed():
     noise = np.random.default_rng(0).integers(0x4E00, 0x9FFF, 3000)
     assert lesson_file.pack("".join(map(chr, noise)).encode()) == ""
 
 
 @pytest.mark.parametrize("name", ["z", "zAAAA", "z" + "A" * 100, "no-such-lesson", "../../etc/passwd", "own", ""])
-def test_a_damaged_name_is_told(name):
+def test_a_damaged_name_is_an_error(name):
     with pytest.raises(LessonError):
-        lesson_file.named(name)
+        lesson_file.load(name)
 
 
 def test_a_name_that_unpacks_to_more_than_a_lesson_is_refused():
     name = lesson_file.pack(b"a" * 1_000_000)
     with pytest.raises(LessonError, match="damaged"):
-        lesson_file.named(name)
+        lesson_file.load(name)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", max_size=200))
-def test_any_name_is_a_lesson_or_told(text):
+def test_any_name_is_a_lesson_or_an_error(text):
     with suppress(vf.errors.VisformerError):
-        lesson_file.named("z" + text)
+        lesson_file.load("z" + text)
 
 
 def test_lessons_of_the_operators_folder_are_offered(tmp_path):
@@ -212,7 +212,7 @@ def test_lessons_of_the_operators_folder_are_offered(tmp_path):
     assert [*lesson_file.offered({"VISFORMER_LESSONS": str(tmp_path)})] == [url_state.SHIPPED, "my-own"]
 
 
-# What the shipped one says -------------------------------------------------------------------------------------------
+# The text of the shipped lesson --------------------------------------------------------------------------------------
 
 
 @cache
@@ -232,7 +232,7 @@ def traced():
     return model().trace(EXAMPLES[0], record=("*",))
 
 
-def test_it_says_everything_in_both_languages(shipped):
+def test_the_shipped_lesson_has_both_languages(shipped):
     assert len(shipped.steps) == 12
     for step in shipped.steps:
         assert {*step.texts} == {"title", "say", "try", "note"}
@@ -241,54 +241,54 @@ def test_it_says_everything_in_both_languages(shipped):
             assert re.search("[一-鿿]", text["zh"])
 
 
-def test_its_claims_hold_for_the_bundled_weights(shipped):
+def test_the_claims_of_the_shipped_lesson_hold_for_the_bundled_weights(shipped):
     assert sum(len(step.claims) for step in shipped.steps) > 20
-    assert lesson_file.held_against(shipped, lambda state: trace_of(state, model)) == []
+    assert lesson_file.check_against_model(shipped, lambda state: trace_of(state, model)) == []
 
 
-def test_a_claim_that_does_not_hold_is_told_with_its_line():
+def test_a_claim_that_does_not_hold_is_reported_with_its_line():
     text = GOOD + "    check: [{stack: cross, layer: 3, head: 3, query: 3, key: 4}, {query: 2, key: 1, at_least: 1}]\n"
     lesson, found = lesson_file.read(text.replace("layer: 3, head: 3}", "layer: 9, head: 3}").encode())
     assert found == ()
-    one, two = lesson_file.held_against(lesson, lambda state: trace_of(state, model))
+    one, two = lesson_file.check_against_model(lesson, lambda state: trace_of(state, model))
     assert one.localized(str) == "line 6: layer: 9: the layers of this model are 1 to 3."
     assert two.localized(str).startswith("line 12: check: key 1 has 0.")
 
 
-def said(shipped, number):
-    """What a step says, in English and in Chinese."""
-    return [shipped.steps[number - 1].said("say", language) for language in i18n.languages()]
+def say(shipped, number):
+    """Return the text of a step in English and in Chinese."""
+    return [shipped.steps[number - 1].text("say", language) for language in i18n.languages()]
 
 
-def test_the_numbers_in_its_words(shipped, traced):
-    """Each as the weights give it; the words have to have it."""
+def test_the_numbers_in_the_text_of_the_shipped_lesson(shipped, traced):
+    """Each number computed from the weights must be in the text."""
     assert len(traced.tokens["src"]) == 7
     assert traced.tokens["src"][-1] == "</s>"
     assert len(model().tokenize("I photographed hedgehogs.")) > 5
     assert model().info.d_model == 256
     d_k = model().info.d_model // model().info.n_heads
-    assert all("256" in text and "16" in text for text in said(shipped, 2))
+    assert all("256" in text and "16" in text for text in say(shipped, 2))
     row = traced["encoder.2.self_attn.pattern"].value[7]
-    assert all(f"{row[1, 4]:.2f}" in text and f"{row[2, 4]:.2f}" in text for text in said(shipped, 4))
-    assert all(f"√{d_k}" in text and f"{row[2, 4]:.2f}" in text for text in said(shipped, 5))
+    assert all(f"{row[1, 4]:.2f}" in text and f"{row[2, 4]:.2f}" in text for text in say(shipped, 4))
+    assert all(f"√{d_k}" in text and f"{row[2, 4]:.2f}" in text for text in say(shipped, 5))
     decoder = traced["decoder.0.self_attn.pattern"].value[1]
-    assert all(f"{decoder[4, 3]:.2f}" in text for text in said(shipped, 9))
+    assert all(f"{decoder[4, 3]:.2f}" in text for text in say(shipped, 9))
     steps = model().translate(EXAMPLES[0]).steps
     first, second = (candidate.probability for candidate in steps[0].candidates[:2])
     assert second < 0.002 < first
-    assert all(f"{first:.3f}" in text and steps[0].chosen.token in text for text in said(shipped, 11))
+    assert all(f"{first:.3f}" in text and steps[0].chosen.token in text for text in say(shipped, 11))
     assert steps[-1].chosen.token == "</s>"
     best = model().translate(EXAMPLES[0], beam_size=4).text
     assert best == model().translate(EXAMPLES[0]).text
-    assert all(best in text for text in said(shipped, 12))
+    assert all(best in text for text in say(shipped, 12))
 
 
-def test_the_two_largest_lengths_of_the_block_are_those_it_names(shipped, traced):
+def test_the_two_longest_vectors_of_the_block_are_those_it_names(shipped, traced):
     added = np.linalg.norm([traced[f"encoder.{i}.ffn.out"].value for i in range(3)], axis=-1)  # (layer, token)
     assert {*zip(*np.unravel_index(np.argsort(added.ravel())[-2:], added.shape), strict=True)} == {(2, 5), (2, 6)}
     assert [round(float(length)) for length in added[2, 5:]] == [66, 71]
     after = np.linalg.norm(traced["encoder.2.resid_post"].value, axis=-1)[5:]
     assert [round(float(length)) for length in after] == [4, 4]
     for language in i18n.languages():
-        note = shipped.steps[7].said("note", language)
+        note = shipped.steps[7].text("note", language)
         assert "66" in note and "71" in note

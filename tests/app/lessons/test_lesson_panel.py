@@ -1,4 +1,4 @@
-"""The guided lesson in the app: forth and back, left and taken up again, by a link, and a lesson of one's own."""
+"""The guided lesson in the app: next and back, left and resumed, opened by a link, and a visitor's own lesson."""
 
 from dataclasses import replace
 
@@ -25,23 +25,23 @@ def keys(app):
 
 
 def shows(app, number, language="en"):
-    """Whether the page is this step's, with its words, and nothing was ignored."""
+    """Check that the page shows this step with its text, and that nothing was ignored."""
     step = SHIPPED.steps[number - 1]
-    said = [step.said(name, language) for name in ("title", "say", "try")]
+    said = [step.text(name, language) for name in ("title", "say", "try")]
     assert not app.exception
     assert [text for text in texts(app) if text in said] == said
     assert app.session_state["remarks"] == []
     address = address_of(app)
     assert (address.pop("lesson"), address.pop("step")) == (url_state.SHIPPED, str(number))
     address.pop("lang", None)
-    as_at_first = {"masks_stack": "decoder", "masks_layer": "1", "positions_view": "waves", "block_view": "stream"}
-    wanted = {n: v for n, v in replace(step.state, page="").fields().items() if as_at_first.get(n) != v}
+    defaults = {"masks_stack": "decoder", "masks_layer": "1", "positions_view": "waves", "block_view": "stream"}
+    wanted = {n: v for n, v in replace(step.state, page="").fields().items() if defaults.get(n) != v}
     assert address == wanted
     assert app.session_state["page"] == step.state.page
     return True
 
 
-def test_forth_and_back(new_app):
+def test_next_and_back(new_app):
     app = new_app()
     assert "lesson_next" not in keys(app)
     app.button(key="lesson_start").click().run()
@@ -62,13 +62,13 @@ def test_a_link_to_a_step_opens_it(new_app, number):
     assert shows(app, number, "zh")
 
 
-def test_played_left_and_taken_up_again(new_app):
+def test_changed_left_and_resumed(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="5")
     assert app.button(key="lesson_again").label == ""
     app.slider(key="head_layer_3").set_value(1).run()
     app.text_input(key="source").set_value("I like cats.").run()
     assert app.button(key="lesson_again").label == "Back to step 5"
-    assert SHIPPED.steps[4].said("say", "en") in texts(app), "the words stay while one plays"
+    assert SHIPPED.steps[4].text("say", "en") in texts(app), "the words stay while one plays"
     app.button(key="lesson_again").click().run()
     assert shows(app, 5)
     app.button(key="lesson_leave").click().run()
@@ -80,16 +80,16 @@ def test_played_left_and_taken_up_again(new_app):
     assert shows(app, 5)
 
 
-def test_a_dot_leads_to_its_step(new_app):
+def test_a_dot_opens_its_step(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="1")
     app.button(key="lesson_dot_10").click().run()
     assert shows(app, 10)
 
 
-def test_what_else_a_link_says_is_shown_in_place_of_the_step(new_app):
+def test_other_fields_of_a_link_take_precedence_over_the_step(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="10", stack="decoder", layer="2")
     assert address_of(app) == {"lesson": url_state.SHIPPED, "step": "10", "stack": "decoder", "layer": "2"}
-    assert SHIPPED.steps[9].said("say", "en") in texts(app)
+    assert SHIPPED.steps[9].text("say", "en") in texts(app)
 
 
 def test_a_lesson_of_ones_own_in_a_link(new_app):
@@ -102,7 +102,7 @@ def test_a_lesson_of_ones_own_in_a_link(new_app):
 
 
 def upload(app, content):
-    """Open the menu, then this file."""
+    """Upload a file in the menu."""
     app.session_state["lesson_menu"] = True
     app.run()
     app.get("file_uploader")[0].upload("lesson.yaml", content, "text/yaml").run()
@@ -110,23 +110,23 @@ def upload(app, content):
     return app
 
 
-def test_one_that_is_too_long_for_a_link_is_kept_without(new_app):
+def test_a_lesson_too_long_for_a_link_works_without_one(new_app):
     content = lesson_file.content(url_state.SHIPPED)
     assert lesson_file.pack(content) == ""
     app = upload(new_app(), content)
-    assert SHIPPED.steps[0].said("say", "en") in texts(app)
+    assert SHIPPED.steps[0].text("say", "en") in texts(app)
     assert "lesson" not in address_of(app)
     app.button(key="lesson_next").click().run()
-    assert SHIPPED.steps[1].said("say", "en") in texts(app)
+    assert SHIPPED.steps[1].text("say", "en") in texts(app)
 
 
-def test_faults_of_a_file_are_told_with_their_lines(new_app):
+def test_faults_of_a_file_are_shown_with_their_lines(new_app):
     app = upload(new_app(), GOOD.replace("layer: 3,", "layer: x,").encode())
     assert "line 6: layer: x: a whole number from 1 on is needed." in texts(app)
     assert "lesson_next" not in keys(app)
 
 
-def test_a_file_of_the_operator_that_goes_while_it_is_shown(new_app, monkeypatch, tmp_path):
+def test_a_file_of_the_operator_that_disappears_while_it_is_open(new_app, monkeypatch, tmp_path):
     monkeypatch.setenv("VISFORMER_LESSONS", str(tmp_path))
     file = tmp_path / "my-own.yaml"
     file.write_text(GOOD, encoding="utf-8")
@@ -139,15 +139,15 @@ def test_a_file_of_the_operator_that_goes_while_it_is_shown(new_app, monkeypatch
     assert "lesson_next" not in keys(app)
 
 
-def test_words_of_a_lesson_are_shown_as_they_are(new_app):
+def test_texts_of_a_lesson_are_not_markup(new_app):
     said = "**a** $x$ <b>b</b> :red[c] [d](https://example.org)"
     app = new_app(lesson=lesson_file.pack(GOOD.replace("Look at this.", f"'{said}'").encode()))
     assert said in texts(app)
 
 
-def test_what_presenters_call(new_app):
+def test_presentation_mode_walks_and_leaves_a_lesson(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="4")
-    assert app.session_state["run"].steps.note == SHIPPED.steps[3].said("note", "en")
+    assert app.session_state["run"].steps.note == SHIPPED.steps[3].text("note", "en")
     with in_a_session({key: app.session_state[key] for key in ("lesson", "lang")}):
         assert LESSON.get().is_open
         assert lesson_panel._turn(1)
@@ -157,43 +157,43 @@ def test_what_presenters_call(new_app):
         assert LESSON.get() == (url_state.SHIPPED, 4, False)
 
 
-def take_another(app):
-    """On the page of decoding: the best of the other tokens at the step that is looked at."""
+def choose_another_token(app):
+    """Choose the best of the other tokens at the selected step of the page Decoding."""
     box = next(box for box in app.selectbox if box.key.startswith("decoding_other"))
     box.select_index(0).run()
     assert not app.exception
 
 
-def told(app, begins):
+def starting_with(app, begins):
     return [text for text in texts(app) if text.startswith(begins)]
 
 
-def test_a_token_that_was_taken_is_given_back_with_the_step(new_app):
+def test_resetting_a_step_undoes_a_chosen_token(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="11")
     assert app.button(key="lesson_again").label == ""
     app.session_state["decoding_step"] = 2
     app.run()
-    take_another(app)
-    assert told(app, "Step 3: you took")
+    choose_another_token(app)
+    assert starting_with(app, "Step 3: you took")
     assert app.button(key="lesson_again").label == "Back to step 11"
     app.button(key="lesson_again").click().run()
     assert shows(app, 11)
-    assert not told(app, "Decoded here") and not told(app, "Step 3: you took")
+    assert not starting_with(app, "Decoded here") and not starting_with(app, "Step 3: you took")
     assert app.button(key="lesson_again").label == ""
 
 
-def test_masks_that_were_changed_are_given_back_with_the_step(new_app):
+def test_resetting_a_step_undoes_edits_of_masks(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="7")
     choose(app, "masks_view", "edit")
     next(button for button in app.button if button.label == "Remove the causal mask").click().run()
-    assert told(app, "After: ")
+    assert starting_with(app, "After: ")
     choose(app, "masks_view", "scores")
-    assert app.button(key="lesson_again").label == "Back to step 7", "what was changed still is"
+    assert app.button(key="lesson_again").label == "Back to step 7", "the edit is still there"
     app.button(key="lesson_again").click().run()
     assert shows(app, 7)
     assert app.button(key="lesson_again").label == ""
     choose(app, "masks_view", "edit")
-    assert not told(app, "After: ")
+    assert not starting_with(app, "After: ")
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_file_is_named_after_its_lesson(new_app, monkeypatch, lesson, language
     app.session_state["lesson_menu"] = True
     app.run()
     assert [file for file in files if "lesson" in file or file.startswith(("names", "from"))] == names
-    title = lesson_panel._lesson(lesson).called(language)
+    title = lesson_panel._lesson(lesson).title_in(language)
     assert [text for text in texts(app) if f"“{title}”" in text]
     (uploader,) = app.get("file_uploader")
     assert "40 kB" in uploader.label

@@ -1,7 +1,7 @@
 """What a visitor sees of a session, as plain values that outlive the code that draws it.
 
-Nothing here is named as it is in the code: widgets go by their labels, pages by their addresses. How bytes travel
-between Python and the browser is known to the second half alone, from :func:`_pictures` on.
+Nothing here depends on names in the code: widgets are identified by their labels, pages by their addresses. Only the
+second half, from :func:`_pictures` on, knows the format of messages to the browser.
 """
 
 import base64
@@ -34,30 +34,30 @@ _COLOURS = re.compile(r"\\textcolor\{#\w+\}|\{foreground=\"#\w+\"\}")
 
 
 def open_link(link, *, locale="en-US"):
-    """A session that begins with this link, asked for as a browser does: "/masks?masks_view=scores"."""
-    asked = urlsplit(link)
+    """Start a session with a link, requested as by a browser: "/masks?masks_view=scores"."""
+    parts = urlsplit(link)
     app = AppTest.from_file(APP, default_timeout=60)
     app.context = {"locale": locale}
-    app.query_params = parse_qs(asked.query, keep_blank_values=True)
-    with patch.object(local_script_runner, "RerunData", partial(RerunData, page_name=asked.path.strip("/"))):
+    app.query_params = parse_qs(parts.query, keep_blank_values=True)
+    with patch.object(local_script_runner, "RerunData", partial(RerunData, page_name=parts.path.strip("/"))):
         return app.run()
 
 
 def open_popover(app, *names):
-    """Open the one that has any of these names; where only an icon stands on it, its help is its name."""
+    """Open the popover with any of these names; one with only an icon is named by its tooltip."""
     (box,) = [one for one in app.get("popover") if (one.proto.popover.label or one.proto.popover.help) in names]
     app.session_state[box.key] = True
     return app.run()
 
 
 def open_file(app, name, *popover):
-    """Give a file of ``tests/golden/saved`` to the box in a popover of any of these names."""
+    """Upload a file of ``tests/golden/saved`` in a popover with any of these names."""
     (box,) = open_popover(app, *popover).get("file_uploader")
     return box.upload(name, (SAVED / name).read_bytes(), "text/plain").run()
 
 
 def saved(app):
-    """What the app saves of a session as a file: AppTest hands out no downloads, so that its button is asked."""
+    """Return the file that the app offers of a session; AppTest has no downloads, so take it from the button's call."""
     with patch.object(st, "download_button") as button:
         open_popover(app, *AS_A_FILE)
     ((_label, content, name, _kind), _look) = button.call_args
@@ -66,17 +66,17 @@ def saved(app):
 
 
 def seen(app):
-    """What stands on the page after the last run.
+    """Describe the page after the last run.
 
-    "along" is what its links to the other pages hold, "presents" what a presentation says of the step that is shown,
-    "asks" are widgets, "offers" is what else can be clicked. Of what closed popovers hold there are the widgets alone.
+    "along" holds the queries of its links to other pages, "presents" what a presentation says about the current step,
+    "asks" the widgets, "offers" everything else that can be clicked. Of closed popovers, only widgets are included.
     """
     assert not app.exception, app.exception
     main, beside = [*_elements(app.main)], [*_elements(app.sidebar, ("sidebar",))]
     everything = [*main, *beside]
     page = app._registered_pages[app._finished_page_script_hash]
     along = {element.proto.query_string for element, _ in beside if element.type == "page_link"}
-    found = {
+    values = {
         "page": f"/{page['url_pathname']}",
         "title": page["page_name"],
         "language": _language(app),
@@ -92,11 +92,11 @@ def seen(app):
         "figures": [_figure(json.loads(one.proto.spec or one.proto.figure.spec)) for one in app.get("plotly_chart")],
         "tables": [_table(element.value) for element, _ in main if element.type == "dataframe"],
     }
-    return {name: value for name, value in found.items() if value or name in ("page", "address")}
+    return {name: value for name, value in values.items() if value or name in ("page", "address")}
 
 
 def _elements(block, inside=()):
-    """Each element in the order of reading, and around what it stands: keys of containers, "popover" and "sidebar"."""
+    """Yield each element in reading order, and what it is in: keys of containers, "popover" and "sidebar"."""
     for one in block.children.values():
         if not hasattr(one, "children"):
             yield one, inside
@@ -108,18 +108,18 @@ def _elements(block, inside=()):
 
 
 def _remarks(element):
-    """What was ignored of a link, a line each."""
+    """Return the remarks on what was ignored of a link."""
     return element.value.split("\n") if element.type == "text" else []
 
 
 def _said(elements):
-    """Texts without their colours."""
+    """Return texts without their colours."""
     texts = [element for element, inside in elements if element.type in SAYS and "popover" not in inside]
     return [f"{one.type}: {_COLOURS.sub('', str(one.value))}" for one in texts if one.value]
 
 
 def _asked(widget):
-    """A widget by its label: what is chosen, and what there is to choose from."""
+    """Describe a widget by its label: the selected value, and the options."""
     found = {"label": widget.label, "value": _chosen(widget)}
     if widget.type in ("slider", "number_input"):
         ends = {"from": widget.min, "to": widget.max}
@@ -132,7 +132,7 @@ def _asked(widget):
 
 
 def _chosen(widget):
-    """As it is written on the page."""
+    """Return a widget's value as the page displays it."""
     value = widget.value
     if widget.type == "button_group":
         return " ".join(widget.formatted_values)
@@ -146,7 +146,7 @@ def _chosen(widget):
 
 
 def _offered(element, inside):
-    """Buttons, popovers and links to other pages by what stands on them; of the last also where they lead."""
+    """Yield buttons, popovers and links to other pages by their labels, links with their targets."""
     if "popover" in inside:
         return
     if element.type in BUTTONS:
@@ -160,7 +160,7 @@ def _offered(element, inside):
 
 
 def _table(table):
-    """Its columns and rows."""
+    """Describe a table: columns and rows."""
     rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
     index = {} if isinstance(table.index, pd.RangeIndex) else {"index": [str(name) for name in table.index]}
     return {"columns": [str(name) for name in table.columns], "rows": rows, **index}
@@ -172,7 +172,7 @@ def _cell(value):
 
 
 def _figure(figure):
-    """Curves, bars and points: their names, their texts, and their numbers."""
+    """Describe a figure: names, texts and numbers of its curves, bars and points."""
     layout = figure["layout"]
     axes = {name: axis for name, axis in layout.items() if name.startswith(("xaxis", "yaxis"))}
     found = {
@@ -196,18 +196,18 @@ def _texts(given):
 
 
 def _array(given):
-    """As Plotly sends it; None is a gap."""
+    """Decode an array as Plotly sends it; None is a gap."""
     if isinstance(given, dict):
         array = np.frombuffer(base64.b64decode(given["bdata"]), given["dtype"])
         return array.reshape([int(size) for size in str(given.get("shape", array.size)).split(",")])
     return np.array(given, dtype=np.float64)
 
 
-# What is sent to our own pictures in the browser ---------------------------------------------------------------------
+# Messages to our own pictures in the browser -------------------------------------------------------------------------
 
 
 def _pictures(app):
-    """The explorer and panels, in the order of reading."""
+    """Describe the explorer and panels, in reading order."""
     drawn = ("visformer_attention", "visformer_panels")
     views = [one.proto.bytes.decode() for one in _components(app) if one.proto.component_name in drawn]
     letters = _letters(app)
@@ -219,7 +219,7 @@ def _components(app):
 
 
 def _letters(app):
-    """What feeds bring, by the view that it is for."""
+    """Group the messages of feeds by the view that they are for."""
     found = {}
     for one in _components(app):
         if one.proto.component_name == "visformer_feed":
@@ -229,13 +229,13 @@ def _letters(app):
 
 
 def _language(app):
-    """Which language the browser is told."""
+    """Return the language that is sent to the browser."""
     (words,) = [one.proto.bytes for one in _components(app) if one.proto.component_name == "visformer_words"]
     return json.loads(words)["lang"]
 
 
 def _presented(app):
-    """What a presentation says of the step that is shown."""
+    """Return what a presentation says about the current step."""
     ((presented, _),) = _letters(app)["present"]
     return {name: presented[name] for name in ("at", "note") if presented.get(name)}
 
@@ -251,7 +251,7 @@ def _picture(messages):
 
 
 def _explorer(messages):
-    """What it begins with, and the attention that it shows."""
+    """Describe the explorer: its initial state, and its attention."""
     header = messages[0][0]
     shapes, heads = shapes_of(header), {}
     for message in messages:
@@ -283,7 +283,7 @@ def _panel(panel, values):
 
 
 def _side(side):
-    """What stands along one side of a panel; behind a token what it predicts."""
+    """Describe the labels along one side of a panel; a token is followed by the one that it predicts."""
     texts = _marked(side["texts"], side["special"]) if side["special"] else side["texts"]
     if side["after"]:
         texts = [f"{text} → {after}" for text, after in zip(texts, side["after"], strict=True)]
@@ -292,5 +292,5 @@ def _side(side):
 
 
 def _marked(tokens, special):
-    """Special ones in brackets."""
+    """Put special tokens in brackets."""
     return [f"[{token}]" if flag else token for token, flag in zip(tokens, special, strict=True)]

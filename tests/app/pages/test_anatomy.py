@@ -1,4 +1,4 @@
-"""Every page behind the first: each control is driven to its ends, in both languages, and none ends in an exception."""
+"""Every page but the first: each control is moved to its ends, in both languages, and none raises an exception."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def choose(app, key, value):
 
 
 def drive(app):
-    """Each control to each of its ends, one at a time."""
+    """Move each control to each of its ends, one at a time."""
     for kind in ("slider", "number_input"):
         for key in [widget.key for widget in app.get(kind)]:
             for end in ("min", "max"):
@@ -109,8 +109,8 @@ def test_every_worked_example(new_app, example):
     drive_to_the_last_slice(app)
 
 
-def test_a_print_belongs_to_its_own_inputs(new_app):
-    """With others, nothing printed is called wrong, and what is said about it is not said."""
+def test_printed_values_apply_only_to_their_own_inputs(new_app):
+    """With others, no printed value is called wrong, and the remarks on them are not shown."""
     app = open_example(new_app(), "sinusoid")
     assert "those of base 100" in app.text[-1].value
     next(number for number in app.number_input if number.label == "base").set_value(500).run()
@@ -142,8 +142,8 @@ RESHAPED = {
 
 
 @pytest.mark.parametrize("typed", [*TYPED, *RESHAPED])
-def test_whatever_is_typed_into_the_lab_gets_a_sentence_or_a_picture(new_app, monkeypatch, typed):
-    """AppTest cannot type into a table, so the table itself gives back what would have been typed."""
+def test_any_input_of_the_lab_gets_a_sentence_or_a_picture(new_app, monkeypatch, typed):
+    """AppTest cannot type into a table, so a patched table returns what would have been typed."""
 
     def editor(table, num_rows, **_):
         change = TYPED.get(typed) or (RESHAPED[typed] if num_rows != "fixed" else lambda table: table)
@@ -160,7 +160,7 @@ def test_whatever_is_typed_into_the_lab_gets_a_sentence_or_a_picture(new_app, mo
     assert told, "some example cannot be computed from this"
 
 
-def test_a_number_that_cannot_be_gets_a_sentence(new_app):
+def test_an_impossible_number_gets_a_sentence(new_app):
     app = open_example(new_app(), "shapes")
     next(number for number in app.number_input if number.label == "n_heads").set_value(7).run()
     assert not app.exception
@@ -170,7 +170,7 @@ def test_a_number_that_cannot_be_gets_a_sentence(new_app):
 
 
 @pytest.mark.parametrize("page", ["see/positions", "see/masks", "understand/head", "understand/block"])
-def test_what_notes_print_stands_beside_what_is_right(new_app, page):
+def test_misprints_are_shown_beside_what_is_right(new_app, page):
     app = open_page(new_app(lang="zh"), page)
     gettext = i18n.translations("zh").gettext
     found = claims_of(page.split("/")[1])
@@ -187,7 +187,7 @@ def test_what_notes_print_stands_beside_what_is_right(new_app, page):
         assert gettext(claim.right) in plain
 
 
-def test_another_candidate_is_taken_and_decoding_goes_on_from_it(new_app):
+def test_decoding_continues_from_another_candidate(new_app):
     """A click on a step comes from the browser only: its handler's key is set here."""
 
     def told(app, begins):
@@ -213,7 +213,7 @@ def test_another_candidate_is_taken_and_decoding_goes_on_from_it(new_app):
     assert not told(app, "Decoded here: ")
 
 
-def test_clicks_switch_cells_rows_and_columns_of_the_heads_in_question():
+def test_clicks_switch_cells_rows_and_columns_of_the_scope():
     from tests.app.support import in_a_session
     from visformer.app.edits import editing
 
@@ -239,7 +239,7 @@ def test_clicks_switch_cells_rows_and_columns_of_the_heads_in_question():
 
 
 @given(st.integers(0, 2**31), st.integers(0, 3), st.booleans())
-def test_the_edits_make_the_mask_that_is_shown(seed, kind, causal):
+def test_the_edits_produce_the_mask_shown(seed, kind, causal):
     """Each head's mask under the edits is what torch computes from the switched cells."""
     from visformer.app.edits import editing
 
@@ -259,7 +259,7 @@ def test_the_edits_make_the_mask_that_is_shown(seed, kind, causal):
         assert np.array_equal(tensor[0].numpy(), switched[layer] ^ mask)
 
 
-def test_a_key_that_nobody_reads_may_shorten_the_translation(new_app):
+def test_a_key_masked_everywhere_may_shorten_the_translation(new_app):
     """The mask was drawn for a longer one: its last places then do not apply, and the page still shows the effect."""
     app = open_page(new_app(), "see/masks")
     choose(app, "masks_view", "edit")
@@ -278,7 +278,7 @@ def test_a_key_that_nobody_reads_may_shorten_the_translation(new_app):
     assert [caption for caption in app.caption if "changes most: Cross" in caption.value]
 
 
-def test_a_head_that_is_read_by_no_attention_changes_no_pattern(new_app):
+def test_a_head_before_no_attention_changes_no_pattern(new_app):
     """The last layer's cross-attention is followed by a feed-forward alone."""
     app = open_page(new_app(), "understand/head")
     choose(app, "head_view", "joined")

@@ -14,7 +14,7 @@ from visformer.app.pages import attention
 from visformer.app.serving import workbench
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.session import boxes, selection
-from visformer.app.session.address import keep
+from visformer.app.session.address import update as update_address
 from visformer.app.session.examples import EXAMPLES
 from visformer.web.selection import Selection
 
@@ -22,7 +22,7 @@ EMPTY = "There is no sentence yet: type one, or choose an example."
 
 
 def messages(app):
-    """Headers and numbers of what the view was sent, the picture first."""
+    """Return headers and numbers of the messages to the view, the picture first."""
     view, *feeds = pictures(app)
     sent = [read_message(feed.proto.bytes) for feed in feeds]
     assert {header["to"] for header, _ in sent} == {view.proto.bytes.decode()}
@@ -30,7 +30,7 @@ def messages(app):
 
 
 def payload(app):
-    """Header and numbers of the picture."""
+    """Return header and numbers of the picture."""
     return messages(app)[0]
 
 
@@ -44,7 +44,7 @@ def type_into(app, key, text):
 
 
 def test_the_first_picture_needs_no_torch(model_name):
-    """Nor anything else that is slow to import; in a process of its own, before the model is loaded behind it."""
+    """Nor any other slow import; in its own process, before the model is loaded in the background."""
     code = f"""
 import sys
 from visformer.app.serving import models, workbench
@@ -74,15 +74,15 @@ def test_a_sentence_is_translated_and_traced(new_app, model_name):
     assert trace.meta["target"] in app.text[0].value
 
 
-def test_the_picture_of_a_new_sentence_goes_ahead_of_the_page(new_app):
+def test_the_picture_of_a_new_sentence_is_sent_before_the_page(new_app):
     workbench.workbench().load().result()
     app = new_app(lang="zh")
-    assert not went_ahead(app), "it was at hand"
+    assert not went_ahead(app), "it was cached"
     before = dict(ADMISSION.counts.outcomes)
     type_into(app, boxes.SOURCE, "This one goes ahead.")
     assert went_ahead(app)
     _view, *sent = pictures(app)
-    assert len(sent) == 1, "not once more in its place"
+    assert len(sent) == 1, "not sent again with the page"
     header, _ = payload(app)
     assert "goes" in header["tokens"]["src"]
     assert header["stacks"][0]["label"] == i18n.translations("zh").gettext("Encoder")
@@ -101,14 +101,14 @@ def test_a_page_does_not_wait_long_for_its_picture(new_app, monkeypatch):
     assert "place" in payload(app)[0]["tokens"]["src"]
 
 
-def test_nothing_goes_ahead_of_another_page(new_app):
+def test_no_picture_is_sent_before_another_page(new_app):
     workbench.workbench().load().result()
     app = type_into(new_app(page="see/embedding"), boxes.SOURCE, "This one stays behind.")
     assert not app.exception
     assert not went_ahead(app)
 
 
-def test_a_picture_that_goes_ahead_begins_as_the_link_says(new_app):
+def test_a_picture_sent_ahead_has_the_selection_of_the_link(new_app):
     """A step of a lesson, say, which brings sentence and selection at once."""
     workbench.workbench().load().result()
     app = new_app()
@@ -120,7 +120,7 @@ def test_a_picture_that_goes_ahead_begins_as_the_link_says(new_app):
     assert payload(app)[0]["start"] == {**chosen.start(), "opened": payload(app)[0]["start"]["opened"]}
 
 
-def test_a_target_is_forced_and_forgotten_with_its_sentence(new_app):
+def test_a_target_is_forced_and_dropped_with_its_sentence(new_app):
     app = type_into(new_app(), boxes.TARGET, "我去东北。")
     assert not app.exception
     assert app.text[0].value == "Target as typed: 我去东北。"
@@ -133,7 +133,7 @@ def test_a_target_is_forced_and_forgotten_with_its_sentence(new_app):
     assert app.text_input(key=boxes.TARGET).value == ""
 
 
-def test_control_characters_of_a_target_are_seen(new_app):
+def test_control_characters_of_a_target_are_visible(new_app):
     app = new_app(target="我\x07去")
     assert app.text[0].value.startswith("Target as typed: 我U+0007去")
 
@@ -154,11 +154,11 @@ def test_an_empty_target_means_its_own_translation(new_app, target):
         ("I like cats.", "我" * 5000, "5000 characters"),
     ],
 )
-def test_what_cannot_be_shown_gets_one_sentence_and_no_picture(new_app, source, target, said):
+def test_an_error_is_one_sentence_without_a_picture(new_app, source, target, said):
     app = new_app()
     app.text_input(key=boxes.TARGET).set_value(target)
     app.text_input(key=boxes.SOURCE).set_value(source).run()
-    if target:  # a new sentence has put it away
+    if target:  # a new sentence has cleared it
         type_into(app, boxes.TARGET, target)
     assert not app.exception
     (line,) = app.text
@@ -168,7 +168,7 @@ def test_what_cannot_be_shown_gets_one_sentence_and_no_picture(new_app, source, 
 
 def test_examples(new_app):
     app = new_app()
-    for example in reversed(EXAMPLES):  # it opens on the first
+    for example in reversed(EXAMPLES):  # the first is the default
         app.selectbox(key=boxes.EXAMPLE).select(example).run()
         assert not app.exception
         assert app.text_input(key=boxes.SOURCE).value == example
@@ -197,15 +197,15 @@ def test_language_switch_stays_in_the_address(new_app):
     assert app.query_params["lang"] in ("zh", ["zh"])
 
 
-# What is chosen
+# Selection
 
 
 def inside(app):
-    """The way into the head in focus, as it is written."""
+    """Return the label of the link into the head in focus."""
     return next(link.proto.label for link in app.get("page_link") if "Inside this head" in link.proto.label)
 
 
-def test_a_link_opens_on_what_it_asks_for(new_app):
+def test_a_link_opens_with_its_selection(new_app):
     app = new_app(stack="cross", layer="2", head="3", view="arcs", query="2")
     assert not app.exception
     expected = Selection(stack="decoder.cross_attn", layer=1, head=2, view="arcs", query=1)
@@ -220,13 +220,13 @@ def test_a_link_opens_on_what_it_asks_for(new_app):
     assert not app.warning, "a widget may have a default or a value, not both"
 
 
-def test_what_is_chosen_reaches_the_address_and_the_head(new_app):
+def test_the_selection_reaches_the_address_and_the_head(new_app):
     """The component's own callback, since AppTest has no browser that could call it."""
     trace = workbench.workbench().trace("How are you?", None)
     began = {"start": Selection(), boxes.LANGUAGE: "zh", "language_is_chosen": True}
     with in_a_session(began) as session, address() as link:
         assert selection.take(Selection("decoder.self_attn", 7, 5, "tokens", 1, 2).start(), trace)
-        keep()
+        update_address()
         assert fields_of(link) == {
             "lang": "zh",
             "stack": "decoder",
@@ -246,7 +246,7 @@ def test_what_is_chosen_reaches_the_address_and_the_head(new_app):
         }
         assert selection.selection(trace) == Selection("decoder.self_attn", 2, 5, "tokens", 1, 2)
         assert selection.take(Selection().start(), trace)
-        keep()
+        update_address()
         assert fields_of(link) == {"lang": "zh"}
         assert not selection.take({"stack": "<script>"}, trace)
         assert selection.selection(trace) == Selection(), "a browser may send anything"
@@ -262,7 +262,7 @@ def test_a_typed_sentence_is_in_the_address(new_app):
 
 
 @pytest.mark.parametrize("page", ["see/attention", "see/embedding"])
-def test_a_character_in_bytes_is_explained_where_its_tokens_stand(new_app, page):
+def test_a_character_in_bytes_is_explained_where_its_tokens_are_shown(new_app, page):
     app = new_app(lang="zh")
     app.switch_page(f"pages/{page}.py").run()
     assert "₁" not in "".join(text.value for text in app.text)

@@ -1,4 +1,4 @@
-"""What a visitor reads when a file, the network or the memory is not there. The next try works once it is."""
+"""What a visitor reads when a file, the network or memory is missing. The next try works once it is back."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ BUNDLED = checks.HERE / "model" / "checkpoints" / "en-zh"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A checkpoint of the operator's own, which may be damaged."""
+    """Serve a copy of the checkpoint, which tests may damage."""
     shutil.copytree(BUNDLED, tmp_path / "own")
     for module in (models, workbench):
         monkeypatch.setattr(module, "MODEL", str(tmp_path / "own"))
@@ -49,7 +49,7 @@ def test_a_checkpoint_that_is_damaged_before_the_start(folder, name, harm, caplo
     """The visitor learns which file it is, not where on the server; the operator does, from the log."""
     harm(folder / name)
     app = start()
-    assert "Translation: 我去东北大学。" in said(app)  # the first picture ships as a file of its own
+    assert "Translation: 我去东北大学。" in said(app)  # the first picture is shipped as a file
     app.text_input(key="source").set_value("She likes school.").run()
     assert f" own/{name} cannot be read" in said(app)
     assert "restore" in said(app)
@@ -61,7 +61,7 @@ def test_a_checkpoint_that_is_damaged_before_the_start(folder, name, harm, caplo
 
 
 @pytest.mark.parametrize("harm", [truncated, Path.unlink])
-def test_a_checkpoint_that_goes_while_the_app_runs(folder, harm):
+def test_a_checkpoint_that_disappears_while_the_app_runs(folder, harm):
     app = start()
     app.text_input(key="source").set_value("She likes school.").run()
     for name in ("model.safetensors", "tokenizer.json", "example.safetensors"):
@@ -109,7 +109,7 @@ def test_no_path_of_the_server_is_in_an_error(given, seen):
         ("understand/decoding", MemoryError()),
     ],
 )
-def test_memory_that_runs_out_anywhere_is_a_sentence(new_app, monkeypatch, page, error):
+def test_out_of_memory_anywhere_is_one_sentence(new_app, monkeypatch, page, error):
     app = new_app()
     app.switch_page(f"pages/{page}.py").run()
     model = workbench.workbench().loaded()
@@ -126,7 +126,7 @@ def test_memory_that_runs_out_anywhere_is_a_sentence(new_app, monkeypatch, page,
     assert "Translation:" in said(app)
 
 
-def test_memory_that_runs_out_while_a_picture_is_made(new_app, monkeypatch):
+def test_out_of_memory_while_a_picture_is_packed(new_app, monkeypatch):
     app = new_app()
     with monkeypatch.context() as patched:
         patched.setattr("visformer.web.payload.pack", lambda *_, **__: bytearray(2**62))

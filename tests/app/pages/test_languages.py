@@ -1,6 +1,6 @@
-"""The whole app in a language that is nothing but one more file: all that is said comes out of that file.
+"""The whole app in a made-up language, which is one more catalogue: every text must come from it.
 
-What is on a page is found, not listed: every page in ``pages/``, every view, switch and popover that a page shows.
+The texts are discovered, not listed: every page in ``pages/``, every view, switch and popover of a page.
 """
 
 import json
@@ -25,14 +25,14 @@ SHOWN = frozenset(("label", "help", "body", "content", "placeholder", "options",
 """Fields of Streamlit's messages in which it shows text."""
 
 LABELS = frozenset(("label", "help"))
-"""Of a box with tokens or sentences."""
+"""Fields to check of a box with tokens or sentences."""
 
 FORMULAS = frozenset(("latex", "code"))
-"""The paper's notation, and our source as it is."""
+"""Not translated: the paper's notation, and our source code."""
 
 DRAWN = frozenset(("text", "keys", "label", "about", "title", "note"))
 PLOTTED = frozenset(("name", "title", "text", "hovertemplate"))
-"""Names under which the canvas and Plotly are given words."""
+"""Fields with words in messages to the canvas and to Plotly."""
 
 TABLES = frozenset(("arrow_data_frame", "dataframe"))
 
@@ -56,14 +56,14 @@ BAD_LINK = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    found = tmp_path_factory.mktemp("locale")
-    pseudo.write(found)
-    return found
+    path = tmp_path_factory.mktemp("locale")
+    pseudo.write(path)
+    return path
 
 
 @pytest.fixture
 def start(folder, new_app, monkeypatch):
-    """Opens pages in that language."""
+    """Open pages in that language."""
     monkeypatch.setattr(i18n, "LOCALES", folder)
     lesson_file.read.cache_clear()  # which languages a lesson can have depends on it
 
@@ -81,7 +81,7 @@ def nodes(block):
 
 
 def strings(message, shown=SHOWN):
-    """Every text that a message of Streamlit's shows."""
+    """Yield every text that a message of Streamlit's shows."""
     for field, value in message.ListFields():
         several = value if field.is_repeated else [value]
         if field.type == field.TYPE_STRING and field.name in shown:
@@ -92,7 +92,7 @@ def strings(message, shown=SHOWN):
 
 
 def inside(value, names, words=("text", "keys")):
-    """Every text of a JSON value that stands under one of these names; below ``words``, whatever its name."""
+    """Yield every text of a JSON value under one of these names; below ``words``, under any name."""
     if isinstance(value, str):
         if names is None:
             yield value
@@ -108,19 +108,19 @@ def inside(value, names, words=("text", "keys")):
 
 
 def drawn(data):
-    """The words that a component is given: as JSON, or in the header of a picture."""
-    with suppress(ValueError):  # a picture may begin with the same byte, as a part of its header's length
+    """Return the words sent to a component: as JSON, or in the header of a picture."""
+    with suppress(ValueError):  # not JSON: a picture, even if its length begins with the byte of a brace
         words = json.loads(data)
-        given = [ours for _, ours in words["words"]] if "words" in words else words  # Streamlit's own, and ours
-        return inside({"text": given}, DRAWN)
+        texts = [ours for _, ours in words["words"]] if "words" in words else words  # Streamlit's own, and ours
+        return inside({"text": texts}, DRAWN)
     try:
         return inside(read_message(data)[0], DRAWN)
     except (struct.error, ValueError):
-        return [data.decode()] if b" " in data else []  # a sentence alone, or a picture's name
+        return [data.decode()] if b" " in data else []  # a sentence alone, or the name of a picture
 
 
 def table(frame):
-    """The names of the columns, and what stands in those of words; tokens stand under brackets of their own."""
+    """Yield the names of columns, and the cells of those with words; tokens are data."""
     for column in frame.columns:
         yield str(column)
         tokens = any(name in str(column) for name in ("token", "word", "parts", "merged"))
@@ -128,8 +128,8 @@ def table(frame):
             yield from map(str, frame[column])
 
 
-def said(app):
-    """Everything that is shown: where, and the text."""
+def shown_texts(app):
+    """Yield every text that is shown: kind, key and text."""
     for node in nodes(app._tree):
         kind, key, proto = getattr(node, "type", ""), str(getattr(node, "key", "")), getattr(node, "proto", None)
         if proto is None or kind in FORMULAS:
@@ -137,8 +137,8 @@ def said(app):
         if kind == "bidi_component" and key == "streamlit_words":
             texts = [ours for _streamlits, ours in json.loads(proto.bytes)["words"]]
         elif kind == "bidi_component" and key == "present_words":
-            told, _ = read_message(proto.bytes)
-            texts = [*told["words"].values(), told["caption"]]  # beside what was typed and where it is shown
+            header, _ = read_message(proto.bytes)
+            texts = [*header["words"].values(), header["caption"]]  # the rest is typed text and places
         elif kind == "bidi_component":
             texts = drawn(proto.bytes)
         elif kind in TABLES:
@@ -151,14 +151,14 @@ def said(app):
 
 
 def untranslated(app):
-    """What is shown outside of brackets, and where."""
+    """Return the texts shown outside brackets, and where."""
     assert not app.exception
-    found = [(kind, key, text, pseudo.bare(text)) for kind, key, text in said(app)]
-    return [one for one in found if one[-1]]
+    checked = [(kind, key, text, pseudo.bare(text)) for kind, key, text in shown_texts(app)]
+    return [item for item in checked if item[-1]]
 
 
 def choices(app):
-    """What can be chosen on a page: kind and key of each view, switch and list of words, except the language."""
+    """Yield kind and key of each view, switch and list of words on a page, except the language."""
     for kind in ("button_group", "radio", "selectbox", "toggle"):
         for one in app.get(kind):
             if one.key != boxes.LANGUAGE and all("⟦" in option for option in getattr(one, "options", ())):
@@ -166,13 +166,13 @@ def choices(app):
 
 
 def popovers(app):
-    """Those that are drawn once they are open."""
+    """Return the keys of popovers that are drawn once they are open."""
     marked = (one.proto.popover.id for one in app.get("popover"))
     return [name.split("-", 2)[-1] for name in marked if name]
 
 
 def choose(app, kind, key, place):
-    """The option at this place; False where the page does not have it."""
+    """Select the option at this place; return False if the page does not have the widget."""
     one = next((one for one in app.get(kind) if one.key == key), None)
     if one is None:
         return False
@@ -185,7 +185,7 @@ def choose(app, kind, key, place):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_all_that_a_page_says_is_translated(start, page):
+def test_every_text_of_a_page_is_translated(start, page):
     app = start(page)
     found = untranslated(app)
     for name in popovers(app):
@@ -200,21 +200,21 @@ def test_all_that_a_page_says_is_translated(start, page):
 
 
 @pytest.mark.parametrize("text", BAD_TEXTS)
-def test_a_text_that_cannot_be_shown_is_refused_in_the_visitors_language(start, text):
+def test_errors_are_in_the_visitors_language(start, text):
     app = start("see/masks")
     app.text_input(key=boxes.SOURCE).set_value(text).run()
     assert not untranslated(app)
     assert app.text
 
 
-def test_what_a_link_asks_for_in_vain_is_told_in_the_visitors_language(start):
+def test_remarks_on_a_link_are_in_the_visitors_language(start):
     app = start("see/tokens", locale=pseudo.CODE, **BAD_LINK)
     found = [one for one in untranslated(app) if one[0] != "text"]
     assert not found
-    (lines,) = [text for kind, _, text in said(app) if kind == "text" and "\n" in text]
+    (lines,) = [text for kind, _, text in shown_texts(app) if kind == "text" and "\n" in text]
     assert all("⟦" in line for line in lines.splitlines())
 
 
 @pytest.mark.parametrize("page", ["see/attention", "see/positions", "understand/block"])
-def test_an_untrained_model_is_spoken_of_in_the_visitors_language(start, page):
+def test_texts_about_an_untrained_model_are_in_the_visitors_language(start, page):
     assert not untranslated(start(page, model=UNTRAINED))

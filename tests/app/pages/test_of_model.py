@@ -1,4 +1,4 @@
-"""Every page on models of other kinds: it shows what there is, and says in one sentence what there is not, and why."""
+"""Every page on models of other kinds: it shows what the model has, and says in one sentence what it lacks and why."""
 
 from pathlib import Path
 
@@ -30,17 +30,17 @@ ABSENT = {  # family, page: the sentence
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """A folder of each family, and one of our own with other sizes than the bundled."""
-    found = {family: str(tmp_path_factory.mktemp("models") / family) for family in FAMILIES}
-    for family, folder in found.items():
+    """Save a tiny model of each family; return their folders."""
+    paths = {family: str(tmp_path_factory.mktemp("models") / family) for family in FAMILIES}
+    for family, folder in paths.items():
         tiny_module(family).save_pretrained(folder)
         tokenizer().save_pretrained(folder)
-    return found
+    return paths
 
 
 @pytest.fixture
 def on(monkeypatch, folders):
-    """Starts sessions on a model: ``on("bert", lang="zh")``."""
+    """Start sessions with a model: ``on("bert", lang="zh")``."""
     everything = {**folders, "minilm": MINILM}
     monkeypatch.setenv("VISFORMER_MODELS", ",".join(everything.values()))
 
@@ -55,18 +55,18 @@ def on(monkeypatch, folders):
     return start
 
 
-def told(app):
+def infos(app):
     return [info.value for info in app.info]
 
 
 def state_of(app):
-    """The Trace that is shown."""
+    """Return the Trace that the page shows."""
     return app.session_state["run"].trace
 
 
 def has_something(app):
-    """A picture or a table, or a sentence with a way to where there is one."""
-    return shown(app) or (told(app) and app.get("page_link"))
+    """Return whether there is a picture or a table, or a sentence with a link to a page that has one."""
+    return shown(app) or (infos(app) and app.get("page_link"))
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -74,17 +74,17 @@ def test_every_view_of_every_page(on, name):
     app = on(name)
     for page, (key, views) in VIEWS.items():
         open_page(app, page)
-        said = []
+        sentences = []
         for view in views:
-            if any(group.key == key for group in app.get("button_group")):  # of one view there is no choice
+            if any(group.key == key for group in app.get("button_group")):  # a single view has no switch
                 choose(app, key, view)
             assert has_something(app), view
             if name == "llama" and page in ("see/masks", "understand/head"):
                 drive(app)
                 assert has_something(app), view
-            said += told(app)
+            sentences += infos(app)
         wanted = ABSENT.get((name, page))
-        assert wanted is None or any(text.startswith(wanted) for text in said)
+        assert wanted is None or any(text.startswith(wanted) for text in sentences)
 
 
 def test_an_encoder_reads_a_second_sentence(on):
@@ -110,7 +110,7 @@ def test_an_encoder_reads_a_second_sentence(on):
         ("minilm", ("a " * 499, "A cat."), "Sentence", 501),
     ],
 )
-def test_what_is_too_long_is_named(on, name, texts, box, given):
+def test_a_text_that_is_too_long_is_named(on, name, texts, box, given):
     app = on(name)
     for key, text in zip((boxes.SOURCE, boxes.TARGET), texts, strict=True):
         app.text_input(key=key).set_value(text)
@@ -142,7 +142,7 @@ def test_the_page_inside_a_head_is_offered_where_there_are_queries_and_keys(on):
         assert not any(label.startswith("Inside this head") for label in links(on(name))), name
 
 
-def test_a_decoder_goes_on_from_a_token_that_is_taken(on):
+def test_a_decoder_continues_from_a_chosen_token(on):
     app = open_page(on("gpt2"), "understand/decoding")
     app.session_state["decoding_step"] = 2
     app.run()
@@ -153,7 +153,7 @@ def test_a_decoder_goes_on_from_a_token_that_is_taken(on):
     assert any(text.value.startswith(f"Step 3: you took {token} ") for text in app.text)
 
 
-def test_a_tokenizer_without_merges_says_how_it_cuts(on):
+def test_a_tokenizer_without_merges_explains_its_rule(on):
     app = on("minilm")
     app.text_input(key=boxes.SOURCE).set_value("Northeastern visualisations").run()
     open_page(app, "see/tokens")
@@ -163,7 +163,7 @@ def test_a_tokenizer_without_merges_says_how_it_cuts(on):
     assert all("".join(parts.split(" · ")) == word for word, parts in zip(rows["word"], rows["parts"], strict=True))
 
 
-def test_our_own_of_other_sizes(on, monkeypatch, tmp_path):
+def test_every_view_of_our_own_model_with_other_sizes(on, monkeypatch, tmp_path):
     model = tiny_translator(norm="pre", position="learned", max_len=64, n_heads=1, n_encoder_layers=1)
     save_checkpoint(tmp_path, model.module, model.tokenizer)
     monkeypatch.setenv("VISFORMER_MODELS", str(tmp_path))

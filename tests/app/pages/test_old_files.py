@@ -1,6 +1,6 @@
 """Files that people have saved: states and a lesson show what they showed when they were made.
 
-Where one shows something else and is meant to, record anew: see ``tests/golden/record.py``.
+After an intended change, record again: see ``tests/golden/record.py``.
 """
 
 import pytest
@@ -12,7 +12,7 @@ from tests.golden.record import LESSON, STEPS, of_state, of_step, states
 
 @pytest.fixture
 def _offered(monkeypatch):
-    """The lesson, by an operator."""
+    """Offer the lesson as an operator."""
     monkeypatch.setenv("VISFORMER_LESSONS", str(SAVED))
 
 
@@ -44,7 +44,7 @@ def test_a_lesson_opens_as_a_file():
 
 
 @pytest.mark.usefixtures("_offered")
-def test_every_old_file_is_held():
+def test_every_old_file_is_tested():
     assert [one["file"] for one in read("states.json")] == states()
     assert len(read("lesson.json")) == STEPS
     past_the_end = seen(open_link(f"/?lesson={LESSON}&step={STEPS + 1}"))

@@ -1,6 +1,6 @@
 """Links that people have sent: each shows what it showed when ``tests/golden/links.json`` was recorded.
 
-Where one shows something else and is meant to, record anew: see ``tests/golden/record.py``.
+After an intended change, record again: see ``tests/golden/record.py``.
 """
 
 from collections import defaultdict
@@ -14,7 +14,7 @@ from visformer.app.presentation.rooms import ROOMS
 
 LINKS = read("links.json")
 ABOUT = ("link", "locale", "note")
-"""What a record says of its link, and what is seen has not."""
+"""Fields of a record that describe its link, not the page."""
 
 NAMES = """
 block_layer block_part_decoder block_part_encoder block_stack block_view combine decoding_beams decoding_draws
@@ -31,7 +31,7 @@ tokens_piece tokens_side view
 
 @pytest.fixture(scope="module", params=LINKS, ids=lambda one: one["link"][:80])
 def opened(request):
-    """A recorded link, and a session that begins with it."""
+    """Open each recorded link in a session."""
     expected = request.param
     return expected, open_link(expected["link"], locale=expected.get("locale", "en-US"))
 
@@ -42,22 +42,22 @@ def test_a_link_shows_what_it_showed(opened):
     hold(expected, about | seen(app))
 
 
-def test_it_still_does_once_something_was_clicked(opened):
+def test_a_link_shows_the_same_after_a_rerun(opened):
     _expected, app = opened
     hold(seen(app), seen(app.run()))
 
 
-def test_every_name_is_there_with_two_values():
-    asked = defaultdict(set)
+def test_every_name_is_recorded_with_two_values():
+    requested = defaultdict(set)
     for one in LINKS:
         for name, values in parse_qs(urlsplit(one["link"]).query, keep_blank_values=True).items():
             if not any(remark.startswith(f"{name}=") for remark in one.get("remarks", [])):
-                asked[name].update(values)
-    assert [name for name in NAMES if len(asked[name]) < 2] == []
+                requested[name].update(values)
+    assert [name for name in NAMES if len(requested[name]) < 2] == []
     assert {name for one in LINKS for name in one["address"]} == {*NAMES}
 
 
-def test_who_follows_sees_what_is_presented():
+def test_a_follower_sees_what_is_presented():
     room = ROOMS.open("presenter")
     try:
         ROOMS.write(room, {"page": "masks", "text": "I like cats.", "masks_view": "scores", "masks_layer": "9"})

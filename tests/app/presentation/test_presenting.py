@@ -1,4 +1,4 @@
-"""A presentation: what stands over the picture, its steps, the code of the address, and a room that follows."""
+"""Presentation mode: the captions over the picture, the steps, the QR code of the address, and rooms."""
 
 from types import SimpleNamespace
 from unittest.mock import patch
@@ -22,7 +22,7 @@ ADDRESS = "http://192.168.1.20:8501"
 
 
 def walk(app, direction):
-    """As by an arrow key: the callback of the component, then a run."""
+    """Walk as with an arrow key: call the component's callback, then rerun."""
     before = app.session_state.to_dict()
     with in_a_session(before) as session:
         presenting.step(direction)
@@ -37,18 +37,18 @@ def page_of(app):
     return app.session_state["page"]
 
 
-# What is told ---------------------------------------------------------------------------------------------------------
+# Captions -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("page", ["", *PAGES])
-def test_every_page_says_what_to_look_for(new_app, page):
-    told = presented(new_app(page=page))
-    assert told["caption"]
-    assert bool(told["sentence"]) == (page != "understand/lab"), "which has numbers of its own"
-    assert not told["guided"]
+def test_every_page_has_a_caption(new_app, page):
+    shown = presented(new_app(page=page))
+    assert shown["caption"]
+    assert bool(shown["sentence"]) == (page != "understand/lab"), "the lab has its own numbers"
+    assert not shown["guided"]
 
 
-def test_the_sentence_and_its_translation_stand_in_one_line(new_app):
+def test_the_sentence_and_its_translation_are_one_line(new_app):
     assert presented(new_app(text="I like cats."))["sentence"] == "I like cats.    Translation: 我喜欢猫。"
 
 
@@ -90,7 +90,7 @@ def test_decoding_is_walked_step_by_step(new_app):
     assert (page_of(app), app.session_state["decoding_view"]) == ("decoding", "beams")
 
 
-def test_the_first_and_the_last_page_are_ends(new_app):
+def test_walking_stops_at_the_first_and_the_last_page(new_app):
     app = new_app()
     walk(app, -1)
     assert page_of(app) == ""
@@ -100,7 +100,7 @@ def test_the_first_and_the_last_page_are_ends(new_app):
     assert page_of(app) == "lab"
 
 
-def test_a_lesson_takes_all_steps_itself():
+def test_a_lesson_handles_all_steps():
     taken = []
     with in_a_session({}):
         runs.begin(Run())
@@ -108,13 +108,13 @@ def test_a_lesson_takes_all_steps_itself():
         presentation_steps.guide(lambda direction: taken.append(direction) or False, place="3/7")
         presentation_steps.arrive()
         assert presentation_steps.take(1)
-        assert presentation_steps.take(-1), "at its end it does not let go"
+        assert presentation_steps.take(-1), "not passed on at its end"
         assert runs.current().steps.place == "3/7"
     assert taken == [1, -1]
 
 
-def test_a_key_before_the_page_is_drawn_anew_takes_a_step_of_what_is_shown():
-    """As when the code is put away and the next key follows at once: the run in between is cut short."""
+def test_a_key_before_the_next_run_walks_the_page_shown():
+    """As when the code is closed and a key follows at once: the run in between is aborted."""
     taken = []
     with in_a_session({}):
         runs.begin(Run())
@@ -123,7 +123,7 @@ def test_a_key_before_the_page_is_drawn_anew_takes_a_step_of_what_is_shown():
         runs.begin(Run())
         assert presentation_steps.take(1)
         page.enter("masks")
-        assert not presentation_steps.take(-1), "of a page that is left nothing is taken any more"
+        assert not presentation_steps.take(-1), "the steps of the previous page are gone"
     assert taken == [1]
 
 
@@ -131,16 +131,16 @@ def test_a_key_before_the_page_is_drawn_anew_takes_a_step_of_what_is_shown():
 
 
 def read(code):
-    """What a reader makes of the code, as it is drawn: dark squares on white with a border of four."""
+    """Decode the code as it is drawn: dark squares on white with a border of four."""
     size = code["size"]
     squares = np.array([int(square) for square in code["rows"]]).reshape(size, size)
     drawn = np.pad(1 - squares, 4, constant_values=1).astype(np.uint8) * 255
-    (found,) = zxingcpp.read_barcodes(np.kron(drawn, np.ones((6, 6), np.uint8)))
-    return found.text
+    (barcode,) = zxingcpp.read_barcodes(np.kron(drawn, np.ones((6, 6), np.uint8)))
+    return barcode.text
 
 
 def code_of(app, *, url=ADDRESS):
-    """The code that a session shows of its address."""
+    """Return the code that a session shows for its address."""
     with (
         in_a_session(app.session_state.to_dict()),
         patch.object(streamlit, "context", SimpleNamespace(url=url, locale="en")),
@@ -149,7 +149,7 @@ def code_of(app, *, url=ADDRESS):
 
 
 @pytest.mark.parametrize("url", [f"{ADDRESS}/masks", ADDRESS, f"{ADDRESS}/"])
-def test_the_code_reads_as_the_address(new_app, url):
+def test_the_code_decodes_to_the_address(new_app, url):
     app = new_app(page="see/masks", masks_view="scores", text="我喜欢猫。")
     code = code_of(app, url=url)
     assert read(code) == code["address"]
@@ -160,12 +160,12 @@ def test_the_code_reads_as_the_address(new_app, url):
 
 
 @pytest.mark.parametrize("host", ["localhost:8501", "127.0.0.1:8501", "[::1]:8501"])
-def test_an_address_that_no_phone_can_open_is_told(new_app, host):
+def test_an_address_that_no_phone_can_open_has_a_hint(new_app, host):
     assert "Only this computer" in code_of(new_app(), url=f"http://{host}")["hint"]
 
 
-def test_texts_too_long_for_a_code(new_app):
-    app = new_app(text="我去东北大学。" * 50)  # 9 letters of an address for each of theirs
+def test_an_address_too_long_for_a_code_has_a_hint(new_app):
+    app = new_app(text="我去东北大学。" * 50)  # each character takes 9 in an address
     code = code_of(app)
     assert not code.get("size")
     assert "too long for a code" in code["hint"]
@@ -179,7 +179,7 @@ def own_rooms(monkeypatch):
     made = rooms.Rooms(lambda session: session != "gone")
     monkeypatch.setattr(following, "ROOMS", made)
     monkeypatch.setattr(following, "wake", list)  # sessions here have no connection: they run when they are told to
-    monkeypatch.setattr(following, "_watch", lambda: None)  # nor does anybody leave unless a test says so
+    monkeypatch.setattr(following, "_start_checks", lambda: None)  # nor does anybody leave unless a test says so
     return made
 
 
@@ -199,7 +199,7 @@ def captions(app, begins):
 
 
 def turn(app):
-    """Leave the presenter, or come back."""
+    """Stop following the presenter, or follow again."""
     app.button(key="following_turn").click().run()
     assert not app.exception
 
@@ -228,7 +228,7 @@ def test_two_phones_show_what_the_presenter_shows(new_app, presenter):
     assert page_of(phones[0]) == page_of(presenter) == "head"
 
 
-def test_a_follower_looks_around_alone_and_comes_back(new_app, presenter):
+def test_a_follower_explores_alone_and_returns(new_app, presenter):
     phone = new_app(follow=code_for(presenter))
     assert "You follow the presenter." in [caption.value for caption in phone.caption]
     turn(phone)
@@ -239,14 +239,14 @@ def test_a_follower_looks_around_alone_and_comes_back(new_app, presenter):
     assert phone.text_input(key=boxes.SOURCE).value == "I am here."
 
 
-def test_a_room_that_is_not_there_is_told(new_app, own_rooms):
+def test_a_missing_room_is_reported(new_app, own_rooms):
     app = new_app(follow="nowhere")
     assert not app.exception
-    assert captions(app, "There is no room of this code")
+    assert captions(app, "No room has this code")
     assert ignored(app) == []
     assert "follow" not in address_of(app)
     app.button(key="following_closed").click().run()
-    assert not captions(app, "There is no room")
+    assert not captions(app, "No room has this code")
 
 
 def test_a_session_tries_one_code(new_app, presenter):
@@ -303,7 +303,7 @@ def test_two_who_follow_each_other_come_to_rest(new_app, presenter, own_rooms):
     assert page_of(presenter.run()) == "masks"
 
 
-def test_who_presents_sees_that_a_room_follows_and_can_stop_it(new_app, presenter):
+def test_the_presenter_sees_that_a_room_follows_and_can_stop_it(new_app, presenter):
     phone = new_app(follow=code_for(presenter))
     assert captions(presenter, "A room follows")
     assert not captions(phone, "A room follows")
@@ -312,7 +312,7 @@ def test_who_presents_sees_that_a_room_follows_and_can_stop_it(new_app, presente
     phone.run()
     assert captions(phone, "The presenter has stopped and this room is closed.")
     assert ignored(phone) == []
-    assert phone.text_input(key=boxes.SOURCE).value == "I like cats.", "what was shown last stays"
+    assert phone.text_input(key=boxes.SOURCE).value == "I like cats.", "the last state stays"
 
 
 def test_inviting_and_dismissing(new_app, presenter, own_rooms, monkeypatch):
@@ -335,7 +335,7 @@ def test_inviting_and_dismissing(new_app, presenter, own_rooms, monkeypatch):
         assert session["present_code"]
 
 
-def test_a_token_that_the_presenter_takes_is_taken_on_the_phones(new_app, own_rooms):
+def test_a_token_that_the_presenter_chooses_is_chosen_on_the_phones(new_app, own_rooms):
     presenter = new_app(page="understand/decoding")
     presenter.session_state["room"] = own_rooms.open(SESSION)
     phone = new_app(follow=code_for(presenter.run()))
@@ -349,7 +349,7 @@ def test_a_token_that_the_presenter_takes_is_taken_on_the_phones(new_app, own_ro
         assert said[0] == said[1]
         assert any(text.startswith(f"Step {place + 1}: you took") for text in said[0])
     later = new_app(page="understand/decoding", **address_of(presenter))
-    assert [text.value for text in later.text] == said[0], "a link says so, too"
+    assert [text.value for text in later.text] == said[0], "a link restores it, too"
     next(button for button in presenter.button if button.key == "decoding_back").click().run()
     assert not [text.value for text in phone.run().text if text.value.startswith("Step")]
     assert ignored(phone) == []

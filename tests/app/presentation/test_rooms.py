@@ -1,4 +1,4 @@
-"""Rooms that follow a presenter: who may write, who is told, and that there are never too many."""
+"""Rooms that follow a presenter: who may write, who is woken, and the limits."""
 
 import pytest
 from hypothesis import given
@@ -42,7 +42,7 @@ def test_a_follower_sees_what_was_written_last(rooms):
     assert rooms.follow(key.code, "phone") == (1, SHOWN, True)
 
 
-def test_nobody_is_woken_for_nothing(rooms):
+def test_an_unchanged_state_wakes_nobody(rooms):
     key = rooms.open("presenter")
     rooms.follow(key.code, "phone")
     assert rooms.write(key, SHOWN) == {"phone"}
@@ -50,7 +50,7 @@ def test_nobody_is_woken_for_nothing(rooms):
     assert rooms.follow(key.code, "phone")[0] == 1
 
 
-def test_who_has_left_is_told_nothing(rooms):
+def test_a_follower_who_has_left_is_not_woken(rooms):
     key = rooms.open("presenter")
     rooms.follow(key.code, "phone")
     rooms.leave(key.code, "phone")
@@ -160,7 +160,7 @@ def test_what_a_browser_sends_in_place_of_a_key_opens_nothing(value):
     assert key is None or not rooms.take_up(key, "phone")
 
 
-def test_codes_can_be_typed_from_the_last_row(rooms):
+def test_codes_have_no_ambiguous_characters(rooms):
     for _ in range(50):
         code = rooms.open("presenter").code
         assert not set(code) & set("0o1il")

@@ -1,4 +1,4 @@
-"""What stands in front of the model."""
+"""Admission to the model."""
 
 import threading
 import time
@@ -9,41 +9,41 @@ from visformer.app.serving import admission
 from visformer.app.serving.admission import BOUNDS, Admission, Histogram
 from visformer.errors import BusyError
 
-SECONDS = 20  # until something that has to happen counts as not happening
+SECONDS = 20  # timeout
 
 
 class Left(BaseException):
-    """A visitor goes away."""
+    """The visitor leaves."""
 
 
-def never(before):
-    raise AssertionError("nobody was to be told anything")
+def never(ahead):
+    raise AssertionError("nobody should see a notice")
 
 
-class Askers:
-    """Visitors, each in a thread of its own."""
+class Visitors:
+    """Visitors, each in a thread of their own."""
 
     def __init__(self, desk):
-        self.desk, self.found, self.threads = desk, {}, []
+        self.desk, self.results, self.threads = desk, {}, []
 
-    def ask(self, name, key, work, look=lambda before: None):
-        def asking():
+    def request(self, name, key, work, on_wait=lambda ahead: None):
+        def run():
             try:
-                self.found[name] = self.desk.run(key, work, look=look)
+                self.results[name] = self.desk.run(key, work, on_wait=on_wait)
             except BaseException as error:
-                self.found[name] = error
+                self.results[name] = error
 
-        self.threads.append(threading.Thread(target=asking))
+        self.threads.append(threading.Thread(target=run))
         self.threads[-1].start()
 
     def wait(self):
         for thread in self.threads:
             thread.join(SECONDS)
-        return self.found
+        return self.results
 
 
 def no_thread(thread):
-    """What Python does where there is no memory for one."""
+    """Fail as Python does when there is no memory for a thread."""
     raise RuntimeError("can't start new thread")
 
 
@@ -57,7 +57,7 @@ def until(condition):
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
     monkeypatch.setattr(admission, "PATIENCE", 0.02)
-    monkeypatch.setattr(admission, "LOOK", 0.01)
+    monkeypatch.setattr(admission, "POLL", 0.01)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def desk():
 
 @pytest.fixture
 def gate():
-    """Opens what is being computed."""
+    """An event on which the running computation waits."""
     opened = threading.Event()
     yield opened
     opened.set()
@@ -75,15 +75,15 @@ def gate():
 
 @pytest.fixture
 def busy(desk, gate):
-    """Somebody's long computation runs already."""
-    askers = Askers(desk)
-    askers.ask("first", "long", lambda: gate.wait(SECONDS) and "long")
+    """Visitors, of whom the first has a long computation running."""
+    visitors = Visitors(desk)
+    visitors.request("first", "long", lambda: gate.wait(SECONDS) and "long")
     until(lambda: desk.running == 1)
-    return askers
+    return visitors
 
 
-def test_a_lone_visitor_is_told_nothing(desk):
-    assert desk.run("a", lambda: 1, look=never) == 1
+def test_a_lone_visitor_sees_no_notice(desk):
+    assert desk.run("a", lambda: 1, on_wait=never) == 1
     assert desk.counts.outcomes["computed"] == sum(desk.counts.outcomes.values()) == 1
 
 
@@ -99,78 +99,78 @@ def test_never_more_at_once_than_allowed():
             now[0] -= 1
         return threading.current_thread().name
 
-    askers = Askers(desk)
+    visitors = Visitors(desk)
     for i in range(20):
-        askers.ask(i, i, work)
-    found = askers.wait()
+        visitors.request(i, i, work)
+    results = visitors.wait()
     assert most == [2]
-    assert len(found) == 20
-    assert len(set(found.values())) <= 2, "OpenMP would make a team for each thread that ever computed"
+    assert len(results) == 20
+    assert len(set(results.values())) <= 2, "OpenMP would make a team for each thread that ever computed"
 
 
-def test_the_same_is_computed_once(desk, busy, gate):
+def test_concurrent_requests_for_the_same_key_are_computed_once(desk, busy, gate):
     runs = []
     for i in range(5):
-        busy.ask(i, "same", lambda: runs.append(1) or "result")
+        busy.request(i, "same", lambda: runs.append(1) or "result")
     until(lambda: desk.counts.outcomes["shared"] == 4)
-    assert desk.waiting == 1, "who waits for another's takes no place"
+    assert desk.waiting == 1, "joining another's request takes no place in the queue"
     gate.set()
-    found = busy.wait()
+    results = busy.wait()
     assert runs == [1]
-    assert [found[i] for i in range(5)] == ["result"] * 5
+    assert [results[i] for i in range(5)] == ["result"] * 5
 
 
 def test_first_come_first_served(desk, busy, gate):
     order = []
     for name in ("a", "b"):
-        busy.ask(name, name, lambda name=name: order.append(name))
+        busy.request(name, name, lambda name=name: order.append(name))
         until(lambda name=name: desk.waiting == {"a": 1, "b": 2}[name])
     gate.set()
     busy.wait()
     assert order == ["a", "b"]
 
 
-def test_a_full_queue_turns_away_and_says_so(desk, busy, gate):
+def test_a_full_queue_rejects_with_an_error(desk, busy, gate):
     for name in ("a", "b"):
-        busy.ask(name, name, lambda: "in time")
+        busy.request(name, name, lambda: "in time")
     until(lambda: desk.waiting == 2)
     with pytest.raises(BusyError, match="2 are waiting"):
-        desk.run("c", lambda: "never", look=never)
-    busy.ask("d", "a", lambda: "never")  # but waiting for another's costs nothing
+        desk.run("c", lambda: "never", on_wait=never)
+    busy.request("d", "a", lambda: "never")  # but joining another's request is free
     until(lambda: desk.counts.outcomes["shared"] == 1)
     gate.set()
-    found = busy.wait()
-    assert found["a"] == found["b"] == found["d"] == "in time"
+    results = busy.wait()
+    assert results["a"] == results["b"] == results["d"] == "in time"
     assert desk.counts.outcomes["rejected"] == 1
-    assert desk.run("c", lambda: "now", look=never) == "now"
+    assert desk.run("c", lambda: "now", on_wait=never) == "now"
 
 
-def test_an_error_reaches_all_who_wait_and_is_tried_again(desk, busy, gate):
+def test_an_error_reaches_all_callers_and_the_next_request_tries_again(desk, busy, gate):
     def fail():
         raise KeyError("broken")
 
     for i in range(3):
-        busy.ask(i, "bad", fail)
+        busy.request(i, "bad", fail)
     until(lambda: desk.counts.outcomes["shared"] == 2)
     gate.set()
-    found = busy.wait()
-    assert [type(found[i]) for i in range(3)] == [KeyError] * 3
+    results = busy.wait()
+    assert [type(results[i]) for i in range(3)] == [KeyError] * 3
     assert desk.counts.outcomes["failed"] == 1
-    assert desk.run("bad", lambda: "mended", look=never) == "mended"
+    assert desk.run("bad", lambda: "mended", on_wait=never) == "mended"
 
 
-def test_a_timeout_of_the_work_itself_is_an_error_like_any_other(desk):
+def test_a_timeout_raised_by_the_work_is_an_error_like_any_other(desk):
     def fail():
         raise TimeoutError("its own")
 
     with pytest.raises(TimeoutError, match="its own"):
-        desk.run("a", fail, look=never)
+        desk.run("a", fail, on_wait=never)
 
 
-def test_who_waits_is_told_how_many_come_first(desk, busy, gate):
+def test_a_waiting_visitor_sees_how_many_are_ahead(desk, busy, gate):
     told = {"a": [], "b": []}
     for name in told:
-        busy.ask(name, name, lambda: None, look=told[name].append)
+        busy.request(name, name, lambda: None, on_wait=told[name].append)
         until(lambda name=name: told[name])
     assert told["a"][0] == 1
     assert told["b"][0] == 2
@@ -179,15 +179,15 @@ def test_who_waits_is_told_how_many_come_first(desk, busy, gate):
     assert desk.waiting == desk.running == 0
 
 
-def leave(before):
+def leave(ahead):
     raise Left
 
 
-def test_nothing_is_computed_for_who_has_left(desk, busy, gate):
+def test_nothing_is_computed_for_a_visitor_who_has_left(desk, busy, gate):
     runs = []
-    busy.ask("gone", "a", lambda: runs.append(1), look=leave)
-    until(lambda: "gone" in busy.found)
-    assert isinstance(busy.found["gone"], Left)
+    busy.request("gone", "a", lambda: runs.append(1), on_wait=leave)
+    until(lambda: "gone" in busy.results)
+    assert isinstance(busy.results["gone"], Left)
     assert desk.waiting == 0
     assert desk.counts.outcomes["left"] == 1
     gate.set()
@@ -195,36 +195,36 @@ def test_nothing_is_computed_for_who_has_left(desk, busy, gate):
     assert runs == []
 
 
-def test_who_leaves_takes_nobodys_result_away(desk, busy, gate):
-    going = threading.Event()
+def test_a_leaving_visitor_does_not_cancel_the_result_of_others(desk, busy, gate):
+    leaving = threading.Event()
 
-    def look(before):
-        if going.is_set():
+    def on_wait(ahead):
+        if leaving.is_set():
             raise Left
 
-    busy.ask("gone", "a", lambda: "result", look=look)
+    busy.request("gone", "a", lambda: "result", on_wait=on_wait)
     until(lambda: desk.waiting == 1)
-    busy.ask("stays", "a", lambda: "never")
+    busy.request("stays", "a", lambda: "never")
     until(lambda: desk.counts.outcomes["shared"] == 1)
-    going.set()
-    until(lambda: "gone" in busy.found)
+    leaving.set()
+    until(lambda: "gone" in busy.results)
     assert desk.waiting == 1
     gate.set()
     assert busy.wait()["stays"] == "result"
 
 
-def test_who_leaves_while_it_is_computed_holds_nobody_up(desk, gate):
-    askers = Askers(desk)
-    askers.ask("gone", "long", lambda: gate.wait(SECONDS), look=leave)
-    until(lambda: "gone" in askers.found)
-    askers.ask("next", "b", lambda: "done")
+def test_leaving_during_the_computation_blocks_nobody(desk, gate):
+    visitors = Visitors(desk)
+    visitors.request("gone", "long", lambda: gate.wait(SECONDS), on_wait=leave)
+    until(lambda: "gone" in visitors.results)
+    visitors.request("next", "b", lambda: "done")
     until(lambda: desk.waiting == 1)
     gate.set()
-    assert askers.wait()["next"] == "done"
+    assert visitors.wait()["next"] == "done"
 
 
-def test_times_are_counted(desk, busy, gate):
-    busy.ask("a", "a", lambda: time.sleep(0.03))
+def test_durations_are_counted(desk, busy, gate):
+    busy.request("a", "a", lambda: time.sleep(0.03))
     time.sleep(0.05)
     gate.set()
     busy.wait()
@@ -233,7 +233,7 @@ def test_times_are_counted(desk, busy, gate):
     assert desk.counts.computed.total > 0.07
 
 
-def test_a_histogram_counts_what_is_at_most_a_bound():
+def test_the_bounds_of_a_histogram_are_inclusive():
     histogram = Histogram()
     for seconds in (0.0, BOUNDS[0], BOUNDS[0] * 1.001, BOUNDS[-1], BOUNDS[-1] + 1):
         histogram.add(seconds)
@@ -241,7 +241,7 @@ def test_a_histogram_counts_what_is_at_most_a_bound():
     assert sum(histogram.counts) == 5
 
 
-def test_what_is_begun_is_joined_and_counts_once():
+def test_a_request_joins_the_computation_that_was_begun_for_it():
     desk, go = Admission(at_once=1), threading.Event()
     ran = []
 
@@ -253,20 +253,20 @@ def test_what_is_begun_is_joined_and_counts_once():
     begun = desk.begin("a", work)
     assert desk.begin("a", work) is begun
     assert desk.begin("b", work) is None, "no thread is free"
-    askers = Askers(desk)
-    askers.ask("first", "a", work)
-    while not desk._flights["a"].askers:
+    visitors = Visitors(desk)
+    visitors.request("first", "a", work)
+    while not desk._flights["a"].callers:
         time.sleep(0.001)
     go.set()
-    askers.wait()
-    assert askers.found == {"first": "done"}
+    visitors.wait()
+    assert visitors.results == {"first": "done"}
     assert begun.result() == "done"
     assert ran == [1]
     assert (desk.counts.outcomes["computed"], desk.counts.outcomes["shared"]) == (1, 0)
 
 
-def test_what_is_asked_for_needs_no_thread_that_is_not_there(monkeypatch):
+def test_requests_start_no_new_threads(monkeypatch):
     desk = Admission(at_once=2)
     monkeypatch.setattr(threading.Thread, "start", no_thread)
-    assert [desk.run(n, lambda n=n: 2 * n, look=never) for n in range(4)] == [0, 2, 4, 6]
+    assert [desk.run(n, lambda n=n: 2 * n, on_wait=never) for n in range(4)] == [0, 2, 4, 6]
     assert desk.running == 0

@@ -1,11 +1,11 @@
-"""When as many visitors are here as there may be."""
+"""The limit on the number of visitors."""
 
 from tests.app.support import pictures
 from visformer.app.serving import capacity
 from visformer.system import limits
 
 
-def test_one_too_many_is_told_to_try_again_and_comes_in_later(new_app, monkeypatch):
+def test_one_visitor_too_many_sees_an_error_and_is_admitted_later(new_app, monkeypatch):
     monkeypatch.setattr(limits, "SESSIONS", 2)
     monkeypatch.setattr(capacity, "count", lambda: 3)
     app = new_app(lang="zh")
@@ -13,13 +13,13 @@ def test_one_too_many_is_told_to_try_again_and_comes_in_later(new_app, monkeypat
     assert not pictures(app)
     assert not app.exception
     assert not app.text_input
-    monkeypatch.setattr(capacity, "count", lambda: 2)  # the one who knocks is one of them
+    monkeypatch.setattr(capacity, "count", lambda: 2)  # this visitor included
     app.button(key="try_again").click().run()
     assert pictures(app)
     assert app.text_input
 
 
-def test_who_is_in_stays_in(new_app, monkeypatch):
+def test_admitted_visitors_stay_admitted(new_app, monkeypatch):
     app = new_app()
     monkeypatch.setattr(limits, "SESSIONS", 2)
     monkeypatch.setattr(capacity, "count", lambda: 3)

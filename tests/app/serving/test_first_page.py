@@ -1,4 +1,4 @@
-"""The page before the script has run, around Streamlit's own files."""
+"""The page that is served before the script has run, with Streamlit's own files."""
 
 import asyncio
 
@@ -13,13 +13,13 @@ APP = Starlette(routes=create_streamlit_static_assets_routes(""), middleware=[Mi
 
 
 def get(path, preferred):
-    """Status, headers and body of an answer."""
+    """Return status, headers and body of a response."""
     path, _, query = path.partition("?")
     scope = {"type": "http", "method": "GET", "path": path, "root_path": "", "query_string": query.encode()}
     scope |= {"headers": [(b"accept-language", preferred.encode())], "http_version": "1.1", "server": ("visformer", 80)}
     sent = []
 
-    async def receive():  # nobody hangs up
+    async def receive():  # the client never disconnects
         await asyncio.Event().wait()
 
     async def send(message):
@@ -41,7 +41,7 @@ def get(path, preferred):
         ("/?lang=%3Cb%3E", "", "en"),
     ],
 )
-def test_the_page_says_its_language_before_anything_is_painted(path, preferred, lang):
+def test_the_first_page_has_the_visitors_language(path, preferred, lang):
     status, headers, body = get(path, preferred)
     assert status == 200
     assert f'<html lang="{lang}">' in body.decode()
@@ -51,7 +51,7 @@ def test_the_page_says_its_language_before_anything_is_painted(path, preferred, 
     assert headers["vary"] == "accept-language"
 
 
-def test_what_is_no_page_passes_as_it_is():
+def test_other_files_pass_unchanged():
     _, headers, body = get("/favicon.png", "zh")
     assert headers["content-type"] == "image/png"
     assert "etag" in headers

@@ -1,4 +1,4 @@
-"""What visitors type does not reach a log."""
+"""Logs do not contain what visitors type; and TCP_NODELAY."""
 
 import logging
 import socket
@@ -13,14 +13,14 @@ MARKER = "zyxmarker"
 
 @pytest.fixture
 def written(caplog):
-    """What has been logged under a name."""
+    """A function that logs under a name and returns the text of the log."""
     logs.keep_typed_text_out()
 
-    def log(name, level, *given, **settings):
+    def log(name, level, *args, **kwargs):
         logger = logging.getLogger(name)
         logger.addHandler(caplog.handler)
         try:
-            logger.log(level, *given, **settings)
+            logger.log(level, *args, **kwargs)
         finally:
             logger.removeHandler(caplog.handler)
         return caplog.text
@@ -28,7 +28,7 @@ def written(caplog):
     return log
 
 
-def test_of_an_exception_only_the_place_and_the_kind(written):
+def test_only_the_place_and_type_of_an_exception_are_logged(written):
     def deep():
         try:
             raise KeyError(MARKER)
@@ -37,22 +37,22 @@ def test_of_an_exception_only_the_place_and_the_kind(written):
 
     with pytest.raises(TextError) as caught:
         deep()
-    said = written("streamlit.error_util", logging.ERROR, "Uncaught app execution", exc_info=caught.value)
-    assert MARKER not in said
-    for kept in ("Uncaught app execution", "KeyError", "in deep", "TextError: {given} characters of {text}", "Then:"):
-        assert kept in said
+    text = written("streamlit.error_util", logging.ERROR, "Uncaught app execution", exc_info=caught.value)
+    assert MARKER not in text
+    for part in ("Uncaught app execution", "KeyError", "in deep", "TextError: {given} characters of {text}", "Then:"):
+        assert part in text
 
 
-def test_of_a_request_only_the_path(written):
-    said = written(
+def test_only_the_path_of_a_request_is_logged(written):
+    text = written(
         "uvicorn.access", logging.ERROR, '%s - "%s %s"', "1.2.3.4", "GET", f"/?text={MARKER}", extra={"x": 1}
     )
-    assert '1.2.3.4 - "GET /"' in said
-    assert MARKER not in said
+    assert '1.2.3.4 - "GET /"' in text
+    assert MARKER not in text
 
 
-def test_what_is_accepted_answers_at_once():
-    """As Streamlit binds: without naming the protocol, where asyncio leaves it to the system."""
+def test_accepted_connections_have_nagles_algorithm_off():
+    """The socket is bound as Streamlit does, without naming the protocol, so that asyncio does not turn it off."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()

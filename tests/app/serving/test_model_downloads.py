@@ -1,4 +1,4 @@
-"""Downloads, from a hub on this machine: size, progress, cancelling, failing, once for everybody."""
+"""Downloads from a local hub: size, progress, cancelling, errors, and one download for all visitors."""
 
 import re
 import threading
@@ -24,7 +24,7 @@ NAME = "someone/tiny-gpt2"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Weights that one chunk does not hold, and what else lies in many a model's folder."""
+    """A model with weights larger than one chunk, and the other files that many models' folders have."""
     path = tmp_path_factory.mktemp("hub") / "tiny-gpt2"
     tiny_module("gpt2", vocab_size=60_000).save_pretrained(path)
     tokenizer().save_pretrained(path)
@@ -56,7 +56,7 @@ def until(download, *phases, seconds=40):
 
 
 def midway(download, *, seconds=40):
-    """Until some of the weights have come, and no more come."""
+    """Wait until part of the weights has arrived, and the gate holds back the rest."""
     end = time.monotonic() + seconds
     while download.done < 200_000:
         assert download.phase is Phase.RUNNING and time.monotonic() < end, download.error
@@ -65,7 +65,7 @@ def midway(download, *, seconds=40):
 
 
 def wanted_bytes(folder):
-    """By hand: what transformers opens of this folder, and the model card."""
+    """Return the size of the files that transformers opens, and of the model card, worked out by hand."""
     names = ("README.md", "config.json", "generation_config.json", "model.safetensors", "tokenizer.json",
              "tokenizer_config.json")  # fmt: skip
     return sum((folder / name).stat().st_size for name in names)
@@ -75,20 +75,20 @@ def partial(cache):
     return [file.name for file in Path(cache).rglob("*.incomplete")]
 
 
-def test_first_the_size_of_what_will_be_loaded(hub, folder):
+def test_the_size_is_known_before_anything_is_downloaded(hub, folder):
     download = until(Download(NAME), Phase.OFFERED, Phase.FAILED)
     assert download.total == wanted_bytes(folder)
     asked = [path for _, path in hub.asked if NAME in path]
-    assert asked == [f"/api/models/{NAME}"], "one question, and nothing is downloaded yet"
+    assert asked == [f"/api/models/{NAME}"], "one request, and nothing is downloaded yet"
 
 
-def test_progress_then_the_cache_and_no_second_time(hub):
+def test_progress_and_one_download_into_the_cache(hub):
     hub.gate.clear()
     download = until(Download(NAME), Phase.OFFERED)
     for visitor in ("a", "b", "a"):
         download.start(visitor)
     midway(download)
-    assert not files.is_here(NAME), "config and tokenizer are; the weights are not"
+    assert not files.is_here(NAME), "config and tokenizer are here, the weights are not"
     hub.gate.set()
     until(download, Phase.HERE)
     assert download.done == download.total
@@ -102,7 +102,7 @@ def test_progress_then_the_cache_and_no_second_time(hub):
     assert len(hub.asked) == asked, "it loads from the cache"
 
 
-def test_a_download_ends_with_the_last_who_waits_for_it(hub):
+def test_a_download_stops_when_the_last_visitor_cancels(hub):
     hub.gate.clear()
     download = until(Download(NAME), Phase.OFFERED)
     download.start("a")
@@ -114,7 +114,7 @@ def test_a_download_ends_with_the_last_who_waits_for_it(hub):
     began = time.monotonic()
     download.cancel("b")
     until(download, Phase.OFFERED)
-    assert time.monotonic() - began < 5, "although the hub stands still"
+    assert time.monotonic() - began < 5, "although the hub sends nothing"
     assert download.error is None and not files.is_here(NAME)
     assert partial(constants.HF_HUB_CACHE) == []
     hub.gate.set()
@@ -132,7 +132,7 @@ def refused(hub, name=NAME):
     return str(download.error)
 
 
-def test_reasons(hub, monkeypatch):
+def test_errors_say_why(hub, monkeypatch):
     assert re.search(r"no model 'no/body'.*hub http://127.0.0.1:\d+ does not know it", refused(hub, "no/body"))
     assert model_downloads.is_to_be_downloaded("a b c") and "no model 'a b c'" in refused(hub, "a b c")
     hub.refused[NAME] = (403, "GatedRepo")
@@ -153,7 +153,7 @@ def test_a_hub_that_cannot_be_reached(hub, monkeypatch):
     assert re.search(r"127.0.0.1:9 does not answer. Set HF_ENDPOINT to a mirror.*give its folder", refused(hub))
 
 
-def test_a_visitor_is_not_told_where_the_cache_is(hub, monkeypatch):
+def test_a_visitor_does_not_see_the_path_of_the_cache(hub, monkeypatch):
     hub.refused[NAME] = (404, "RepoNotFound")
     failed = until(Download(NAME), Phase.FAILED)
     with pytest.raises(CheckpointError) as full, helpful(NAME, otherwise=BROKE_OFF):
@@ -167,7 +167,7 @@ def test_a_visitor_is_not_told_where_the_cache_is(hub, monkeypatch):
     assert constants.HF_HUB_CACHE not in str(told.value)
 
 
-def test_no_memory_for_a_thread(hub, monkeypatch):
+def test_a_download_without_memory_for_a_thread_fails_and_can_be_retried(hub, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", no_thread)
         download = Download(NAME)
@@ -177,7 +177,7 @@ def test_no_memory_for_a_thread(hub, monkeypatch):
     until(download, Phase.OFFERED)
 
 
-def test_shards_are_all_needed(hub, tmp_path):
+def test_all_shards_are_needed(hub, tmp_path):
     sharded = tmp_path / "sharded"
     tiny_module("gpt2", vocab_size=60_000).save_pretrained(sharded, max_shard_size="1MB")
     tokenizer().save_pretrained(sharded)
@@ -223,7 +223,7 @@ def button(page, label):
     return found
 
 
-def test_a_visitor_is_told_why_and_can_try_again(hub, new_app, monkeypatch):
+def test_a_visitor_sees_the_error_and_can_try_again(hub, new_app, monkeypatch):
     monkeypatch.setenv("VISFORMER_MODELS", NAME)
     hub.refused[NAME] = (404, "RepoNotFound")
     page = new_app(model=NAME)

@@ -1,4 +1,4 @@
-"""Which models a visitor may choose, and the attention page on one of them."""
+"""The models that a visitor may choose, and the attention page with some of them."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def folder(tmp_path):
     return str(tmp_path / "tiny-llama")
 
 
-def test_the_operators_list_comes_behind_the_first_model(monkeypatch):
+def test_the_operators_list_follows_the_default_model(monkeypatch):
     monkeypatch.delenv("VISFORMER_MODELS", raising=False)
     assert models.offered() == (models.MODEL,)
     monkeypatch.setenv("VISFORMER_MODELS", "gpt2, /models/x,,gpt2")
@@ -38,7 +38,7 @@ def test_a_name_that_is_not_offered_is_refused_before_it_is_looked_up(monkeypatc
     models.require_allowed(folder)
 
 
-def test_a_folder_goes_by_its_name_and_of_two_alike_a_part_more(monkeypatch):
+def test_a_folder_has_the_shortest_unique_label(monkeypatch):
     names = ("/a/MiniLM", "/b/en-zh", "/x/deep/one", "/y/deep/one", "/z/mine/checkpoint", "owner/MiniLMs", "/")
     monkeypatch.setattr(models, "MODEL", "en-zh")
     monkeypatch.setenv("VISFORMER_MODELS", ",".join(names))
@@ -49,7 +49,7 @@ def test_a_folder_goes_by_its_name_and_of_two_alike_a_part_more(monkeypatch):
     assert models.named("MiniLM2") == "MiniLM2"
 
 
-def test_a_link_holds_the_name_of_a_folder_and_not_where_it_is(monkeypatch, folder, new_app):
+def test_a_link_holds_the_label_of_a_folder_and_not_its_path(monkeypatch, folder, new_app):
     monkeypatch.setenv("VISFORMER_MODELS", folder)
     page = new_app(model="tiny-llama")
     assert page.session_state[boxes.MODEL] == folder
@@ -60,12 +60,12 @@ def test_a_link_holds_the_name_of_a_folder_and_not_where_it_is(monkeypatch, fold
 
 
 def trace_of(page):
-    """What the page found, and what it says instead."""
+    """Return the page's trace, and the error that it shows instead."""
     run = page.session_state["run"]
     return run.trace, run.problem
 
 
-def test_an_untrained_model_reads_the_translators_words_and_follows_its_sliders(new_app):
+def test_an_untrained_model_borrows_the_translation_and_follows_its_sliders(new_app):
     page = new_app()
     translated = trace_of(page)[0].meta["target"]
     (chooser,) = [box for box in page.selectbox if box.label == "Model"]
@@ -79,7 +79,7 @@ def test_an_untrained_model_reads_the_translators_words_and_follows_its_sliders(
     page.select_slider(key="untrained_n_heads").set_value(3).run()
     assert page.session_state[boxes.MODEL] == "untrained-96x3-enc3-dec3-ff1024"
     page.select_slider(key="untrained_d_model").set_value(64).run()
-    assert page.session_state[boxes.MODEL] == "untrained-64x2-enc3-dec3-ff1024", "the most heads that divide it"
+    assert page.session_state[boxes.MODEL] == "untrained-64x2-enc3-dec3-ff1024", "the most heads that divide d_model"
     page.select_slider(key="untrained_n_decoder_layers").set_value(1).run()
     page.number_input(key="untrained_seed").set_value(7).run()
     trace, _ = trace_of(page)
@@ -94,7 +94,7 @@ def test_an_untrained_model_reads_the_translators_words_and_follows_its_sliders(
     assert any(text.value == "Target as typed: 我" for text in page.text)
 
 
-def test_a_choice_is_kept_while_another_model_is_looked_at(new_app):
+def test_the_untrained_sizes_are_kept_while_another_model_is_selected(new_app):
     page = new_app(model="untrained-96x3-enc1-dec2-ff64-pre-learned-seed7")
     assert trace_of(page)[0].meta["model"] == "untrained-96x3-enc1-dec2-ff64-pre-learned-seed7"
     assert page.select_slider(key="untrained_n_heads").value == 3
@@ -115,13 +115,13 @@ def test_a_choice_is_kept_while_another_model_is_looked_at(new_app):
         ("untrained-<b>", "'untrained-<b>' names no untrained Transformer: write untrained-128x4-enc2-dec2-ff512"),
     ],
 )
-def test_a_link_to_no_untrained_model_is_told_why(new_app, name, said):
+def test_an_invalid_untrained_name_in_a_link_gives_an_error(new_app, name, said):
     page = new_app(model=name)
     assert not page.exception
     assert any(said in text.value for text in page.text)
 
 
-def test_untrained_models_push_no_loaded_one_out(monkeypatch, folder):
+def test_untrained_models_evict_no_loaded_one(monkeypatch, folder):
     monkeypatch.setenv("VISFORMER_MODELS", folder)
     kept = workbench.workbench_of(folder)
     for seed in range(limits.UNTRAINED_BENCHES + limits.BENCHES + 1):

@@ -1,4 +1,4 @@
-"""Our way to start Streamlit's server, in a process of its own."""
+"""Starting Streamlit's server, in a process of its own."""
 
 import subprocess
 import sys
@@ -27,10 +27,10 @@ print("torch" if "torch" in sys.modules else "no torch")
 """
 
 
-def test_once_it_is_up_answers_leave_at_once_and_the_app_is_imported_without_torch():
+def test_at_startup_nagles_algorithm_is_off_and_the_app_is_imported_without_torch():
     run = subprocess.run([sys.executable, "-c", STARTED], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
-    said = run.stdout.split("\n")
-    assert "sends at once" in said
-    assert {"app", "no torch"} <= set(said)
+    lines = run.stdout.split("\n")
+    assert "sends at once" in lines
+    assert {"app", "no torch"} <= set(lines)
     assert "agents" not in run.stdout

@@ -1,4 +1,4 @@
-"""What sessions share."""
+"""The model and the cache that sessions share."""
 
 import threading
 import types
@@ -17,7 +17,7 @@ from visformer.errors import ShortageError, TextError
 
 
 class Model:
-    """Counts what it is asked."""
+    """A model that records the requests it gets."""
 
     info = types.SimpleNamespace(max_tokens=512, kind="encoder-decoder")
 
@@ -53,27 +53,27 @@ def test_the_cache_is_bounded_by_bytes():
         cache.put(key, trace)
     cache.get("a")
     cache.put("c", trace)
-    assert cache.get("b") is None, "the least recently used goes"
+    assert cache.get("b") is None, "the least recently used is evicted"
     assert cache.get("a") is cache.get("c") is trace
     assert cache.nbytes == 2 * trace.nbytes
 
 
-def test_a_trace_larger_than_the_budget_is_not_kept():
+def test_a_trace_larger_than_the_budget_is_not_cached():
     trace = made_up_trace()
     cache = Cache(budget=trace.nbytes - 1)
     small = types.SimpleNamespace(nbytes=1)
     cache.put("b", small)
     cache.put("a", trace)
     assert cache.get("a") is None
-    assert cache.get("b") is small, "nothing has to go for what is not kept"
+    assert cache.get("b") is small, "nothing is evicted for it"
 
 
-def test_the_example_waits_for_no_model(bench):
+def test_the_example_needs_no_model(bench):
     assert bench.trace(bench.example.meta["source"], None).meta == bench.example.meta
     assert not bench.is_loaded
 
 
-def test_no_memory_for_a_thread_is_said_and_the_next_request_tries_again(bench, monkeypatch):
+def test_no_memory_for_a_thread_is_an_error_and_the_next_request_tries_again(bench, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", no_thread)
         bench.load_soon()
@@ -82,14 +82,14 @@ def test_no_memory_for_a_thread_is_said_and_the_next_request_tries_again(bench, 
     assert bench.trace("b a", None).tokens
 
 
-def test_each_sentence_is_run_once(bench):
+def test_each_sentence_is_computed_once(bench):
     for _ in range(3):
         bench.trace("b a", None)
         bench.trace("b a", "c")
     assert bench.model.asked == [("b a", None), ("b a", "c")]
 
 
-def test_forward_passes_are_made_where_they_were_moved(bench):
+def test_forward_passes_run_in_the_workers(bench):
     elsewhere = Model()
     elsewhere.pids = (7,)
     bench.start_workers = lambda: elsewhere
@@ -102,7 +102,7 @@ def test_forward_passes_are_made_where_they_were_moved(bench):
     assert bench.model.asked == []
 
 
-def test_processes_that_do_not_start_are_tried_again(bench):
+def test_workers_that_do_not_start_are_tried_again(bench):
     started = iter((OSError(12, "Cannot allocate memory"), None))
 
     def start():
@@ -117,7 +117,7 @@ def test_processes_that_do_not_start_are_tried_again(bench):
 
 
 @pytest.mark.parametrize(("wanted", "processes"), [(None, 2), ("0", 0), ("3", 3)])
-def test_a_room_gets_as_many_processes_as_the_operator_says(bench, monkeypatch, wanted, processes):
+def test_the_operator_sets_the_number_of_workers(bench, monkeypatch, wanted, processes):
     started = []
     monkeypatch.setattr(workbench, "workbench", lambda: bench)
     monkeypatch.setattr(workbench, "ADMISSION", types.SimpleNamespace(at_once=2))
@@ -130,14 +130,14 @@ def test_a_room_gets_as_many_processes_as_the_operator_says(bench, monkeypatch, 
     assert started == ([(workbench.MODEL, processes)] if processes else [])
 
 
-def test_each_way_of_decoding_is_run_once(bench):
+def test_each_decoding_is_computed_once(bench):
     for _ in range(2):
         assert bench.decoded("b a", beam_size=2).text == "B A"
         assert bench.decoded("b a", beam_size=3).text == "B A"
     assert bench.model.asked == [("b a", {"beam_size": size, "edits": ()}) for size in (2, 3)]
 
 
-def test_many_visitors_load_one_model(tmp_path):
+def test_many_visitors_load_the_model_once(tmp_path):
     loads, model = [], Model()
     bench = Workbench(lambda: loads.append(1) or model, tmp_path / "none.safetensors")
     threads = [threading.Thread(target=bench.trace, args=(f"text {i}", None)) for i in range(8)]
@@ -153,14 +153,13 @@ def test_many_visitors_load_one_model(tmp_path):
     ("source", "target"),
     [("", None), ("  ", None), ("a" * 1001, None), ("a", "b" * 1001), ("a " * 257, None), ("a", "b " * 300)],
 )
-def test_limits(bench, source, target):
+def test_texts_over_a_limit_do_not_reach_the_model(bench, source, target):
     with pytest.raises(TextError):
         bench.trace(source, target)
     assert not bench.model.asked
 
 
-def test_the_width_is_read_without_the_model(monkeypatch, tmp_path):
-    """As the model itself has it; a folder without a model has none."""
+def test_the_width_is_that_of_the_model_or_none_without_a_model(monkeypatch, tmp_path):
     assert workbench.width() == workbench.workbench().loaded().info.d_model
     workbench.width.clear()
     monkeypatch.setattr(workbench, "MODEL", str(tmp_path))
@@ -168,8 +167,8 @@ def test_the_width_is_read_without_the_model(monkeypatch, tmp_path):
     workbench.width.clear()
 
 
-def test_more_of_a_known_translation_is_what_the_model_alone_would_give(tmp_path):
-    """The page behind the first wants other tensors of the same translation: it is not decoded once more."""
+def test_more_tensors_of_a_cached_translation_need_no_second_decoding(tmp_path):
+    """The next page needs other tensors of the same translation: they equal those of a trace made from scratch."""
     model = vf.load("en-zh")
     bench = Workbench(lambda: model, tmp_path / "none.safetensors")
     record = ("*.self_attn.q", "*.pattern", "*.ffn.hidden")
@@ -184,14 +183,14 @@ def test_more_of_a_known_translation_is_what_the_model_alone_would_give(tmp_path
             np.testing.assert_array_equal(more[name].value, alone[name].value)
 
 
-def test_a_translation_that_was_cut_off_is_found_anew(bench):
+def test_a_translation_that_was_cut_off_is_decoded_again(bench):
     cut = replace(made_up_trace(), meta={**made_up_trace().meta, "ids": {"src": [1], "tgt": [2], "next": [3]}})
     bench.model.trace = lambda source, target=None, **_: cut if target is None else made_up_trace()
     bench.trace("a", None)
     assert bench.trace("a", None, record=("*.q",)).meta == cut.meta
 
 
-def test_what_is_expected_is_computed_once_and_only_with_a_model(bench):
+def test_an_expected_trace_is_computed_once_and_only_with_a_loaded_model(bench):
     assert bench.expect("a", None, ("*.pattern",)) is None
     assert bench.model.asked == []
     bench.load().result()

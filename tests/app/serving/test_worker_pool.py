@@ -66,13 +66,13 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("source", SENTENCES)
-def test_traces_are_those_of_this_process(pool, here, source):
+def test_traces_equal_those_of_this_process(pool, here, source):
     same(here.trace(source), pool.trace(source))
     everything = {"record": ("*",), "edits": (Silence("encoder.0.self_attn", 1),)}
     same(here.trace(source, "I", **everything), pool.trace(source, "I", **everything))
 
 
-def test_a_trace_that_was_computed_elsewhere_is_as_frozen(pool):
+def test_a_trace_from_a_worker_is_frozen_too(pool):
     trace = pool.trace(SENTENCES[0])
     with pytest.raises(ValueError, match="read-only"):
         trace.tensors["encoder.0.self_attn.pattern"].value[0, 0, 0] = 1
@@ -81,14 +81,14 @@ def test_a_trace_that_was_computed_elsewhere_is_as_frozen(pool):
 
 
 @pytest.mark.parametrize("how", [{}, {"beam_size": 3}, {"temperature": 0.7, "seed": 4}], ids=str)
-def test_decodings_are_those_of_this_process(pool, here, how):
+def test_decodings_equal_those_of_this_process(pool, here, how):
     one, other = here.translate(SENTENCES[0], **how), pool.translate(SENTENCES[0], **how)
     assert one == other
     for step, again in zip(one.steps, other.steps, strict=True):
         assert torch.equal(step.log_probabilities, again.log_probabilities)
 
 
-def test_as_many_at_a_time_as_there_are_processes(pool, here):
+def test_concurrent_requests_get_their_own_results(pool, here):
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(pool.trace, SENTENCES * 8))
     expected = [here.trace(source) for source in SENTENCES]
@@ -96,7 +96,7 @@ def test_as_many_at_a_time_as_there_are_processes(pool, here):
         same(one, trace)
 
 
-def test_an_error_arrives_with_its_words_in_every_language(pool):
+def test_an_error_arrives_with_its_translations(pool):
     with pytest.raises(TextError) as caught:
         pool.trace(" ")
     assert caught.value.localized(str) == str(caught.value)
@@ -105,7 +105,7 @@ def test_an_error_arrives_with_its_words_in_every_language(pool):
     assert pool.trace(SENTENCES[0]).meta["source"] == SENTENCES[0], "nothing of it was sent"
 
 
-def test_what_is_ended_while_it_computes_is_told_and_started_anew(pool):
+def test_a_process_killed_while_it_computes_gives_an_error_and_is_replaced(pool):
     before = pool.pids
     for pid in before:
         os.kill(pid, signal.SIGSTOP)
@@ -118,17 +118,17 @@ def test_what_is_ended_while_it_computes_is_told_and_started_anew(pool):
         with pytest.raises(ShortageError, match="ended from outside"):
             asked.result()
     until(lambda: not any(map(runs, before)))
-    for _ in before:  # the other one was ended while it had nothing to do: nobody is told
+    for _ in before:  # the other one was killed while idle: no request fails
         assert pool.trace(SENTENCES[0]).meta["source"] == SENTENCES[0]
     assert not set(before) & set(pool.pids)
 
 
-def test_what_cannot_be_loaded_is_said_at_the_start(tmp_path):
+def test_a_model_that_cannot_be_loaded_is_an_error_at_startup(tmp_path):
     with pytest.raises(CheckpointError, match="nowhere"):
         WorkerPool(str(tmp_path / "nowhere"), 1)
 
 
-def test_a_process_ends_when_nobody_can_ask_any_more(folder):
+def test_a_process_exits_when_its_pipe_is_closed(folder):
     command = [sys.executable, "-m", "visformer.app.serving.worker", str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert pickle.load(process.stdout) == (False, None)
@@ -141,7 +141,7 @@ def test_a_process_ends_when_nobody_can_ask_any_more(folder):
 
 
 class Clumsy(Exception):
-    """Can be taken to another process, but not opened there."""
+    """An exception that can be pickled, but not unpickled."""
 
     def __init__(self, one, two):
         super().__init__(one + two)
@@ -155,17 +155,17 @@ class Model:
         return SimpleQueue()
 
 
-def test_an_error_that_cannot_travel_arrives_as_its_words_and_its_place_is_logged_without(monkeypatch, capfd):
+def test_an_error_that_cannot_be_pickled_arrives_as_its_message_which_is_not_logged(monkeypatch, capfd):
     monkeypatch.setattr(worker, "load_to_serve", lambda name: Model())
-    asked = io.BytesIO(pickle.dumps(("clumsy", ("secret",), {})) + pickle.dumps(("talks", (), {})))
-    answered = io.BytesIO()
-    worker.serve("any", asked, answered)
-    answered.seek(0)
-    assert pickle.load(answered) == (False, None)
-    for said in ("Clumsy: secret!", "cannot pickle"):
-        has_failed, error = pickle.load(answered)
+    requests = io.BytesIO(pickle.dumps(("clumsy", ("secret",), {})) + pickle.dumps(("talks", (), {})))
+    responses = io.BytesIO()
+    worker.serve("any", requests, responses)
+    responses.seek(0)
+    assert pickle.load(responses) == (False, None)
+    for message in ("Clumsy: secret!", "cannot pickle"):
+        has_failed, error = pickle.load(responses)
         assert has_failed
-        assert said in str(error)
+        assert message in str(error)
     logged = capfd.readouterr().err
     assert "raise Clumsy" in logged
     assert "secret" not in logged

@@ -1,6 +1,6 @@
-"""Links in the app: what was ignored is told, what was driven comes back; a state as a file.
+"""Links in the app: remarks on what was ignored, restored choices, and a state as a file.
 
-What links show is held by ``tests/app/pages/test_old_links.py``.
+``tests/app/pages/test_old_links.py`` tests what links show.
 """
 
 import pytest
@@ -14,11 +14,11 @@ from visformer.app.shell import sharing
 
 
 def ignored(app):
-    """The lines of the notice."""
+    """Return the lines of the notice."""
     return [line for text in app.text if ": " in text.value and "=" in text.value for line in text.value.split("\n")]
 
 
-def test_what_was_ignored_is_told_once_and_literally(new_app):
+def test_ignored_parts_are_reported_once_and_literally(new_app):
     app = new_app(layer="99", view="pie", foo="*x*", heads="9-9")
     assert ignored(app) == [
         "view=pie: choose one of heatmap, arcs, tokens, layer.",
@@ -26,7 +26,7 @@ def test_what_was_ignored_is_told_once_and_literally(new_app):
         "layer=99: the layers of this model are 1 to 3.",
         "heads=9-9: the layers of this model are 1 to 3, the heads of each 1 to 8.",
     ]
-    assert address_of(app) == {}, "so that it is not told again"
+    assert address_of(app) == {}, "so that it is not reported again"
     assert inside(app) == "Inside this head: layer 1, head 1"
     app.button(key="notice_put_away").click().run()
     assert ignored(app) == []
@@ -34,8 +34,8 @@ def test_what_was_ignored_is_told_once_and_literally(new_app):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_link_to_a_page_brings_back_every_choice_on_it(new_app, page):
-    """Each widget driven to its end; then the address in a session of its own."""
+def test_a_link_to_a_page_restores_every_choice_on_it(new_app, page):
+    """Drive each widget to its end, then open the address in another session."""
     first = new_app(page=page)
     drive(first)
     link = address_of(first)
@@ -51,14 +51,14 @@ def test_a_link_to_a_page_brings_back_every_choice_on_it(new_app, page):
     [("1", "numbers of tokens are needed, with dots between."), ("300", "token 1 of these is not offered there.")],
     ids=["</s>", "of another sentence"],
 )
-def test_a_token_that_is_not_offered_is_told(new_app, taken, said):
+def test_a_token_that_is_not_offered_is_reported(new_app, taken, said):
     app = new_app(page="understand/decoding", decoding_taken=taken)
     assert not app.exception
     assert ignored(app) == [f"decoding_taken={taken}: {said}"]
     assert "decoding_taken" not in address_of(app)
 
 
-def test_what_is_looked_at_inside_a_head_is_what_the_explorer_begins_with(new_app):
+def test_the_explorer_starts_with_the_head_selected_on_inside_a_head(new_app):
     app = new_app(page="understand/head", stack="cross")
     app.slider(key="head_layer_3").set_value(3).run()
     assert address_of(app) == {"stack": "cross", "layer": "3"}
@@ -74,7 +74,7 @@ def upload(app, content):
     return app
 
 
-def test_a_file_opens_on_its_page_and_sets_back_what_it_leaves_out(new_app):
+def test_a_file_opens_its_page_and_resets_what_it_leaves_out(new_app):
     app = new_app(page="see/masks", masks_view="steps", masks_step="2", text="I like cats.")
     upload(app, b'{"visformer_state": 1, "page": "masks", "masks_view": "scores", "masks_layer": "9", "head": "3"}')
     assert ignored(app) == ["masks_layer=9: a whole number from 1 to 3 is needed."]
@@ -82,7 +82,7 @@ def test_a_file_opens_on_its_page_and_sets_back_what_it_leaves_out(new_app):
     assert app.text_input(key=boxes.SOURCE).value == EXAMPLES[0]
     upload(app, b"no state")
     assert ignored(app)[-1] == "state.json: line 1 of this file is no JSON."
-    assert address_of(app) == {"masks_view": "scores", "head": "3"}, "what was there stays"
+    assert address_of(app) == {"masks_view": "scores", "head": "3"}, "the state is unchanged"
 
 
 def test_a_file_of_a_page_that_does_not_exist(new_app):
@@ -91,7 +91,7 @@ def test_a_file_of_a_page_that_does_not_exist(new_app):
     assert address_of(app) == {"layer": "2"}
 
 
-def test_a_head_that_is_not_there_is_told_on_a_page_that_shows_none(new_app):
+def test_a_missing_layer_is_reported_on_a_page_without_the_explorer(new_app):
     page = new_app(page="see/masks", layer="99", head="2")
     assert not page.exception
     assert any("layer=99: the layers of this model are 1 to 3." in text.value for text in page.text)

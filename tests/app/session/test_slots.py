@@ -1,4 +1,4 @@
-"""One owner of session state."""
+"""Slots are the only access to session state."""
 
 import ast
 from pathlib import Path
@@ -11,17 +11,17 @@ ROOT = Path(__file__).parents[3]
 OWNER = ROOT / "visformer/app/session/slots.py"
 
 
-def says_session_state(file):
-    """Whether a file of Python uses Streamlit's session state, in code or in words."""
+def mentions_session_state(file):
+    """Whether a Python file uses or mentions Streamlit's session state."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    imported = {one.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for one in node.names}
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
     return "st.session_state" in file.read_text(encoding="utf-8") or "session_state" in imported
 
 
-def test_one_file_says_session_state():
+def test_only_slots_mentions_session_state():
     files = [ROOT / "app.py", *ROOT.glob("pages/**/*.py"), *ROOT.glob("visformer/app/**/*.py")]
     assert len(files) > 60
-    assert [file for file in files if says_session_state(file)] == [OWNER]
+    assert [file for file in files if mentions_session_state(file)] == [OWNER]
 
 
 def test_a_slot_holds_a_value_until_it_is_cleared():
@@ -35,8 +35,8 @@ def test_a_slot_holds_a_value_until_it_is_cleared():
         slot.clear()
 
 
-def test_what_resets_is_cleared_and_nothing_else(monkeypatch):
-    monkeypatch.setattr(slots, "_BROUGHT_BACK", [])
+def test_reset_clears_only_slots_that_reset(monkeypatch):
+    monkeypatch.setattr(slots, "_RESETTING", [])
     with in_a_session({"stays": 1, "resets": 1}) as session:
         Slot("stays", 0)
         Slot("resets", 0, resets=True)
@@ -44,7 +44,7 @@ def test_what_resets_is_cleared_and_nothing_else(monkeypatch):
         assert session == {"stays": 1}
 
 
-def test_widgets_are_forgotten_by_how_their_keys_begin_and_renewed_by_name():
+def test_widgets_are_forgotten_by_the_prefix_of_their_keys_and_renewed_by_name():
     with in_a_session({"head_query_3": 1, "head_query_7": 2, "head_layer_3": 1}) as session:
         slots.forget("head_query")
         assert session == {"head_layer_3": 1}

@@ -1,4 +1,4 @@
-"""What a link holds, or a file: any bytes give a state and what was ignored of them, and a state comes back whole."""
+"""The state in a link or file: any bytes give a state and remarks on what was ignored; states survive a round trip."""
 
 import json
 from dataclasses import replace
@@ -35,7 +35,7 @@ names = st.text() | st.sampled_from(["layer", "heads", "limit", "text", "lang", 
 
 @given(states)
 @example(State())
-def test_a_state_comes_back_from_an_address(state):
+def test_a_state_survives_the_round_trip_through_an_address(state):
     query = parse_qs(urlencode(state.fields()), keep_blank_values=True, max_num_fields=100)
     given, twice = url_state.from_address(query)
     assert url_state.read(given) == (replace(state, page=""), [])
@@ -43,7 +43,7 @@ def test_a_state_comes_back_from_an_address(state):
 
 
 @given(states)
-def test_a_state_comes_back_from_a_file(state):
+def test_a_state_survives_the_round_trip_through_a_file(state):
     given, unread = url_state.from_file(state.file().encode())
     assert url_state.read(given) == (state, [])
     assert not unread
@@ -53,25 +53,25 @@ def test_a_state_comes_back_from_a_file(state):
 @example(b"[" * 10_000)
 @example(b"1" * 5_000)
 @example(b'{"visformer_state": 1, "text": "\\ud83d", "\\ud83d": "x", "layer": 2, "layer": "\\u202e"}')
-def test_any_file_is_a_state_or_a_reason(content):
+def test_any_file_gives_a_state_or_a_reason(content):
     for bytes_ in (content, content.replace(b"{", b'{"visformer_state": 1, ', 1)):
         given, unread = url_state.from_file(bytes_)
-        told(*unread, *url_state.read(given)[1])
+        check_printable(*unread, *url_state.read(given)[1])
 
 
 @given(st.dictionaries(names, st.lists(st.text(), min_size=1, max_size=3)))
-def test_any_address_is_a_state_and_what_was_ignored(address):
+def test_any_address_gives_a_state_and_remarks_on_the_rest(address):
     given, twice = url_state.from_address(address)
     state, wrong = url_state.read(given)
-    told(*twice, *wrong)
+    check_printable(*twice, *wrong)
     assert len(twice) == sum(len(each) - 1 for each in address.values()) + ("page" in address)
     said = {remark.said for remark in wrong}
     for name, value in given.items():
-        at_first = url_state.read({name: value}) == (State(), [])  # layer=1, say
-        assert at_first or name in state.fields() or f"{name}={value}" in said
+        is_default = url_state.read({name: value}) == (State(), [])  # layer=1, say
+        assert is_default or name in state.fields() or f"{name}={value}" in said
 
 
-def told(*remarks):
+def check_printable(*remarks):
     for remark in remarks:
         for language in i18n.languages():
             line = remark.localized(i18n.translations(language).gettext)
@@ -86,20 +86,20 @@ def told(*remarks):
         ({"view": "\u202ea\nb"}, "view=·a·b: choose one of heatmap, arcs, tokens, layer."),
     ],
 )
-def test_what_is_told(address, expected):
+def test_a_remark_is_one_printable_line(address, expected):
     state, (remark,) = url_state.read(address)
     assert state == State()
     assert remark.localized(str) == expected
 
 
-def test_a_text_over_the_limit_is_cut_where_it_is_told():
+def test_a_remark_shortens_a_text_over_the_limit():
     _state, (remark,) = url_state.read({"text": "好" * 2_000})
     said, why = remark.localized(str).split(": ", 1)
     assert said == "text=" + "好" * 42 + "…"
     assert "2000 characters, and at most 1000" in why
 
 
-def test_a_name_that_stands_twice():
+def test_the_last_of_duplicate_names_counts():
     given, (remark,) = url_state.from_address({"layer": ["2", "3"]})
     assert given == {"layer": "3"}
     assert remark.localized(str) == "layer=2: it stands there more than once, and the last one counts."
@@ -117,13 +117,13 @@ def test_a_name_that_stands_twice():
         (b" " * 64_001, "this file has 64001 bytes, and a state has at most 64000."),
     ],
 )
-def test_a_file_that_holds_no_state(content, expected):
+def test_a_file_without_a_state_is_reported(content, expected):
     given, (remark,) = url_state.from_file(content)
     assert given == {}
     assert str(remark.why) == expected
 
 
-def test_what_is_no_text_in_a_file():
+def test_a_value_in_a_file_that_is_no_text_is_reported():
     given, (remark,) = url_state.from_file(b'{"visformer_state": 1, "head": "2", "layer": {"a": [1]}}')
     assert given == {"head": "2"}
     assert remark.localized(str) == 'layer={"a": [1]}: a text is needed here, in quotation marks.'

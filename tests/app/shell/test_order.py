@@ -1,4 +1,4 @@
-"""The order of app.py is no contract: two neighbouring calls swapped change nothing that a visitor sees."""
+"""The order of the calls in app.py does not matter: swapping two neighbours changes nothing that a visitor sees."""
 
 import ast
 from itertools import pairwise
@@ -22,14 +22,14 @@ VISITS = {
 
 
 def swapped(one, two):
-    """app.py with two neighbouring statements in the other order."""
+    """Return app.py with two neighbouring statements swapped."""
     lines = SOURCE.splitlines(keepends=True)
     first, second = (lines[node.lineno - 1 : node.end_lineno] for node in (one, two))
     return "".join([*lines[: one.lineno - 1], *second, *first, *lines[two.end_lineno :]])
 
 
 def seen(node):
-    """What stands on the screen, block in block."""
+    """Return what is on the screen, as nested blocks."""
     proto = getattr(node, "proto", None)
     inside = [seen(child) for _, child in sorted(getattr(node, "children", {}).items())]
     return type(node).__name__, proto and proto.SerializeToString(deterministic=True), inside
@@ -37,7 +37,7 @@ def seen(node):
 
 @pytest.fixture
 def visit(model_name, monkeypatch, tmp_path):
-    """Opens app.py as it is written here, types a sentence, and returns what stands there each time."""
+    """A function that opens a version of app.py, types a sentence, and returns the screen before and after."""
     from visformer.app.serving import workbench
 
     monkeypatch.setattr(workbench, "MODEL", model_name)
@@ -68,7 +68,7 @@ def test_there_are_calls_to_swap():
 
 @pytest.mark.parametrize("name", VISITS)
 def test_two_neighbouring_calls_swapped_change_nothing(visit, name):
-    visit(SOURCE, name)  # what is computed once is there from here on
+    visit(SOURCE, name)  # fills the caches
     plain = visit(SOURCE, name)
     for one, two in PAIRS:
         assert visit(swapped(one, two), name) == plain, ast.unparse(one)

@@ -1,4 +1,4 @@
-"""Export under the pictures: closed it costs nothing, open it offers what the page shows."""
+"""Export under the pictures: closed it costs nothing, open it offers the formats of what the page shows."""
 
 import pytest
 
@@ -11,9 +11,9 @@ from visformer.web import page as html
 
 
 def names(kind, *contents):
-    """What the page offers of a kind of thing; a PNG is drawn by the browser."""
-    held = [one for one in FORMATS if kind in one.offers and one.name != "PNG"]
-    return [one.name for one in held if not contents or one.content in contents]
+    """Return the formats that the page offers for a kind of thing; a PNG is drawn by the browser."""
+    formats = [item for item in FORMATS if kind in item.offers and item.name != "PNG"]
+    return [item.name for item in formats if not contents or item.content in contents]
 
 
 def offered(app):
@@ -27,8 +27,8 @@ def open_export(app, key):
     return offered(app)
 
 
-def test_attention_in_every_format(new_app, monkeypatch):
-    monkeypatch.setattr(html, "page", lambda *_, **__: pytest.fail("made before it was asked for"))
+def test_attention_can_be_exported_in_every_format(new_app, monkeypatch):
+    monkeypatch.setattr(html, "page", lambda *_, **__: pytest.fail("made before it was requested"))
     app = new_app(lang="zh")
     assert offered(app) == []
     assert open_export(app, "attention") == names("trace")
@@ -36,16 +36,16 @@ def test_attention_in_every_format(new_app, monkeypatch):
     assert f"SVG：当前头；{numbers}：所有头的权重；HTML：整个探索器。" in [caption.value for caption in app.caption]
 
 
-def test_too_many_numbers_for_text_are_not_offered_as_text(new_app, monkeypatch):
+def test_text_formats_are_not_offered_for_too_many_numbers(new_app, monkeypatch):
     monkeypatch.setattr(limits, "MAX_NUMBERS", 10)
     app = new_app()
     assert open_export(app, "attention") == [one.name for one in FORMATS if one.name != "PNG" and not one.limited]
-    [said] = [caption.value for caption in app.caption if "too many for CSV" in caption.value]
+    [text] = [caption.value for caption in app.caption if "too many for CSV" in caption.value]
     limited = " and ".join(one.name for one in FORMATS if one.limited)
-    assert f"{limited}, which hold up to 10. safetensors holds all of them" in said
+    assert f"{limited}, which hold up to 10. safetensors holds all of them" in text
 
 
-def test_two_pictures_of_one_page_are_kept_apart(new_app):
+def test_two_pictures_of_a_page_have_their_own_exports(new_app):
     app = new_app().switch_page("pages/understand/head.py").run()
     assert open_export(app, "head_steps") == names("panels")
     assert open_export(app, "head_sum") == names("panels") * 2
@@ -60,7 +60,7 @@ def test_two_pictures_of_one_page_are_kept_apart(new_app):
         ("understand/decoding", {"decoding_view": "beams"}, "decoding_tree"),
     ],
 )
-def test_curves_bars_and_trees_are_kept_too(new_app, page, state, key):
+def test_curves_bars_and_trees_can_be_exported(new_app, page, state, key):
     app = new_app()
     for name, value in state.items():
         app.session_state[name] = value
@@ -68,15 +68,15 @@ def test_curves_bars_and_trees_are_kept_too(new_app, page, state, key):
     assert open_export(app, key) == names("figure")
 
 
-def test_files_are_named_after_the_model_and_what_they_show():
+def test_file_names_contain_the_model_and_the_content():
     with in_a_session({boxes.MODEL: "/models/Mini LM"}):
         assert downloads.file_name("positions_waves") == "Mini-LM-positions-waves"
     with in_a_session({boxes.MODEL: "猫/../x:y"}):
         assert set(downloads.file_name("encoder-L2-H5")) <= set("xyencoder-LH25.")
 
 
-@pytest.mark.parametrize(("key", "said"), [("head_sum", "en-zh: a b"), ("positions_waves", ""), ("lab_x", "")])
-def test_a_picture_says_which_model_it_is_of_and_a_formula_none(monkeypatch, key, said):
+@pytest.mark.parametrize(("key", "about"), [("head_sum", "en-zh: a b"), ("positions_waves", ""), ("lab_x", "")])
+def test_a_picture_names_its_model_unless_it_is_a_formula(monkeypatch, key, about):
     monkeypatch.setattr(boxes, "model", lambda: None)
     monkeypatch.setattr(boxes, "source", lambda: "a b")
-    assert downloads._about(key) == said
+    assert downloads._about(key) == about

@@ -14,7 +14,7 @@ PAGES = sorted((Path(__file__).parents[3] / "pages").glob("*/*.py"))
 
 
 def constant(page, name):
-    """What the page assigns to ``name``; None where it does not."""
+    """Return the literal that the page assigns to ``name``, or None."""
     for node in ast.parse(page.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == name:
             return ast.literal_eval(node.value)
@@ -23,13 +23,13 @@ def constant(page, name):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_symbol_gets_its_colour(page, theme):
+def test_every_symbol_has_its_colour(page, theme):
     tex = constant(page, "FORMULA")
-    if page.stem in ("attention", "lab"):  # the lab's stand with its examples
+    if page.stem in ("attention", "lab"):  # the lab has its formulas with its examples
         assert tex is None
         return
-    for one in (tex, *(constant(page, "FORMULAS") or {}).values()):
-        assert_coloured(one, theme)
+    for formula in (tex, *(constant(page, "FORMULAS") or {}).values()):
+        assert_coloured(formula, theme)
 
 
 def assert_coloured(tex, theme):
@@ -40,14 +40,14 @@ def assert_coloured(tex, theme):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_lines_that_a_page_shows_exist(page):
+def test_the_source_code_that_a_page_shows_exists(page):
     for file, name in constant(page, "CODE") or ():
         assert "return" in excerpt(file, name)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("example", examples().values(), ids=examples())
-def test_every_example_has_its_formula_section_and_lines(example, theme):
+def test_every_example_has_a_formula_a_section_and_source_code(example, theme):
     assert_coloured(example.formula, theme)
     assert example.section.startswith("3.")
     assert example.code
@@ -56,7 +56,7 @@ def test_every_example_has_its_formula_section_and_lines(example, theme):
 
 
 def test_the_lab_colours_what_its_formulas_colour():
-    """A result whose symbol stands in its example's formula has the symbol's colour."""
+    """A result whose symbol is in its example's formula has the symbol's colour."""
     results = {
         name for example in examples().values() if not example.instead for name in compute(example, example.inputs)
     }
@@ -64,18 +64,18 @@ def test_the_lab_colours_what_its_formulas_colour():
     assert set(SYMBOL.values()) <= set(SYMBOLS)
 
 
-def test_a_function_without_its_docstring():
+def test_an_excerpt_has_no_docstring():
     code = excerpt("formulas.py", "causal_mask")
     assert code.startswith("def causal_mask(n: int) -> Bools:\n    places")
     assert '"""' not in code
 
 
-def test_a_method_is_not_indented():
+def test_an_excerpt_of_a_method_is_not_indented():
     code = excerpt("model/layers.py", "FeedForward.forward")
     assert code.startswith("def forward(")
     assert "self.w_2(hidden)" in code
 
 
-def test_an_unknown_name_is_named():
+def test_an_unknown_name_is_in_the_error():
     with pytest.raises(KeyError, match="nothing_of_that_name"):
         excerpt("formulas.py", "nothing_of_that_name")

@@ -1,4 +1,4 @@
-"""What a visitor is told while others come first."""
+"""The notice that a visitor sees while waiting in the queue."""
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -15,7 +15,7 @@ def waiting():
     with notice() as look:
         for before in (3, 2):
             look(before)
-        st.stop()  # the queue stands still
+        st.stop()  # the queue does not move
 
 
 def through():
@@ -40,15 +40,15 @@ def at_once():
         pass
 
 
-@pytest.mark.parametrize(("lang", "said"), [("en", "In the queue: 2 before you."), ("zh", "排队中：前面还有 2 个。")])
-def test_the_number_that_come_first_is_told(lang, said):
+@pytest.mark.parametrize(("lang", "text"), [("en", "In the queue: 2 before you."), ("zh", "排队中：前面还有 2 个。")])
+def test_the_place_in_the_queue_is_shown(lang, text):
     app = AppTest.from_function(waiting)
     app.query_params["lang"] = lang
-    assert [caption.value for caption in app.run().caption] == [said]
+    assert [caption.value for caption in app.run().caption] == [text]
 
 
 @pytest.mark.parametrize("query", ["", "fails"])
-def test_nothing_of_it_stays(query):
+def test_the_notice_disappears(query):
     app = AppTest.from_function(through)
     if query:
         app.query_params[query] = "1"
@@ -61,6 +61,6 @@ def test_without_a_queue_nothing_is_sent():
     assert len(AppTest.from_function(at_once).run().main) == 0
 
 
-def test_outside_a_page_nobody_is_told():
+def test_outside_a_page_nothing_is_shown():
     with notice() as look:
         look(3)

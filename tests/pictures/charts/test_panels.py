@@ -1,4 +1,4 @@
-"""The plotly side of heatmaps, curves, bars and trees."""
+"""The plotly figures: heatmaps, curves, bars and trees."""
 
 import math
 import types
@@ -24,8 +24,8 @@ def test_a_panel_as_a_heatmap():
     assert figure.layout.yaxis.title.text == "pos, from 0"
 
 
-def test_bars_that_are_all_small_have_a_length():
-    """Of two hundred equally likely tokens the scale ends at one of them, and what is left goes on beyond."""
+def test_small_probabilities_have_visible_bars():
+    """With two hundred equally likely tokens, the axis ends at their probability; the bar of the rest is cut off."""
     found = [types.SimpleNamespace(token=str(i), id=i, probability=0.005, drawn_probability=0.005) for i in range(3)]
     figure = vf.figures.candidate_bars(found, 1)
     assert figure.layout.xaxis.range[1] == pytest.approx(1.05 * 0.005)
@@ -97,7 +97,7 @@ def test_the_tree_draws_the_best_hypothesis_strong():
 
 
 def test_the_winner_of_beam_search_is_the_one_that_the_search_takes():
-    """Held against the decoding itself: its tokens are those along the path."""
+    """Compared with the decoding itself: its tokens are those along the path."""
     model = tiny_translator()
     for text in ("She likes the school.", "我喜欢学校。"):
         found = model.translate(text, beam_size=4, max_new_tokens=8)
@@ -129,13 +129,13 @@ def test_all_heads_are_one_heatmap():
     assert figure.layout.xaxis.ticktext == ("Head 1", "Head 2", "Head 3")
 
 
-def test_what_was_typed_is_no_markup():
+def test_text_never_becomes_markup():
     trace = made_up_trace(tokens=["<b>bold</b>", "&amp;"])
     figure = vf.figures.attention_head(trace, "encoder.0.self_attn.pattern")
     assert figure.layout.xaxis.ticktext[:2] == ("&lt;b&gt;bold&lt;/b&gt; 1", "&amp;amp; 2")
 
 
-def test_what_cannot_be_shown_says_why():
+def test_errors_explain_what_cannot_be_shown():
     trace = made_up_trace()
     with pytest.raises(TraceError, match="3 heads"):
         vf.figures.attention_head(trace, "encoder.0.self_attn.pattern", 3)

@@ -1,4 +1,4 @@
-"""Tokens as a reader can see them."""
+"""Visible tokens, and the colours of the theme."""
 
 import tomllib
 from itertools import pairwise
@@ -39,7 +39,7 @@ def test_the_ramp_gets_steadily_darker_or_lighter(theme, sign):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_pages_that_are_no_apps_have_the_colours_of_the_app(theme):
+def test_standalone_pages_have_the_colours_of_the_app(theme):
     config = tomllib.loads((Path(__file__).parents[3] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
     names = {
         "textColor": TEXT,

@@ -1,1 +1,1 @@
-"""Models of transformers, of whatever family: the same Trace, with the same names, as our own Transformer."""
+"""Models of the transformers library, any family: the same Trace, with the same names, as our own Transformer."""

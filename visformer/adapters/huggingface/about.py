@@ -1,4 +1,4 @@
-"""What there is to say of a model of transformers: its sizes, its positions, and why it lacks a tensor."""
+"""Metadata of a transformers model: its sizes, its positions, and why it lacks a tensor."""
 
 import re
 from collections.abc import Mapping
@@ -21,15 +21,15 @@ from visformer.trace.names import all_names
 
 
 def max_tokens(config: Any, of_tokenizer: int) -> int:
-    """The least of our limit, the tokenizer's, and the places that the model knows."""
-    given = getattr(config, "max_position_embeddings", None) or limits.MODEL_TOKENS
+    """The smallest of our limit, the tokenizer's, and the model's number of positions."""
+    positions = getattr(config, "max_position_embeddings", None) or limits.MODEL_TOKENS
     if config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
-        given -= 2  # their places are counted from the padding id on
-    return max(1, min(limits.MODEL_TOKENS, of_tokenizer, int(given)))
+        positions -= 2  # they number positions from the padding id on
+    return max(1, min(limits.MODEL_TOKENS, of_tokenizer, int(positions)))
 
 
 def sizes_of(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
-    """Fields of :class:`ModelInfo`, by what the model was seen to do: the shapes of all that came in a short pass."""
+    """Fields of :class:`ModelInfo`, derived from the shapes of all tensors of a short pass."""
     depth = {"encoder": 0, "decoder": 0}
     for path in shapes:
         if path.endswith(".self_attn.pattern"):
@@ -47,16 +47,16 @@ def sizes_of(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, An
 
 
 def about(config: Any, info: ModelInfo, names: tuple[str, ...], *, patterns_only: bool) -> dict[str, Any]:
-    """What a Trace says of its model: kv heads, windows, positions, and why a tensor is missing."""
-    said: dict[str, Any] = {"n_kv_heads": info.n_kv_heads, "position": info.position}
+    """A Trace's metadata on its model: kv heads, windows, positions, and why a tensor is missing."""
+    meta: dict[str, Any] = {"n_kv_heads": info.n_kv_heads, "position": info.position}
     if windows := _windows(config, info.n_encoder_layers or info.n_decoder_layers):
-        said["windows"] = windows
+        meta["windows"] = windows
     absent = _absent(info, names)
-    return {**said, "missing": [[name, _why(name, config, patterns_only=patterns_only)] for name in absent]}
+    return {**meta, "missing": [[name, _why(name, config, patterns_only=patterns_only)] for name in absent]}
 
 
 def _windows(config: Any, depth: int) -> list[int | None]:
-    """How far each layer sees: of a decoder in tokens, itself among them; of an encoder to either side. Empty: all."""
+    """Window of each layer, in tokens: with the query for a decoder, per side for an encoder. Empty: no windows."""
     kinds, window = getattr(config, "layer_types", None), getattr(config, "sliding_window", None)
     if local := getattr(config, "attention_layers", None):  # GPT-Neo
         return [config.window_size if kind == "local" else None for kind in local]
@@ -66,14 +66,14 @@ def _windows(config: Any, depth: int) -> list[int | None]:
 
 
 def _position(config: Any) -> str:
-    """How the model knows the order of tokens, a key of :data:`visformer.model.positions.DESCRIBED`."""
+    """The positional encoding, a key of :data:`visformer.model.positions.DESCRIBED`."""
     if config.model_type not in FAMILIES:
         return "unknown"
     return "alibi" if getattr(config, "alibi", False) else FAMILIES[config.model_type].position
 
 
 def _absent(info: ModelInfo, names: tuple[str, ...]) -> list[str]:
-    """Names of tensors that other models have and this one does not; * for the layer."""
+    """Names of tensors that other models have and this one lacks; * stands for the layer."""
     layers = re.compile(r"\.\d+\.")
     present = {layers.sub(".*.", name) for name in names}
     depth = {"encoder": info.n_encoder_layers, "decoder": info.n_decoder_layers}

@@ -1,4 +1,4 @@
-"""What a model of transformers is held against when it is taken, and a Trace before it is given away."""
+"""Checks of a transformers model when it is wrapped, and of each Trace before it is returned."""
 
 from collections.abc import Mapping
 
@@ -11,32 +11,32 @@ from visformer.trace import TracedTensor
 
 
 def agree(eager: list[Output], traced: list[Output], tensors: Mapping[str, TracedTensor]) -> bool:
-    """Whether a traced pass gave the outputs and the patterns of the model's own eager one, part by part."""
+    """Whether a traced pass has the same outputs and patterns as the model's own eager pass, part by part."""
     for own, ours in zip(eager, traced, strict=True):
-        loose = 5e-2 if _is_half(own.value.dtype) else 1e-4  # what another order of the same sums may make
-        if not torch.allclose(own.value, ours.value, atol=loose * float(own.value.abs().max()), rtol=0):
+        tolerance = 5e-2 if _is_half(own.value.dtype) else 1e-4  # for sums in another order
+        if not torch.allclose(own.value, ours.value, atol=tolerance * float(own.value.abs().max()), rtol=0):
             return False
         for path, pattern in own.patterns.items():
-            found = tensors.get(f"{path}.pattern")
-            if found is None or not np.allclose(pattern[0].float().cpu().numpy(), found.value, atol=loose):
+            recorded = tensors.get(f"{path}.pattern")
+            if recorded is None or not np.allclose(pattern[0].float().cpu().numpy(), recorded.value, atol=tolerance):
                 return False
     return True
 
 
 def check_rows(tensors: Mapping[str, TracedTensor], dtype: torch.dtype) -> None:
-    """Each row of a pattern and its sink sums to 1, or is all zeros, as far as ``dtype``, the model's own, is exact.
+    """Check that each row of a pattern sums to 1 with its sink, or is all zeros, within the precision of ``dtype``.
 
     Raises:
-        TraceError: names the pattern.
+        TraceError: the message names the pattern.
     """
-    loose = 2e-2 if _is_half(dtype) else 1e-4
+    tolerance = 2e-2 if _is_half(dtype) else 1e-4
     for name, tensor in tensors.items():
         if not name.endswith(".pattern"):
             continue
         total = tensor.value.sum(axis=-1)
         if (sink := tensors.get(f"{name.removesuffix('.pattern')}.sink")) is not None:
             total = total + sink.value
-        if not bool(np.all((abs(total - 1) < loose) | (abs(total) < loose))):
+        if not bool(np.all((abs(total - 1) < tolerance) | (abs(total) < tolerance))):
             worst = float(total.flat[abs(total - 1).argmax()])
             raise TraceError(N_("{name} is no attention pattern: a row sums to {total}."), name=name, total=worst)
 

@@ -1,9 +1,9 @@
-"""Where the values of a transformers model are, family by family. Data: adding a family is adding a row.
+"""Where to find each value in a transformers model, by family. Pure data: to add a family, add a row.
 
-A place is a path of modules, from the block or, for what stands outside the blocks, from the base model:
-``path`` is what the module returns, ``path:in`` what it is given, and ``path:seen`` the same where the model goes on
-with a copy of its own, so that it can be read but not changed. ``path:scaled`` is what an embedding returns, times
-the ``embed_scale`` of the stack, which multiplies it itself. The path of a block itself is empty.
+A place is a module path, relative to the block or, for values outside the blocks, to the base model: ``path`` is the
+module's output, ``path:in`` its input, and ``path:seen`` an input that can be read but not changed, because the model
+continues with a copy of its own. ``path:scaled`` is an embedding's output times the ``embed_scale`` of its stack, for
+stacks that do this multiplication themselves. The path of a block itself is empty.
 """
 
 from collections.abc import Mapping
@@ -18,31 +18,31 @@ Layout = Literal["post", "pre", "parallel"]
 
 @dataclass(frozen=True)
 class Stack:
-    """One stack of blocks, by the places of what they compute.
+    """One stack of blocks, and the places of the values that they compute.
 
     The layout is "post": norm(x + sublayer(x)), as in the paper; "pre": x + sublayer(norm(x)); or "parallel": x +
-    attention(norm(x)) + ffn(norm(x)). Or the name of a flag of the config, then the layout where it is true, then where
+    attention(norm(x)) + ffn(norm(x)). A tuple names a flag of the config, the layout if it is true, and the layout if
     it is false.
     """
 
     blocks: str  # the list of blocks
     layout: Layout | tuple[str, Layout, Layout] = "pre"
-    self_attn: str | None = None  # calls the attention function; None where the family computes its own way
-    self_out: str | None = None  # returns what self-attention adds
+    self_attn: str | None = None  # calls the attention function; None if the family does not use that interface
+    self_out: str | None = None  # returns self-attention's contribution to the residual stream
     cross_attn: str | None = None
     cross_out: str | None = None
-    down: str | None = None  # the second matrix of the feed-forward network: hidden values to what is added
-    ffn: str | None = None  # returns what is added where no single matrix does (mixtures of experts)
-    norm_self: str | None = None  # normalises for, or with "post" after, self-attention
+    down: str | None = None  # second matrix of the feed-forward network, from hidden values to the residual stream
+    ffn: str | None = None  # returns the network's contribution if no single matrix does (mixtures of experts)
+    norm_self: str | None = None  # normalises the input of self-attention, or the sum after it with "post"
     norm_cross: str | None = None
     norm_ffn: str | None = None
-    mid: str | None = None  # takes the sum of x and self-attention; by default the next norm
-    embed: str | None = None  # returns the tokens' embeddings; position and segment likewise
-    position: str | None = None  # None where nothing is added
+    mid: str | None = None  # receives the sum of x and self-attention; None: the next norm
+    embed: str | None = None  # returns the token embeddings; position and segment likewise
+    position: str | None = None  # None if none is added
     segment: str | None = None
-    out: str | None = None  # returns what leaves the stack; None: the last block does
-    repeated: bool = False  # the blocks are used again until the config's number of layers is reached (ALBERT)
-    more: Mapping[str, str] = field(default_factory=dict)  # tensor name to place in a block, instead of the layout's
+    out: str | None = None  # returns the output of the stack; None: the last block
+    repeated: bool = False  # the blocks are reused until the config's number of layers is reached (ALBERT)
+    more: Mapping[str, str] = field(default_factory=dict)  # tensor name to place in a block; overrides the layout
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class Family:
 
     @property
     def stacks(self) -> dict[str, Stack]:
-        """Those that it has, by name."""
+        """Its stacks, by name."""
         both = {"encoder": self.encoder, "decoder": self.decoder}
         return {name: stack for name, stack in both.items() if stack is not None}
 
     @property
     def patterns_only(self) -> bool:
-        """Whether it computes attention its own way, which shows patterns alone and cannot be changed."""
+        """Whether it bypasses the attention interface, so that only patterns can be read and nothing changed."""
         return all(stack.self_attn is None for stack in self.stacks.values())
 
 
@@ -109,7 +109,7 @@ LAYOUTS: Mapping[str, Mapping[str, str]] = {
         "resid_post": "{block}",
     },
 }
-"""Which place of a block holds which tensor, by the roles of :class:`Stack`."""
+"""Tensor name to place in a block, in terms of the fields of :class:`Stack`."""
 
 PARALLEL = N_("in a parallel block attention and feed-forward read the same input, and both are added at once")
 PATTERNS_ONLY = N_("this family computes its attention in a way of its own, which shows patterns and nothing between")
@@ -215,12 +215,12 @@ def _decoder(position: str, stack: Stack) -> Family:
 
 
 def _own_way(stack: Stack) -> Stack:
-    """A stack whose attention is not called through transformers' interface."""
+    """A stack whose attention does not use transformers' attention interface."""
     return replace(stack, self_attn=None, cross_attn=None)
 
 
 def _scaled(stack: Stack) -> Stack:
-    """A stack that multiplies the embeddings itself."""
+    """A stack that scales the embeddings itself."""
     return replace(stack, embed=f"{stack.embed}:scaled")
 
 
@@ -373,11 +373,11 @@ FAMILIES: Mapping[str, Family] = {
     "mt5": _T5,
     "umt5": _T5,
 }
-"""model_type of transformers to what visformer shows of it. Any other family shows patterns."""
+"""transformers' model_type to its family. Of a model type that is not listed, only patterns are traced."""
 
 
 def layout_of(stack: Stack, config: object) -> Layout:
-    """The layout under this config."""
+    """The layout that a stack has under this config."""
     if isinstance(stack.layout, str):
         return stack.layout
     flag, if_true, if_false = stack.layout
@@ -385,7 +385,7 @@ def layout_of(stack: Stack, config: object) -> Layout:
 
 
 def places(stack: Stack, layout: Layout) -> dict[str, str]:
-    """Tensor name within a block to place, in the order in which the layout lists them."""
+    """Map each tensor name within a block to its place, in the order of the layout."""
     mid = stack.mid or stack.norm_cross or stack.norm_ffn
     roles = {
         "block": "",
@@ -399,9 +399,9 @@ def places(stack: Stack, layout: Layout) -> dict[str, str]:
         "mid": mid,
         "after_cross": stack.norm_ffn if stack.norm_cross else None,
     }
-    found = {}
+    result = {}
     for tensor, template in LAYOUTS[layout].items():
         role = template[1 : template.index("}")] if template.startswith("{") else "block"
         if roles[role] is not None:
-            found[tensor] = template.format(**roles)
-    return {**found, **stack.more}
+            result[tensor] = template.format(**roles)
+    return {**result, **stack.more}

@@ -1,8 +1,8 @@
-"""One model from the hub into the cache, as a process: ``python -m visformer.adapters.huggingface.fetch NAME``.
+"""Download one model from the hub into the cache: ``python -m visformer.adapters.huggingface.fetch NAME``.
 
-A process can be ended at any moment, also while the network stands still or a library written in another language has
-the word; an exception raised from a progress bar cannot do that. It says how far it is in lines of JSON, and ends with
-nothing half done but the file it was at: that one is thrown away, complete ones stay.
+It is a process of its own because a process can be ended at any moment, even while the network stalls or native code
+is running; an exception raised from a progress bar cannot do that. It reports progress as lines of JSON. If it is
+ended, the file in progress is discarded, and complete files stay.
 """
 
 import json
@@ -19,13 +19,13 @@ BROKE_OFF = N_("The download of {name!r} broke off ({reason}). Try again: files 
 
 
 def fetch(name: str) -> None:
-    """Download what is loaded of a model.
+    """Download the files of a model that are loaded.
 
     Raises:
-        CheckpointError: it cannot be had.
+        CheckpointError: the model cannot be downloaded.
     """
-    constants.HF_HUB_DISABLE_XET = True  # plain HTTP: every mirror speaks it, and every byte is counted
-    constants.DOWNLOAD_CHUNK_SIZE = 2**18  # bytes, with a line for each: after 10 MB, as usual, the bar stands still
+    constants.HF_HUB_DISABLE_XET = True  # plain HTTP: every mirror supports it, and every byte is counted
+    constants.DOWNLOAD_CHUNK_SIZE = 2**18  # bytes, each chunk reported: with the default 10 MB the bar seems stuck
     with helpful(name, otherwise=BROKE_OFF):
         files = files_of(name)
         require_weights(files)
@@ -33,16 +33,16 @@ def fetch(name: str) -> None:
         for file, size in files.sizes.items():
             hf_hub_download(name, file, tqdm_class=_Count)
             _Count.before += size
-            _say(done=_Count.before)
+            _report(done=_Count.before)
 
 
 class _Count:
-    """In the place of the library's progress bar."""
+    """Replaces the library's progress bar."""
 
     before = 0  # bytes of the files that are complete
 
     def __init__(self, *args: Any, initial: int = 0, **kwargs: Any) -> None:
-        self._here = initial
+        self._current = initial
 
     def __enter__(self) -> "_Count":
         return self
@@ -51,17 +51,17 @@ class _Count:
         pass
 
     def update(self, more: float | None = 1) -> None:
-        """So many bytes have come."""
-        self._here += int(more or 0)
-        _say(done=_Count.before + self._here)
+        """Add this many bytes."""
+        self._current += int(more or 0)
+        _report(done=_Count.before + self._current)
 
 
-def _say(**news: object) -> None:
-    print(json.dumps(news), flush=True)
+def _report(**progress: object) -> None:
+    print(json.dumps(progress), flush=True)
 
 
 def _end(*_: object) -> None:
-    sys.exit(128 + signal.SIGTERM)  # through the library's own tidying up
+    sys.exit(128 + signal.SIGTERM)  # so that the library's own cleanup runs
 
 
 if __name__ == "__main__":
@@ -69,5 +69,5 @@ if __name__ == "__main__":
     try:
         fetch(sys.argv[1])
     except CheckpointError as error:
-        _say(error=error.message_id, params=error.params)
+        _report(error=error.message_id, params=error.params)
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""The files of a model of the hub: which are loaded, how large they are, whether they are here. Imports no torch."""
+"""The files of a hub model: which are loaded, how large they are, whether they are cached. Does not import torch."""
 
 import errno
 import json
@@ -17,7 +17,7 @@ from visformer.errors import N_, CheckpointError, Message, ShortageError
 from visformer.system.memory import enough_memory
 
 TIMEOUT = 10.0
-"""Seconds that the hub gets for its first answer."""
+"""Seconds to wait for the hub's first answer."""
 
 UNREACHABLE = N_(
     "There is no model {name!r}: bundled is {bundled}, no folder has that name, and the hub {endpoint} does not "
@@ -37,53 +37,53 @@ NO_SAFETENSORS = N_(
     "model, or convert it elsewhere and give its folder."
 )
 
-_ONE, _INDEX = "model.safetensors", "model.safetensors.index.json"
+_SINGLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
-_BESIDE = re.compile(r"[^/]+\.(json|txt|model|spm|jinja)|README\.md")
-_OF_OTHERS = re.compile(r".+\.index\.json|(tf|flax|onnx|openvino).*")
+_COMPANION = re.compile(r"[^/]+\.(json|txt|model|spm|jinja)|README\.md")
+_OTHER_FRAMEWORK = re.compile(r".+\.index\.json|(tf|flax|onnx|openvino).*")
 
 
 @dataclass(frozen=True)
 class Files:
-    """What is loaded of a model of the hub."""
+    """The files of a hub model that are loaded."""
 
     name: str  # hub id
-    sizes: Mapping[str, int]  # bytes of each file, the weights last: where they are, all is
-    licence: str  # that the model card names
+    sizes: Mapping[str, int]  # bytes of each file, the weights last: once they are here, everything is
+    licence: str  # as named in the model card
 
     @property
     def nbytes(self) -> int:
-        """Of all files together."""
+        """Bytes of all files together."""
         return sum(self.sizes.values())
 
 
 def is_here(name: str) -> bool:
-    """Whether it can be loaded without the hub: from a folder, or all weights from the cache.
+    """Whether a model can be loaded without the hub: from a folder, or with all weights from the cache.
 
     Raises:
-        HFValidationError: this can be no name on a hub.
+        HFValidationError: this cannot be a name on a hub.
     """
     if Path(name).is_dir():
         return True
     if _cached(name, "config.json") is None:
         return False
     index = _cached(name, _INDEX)
-    if _cached(name, _ONE) is not None or index is None:
-        return _cached(name, _ONE) is not None
+    if _cached(name, _SINGLE) is not None or index is None:
+        return _cached(name, _SINGLE) is not None
     shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
     return all(_cached(name, shard) for shard in shards)
 
 
 def _cached(name: str, file: str) -> Path | None:
-    found = try_to_load_from_cache(name, file)
-    return Path(found) if isinstance(found, str) else None
+    path = try_to_load_from_cache(name, file)
+    return Path(path) if isinstance(path, str) else None
 
 
 def files_of(name: str) -> Files:
-    """Ask the hub: one question with one answer, where the library would ask for each file and try again and again.
+    """Query the hub, with a single request; the library would send one for each file, and retry.
 
     Raises:
-        The library's own errors, for :func:`helpful`.
+        The library's own errors, which :func:`helpful` translates.
     """
     info = HfApi().model_info(name, timeout=TIMEOUT, files_metadata=True)
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
@@ -92,47 +92,47 @@ def files_of(name: str) -> Files:
 
 
 def _loaded(files: Mapping[str, int]) -> list[str]:
-    """Those of one copy of the weights, and what stands beside them, of all files of a model."""
-    weights = [_ONE] if _ONE in files else [file for file in files if _SHARD.fullmatch(file)]
-    beside = [file for file in files if _BESIDE.fullmatch(file) and not _OF_OTHERS.fullmatch(file)]
-    return [*beside, *([_INDEX] if _INDEX in files and _ONE not in files else []), *weights]
+    """Select, from all files of a model, one copy of the weights and the files that accompany them."""
+    weights = [_SINGLE] if _SINGLE in files else [file for file in files if _SHARD.fullmatch(file)]
+    others = [file for file in files if _COMPANION.fullmatch(file) and not _OTHER_FRAMEWORK.fullmatch(file)]
+    return [*others, *([_INDEX] if _INDEX in files and _SINGLE not in files else []), *weights]
 
 
 def require_weights(files: Files) -> None:
     """Refuse a model without safetensors before it is downloaded.
 
     Raises:
-        CheckpointError: there are none.
+        CheckpointError: it has none.
     """
     if not any(file.endswith(".safetensors") for file in files.sizes):
         raise CheckpointError(NO_SAFETENSORS, name=files.name, endpoint=constants.ENDPOINT)
 
 
 def require_room(files: Files) -> None:
-    """Refuse a download that the disk has no room for.
+    """Refuse a download that the disk has no space for.
 
     Raises:
-        OSError: as the disk itself would say, but at once.
+        OSError: the error that writing would end in, raised before the download.
     """
     cache = Path(constants.HF_HUB_CACHE).absolute()
-    there = next(folder for folder in (cache, *cache.parents) if folder.exists())
-    if shutil.disk_usage(there).free < files.nbytes:
+    existing = next(folder for folder in (cache, *cache.parents) if folder.exists())
+    if shutil.disk_usage(existing).free < files.nbytes:
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
 @contextmanager
 def helpful(name: str, *, otherwise: Message) -> Iterator[None]:
-    """Say what went wrong and what helps, instead of what the library says; ``otherwise``: of an error of another kind.
+    """Replace the library's errors by ones that explain what went wrong and what helps; ``otherwise``: for the rest.
 
     Raises:
-        CheckpointError: whatever was raised inside.
+        CheckpointError: for any error inside the block.
     """
     try:
         with enough_memory():
             yield
     except (CheckpointError, ShortageError):
         raise
-    except Exception as error:  # the library raises a dozen kinds, and some bare
+    except Exception as error:  # the library raises a dozen classes, and some bare Exceptions
         causes = list(_causes(error))
         raise CheckpointError(
             _why(causes, otherwise=otherwise, is_folder=Path(name).is_dir()),

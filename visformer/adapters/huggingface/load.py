@@ -1,4 +1,4 @@
-"""Weights from the Hugging Face hub or a local folder: safetensors only, no code of others, and errors that help."""
+"""Load weights from the Hugging Face hub or a local folder: safetensors only, no remote code, and helpful errors."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -26,20 +26,20 @@ UNREADABLE = N_(
 
 
 def load_hub(name: str, *, device: str, dtype: torch.dtype | None) -> HubModel:
-    """A model of transformers, by hub id or from a folder, see :func:`visformer.load`.
+    """Load a transformers model by hub id or from a folder, see :func:`visformer.load`.
 
     Raises:
-        CheckpointError: it is not there, or not what visformer loads.
+        CheckpointError: no such model, or not one that visformer can load.
     """
     folder = Path(name)
     licence = _licence(folder)
     with helpful(name, otherwise=UNREADABLE), _quiet():
-        here = is_here(name)
-        safe: dict[str, Any] = {"trust_remote_code": False, "local_files_only": here}
-        if not here:
+        is_local = is_here(name)
+        safe: dict[str, Any] = {"trust_remote_code": False, "local_files_only": is_local}
+        if not is_local:
             licence = files_of(name).licence
         config = AutoConfig.from_pretrained(name, **safe)
-        module, told = _CLASSES[kind_of(config)].from_pretrained(
+        module, loading_info = _CLASSES[kind_of(config)].from_pretrained(
             name,
             use_safetensors=True,
             attn_implementation="eager",
@@ -47,7 +47,7 @@ def load_hub(name: str, *, device: str, dtype: torch.dtype | None) -> HubModel:
             output_loading_info=True,
             **safe,
         )
-        _refuse_missing(name, told["missing_keys"])
+        _refuse_missing(name, loading_info["missing_keys"])
         _detach(module)
         tokenizer = AutoTokenizer.from_pretrained(name, **safe)
         _require_vocabulary(folder, tokenizer)
@@ -61,7 +61,7 @@ def load_hub(name: str, *, device: str, dtype: torch.dtype | None) -> HubModel:
 
 
 def _refuse_missing(name: str, keys: Iterable[str]) -> None:
-    """Weights that the file does not hold would be random, and so would what is shown; a pooler shows nowhere."""
+    """Refuse missing weights, which would be random, as would all that depends on them; a pooler is never shown."""
     missing = sorted(key for key in keys if "pooler" not in key)
     if missing:
         raise CheckpointError(
@@ -73,7 +73,7 @@ def _refuse_missing(name: str, keys: Iterable[str]) -> None:
 
 
 def _require_vocabulary(folder: Path, tokenizer: Any) -> None:
-    """In a folder without one transformers makes an empty tokenizer, to which every word is unknown."""
+    """Refuse a folder without one: transformers would make an empty tokenizer, to which every word is unknown."""
     files = set(type(tokenizer).vocab_files_names.values())
     if folder.is_dir() and files and not any((folder / file).exists() for file in files | {"tokenizer.json"}):
         raise CheckpointError(
@@ -83,27 +83,27 @@ def _require_vocabulary(folder: Path, tokenizer: Any) -> None:
 
 
 def _detach(module: torch.nn.Module) -> None:
-    """Copy the weights out of the file, which is mapped: reading on in one that was cut short ends the process."""
+    """Copy the weights out of the memory-mapped file: reading past the end of a truncated one kills the process."""
     for tensor in (*module.parameters(), *module.buffers()):
         tensor.data = tensor.data.clone()
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No progress bars: a visitor does not see them, and a log is no place for them."""
-    shown = logging.is_progress_bar_enabled()
+    """Hide progress bars: visitors do not see them, and they do not belong in a log."""
+    enabled = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
-        if shown:
+        if enabled:
             logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 def _licence(folder: Path) -> str:
-    """What the model card in the folder names, if there is one."""
+    """The licence named in the folder's model card, if there is one."""
     card = folder / "README.md"
     if not card.is_file():
         return "-"
-    found = re.search(r"^license:\s*(\S+)", card.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
-    return found[1] if found else "-"
+    match = re.search(r"^license:\s*(\S+)", card.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
+    return match[1] if match else "-"

@@ -1,4 +1,4 @@
-"""A transformers model, of whatever family: the same Trace, with the same names, as our own Transformer."""
+"""A transformers model of any family: the same Trace, with the same names, as our own Transformer."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -28,26 +28,26 @@ _PROBE = "It is 2 + 2."
 
 
 def is_pretrained(module: object) -> bool:
-    """Whether :class:`HubModel` takes it."""
+    """Whether :class:`HubModel` can wrap it."""
     return isinstance(module, PreTrainedModel)
 
 
 class HubModel(TracedModel):
     """An encoder, a decoder or an encoder-decoder of transformers, put into evaluation mode.
 
-    Its attention is set to visformer's own function, which computes what the family's eager one does; that it does is
-    checked on a short text. A family that calls no attention function stays eager, and shows patterns only.
+    Its attention is replaced by visformer's own function, which is checked, on a short text, to compute what the
+    family's eager one does. A family without a replaceable attention function stays eager and gives patterns only.
 
     Args:
         module: a PreTrainedModel, with its language-model head unless it is an encoder.
-        tokenizer: its tokenizer, as AutoTokenizer gives it.
-        name: for people; None: what its config says.
-        licence: of the weights.
-        source: where they come from.
+        tokenizer: its tokenizer, as returned by AutoTokenizer.
+        name: name for people to read; None: the one in its config.
+        licence: licence of the weights.
+        source: where the weights come from.
 
     Raises:
-        VisformerError: it predicts no tokens, or gives no attention weights.
-        TraceError: its attention weights are none.
+        VisformerError: the module predicts no tokens, or returns no attention weights.
+        TraceError: the rows of its attention weights do not sum to 1.
     """
 
     _no_text = N_("There is no text: type a sentence.")
@@ -77,10 +77,10 @@ class HubModel(TracedModel):
             **sizes_of(self._config, self._probed),
         )
 
-    # What a model offers ------------------------------------------------------------------------------------------
+    # The interface of TracedModel ---------------------------------------------------------------------------------
 
     def tokenize(self, text: str, second: str | None = None) -> tuple[str, ...]:
-        """See :class:`TracedModel`; ``second`` joins it in one row: an encoder's pair, or what follows of a decoder."""
+        """See :class:`TracedModel`; ``second`` is appended: an encoder's pair, or a decoder's continuation."""
         self._require_text(text)
         if second is not None:
             self._require_text(second)
@@ -89,26 +89,26 @@ class HubModel(TracedModel):
             ids = [*ids, *self._plain(second)]
         return self.text.shown(ids)
 
-    def _say(
+    def _decode(
         self,
         source: str,
         to: str | None,
         *,
-        begun: list[int],
+        prefix: list[int],
         how: Choice,
         edits: Sequence[Edit],
-        asked: int | None,
+        max_new_tokens: int | None,
     ) -> Decoding:
         src_ids, segments = self._source(source)
         memory = None
         if self._engine.kind != "decoder":
             with watching(Recorder(frozenset(), edits), "encoder"):
                 memory = self._engine.encode(src_ids, segments).value
-        start = [*self._begin(src_ids, self._language(to, source)), *begun]
-        limit = self._limit(len(src_ids), len(start), asked)
+        start = [*self._begin(src_ids, self._language(to, source)), *prefix]
+        limit = self._limit(len(src_ids), len(start), max_new_tokens)
         next_token = HubNext(self._engine, memory, cached=not edits)
         with watching(Recorder(frozenset(), edits, growing=True), "decoder"):
-            return self._speaker.speak(next_token, torch.tensor([start]), limit, begun=begun, how=how)
+            return self._speaker.speak(next_token, torch.tensor([start]), limit, prefix=prefix, how=how)
 
     def _run(
         self,
@@ -152,7 +152,7 @@ class HubModel(TracedModel):
         target: str | Sequence[int] | None,
         language: int | None,
     ) -> dict[str, list[int]]:
-        """The encoder's pass, and that of the decoder behind it if there is one."""
+        """Run the encoder, and then the decoder if there is one."""
         forced = None if target is None else self._target(target, language)
         self._require_budget(wanted, len(src_ids), 0 if forced is None else len(forced))
         with watching(recorder, "encoder"):
@@ -181,11 +181,11 @@ class HubModel(TracedModel):
         return {"tgt": ids, "next": [*ids[1:], int(row.argmax())]}
 
     @staticmethod
-    def _visit(found: Output) -> Tensor:
-        """Show the patterns of a family that has no taps inside its attention."""
-        for path, pattern in found.patterns.items():
+    def _visit(output: Output) -> Tensor:
+        """Pass the patterns to the tap, for families without taps inside their attention."""
+        for path, pattern in output.patterns.items():
             read_only(taps.current(), f"{path}.pattern", pattern)
-        return found.value
+        return output.value
 
     def _greedy(self, memory: Tensor, begin: list[int], src_ids: list[int], edits: Sequence[Edit]) -> list[int]:
         next_token = HubNext(self._engine, memory, cached=not edits)
@@ -225,7 +225,7 @@ class HubModel(TracedModel):
         return ids
 
     def _begin(self, src_ids: list[int], language: int | None) -> list[int]:
-        """What stands before the decoder says anything."""
+        """The ids that decoding starts from."""
         return src_ids if self._engine.kind == "decoder" else self._engine.begin(language)
 
     def _language(self, to: str | None, source: str) -> int | None:
@@ -235,16 +235,16 @@ class HubModel(TracedModel):
             raise VisformerError(N_("to={to!r}: this model has no choice of languages. Leave it out."), to=to)
         return None
 
-    # What the model was seen to do --------------------------------------------------------------------------------
+    # Probing the model on a short text ----------------------------------------------------------------------------
 
     def _probe(self) -> dict[str, tuple[int, ...]]:
-        """Put the taps in, and hold a traced pass against the model's own eager one.
+        """Install the taps, and compare a traced pass with the model's own eager one.
 
         Returns:
-            Every tensor that came, in the order of computation, and its shape; places of tokens are as in the probe.
+            The shape of every recorded tensor, in the order of computation; its token axes are as long as the probe.
 
         Raises:
-            VisformerError: the model gives no attention weights, or they are none.
+            VisformerError: the model returns no attention weights, or their rows do not sum to 1.
         """
         self.module.set_attn_implementation("eager")
         eager = self._probe_pass(Recorder(frozenset(), ()), patterns=True)
@@ -283,7 +283,7 @@ class HubModel(TracedModel):
         return PATTERNS_ONLY if self.patterns_only else NO_WEIGHTS if self._weights else NO_PLACE
 
     def _axes(self, name: str) -> tuple[Axis, ...] | None:
-        """As the name implies, but keys and values that several heads read have heads of their own."""
+        """The axes that the name implies, except that keys and values shared by several heads have kv_heads."""
         axes = axes_of(name)
         path, _, tensor = name.rpartition(".")
         if axes is None or tensor not in ("k", "v") or self._probed[name][0] == self._probed[f"{path}.pattern"][0]:
@@ -296,7 +296,7 @@ class HubModel(TracedModel):
 
     def _require_budget(self, wanted: Iterable[str], n_src: int, n_tgt: int) -> None:
         names = set(wanted)
-        if self.patterns_only:  # they come all together or not at all
+        if self.patterns_only:  # the model returns all of its patterns or none
             names.update(name for name in self._names if name.endswith(".pattern"))
         tokens = {"src": n_src, "tgt": n_tgt}
         shapes = {}

@@ -1,4 +1,4 @@
-"""Running a transformers model: its encoder, its decoder, and what comes next, the same way for every family."""
+"""Run a transformers model: its encoder, its decoder, and next-token prediction, the same way for every family."""
 
 import inspect
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ from visformer.errors import N_, VisformerError
 
 
 def kind_of(config: Any) -> Kind:
-    """What a model of this config is: by the table, else by what transformers can make of it."""
+    """The kind of a model of this config: from the table of families, else from what transformers can build of it."""
     if config.model_type in FAMILIES:
         return FAMILIES[config.model_type].kind
     if config.is_encoder_decoder:
         return "encoder-decoder"
-    speaks = config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    return "decoder" if speaks and config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES else "encoder"
+    causal = config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    return "decoder" if causal and config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES else "encoder"
 
 
 @dataclass
 class Output:
-    """What a pass gives, besides what taps saw."""
+    """The result of a pass, apart from what taps recorded."""
 
     value: Tensor  # the encoder's output (batch, src, d_model), or logits (batch, tgt, vocab)
     patterns: dict[str, Tensor]  # "decoder.0.cross_attn" to (batch, head, query, key); empty unless requested
@@ -33,7 +33,7 @@ class Output:
 
 
 class Engine:
-    """A model (a transformers PreTrainedModel), and how to call it."""
+    """Calls a transformers PreTrainedModel."""
 
     def __init__(self, module: Any) -> None:
         self.module = module
@@ -53,19 +53,19 @@ class Engine:
 
     @property
     def end_ids(self) -> tuple[int, ...]:
-        """Of the tokens that end what the model says."""
+        """Ids of the tokens that end a sentence."""
         if self.kind == "encoder":
             return ()
-        found = self._setting("eos_token_id")
-        if found is None:
+        ids = self._setting("eos_token_id")
+        if ids is None:
             return ()
-        return (int(found),) if isinstance(found, int) else tuple(int(i) for i in found)
+        return (int(ids),) if isinstance(ids, int) else tuple(int(i) for i in ids)
 
     def begin(self, language: int | None) -> list[int]:
-        """What the decoder of an encoder-decoder begins with; ``language``: the id of the target's.
+        """Ids that an encoder-decoder's decoder starts with; ``language``: id of the target language.
 
         Raises:
-            VisformerError: the model does not say.
+            VisformerError: the model's config does not define them.
         """
         start = self._setting("decoder_start_token_id")
         forced = self._setting("forced_bos_token_id") if language is None else language
@@ -78,7 +78,7 @@ class Engine:
         return [int(start)] if forced is None else [int(start), int(forced)]
 
     def allowed(self, n_tokens: int) -> Tensor:
-        """bool (vocab,): ids that the tokenizer knows, of ``n_tokens``, and the model's settings do not forbid."""
+        """bool (vocab,): the tokenizer's ids, ``n_tokens`` in number, that the model's settings do not forbid."""
         config = self.module.config
         size = getattr(config, "decoder_vocab_size", None) or config.get_text_config(decoder=True).vocab_size
         allowed = torch.arange(int(size)) < n_tokens
@@ -90,9 +90,9 @@ class Engine:
         return allowed
 
     def _setting(self, name: str) -> Any:
-        """Of generation; older models have it in their config."""
-        found = getattr(self.module.generation_config, name, None)
-        return getattr(self.module.config, name, None) if found is None else found
+        """Read a generation setting; older models have it in their config."""
+        value = getattr(self.module.generation_config, name, None)
+        return getattr(self.module.config, name, None) if value is None else value
 
     def encode(self, ids: list[int], segments: list[int], *, patterns: bool = False) -> Output:
         """Run the encoder on one text; ``segments``: 0 for the ids of a first text, 1 for those of a second."""
@@ -100,9 +100,9 @@ class Engine:
         inputs = {"input_ids": self._row(ids), "attention_mask": self._row([1] * len(ids))}
         if any(segments) and "token_type_ids" in inspect.signature(self._encoder.forward).parameters:
             inputs["token_type_ids"] = self._row(segments)
-        found = self._encoder(**inputs, **({"output_attentions": True} if patterns else {}))
-        named = _named("encoder", "self_attn", found, "attentions") if patterns else {}
-        return Output(found.last_hidden_state, named)
+        output = self._encoder(**inputs, **({"output_attentions": True} if patterns else {}))
+        named = _named("encoder", "self_attn", output, "attentions") if patterns else {}
+        return Output(output.last_hidden_state, named)
 
     def decode(
         self,
@@ -116,38 +116,38 @@ class Engine:
         """Run the decoder.
 
         Args:
-            rows: ids (batch, tgt), only the new ones with a cache.
-            memory: (batch, src, d_model) of an encoder-decoder.
-            patterns: return them.
-            cache: from the pass before.
-            keep: make a cache.
+            rows: ids (batch, tgt); with a cache, only the new ones.
+            memory: (batch, src, d_model), for an encoder-decoder.
+            patterns: whether to return the attention patterns.
+            cache: cache returned by the previous pass.
+            keep: whether to return a cache.
         """
         rows = rows.to(self.module.device)
         options = {"use_cache": keep, "past_key_values": cache} | ({"output_attentions": True} if patterns else {})
         if memory is None:
-            found = self.module(input_ids=rows, **options)
-            named = _named("decoder", "self_attn", found, "attentions") if patterns else {}
+            output = self.module(input_ids=rows, **options)
+            named = _named("decoder", "self_attn", output, "attentions") if patterns else {}
         else:
             seen = torch.ones(memory.shape[:2], dtype=torch.long, device=self.module.device)
             memory_output = BaseModelOutput(last_hidden_state=memory)
-            found = self.module(encoder_outputs=memory_output, attention_mask=seen, decoder_input_ids=rows, **options)
+            output = self.module(encoder_outputs=memory_output, attention_mask=seen, decoder_input_ids=rows, **options)
             named = {}
             if patterns:
-                named |= _named("decoder", "self_attn", found, "decoder_attentions")
-                named |= _named("decoder", "cross_attn", found, "cross_attentions")
-        return Output(found.logits, named, found.past_key_values if keep else None)
+                named |= _named("decoder", "self_attn", output, "decoder_attentions")
+                named |= _named("decoder", "cross_attn", output, "cross_attentions")
+        return Output(output.logits, named, output.past_key_values if keep else None)
 
     def _row(self, ids: list[int]) -> Tensor:
         return torch.tensor([ids], device=self.module.device)
 
 
-def _named(part: str, kind: str, found: Any, field: str) -> dict[str, Tensor]:
-    given = found.get(field)
-    if not given or any(pattern is None for pattern in given):
+def _named(part: str, kind: str, output: Any, field: str) -> dict[str, Tensor]:
+    patterns = output.get(field)
+    if not patterns or any(pattern is None for pattern in patterns):
         raise VisformerError(
             N_("The model gives no attention weights: load it with attn_implementation={eager!r}."), eager="eager"
         )
-    return {f"{part}.{layer}.{kind}": pattern for layer, pattern in enumerate(given)}
+    return {f"{part}.{layer}.{kind}": pattern for layer, pattern in enumerate(patterns)}
 
 
 class HubNext:
@@ -159,14 +159,14 @@ class HubNext:
         self._seen = 0
 
     def log_probabilities(self, prefix: Tensor) -> Tensor:
-        """prefix (row, tgt), longer than at the last call, to (row, vocab), nats."""
+        """Map ``prefix`` (row, tgt), longer at each call, to log-probabilities (row, vocab), nats."""
         new = prefix[:, self._seen :] if self._cached else prefix
-        found = self._engine.decode(new, self._memory, cache=self._cache, keep=self._cached)
-        self._cache, self._seen = found.cache, prefix.shape[1]
-        return found.value[:, -1].float().log_softmax(dim=-1).cpu()
+        output = self._engine.decode(new, self._memory, cache=self._cache, keep=self._cached)
+        self._cache, self._seen = output.cache, prefix.shape[1]
+        return output.value[:, -1].float().log_softmax(dim=-1).cpu()
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these rows, in this order; a row may be kept more than once."""
+        """Continue with these rows, in this order; a row may occur more than once."""
         rows = rows.to(self._engine.module.device)
         if self._memory is not None:
             self._memory = self._memory[rows]

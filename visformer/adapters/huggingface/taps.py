@@ -1,8 +1,8 @@
-"""Taps inside a transformers model: one attention function, and hooks where the table says that a value is.
+"""Taps inside a transformers model: one attention function, and hooks at the places listed in the table of families.
 
 ``AttentionInterface`` lets a model call an attention function by name. Ours computes what the family's own eager one
-does, and lets every value pass through the taps, so that what is changed is what the model goes on with. Hooks do the
-same for what modules return. Neither holds a value: without a session a tap hands its input back.
+does, and passes every value through the taps, so that the model continues with an edited value. Hooks do the same for
+the outputs of modules. Neither stores a value: outside a session a tap returns its input.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,23 +25,23 @@ from visformer.model import taps
 from visformer.model.taps import Tap
 
 NAME = "visformer"
-"""Of our attention function, among "eager", "sdpa" and others."""
+"""Name of our attention function, beside "eager", "sdpa" and others."""
 
 _CALLERS: WeakKeyDictionary[nn.Module, tuple[str, ...]] = WeakKeyDictionary()
-"""A module that calls the attention function to its path in tensor names; of a shared module, one for each layer."""
+"""Module that calls the attention function to its path in tensor names; a shared module has one for each layer."""
 
 _HOOKED: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
 
 
 @dataclass
 class _Pass:
-    """Which side runs, and how often each shared module has been called."""
+    """Which part is running, and how often each shared module has been called."""
 
     part: str
     turns: dict[int, int] = field(default_factory=dict)
 
     def turn(self, place: object, layers: int) -> int:
-        """The layer that a shared module stands for now."""
+        """The index, among its layers, that a shared module is being called for."""
         n = self.turns.get(id(place), 0)
         self.turns[id(place)] = n + 1
         return n % layers
@@ -52,7 +52,7 @@ _pass: ContextVar[_Pass | None] = ContextVar("visformer_pass", default=None)
 
 @contextmanager
 def watching(recorder: Recorder, part: str) -> Iterator[None]:
-    """Let ``recorder`` see what this part computes: embeddings that both sides share are named by it."""
+    """Let ``recorder`` visit what ``part`` computes, which also names embeddings that both parts share."""
     token = _pass.set(_Pass(part))
     try:
         with taps.session(recorder, wanted=recorder.wants):
@@ -74,22 +74,22 @@ def attend(
     softcap: float | None = None,
     **_: Any,
 ) -> tuple[Tensor, Tensor]:
-    """What the families' eager attention functions compute, with taps: softmax(Q K^T scaling + bias) V.
+    """Compute what the families' eager attention functions do, with taps: softmax(Q K^T scaling + bias) V.
 
     Args:
-        module: the attention module that calls.
+        module: the calling attention module.
         query: (batch, head, query, d_k), after rotary.
-        key: (batch, kv_head, key, d_k); each is read by as many heads as there are queries to one (grouped queries).
+        key: (batch, kv_head, key, d_k); head / kv_head heads share each one (grouped-query attention).
         value: (batch, kv_head, key, d_v).
         attention_mask: added to the scores; its lowest number forbids.
-        scaling: of the scores; None: 1 / sqrt(d_k).
-        dropout: only while training.
+        scaling: factor of the scores; None: 1 / sqrt(d_k).
+        dropout: probability, applied only in training.
         position_bias: added to the scores (T5).
-        softcap: c tanh(scores / c) (Gemma 2).
+        softcap: c in c tanh(scores / c) (Gemma 2).
 
     Returns:
-        heads (batch, query, head, d_v) and pattern (batch, head, query, key). With a sink, a learned score that no
-        key has (GPT-OSS), a row of the pattern sums to 1 minus the sink's mass.
+        heads (batch, query, head, d_v) and pattern (batch, head, query, key). With a sink, a learned score that
+        belongs to no key (GPT-OSS), a row of the pattern sums to 1 minus the sink's mass.
     """
     tap = _tap_of(module)
     query, key, value = tap("q", query), tap("k", key), tap("v", value)
@@ -115,19 +115,19 @@ def attend(
 
 
 def _unmasked(scores: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Scores with what the mask adds to them, and where it forbids: True = may attend."""
+    """Split an additive mask: returns scores plus its finite part, and a boolean mask (True = may attend)."""
     if attention_mask is None:
         return scores, None
-    given = attention_mask[..., : scores.shape[-1]]
-    if given.dtype == torch.bool:
-        return scores, given
-    allowed = given > torch.finfo(given.dtype).min / 2
-    added = given.masked_fill(~allowed, 0.0)
+    mask = attention_mask[..., : scores.shape[-1]]
+    if mask.dtype == torch.bool:
+        return scores, mask
+    allowed = mask > torch.finfo(mask.dtype).min / 2
+    added = mask.masked_fill(~allowed, 0.0)
     return (scores + added if bool(added.any()) else scores), allowed
 
 
 def _softmax(scores: Tensor, mask: Tensor | None, sinks: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Pattern, and the mass (batch, head, query) of the sink; a row that may attend to nothing is zeros."""
+    """Return the pattern and the sink's mass (batch, head, query); a row that may attend to nothing is zeros."""
     if mask is not None:
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
     if sinks is not None:
@@ -144,7 +144,7 @@ def _softmax(scores: Tensor, mask: Tensor | None, sinks: Tensor | None) -> tuple
 
 
 AttentionInterface.register(NAME, attend)
-# Without a mask function of the same name a model believes that ours makes its own mask, and gives none.
+# Without a mask function of the same name, a model assumes that our function masks by itself, and passes no mask.
 AttentionMaskInterface.register(NAME, eager_mask)
 
 
@@ -157,7 +157,7 @@ def _tap_of(module: nn.Module) -> Tap:
 
 
 def read_only(tap: Tap, name: str, tensor: Tensor) -> None:
-    """Show a tensor that the model does not go on with.
+    """Pass a tensor to the tap from which the model does not continue.
 
     Raises:
         EditError: an edit changes it.
@@ -173,10 +173,10 @@ def read_only(tap: Tap, name: str, tensor: Tensor) -> None:
 
 
 class _Place:
-    """One value of the model, under each of its names."""
+    """One value of the model, with all of its names."""
 
     def __init__(self, names: list[list[str]], *, fixed: bool, scale: float = 1.0) -> None:
-        self._names, self._fixed, self._scale = names, fixed, scale  # names: for each layer in turn
+        self._names, self._fixed, self._scale = names, fixed, scale  # names: one list for each layer
 
     def visit(self, tensor: Tensor) -> Tensor:
         tap, running = taps.current(), _pass.get()
@@ -185,19 +185,19 @@ class _Place:
         turn = running.turn(self, len(self._names)) if len(self._names) > 1 else 0
         for name in self._names[turn]:
             if part_of(name) == running.part and tap.wants(name):
-                tensor = self._show(tap, name, tensor)
+                tensor = self._tap(tap, name, tensor)
         return tensor
 
-    def _show(self, tap: Tap, name: str, tensor: Tensor) -> Tensor:
-        """In the shape in which a recorder expects it: a batch of one, positions without."""
-        inner = tensor if self._scale == 1.0 else tensor * self._scale
-        batched = inner if inner.dim() == 3 else inner[None]  # OPT puts all sentences into one row of tokens
-        shown = batched[0] if name.endswith(".position") else batched
+    def _tap(self, tap: Tap, name: str, tensor: Tensor) -> Tensor:
+        """Tap it in the shape that a recorder expects: a batch of one, but no batch for positions."""
+        scaled = tensor if self._scale == 1.0 else tensor * self._scale
+        batched = scaled if scaled.dim() == 3 else scaled[None]  # OPT flattens batch and tokens into one axis
+        value = batched[0] if name.endswith(".position") else batched
         if self._fixed:
-            read_only(tap, name, shown)
+            read_only(tap, name, value)
             return tensor
-        changed = tap(name, shown)
-        return tensor if changed is shown else changed.expand_as(batched).reshape(tensor.shape) / self._scale
+        changed = tap(name, value)
+        return tensor if changed is value else changed.expand_as(batched).reshape(tensor.shape) / self._scale
 
     def after(self, module: nn.Module, args: Any, output: Any) -> Any:
         """A forward hook."""
@@ -216,17 +216,17 @@ class _Place:
 
 
 def part_of(name: str) -> str:
-    """Whether a tensor is the encoder's or the decoder's."""
+    """The part that a tensor belongs to: "encoder" or "decoder"."""
     return "encoder" if name.startswith(("src.", "encoder.")) else "decoder"
 
 
 def _value_of(output: Any) -> Tensor:
     if isinstance(output, ModelOutput):
-        found = output["logits"] if "logits" in output else output["last_hidden_state"]
+        value = output["logits"] if "logits" in output else output["last_hidden_state"]
     else:
-        found = output[0] if isinstance(output, tuple) else output
-    assert isinstance(found, Tensor)
-    return found
+        value = output[0] if isinstance(output, tuple) else output
+    assert isinstance(value, Tensor)
+    return value
 
 
 def _with_value(output: Any, value: Tensor) -> Any:
@@ -236,13 +236,13 @@ def _with_value(output: Any, value: Tensor) -> Any:
 
 
 def install(model: nn.Module, base: nn.Module, stacks: Mapping[str, Stack], config: object) -> frozenset[str]:
-    """Put taps into a model, once.
+    """Install taps in a model, once.
 
     Args:
-        model: the outermost module; returns logits, if anything does.
-        base: what the table's paths begin at.
-        stacks: "encoder" and "decoder", as far as there are.
-        config: of the model.
+        model: the outermost module, which returns the logits if there are any.
+        base: the module that the table's paths are relative to.
+        stacks: "encoder", "decoder" or both.
+        config: the model's config.
 
     Returns:
         Names that can be read but not changed.
@@ -277,7 +277,7 @@ def _hook(base: nn.Module, module: nn.Module, mode: str, names: list[list[str]])
 def _collect(
     wanted: dict[tuple[nn.Module, str], list[list[str]]], base: nn.Module, part: str, stack: Stack, config: object
 ) -> None:
-    """Add the places of one stack, in the order in which they are computed."""
+    """Add the places of one stack, in the order of computation."""
     side = "src" if part == "encoder" else "tgt"
     blocks = blocks_of(base, stack, config)
     ends = {f"{side}.embed": stack.embed, f"{side}.segment": stack.segment, f"{side}.position": stack.position}
@@ -301,7 +301,7 @@ def _collect(
 
 
 def _earlier(blocks: list[nn.Module], layer: int) -> int:
-    """How many layers before this one are the same block."""
+    """How many earlier layers reuse the same block."""
     return sum(other is blocks[layer] for other in blocks[:layer])
 
 
@@ -312,7 +312,7 @@ def _add(
     try:
         module = root.get_submodule(path)
     except AttributeError:
-        return  # a variant of the family that lacks it
+        return  # some variants of a family lack it
     rows = wanted.setdefault((module, mode), [[]])
     while turn is not None and len(rows) <= turn:
         rows.append([])
@@ -320,10 +320,10 @@ def _add(
 
 
 def blocks_of(base: nn.Module, stack: Stack, config: object) -> list[nn.Module]:
-    """The block of each layer; of ALBERT the same one again and again."""
-    blocks: Iterable[nn.Module] = base.get_submodule(stack.blocks).children()
-    found = list(blocks)
+    """The block of each layer; ALBERT reuses its blocks."""
+    children: Iterable[nn.Module] = base.get_submodule(stack.blocks).children()
+    blocks = list(children)
     if not stack.repeated:
-        return found
+        return blocks
     depth = int(config.num_hidden_layers)  # type: ignore[attr-defined]
-    return [found[layer * len(found) // depth] for layer in range(depth)]
+    return [blocks[layer * len(blocks) // depth] for layer in range(depth)]

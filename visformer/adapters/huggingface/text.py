@@ -1,4 +1,4 @@
-"""A transformers tokenizer as visformer needs it: ids, what a reader sees of each, specials and words."""
+"""A transformers tokenizer as visformer needs it: ids, the text displayed for each, specials and words."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _LATIN_LETTER = re.compile(r"[^\W\d_\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
 
 class HubText:
-    """Text to ids and back. Safe in any number of threads: the library's tokenizers are not, hence the lock."""
+    """Text to ids and back. Thread-safe, by a lock: the library's tokenizers are not."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -22,7 +22,7 @@ class HubText:
         decoder = str(getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", ""))
         self._byte_level = "ByteLevel" in decoder
         self._word_piece = "WordPiece" in decoder
-        unknown = {tokenizer.unk_token_id}  # stands for text
+        unknown = {tokenizer.unk_token_id}  # special to the library, but it represents text
         self._special = frozenset(tokenizer.all_special_ids) - unknown | set(self._languages().values())
         self.max_tokens = int(min(getattr(tokenizer, "model_max_length", 10**9), 10**9))
         model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
@@ -39,19 +39,19 @@ class HubText:
         return tuple(self._readable(piece) for piece, _ in cut)
 
     def merging(self, piece: str) -> list[tuple[str, ...]]:
-        """As :meth:`visformer.model.tokenizer.Tokenizer.merging`, of a vocabulary whose scheme is "BPE"."""
+        """Like :meth:`visformer.model.tokenizer.Tokenizer.merging`, for a vocabulary whose scheme is "BPE"."""
         if self._byte_level:
             letters = {byte: letter for letter, byte in byte_letters().items()}
             parts = [letters[byte] for byte in piece.encode()]
         else:
-            known = self._tokenizer.get_vocab()
+            vocabulary = self._tokenizer.get_vocab()
             parts = []
             for letter in piece.replace(" ", SPACE):
-                parts += [letter] if letter in known else [f"<0x{byte:02X}>" for byte in letter.encode()]
+                parts += [letter] if letter in vocabulary else [f"<0x{byte:02X}>" for byte in letter.encode()]
         return [tuple(map(self._readable, step)) for step in merged(parts, self._ranks)]
 
     def _readable(self, token: str) -> str:
-        """A token of the vocabulary with its leading space as a space, and bytes that are no text as ``<0xE4>``."""
+        """A token with its leading space as a plain space, and bytes that are not valid text as ``<0xE4>``."""
         if not self._byte_level or not is_byte_level(token):
             return token.replace(SPACE, " ")
         raw = bytes(byte_letters()[character] for character in token)
@@ -65,17 +65,17 @@ class HubText:
         return merge_ranks(self._tokenizer.backend_tokenizer)
 
     def encode(self, text: str, pair: str | None = None) -> tuple[list[int], list[int]]:
-        """Ids of a text, or of two, with the specials that the model expects; and to which of the two each belongs."""
+        """Ids of a text or a pair, with the specials that the model expects, and the segment (0 or 1) of each id."""
         with self._lock:
-            self._speak(text)
-            found = self._cut(text, pair, return_token_type_ids=True)
-            ids = [int(i) for i in found["input_ids"]]
-            return ids, [int(i) for i in found.get("token_type_ids") or [0] * len(ids)]
+            self._set_source_language(text)
+            encoding = self._tokenize(text, pair, return_token_type_ids=True)
+            ids = [int(i) for i in encoding["input_ids"]]
+            return ids, [int(i) for i in encoding.get("token_type_ids") or [0] * len(ids)]
 
     def encode_target(self, text: str, language: int | None = None) -> list[int]:
-        """Ids that a decoder's rows predict for this target. ``language``: the id it begins with, if it does."""
+        """Ids that a decoder's rows predict for this target; ``language``: the language id it begins with, if any."""
         with self._lock:
-            ids = [int(i) for i in self._cut(text_target=text)["input_ids"]]
+            ids = [int(i) for i in self._tokenize(text_target=text)["input_ids"]]
         if language is not None and ids[:1] != [language] and ids and ids[0] in self._special:
             ids[0] = language
         return ids
@@ -85,29 +85,29 @@ class HubText:
         if not text:  # some tokenizers begin each text with a space
             return []
         with self._lock:
-            return [int(i) for i in self._cut(text, add_special_tokens=False)["input_ids"]]
+            return [int(i) for i in self._tokenize(text, add_special_tokens=False)["input_ids"]]
 
-    def _cut(self, *texts: str | None, **how: Any) -> Any:
-        """As the tokenizer does, without its warning of a text that is too long: a TextError of ours says that."""
-        return self._tokenizer(*texts, verbose=False, **how)
+    def _tokenize(self, *texts: str | None, **options: Any) -> Any:
+        """Call the tokenizer without its warning about texts that are too long: our TextError reports those."""
+        return self._tokenizer(*texts, verbose=False, **options)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids; specials are left out."""
+        """The text of ids; specials are omitted."""
         with self._lock:
             plain = [i for i in ids if i not in self._special]
             return str(self._tokenizer.decode(plain, skip_special_tokens=True)).strip()
 
     def is_special(self, ids: Sequence[int]) -> tuple[bool, ...]:
-        """Which ids stand for no text."""
+        """Whether each id is special, that is, stands for no text."""
         return tuple(i in self._special for i in ids)
 
     def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """What a reader sees for each id, see :func:`visformer.trace.pieces.shown`; of our own: ``Tokenizer.shown``."""
+        """The text displayed for each id, see :func:`visformer.trace.pieces.shown`."""
         tokens = self._tokens(ids)
         return shown(tokens, [self._bytes(i, token) for i, token in zip(ids, tokens, strict=True)])
 
     def words(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """Which word each id belongs to, counted from 0. Chinese writes no spaces: each token is a word of its own."""
+        """The word that each id belongs to, counted from 0. Chinese has no spaces: each token is a word of its own."""
         tokens, shown, special = self._tokens(ids), self.shown(ids), self.is_special(ids)
         word, result = -1, []
         for at, token in enumerate(tokens):
@@ -117,15 +117,15 @@ class HubText:
         return tuple(result)
 
     def language_id(self, to: str | None, source: str) -> int | None:
-        """The id with which a many-language model's target begins; None where the model knows no languages.
+        """The id that the target begins with in a multilingual model; None for other models.
 
         Args:
-            to: the tokenizer's own code ("zh", "zh_CN", "zho_Hans"), or how it begins; None: Chinese for a source
-                that is not, else English.
+            to: the tokenizer's own code ("zh", "zh_CN", "zho_Hans"), or its beginning; None: English for a Chinese
+                source, else Chinese.
             source: the sentence.
 
         Raises:
-            VisformerError: no such language, or a model of one.
+            VisformerError: no such language, or the model is not multilingual.
         """
         codes = self._languages()
         if not codes:
@@ -133,17 +133,17 @@ class HubText:
                 raise VisformerError(N_("to={to!r}: this model has no choice of languages. Leave it out."), to=to)
             return None
         wanted = to or ("en" if detect_language(source) == "zh" else "zh")
-        found = _closest(wanted, tuple(codes))
-        if found is None:
+        code = _closest(wanted, tuple(codes))
+        if code is None:
             raise VisformerError(
                 N_("to={to!r} is not a language of this model: choose one of {codes}."),
                 to=wanted,
                 codes=", ".join(sorted(codes)),
             )
-        return codes[found]
+        return codes[code]
 
     def _languages(self) -> dict[str, int]:
-        """Language code to id, of a tokenizer that marks languages."""
+        """Language code to id; empty unless the tokenizer has language tokens."""
         tokenizer = self._tokenizer
         if getattr(tokenizer, "src_lang", None) is None:
             return {}
@@ -152,21 +152,21 @@ class HubText:
         plain = {str(code).strip("_"): int(i) for code, i in codes.items()}
         return {code: i for code, i in plain.items() if re.fullmatch(r"[a-z]{2,3}(_[A-Za-z]+)?", code)}
 
-    def _speak(self, text: str) -> None:
-        """Tell a many-language tokenizer what the source is written in."""
+    def _set_source_language(self, text: str) -> None:
+        """Tell a multilingual tokenizer the language of the source."""
         codes = tuple(self._languages())
-        found = _closest(detect_language(text), codes) if codes else None
-        if found is not None and self._tokenizer.src_lang != found:
-            self._tokenizer.src_lang = found
+        code = _closest(detect_language(text), codes) if codes else None
+        if code is not None and self._tokenizer.src_lang != code:
+            self._tokenizer.src_lang = code
 
     def _tokens(self, ids: Sequence[int]) -> list[str]:
         with self._lock:
-            found = self._tokenizer.convert_ids_to_tokens(list(ids))
-        # A model may have rows for more ids than its tokenizer has tokens.
-        return [f"#{i}" if token is None else str(token) for i, token in zip(ids, found, strict=True)]
+            tokens = self._tokenizer.convert_ids_to_tokens(list(ids))
+        # A model may have embeddings for more ids than its tokenizer has tokens.
+        return [f"#{i}" if token is None else str(token) for i, token in zip(ids, tokens, strict=True)]
 
     def _bytes(self, i: int, token: str) -> bytes | None:
-        """What a token stands for; None for a special one."""
+        """The bytes of a token; None for a special one."""
         if i in self._special:
             return None
         return bytes_of(token, byte_level=self._byte_level, joins=self._word_piece)
@@ -179,7 +179,7 @@ class HubText:
         if token.startswith((SPACE, "Ġ")):
             return False
         if shown[at][-1] in _NUMBERS[1:] and shown[at][:-1] == shown[at - 1][:-1]:
-            return True  # another part of one character
+            return True  # the next part of the same character
         return bool(_LATIN_LETTER.match(shown[at])) and bool(_LATIN_LETTER.search(shown[at - 1][-1:]))
 
 
@@ -187,7 +187,7 @@ _NUMBERS = tuple(chr(0x2081 + n) for n in range(9))
 
 
 def _closest(wanted: str, codes: tuple[str, ...]) -> str | None:
-    """The code itself, or the first that begins with it; of Chinese the simplified."""
+    """The code itself, or the first that begins with it; Simplified for Chinese."""
     beginnings = {"zh": ("zh", "zh_CN", "zho_Hans"), "en": ("en", "en_XX", "eng_Latn")}.get(wanted, (wanted,))
     for beginning in beginnings:
         if beginning in codes:

@@ -1,7 +1,7 @@
-"""The weights of a transformers model's attention, under the names and in the convention of our own: y = x W + b.
+"""The attention weights of a transformers model, named and oriented as those of our own: y = x W + b.
 
-A family keeps them as three modules or as one, and the one either as three blocks or head by head. Which, its modules'
-names tell; where they are, the table of :mod:`visformer.adapters.huggingface.families`.
+A family stores W_Q, W_K and W_V in three modules or fused into one, as three blocks or head by head; the modules' names
+tell which. Their paths are in the table of :mod:`visformer.adapters.huggingface.families`.
 """
 
 import re
@@ -25,7 +25,7 @@ THREE = (
     ("q_lin", "k_lin", "v_lin"),
     ("q", "k", "v"),
 )
-"""Modules inside the one that computes attention."""
+"""Names of three separate modules inside the attention module."""
 
 BLOCKS = ("c_attn", "qkv_proj", "Wqkv")
 """One module: all of q, then all of k, then all of v."""
@@ -40,11 +40,11 @@ _WEIGHT = re.compile(r"\b[wb]_[qkvo*?\[\]12]+$")
 def weights_of(
     base: nn.Module, stacks: Mapping[str, Stack], config: object, shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, Weight]:
-    """Name, such as ``decoder.0.self_attn.w_q``, to where it is; empty for a family whose attention is its own.
+    """Map names such as ``decoder.0.self_attn.w_q`` to weights; empty if the family bypasses the attention interface.
 
-    ``shapes`` of the tensors that a pass shows tell how many heads there are, and how wide.
+    The number and width of heads follow from ``shapes``, those of the tensors of a pass.
     """
-    found: dict[str, Weight] = {}
+    result: dict[str, Weight] = {}
     for part, stack in stacks.items():
         for layer, block in enumerate(blocks_of(base, stack, config)):
             for kind, path, out in (
@@ -58,16 +58,16 @@ def weights_of(
                 if inner:
                     for letter, (module, columns) in {**inner, "o": (block.get_submodule(out), None)}.items():
                         axes = (_HEADS, D_MODEL) if letter == "o" else (D_MODEL, _HEADS)
-                        found[f"{name}.w_{letter}"] = Weight(module, "weight", axes, columns)
+                        result[f"{name}.w_{letter}"] = Weight(module, "weight", axes, columns)
                         if getattr(module, "bias", None) is not None:
-                            found[f"{name}.b_{letter}"] = Weight(module, "bias", axes[1:], columns)
-    return found
+                            result[f"{name}.b_{letter}"] = Weight(module, "bias", axes[1:], columns)
+    return result
 
 
 def _inside(
     attention: nn.Module, name: str, shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, tuple[Any, Tensor | None]]:
-    """q, k and v to their module, and to their columns where they share it."""
+    """Map q, k and v to their module, and to their columns in it if they share it."""
     modules = dict(attention.named_children())
     for names in THREE:
         if all(one in modules for one in names):
@@ -88,22 +88,22 @@ def _inside(
 
 
 def chosen(weights: Mapping[str, Weight], record: Sequence[str], *, reason: str) -> frozenset[str]:
-    """The weights that globs name as such; ``*`` alone is no such glob: a model's weights outweigh every text.
+    """The weights that globs name explicitly; ``*`` alone does not count: all weights would exceed the budget.
 
     Raises:
-        MissingTensor: a glob names weights that there are none of; ``reason`` says why.
-        BudgetError: they are too many bytes.
+        MissingTensor: a glob names weights that the model lacks; ``reason`` says why.
+        BudgetError: they take too many bytes.
     """
-    found: set[str] = set()
+    names: set[str] = set()
     for glob in filter(_WEIGHT.search, record):
-        named = {name for name in weights if fnmatchcase(name, glob)}
-        if not named:
+        matches = {name for name in weights if fnmatchcase(name, glob)}
+        if not matches:
             raise MissingTensor(N_("No {name!r} of this model: {reason}."), name=glob, reason=Message(reason))
-        found |= named
-    check_budget({}, more=sum(weights[name].nbytes for name in found))
-    return frozenset(found)
+        names |= matches
+    check_budget({}, more=sum(weights[name].nbytes for name in names))
+    return frozenset(names)
 
 
 def but_weights(record: Sequence[str]) -> tuple[str, ...]:
-    """The globs that name tensors."""
+    """The globs that do not name weights."""
     return tuple(glob for glob in record if not _WEIGHT.search(glob))

@@ -1,1 +1,1 @@
-"""Changes that a visitor makes to the model: cells of a mask, heads."""
+"""The visitor's edits of the model: cells of a mask, heads."""

@@ -1,4 +1,4 @@
-"""What an edit of the model changes: what it says, how sure it is of each next token, and a pattern."""
+"""The effect of an edit of the model: on its output, its confidence in each next token, and a pattern."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -25,9 +25,9 @@ _RECORD = ("*.pattern", "logits")
 
 
 def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None = None) -> None:
-    """As it was, and beside it as it is under the edits.
+    """Draw what the model does without and, beside it, with the edits.
 
-    A pattern of one of the heads in ``scope`` is shown, whose masks were changed; None: any head may be.
+    The pattern is of one of the heads in ``scope``, whose masks were changed; None: of any head.
     """
     _ = boxes.gettext()
     kind = kind_of(trace)
@@ -49,32 +49,32 @@ def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None =
         before, after = st.columns(2)
         before.text(_("Before: {text}").format(text=visible(texts[0])))
         after.text(_("After: {text}").format(text=visible(texts[1])))
-        controls.draw([masks.told_next([(_("before"), plain), (_("after"), forced)])], key="compare_told", share=0.4)
+        controls.draw([masks.next_tokens([(_("before"), plain), (_("after"), forced)])], key="compare_told", share=0.4)
     if scope is not None and scope.attention == "decoder.self_attn":
-        _tell_of_the_future(forced)
+        _show_future_reading(forced)
     _most_changed(plain, forced, scope)
 
 
 def _as_shown(trace: Trace, kind: str) -> tuple[str | tuple[int, ...] | None, Sequence[str]]:
-    """The target as the masks show it, and what to record."""
+    """Return the target as the masks show it, and what to record."""
     if kind == "encoder":
         return boxes.target(), PATTERNS
     if kind == "decoder":
         return boxes.target(), _RECORD
     ids = list(zip(trace.meta["ids"]["next"][:-1], trace.special["next"], strict=False))
-    begins = next((at for at, (_, special) in enumerate(ids) if not special), 0)  # behind a language's mark
-    return tuple(i for i, _ in ids[begins:]), _RECORD  # not their text, which might be cut otherwise
+    begins = next((at for at, (_, special) in enumerate(ids) if not special), 0)  # behind the language token
+    return tuple(i for i, _ in ids[begins:]), _RECORD  # not as text, which might be tokenized differently
 
 
 def _most_changed(plain: Trace, forced: Trace, scope: editing.Scope | None) -> None:
-    """The pattern that the edits change most, before and after."""
+    """Draw the pattern that the edits change most, before and after."""
     _ = boxes.gettext()
     among, only = ("*", None) if scope is None else (scope.path, scope.head)
-    found = masks.changed_most(plain, forced, among=among, head=only)
-    if found is None:
+    place = masks.changed_most(plain, forced, among=among, head=only)
+    if place is None:
         st.caption(_("No pattern changes: what was edited comes behind the last attention, or makes no difference."))
         return
-    path, head = found
+    path, head = place
     stack, layer, kind = path.split(".")
     attention = next(_(s.label) for s in STACKS if s.name == f"{stack}.{kind}")
     said = _("The pattern that changes most: {attention}, layer {layer}, head {head}.")
@@ -86,8 +86,8 @@ def _most_changed(plain: Trace, forced: Trace, scope: editing.Scope | None) -> N
     controls.draw(patterns, key="compare_patterns", share=0.6)
 
 
-def _tell_of_the_future(forced: Trace) -> None:
-    """How much is read from the future, and what that can show: with a mask as it was, nothing."""
+def _show_future_reading(forced: Trace) -> None:
+    """Show how much attention goes to the future, and what that can and cannot show; nothing where none does."""
     _ = boxes.gettext()
     names = [name for name in forced if name.startswith("decoder") and name.endswith("self_attn.pattern")]
     share = float(np.mean([masks.future_mass(forced, name) for name in names]))

@@ -1,4 +1,4 @@
-"""What the visitor has changed in the model: cells of a mask, heads. Kept for one sentence; another starts afresh."""
+"""The visitor's edits of the model: cells of a mask, heads. They apply to one sentence; another starts unedited."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ if TYPE_CHECKING:  # visformer.edits imports torch
 _NONE: tuple[tuple[str | None, ...], Any] = ((), None)
 _FLIPS, _SCALES = (Slot(name, _NONE, resets=True) for name in ("edited_cells", "edited_heads"))
 Flips = NDArray[np.bool_]
-"""(layer, head, query, key): which cells of an attention's masks were switched."""
+"""(layer, head, query, key): the cells of an attention's masks that were switched."""
 Scales = NDArray[np.float64]
 """(layer, head): what the output of an attention's heads is multiplied by."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The heads that an edit goes to.
+    """The heads that an edit applies to.
 
     Args:
         attention: as in tensor names without the layer, such as "decoder.self_attn".
@@ -39,49 +39,49 @@ class Scope:
 
     @property
     def path(self) -> str:
-        """As in tensor names: "decoder.0.self_attn", with a wildcard for every layer."""
+        """The attention as in tensor names, "decoder.0.self_attn", with a wildcard for every layer."""
         part, kind = self.attention.split(".")
         return f"{part}.{'*' if self.layer is None else self.layer}.{kind}"
 
     def of(self, flips: Flips) -> Flips:
-        """The part of the table that these heads have, as a view: (layer, head, query, key)."""
+        """Return these heads' part of a table, as a view: (layer, head, query, key)."""
         layers, heads = (slice(None) if i is None else slice(i, i + 1) for i in (self.layer, self.head))
         return flips[layers, heads]
 
 
 def flips(attention: str, shape: tuple[int, ...]) -> Flips:
-    """What was switched in this attention, for this sentence; shape as of :data:`Flips`."""
-    return _kept(_FLIPS, attention, np.zeros(shape, dtype=np.bool_))
+    """Return the cells of this attention that were switched for this sentence; shape as in :data:`Flips`."""
+    return _stored(_FLIPS, attention, np.zeros(shape, dtype=np.bool_))
 
 
 def take_cells(attention: str, mask: NDArray[np.bool_], n_heads: int) -> None:
-    """Switch what a link asks for; arguments as of :func:`visformer.app.edits.url_edits.cells`."""
-    visit.take(url_edits.CELLS, lambda asked: _keep(_FLIPS, attention, url_edits.cells(asked, mask, n_heads)))
+    """Switch the cells that a link names; arguments as for :func:`visformer.app.edits.url_edits.cells`."""
+    visit.take(url_edits.CELLS, lambda text: _store(_FLIPS, attention, url_edits.cells(text, mask, n_heads)))
 
 
 def switch(scope: Scope, click: "Click", before: Flips) -> None:
-    """Switch the clicked cell; by a label, its whole row or column: all to the other state, or all back."""
+    """Switch the clicked cell, or with a label its whole row or column: all to the other state, or all back."""
     after = before.copy()
-    cells, chosen = scope.of(after), (..., *_clicked(click))
-    cells[chosen] = not cells[chosen].all()
-    _keep(_FLIPS, scope.attention, after)
+    cells, clicked = scope.of(after), (..., *_clicked(click))
+    cells[clicked] = not cells[clicked].all()
+    _store(_FLIPS, scope.attention, after)
 
 
 def switch_all(scope: Scope, chosen: NDArray[np.bool_], before: Flips) -> None:
-    """Switch these cells (query, key) of the scope's heads and no others of theirs."""
+    """Switch exactly these cells (query, key) of the scope's heads."""
     after = before.copy()
     scope.of(after)[:] = chosen
-    _keep(_FLIPS, scope.attention, after)
+    _store(_FLIPS, scope.attention, after)
 
 
 def mask_edits(attention: str, switched: Flips, mask: NDArray[np.bool_]) -> "Sequence[Edit]":
-    """The edits that switch the cells: open what was masked, block what was not.
+    """Return the edits that switch the cells: open those that are masked, block the others.
 
     Args:
         attention: see :class:`Scope`.
         switched: from :func:`flips`.
-        mask: (query, key), or (layer, query, key) where layers differ, as the model has it, True = may attend; the
-            same in all heads.
+        mask: the model's own, the same in all heads, True = may attend: (query, key), or (layer, query, key) where
+            layers differ.
     """
     part, kind = attention.split(".")
     masks = np.broadcast_to(mask, (len(switched), *switched.shape[2:]))
@@ -96,7 +96,7 @@ def mask_edits(attention: str, switched: Flips, mask: NDArray[np.bool_]) -> "Seq
 
 
 def _edits_of(where: str, head: int | None, cells: NDArray[np.bool_], mask: NDArray[np.bool_]) -> "list[Edit]":
-    """One edit for the whole mask or a row where they end up alike; that holds for what is decoded beyond, too."""
+    """Make one edit for the whole mask or a row that ends up uniform: it then covers tokens decoded later, too."""
     from visformer.edits import Block, Open
 
     after = mask ^ cells
@@ -116,24 +116,24 @@ def _edits_of(where: str, head: int | None, cells: NDArray[np.bool_], mask: NDAr
 
 
 def take_scales(where: str, n_layers: int, n_heads: int) -> None:
-    """Scale what a link asks for; arguments as of :func:`scales`."""
-    visit.take(url_edits.HEADS, lambda asked: _keep(_SCALES, where, url_edits.heads(asked, n_layers, n_heads)))
+    """Scale the heads that a link names; arguments as for :func:`scales`."""
+    visit.take(url_edits.HEADS, lambda text: _store(_SCALES, where, url_edits.heads(text, n_layers, n_heads)))
 
 
 def scales(where: str, n_layers: int, n_heads: int) -> Scales:
-    """What each head's output is multiplied by; 1 everywhere at first."""
-    return _kept(_SCALES, where, np.ones((n_layers, n_heads)))
+    """Return the factor of each head's output; 1 by default."""
+    return _stored(_SCALES, where, np.ones((n_layers, n_heads)))
 
 
 def scale_all(where: str, click: "Click", before: Scales, value: float) -> None:
-    """Multiply the clicked head's output by ``value``, or a whole layer's; heads that have it already go back to 1."""
-    after, chosen = before.copy(), _clicked(click)
-    after[chosen] = 1 if (before[chosen] == value).all() else value
-    _keep(_SCALES, where, after)
+    """Multiply the output of the clicked head or layer by ``value``; if it already is, reset it to 1."""
+    after, clicked = before.copy(), _clicked(click)
+    after[clicked] = 1 if (before[clicked] == value).all() else value
+    _store(_SCALES, where, after)
 
 
 def head_edits(where: str, scales: Scales) -> "Sequence[Edit]":
-    """The edits that scale the heads; ``where`` as in tensor names without the layer: "decoder.cross_attn"."""
+    """Return the edits that scale the heads; ``where`` as in tensor names without the layer: "decoder.cross_attn"."""
     from visformer.edits import Silence
 
     stack, kind = where.split(".")
@@ -142,32 +142,32 @@ def head_edits(where: str, scales: Scales) -> "Sequence[Edit]":
 
 
 def reset() -> None:
-    """Undo everything."""
-    for edited in (_FLIPS, _SCALES):
-        edited.clear()
+    """Undo all edits."""
+    for slot in (_FLIPS, _SCALES):
+        slot.clear()
 
 
 def is_edited() -> bool:
-    """Whether the visitor has changed something in the model."""
+    """Return whether the visitor has edited the model."""
     return _FLIPS.is_set or _SCALES.is_set
 
 
 def _clicked(click: "Click") -> tuple[int | slice, int | slice]:
-    """The cell in a table (row, column), or by a label its whole row or column."""
+    """Return the index of the clicked cell (row, column), or of the whole row or column of a clicked label."""
     row, column = (slice(None) if i is None else i for i in (click.row, click.column))
     return row, column
 
 
-def _kept(edited: Slot[Any], where: str, first: NDArray[Any]) -> NDArray[Any]:
-    """The table that is kept for this sentence; else the first."""
-    place, value = edited.get()
-    return value if place == (where, *_place()) and value.shape == first.shape else first
+def _stored(slot: Slot[Any], where: str, default: NDArray[Any]) -> NDArray[Any]:
+    """Return the table stored for this sentence, or else the default."""
+    owner, value = slot.get()
+    return value if owner == (where, *_input()) and value.shape == default.shape else default
 
 
-def _keep(edited: Slot[Any], where: str, value: object) -> None:
-    edited.set(((where, *_place()), value))
+def _store(slot: Slot[Any], where: str, value: object) -> None:
+    slot.set(((where, *_input()), value))
 
 
-def _place() -> tuple[str | None, ...]:
-    """What an edit belongs to; another sentence or model starts afresh."""
+def _input() -> tuple[str | None, ...]:
+    """Return what an edit belongs to; another sentence or model starts unedited."""
     return boxes.source(), boxes.target(), boxes.model()

@@ -1,1 +1,1 @@
-"""Guided lessons: their files, their panel above the page, and a lesson as one HTML file."""
+"""Guided lessons: their files, the panel above the page, and the hand-out, a lesson as one HTML file."""

@@ -1,4 +1,4 @@
-"""A guided lesson as one file: what each step's page shows, drawn without the page."""
+"""The hand-out: a guided lesson as one HTML file, with each step's pictures, drawn without the app."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,38 +20,38 @@ if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
 
 ModelOf = Callable[[str], Any]
-"""The name of a model, "" for the first, to the model."""
+"""Returns the model with this name; "" is the default model."""
 
 
 def page(lesson: Lesson, language: str, *, model_of: ModelOf) -> str:
-    """The lesson as HTML that loads nothing.
+    """Return the lesson as self-contained HTML.
 
     Raises:
-        VisformerError: a model cannot be had, or a sentence cannot be run.
+        VisformerError: a model cannot be loaded, or a sentence cannot be run.
     """
     gettext = translations(language).gettext
     shown = [_slide(step, language, model_of) for step in lesson.steps]
-    return slides(lesson.called(language), shown, gettext=gettext, lang=language)
+    return slides(lesson.title_in(language), shown, gettext=gettext, lang=language)
 
 
 def trace_of(state: url_state.State, model_of: ModelOf, record: tuple[str, ...] = ("*.pattern",)) -> "Trace":
-    """The Trace of a step's sentence."""
+    """Return the Trace of a step's sentence."""
     trace: Trace = model_of(state.model).trace(state.text or EXAMPLES[0], state.target or None, record=record)
     return trace
 
 
 def _slide(step: Step, language: str, model_of: ModelOf) -> Slide:
     draw = {"": _explorer, "tokens": _tokens}.get(step.state.page, _pictures)
-    title, say, tried = (step.said(name, language) for name in ("title", "say", "try"))
+    title, say, tried = (step.text(name, language) for name in ("title", "say", "try"))
     return Slide(title, say, tried, tuple(draw(step.state, language, model_of)))
 
 
 def _explorer(state: url_state.State, language: str, model_of: ModelOf) -> list[Part]:
-    """The page Attention."""
+    """Pack the explorer for a step on the page Attention."""
     from visformer.web.chunks import focus_from
     from visformer.web.payload import pack, pack_rest
 
-    if state.choices:  # a changed model, which has to be live
+    if state.choices:  # an edited model, which needs the app
         return []
     trace = trace_of(state, model_of)
     start = state.selection.fitting(trace)[0].start()
@@ -60,7 +60,7 @@ def _explorer(state: url_state.State, language: str, model_of: ModelOf) -> list[
 
 
 def _tokens(state: url_state.State, language: str, model_of: ModelOf) -> list[Part]:
-    """Every token, and the merges of the longest piece."""
+    """List every token, and the merges of the longest piece."""
     from visformer.pictures import tokens
 
     if not {*state.choices} <= {"tokens_side", "tokens_piece"}:
@@ -73,10 +73,10 @@ def _tokens(state: url_state.State, language: str, model_of: ModelOf) -> list[Pa
     piece = tokens.piece_of(text, tokens.text_of(trace, side))
     if text.scheme == "BPE" and piece is not None:
         setting = Setting(Source())
-        chosen = piece.start(setting)
+        selected = piece.start(setting)
         with suppress(LinkError):
-            chosen = piece.read(state.choices.get("tokens_piece", ""), setting)
-        steps = text.merging(chosen)
+            selected = piece.read(state.choices.get("tokens_piece", ""), setting)
+        steps = text.merging(selected)
         merged = zip(range(len(steps)), steps, tokens.merges(steps), strict=True)
         lines = [[str(i), " · ".join(map(visible, s)), " + ".join(map(visible, m))] for i, s, m in merged]
         heads = [_("merge"), _("parts"), _("merged")]
@@ -85,7 +85,7 @@ def _tokens(state: url_state.State, language: str, model_of: ModelOf) -> list[Pa
 
 
 def _pictures(state: url_state.State, language: str, model_of: ModelOf) -> list[Part]:
-    """The registered pictures of a page's view; without any, or with a choice that is not theirs, it is live only."""
+    """Draw the pictures of a page's view; [] if it has none, or if the step sets an option that is not theirs."""
     page = pages()[state.page]
     switch = f"{page.name}_view"
     view = state.choices.get(switch, page.views[0].view)

@@ -1,6 +1,6 @@
-"""A guided lesson: a YAML file becomes steps, or sentences that say what is wrong with it, each with its line.
+"""Parsing of guided lessons: a YAML file becomes steps, or a list of faults with their line numbers.
 
-Only the events of the YAML parser are used, so no object is ever made from a file. A step's link is read as any link is
+Only the events of the YAML parser are used, so a file never constructs objects. A step's link is read like any other
 (:mod:`visformer.app.session.url_state`).
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
 
 MARK, VERSION = "visformer_lesson", "1"
-_INLINE = "z"  # begins a lesson that is its own name
+_INLINE = "z"  # prefix of a name that holds the whole lesson
 _FOLDER = Path(__file__).parent / "shipped"
 _NAME = re.compile(r"[a-y0-9][a-z0-9-]{0,60}")
 _TEXTS = {
@@ -39,13 +39,13 @@ _TEXTS = {
     "note": limits.LESSON_TEXT,
 }
 _NEEDED = ("title", "say")
-_COMMON = {url_state.LANGUAGE, url_state.LESSON, url_state.STEP}  # in an address that was copied, and no part of a step
+_COMMON = {url_state.LANGUAGE, url_state.LESSON, url_state.STEP}  # in a copied address, but no part of a step
 _CLAIM = {"stack", "layer", "head", "query", "key", "at_least"}
 
 
 @dataclass(frozen=True)
 class Fault(url_state.Remark):
-    """Something in the file of a lesson that makes no sense; ``said`` may be empty, ``line`` counts from 1."""
+    """A mistake in the file of a lesson; ``said``, the offending text, may be empty; ``line`` counts from 1."""
 
     line: int
 
@@ -57,12 +57,12 @@ class Fault(url_state.Remark):
 
 @dataclass(frozen=True)
 class Claim:
-    """What a step's text says of the weights: of all keys, the query reads this one most.
+    """A claim of a step's text about the weights: of all keys, the query reads this one most.
 
     Args:
         line: in the file.
         place: the head and the cell.
-        at_least: the weight, from 0 to 1.
+        at_least: the least weight, from 0 to 1.
     """
 
     line: int
@@ -72,14 +72,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class Step:
-    """One live state of a page, and what is said of it.
+    """A state of a page, and the text about it.
 
     Args:
         line: in the file.
         texts: "title", "say", "try" and "note" to language to text.
         state: of the page.
-        lines: of what its link says, by name.
-        claims: what has to hold for the text to be true.
+        lines: the line of each field of its link, by name.
+        claims: what must hold for the text to be true.
     """
 
     line: int
@@ -88,8 +88,8 @@ class Step:
     lines: Mapping[str, int] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
 
-    def said(self, name: str, language: str) -> str:
-        """A text in this language, else in the one it was written in; "" where there is none."""
+    def text(self, name: str, language: str) -> str:
+        """Return a text in this language, else in the first that it has; "" if there is none."""
         return _in(self.texts.get(name, {}), language)
 
 
@@ -100,8 +100,8 @@ class Lesson:
     title: Mapping[str, str]
     steps: tuple[Step, ...]
 
-    def called(self, language: str) -> str:
-        """Its title."""
+    def title_in(self, language: str) -> str:
+        """Return the title in this language, else in the first that it has."""
         return _in(self.title, language)
 
 
@@ -109,30 +109,30 @@ def _in(text: Mapping[str, str], language: str) -> str:
     return text.get(language) or next(iter(text.values()), "")
 
 
-# Where lessons come from ---------------------------------------------------------------------------------------------
+# Sources of lessons -------------------------------------------------------------------------------------------------
 
 
 def offered(environ: Mapping[str, str] = os.environ) -> dict[str, Path]:
-    """Lessons by name: the shipped one, then those in the operator's folder."""
+    """Return the files of lessons by name: the shipped one, then those in the operator's folder."""
     folders = filter(None, (_FOLDER, settings.LESSONS(environ)))
-    found = (path for folder in folders for path in sorted(folder.glob("*.yaml")))
-    return {path.stem: path for path in found if _NAME.fullmatch(path.stem)}
+    paths = (path for folder in folders for path in sorted(folder.glob("*.yaml")))
+    return {path.stem: path for path in paths if _NAME.fullmatch(path.stem)}
 
 
-def named(name: str) -> Lesson:
-    """The lesson of this name, or the one that the name is.
+def load(name: str) -> Lesson:
+    """Return the lesson with this name, or packed into it.
 
     Raises:
         VisformerError: there is none, or it has faults.
     """
     lesson, faults = read(content(name))
     if lesson is None:
-        raise faults[0].why  # whoever wrote it is told all of them, with their lines, where it is opened as a file
+        raise faults[0].why  # its author sees all faults, with their lines, on opening the file
     return lesson
 
 
 def content(name: str) -> bytes:
-    """The file of the lesson of this name.
+    """Return the file of the lesson with this name.
 
     Raises:
         LessonError: there is none.
@@ -149,22 +149,22 @@ def content(name: str) -> bytes:
 
 
 def pack(content: bytes) -> str:
-    """A lesson as a name of its own, for a link; "" where that would be too long."""
+    """Pack a lesson into a name for a link; "" if that would be too long."""
     text = _INLINE + base64.urlsafe_b64encode(zlib.compress(content, 9)).decode().rstrip("=")
     return text if len(text) <= limits.LESSON_LINK else ""
 
 
 def unpack(name: str) -> bytes:
-    """The file of a lesson that is its own name.
+    """Return the file of a lesson that was packed into its name.
 
     Raises:
-        LessonError: it is cut, or longer than a lesson can be.
+        LessonError: it is truncated, or longer than a lesson can be.
     """
     packed = name.removeprefix(_INLINE)
     try:
         compressed = base64.b64decode(packed + "=" * (-len(packed) % 4), altchars=b"-_", validate=True)
         unpacking = zlib.decompressobj()
-        content = unpacking.decompress(compressed, limits.LESSON_BYTES + 1)  # no more, however much there is
+        content = unpacking.decompress(compressed, limits.LESSON_BYTES + 1)  # the limit stops a decompression bomb
     except (binascii.Error, zlib.error, ValueError) as error:
         raise LessonError(N_("this lesson was damaged on its way.")) from error
     if not unpacking.eof:
@@ -177,7 +177,7 @@ def unpack(name: str) -> bytes:
 
 @lru_cache(maxsize=16)
 def read(content: bytes) -> tuple[Lesson | None, tuple[Fault, ...]]:
-    """A lesson, or what is wrong with its file; nothing that is given raises."""
+    """Parse a lesson; return it, or None and the faults of its file. No content raises."""
     try:
         root, faults = _parsed(content)
     except _Stopped as stopped:
@@ -188,7 +188,7 @@ def read(content: bytes) -> tuple[Lesson | None, tuple[Fault, ...]]:
 
 
 class _Stopped(Exception):
-    """The file cannot be read any further."""
+    """Raised where the file cannot be parsed any further."""
 
     def __init__(self, line: int, message: str, *, said: str = "", **params: object) -> None:
         super().__init__(message)
@@ -197,15 +197,15 @@ class _Stopped(Exception):
 
 @dataclass
 class _Node:
-    """A part of the file: a text, a list, or a mapping whose keys have lines of their own."""
+    """A node of the file: a text, a list, or a mapping whose keys have their own lines."""
 
     line: int
     value: "str | list[_Node] | dict[str, tuple[int, _Node]]"
 
 
 def _parsed(content: bytes) -> tuple[_Node, list[Fault]]:
-    """The whole file, and keys that are there twice."""
-    import yaml  # not for the first picture
+    """Return the root of the file, and faults for duplicate keys."""
+    import yaml  # not needed for the first picture
 
     if len(content) > limits.LESSON_BYTES:
         too_many = N_("this file has {given} bytes, and a lesson has at most {limit}.")
@@ -227,7 +227,7 @@ def _parsed(content: bytes) -> tuple[_Node, list[Fault]]:
                 raise _Stopped(event.start_mark.line + 1, N_("a file holds one lesson: here a second one begins."))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise _Stopped(mark.line + 1 if mark else 1, _told(str(error.problem)), problem=error.problem) from error
+        raise _Stopped(mark.line + 1 if mark else 1, _hint(str(error.problem)), problem=error.problem) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise _Stopped(line, N_("a character that cannot be printed stands here.")) from error
@@ -236,7 +236,7 @@ def _parsed(content: bytes) -> tuple[_Node, list[Fault]]:
     return root, faults
 
 
-def _told(problem: str) -> str:
+def _hint(problem: str) -> str:
     if problem.startswith("mapping values are not allowed") or problem.endswith("but got ':'"):
         return N_('a text with a colon and a space in it needs quotation marks around it: "a: b".')
     if "cannot start any token" in problem:
@@ -273,7 +273,7 @@ def _mapping(line: int, events: Iterator[Any], faults: list[Fault], *, depth: in
     pairs: dict[str, tuple[int, _Node]] = {}
     inside = _items(events, faults, depth=depth)
     for key in inside:
-        value = next(inside)  # of a mapping they come in pairs
+        value = next(inside)  # in a mapping, keys and values alternate
         if not isinstance(key.value, str):
             raise _Stopped(key.line, N_("a name is needed before the colon."))
         if key.value in pairs:
@@ -283,17 +283,17 @@ def _mapping(line: int, events: Iterator[Any], faults: list[Fault], *, depth: in
 
 
 class _Reader:
-    """Holds what stands in a file against what a lesson can have, and notes every fault."""
+    """Validates the nodes of a file, and collects every fault."""
 
     def __init__(self, faults: list[Fault]) -> None:
         self.faults = faults
 
     def fault(self, line: int, said: str, why: VisformerError) -> None:
-        """Note one."""
+        """Add a fault."""
         self.faults.append(Fault(said, why, line))
 
     def lesson(self, root: _Node) -> Lesson:
-        """The whole of it."""
+        """Read the root of the file."""
         pairs = self._pairs(root, "", {MARK, "title", "steps"})
         line, mark = pairs.get(MARK, (root.line, _Node(root.line, "")))
         if mark.value != VERSION:
@@ -314,25 +314,25 @@ class _Reader:
         state, lines = self._link(pairs)
         claims: list[_Node] = []
         if "check" in pairs:
-            asked = pairs["check"][1]
-            claims = asked.value if isinstance(asked.value, list) else [asked]
-        read = tuple(self._claim(claim, state.selection) for claim in claims)
-        return Step(node.line, {name: text for name, text in texts.items() if text}, state, lines, read)
+            check = pairs["check"][1]
+            claims = check.value if isinstance(check.value, list) else [check]
+        checked = tuple(self._claim(claim, state.selection) for claim in claims)
+        return Step(node.line, {name: text for name, text in texts.items() if text}, state, lines, checked)
 
     def _text(self, pairs: Mapping[str, tuple[int, _Node]], name: str, line: int) -> dict[str, str]:
-        """Language to text; a text alone is in every language."""
+        """Read a text by language; a single text is used in every language."""
         if name not in pairs:
             if name in _NEEDED:
                 self.fault(line, "", LessonError(N_("“{name}” is missing."), name=name))
             return {}
         line, node = pairs[name]
         if isinstance(node.value, str):
-            given = {i18n.ENGLISH: node}
+            texts = {i18n.ENGLISH: node}
         else:
-            given = {language: text for language, (_, text) in self._pairs(node, name, {*i18n.languages()}).items()}
+            texts = {language: text for language, (_, text) in self._pairs(node, name, {*i18n.languages()}).items()}
             if node.value == {}:
                 self.fault(line, name, LessonError(N_("a text is needed here.")))
-        return {language: self._line(text, name) for language, text in given.items()}
+        return {language: self._line(text, name) for language, text in texts.items()}
 
     def _line(self, node: _Node, name: str) -> str:
         text = node.value.strip() if isinstance(node.value, str) else ""
@@ -344,18 +344,18 @@ class _Reader:
         return text
 
     def _link(self, pairs: Mapping[str, tuple[int, _Node]]) -> tuple[url_state.State, dict[str, int]]:
-        """The state of a link, as copied from an address or in fields of its own, and the lines of these."""
+        """Read a link, a copied address or a mapping of fields; return its state, and the line of each field."""
         line, node = pairs.get("link", (0, _Node(0, "")))
         if isinstance(node.value, str):
-            given, lines = self._copied(node.value, line)
+            texts, lines = self._copied(node.value, line)
         else:
             inside = self._pairs(node, "link", None)
             lines = {name: at for name, (at, _) in inside.items()}
-            for name, (at, one) in inside.items():
-                if not isinstance(one.value, str):
+            for name, (at, field_node) in inside.items():
+                if not isinstance(field_node.value, str):
                     self.fault(at, name, LessonError(N_("a text is needed here.")))
-            given = {name: one.value for name, (_, one) in inside.items() if isinstance(one.value, str)}
-        state, remarks = url_state.read(given)
+            texts = {name: each.value for name, (_, each) in inside.items() if isinstance(each.value, str)}
+        state, remarks = url_state.read(texts)
         for remark in remarks:
             name, _, value = remark.said.partition("=")
             self.fault(lines.get(name, line), f"{name}: {value}", remark.why)
@@ -365,15 +365,15 @@ class _Reader:
     def _copied(self, address: str, line: int) -> tuple[dict[str, str], dict[str, int]]:
         try:
             parts = urlsplit(address)
-            given, remarks = url_state.from_address(parse_qs(parts.query, keep_blank_values=True, max_num_fields=100))
+            texts, remarks = url_state.from_address(parse_qs(parts.query, keep_blank_values=True, max_num_fields=100))
         except ValueError as error:
             self.fault(line, address, LessonError(N_("this is no link: {why}"), why=error))
             return {}, {}
         for remark in remarks:
             self.fault(line, remark.said, remark.why)
-        given = {name: value for name, value in given.items() if name not in _COMMON}
+        texts = {name: value for name, value in texts.items() if name not in _COMMON}
         page = parts.path.rstrip("/").rpartition("/")[2]
-        return {url_state.PAGE: page, **given}, dict.fromkeys((url_state.PAGE, *given), line)
+        return {url_state.PAGE: page, **texts}, dict.fromkeys((url_state.PAGE, *texts), line)
 
     def _page(self, state: url_state.State, lines: Mapping[str, int], line: int) -> None:
         if state.page not in pages():
@@ -386,13 +386,13 @@ class _Reader:
                 why = LessonError(N_("nothing on this page has this name."))
                 self.fault(lines.get(name, line), f"{name}: {value}", why)
 
-    def _claim(self, node: _Node, chosen: Selection) -> Claim:
+    def _claim(self, node: _Node, selection: Selection) -> Claim:
         pairs = self._pairs(node, "check", _CLAIM)
-        given = {name: one.value for name, (_, one) in pairs.items() if isinstance(one.value, str)}
-        at_least = given.pop("at_least", "0")
-        found, wrong = Selection.from_link(given)
+        texts = {name: each.value for name, (_, each) in pairs.items() if isinstance(each.value, str)}
+        at_least = texts.pop("at_least", "0")
+        claimed, wrong = Selection.from_link(texts)
         for name, error in wrong.items():
-            self.fault(pairs[name][0], f"{name}: {given[name]}", error)
+            self.fault(pairs[name][0], f"{name}: {texts[name]}", error)
         if not {"query", "key"} <= {*pairs}:
             self.fault(node.line, "check", LessonError(N_("“{name}” is missing."), name="query, key"))
         if not re.fullmatch(r"0(\.[0-9]{1,6})?|1(\.0{1,6})?", at_least):
@@ -400,12 +400,12 @@ class _Reader:
             self.fault(pairs["at_least"][0], f"at_least: {at_least}", share)
             at_least = "0"
         place = replace(
-            chosen, **{one.name: getattr(found, one.name) for one in fields(Selection) if one.name in given}
+            selection, **{one.name: getattr(claimed, one.name) for one in fields(Selection) if one.name in texts}
         )
         return Claim(node.line, place, float(at_least))
 
     def _pairs(self, node: _Node, said: str, known: set[str] | None) -> dict[str, tuple[int, _Node]]:
-        """The mapping that is needed here, without names that are not known."""
+        """Return a mapping without its unknown names, which are faults; ``known`` None: all are known."""
         if not isinstance(node.value, dict):
             self.fault(node.line, said, LessonError(N_("names with a colon and a value each are needed here.")))
             return {}
@@ -418,11 +418,11 @@ class _Reader:
         return {name: value for name, value in node.value.items() if name in known}
 
 
-# Held against a model ------------------------------------------------------------------------------------------------
+# Checks against a model ----------------------------------------------------------------------------------------------
 
 
-def held_against(lesson: Lesson, trace_of: "Callable[[url_state.State], Trace]") -> list[Fault]:
-    """What a model does not have, and what its weights do not bear out; ``trace_of``: the Trace of a step."""
+def check_against_model(lesson: Lesson, trace_of: "Callable[[url_state.State], Trace]") -> list[Fault]:
+    """Find selections that a model lacks and claims that its weights refute; ``trace_of``: the Trace of a step."""
     faults: list[Fault] = []
     for step in lesson.steps:
         try:
@@ -433,18 +433,18 @@ def held_against(lesson: Lesson, trace_of: "Callable[[url_state.State], Trace]")
         _, wrong = step.state.selection.fitting(trace)
         said = step.state.selection.link()
         faults += [Fault(f"{n}: {said[n]}", error, step.lines.get(n, step.line)) for n, error in wrong.items()]
-        faults += [fault for claim in step.claims if (fault := _untrue(claim, trace))]
+        faults += [fault for claim in step.claims if (fault := _check_claim(claim, trace))]
     return faults
 
 
-def _untrue(claim: Claim, trace: "Trace") -> Fault | None:
-    """Why a claim does not hold."""
+def _check_claim(claim: Claim, trace: "Trace") -> Fault | None:
+    """Return why a claim does not hold, or None."""
     place = claim.place
     _, wrong = place.fitting(trace)
     if wrong:
         name = next(iter(wrong))
         return Fault(f"{name}: {place.link()[name]}", wrong[name], claim.line)
-    assert place.query is not None and place.key is not None  # a claim without has a fault
+    assert place.query is not None and place.key is not None  # a claim without them is a fault
     part, kind = place.stack.split(".")
     row = trace.layers(part, kind)[place.layer].value[place.head, place.query]  # type: ignore[arg-type]
     weight, most = float(row[place.key]), int(row.argmax())

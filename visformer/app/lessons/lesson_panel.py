@@ -1,7 +1,6 @@
-"""The guided lesson in the app: its entry beside the pages, and above the picture what the open step says.
+"""The guided lesson in the app: its entry in the side bar, and the text of the open step above the picture.
 
-A step is a link: opening one sets the state as a link does. The visitor may play with everything, and come back to the
-step.
+A step is a link: opening one sets the state as a link does. The visitor may change everything, and return to the step.
 """
 
 import re
@@ -27,20 +26,20 @@ from visformer.app.streamlit_private.addresses import typed_page
 from visformer.errors import N_, LessonError, VisformerError
 from visformer.system import limits
 
-_OWN = Slot("lesson_own", b"")  # the visitor's own lesson: its file
-_FAULTS: Slot[list[Any]] = Slot("lesson_faults", [])  # what is wrong with the file that was opened last
-_OPENED: Slot[url_state.State | None] = Slot("lesson_opened", None)  # the open step before anybody plays
+_OWN = Slot("lesson_own", b"")  # the file of the visitor's own lesson
+_FAULTS: Slot[list[Any]] = Slot("lesson_faults", [])  # of the file that was opened last
+_OPENED: Slot[url_state.State | None] = Slot("lesson_opened", None)  # the state of the open step before any change
 _MENU = Slot("lesson_menu", False)
-_MOST = 12  # faults that are told at once
+_MOST = 12  # faults listed at once
 
 
 def follow() -> None:
-    """Before the page is chosen: a link to a step opens it, unless it says what else to show.
+    """Open the step that a link names, before the page is chosen, unless the link sets anything else.
 
-    A lesson that is not there, or no more, is forgotten and told.
+    A lesson that does not exist, or no longer does, is dropped with a remark.
     """
-    name, step, shown = LESSON.get()
-    asked = pages.LESSON_LINK.pop()
+    name, step, is_open = LESSON.get()
+    link = pages.LESSON_LINK.pop()
     if not name:
         return
     try:
@@ -53,12 +52,12 @@ def follow() -> None:
         why = LessonError(N_("the steps of this lesson are 1 to {n}."), n=count)
         remarks.add([url_state.Remark(f"{url_state.STEP}={step}", why)])
         step = count
-        LESSON.set(LessonPlace(name, step, shown))
-    if asked is None:
+        LESSON.set(LessonPlace(name, step, is_open))
+    if link is None:
         return
-    alone = url_state.State(lang=asked.lang, model=asked.model, page=asked.page, lesson=asked.lesson, step=asked.step)
-    page = asked.page or typed_page()
-    if asked == alone and page in ("", pages.FIRST, _lesson(name).steps[step - 1].state.page):
+    alone = url_state.State(lang=link.lang, model=link.model, page=link.page, lesson=link.lesson, step=link.step)
+    page = link.page or typed_page()
+    if link == alone and page in ("", pages.FIRST, _lesson(name).steps[step - 1].state.page):
         open_step(step)
 
 
@@ -69,7 +68,7 @@ def start(name: str) -> None:
 
 
 def open_step(number: int) -> None:
-    """Show a step, from 1, of the lesson that is open or was left; one behind the last is the last."""
+    """Show a step, counted from 1, of the current lesson; a number out of range is clamped."""
     name = LESSON.get().name
     steps = _lesson(name).steps
     number = max(1, min(number, len(steps)))
@@ -79,7 +78,7 @@ def open_step(number: int) -> None:
 
 
 def _turn(direction: int) -> bool:
-    """One step on or back; the first and the last are the ends."""
+    """Go one step on (1) or back (-1); return False at either end."""
     name, step, _is_open = LESSON.get()
     if not 1 <= step + direction <= len(_lesson(name).steps):
         return False
@@ -88,17 +87,17 @@ def _turn(direction: int) -> bool:
 
 
 def leave() -> None:
-    """A callback: close the lesson; the way back to its step stays beside the pages."""
+    """Close the lesson, as a callback; a button in the side bar leads back to its step."""
     LESSON.set(LESSON.get()._replace(is_open=False))
 
 
 def panel(run: Run) -> bool:
-    """The open step above the page that this run shows; whether there is one."""
-    name, number, shown = LESSON.get()
-    if not shown:
+    """Draw the open step above the page that this run shows; return whether there is one."""
+    name, number, is_open = LESSON.get()
+    if not is_open:
         return False
     steps = _lesson(name).steps
-    title, say, tried, note = (steps[number - 1].said(name, language()) for name in ("title", "say", "try", "note"))
+    title, say, tried, note = (steps[number - 1].text(name, language()) for name in ("title", "say", "try", "note"))
     walk.guide(_turn, place=f"{number}/{len(steps)}", note=note)  # the keys of a presentation
     run.caption = say
     with st.container(gap=None, key="lesson"):
@@ -106,7 +105,7 @@ def panel(run: Run) -> bool:
             st.badge(f"{number} / {len(steps)}")
             st.text(title, width="stretch")  # never markdown: a visitor may have written it
             _dots(number, len(steps))
-            _ways(number, len(steps), run)
+            _navigation(number, len(steps), run)
         st.text(say)
         if tried:
             with st.container(horizontal=True, vertical_alignment="top", gap="small"):
@@ -115,49 +114,49 @@ def panel(run: Run) -> bool:
     return True
 
 
-def _to(step: int, label: str, name: str, **look: Any) -> None:
-    """A button that opens a step."""
+def _step_button(step: int, label: str, name: str, **look: Any) -> None:
+    """Draw a button that opens a step."""
     st.button(label, key=f"lesson_{name}", on_click=open_step, args=(step,), **look)
 
 
 def _dots(number: int, count: int) -> None:
-    """One for each step, to go to."""
+    """Draw a dot for each step, which opens it."""
     _ = gettext()
     with st.container(horizontal=True, gap=None, width="content"):
         for step in range(1, count + 1):
             dot = "●" if step == number else "○"
-            _to(step, dot, f"dot_{step}", type="tertiary", help=_("Step {n}").format(n=step))
+            _step_button(step, dot, f"dot_{step}", type="tertiary", help=_("Step {n}").format(n=step))
 
 
-def _ways(number: int, count: int, run: Run) -> None:
-    """Back, on, to the step as it was, and out."""
+def _navigation(number: int, count: int, run: Run) -> None:
+    """Draw the buttons back, next, reset this step, and leave."""
     _ = gettext()
-    _to(number - 1, _("Back"), "back", disabled=number == 1)
-    _to(number + 1, _("Next"), "next", type="primary", disabled=number == count)
-    again = _("Back to step {n}").format(n=number) if _played(run) else ""
-    _to(number, again, "again", icon=":material/replay:", type="tertiary", help=_("This step as it was"))
+    _step_button(number - 1, _("Back"), "back", disabled=number == 1)
+    _step_button(number + 1, _("Next"), "next", type="primary", disabled=number == count)
+    again = _("Back to step {n}").format(n=number) if _has_changed(run) else ""
+    _step_button(number, again, "again", icon=":material/replay:", type="tertiary", help=_("This step as it was"))
     st.button(
         "", icon=":material/close:", type="tertiary", key="lesson_leave", help=_("Leave the lesson"), on_click=leave
     )
 
 
-def _played(run: Run) -> bool:
-    """Whether the page shows something else than the step that was opened."""
+def _has_changed(run: Run) -> bool:
+    """Return whether the page no longer shows the step as it was opened."""
     now = address.current(run)
     opened = _OPENED.get() or now
     _OPENED.set(opened)
     same = replace(now, lang=opened.lang, model=opened.model, lesson=opened.lesson, step=opened.step)
-    by_itself = {url_edits.CELLS, url_edits.HEADS} & set(opened.choices)  # the step shows a changed model
-    return same != opened or (editing.is_edited() and not by_itself)
+    has_edits = {url_edits.CELLS, url_edits.HEADS} & set(opened.choices)  # as a part of the step
+    return same != opened or (editing.is_edited() and not has_edits)
 
 
 def entry() -> None:
-    """Beside the pages: start the lesson, or come back to it; other lessons, and files."""
+    """Draw the entry in the side bar: a button that starts or resumes the lesson, and a menu."""
     _ = gettext()
-    name, step, shown = LESSON.get()
+    name, step, is_open = LESSON.get()
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        if name and not shown:
-            _to(step, _("Back to step {n}").format(n=step), "return")
+        if name and not is_open:
+            _step_button(step, _("Back to step {n}").format(n=step), "return")
         else:
             first = (name or url_state.SHIPPED,)
             st.button(_("Guided lesson"), icon=":material/school:", key="lesson_start", on_click=start, args=first)
@@ -170,11 +169,11 @@ def entry() -> None:
 
 
 def _menu(name: str) -> None:
-    """Which lesson, a file of one's own, and what can be taken along."""
+    """Draw the menu: all lessons, downloads, and a box for the visitor's own file."""
     _ = gettext()
     for offered in lesson_file.offered():
         try:
-            title = lesson_file.named(offered).called(language())
+            title = lesson_file.load(offered).title_in(language())
         except VisformerError:
             continue  # `visformer lesson check` tells the operator why
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -186,53 +185,53 @@ def _menu(name: str) -> None:
     st.file_uploader(label, ["yaml", "yml"], max_upload_size=1, key=key, on_change=_open, args=(key,))
     faults = _FAULTS.get()
     if faults:
-        told = [fault.localized(_) for fault in faults[:_MOST]]
+        lines = [fault.localized(_) for fault in faults[:_MOST]]
         if len(faults) > _MOST:
-            told.append(_("and {n} more").format(n=len(faults) - _MOST))
-        st.text("\n".join(told))  # never markdown: it quotes the file
+            lines.append(_("and {n} more").format(n=len(faults) - _MOST))
+        st.text("\n".join(lines))  # never markdown: it quotes the file
 
 
 def _files(name: str) -> None:
-    """The lesson to take along: as it is written, and to be opened anywhere."""
+    """Draw the download buttons of a lesson: the YAML file, and the hand-out."""
     _, lang = gettext(), language()
     try:
-        shown = _lesson(name)
+        lesson = _lesson(name)
     except VisformerError:
         return  # as above
-    # Its name here, else its title in letters that every system takes.
-    title = re.sub(r"[^a-z0-9]+", "-", shown.called(i18n.ENGLISH).lower()).strip("-") or "lesson"
+    # Its name on this server, else its title in characters that every system accepts.
+    title = re.sub(r"[^a-z0-9]+", "-", lesson.title_in(i18n.ENGLISH).lower()).strip("-") or "lesson"
     called = name if name in lesson_file.offered() else title
     said = _("Save “{title}”: as YAML to see how a lesson is written, as HTML to show it anywhere.")
-    st.text(said.format(title=shown.called(lang)))  # never markdown: a visitor may have written it
+    st.text(said.format(title=lesson.title_in(lang)))  # never markdown: a visitor may have written it
 
-    def made() -> bytes:
-        from visformer.app.lessons import handout  # packs pictures: not before the first is painted
+    def as_html() -> bytes:
+        from visformer.app.lessons import handout  # imports too much for the first picture
 
-        return handout.page(shown, lang, model_of=_served).encode()
+        return handout.page(lesson, lang, model_of=_shared_model).encode()
 
     keep = partial(st.download_button, on_click="ignore")
     about = _("The whole lesson in one file, without a network")
     with st.container(horizontal=True):
-        keep("YAML", lambda: _written(name), f"{called}.yaml", "text/yaml", key="lesson_yaml")
-        keep("HTML", made, f"{called}-{lang}.html", "text/html", key="lesson_html", help=about)
+        keep("YAML", lambda: _content(name), f"{called}.yaml", "text/yaml", key="lesson_yaml")
+        keep("HTML", as_html, f"{called}-{lang}.html", "text/html", key="lesson_html", help=about)
 
 
-def _served(name: str) -> Any:
-    """A model as all visitors share it: their sentences are run in turn, and kept."""
+def _shared_model(name: str) -> Any:
+    """Return a model that all visitors share: their sentences are queued, and their results cached."""
     bench = workbench_of(name or None)
     model = bench.loaded()
     return SimpleNamespace(trace=bench.trace, translate=bench.decoded, info=model.info, text=model.text)
 
 
 def _open(key: str) -> None:
-    """Before the page runs again: a lesson that was uploaded."""
+    """Open an uploaded lesson, before the page reruns."""
     uploaded: Any = Slot(key, None).get()
     if uploaded is None:
         return
     content = uploaded.getvalue()
     own, faults = lesson_file.read(content)
     _FAULTS.set([*faults])
-    remarks.REMARKS.clear()  # what was ignored of the one before
+    remarks.REMARKS.clear()  # of the previous lesson
     slots.renew(_OWN.key)
     if own is not None:
         _OWN.set(content)
@@ -240,9 +239,9 @@ def _open(key: str) -> None:
         start(lesson_file.pack(content) or url_state.OWN)
 
 
-def _written(name: str) -> bytes:
+def _content(name: str) -> bytes:
     return _OWN.get() if name == url_state.OWN else lesson_file.content(name)
 
 
 def _lesson(name: str) -> Any:
-    return lesson_file.read(_OWN.get())[0] if name == url_state.OWN else lesson_file.named(name)
+    return lesson_file.read(_OWN.get())[0] if name == url_state.OWN else lesson_file.load(name)

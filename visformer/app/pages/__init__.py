@@ -1,1 +1,1 @@
-"""Interactive views, each in the folder of its page."""
+"""Interactive views, in one file for each page."""

@@ -1,4 +1,4 @@
-"""The explorer on its page: what is chosen in it reaches the address, and the page that looks inside a head."""
+"""The explorer on its page; its selection goes into the address, and to the page that shows the inside of a head."""
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -23,17 +23,17 @@ _PAGE = ""  # its address
 
 
 def ahead(expected: "Future[Trace] | None") -> None:
-    """Send the picture of a new sentence, and the page behind it: a browser that draws the page slows the model down.
+    """Send the picture of a new sentence before the page: a browser that draws the page slows the model down.
 
-    Where the Trace takes long, the page does not wait; None: nothing new is to come.
+    If the Trace takes long, the page does not wait for it; None: there is no new picture.
     """
     if expected is not None and page.current_page() == _PAGE:
         with suppress(TimeoutError, VisformerError), enough_memory():
-            if expected.exception(PATIENCE) is None:  # else the page will say what is wrong
+            if expected.exception(PATIENCE) is None:  # otherwise the page will show the error
                 _picture(expected.result(), ahead=True)
                 run.current().ahead = expected.result()
                 return
-    # What comes behind it keeps its place.
+    # A message all the same, so that the elements behind it keep their positions.
     attention_picture(None, ahead=True)
 
 
@@ -43,23 +43,23 @@ def _picture(trace: "Trace | None", *, ahead: bool = False) -> None:
 
 
 @st.fragment
-@controls.told()
+@controls.errors_shown()
 def explorer() -> None:
-    """Every head of the sentence's Trace, and a way into the one in focus. Choosing runs this fragment alone again."""
+    """Draw every head of the sentence's Trace and a link into the one in focus. A selection reruns only this."""
     _ = boxes.gettext()
-    above, picture = st.container(), st.container(gap=None)  # what feeds the picture takes no room
+    above, picture = st.container(), st.container(gap=None)  # feeds take up no room
 
-    def kept(value: Any) -> None:
+    def select(value: Any) -> None:
         trace = controls.current_trace()
         if trace is not None:
             if selection.take(value, trace):
-                address.keep()
+                address.update()
             following.publish()
 
     with picture:
-        attention_view(kept)
-        # Nothing is sent between the Trace and its picture: Streamlit waits 5 ms after each sending.
-        with above:  # where one is told to wait
+        attention_view(select)
+        # Send nothing between the Trace and its picture: Streamlit waits 5 ms after each message.
+        with above:  # the notice of a wait appears here
             trace = controls.current_trace()
         if trace is None or trace is not run.current().ahead:
             _picture(trace)
@@ -71,13 +71,13 @@ def explorer() -> None:
     if "decoder.0.cross_attn.pattern" in trace:
         asked = _("Try: which head of the cross-attention finds the name?")
     controls.look_for(i18n.paragraph(said, asked), above)
-    chosen = selection.selection(trace)
+    selected = selection.selection(trace)
     with st.container(horizontal=True, vertical_alignment="center"):
-        if trace.lacks(f"{chosen.stack.replace('.', '.0.')}.q") is None:
+        if trace.lacks(f"{selected.stack.replace('.', '.0.')}.q") is None:
             st.page_link(
                 "pages/understand/head.py",
                 label=_("Inside this head: layer {layer}, head {head}").format(
-                    layer=chosen.layer + 1, head=chosen.head + 1
+                    layer=selected.layer + 1, head=selected.head + 1
                 ),
                 query_params=address.address(),
             )

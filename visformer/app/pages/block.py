@@ -1,4 +1,4 @@
-"""The stream beside that of untrained models with either norm, and the parts of a block as a table."""
+"""Views of the block page: the residual stream with either norm, and the parts of a block as a table."""
 
 from dataclasses import replace
 
@@ -12,13 +12,13 @@ from visformer.pictures.setting import Setting
 
 
 def norms(setting: Setting) -> None:
-    """How long the vectors grow, untrained with post-norm and with pre-norm, and in this model.
+    """Draw the length of the vectors in this model, and untrained with post-norm and with pre-norm.
 
-    Untrained ones have the sizes of this one, which only our own can have; of another the stream stands alone.
+    Untrained models have this one's sizes, which only a model of ours can have; another model's stream is drawn alone.
     """
     _ = boxes.gettext()
     make = setting.source.untrained
-    assert make is not None  # where a Trace is shown
+    assert make is not None  # it is set wherever there is a Trace
     try:
         for norm in UNTRAINED:
             make(norm, RECORD)
@@ -29,9 +29,9 @@ def norms(setting: Setting) -> None:
 
 
 def measured(stack: Stack) -> None:
-    """Each part of the first layer of a model of ours, as it is computed again from its weights, in a row.
+    """Draw a table of the parts of the first layer of a model of ours, each recomputed from its weights.
 
-    The number behind "yes" and "no" is told, and what course notes print.
+    It shows the number behind each "yes" and "no", and what course notes print.
     """
     trace = controls.current_trace((*RECORD, f"{stack}.0.*", "encoder.out"))
     if trace is None:

@@ -1,4 +1,4 @@
-"""How a translation is searched, and turned off its own way: another token is taken, and decoding goes on from it."""
+"""The decoding page: the steps of a translation, in which the visitor may choose another token to continue from."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,17 +20,17 @@ from visformer.web.panels import Click
 if TYPE_CHECKING:  # visformer.model.decoding imports torch
     from visformer.model.decoding import Candidate, Decoding, Step
 
-_TAKEN = "decoding_taken"  # in an address: the ids that the translation begins with
+_TAKEN = "decoding_taken"  # in an address: the ids of the forced prefix
 
 
 @dataclass(frozen=True)
-class _Turned:
-    """Where a translation was turned.
+class _Forced:
+    """The prefix of a translation that the visitor has forced.
 
     Args:
-        source: the sentence and the model; another one starts afresh.
-        steps: the steps up to there, the last one with the token that was taken.
-        before: at each turn, what would have been taken.
+        source: the sentence and the model; with others, nothing is forced.
+        steps: the steps of the prefix, the last one with the token that the visitor chose.
+        before: by step, the model's own choice where the visitor replaced it.
     """
 
     source: "tuple[str, str | None]"
@@ -38,93 +38,93 @@ class _Turned:
     before: "dict[int, Candidate]"
 
 
-_TURNED: Slot[_Turned | None] = Slot("decoding_turned", None, resets=True)
+_FORCED: Slot[_Forced | None] = Slot("decoding_turned", None, resets=True)
 _STEP: Slot[int | None] = Slot("decoding_step", 0, resets=True)
 
 
-def _here() -> tuple[str, str | None]:
+def _input() -> tuple[str, str | None]:
     return boxes.source(), boxes.model()
 
 
-def _turned() -> _Turned:
-    kept = _TURNED.get()
-    return kept if kept is not None and kept.source == _here() else _Turned(_here(), (), {})
+def _forced() -> _Forced:
+    stored = _FORCED.get()
+    return stored if stored is not None and stored.source == _input() else _Forced(_input(), (), {})
 
 
 def prefix() -> tuple[int, ...]:
-    """The ids that the translation of this sentence has to begin with."""
-    return tuple(one.chosen.id for one in _turned().steps)
+    """Return the ids of the forced prefix of this sentence's translation."""
+    return tuple(step.chosen.id for step in _forced().steps)
 
 
-def begun(model: Any, decoded: "Callable[[tuple[int, ...]], Decoding]") -> "Decoding":
-    """The decoding behind the tokens that were taken, or that a link asks for; they stand in the address."""
-    visit.take(_TAKEN, lambda asked: _TURNED.set(_retaken(_read(asked, model.text), decoded)))
-    taken = ".".join(map(str, prefix()))
-    address.show(_TAKEN, taken if 0 < len(taken) <= limits.CHOICE_CHARACTERS else None)
-    return decoded(prefix())
+def resume(model: Any, decode: "Callable[[tuple[int, ...]], Decoding]") -> "Decoding":
+    """Decode behind the forced prefix, from the visitor or a link, and put the prefix into the address."""
+    visit.take(_TAKEN, lambda value: _FORCED.set(_replayed(_read(value, model.text), decode)))
+    ids = ".".join(map(str, prefix()))
+    address.show(_TAKEN, ids if 0 < len(ids) <= limits.CHOICE_CHARACTERS else None)
+    return decode(prefix())
 
 
-def _read(asked: str, text: Any) -> list[int]:
-    """The ids of an address; only those of words can have been taken."""
-    ids = [int(part) for part in asked.split(".") if part.isdecimal() and len(part) < 8]
-    if ".".join(map(str, ids)) != asked or max(ids) >= len(text) or any(text.is_special(ids)):
+def _read(value: str, text: Any) -> list[int]:
+    """Parse the ids of an address; special tokens cannot be forced."""
+    ids = [int(part) for part in value.split(".") if part.isdecimal() and len(part) < 8]
+    if ".".join(map(str, ids)) != value or max(ids) >= len(text) or any(text.is_special(ids)):
         raise LinkError(N_("numbers of tokens are needed, with dots between."))
     return ids
 
 
-def _retaken(ids: Sequence[int], decoded: "Callable[[tuple[int, ...]], Decoding]") -> _Turned:
-    """Decode once more, and take these ids where the model takes others."""
-    kept: list[Step] = []
+def _replayed(ids: Sequence[int], decode: "Callable[[tuple[int, ...]], Decoding]") -> _Forced:
+    """Decode again, forcing these ids where the model chooses others."""
+    steps: list[Step] = []
     before: dict[int, Candidate] = {}
-    ahead: list[Step] = []
-    for at, wanted in enumerate(ids):
-        ahead = ahead or [*decoded(tuple(ids[:at])).steps]
-        own = ahead.pop(0) if ahead else None  # it may have been cut off
-        offered = {one.id: one for one in (*own.candidates, own.chosen)} if own else {}
-        if own is None or wanted not in offered:
+    upcoming: list[Step] = []
+    for at, token_id in enumerate(ids):
+        upcoming = upcoming or [*decode(tuple(ids[:at])).steps]
+        own = upcoming.pop(0) if upcoming else None  # decoding may have reached its limit
+        candidates = {candidate.id: candidate for candidate in (*own.candidates, own.chosen)} if own else {}
+        if own is None or token_id not in candidates:
             raise LinkError(N_("token {place} of these is not offered there."), place=at + 1)
-        if own.chosen.id != wanted:
-            before[at], ahead = own.chosen, []
-        kept.append(replace(own, chosen=offered[wanted]))
-    return _Turned(_here(), tuple(kept), before)
+        if own.chosen.id != token_id:
+            before[at], upcoming = own.chosen, []
+        steps.append(replace(own, chosen=candidates[token_id]))
+    return _Forced(_input(), tuple(steps), before)
 
 
-def steps(found: "Decoding") -> "tuple[Step, ...]":
-    """All steps of the translation: those before the turn, and those that were decoded from there."""
-    return (*_turned().steps, *found.steps)
+def steps(decoding: "Decoding") -> "tuple[Step, ...]":
+    """Return all steps of the translation: those of the forced prefix, and those decoded behind it."""
+    return (*_forced().steps, *decoding.steps)
 
 
 def look_at(click: Click) -> None:
-    """Look at the step whose cell was clicked."""
+    """Select the step whose cell was clicked."""
     _STEP.set(click.column)
 
 
 def step(count: int) -> int:
-    """The step that is looked at, from 0, of so many: the one clicked last, or where the last turn was made."""
+    """Return the selected step, from 0: the one clicked last, or where the visitor last chose a token."""
     option = pick.counted(STEP, count)
-    visit.take(_STEP.key, lambda asked: _STEP.set(option.read(asked, url_widgets.nothing())))
+    visit.take(_STEP.key, lambda value: _STEP.set(option.read(value, url_widgets.nothing())))
     at = 0 if presentation_steps.came() > 0 else min(_STEP.get() or 0, count - 1)
     _STEP.set(at)
     address.show(_STEP.key, str(at + 1) if at else None)
-    presentation_steps.offer(partial(_turn, at, count), place=f"{at + 1}/{count}")
+    presentation_steps.offer(partial(_go, at, count), place=f"{at + 1}/{count}")
     return at
 
 
-def _turn(at: int, count: int, direction: int) -> bool:
-    """Look at the step behind this one of so many (1), or the one before it (-1); False: there is none."""
+def _go(at: int, count: int, direction: int) -> bool:
+    """Select the next step (1) or the previous one (-1); return False if there is none."""
     if not 0 <= at + direction < count:
         return False
     _STEP.set(at + direction)
     return True
 
 
-def choose_another(model: Any, found: "Decoding", at: int, candidates: "Sequence[Candidate]") -> None:
-    """Offer the other candidates of a step, best first; one that is taken is put behind what stands before it."""
+def choose_another(model: Any, decoding: "Decoding", at: int, candidates: "Sequence[Candidate]") -> None:
+    """Offer the other candidates of a step, best first; a chosen one is forced behind the steps before it."""
     _ = boxes.gettext()
-    all_steps, turned = steps(found), _turned()
-    taken_now, text = all_steps[at].chosen.id, model.text
-    others = [c for c in candidates if c.id != taken_now and c.id < len(text) and not text.is_special([c.id])[0]]
-    taken = st.selectbox(
+    all_steps, forced = steps(decoding), _forced()
+    current_id, text = all_steps[at].chosen.id, model.text
+    others = [c for c in candidates if c.id != current_id and c.id < len(text) and not text.is_special([c.id])[0]]
+    chosen = st.selectbox(
         _("Take another, and go on from it"),
         range(len(others)),
         index=None,
@@ -132,48 +132,48 @@ def choose_another(model: Any, found: "Decoding", at: int, candidates: "Sequence
         placeholder=_("Choose a token"),
         key=f"decoding_other_{'-'.join(map(str, prefix()))}_{at}",
     )
-    if taken is not None:
-        passed = {turn: before for turn, before in turned.before.items() if turn < at}
-        passed[at] = turned.before.get(at, all_steps[at].chosen)
-        kept = (*all_steps[:at], replace(all_steps[at], chosen=others[taken]))
-        _TURNED.set(_Turned(_here(), kept, passed))
+    if chosen is not None:
+        before = {step: own for step, own in forced.before.items() if step < at}
+        before[at] = forced.before.get(at, all_steps[at].chosen)
+        forced_steps = (*all_steps[:at], replace(all_steps[at], chosen=others[chosen]))
+        _FORCED.set(_Forced(_input(), forced_steps, before))
         _STEP.set(at)
         st.rerun()
 
 
-def tell(found: "Decoding", at: int, told: Any, *, other: bool) -> None:
-    """What was decoded, what was taken at a step in another's place, and the way back.
+def tell(decoding: "Decoding", at: int, place: Any, *, other: bool) -> None:
+    """Show the decoded text, a token forced in place of the model's own, and a button to undo all of them.
 
-    ``told`` is the container for it; ``other``: it is another translation than the one above.
+    ``place`` is the container; ``other``: whether the text differs from the translation above.
     """
     _ = boxes.gettext()
-    before = _turned().before.get(at)
-    taken = steps(found)[at].chosen
-    with told.container(horizontal=True, vertical_alignment="center", gap="large"):
+    before = _forced().before.get(at)
+    taken = steps(decoding)[at].chosen
+    with place.container(horizontal=True, vertical_alignment="center", gap="large"):
         if other:
-            st.text(_("Decoded here: {text}").format(text=found.text), width="content")
+            st.text(_("Decoded here: {text}").format(text=decoding.text), width="content")
         if before is not None:
             said = _("Step {step}: you took {token} ({probability}) in place of {before} ({other}).")
             chances = {"probability": short(taken.probability), "other": short(before.probability)}
             st.text(said.format(step=at + 1, token=taken.token, before=before.token, **chances))
         if prefix() and st.button(_("Back to its own beginning"), key="decoding_back"):
-            _TURNED.clear()
+            _FORCED.clear()
             st.rerun()
 
 
-def attended(setting: Setting, found: "Decoding", at: int, depth: Any, picture: Any) -> None:
-    """What the tokens so far attended to; ``depth``, ``picture``: containers for the choice of a layer, and for it."""
-    if not found.text.strip():
+def attended(setting: Setting, decoding: "Decoding", at: int, depth: Any, picture: Any) -> None:
+    """Draw what the tokens so far attended to; ``depth``, ``picture``: containers for the layer and the picture."""
+    if not decoding.text.strip():
         return
-    forced = controls.bench().trace(boxes.source(), found.ids)
-    before = len(forced.tokens["tgt"]) - len(found.ids) - 1  # rows: marks, or the text that goes on
+    forced = controls.bench().trace(boxes.source(), decoding.ids)
+    before = len(forced.tokens["tgt"]) - len(decoding.ids) - 1  # rows of special tokens, or of a decoder's prompt
     layer = url_widgets.draw(GROWING.option("layer"), setting, "decoding", place=depth)
     with picture:
         controls.draw([growing(forced, layer, before + at)], key="decoding_attention", share=0.5)
 
 
 def settings(setting: Setting) -> dict[str, Any]:
-    """Draw temperature, top-k and top-p; all of them and a seed where decoding draws, nothing where it does not."""
+    """Draw temperature, top-k and top-p; return them with a seed if decoding samples, else nothing."""
     columns = st.columns(4, vertical_alignment="bottom")
     for option, box in zip((TEMPERATURE, TOP_K, TOP_P), columns[:3], strict=True):
         url_widgets.draw(option, setting, "decoding", place=box)
@@ -184,7 +184,7 @@ def settings(setting: Setting) -> dict[str, Any]:
 
 
 def tell_winner(path: Sequence[int]) -> None:
-    """Whether the winner looked worse on its way; ``path``: its place at each step, from 0."""
+    """Say whether the winning beam was ever behind; ``path``: its rank at each step, from 0."""
     _ = boxes.gettext()
     if any(path):
         lowest = max(range(len(path)), key=path.__getitem__)

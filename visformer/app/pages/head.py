@@ -1,4 +1,4 @@
-"""Heads that the visitor silences or turns up: they are clicked, and beside them stands what becomes of it."""
+"""Silencing and amplifying heads: they are clicked, and the effect is shown beside them."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from visformer.trace import Trace
 
 
 def silence(trace: Trace, bar: Any) -> None:
-    """The heads of one attention, chosen in ``bar``, and what the model does without those that were clicked."""
+    """Draw the heads of one attention, selected in ``bar``, and what the model does with the clicked ones scaled."""
     _ = boxes.gettext()
     with bar:
         pick.selected_stack(setting := controls.setting_of(SILENCE, trace))

@@ -1,4 +1,4 @@
-"""The lab's inputs: numbers to be changed, and the place that is looked at in a tensor of more than two axes."""
+"""The lab's inputs: editable numbers, and the index shown on further axes of tensors with more than two."""
 
 from collections.abc import Mapping
 
@@ -14,47 +14,47 @@ from visformer.pictures.lab import HEAD, SAMPLE, SYMBOL
 from visformer.pictures.setting import Setting, Source
 
 _NARROWEST, _DIGIT, _ROW = 48, 8, 26  # pixels: five tables fit beside each other in two rows
-_TOOLBAR = 136  # pixels: what appears over a table that is pointed at, and must not cover a neighbour's name
+_TOOLBAR = 136  # pixels: the toolbar over a hovered table, which must not cover a neighbour's name
 
 
 def places(example: Worked, arrays: Arrays, at: Mapping[str, int]) -> dict[str, int]:
-    """A slider for each axis of these arrays of which one place is looked at, unless ``at`` has it; all places."""
+    """Draw a slider for each axis of which one index is shown, unless it is in ``at``; return all indices."""
     setting, sizes = Setting(Source(), values={"example": example.name}), example.choices(arrays)
-    found = {**at}
+    indices = {**at}
     for option in (SAMPLE, HEAD):
         if option.name in sizes and option.name not in at:
-            found[option.name] = url_widgets.draw(pick.counted(option, sizes[option.name]), setting, "lab")
-    return found
+            indices[option.name] = url_widgets.draw(pick.counted(option, sizes[option.name]), setting, "lab")
+    return indices
 
 
 def inputs(example: Worked, at: Mapping[str, int]) -> dict[str, Floats]:
-    """The example's inputs as the visitor has them, one box or table for each."""
-    found = {}
+    """Draw a box or table for each of the example's inputs; return the visitor's values."""
+    edited = {}
     for name, values in example.inputs.items():
         place = example.place(name, at)
         key = "_".join(map(str, ("lab", example.name, name, *at.values(), slots.version("lab"))))
         narrow = values.size > 1 and values[place].shape[1] == 1
         with st.container(width=_TOOLBAR if narrow else "content", horizontal_alignment="right", gap="xxsmall"):
             if values.size == 1:
-                found[name] = np.full((1, 1), st.number_input(name, value=int(values.item()), key=key, width=130))
+                edited[name] = np.full((1, 1), st.number_input(name, value=int(values.item()), key=key, width=130))
                 continue
             st.caption(_title(name), width="content" if narrow else "stretch")
-            found[name] = values.copy()
-            edited = _table(values[place], example.labels(name, example.inputs), key, fixed=bool(place))
+            edited[name] = values.copy()
+            table = _table(values[place], example.labels(name, example.inputs), key, fixed=bool(place))
             if place:
-                found[name][place] = edited
+                edited[name][place] = table
             else:
-                found[name] = edited
-    return found
+                edited[name] = table
+    return edited
 
 
 def _title(name: str) -> str:
-    symbol, said = SYMBOL.get(name), boxes.gettext()(name)
-    return formula_box.coloured_text(said, symbol) if symbol else said
+    symbol, title = SYMBOL.get(name), boxes.gettext()(name)
+    return formula_box.coloured_text(title, symbol) if symbol else title
 
 
 def _table(values: Floats, rows: tuple[str, ...], key: str, *, fixed: bool) -> Floats:
-    """A table to type into. Unless it is fixed, it has an empty column to be filled; what is empty does not count."""
+    """Draw an editable table. Unless fixed, it has an empty column to fill in; empty cells are ignored."""
     table = pd.DataFrame(values, index=rows or None, columns=[str(i) for i in range(values.shape[1])])
     if values.shape[1] > 1 and not fixed:
         table["+"] = np.nan

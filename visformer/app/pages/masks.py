@@ -1,4 +1,4 @@
-"""A mask that the visitor changes: cells are clicked, and beside it stands what becomes of it."""
+"""The mask editor: cells are switched by clicks, and the effect is shown beside them."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ from visformer.pictures.setting import Setting
 
 
 def scores(setting: Setting, bar: Any, without: str = unavailable.NOTHING_BETWEEN) -> None:
-    """The scores of a head, the mask, and what is left of them; arguments as of :func:`edit`.
+    """Draw the scores of a head, the mask, and the masked scores; arguments as for :func:`edit`.
 
-    Of a model that shows no masks the pattern alone; ``without`` says so, a message id with ``{reason}``.
+    For a model without masks, draw the pattern alone; ``without``: message id for the reason, with ``{reason}``.
     """
     with bar:
         pick.place(setting, page="masks", first=decoder_first(setting))
@@ -32,7 +32,7 @@ def _first_mask(setting: Setting) -> str:
 
 
 def edit(setting: Setting, bar: Any) -> None:
-    """The mask, and what the model does under it; ``bar``: the container for attention, layer and head."""
+    """Draw the mask and its effect on the model; ``bar``: the container for attention, layer and head."""
     _, trace = boxes.gettext(), setting.patterns
     if _first_mask(setting) not in trace:
         scores(setting, bar, unavailable.NOT_TO_CHANGE)

@@ -1,16 +1,17 @@
-"""Views of the page on positions that are made of more than one picture."""
+"""Views of the page on positions that combine several pictures or tables."""
 
 import pandas as pd
 import streamlit as st
 
 from visformer.app.session import boxes
 from visformer.app.widgets import controls
-from visformer.pictures.positions import CIRCLE, KINDS, ROTARY, ROTARY_SCORE, ROTATION, kinds
+from visformer.model.positions import POSITIONS
+from visformer.pictures.positions import CIRCLE, KINDS, LEARNED, ROTARY, ROTARY_SCORE, ROTATION, kinds
 from visformer.pictures.setting import Setting
 
 
 def rotation(setting: Setting) -> None:
-    """A turn from one position to another, as a circle and as matrices."""
+    """Draw the rotation from one position to another, as a circle and as matrices."""
     _ = boxes.gettext()
     if setting["d_model"] < 2:
         st.info(_("A rotation needs two dimensions: d_model is 1."))
@@ -23,7 +24,7 @@ def rotation(setting: Setting) -> None:
 
 
 def rotary(setting: Setting) -> None:
-    """The angle of each pair, and what the rotation does to a score."""
+    """Draw the angle of each pair, and what the rotation does to a score."""
     angles, score = st.columns(2)
     with angles:
         controls.draw(ROTARY.draw(setting), key="positions_rotary")
@@ -31,21 +32,17 @@ def rotary(setting: Setting) -> None:
         controls.draw(ROTARY_SCORE.draw(setting), key="positions_rotary_score")
 
 
+def learned(setting: Setting) -> None:
+    """Draw the sinusoids and a learned table, in words and side by side."""
+    _table(setting, "sinusoidal", "learned")
+    controls.draw(LEARNED.draw(setting), key="positions_learned", share=0.7)
+
+
 def side_by_side(setting: Setting) -> None:
-    """All kinds, in words and as curves."""
+    """Draw all encodings as curves and in a table."""
     _ = boxes.gettext()
-    n, names = setting["positions"], (_("encoding"), _("what it does"), _("parameters"), _("beyond max_len"))
-    rows = [
-        (
-            _(position.label),
-            _(position.enters),
-            parameters,
-            _(position.beyond) + (f" ({missing} / {n})" if missing else ""),
-        )
-        for position, parameters, missing in kinds(n, setting["d_model"], max_len=setting["max_len"])
-    ]
     controls.draw(KINDS.draw(setting), key="positions_kinds")
-    st.dataframe(pd.DataFrame(rows, columns=names), hide_index=True)
+    _table(setting, *POSITIONS)
     st.caption(
         _(
             "Curves: of what is added, the cosine of two places; of rotary, the score of two equal vectors; of ALiBi, "
@@ -55,5 +52,21 @@ def side_by_side(setting: Setting) -> None:
     )
 
 
-DRAWN = {ROTATION.view: rotation, ROTARY.view: rotary, KINDS.view: side_by_side}
-"""Views of more than their picture."""
+def _table(setting: Setting, *names: str) -> None:
+    _, n = boxes.gettext(), setting["positions"]
+    every = kinds(n, setting["d_model"], max_len=setting["max_len"])
+    rows = [
+        (
+            _(every[name].position.label),
+            _(every[name].position.enters),
+            every[name].parameters,
+            _(every[name].position.beyond) + (f" ({every[name].missing} / {n})" if every[name].missing else ""),
+        )
+        for name in names
+    ]
+    columns = [_("encoding"), _("what it does"), _("parameters"), _("beyond max_len")]
+    st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True)
+
+
+DRAWN = {ROTATION.view: rotation, LEARNED.view: learned, ROTARY.view: rotary, KINDS.view: side_by_side}
+"""Views that are more than one picture, to the functions that draw them."""

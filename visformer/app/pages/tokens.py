@@ -1,4 +1,4 @@
-"""How a tokenizer cuts a text: by merges that can be followed, or by a rule that is told."""
+"""How a tokenizer splits a text: its merges step by step, or its rule in words."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -30,7 +30,7 @@ _NO_RULE = N_("This tokenizer does not show its merges, if it has any. This is h
 
 
 def how(text: Any, trace: Trace, side: str) -> None:
-    """The merges of a text of byte pairs, or the rule and what it made of each word."""
+    """Draw the merges of a text, or the tokenizer's rule and how it split each word."""
     _ = boxes.gettext()
     if text.scheme != MERGES:
         st.caption(_(_RULES.get(text.scheme, _NO_RULE)))

@@ -1,4 +1,4 @@
-"""A presentation of the page: what stands over the picture, the next step, and a code of the address for the room."""
+"""Presentation mode: the captions over the picture, the next step, and a QR code of the address for the room."""
 
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -16,8 +16,8 @@ from visformer.errors import N_
 from visformer.pictures.picture import pages
 
 _HAS_CODE = Slot("present_code", False)  # whether the code is shown
-_IS_FULL = Slot("present_full", False)  # whether there was no room left for another room
-_ALONE = ("localhost", "127.0.0.1", "::1")
+_IS_FULL = Slot("present_full", False)  # whether the limit of open rooms was reached
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _WORDS = {
     "start": N_("Present"),
     "start_about": N_("Nothing but the picture, large. Key: p; p or Esc ends it. Arrows walk on, n: note, q: QR code."),
@@ -43,7 +43,7 @@ _WORDS = {
 
 
 def bar(run: Run, outcome: str) -> None:
-    """The button, and what a presentation needs of this page; ``outcome``: the translation, or why there is none."""
+    """Draw the button, with the data of a presentation; ``outcome``: the translation, or why there is none."""
     _ = gettext()
     page, sentence = current_page(), source().strip()
     shown = {
@@ -63,7 +63,7 @@ def bar(run: Run, outcome: str) -> None:
 
 
 def step(direction: int) -> None:
-    """The page's next step, or the next page at its first; back, the page before at its last."""
+    """Go to the page's next step, or to the first of the next page; backwards, to the last of the page before."""
     if presentation_steps.take(direction):
         return
     names = [*pages()]
@@ -73,7 +73,7 @@ def step(direction: int) -> None:
 
 
 def ask(what: str) -> None:
-    """Show the code, put it away, or have the room follow."""
+    """Show or close the code, or let the room follow; ``what`` as the browser sent it."""
     _HAS_CODE.set(bool(what))
     _IS_FULL.set(what == "follow" and not following.invite())
     if what == "stop":
@@ -81,34 +81,34 @@ def ask(what: str) -> None:
 
 
 def code() -> dict[str, Any]:
-    """The address as a QR code: "size" squares along a side, "rows" of 0 and 1; "address"; "hint"; "followed"."""
-    import segno  # only once a code is asked for
+    """Make a QR code of the address: "size" squares along a side, "rows" of 0 and 1; "address"; "hint"; "followed"."""
+    import segno  # only once a code is requested
 
     _ = gettext()
     room = following.presented()
     root = _root()
     url = _url(root, room)
-    found: dict[str, Any] = {"address": url, "followed": bool(room), "hint": _hint(root)}
+    result: dict[str, Any] = {"address": url, "followed": bool(room), "hint": _hint(root)}
     if room or address.current().fits:
         try:
             rows = segno.make_qr(url, error="l", boost_error=True).matrix
         except segno.DataOverflowError:
             rows = ()
-        found |= {"size": len(rows), "rows": "".join(str(square) for row in rows for square in row)}
-    if not found.get("size"):
-        found["hint"] = _("This address is too long for a code: let the room follow, which needs a short one.")
-    return found
+        result |= {"size": len(rows), "rows": "".join(str(square) for row in rows for square in row)}
+    if not result.get("size"):
+        result["hint"] = _("This address is too long for a code: let the room follow, which needs a short one.")
+    return result
 
 
 def _root() -> str:
-    """Under which the visitor's browser reaches the app, without the page."""
+    """Return the address at which the visitor's browser reaches the app, without the page."""
     url = (st.context.url or "").rstrip("/")
     page = url.rpartition("/")[2]
     return url.removesuffix(f"/{page}") if page in pages() else url
 
 
 def _url(root: str, room: str) -> str:
-    """Of the page as it is, or of the room."""
+    """Return the address of the page in its current state, or of the room."""
     if room:
         return f"{root}/?{urlencode({url_state.FOLLOW: room})}"
     shown = address.current()
@@ -117,11 +117,11 @@ def _url(root: str, room: str) -> str:
 
 
 def _hint(root: str) -> str:
-    """Why phones may not reach it."""
+    """Return why phones may not reach the address; "" if there is no reason."""
     _ = gettext()
     if _IS_FULL.get():
         return _("Too many rooms are followed at the moment: try again later.")
-    if urlsplit(root).hostname in _ALONE:
+    if urlsplit(root).hostname in _LOCAL_HOSTS:
         return _(
             "Only this computer can open this address. Open the app under the name or number that this computer has in "
             "the network of the room, such as http://192.168.1.20:8501, and show the code from there."

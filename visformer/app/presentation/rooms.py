@@ -1,4 +1,4 @@
-"""Rooms that follow a presenter: the latest state of each, in this process's memory alone, and who follows."""
+"""Rooms that follow a presenter: the latest state of each, in this process's memory alone, and its followers."""
 
 import secrets
 import threading
@@ -12,48 +12,48 @@ from visformer.app.streamlit_private.other_sessions import is_connected
 from visformer.errors import N_, BusyError
 from visformer.system import limits
 
-_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that is taken for another when it is typed
-_LONG = 10  # letters: among a thousand rooms, trying as often as limits.WRONG_CODES allows finds one in 1,500 years
-_MINUTE = 60.0
-_KEY_CHARACTERS = 100  # more than any of ours has
+_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that is mistaken for another when typed
+_CODE_LENGTH = 10  # at limits.WRONG_CODES, guessing one of a thousand rooms takes 1,500 years
+_KEY_CHARACTERS = 100  # more than any key of ours has
+_MINUTE = 60.0  # seconds
 
 
 @dataclass(frozen=True)
 class Key:
-    """Opens a room for writing; only the presenter's session has it, and the tab of the presenter's browser.
+    """A key that permits writing to a room; only the presenter's session and browser tab have it.
 
     Args:
-        code: names the room in links.
-        secret: is in no link.
+        code: the room's name in links.
+        secret: part of no link.
     """
 
     code: str
     secret: str
 
     def __str__(self) -> str:
-        """As the browser keeps it."""
+        """Return the key as the browser keeps it."""
         return f"{self.code}.{self.secret}"
 
     @classmethod
     def from_browser(cls, value: object) -> "Key | None":
-        """The key that a browser sends; None: it cannot be one."""
+        """Return the key that a browser sent; None if it cannot be one."""
         if not isinstance(value, str) or len(value) > _KEY_CHARACTERS:
             return None
         code, _, secret = value.partition(".")
         return cls(code, secret)
 
 
-class Seen(NamedTuple):
+class Followed(NamedTuple):
     """What a follower sees of a room.
 
     Args:
-        version: grows with what is shown; 0: nothing yet.
-        given: a state as texts, see :mod:`visformer.app.session.url_state`.
+        version: grows with each new state; 0: there is none yet.
+        state: by name, as texts, see :mod:`visformer.app.session.url_state`.
         is_presented: whether the presenter's browser is connected.
     """
 
     version: int
-    given: dict[str, str]
+    state: dict[str, str]
     is_presented: bool
 
 
@@ -61,21 +61,21 @@ class Seen(NamedTuple):
 class _Room:
     secret: str
     presenter: str
-    seen: float  # when the presenter was connected last
+    seen: float  # when the presenter was last connected
     is_presented: bool = True
     version: int = 0
-    given: dict[str, str] = field(default_factory=dict)
+    state: dict[str, str] = field(default_factory=dict)
     followers: set[str] = field(default_factory=set)
 
 
 class Rooms:
-    """At most so many rooms, each for as long as its presenter is there, or comes back soon.
+    """A limited number of rooms, each kept until its presenter closes it or has been gone for too long.
 
-    Sessions are given by their names, see :func:`visformer.app.streamlit_private.other_sessions.own_session`.
+    Presenters and followers are ids of sessions.
 
     Args:
-        connected: whether the browser of a session is.
-        clock: seconds that only grow.
+        connected: whether the browser of a session is connected.
+        clock: monotonic, in seconds.
     """
 
     def __init__(
@@ -84,64 +84,64 @@ class Rooms:
         self._connected = connected
         self._clock = clock
         self._rooms: dict[str, _Room] = {}
-        self._wrong: deque[float] = deque()  # when wrong codes came
+        self._wrong: deque[float] = deque()  # the times of wrong codes
         self._lock = threading.Lock()
 
     def open(self, presenter: str) -> Key | None:
-        """A new room; None: there are as many as there may be. One whose presenter is gone makes way."""
+        """Open a room, if need be in place of one whose presenter is gone; return None if the limit is reached."""
         with self._lock:
-            if len(self._rooms) >= limits.ROOMS and not self._make_way():
+            if len(self._rooms) >= limits.ROOMS and not self._make_room():
                 return None
-            key = Key("".join(secrets.choice(_LETTERS) for _ in range(_LONG)), secrets.token_urlsafe(16))
+            key = Key("".join(secrets.choice(_LETTERS) for _ in range(_CODE_LENGTH)), secrets.token_urlsafe(16))
             self._rooms[key.code] = _Room(key.secret, presenter, self._clock())
             return key
 
     def take_up(self, key: Key, presenter: str) -> bool:
-        """Have a room be this session's, and no other's any more; whether it is there, and this is its key."""
+        """Make this session the room's only presenter; return whether the room exists and this is its key."""
         with self._lock:
-            room = self._of(key)
+            room = self._room_of(key)
             if room is not None:
                 room.presenter, room.seen = presenter, self._clock()
             return room is not None
 
-    def write(self, key: Key, given: Mapping[str, str]) -> frozenset[str]:
-        """Have a room show this from now on.
+    def write(self, key: Key, state: Mapping[str, str]) -> frozenset[str]:
+        """Set the state that a room shows.
 
         Args:
-            key: of the room; with a wrong one nothing happens.
-            given: a state as texts, see :mod:`visformer.app.session.url_state`.
+            key: of the room; a wrong one has no effect.
+            state: by name, as texts, see :mod:`visformer.app.session.url_state`.
 
         Returns:
             The followers who have not seen it.
         """
         with self._lock:
-            room = self._of(key)
-            if room is None or (room.version and room.given == given):
+            room = self._room_of(key)
+            if room is None or (room.version and room.state == state):
                 return frozenset()
-            room.version, room.given = room.version + 1, dict(given)
+            room.version, room.state = room.version + 1, dict(state)
             return frozenset(room.followers)
 
     def close(self, key: Key) -> frozenset[str]:
-        """Take a room away; gives who followed."""
+        """Remove a room; return its followers."""
         with self._lock:
-            return frozenset(self._rooms.pop(key.code).followers if self._of(key) else ())
+            return frozenset(self._rooms.pop(key.code).followers if self._room_of(key) else ())
 
     def is_presented_by(self, key: Key, presenter: str) -> bool:
-        """Whether the room is there, this is its key, and this session the one that presents."""
+        """Return whether the room exists, this is its key, and this session presents to it."""
         with self._lock:
-            room = self._of(key)
+            room = self._room_of(key)
             return room is not None and room.presenter == presenter
 
-    def follow(self, code: str, follower: str, *, is_new: bool = True) -> Seen | None:
-        """What a room shows, and word of the next for this follower; None: there is no room.
+    def follow(self, code: str, follower: str, *, is_new: bool = True) -> Followed | None:
+        """Return what a room shows, and register the follower to be woken; None if there is no such room.
 
         Args:
             code: of the room.
             follower: a session.
-            is_new: whether it may be guessing; else it was given the state of this room before.
+            is_new: whether the session may be guessing; False: it has followed this room before.
 
         Raises:
-            BusyError: new ones have tried too many wrong codes; no other is looked up for now.
+            BusyError: too many wrong codes were tried; codes of new sessions are not looked up for now.
         """
         with self._lock:
             if is_new:
@@ -152,16 +152,16 @@ class Rooms:
                     self._wrong.append(self._clock())
                 return None
             room.followers.add(follower)
-            return Seen(room.version, dict(room.given), room.is_presented)
+            return Followed(room.version, dict(room.state), room.is_presented)
 
     def leave(self, code: str, follower: str) -> None:
-        """No more word for this follower."""
+        """Unregister a follower."""
         with self._lock:
             if code in self._rooms:
                 self._rooms[code].followers.discard(follower)
 
     def check(self) -> frozenset[str]:
-        """Take off who is gone; gives the followers whose presenter left, came back, or is gone for good."""
+        """Remove followers and rooms that are gone; return the followers whose presenter left, returned or is gone."""
         affected: set[str] = set()
         with self._lock:
             now = self._clock()
@@ -177,12 +177,12 @@ class Rooms:
                     affected |= room.followers
         return frozenset(affected)
 
-    def _of(self, key: Key) -> _Room | None:
+    def _room_of(self, key: Key) -> _Room | None:
         room, secret = self._rooms.get(key.code), key.secret.encode("utf-8", "replace")
         return room if room is not None and secrets.compare_digest(room.secret.encode(), secret) else None
 
-    def _make_way(self) -> bool:
-        """Take away the room whose presenter has been gone for longest; whether there is one."""
+    def _make_room(self) -> bool:
+        """Remove the room whose presenter has been gone longest; return whether there was one."""
         gone = [code for code, room in self._rooms.items() if not self._connected(room.presenter)]
         if gone:
             del self._rooms[min(gone, key=lambda code: self._rooms[code].seen)]

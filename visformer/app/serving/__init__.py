@@ -1,1 +1,1 @@
-"""What all sessions share: models, Traces, queue, limits; and the server itself."""
+"""What all sessions share: the server, its models and Traces, the queue and the limits."""

@@ -1,7 +1,7 @@
-"""In front of the model: a few forward passes at a time, a short queue, and what two ask for at once computed once.
+"""Admission to the model: a few forward passes at a time, a short queue, and one computation for identical requests.
 
-Knows neither Streamlit nor torch. Whoever asks waits; threads of its own compute, so that a visitor who leaves takes
-nobody's result away.
+Independent of Streamlit and torch. Callers wait while a thread pool computes, so that a visitor who leaves does not
+cancel a result that others wait for.
 """
 
 import os
@@ -19,42 +19,42 @@ from visformer.errors import N_, BusyError
 from visformer.system import limits
 
 AT_ONCE = min(4, max(2, (os.cpu_count() or 2) // 2))
-"""Forward passes at a time. Two even on two cores: one long beam search is then not everybody's."""
+"""Forward passes at a time. Two even on two cores, so that one long beam search does not block everybody."""
 
-PATIENCE = 0.4  # seconds of waiting before it is told: most are over by then
-LOOK = 0.2  # seconds between two looks at how the queue moves, and whether the visitor is still there
+PATIENCE = 0.4  # seconds before a visitor sees a notice of the wait: most results arrive earlier
+POLL = 0.2  # seconds between two updates of the notice, which also notices that the visitor has left
 
 _R = TypeVar("_R")
 
 Outcome = Literal["cached", "computed", "shared", "rejected", "failed", "left"]
-"""What became of requests. cached: found without asking; shared: another visitor was just waiting for the same;
-left: nobody waited any more when its turn came."""
+"""The outcome of a request. cached: needed no computation; shared: joined another visitor's identical request;
+left: everybody who waited had left before its turn."""
 
 BOUNDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Seconds: upper ends of the bins of a :class:`Histogram`; what takes longer comes into one more."""
+"""Upper bounds of the bins of a :class:`Histogram`, in seconds; one more bin counts what takes longer."""
 
-Look = Callable[[int | None], None]
-"""Called now and then while one waits, with how many come first, None once it is computed. May raise, to leave."""
+OnWait = Callable[[int | None], None]
+"""Called repeatedly during a wait with the number of requests ahead, None while computing. May raise, to leave."""
 
-Notice = Callable[[], AbstractContextManager[Look]]
-"""What tells whoever waits."""
+Notice = Callable[[], AbstractContextManager[OnWait]]
+"""Shows a waiting visitor the state of the queue."""
 
 
 @dataclass
 class Histogram:
-    """How long something took, in bins. Its owner holds a lock."""
+    """A histogram of durations. Not thread-safe: its owner holds a lock."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
     total: float = 0.0  # seconds
 
     def add(self, seconds: float) -> None:
-        """Count one more."""
+        """Count one more duration."""
         self.counts[bisect_left(BOUNDS, seconds)] += 1
         self.total += seconds
 
 
 class Counts:
-    """What has happened so far, for whoever measures."""
+    """Counts and durations of all requests so far, for the metrics."""
 
     def __init__(self) -> None:
         self.outcomes: dict[Outcome, int] = dict.fromkeys(get_args(Outcome), 0)
@@ -63,12 +63,12 @@ class Counts:
         self._lock = threading.Lock()
 
     def add(self, outcome: Outcome) -> None:
-        """One more request."""
+        """Count one more request."""
         with self._lock:
             self.outcomes[outcome] += 1
 
     def add_times(self, queued: float, computed: float) -> None:
-        """One more computation: seconds in the queue, seconds of computing."""
+        """Count one more computation: seconds in the queue, seconds of computing."""
         with self._lock:
             self.queued.add(queued)
             self.computed.add(computed)
@@ -76,78 +76,78 @@ class Counts:
 
 @dataclass(eq=False)
 class _Flight:
-    """One computation and those who wait for it."""
+    """One computation and the number of callers that wait for it."""
 
     work: Callable[[], Any]
     result: Future[Any] = field(default_factory=Future)
-    asked: float = field(default_factory=time.perf_counter)
-    askers: int = 1
+    requested: float = field(default_factory=time.perf_counter)
+    callers: int = 1
 
 
 class Admission:
-    """Runs what is asked for, at most so many at a time; the same key in flight is run once."""
+    """Runs computations, at most ``at_once`` at a time; concurrent requests for the same key share one."""
 
     def __init__(self, *, at_once: int = AT_ONCE, queue: int = limits.QUEUE) -> None:
         self.counts = Counts()
-        self.notice: Notice = lambda: nullcontext(lambda before: None)  # the app puts its own here: this knows no page
+        self.notice: Notice = lambda: nullcontext(lambda before: None)  # the app sets its own
         self.at_once, self._queue = at_once, queue
         self._lock = threading.Lock()
         self._flights: dict[Hashable, _Flight] = {}
         self._waiting: OrderedDict[Hashable, _Flight] = OrderedDict()
-        self.running = 0  # how many are being computed at present
-        # Threads that stay: OpenMP gives each thread that calls it a team of its own, and sessions start new ones.
+        self.running = 0  # computations at present
+        # A pool, not the sessions' short-lived threads: OpenMP creates a team for each thread that calls it.
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="model")
-        # All start now: later there may not be the memory for one.
+        # Start all threads now: later there may not be enough memory for one.
         started = threading.Barrier(at_once)
         for _ in range(at_once):
             self._threads.submit(started.wait)
 
-    def run(self, key: Hashable, work: Callable[[], _R], *, look: Look) -> _R:
-        """What ``work`` returns, or raises, from a thread of the model's.
+    def run(self, key: Hashable, work: Callable[[], _R], *, on_wait: OnWait) -> _R:
+        """Run ``work`` in the thread pool and return its result, or raise its exception.
 
-        ``look`` is called while this takes longer than PATIENCE.
+        Calls ``on_wait`` repeatedly if this takes longer than PATIENCE.
 
         Raises:
-            BusyError: too many wait already.
+            BusyError: the queue is full.
         """
-        flight = self._joined(key, work)
+        flight = self._join(key, work)
         patience = PATIENCE
         try:
             while wait([flight.result], patience).not_done:
-                look(self._before(key))
-                patience = LOOK
-            found: _R = flight.result.result()
-            return found
+                on_wait(self._ahead(key))
+                patience = POLL
+            result: _R = flight.result.result()
+            return result
         finally:
             self._leave(key, flight)
 
     def begin(self, key: Hashable, work: Callable[[], _R]) -> Future[_R] | None:
-        """Compute what will be asked for in a moment, where a thread is free; whoever then asks for it joins.
+        """Start computing what :meth:`run` will request in a moment, if a thread is free; that call then joins.
 
-        What the work raises is raised where it is asked for.
+        Exceptions of ``work`` are raised by :meth:`run`.
 
         Returns:
-            Where the result will be; None: no thread is free.
+            The future result; None: no thread is free.
         """
         with self._lock:
             if key not in self._flights and self.running + len(self._waiting) < self.at_once:
-                self._flights[key] = self._waiting[key] = _Flight(work, askers=0)
+                self._flights[key] = self._waiting[key] = _Flight(work, callers=0)
                 self._start_next()
             flight = self._flights.get(key)
         return flight.result if flight is not None else None
 
     @property
     def waiting(self) -> int:
-        """How many wait at present."""
+        """Requests in the queue at present."""
         return len(self._waiting)
 
-    def _joined(self, key: Hashable, work: Callable[[], Any]) -> _Flight:
+    def _join(self, key: Hashable, work: Callable[[], Any]) -> _Flight:
         with self._lock:
             flight = self._flights.get(key)
             if flight is not None:
-                if flight.askers:
+                if flight.callers:
                     self.counts.add("shared")
-                flight.askers += 1
+                flight.callers += 1
                 return flight
             if self.running >= self.at_once and len(self._waiting) >= self._queue:
                 self.counts.add("rejected")
@@ -160,7 +160,7 @@ class Admission:
         return flight
 
     def _start_next(self) -> None:
-        """Hand what waits longest to a free thread. Called with the lock held."""
+        """Hand the oldest requests to the free threads. Called with the lock held."""
         while self.running < self.at_once and self._waiting:
             key, flight = self._waiting.popitem(last=False)
             self.running += 1
@@ -169,37 +169,37 @@ class Admission:
     def _compute(self, key: Hashable, flight: _Flight) -> None:
         begin = time.perf_counter()
         try:
-            found = flight.work()
+            result = flight.work()
         except BaseException as error:
-            self._landed(key, "failed")
-            flight.result.set_exception(error)  # for all who wait
+            self._finish(key, "failed")
+            flight.result.set_exception(error)  # for all callers
         else:
-            self._landed(key, "computed")
-            flight.result.set_result(found)
-        self.counts.add_times(begin - flight.asked, time.perf_counter() - begin)
+            self._finish(key, "computed")
+            flight.result.set_result(result)
+        self.counts.add_times(begin - flight.requested, time.perf_counter() - begin)
 
-    def _landed(self, key: Hashable, outcome: Outcome) -> None:
-        """Who asks from now on finds the result where the work has put it."""
+    def _finish(self, key: Hashable, outcome: Outcome) -> None:
+        """Free the key and the thread: later requests find the result in the cache that ``work`` filled."""
         self.counts.add(outcome)
         with self._lock:
             del self._flights[key]
             self.running -= 1
             self._start_next()
 
-    def _before(self, key: Hashable) -> int | None:
-        """How many come before this one; None: it is being computed."""
+    def _ahead(self, key: Hashable) -> int | None:
+        """Return the number of requests ahead of this one; None: it is being computed."""
         with self._lock:
             keys = list(self._waiting)
             return keys.index(key) + self.running if key in self._waiting else None
 
     def _leave(self, key: Hashable, flight: _Flight) -> None:
-        """Nobody computes what nobody waits for."""
+        """Take one caller off; drop a queued computation that nobody waits for any more."""
         with self._lock:
-            flight.askers -= 1
-            if flight.askers == 0 and self._waiting.get(key) is flight:
+            flight.callers -= 1
+            if flight.callers == 0 and self._waiting.get(key) is flight:
                 del self._waiting[key], self._flights[key]
                 self.counts.add("left")
 
 
 ADMISSION = Admission()
-"""The one of this process: all models share its cores."""
+"""The only one in this process: all models share its cores."""

@@ -1,4 +1,4 @@
-"""How many visitors are here, and when there is no room for one more."""
+"""The limit on the number of visitors."""
 
 from visformer.app.streamlit_private.other_sessions import count
 from visformer.errors import N_, BusyError
@@ -6,8 +6,8 @@ from visformer.system import limits
 
 
 def no_room() -> BusyError | None:
-    """What a visitor is told who comes when as many as there may be are here."""
-    if count() <= limits.SESSIONS:  # this one is counted already
+    """Return the error for a visitor who arrives when the server is full; None: there is room."""
+    if count() <= limits.SESSIONS:  # the count includes this visitor
         return None
     return BusyError(
         N_("There are {limit} visitors here, and no more can be taken at once. Try again in a minute."),

@@ -1,4 +1,4 @@
-"""Refuse what a visitor may not ask for, with an error that says the limit, what it was, and what to do."""
+"""Checks of a visitor's input against the limits; errors name the limit, the input and a remedy."""
 
 from visformer.errors import N_, CheckpointError, ConfigError, TextError
 from visformer.model.untrained import Untrained
@@ -6,7 +6,7 @@ from visformer.system import limits
 
 
 def check_untrained(wanted: Untrained) -> None:
-    """Refuse sizes that would take a server's memory or time from others, with a :class:`ConfigError`."""
+    """Raise a :class:`ConfigError` for sizes that would take too much of a shared server's memory or time."""
     for name, (least, most) in limits.UNTRAINED.items():
         given = getattr(wanted, name)
         if not least <= given <= most:
@@ -24,7 +24,7 @@ def check_untrained(wanted: Untrained) -> None:
 
 
 def check_download(name: str, nbytes: int) -> None:
-    """Refuse a model whose weights would not fit into memory, with a :class:`CheckpointError`."""
+    """Raise a :class:`CheckpointError` for a model whose weights would not fit into memory."""
     if nbytes > limits.DOWNLOAD_BYTES:
         raise CheckpointError(
             N_(
@@ -38,7 +38,7 @@ def check_download(name: str, nbytes: int) -> None:
 
 
 def check_text(text: str, box: str = N_("This text")) -> None:
-    """Refuse text that is empty or too long with a :class:`TextError`; ``box``: where it stands, a message id."""
+    """Raise a :class:`TextError` for an empty or too long text; ``box``: the name of its input, a message id."""
     if not text.strip():
         raise TextError(N_("There is no sentence yet: type one, or choose an example."))
     if len(text) > limits.MAX_CHARACTERS:
@@ -51,7 +51,7 @@ def check_text(text: str, box: str = N_("This text")) -> None:
 
 
 def check_tokens(given: int, model_limit: int | None = None, *, box: str = N_("This text")) -> None:
-    """Refuse a sentence of too many tokens with a :class:`TextError`; ``box`` as for :func:`check_text`."""
+    """Raise a :class:`TextError` for too many tokens; ``box`` as in :func:`check_text`."""
     limit = min(limits.MAX_TOKENS, model_limit or limits.MAX_TOKENS)
     if given > limit:
         raise TextError(

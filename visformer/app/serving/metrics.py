@@ -1,4 +1,4 @@
-"""What a running server says of itself, for Prometheus. Only the server imports this, never a page."""
+"""Metrics of a running server for Prometheus. Only the server imports this, never a page."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -15,33 +15,32 @@ from visformer.app.streamlit_private import other_sessions
 
 
 class Report(Collector):
-    """Reads what the app counts anyway, whenever it is asked. Memory comes from Prometheus' own collector."""
+    """Collects the counts that the app keeps anyway. Prometheus' own collector reports memory."""
 
     def __init__(self, bench: Workbench) -> None:
         self._bench = bench
 
     def collect(self) -> Iterator[Metric]:
-        """The app's metrics."""
+        """Yield the app's metrics."""
         counts = ADMISSION.counts
         requests = CounterMetricFamily(
-            "visformer_requests", "Traces and decodings asked for, by what became of it.", labels=["outcome"]
+            "visformer_requests", "Traces and decodings requested, by outcome.", labels=["outcome"]
         )
         for outcome, n in counts.outcomes.items():
             requests.add_metric([outcome], n)
         yield requests
         yield _histogram("visformer_forward_seconds", "Computing a trace or a decoding.", counts.computed)
-        yield _histogram("visformer_queue_seconds", "Waiting for its turn.", counts.queued)
-        yield GaugeMetricFamily("visformer_queue_length", "Requests that wait.", ADMISSION.waiting)
+        yield _histogram("visformer_queue_seconds", "Waiting in the queue.", counts.queued)
+        yield GaugeMetricFamily("visformer_queue_length", "Requests in the queue.", ADMISSION.waiting)
         yield GaugeMetricFamily("visformer_running", "Requests that are being computed.", ADMISSION.running)
         yield GaugeMetricFamily("visformer_sessions", "Browsers connected.", other_sessions.count())
-        yield GaugeMetricFamily("visformer_kept_bytes", "Traces and decodings kept.", self._bench.nbytes)
-        for i, pid in enumerate(self._bench.pids):  # Prometheus' own collector knows this process alone
+        yield GaugeMetricFamily("visformer_kept_bytes", "Traces and decodings in the cache.", self._bench.nbytes)
+        for i, pid in enumerate(self._bench.pids):  # Prometheus' own collector covers this process alone
             yield from ProcessCollector(f"visformer_model_{i}", pid=partial(int, pid), registry=None).collect()
         yield GaugeMetricFamily("visformer_model_ready", "1 once the model is loaded.", self._bench.is_loaded)
 
 
-def _histogram(name: str, help_text: str, of: Histogram) -> HistogramMetricFamily:
-    ends = [*map(str, BOUNDS), "+Inf"]
-    return HistogramMetricFamily(
-        name, help_text, buckets=list(zip(ends, accumulate(of.counts), strict=True)), sum_value=of.total
-    )
+def _histogram(name: str, help_text: str, durations: Histogram) -> HistogramMetricFamily:
+    bounds = [*map(str, BOUNDS), "+Inf"]
+    buckets = list(zip(bounds, accumulate(durations.counts), strict=True))
+    return HistogramMetricFamily(name, help_text, buckets=buckets, sum_value=durations.total)

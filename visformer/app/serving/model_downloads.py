@@ -1,4 +1,4 @@
-"""Downloads of models: each runs once, however many visitors wait for it, and ends when the last of them gives up."""
+"""Downloads of models: each runs once, however many visitors wait for it, and stops when the last of them cancels."""
 
 import json
 import os
@@ -20,17 +20,17 @@ from visformer.system.memory import enough_memory
 
 
 class Phase(Enum):
-    """Where a download is."""
+    """The phase of a download."""
 
-    ASKING = "its size is being asked for"
-    OFFERED = "size known, nobody has started it"
+    ASKING = "asking the hub for its size"
+    OFFERED = "size known, not started"
     RUNNING = "running"
     HERE = "in the cache"
     FAILED = "see error"
 
 
 class Download:
-    """One model's way from the hub into the operator's cache."""
+    """The download of one model from the hub into the operator's cache."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -44,15 +44,15 @@ class Download:
 
     @property
     def is_busy(self) -> bool:
-        """Whether looking again soon will show something new."""
+        """Whether it changes by itself, so that a page should update."""
         return self.phase in (Phase.ASKING, Phase.RUNNING)
 
     def is_wanted_by(self, visitor: str) -> bool:
-        """Whether this visitor started it, or joined in, and has not given up."""
+        """Whether this visitor started or joined it and has not cancelled."""
         return visitor in self._waiting
 
     def start(self, visitor: str) -> None:
-        """Begin, or join those who wait already."""
+        """Start the download, or join the visitors who wait for it."""
         with self._lock:
             self._waiting.add(visitor)
             if self.phase is not Phase.OFFERED:
@@ -61,14 +61,14 @@ class Download:
         self._in_background(self._run)
 
     def cancel(self, visitor: str) -> None:
-        """Give up; the download itself ends with the last visitor."""
+        """Stop waiting; when the last visitor cancels, the download ends."""
         with self._lock:
             self._waiting.discard(visitor)
             if not self._waiting and self._child is not None:
                 self._child.terminate()
 
     def ask_again(self) -> None:
-        """After a failure: the network may be back, or the disk may have room."""
+        """Ask the hub again after a failure: the network may be back, or the disk may have room."""
         with self._lock:
             if self.phase is not Phase.FAILED:
                 return
@@ -103,16 +103,16 @@ class Download:
         with subprocess.Popen(command, cwd=root, env=env, stdout=subprocess.PIPE, text=True) as child:
             with self._lock:
                 self._child = child
-                if not self._waiting:  # given up meanwhile
+                if not self._waiting:  # all have cancelled meanwhile
                     child.terminate()
             for line in child.stdout or ():
-                self._hear(**json.loads(line))
+                self._report(**json.loads(line))
         with self._lock:
             self._child = None
             self._conclude(child.returncode)
 
-    def _hear(self, done: int = 0, error: str = "", params: dict[str, object] | None = None) -> None:
-        """One line of the process."""
+    def _report(self, done: int = 0, error: str = "", params: dict[str, object] | None = None) -> None:
+        """Handle one line that the process printed."""
         self.done = max(self.done, done)
         if error:
             self.error = CheckpointError(error, **(params or {}))
@@ -134,14 +134,14 @@ class Download:
 
 @st.cache_resource(show_spinner=False)
 def download_of(name: str) -> Download:
-    """The one download of this model in this process."""
+    """Return the only download of this model in this process."""
     return Download(name)
 
 
 def is_to_be_downloaded(name: str) -> bool:
-    """Whether this model is on the hub alone, as far as is known here."""
+    """Whether this model is a hub id and not in the cache."""
     if name in BUNDLED or name.startswith((".", "/", "~", "\\")) or find_spec("transformers") is None:
-        return False  # loading says what is missing
+        return False  # loading it reports what is missing
     from huggingface_hub.errors import HFValidationError
 
     from visformer.adapters.huggingface.files import is_here
@@ -149,14 +149,14 @@ def is_to_be_downloaded(name: str) -> bool:
     try:
         return not is_here(name)
     except HFValidationError:
-        return True  # asking for its size says so
+        return True  # asking for its size reports the invalid id
 
 
 def require_here(name: str) -> None:
-    """Refuse a model that would have to be downloaded first: a page does not start that by itself.
+    """Require a model that is on this server: a page does not start a download by itself.
 
     Raises:
-        VisformerError: it is not here, or why its download failed.
+        VisformerError: it is not here, or its download failed.
     """
     if is_to_be_downloaded(name):
         failure = download_of(name).error

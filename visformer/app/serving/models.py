@@ -1,4 +1,4 @@
-"""Which models a visitor may choose: the operator's list, untrained ones, and any hub id where the operator says so."""
+"""The models that a visitor may choose: the operator's list, untrained ones, and any hub id if the operator allows."""
 
 import os
 import re
@@ -10,21 +10,21 @@ from visformer.system import settings
 from visformer.system.files import called
 
 MODEL = settings.MODEL()
-"""What every page shows: the bundled translator, or a local folder with one of our own."""
+"""The default model: the bundled translator, unless the operator sets another."""
 
 SECOND_BOX = {"encoder": N_("Second sentence"), "decoder": N_("What follows"), "encoder-decoder": N_("Target")}
-"""What the box beside the sentence is called, by the kind of model."""
+"""The label of the box beside the sentence, by the kind of model."""
 
 
 def offered() -> tuple[str, ...]:
-    """MODEL, and behind it the operator's list."""
+    """Return MODEL and then the operator's list."""
     return tuple(dict.fromkeys([MODEL, *settings.MODELS()]))
 
 
 def label(name: str) -> str:
-    """What a visitor sees of it, and a link says: of a folder its name, not where it is; of two alike a part more.
+    """Return the name that pages and links show: of a folder its last part, or as many as tell it from the others.
 
-    As is of a name such as "checkpoint", see :func:`visformer.system.files.called`.
+    A generic name such as "checkpoint" also takes one part more, see :func:`visformer.system.files.called`.
     """
     path = Path(name)
     if not path.is_absolute():
@@ -32,38 +32,38 @@ def label(name: str) -> str:
     others = [Path(other).parts for other in offered() if other != name]
     least = len(Path(called(path)).parts)
     ends = (path.parts[-n:] for n in range(least, len(path.parts)))
-    alone = (end for end in ends if all(other[-len(end) :] != end for other in others))
-    return "/".join(next(alone, path.parts[-least:]))
+    unique = (end for end in ends if all(other[-len(end) :] != end for other in others))
+    return "/".join(next(unique, path.parts[-least:]))
 
 
-def named(said: str) -> str:
-    """The model that is offered under this label; what is none stays as it is."""
-    return next((name for name in offered() if label(name) == said), said)
+def named(text: str) -> str:
+    """Return the offered model with this label; if there is none, the text itself."""
+    return next((name for name in offered() if label(name) == text), text)
 
 
 def discreet(error: VisformerError, name: str, folder: Path) -> VisformerError:
-    """The same error without a path of the server: the model goes by its label, other files by their names."""
+    """Return the error without paths of the server: the model by its label, other files by their names."""
 
     def without(value: object) -> object:
         if isinstance(value, Message | int | float):
             return value
-        said = str(value)
+        text = str(value)
         for path in (folder, folder.resolve()):
-            said = said.replace(str(path), label(name)) if path.is_absolute() else said
-        return _PATH.sub(r"\1", said)
+            text = text.replace(str(path), label(name)) if path.is_absolute() else text
+        return _PATH.sub(r"\1", text)
 
     return type(error)(error.message_id, **{key: without(value) for key, value in error.params.items()})
 
 
 _PATH = re.compile(r"(?<![\w:/\\.])(?:[A-Za-z]:)?(?:[/\\][^\s/\\'\":;,()]+)*[/\\]([^\s/\\'\":;,()]+)")
-"""An absolute path, and its last part; the address of a hub is none."""
+"""Matches an absolute path and captures its last part; does not match URLs."""
 
 
 def require_allowed(name: str) -> None:
-    """Refuse what the operator did not offer, before anything is looked up. A path is never typed by a visitor.
+    """Require a model that the operator offers, before anything is looked up. Visitors may not type paths.
 
     Raises:
-        VisformerError: not on the list.
+        VisformerError: it is not offered.
     """
     if name in offered():
         return

@@ -1,6 +1,6 @@
-"""Streamlit's server for this app: ``python -m visformer.app.serving.server run app.py``; its options are Streamlit's.
+"""Streamlit's server for this app: ``python -m visformer.app.serving.server run app.py``, with Streamlit's options.
 
-Importing it is enough where the server is started otherwise (asgi.py).
+Where the server is started in another way (asgi.py), importing this module is enough.
 """
 
 from importlib import import_module

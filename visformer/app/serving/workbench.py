@@ -1,6 +1,6 @@
-"""What all sessions share: the model, loaded behind the first picture, and the Traces made with it.
+"""Models and their Traces, shared by all sessions.
 
-The first picture is the shipped Trace of the first example. It is painted before torch is imported.
+The first picture is the shipped Trace of the first example, drawn before torch is imported and the model is loaded.
 """
 
 import gc
@@ -37,20 +37,20 @@ if TYPE_CHECKING:  # torch, and numpy
     from visformer.trace import Trace
 
 PATTERNS = ("*.pattern",)
-"""What the attention page records, and the shipped Trace holds."""
+"""The tensors that the attention page records, and that the shipped Trace holds."""
 
 HEAD_START = 2.0
-"""Seconds that the first picture gets before torch is imported: both want the same cores. Nobody types faster, and a
-sentence that comes earlier does not wait for it."""
+"""Seconds between the first picture and the import of torch, which compete for the same cores. Nobody types faster, and
+a sentence that arrives earlier starts the import at once."""
 
 _FIRST_BOX = N_("Sentence")
 
 
-_Kept = TypeVar("_Kept", "Trace", "Decoding")
+_Result = TypeVar("_Result", "Trace", "Decoding")
 
 
 class Cache:
-    """Results by key; the least recently used go when they hold too many bytes together."""
+    """An LRU cache of results, bounded by their total number of bytes."""
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
@@ -59,7 +59,7 @@ class Cache:
         self.nbytes = 0
 
     def get(self, key: Hashable) -> Any:
-        """The result, now the most recently used, or None."""
+        """Return the result, now the most recently used, or None."""
         with self._lock:
             if key not in self._results:
                 return None
@@ -67,7 +67,7 @@ class Cache:
             return self._results[key][0]
 
     def put(self, key: Hashable, result: "Trace | Decoding") -> None:
-        """Keep a result; one larger than the whole budget is not kept."""
+        """Add a result, unless it alone exceeds the budget."""
         nbytes = result.nbytes
         if nbytes > self._budget:
             return
@@ -79,7 +79,7 @@ class Cache:
 
 
 class Workbench:
-    """The model, and what was made with it. Shared by all sessions: frozen results, no lock around the model."""
+    """A model and a cache of its results, shared by all sessions: results are frozen, the model needs no lock."""
 
     def __init__(
         self,
@@ -89,75 +89,75 @@ class Workbench:
         budget: int = limits.TRACE_BYTES,
         lends_target: Callable[[str], str] | None = None,
     ) -> None:
-        """What is loaded when it is first needed.
+        """Keep ``load`` until the model is needed.
 
         Args:
-            load: the model.
-            example: a Trace that is there before the model.
-            budget: bytes of Traces.
-            lends_target: gives the target of a source to a model whose own would mean nothing.
+            load: loads the model.
+            example: file of a Trace that is available before the model.
+            budget: of the cache, in bytes.
+            lends_target: returns a target for a source, for a model whose own translation would mean nothing.
         """
         from visformer.trace import Trace
 
         self._load, self._lends_target = load, lends_target
         self.start_workers: Callable[[], WorkerPool | None] = lambda: None
-        self._workers: WorkerPool | None = None  # make the forward passes
+        self._workers: WorkerPool | None = None  # runs the forward passes, if set
         self._model: Future[Any] | None = None
         self._lock = threading.Lock()
         self._results = Cache(budget)
-        self.problem: BaseException | None = None  # why the last attempt to load the model came to nothing
-        with suppress(VisformerError):  # a model may ship none: the first picture then waits for the model
+        self.problem: BaseException | None = None  # why the last attempt to load the model failed
+        with suppress(VisformerError):  # a model may ship no example: its first picture then waits for the model
             trace = Trace.load(example)
             self._results.put((trace.meta.get("source"), None, PATTERNS, ()), trace)
 
     @property
     def is_loaded(self) -> bool:
-        """Whether a sentence can be run without waiting for the model."""
+        """Whether a sentence can be computed without waiting for the model."""
         return self._model is not None and self._model.done()
 
     @property
     def nbytes(self) -> int:
-        """Bytes of what is kept at present."""
+        """Bytes in the cache at present."""
         return self._results.nbytes
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Of the processes that make the forward passes, if there are any."""
+        """Process ids of the workers; empty if there are none."""
         return self._workers.pids if self._workers is not None else ()
 
     def load_soon(self) -> None:
-        """Load the model in the background, once the page that asks for it has been painted."""
+        """Load the model in the background, a few seconds from now, when the page has been drawn."""
         if self._model is None:
             timer = threading.Timer(HEAD_START, self.load)
             timer.daemon = True
-            with suppress(RuntimeError):  # no memory for a thread: the first sentence loads it
+            with suppress(RuntimeError):  # no memory for a thread: the first sentence will load the model
                 timer.start()
 
     def load(self) -> Future[Any]:
-        """Load the model in the background, now; where that has begun, this is the same."""
+        """Start loading the model in the background, unless that has begun; return the future model."""
         with self._lock:
             if self._model is None:
-                # No daemon: torch aborts the process if it is cut off in the middle of its import.
-                self._model = ThreadPoolExecutor(1).submit(self._loaded_now)
+                # Not a daemon thread: torch aborts the process if its import is interrupted.
+                self._model = ThreadPoolExecutor(1).submit(self._load_now)
             return self._model
 
-    def _loaded_now(self) -> Any:
+    def _load_now(self) -> Any:
         try:
-            loaded = self._load()
+            model = self._load()
             self._workers = self.start_workers()
         except BaseException as error:
             with self._lock:
                 self.problem = error
                 self._model = None  # the next request tries again: the operator may have restored the file
             raise
-        # A full collection of garbage would look through torch's objects each time, for 200 ms.
+        # Otherwise each full garbage collection would traverse torch's objects, for 200 ms.
         gc.collect()
         gc.freeze()
         self.problem = None
-        return loaded
+        return model
 
     def holds(self, source: str, target: str | None, record: Sequence[str] = PATTERNS) -> bool:
-        """Whether this Trace is at hand, without running or waiting for the model."""
+        """Whether this Trace is in the cache."""
         return self._results.get((source, target, tuple(record), ())) is not None
 
     def trace(
@@ -168,37 +168,37 @@ class Workbench:
         record: Sequence[str] = PATTERNS,
         edits: "Sequence[Edit]" = (),
     ) -> "Trace":
-        """The Trace of a sentence and its translation, or of the pair where a target is given.
+        """Return the Trace of a sentence and its translation, or of a sentence and the target passed.
 
         Args:
             source: the sentence.
-            target: to be forced, as text or as ids, and of an encoder its second sentence; None: the model's own
-                translation, made under the edits, or the one that an untrained model is lent.
-            record: what the page shows.
-            edits: change the model for this Trace alone.
+            target: forced, as text or as ids; for an encoder its second sentence; None: the model's own translation,
+                made under the edits, or for an untrained model the one that it borrows.
+            record: globs over the names of the tensors to record.
+            edits: changes to the model for this Trace alone.
 
         Raises:
-            VisformerError: text that cannot be shown, or no model.
+            VisformerError: the text exceeds a limit, or the model cannot be loaded.
         """
-        return self._once(*self._asked(source, target, tuple(record), tuple(edits)))
+        return self._cached(*self._request(source, target, tuple(record), tuple(edits)))
 
     def expect(self, source: str, target: str | None, record: Sequence[str]) -> "Future[Trace] | None":
-        """Begin with a Trace that :meth:`trace` will be asked for; nothing happens while the model is not loaded.
+        """Start computing a Trace that :meth:`trace` will be called for; does nothing until the model is loaded.
 
         Returns:
-            Where it will be, and what :meth:`trace` will raise; None: it is here, or was not begun.
+            The future Trace, or what :meth:`trace` will raise; None: it is cached, or was not started.
         """
         if not self.is_loaded or (target is None and self._lends_target is not None):
             return None
-        key, texts, make = self._asked(source, target, tuple(record), ())
+        key, texts, make = self._request(source, target, tuple(record), ())
         if self._results.get(key) is not None:
             return None
-        return ADMISSION.begin((id(self), key), partial(self._made, key, self.loaded(*texts), make))
+        return ADMISSION.begin((id(self), key), partial(self._make, key, self.loaded(*texts), make))
 
-    def _asked(
+    def _request(
         self, source: str, target: str | tuple[int, ...] | None, record: tuple[str, ...], edits: "tuple[Edit, ...]"
     ) -> "tuple[Hashable, tuple[str, str | None], Callable[[Any], Trace]]":
-        """Under which key a Trace is kept, the texts of it that the model reads, and what makes it."""
+        """Check the texts; return the cache key, the texts for the model and the function that computes the Trace."""
         checks.check_text(source, _FIRST_BOX)
         text = target if isinstance(target, str) else None
         if text is not None:
@@ -210,77 +210,77 @@ class Workbench:
 
         def make(model: Any) -> "Trace":
             forced = target if target is not None else text
-            if forced is None and not edits and (known := self._of_the_same(model, source, record)) is not None:
-                return known
-            given = {"pair" if model.info.kind == "encoder" else "target": forced}
-            return self._passes(model).trace(source, **given, record=record, edits=edits)
+            if forced is None and not edits and (trace := self._known_translation(model, source, record)) is not None:
+                return trace
+            second = {"pair" if model.info.kind == "encoder" else "target": forced}
+            return self._runner(model).trace(source, **second, record=record, edits=edits)
 
         return (source, target, record, edits), (source, text), make
 
-    def _of_the_same(self, model: Any, source: str, record: tuple[str, ...]) -> "Trace | None":
-        """More tensors of a translation that is known: finding it anew would take most of the time."""
+    def _known_translation(self, model: Any, source: str, record: tuple[str, ...]) -> "Trace | None":
+        """Record more tensors of a cached translation; decoding it again would take most of the time."""
         known: Trace | None = self._results.get((source, None, PATTERNS, ()))
         ids = known.meta.get("ids") if known is not None and model.info.kind == "encoder-decoder" else None
         if known is None or not isinstance(ids, dict) or not ids.get("next"):
             return None
-        made = self._passes(model).trace(source, target=tuple(ids["next"][:-1]), record=record, edits=())
-        return replace(made, meta=known.meta) if made.meta.get("ids") == ids else None  # it may have been cut off
+        trace = self._runner(model).trace(source, target=tuple(ids["next"][:-1]), record=record, edits=())
+        return replace(trace, meta=known.meta) if trace.meta.get("ids") == ids else None  # if it was cut off
 
-    def _passes(self, model: Any) -> WorkerPool:
-        """Who makes the model's forward passes: the processes, or the model itself."""
+    def _runner(self, model: Any) -> WorkerPool:
+        """Return what runs the model's forward passes: the workers, or the model itself."""
         return self._workers or model
 
     def decoded(self, source: str, *, edits: "Sequence[Edit]" = (), **settings: Any) -> "Decoding":
-        """The model's translation, and how it came about; arguments and errors as of :meth:`trace`.
+        """Return the model's translation with its decoding steps; arguments and errors as for :meth:`trace`.
 
-        ``settings`` are those of ``translate``. An edit of a place that it does not reach does not apply.
+        ``settings`` are those of ``translate``. Edits of places that decoding does not reach have no effect.
         """
         checks.check_text(source, _FIRST_BOX)
-        given = {**settings, "edits": tuple(edits)}
-        key = (source, "decoded", *sorted(given.items()))
-        return self._once(key, (source, None), lambda model: self._passes(model).translate(source, **given))
+        settings["edits"] = tuple(edits)
+        key = (source, "decoded", *sorted(settings.items()))
+        return self._cached(key, (source, None), lambda model: self._runner(model).translate(source, **settings))
 
     @enough_memory()
-    def _once(self, key: Hashable, texts: tuple[str, str | None], make: Callable[[Any], _Kept]) -> _Kept:
-        """What is kept under a key; else made, in its turn, and kept. The only way to the model's forward passes."""
-        found: _Kept | None = self._results.get(key)
-        if found is not None:
+    def _cached(self, key: Hashable, texts: tuple[str, str | None], make: Callable[[Any], _Result]) -> _Result:
+        """Return a result from the cache, or else compute and cache it. All forward passes are started here."""
+        result: _Result | None = self._results.get(key)
+        if result is not None:
             ADMISSION.counts.add("cached")
-            return found
-        work = partial(self._made, key, self.loaded(*texts), make)
-        with ADMISSION.notice() as look:
-            return ADMISSION.run((id(self), key), work, look=look)
+            return result
+        work = partial(self._make, key, self.loaded(*texts), make)
+        with ADMISSION.notice() as on_wait:
+            return ADMISSION.run((id(self), key), work, on_wait=on_wait)
 
-    def _made(self, key: Hashable, model: Any, make: Callable[[Any], _Kept]) -> _Kept:
-        made: _Kept | None = self._results.get(key)  # by another visitor, who was a moment earlier
-        if made is None:
-            made = make(model)
-            self._results.put(key, made)
-        return made
+    def _make(self, key: Hashable, model: Any, make: Callable[[Any], _Result]) -> _Result:
+        result: _Result | None = self._results.get(key)  # set if another visitor was a moment earlier
+        if result is None:
+            result = make(model)
+            self._results.put(key, result)
+        return result
 
     @enough_memory()
     def loaded(self, source: str | None = None, target: str | None = None) -> Any:
-        """The model, once it is loaded; the texts of both boxes, if it is to run them, are held against the limits.
+        """Wait for the model and return it, after checking the texts of both boxes, if any, against its limits.
 
         Raises:
-            VisformerError: text that is too long, or no model.
+            VisformerError: a text is too long, or the model cannot be loaded.
         """
         model = self.load().result()
         room, second = model.info.max_tokens, SECOND_BOX[model.info.kind]
         for text, box in ((source, _FIRST_BOX), (target, second)):
             if text is not None:
                 checks.check_tokens(len(model.tokenize(text)), room, box=box)
-        if source is not None and target is not None and model.info.kind != "encoder-decoder":  # joined in one row
+        if source is not None and target is not None and model.info.kind != "encoder-decoder":  # one sequence
             checks.check_tokens(len(model.tokenize(source, target)), room, box=N_("Both boxes together"))
         return model
 
     @property
     def kind(self) -> str:
-        """Of the model; before it is loaded, that of our own."""
+        """The model's kind; until it is loaded, that of the bundled model."""
         return self._model.result().info.kind if self._model is not None and self.is_loaded else "encoder-decoder"
 
     def untrained(self, source: str, target: str, *, norm: str, record: Sequence[str]) -> "Trace":
-        """The Trace of the pair through a model of the same sizes that has learned nothing; errors as of ``trace``."""
+        """Return the Trace of a pair in an untrained model of the same sizes; errors as for :meth:`trace`."""
 
         def make(model: Any) -> "Trace":
             from visformer.adapters.load import untrained
@@ -288,26 +288,26 @@ class Workbench:
             return untrained(model, norm=norm).trace(source, target, record=tuple(record))
 
         key = (source, target, tuple(record), f"untrained {norm}")
-        return self._once(key, (source, target), make)
+        return self._cached(key, (source, target), make)
 
 
 @st.cache_resource(show_spinner=False)
 def workbench() -> Workbench:
-    """The one workbench of this process for the model that every page shows."""
+    """Return this process's workbench of the default model."""
     warm_start.send_at_once()
     return _bench_of(MODEL)
 
 
 @st.cache_resource(show_spinner=False)
 def width() -> int | None:
-    """d_model of the model, as its file says it, without importing torch; None where there is no such file."""
+    """Return the default model's d_model, from its file and without importing torch; None: there is no such file."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(str(_folder(MODEL) / "model.safetensors"), framework="numpy") as file:
             return int(json.loads(file.metadata()["config"])["d_model"])
     except (OSError, SafetensorError, KeyError, TypeError, ValueError):
-        return None  # the page that needs the model will say what is wrong with it
+        return None  # the page that needs the model will show the error
 
 
 @st.cache_resource(show_spinner=False, max_entries=limits.BENCHES)
@@ -321,7 +321,7 @@ def _untrained_workbench(name: str) -> Workbench:
 
 
 def workbench_of(name: str | None) -> Workbench:
-    """The workbench of a model that the visitor chose; None: no choice was made.
+    """Return the workbench of a model that a visitor chose; None: no choice yet.
 
     Raises:
         VisformerError: the operator does not offer it, or it has to be downloaded first.
@@ -337,16 +337,16 @@ def workbench_of(name: str | None) -> Workbench:
 
 
 def _translation(source: str) -> str:
-    """The bundled translator's, which an untrained model reads instead of its own: so both read the same words."""
+    """Return the bundled model's translation; untrained models borrow it, so that both read the same words."""
     bench = workbench() if MODEL in BUNDLED else _other_workbench(BUNDLED[0])
     return str(bench.trace(source, None).meta["target"])
 
 
 def serve_a_room() -> Workbench:
-    """The one workbench, its model loaded now, and with processes of its own: as many as forward passes at a time."""
+    """Return the default model's workbench, loading now, with one worker process per concurrent forward pass."""
     bench = workbench()
-    wanted = settings.PROCESSES()
-    if processes := ADMISSION.at_once if wanted is None else wanted:
+    chosen = settings.PROCESSES()
+    if processes := ADMISSION.at_once if chosen is None else chosen:
         bench.start_workers = partial(WorkerPool, MODEL, processes)
     bench.load()
     return bench
@@ -359,7 +359,7 @@ def _bench_of(name: str, *, budget: int = limits.TRACE_BYTES) -> Workbench:
         try:
             return load_to_serve(name)
         except VisformerError as error:
-            if name in offered():  # what a visitor typed does not reach a log
+            if name in offered():  # otherwise a visitor typed it, and it must not reach a log
                 logging.getLogger(__name__).error("%s", error)
             raise discreet(error, name, _folder(name)) from error
 

@@ -1,6 +1,6 @@
-"""A process that makes the forward passes of one model, one at a time: ``python -m visformer.app.serving.worker NAME``.
+"""A process that runs the forward passes of one model, one at a time: ``python -m visformer.app.serving.worker NAME``.
 
-:mod:`visformer.app.serving.worker_pool` starts it, asks over its standard input, and is answered over its output.
+:mod:`visformer.app.serving.worker_pool` starts it, writes requests to its stdin and reads responses from its stdout.
 """
 
 import copyreg
@@ -21,41 +21,41 @@ from visformer.adapters.load import load_to_serve
 from visformer.errors import VisformerError
 
 
-def serve(name: str, asked: IO[bytes], answered: IO[bytes]) -> None:
-    """Load the model, then answer until nobody can ask any more.
+def serve(name: str, requests: IO[bytes], responses: IO[bytes]) -> None:
+    """Load the model, then handle requests until the pipe is closed.
 
-    Asked are pickles of method, arguments and named arguments; answered, the first time once the model is loaded, of
-    whether it failed and the result or the exception.
+    A request is a pickle of (method, args, kwargs); a response, the first one after loading the model, is a pickle of
+    (whether it failed, the result or the exception).
     """
     model: Any = None
 
-    def answer(make: Callable[[], Any]) -> None:
+    def respond(make: Callable[[], Any]) -> None:
         try:
-            message = pickle.dumps((False, make()), pickle.HIGHEST_PROTOCOL)  # whole, before a part is on its way
+            message = pickle.dumps((False, make()), pickle.HIGHEST_PROTOCOL)  # may fail, so before anything is sent
         except Exception as error:
             if not isinstance(error, VisformerError):
-                # Without its words, which may quote a sentence. The server's log tells only where it asked.
+                # Without the message, which may quote a sentence. The server's log has only its own side's traceback.
                 place = "".join(traceback.format_tb(error.__traceback__))
                 print(f"Traceback (most recent call last):\n{place}{type(error).__name__}", file=sys.stderr, flush=True)
             message = pickle.dumps((True, _portable(error)), pickle.HIGHEST_PROTOCOL)
-        answered.write(message)
-        answered.flush()
+        responses.write(message)
+        responses.flush()
 
     def load() -> None:
         nonlocal model
         model = load_to_serve(name)
 
-    answer(load)
+    respond(load)
     gc.collect()
-    gc.freeze()  # a full collection would look through torch's objects each time, for 200 ms
+    gc.freeze()  # otherwise each full garbage collection would traverse torch's objects, for 200 ms
     with suppress(EOFError, OSError):
         while model is not None:
-            method, given, named = pickle.load(asked)
-            answer(partial(getattr(model, method), *given, **named))
+            method, args, kwargs = pickle.load(requests)
+            respond(partial(getattr(model, method), *args, **kwargs))
 
 
 def _portable(error: Exception) -> Exception:
-    """The same, or one of the same words where it cannot be taken to another process."""
+    """Return the error, or one with the same message if it cannot be pickled."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -64,16 +64,16 @@ def _portable(error: Exception) -> Exception:
 
 
 def main() -> None:
-    """The process."""
-    # torch pickles a tensor as a file of its own, and the whole of what it is a view of.
+    """Run the worker process."""
+    # torch would pickle a tensor in its file format, and with the whole storage that it is a view of.
     copyreg.pickle(torch.Tensor, lambda tensor: (torch.from_numpy, (tensor.numpy(),)))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the pipe
-    # Where memory runs out, Linux ends one of these before the server with everybody's pages (proc(5)).
+    # When memory runs out, Linux should kill a worker before the server with everybody's pages (proc(5)).
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
         score.write("500")
-    answered = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
-    serve(sys.argv[1], sys.stdin.buffer, answered)
+    responses = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # a library's prints must not get among the responses
+    serve(sys.argv[1], sys.stdin.buffer, responses)
 
 
 if __name__ == "__main__":

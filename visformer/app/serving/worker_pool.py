@@ -1,8 +1,8 @@
-"""Forward passes in processes of their own, for a server with many visitors (docs/adr/0017).
+"""Worker processes for forward passes, for a server with many visitors (docs/adr/0017).
 
-In the server's own process they take turns with the pages of other visitors for Python's interpreter, which a sentence
-has to get back a thousand times. The other side is :mod:`visformer.app.serving.worker`. Both are this code, and the
-pipes between them are nobody else's: only so may they pickle.
+In the server's own process, forward passes and other visitors' pages compete for Python's global interpreter lock,
+which a sentence acquires a thousand times. The other side is :mod:`visformer.app.serving.worker`. Pickle is safe here:
+both sides run this code, and nobody else has access to the pipes.
 """
 
 import atexit
@@ -22,14 +22,14 @@ if TYPE_CHECKING:  # torch
 
 
 class _Process:
-    """One process with the model. Asked by one thread at a time."""
+    """One worker process with the model. Used by one thread at a time."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._start()
 
     def _start(self) -> None:
-        # Not multiprocessing: it would run the main module in the new process, and Streamlit puts the page there.
+        # Not multiprocessing: it would run the main module in the new process, which under Streamlit is the page.
         self.process = subprocess.Popen(
             [sys.executable, "-m", "visformer.app.serving.worker", self._name],
             stdin=subprocess.PIPE,
@@ -39,30 +39,30 @@ class _Process:
         self._is_ready = False
 
     def wait(self) -> None:
-        """Until the model is loaded, or raise what loading it raised; where the process was ended, in another one."""
+        """Wait until the model is loaded, or raise its error; first replace the process if it was killed."""
         if self.process.poll() is not None:
             self.close()
             self._start()
         if not self._is_ready:
             try:
-                self._answer()
+                self._receive()
             except BaseException:
                 self.close()
                 raise
             self._is_ready = True
 
-    def ask(self, method: str, *given: Any, **named: Any) -> Any:
-        """What the model's method returns, or raises; ShortageError: the process was ended, and is being replaced."""
-        message = pickle.dumps((method, given, named), pickle.HIGHEST_PROTOCOL)
+    def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a method of the model; ShortageError: the process was killed, and is being replaced."""
+        message = pickle.dumps((method, args, kwargs), pickle.HIGHEST_PROTOCOL)
         self.wait()
-        with suppress(OSError):  # it was ended in this moment, and answers nothing
+        with suppress(OSError):  # killed just now: receiving its response will fail
             self._pipe("stdin").write(message)
             self._pipe("stdin").flush()
-        return self._answer()
+        return self._receive()
 
-    def _answer(self) -> Any:
+    def _receive(self) -> Any:
         try:
-            has_failed, found = pickle.load(self._pipe("stdout"))
+            has_failed, result = pickle.load(self._pipe("stdout"))
         except (OSError, EOFError, pickle.UnpicklingError):
             self.close()
             self._start()
@@ -73,33 +73,33 @@ class _Process:
                 )
             ) from None
         if has_failed:
-            raise found
-        return found
+            raise result
+        return result
 
     def _pipe(self, name: str) -> IO[bytes]:
         pipe: IO[bytes] = getattr(self.process, name)
         return pipe
 
     def close(self) -> None:
-        """End it; what it computes is lost."""
+        """Kill the process; a computation in it is lost."""
         self.process.kill()
-        with suppress(OSError):  # of what was still to be sent
+        with suppress(OSError):  # from flushing what was still to be sent
             self._pipe("stdin").close()
         self._pipe("stdout").close()
         self.process.wait()
 
 
 class WorkerPool:
-    """The forward passes of one model, as many at a time as there are processes; arguments can be pickled.
+    """The forward passes of one model, as many at a time as there are processes; arguments must be picklable.
 
-    Each raises what the model raises, and ShortageError where the process was ended while it computed.
+    Methods raise what the model raises, and ShortageError if the process was killed meanwhile.
     """
 
     def __init__(self, name: str, processes: int) -> None:
-        """Start them; they load the model of this name at the same time, and are ready when this returns.
+        """Start the processes, which load the model of this name in parallel, and wait until they are ready.
 
         Raises:
-            Exception: what loading it raised.
+            Exception: raised by loading the model.
         """
         self._all: list[_Process] = []
         self._free: SimpleQueue[_Process] = SimpleQueue()
@@ -115,28 +115,28 @@ class WorkerPool:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Of the processes as they are now."""
-        return tuple(one.process.pid for one in self._all)
+        """Process ids at present: a killed process is replaced."""
+        return tuple(worker.process.pid for worker in self._all)
 
-    def trace(self, *given: Any, **named: Any) -> "Trace":
-        """As the model's own, see :class:`visformer.adapters.base.TracedModel`."""
-        made: Trace = self._asked("trace", *given, **named)
-        return made
+    def trace(self, *args: Any, **kwargs: Any) -> "Trace":
+        """Call the model's ``trace``, see :class:`visformer.adapters.base.TracedModel`."""
+        trace: Trace = self._call("trace", *args, **kwargs)
+        return trace
 
-    def translate(self, *given: Any, **named: Any) -> "Decoding":
-        """As the model's own."""
-        made: Decoding = self._asked("translate", *given, **named)
-        return made
+    def translate(self, *args: Any, **kwargs: Any) -> "Decoding":
+        """Call the model's ``translate``."""
+        decoding: Decoding = self._call("translate", *args, **kwargs)
+        return decoding
 
-    def _asked(self, method: str, *given: Any, **named: Any) -> Any:
+    def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         process = self._free.get()
         try:
-            return process.ask(method, *given, **named)
+            return process.call(method, *args, **kwargs)
         finally:
             self._free.put(process)
 
     def close(self) -> None:
-        """End them all."""
+        """Kill all processes."""
         atexit.unregister(self.close)
         for process in self._all:
             process.close()

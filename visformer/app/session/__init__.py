@@ -1,1 +1,1 @@
-"""One visitor's state: what links, files and the browser bring back."""
+"""One visitor's state, which links, files and the browser restore."""

@@ -1,4 +1,4 @@
-"""What the address holds: everything that a link needs to bring back."""
+"""The page's address, which holds everything that a link restores."""
 
 from dataclasses import replace
 
@@ -14,43 +14,43 @@ from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import State
 
 ROOM = Slot(url_state.FOLLOW, "")
-"""The room of the presenter whom this session follows."""
+"""The room of the presenter that this session follows."""
 
 
 def current(run: Run | None = None) -> State:
-    """What a run shows; None: the run at hand."""
+    """Return the state that a run shows; None: the current run."""
     choices = {name: value for name, value in (run or runs.current()).choices.items() if value is not None}
     return replace(common(), page=current_page(), choices=choices)
 
 
 def common() -> State:
-    """What goes along to every page."""
+    """Return the state that links to every page carry."""
     text = boxes.source() if boxes.source().strip() and boxes.source() != EXAMPLES[0] else ""
     language = boxes.language() if boxes.LANGUAGE_IS_CHOSEN.get() else ""
     model = boxes.model() if boxes.model() != offered()[0] else None
-    plain = State(
+    state = State(
         lang=language, model=model or "", text=text, target=boxes.target() or "", selection=selection.chosen()
     )
     lesson, step, is_open = LESSON.get()
-    return replace(plain, lesson=lesson, step=str(step)) if is_open and lesson != url_state.OWN else plain
+    return replace(state, lesson=lesson, step=str(step)) if is_open and lesson != url_state.OWN else state
 
 
 def address(state: State | None = None) -> dict[str, str]:
-    """A state for a link, by default what goes along to every page; texts that make it too long are left out."""
-    wanted = state or common()
-    fields = (wanted if wanted.fits else replace(wanted, text="", target="")).fields()
+    """Return a state, by default :func:`common`, as query parameters, without texts that are too long for a link."""
+    state = state or common()
+    fields = (state if state.fits else replace(state, text="", target="")).fields()
     return {url_state.VERSION_NAME: str(url_state.VERSION), **fields} if fields else {}
 
 
-def keep(run: Run | None = None) -> None:
-    """In the address of every page. A link to another page should have it already: each change is a step back, too."""
-    wanted = address(current(run))
+def update(run: Run | None = None) -> None:
+    """Write the current state into the address, if it differs: each change adds an entry to the browser's history."""
+    query = address(current(run))
     if ROOM.get():
-        wanted[url_state.FOLLOW] = ROOM.get()
-    if wanted != st.query_params.to_dict():
-        st.query_params.from_dict(wanted)
+        query[url_state.FOLLOW] = ROOM.get()
+    if query != st.query_params.to_dict():
+        st.query_params.from_dict(query)
 
 
 def show(name: str, value: str | None) -> None:
-    """Put a choice of the page into its address; None: it is at its default."""
+    """Put a choice made on the page into its address; None: the default."""
     runs.current().choices[name] = None if name in selection.NAMES else value

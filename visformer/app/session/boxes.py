@@ -1,4 +1,4 @@
-"""What the boxes around every page hold: language, sentence, target and model. Their keys are their names in links."""
+"""The inputs around every page: language, sentence, target and model. Their keys are their names in links."""
 
 from visformer import i18n
 from visformer.app.session import url_state
@@ -11,7 +11,7 @@ SOURCE, EXAMPLE = "source", "example"
 
 LANGUAGE_BOX: Slot[str | None] = Slot(LANGUAGE, None)
 LANGUAGE_IS_CHOSEN = Slot("language_is_chosen", False)
-"""By the visitor or the link, not by the browser: it stays in the address."""
+"""Whether the visitor or a link chose the language, rather than the browser: only then is it in the address."""
 
 MODEL_BOX: Slot[str | None] = Slot(MODEL, None)
 SOURCE_BOX: Slot[str | None] = Slot(SOURCE, "")
@@ -21,33 +21,33 @@ _UNTRAINED = Slot("untrained", Untrained().name)  # chosen last
 
 
 def language() -> str:
-    """The visitor's language."""
+    """Return the visitor's language."""
     return i18n.closest(LANGUAGE_BOX.get())
 
 
 def gettext() -> i18n.Gettext:
-    """Translates into the visitor's language."""
+    """Return the translation into the visitor's language."""
     return i18n.translations(language()).gettext
 
 
 def source() -> str:
-    """The sentence in the box."""
+    """Return the sentence as typed."""
     return SOURCE_BOX.get() or ""
 
 
 def target() -> str | None:
-    """The target that was typed; None where the model is to find its own."""
+    """Return the target as typed; None: the model translates by itself."""
     typed = TARGET_BOX.get() or ""
     return typed if typed.strip() else None
 
 
 def model() -> str | None:
-    """The model that the visitor chose among those that the operator offers; None: no choice was made."""
+    """Return the model that the visitor chose; None: no choice yet."""
     return MODEL_BOX.get()
 
 
 def untrained() -> str:
-    """The untrained Transformer that is offered: the one that was chosen last."""
+    """Return the name of the untrained Transformer to offer: the one chosen last."""
     chosen = model()
     if chosen is not None and names_untrained(chosen):
         _UNTRAINED.set(chosen)
@@ -55,12 +55,12 @@ def untrained() -> str:
 
 
 def forget_target() -> None:
-    """A new sentence gets its own translation, not the target typed for the last one."""
+    """Clear the target: it was typed for the sentence before."""
     TARGET_BOX.set("")
 
 
 def take_example() -> None:
-    """Put the chosen example into the box; the chooser itself goes back to its placeholder."""
+    """Copy the chosen example into the sentence box and reset the example chooser to its placeholder."""
     example = EXAMPLE_BOX.get()
     if example in EXAMPLES:
         SOURCE_BOX.set(example)

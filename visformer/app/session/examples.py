@@ -1,4 +1,4 @@
-"""Sentences to begin with, as data. The first one's Trace ships with the model."""
+"""Example sentences. The Trace of the first ships with the model."""
 
 EXAMPLES = (
     "I went to Northeastern University.",

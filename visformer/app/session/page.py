@@ -1,6 +1,6 @@
-"""Where the visitor is: on which page, and at which step of the guided lesson.
+"""The visitor's page and step of the guided lesson.
 
-A page goes by the last part of its address, the first by "".
+A page's name is the last part of its address; the first page's is "".
 """
 
 from typing import NamedTuple
@@ -10,16 +10,16 @@ from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import State
 
 FIRST = "attention"
-"""What the first page would be called if its address were not "/", as the others are; who types it gets that page."""
+"""Another name of the first page, whose address is "/": visitors who type it get that page."""
 
 _PAGE: Slot[str | None] = Slot("page", None)
 _GO: Slot[str | None] = Slot("go_to", None)
 
 
 class LessonPlace(NamedTuple):
-    """A step of a lesson that is open, or was left there."""
+    """The step at which a lesson is open, or was left."""
 
-    name: str = ""  # "": no lesson yet
+    name: str = ""  # "": no lesson opened yet
     step: int = 1  # from 1
     is_open: bool = True
 
@@ -30,23 +30,23 @@ LESSON_LINK: Slot[State | None] = Slot("lesson_followed", None)
 
 
 def current_page() -> str:
-    """The page that is shown."""
+    """Return the name of the current page."""
     return _PAGE.get() or ""
 
 
 def enter(page: str) -> None:
-    """A page that is opened begins with what was chosen last."""
+    """Make a page the current one; its explorer starts from the last selection."""
     if _PAGE.get() != page:
         _PAGE.set(page)
         selection.START.set(selection.chosen())
 
 
 def go_to(page: str) -> None:
-    """Have the next run open this page."""
+    """Open this page in the next run."""
     _GO.set(page)
 
 
 def wanted_page(page: str) -> str:
-    """What :func:`go_to` was told, once; else ``page``."""
-    wanted = _GO.pop()
-    return page if wanted is None else wanted
+    """Return the page that :func:`go_to` requested, once; else ``page``."""
+    requested = _GO.pop()
+    return page if requested is None else requested

@@ -1,8 +1,8 @@
-"""What the arrow keys of a presentation walk through, while a page offers it.
+"""The steps that the arrow keys of a presentation walk through.
 
-A page offers its steps, the outermost first: its views, then what one of them shows step by step. A step is tried on
-the innermost; where that one is at its end the next goes on, and behind them all the next page. A guided lesson takes
-all steps itself.
+A page offers its steps from the outermost in: first its views, then what one view shows step by step. A key press goes
+to the innermost; at its end to the next one out, and in the end to the next page. A guided lesson handles all keys
+itself.
 """
 
 from collections.abc import Sequence
@@ -14,59 +14,59 @@ from visformer.app.session.page import current_page, go_to
 from visformer.app.session.run import Steps, Turn
 from visformer.app.session.slots import Slot
 
-_SHOWN = Slot("steps_shown", ("", Steps()))  # the page that was drawn last: a key may come before the next one is
-_WALKED = Slot("steps_walked", ("", 0))  # the page that was walked to, and in which direction
+_SHOWN = Slot("steps_shown", ("", Steps()))  # of the page drawn last: a key may be pressed before the next is drawn
+_WALKED = Slot("steps_walked", ("", 0))  # the page opened by a key, and the direction
 
 
 def walk_to(page: str, direction: int) -> None:
-    """Have the next run open a page, by a step on (1) at its first step, by a step back (-1) at its last."""
+    """Open a page in the next run: forward (1) at its first step, back (-1) at its last."""
     _WALKED.set((page, direction))
     go_to(page)
 
 
 def came() -> int:
-    """The step by which the page was opened, until it is drawn: 1 or -1; 0: it was opened otherwise."""
+    """Return the direction, 1 or -1, in which a key opened the page, until it is drawn; 0: opened otherwise."""
     page, direction = _WALKED.get()
     return direction if page == current_page() else 0
 
 
 def arrive() -> None:
-    """The page is drawn: keys walk through what it offers, and whatever is chosen on it from here on stays."""
+    """Make the keys walk through the current page's steps, now that it is drawn; later choices on it stay."""
     _SHOWN.set((current_page(), run.current().steps))
     if came():
         _WALKED.clear()
 
 
 def begin_options(key: str, options: Sequence[Any]) -> None:
-    """Before the widget of :func:`offer_options` is drawn: who comes from behind begins with the last option."""
+    """Select the last option if the page was opened backwards; call it before the widget is drawn."""
     if came() < 0 and not run.current().steps.turns:
         Slot(key, None).set(options[-1])
 
 
 def offer(turn: Turn, *, place: str = "") -> None:
-    """Have the keys walk through this first; ``place`` names the step that is shown."""
+    """Add the innermost steps; ``place`` names the current one."""
     steps = run.current().steps
     steps.turns.append(turn)
     steps.places.append(place)
 
 
 def offer_options(key: str, options: Sequence[Any], shown: Any) -> None:
-    """The options of a widget, by the key that holds what is chosen; only the first such widget of a page."""
+    """Offer the options of the widget with this key as steps; only the first such widget of a page counts."""
     if not run.current().steps.turns:
         offer(partial(_choose, key, options, shown), place=f"{options.index(shown) + 1}/{len(options)}")
 
 
 def guide(turn: Turn, *, place: str, note: str = "") -> None:
-    """Have the keys walk through this and nothing else, whatever the page offers; at its end nothing happens.
+    """Make the keys walk through this alone, whatever the page offers; they do nothing at its end.
 
-    ``note`` is for the presenter alone, unless one was typed.
+    ``note`` is shown to the presenter alone, unless the presenter typed one.
     """
     steps = run.current().steps
     steps.guide, steps.places, steps.note = turn, [place], note
 
 
 def take(direction: int) -> bool:
-    """One step on (1) or back (-1); False: the page is at its end, or was walked to and is not drawn yet."""
+    """Go one step forward (1) or back (-1); False: the page is at its end, or is not drawn yet."""
     page, shown = _SHOWN.get()
     if shown.guide is not None:
         shown.guide(direction)
@@ -75,7 +75,7 @@ def take(direction: int) -> bool:
 
 
 def _choose(key: str, options: Sequence[Any], shown: Any, direction: int) -> bool:
-    chosen = Slot(key, None).get()  # forgotten where a fragment of the page before ran late
+    chosen = Slot(key, None).get()  # Streamlit dropped it if a fragment of the previous page ran late
     at = options.index(chosen if chosen in options else shown) + direction
     if not 0 <= at < len(options):
         return False

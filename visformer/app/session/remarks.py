@@ -1,4 +1,4 @@
-"""What a link or a file asks for and does not get, until the visitor has read it."""
+"""Remarks on the parts of a link or file that were ignored, until the visitor dismisses them."""
 
 from collections.abc import Iterable, Mapping
 
@@ -11,10 +11,10 @@ REMARKS: Slot[list[Remark]] = Slot("remarks", [])
 
 
 def add(more: Iterable[Remark]) -> None:
-    """Tell these, too."""
+    """Add remarks."""
     REMARKS.set([*REMARKS.get(), *more])
 
 
 def ignore(texts: Mapping[str, str], why: Mapping[str, LinkError]) -> None:
-    """Tell what of these texts was ignored, and why; both by name."""
+    """Add a remark on each ignored text; texts and reasons by name."""
     add(url_state.ignored(texts, why))

@@ -1,4 +1,4 @@
-"""One run of the script: the page puts in what it shows, and whatever stands around the page reads it here."""
+"""One run of the script: the page records here what it shows, for the parts of the app around it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,31 +11,31 @@ if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
 
 Turn = Callable[[int], bool]
-"""Goes one step on (1) or back (-1) before the page runs again; False: it is at its end."""
+"""Goes one step forward (1) or back (-1) before the page runs again; False: already at the end."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a page asks of the model."""
+    """The trace that a page requests."""
 
     source: str
-    target: str | None  # as typed; None: the model finds its own
-    model: str | None  # None: no choice was made
+    target: str | None  # as typed; None: the model's own translation
+    model: str | None  # None: no choice yet
     record: tuple[str, ...]  # globs over tensor names
 
 
 @dataclass
 class Steps:
-    """What the arrow keys of a presentation walk through, see :mod:`visformer.app.session.presentation_steps`."""
+    """The steps of a presentation, see :mod:`visformer.app.session.presentation_steps`."""
 
     turns: list[Turn] = field(default_factory=list)  # the outermost first
-    places: list[str] = field(default_factory=list)  # name the step that is shown of each
-    guide: Turn | None = None  # takes all steps itself
+    places: list[str] = field(default_factory=list)  # the current step of each
+    guide: Turn | None = None  # handles all steps in place of turns
     note: str = ""  # for the presenter alone
 
     @property
     def place(self) -> str:
-        """The step that is shown, such as "2/4"."""
+        """The current step, such as "2/4"."""
         return " · ".join(filter(None, self.places))
 
 
@@ -44,11 +44,11 @@ class Run:
     """What one run shows."""
 
     request: Request | None = None  # the page's last one; None: it needs no trace
-    trace: "Trace | None" = None  # answers the request
-    problem: VisformerError | None = None  # why no trace does
-    ahead: "Trace | None" = None  # its picture went ahead of the page
+    trace: "Trace | None" = None  # the result of the request
+    problem: VisformerError | None = None  # why there is no trace
+    ahead: "Trace | None" = None  # the trace whose picture was sent ahead of the page
     caption: str = ""  # what to look for; a presentation shows it over the picture
-    choices: dict[str, str | None] = field(default_factory=dict)  # on the page, by name; None: at its default
+    choices: dict[str, str | None] = field(default_factory=dict)  # made on the page, by name; None: the default
     steps: Steps = field(default_factory=Steps)
 
 
@@ -56,11 +56,11 @@ _RUN: Slot[Run | None] = Slot("run", None)
 
 
 def begin(run: Run) -> Run:
-    """Make this the run at hand, for itself and for the fragments and callbacks behind it."""
+    """Make this the current run, also for the fragments and callbacks that follow it."""
     _RUN.set(run)
     return run
 
 
 def current() -> Run:
-    """The run at hand."""
+    """Return the current run."""
     return _RUN.get() or begin(Run())

@@ -1,4 +1,4 @@
-"""What is chosen in the explorer, which is also what "Inside a head" looks at."""
+"""The selection in the explorer, which "Inside a head" shares."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,29 +10,29 @@ from visformer.web.selection import Selection
 if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
 
-_STACK, _LAYER, _HEAD, _QUERY = NAMES = ("head_stack", "head_layer", "head_head", "head_query")  # of its widgets
+_STACK, _LAYER, _HEAD, _QUERY = NAMES = ("head_stack", "head_layer", "head_head", "head_query")  # of widgets
 START = Slot("start", Selection())
-"""What the explorer begins with on the page that is open."""
+"""The selection with which the explorer starts on the current page."""
 
 _SELECTION: Slot[Selection | None] = Slot("selection", None, resets=True)
-_IS_CHECKED = Slot("compared", False, resets=True)  # whether what a link chooses was held against a Trace
+_IS_CHECKED = Slot("compared", False, resets=True)  # whether a link's selection was checked against a Trace
 
 
 def begin_anew(wanted: Selection) -> None:
-    """Have the explorer begin with this; the widget of the query, which alone does not follow, with its default."""
+    """Start the explorer with this selection; reset the query's widget, the only one that does not follow it."""
     START.set(wanted)
     forget(_QUERY)
 
 
 def chosen() -> Selection:
-    """What is chosen, for a link."""
+    """Return the selection, for a link."""
     return _SELECTION.get() or START.get()
 
 
 def start(trace: "Trace | None") -> Selection:
-    """What the explorer begins with; it stays while its page is open, so that the picture need not be sent again.
+    """Return the explorer's initial selection, constant while its page is open so that no picture is sent twice.
 
-    What a link asks for and the Trace does not have is told, and is as at first.
+    Parts that a link requests and the Trace does not have are reported, and fall back to their defaults.
     """
     first = START.get()
     if trace is not None and not _IS_CHECKED.get():
@@ -44,12 +44,12 @@ def start(trace: "Trace | None") -> Selection:
 
 
 def selection(trace: "Trace") -> Selection:
-    """What is chosen in the explorer: at first what the address asked for, as far as the Trace has it."""
+    """Return the selection in the explorer: at first the one in the address, as far as the Trace has it."""
     return _SELECTION.get() or _choose(start(trace), trace)
 
 
 def take(value: Any, trace: "Trace") -> bool:
-    """Choose what a browser sent; False: it makes no sense."""
+    """Select what a browser sent; False: it is invalid."""
     sent = Selection.from_browser(value)
     if sent is not None:
         _choose(sent, trace)
@@ -75,6 +75,6 @@ def _widget(name: str, suffix: object = "") -> Slot[Any]:
 
 
 def keep_place(**place: Any) -> None:
-    """What "Inside a head" looks at is what the explorer begins with, and its address names it."""
+    """Remember the place selected in "Inside a head", for the address and for the explorer to start with."""
     if any(getattr(chosen(), name) != value for name, value in place.items()):
         _SELECTION.set(replace(chosen(), key=None, **place))

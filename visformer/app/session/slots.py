@@ -1,4 +1,4 @@
-"""The only place that says ``st.session_state``: whatever is remembered of a visit has a slot of its own."""
+"""Slots: typed values in ``st.session_state``, which no other module accesses."""
 
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -6,20 +6,20 @@ from typing import Generic, TypeVar
 import streamlit as st
 
 T = TypeVar("T")
-_BROUGHT_BACK: "list[Slot[object]]" = []
+_RESETTING: "list[Slot[object]]" = []
 
 
 @dataclass(frozen=True)
 class Slot(Generic[T]):
     """One value of the visitor's session."""
 
-    key: str  # its name there; a widget of this key shows it
+    key: str  # in st.session_state; a widget with this key shows the value
     default: T  # never changed in place
-    resets: bool = field(default=False, kw_only=True)  # cleared when a link or a file brings a state back
+    resets: bool = field(default=False, kw_only=True)  # cleared when a link or a file restores a state
 
     def __post_init__(self) -> None:
         if self.resets:
-            _BROUGHT_BACK.append(self)  # type: ignore[arg-type]  # only to be cleared
+            _RESETTING.append(self)  # type: ignore[arg-type]  # only to be cleared
 
     @property
     def is_set(self) -> bool:
@@ -27,12 +27,12 @@ class Slot(Generic[T]):
         return self.key in st.session_state
 
     def get(self) -> T:
-        """The value, or the default."""
+        """Return the value, or the default."""
         value: T = st.session_state.get(self.key, self.default)
         return value
 
     def set(self, value: T) -> None:
-        """Hold this value from now on; for a widget's key only before the widget is drawn."""
+        """Set the value; for a widget's key only before the widget is drawn."""
         st.session_state[self.key] = value
 
     def clear(self) -> None:
@@ -40,7 +40,7 @@ class Slot(Generic[T]):
         st.session_state.pop(self.key, None)
 
     def pop(self) -> T:
-        """The value, once."""
+        """Return the value, or the default, and clear the slot."""
         value = self.get()
         self.clear()
         return value
@@ -48,33 +48,33 @@ class Slot(Generic[T]):
 
 def reset() -> None:
     """Clear every slot that resets."""
-    for slot in _BROUGHT_BACK:
+    for slot in _RESETTING:
         slot.clear()
 
 
-def forget(begins: str) -> None:
-    """Clear what is held under every key that begins so."""
-    for key in [key for key in st.session_state if str(key).startswith(begins)]:
+def forget(prefix: str) -> None:
+    """Clear the values of all keys with this prefix."""
+    for key in [key for key in st.session_state if str(key).startswith(prefix)]:
         del st.session_state[key]
 
 
 def hold(*keys: str) -> None:
-    """Keep what these widgets hold although this run does not draw them: Streamlit would forget it."""
+    """Keep the values of widgets that this run does not draw: Streamlit would drop them."""
     for key in keys:
         if key in st.session_state:
             st.session_state[key] = st.session_state[key]
 
 
 def widget_key(name: str, suffix: object = "") -> str:
-    """The key of a widget by its name in the address; ``suffix``: what its range depends on."""
+    """Return the key of a widget with this name in the address; ``suffix``: what the widget's range depends on."""
     return f"{name}_{suffix}" if suffix != "" else name
 
 
 def version(name: str) -> int:
-    """Part of the key of widgets that :func:`renew` sets back."""
+    """Return the part of a key that :func:`renew` changes."""
     return Slot(f"{name}_version", 0).get()
 
 
 def renew(name: str) -> None:
-    """Set the widgets of this name back to what they show first."""
+    """Reset the widgets whose keys contain this name's :func:`version`."""
     Slot(f"{name}_version", 0).set(version(name) + 1)

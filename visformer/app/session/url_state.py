@@ -1,7 +1,7 @@
-"""What a link holds, or the file of a state that is too long for one: one format, one validation for both.
+"""The state in a link, or in a file where it is too long for one: the same format and validation for both.
 
-A state is a few short texts by name, as in an address. What makes no sense in one is left out and told; nothing that is
-given raises. Numbers count from 1, as on screen.
+A state is a few short texts by name, as in a query string. Invalid parts are left out and reported; no input raises.
+Numbers count from 1, as on screen.
 """
 
 import json
@@ -22,26 +22,26 @@ from visformer.system import limits
 from visformer.web.selection import Selection
 
 LANGUAGE, MODEL, TEXT, TARGET, PAGE = "lang", "model", "text", "target", "page"
-FOLLOW = "follow"  # a presenter's room; no part of a state
+FOLLOW = "follow"  # a presenter's room; not part of a state
 LESSON, STEP = "lesson", "step"
-VERSION_NAME, VERSION = "v", 1  # where an address names none, what it leaves out means what it meant in version 1
-SHIPPED = "from-text-to-translation"  # the lesson that is there without an operator's own
-OWN = "own"  # the name of a visitor's own lesson that is too long for a link
+VERSION_NAME, VERSION = "v", 1  # an address without a version has the defaults of version 1
+SHIPPED = "from-text-to-translation"  # the lesson that ships with the app
+OWN = "own"  # stands for a visitor's own lesson that is too long for a link
 _MARK = "visformer_state"
 _NAME, _VALUE = re.compile(r"[a-z][a-z_-]{0,60}"), re.compile(rf"[A-Za-z0-9_.-]{{1,{limits.CHOICE_CHARACTERS}}}")
 _LESSON, _STEP = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.LESSON_LINK}}}"), re.compile(r"[1-9][0-9]?")
-_SHOWN = 48  # characters of what was ignored
+_SHOWN = 48  # characters of an ignored text
 
 
 @dataclass(frozen=True)
 class Remark:
-    """Something that was ignored."""
+    """A part of a link or file that was ignored."""
 
-    said: str  # as it was written, any text
+    said: str  # as written, any text
     why: VisformerError
 
     def localized(self, gettext: Gettext) -> str:
-        """One line of plain text; what cannot be printed, or would turn the line around, stands as a dot."""
+        """Return one line of plain text; characters that are unprintable or change text direction become dots."""
         said = "".join(c if c.isprintable() else "·" for c in self.said)
         said = said if len(said) <= _SHOWN else said[: _SHOWN - 1] + "…"
         return f"{said}: {self.why.localized(gettext)}"
@@ -49,10 +49,10 @@ class Remark:
 
 @dataclass(frozen=True)
 class State:
-    """Everything that a link brings back; what is empty is as it is at first."""
+    """Everything that a link restores; an empty field is at its default."""
 
     page: str = ""  # last part of its address; "" for the first
-    lang: str = ""  # a language that the interface speaks
+    lang: str = ""  # a language of the interface
     model: str = ""  # one that is offered
     text: str = ""  # the sentence
     target: str = ""  # as typed
@@ -62,7 +62,7 @@ class State:
     choices: Mapping[str, str] = field(default_factory=dict)  # by name; only the page can tell whether it has them
 
     def fields(self) -> dict[str, str]:
-        """As in an address, whose path names the page."""
+        """Return the state as query parameters; the path of the address names the page."""
         common = {LANGUAGE: self.lang, MODEL: label(self.model), TEXT: self.text, TARGET: self.target}
         common |= {LESSON: self.lesson, STEP: self.step}
         return {**{name: value for name, value in common.items() if value}, **self.selection.link(), **self.choices}
@@ -73,18 +73,18 @@ class State:
         return len(urlencode(self.fields())) <= limits.LINK_CHARACTERS
 
     def file(self) -> str:
-        """As a file."""
+        """Return the state as the JSON text of a file."""
         state = {PAGE: self.page, **self.fields()} if self.page else self.fields()
         return json.dumps({_MARK: VERSION, **state}, ensure_ascii=False, indent=1) + "\n"
 
 
 def ignored(texts: Mapping[str, str], why: Mapping[str, VisformerError]) -> list[Remark]:
-    """What of these texts is ignored, and why; both by name."""
+    """Return a remark on each ignored text; texts and reasons by name."""
     return [Remark(f"{name}={texts[name]}", error) for name, error in why.items()]
 
 
 def read(texts: Mapping[str, str]) -> tuple[State, list[Remark]]:
-    """A state, and what of the texts makes no sense in one."""
+    """Validate the texts of a link or file; return the state, and remarks on what was invalid."""
     selection, unfit = Selection.from_link(texts)
     wrong: dict[str, VisformerError] = {**unfit}
     common: dict[str, str] = {}
@@ -107,7 +107,7 @@ def read(texts: Mapping[str, str]) -> tuple[State, list[Remark]]:
 
 
 def from_address(link: Mapping[str, Iterable[str]]) -> tuple[dict[str, str], list[Remark]]:
-    """The texts of an address, where a name may stand several times: the last one counts."""
+    """Return the texts of an address, where a name may occur several times: the last one counts."""
     texts, remarks = _last((name, value) for name, values in link.items() for value in values)
     if PAGE in texts:
         remarks.append(Remark(f"{PAGE}={texts.pop(PAGE)}", LinkError(N_("the path of the address names the page."))))
@@ -115,9 +115,9 @@ def from_address(link: Mapping[str, Iterable[str]]) -> tuple[dict[str, str], lis
 
 
 def from_file(content: bytes, name: str = "") -> tuple[dict[str, str], list[Remark]]:
-    """The texts of a file of this name; none where it holds no state."""
+    """Return the texts of a file of this name; none if it holds no state."""
     try:
-        pairs = _written(content)
+        pairs = _parsed(content)
     except LinkError as error:
         return {}, [Remark(name, error)]
     texts, remarks = _last((name, value) for name, value in pairs if isinstance(value, str))
@@ -139,8 +139,8 @@ def _last(pairs: Iterable[tuple[str, str]]) -> tuple[dict[str, str], list[Remark
     return texts, remarks
 
 
-def _written(content: bytes) -> list[tuple[str, Any]]:
-    """What a file's state says, names that are there twice included."""
+def _parsed(content: bytes) -> list[tuple[str, Any]]:
+    """Return the names and values in a file, duplicate names included."""
     if len(content) > limits.STATE_BYTES:
         raise LinkError(
             N_("this file has {given} bytes, and a state has at most {limit}."),
@@ -148,14 +148,14 @@ def _written(content: bytes) -> list[tuple[str, Any]]:
             limit=limits.STATE_BYTES,
         )
     try:
-        found = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object)
+        parsed = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object)
     except UnicodeDecodeError as error:
         raise LinkError(N_("byte {place} of this file is no UTF-8."), place=error.start + 1) from error
     except json.JSONDecodeError as error:
         raise LinkError(N_("line {line} of this file is no JSON."), line=error.lineno) from error
     except (RecursionError, ValueError) as error:
         raise LinkError(N_("this file is no JSON that can be read.")) from error
-    pairs = found.pairs if isinstance(found, _Object) else []
+    pairs = parsed.pairs if isinstance(parsed, _Object) else []
     versions = [value for name, value in pairs if name == _MARK]
     if not versions:
         raise LinkError(N_("this file holds no state: save one with “As a file”."))
@@ -166,17 +166,17 @@ def _written(content: bytes) -> list[tuple[str, Any]]:
 
 @dataclass(frozen=True)
 class _Object:
-    """A JSON object as it was written: a name may stand there twice."""
+    """A JSON object that may have duplicate names."""
 
     pairs: list[tuple[str, Any]]
 
 
 def _language(text: str) -> str:
-    """Also "zh-TW" for "zh"."""
-    found = i18n.spoken(text)
-    if found is None:
+    """Accept "zh-TW" for "zh", too."""
+    language = i18n.spoken(text)
+    if language is None:
         raise one_of(i18n.languages())
-    return found
+    return language
 
 
 def _model(text: str) -> str:
@@ -191,7 +191,7 @@ def _text(text: str) -> str:
     checks.check_text(text)
     try:
         text.encode()
-    except UnicodeEncodeError:  # only then: tokenizers take time to import
+    except UnicodeEncodeError:  # imported only now: tokenizers take long to import
         from visformer.model.tokenizer import require_unicode
 
         require_unicode(text)

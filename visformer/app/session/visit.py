@@ -1,4 +1,4 @@
-"""What a visit begins with, and how a link, a file or a presenter brings a state back."""
+"""The beginning of a visit, and restoring a state from a link, a file or a presenter."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -19,76 +19,76 @@ from visformer.app.streamlit_private import reconnect
 from visformer.errors import N_, LinkError
 
 OPENED = Slot("opened", 0)
-"""How often a state was brought back: the explorer begins anew with each, although its page stays open."""
+"""How often a state was restored: the explorer restarts each time, although its page stays open."""
 
-_ASKED: Slot[dict[str, str | None]] = Slot("asked", {})  # by a link, until a page has them; None: the default
-_DRAWN: Slot[set[str]] = Slot("drawn", set())  # the names of all choices on the page that was drawn last
+_PENDING: Slot[dict[str, str | None]] = Slot("asked", {})  # a link's choices that no page took yet; None: the default
+_DRAWN: Slot[set[str]] = Slot("drawn", set())  # the names of all choices on the page drawn last
 
 
 def begin() -> None:
-    """At the start of a run; a session starts with what the address asks for, else a sentence of ours."""
+    """Begin a run; the first one of a session restores the state in the address."""
     runs.begin(Run())
     if not OPENED.get():
         boxes.LANGUAGE_BOX.set(i18n.closest(st.context.locale))
         texts, twice = url_state.from_address({name: st.query_params.get_all(name) for name in st.query_params})
         ROOM.set(texts.pop(url_state.FOLLOW, ""))
-        wanted, wrong = url_state.read(texts)
-        bring_back(wanted, [*twice, *wrong])
-        _take_over(reconnect.brought())
+        state, wrong = url_state.read(texts)
+        bring_back(state, [*twice, *wrong])
+        _take_over(reconnect.widget_values())
 
 
-def _take_over(brought: Mapping[str, str]) -> None:
-    """What the visitor did last on a page that another server had drawn."""
-    if brought.get(boxes.SOURCE, boxes.source()) != boxes.source():
-        boxes.SOURCE_BOX.set(brought[boxes.SOURCE])
+def _take_over(values: Mapping[str, str]) -> None:
+    """Apply the visitor's last inputs on a page that another server had drawn."""
+    if values.get(boxes.SOURCE, boxes.source()) != boxes.source():
+        boxes.SOURCE_BOX.set(values[boxes.SOURCE])
         boxes.forget_target()
-    elif boxes.TARGET in brought:
-        boxes.TARGET_BOX.set(brought[boxes.TARGET])
-    if brought.get(boxes.EXAMPLE) in EXAMPLES:
-        boxes.EXAMPLE_BOX.set(brought[boxes.EXAMPLE])
+    elif boxes.TARGET in values:
+        boxes.TARGET_BOX.set(values[boxes.TARGET])
+    if values.get(boxes.EXAMPLE) in EXAMPLES:
+        boxes.EXAMPLE_BOX.set(values[boxes.EXAMPLE])
         boxes.take_example()
     for lang, name in i18n.languages().items():
-        if brought.get(boxes.LANGUAGE) == name and lang != boxes.language():
+        if values.get(boxes.LANGUAGE) == name and lang != boxes.language():
             boxes.LANGUAGE_BOX.set(lang)
             boxes.LANGUAGE_IS_CHOSEN.set(True)
-    if (model := named(brought.get(boxes.MODEL, ""))) in offered():
+    if (model := named(values.get(boxes.MODEL, ""))) in offered():
         boxes.MODEL_BOX.set(model)
 
 
-def bring_back(wanted: State, remarks: Iterable[Remark]) -> None:
-    """Make the session what a link or a file says, before the widgets are there; what is left out is as at first.
+def bring_back(state: State, remarks: Iterable[Remark]) -> None:
+    """Restore the state of a link or file, before any widget is drawn; empty fields reset to their defaults.
 
-    The page of a session's first state is the one that the address names.
+    A session's first state does not choose the page: the address already names it.
     """
     slots.reset()
-    selection.begin_anew(wanted.selection)
-    drawn = _DRAWN.get() - set(selection.NAMES)  # which follow the selection
-    _ASKED.set({**dict.fromkeys(drawn), **wanted.choices})
+    selection.begin_anew(state.selection)
+    drawn = _DRAWN.get() - set(selection.NAMES)  # these follow the selection
+    _PENDING.set({**dict.fromkeys(drawn), **state.choices})
     if OPENED.get():
-        go_to(wanted.page)
+        go_to(state.page)
     OPENED.set(OPENED.get() + 1)
-    boxes.SOURCE_BOX.set(wanted.text or EXAMPLES[0])
-    boxes.TARGET_BOX.set(wanted.target)
-    if wanted.lang:
-        boxes.LANGUAGE_BOX.set(wanted.lang)
+    boxes.SOURCE_BOX.set(state.text or EXAMPLES[0])
+    boxes.TARGET_BOX.set(state.target)
+    if state.lang:
+        boxes.LANGUAGE_BOX.set(state.lang)
         boxes.LANGUAGE_IS_CHOSEN.set(True)
-    boxes.MODEL_BOX.set(wanted.model or offered()[0])  # now, since edits of the first run belong to a model
-    if wanted.lesson:
-        LESSON.set(LessonPlace(wanted.lesson, int(wanted.step or 1)))
-        LESSON_LINK.set(wanted)
+    boxes.MODEL_BOX.set(state.model or offered()[0])  # set even by default: edits of the first run belong to a model
+    if state.lesson:
+        LESSON.set(LessonPlace(state.lesson, int(state.step or 1)))
+        LESSON_LINK.set(state)
     REMARKS.set([*remarks])
 
 
 def take(name: str, keep: Callable[[str], object], go_back: Callable[[], object] = lambda: None) -> None:
-    """Keep what a link asks for under this name, once; what makes no sense is told.
+    """Pass a link's choice of this name to ``keep``, once; report it if it is invalid.
 
-    ``go_back`` is called before, and where the link leaves out what the page has.
+    Calls ``go_back`` first, also where the link leaves the choice at its default.
     """
-    asked = dict(_ASKED.get())
-    if name in selection.NAMES or name not in asked:
+    pending = dict(_PENDING.get())
+    if name in selection.NAMES or name not in pending:
         return
-    text = asked.pop(name)
-    _ASKED.set(asked)
+    text = pending.pop(name)
+    _PENDING.set(pending)
     go_back()
     try:
         if text is not None:
@@ -98,9 +98,9 @@ def take(name: str, keep: Callable[[str], object], go_back: Callable[[], object]
 
 
 def settle(run: Run) -> None:
-    """At the end of a page: what a link asks for and nothing has taken is told."""
+    """End a page: report a link's choices that nothing on the page has taken."""
     if run.trace is not None and run.request is not None and "*.pattern" in run.request.record:
-        selection.start(run.trace)  # pages without the explorer show none of it, but tell a mistake in it
-    asked = {name: text for name, text in _ASKED.pop().items() if text is not None}
-    ignore(asked, dict.fromkeys(asked, LinkError(N_("nothing on this page has this name."))))
+        selection.start(run.trace)  # reports an invalid selection, also on pages without the explorer
+    unknown = {name: text for name, text in _PENDING.pop().items() if text is not None}
+    ignore(unknown, dict.fromkeys(unknown, LinkError(N_("nothing on this page has this name."))))
     _DRAWN.set(set(run.choices))

@@ -1,1 +1,1 @@
-"""What stands around every page: the side bar, the head, sharing."""
+"""The parts around every page: the side bar, the head, sharing."""

@@ -1,4 +1,4 @@
-"""How each run begins: whoever comes gets in or is told why not; then links, presenters and lessons set the state."""
+"""The beginning of each run: admit the visitor, then let links, presenters and lessons set the state."""
 
 import streamlit as st
 
@@ -11,17 +11,17 @@ from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private import logs
 from visformer.app.widgets import controls, queue_notice
 
-_IS_INSIDE = Slot("inside", False)  # a visitor who is in stays in
+_IS_INSIDE = Slot("inside", False)  # admitted visitors stay admitted
 
 
 def begin() -> None:
-    """Before anything is drawn. Where there is no room, the run ends here."""
+    """Begin a run, before anything is drawn. Where the server is full, the run ends here."""
     logs.keep_typed_text_out()
     ADMISSION.notice = queue_notice.notice
     visit.begin()
     if not _IS_INSIDE.get() and (problem := capacity.no_room()):
         st.set_page_config(page_title="Visformer")
-        controls.tell(problem)
+        controls.show_error(problem)
         st.stop()
     _IS_INSIDE.set(True)
     following.catch_up()

@@ -1,4 +1,4 @@
-"""Above every page: the sentence, its target, the examples, and what could not be shown."""
+"""The head of every page: the sentence, its target, the examples, and errors."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from visformer.pictures.picture import pages as registered
 if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
 
-_IS_HELD = Slot("sentence_kept", False)  # whether the page before showed no box
+_IS_HELD = Slot("sentence_kept", False)  # whether the previous page had no sentence box
 
 _ABOUT_TARGET = {
     "encoder": N_(
@@ -36,7 +36,7 @@ _ABOUT_TARGET = {
 
 
 def draw(run: Run, screen: Screen) -> None:
-    """Draw it over the page; a lesson's step needs the room of what the boxes have around them."""
+    """Draw the head above the page; during a lesson, which needs the room, only the boxes."""
     with screen.head:
         sharing.notice()
         following.line()
@@ -44,7 +44,7 @@ def draw(run: Run, screen: Screen) -> None:
         if not registered()[screen.page.url_path].has_sentence:
             _without_sentence(run)
             return
-        if run.request is None:  # a page whose picture needs no trace
+        if run.request is None:  # the page needs no trace, but the head does
             controls.current_trace()
         if _IS_HELD.pop():
             hold(boxes.SOURCE, boxes.TARGET)  # or the browser would draw new, empty boxes
@@ -52,7 +52,7 @@ def draw(run: Run, screen: Screen) -> None:
 
 
 def _without_sentence(run: Run) -> None:
-    """Where no box shows the sentence, Streamlit would forget it."""
+    """Draw the head of a page without a sentence box, and keep the sentence, which Streamlit would drop."""
     hold(boxes.SOURCE, boxes.TARGET)
     _IS_HELD.set(True)
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
@@ -60,13 +60,13 @@ def _without_sentence(run: Run) -> None:
 
 
 def _in_brief(run: Run) -> None:
-    """The boxes alone."""
+    """Draw the boxes alone."""
     left, middle, right = st.columns([4, 3, 6], vertical_alignment="center")
     _sentence_boxes(run, left, middle, label_visibility="collapsed")
     with right.container(horizontal=True, vertical_alignment="center"):
         _ways(run, _outcome(run))
     if run.problem is not None:
-        controls.tell(run.problem)
+        controls.show_error(run.problem)
 
 
 def _in_full(run: Run) -> None:
@@ -86,16 +86,16 @@ def _in_full(run: Run) -> None:
             if run.trace is not None:
                 st.text("\n".join(filter(None, [_outcome(run), *_hints(run.trace)])))
             elif run.problem is not None:
-                controls.tell(run.problem)
+                controls.show_error(run.problem)
         _ways(run, _outcome(run))
 
 
 def _sentence_boxes(run: Run, left: Any, middle: Any, **look: Any) -> None:
-    """The sentence, and what the model calls the text beside it."""
+    """Draw the box of the sentence, and beside it that of the target, named for the kind of model."""
     _ = boxes.gettext()
     kind = unavailable.kind_of(run.trace) if run.trace is not None else _kind()
     changed = None if kind == "encoder" else boxes.forget_target
-    # What the model translates, or is lent, stands in the empty box.
+    # The target box, if empty, shows the model's own translation, or the one that it borrows, as its placeholder.
     own = str(run.trace.meta.get("target") or "") if run.trace and boxes.target() is None else ""
     left.text_input(_("Sentence"), key=boxes.SOURCE, on_change=changed, **look)
     middle.text_input(
@@ -108,7 +108,7 @@ def _sentence_boxes(run: Run, left: Any, middle: Any, **look: Any) -> None:
 
 
 def _kind() -> str:
-    """The kind of the chosen model, as far as it is known."""
+    """Return the kind of the chosen model; until it is known, "encoder-decoder"."""
     try:
         return controls.bench().kind
     except VisformerError:
@@ -116,7 +116,7 @@ def _kind() -> str:
 
 
 def _outcome(run: Run) -> str:
-    """The translation, or why there is none."""
+    """Return the translation, or why there is none."""
     _, trace = boxes.gettext(), run.trace
     if trace is None:
         return run.problem.localized(_) if run.problem is not None else ""
@@ -125,26 +125,26 @@ def _outcome(run: Run) -> str:
     if not trace.tokens.get("src"):
         return _("The model goes on with: {token}").format(token=visible(trace.tokens["next"][-1]))
     if not trace.tokens.get("tgt"):
-        return ""  # an encoder says nothing
+        return ""  # an encoder generates no text
     sentence = _("Translation: {text}") if trace.meta.get("to") else _("The model says: {text}")
     if trace.meta.get("forced"):
         sentence = _("Target as typed: {text}")
-        if boxes.target() is None:  # lent
+        if boxes.target() is None:  # borrowed
             sentence = _("It has learned no words, so it is given the translator's: {text}")
-    return sentence.format(text=visible(str(trace.meta.get("target", ""))))  # a model may say control characters
+    return sentence.format(text=visible(str(trace.meta.get("target", ""))))  # a model may emit control characters
 
 
 def _hints(trace: "Trace") -> list[str]:
-    """What people ask about the tokens of this sentence; hardly any has one."""
+    """Return remarks on unusual tokens; few sentences have any."""
     _ = boxes.gettext()
     from visformer.pictures import tokens
     from visformer.pictures.theme import visible
 
-    return [_(said).format(tokens=visible(of)) for said, of in tokens.hints(trace)]
+    return [_(message).format(tokens=visible(examples)) for message, examples in tokens.hints(trace)]
 
 
 def _ways(run: Run, outcome: str = "") -> None:
-    """To share the page, and the languages by their own names; not in the side bar, which a phone closes."""
+    """Draw sharing and the language switch; not in the side bar, which is closed on a phone."""
     sharing.bar(run, outcome)
     _, names = boxes.gettext(), i18n.languages()
     st.segmented_control(

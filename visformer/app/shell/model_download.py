@@ -1,4 +1,4 @@
-"""What a visitor sees of a download, below the list of models: how large it is, how far, and whether to try again."""
+"""The panel of a model's download, below the list of models: its size, its progress, a button to try again."""
 
 import secrets
 from urllib.parse import urlsplit
@@ -11,14 +11,14 @@ from visformer.app.session.slots import Slot
 from visformer.system.limits import size
 
 _VISITOR = Slot("visitor", "")
-_EVERY = 0.5  # seconds between two looks at a download that runs
+_INTERVAL = 0.5  # seconds between updates of a running download
 
 
 def offer(name: str) -> None:
-    """Nothing where the model is here."""
+    """Draw the panel, unless the model is on this server already."""
     if is_to_be_downloaded(name):
         download = download_of(name)
-        st.fragment(_panel, run_every=_EVERY if download.is_busy else None)(download, was_busy=download.is_busy)
+        st.fragment(_panel, run_every=_INTERVAL if download.is_busy else None)(download, was_busy=download.is_busy)
 
 
 def _panel(download: Download, *, was_busy: bool) -> None:
@@ -26,7 +26,7 @@ def _panel(download: Download, *, was_busy: bool) -> None:
     if phase is Phase.HERE or download.is_busy != was_busy:
         if phase is Phase.HERE:
             download_of.clear(download.name)
-        st.rerun()  # the whole page: it has a model now, or looks at this no more than it has to
+        st.rerun()  # the whole page: for the model, or for a fragment that updates as often as it has to
     from huggingface_hub import constants
 
     _, visitor, hub = gettext(), _visitor(), urlsplit(constants.ENDPOINT).netloc
@@ -35,19 +35,19 @@ def _panel(download: Download, *, was_busy: bool) -> None:
             st.caption(_("{size} from {hub}, kept here for everyone.").format(size=size(download.total), hub=hub))
             st.button(_("Download"), on_click=download.start, args=(visitor,), type="primary", width="stretch")
         case Phase.RUNNING:
-            said = _("{done} of {total}").format(done=size(download.done), total=size(download.total))
-            st.progress(min(1.0, download.done / max(1, download.total)), text=said)
+            progress = _("{done} of {total}").format(done=size(download.done), total=size(download.total))
+            st.progress(min(1.0, download.done / max(1, download.total)), text=progress)
             if download.is_wanted_by(visitor):
                 st.button(_("Cancel"), on_click=download.cancel, args=(visitor,), width="stretch")
             else:
                 st.caption(_("Another visitor is downloading it."))
-        case Phase.FAILED:  # the page itself says why: here is no room for it
+        case Phase.FAILED:  # the page shows the error: there is no room for it here
             st.button(_("Try again"), on_click=download.ask_again, width="stretch")
         case _:
             st.caption(_("Asking {hub} how large it is …").format(hub=hub))
 
 
 def _visitor() -> str:
-    """This session: only who started a download, or joined in, can cancel it."""
+    """Return an id of this session: only sessions that started or joined a download can cancel it."""
     _VISITOR.set(_VISITOR.get() or secrets.token_hex(8))
     return _VISITOR.get()

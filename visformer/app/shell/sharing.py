@@ -1,4 +1,4 @@
-"""A link to what is shown, or a file of it where a link would be too long; and what of either was ignored."""
+"""Sharing the page as a link, or as a file where a link would be too long; and remarks on what was ignored in one."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 from visformer.app.widgets.component import link_button
 
-_FILE = Slot("state_file", False)  # whether its box is open
+_FILE = Slot("state_file", False)  # whether its popover is open
 _MOST = 10  # lines of a notice
 
 
 def notice() -> None:
-    """What a link or a file asked for and did not get, until the visitor puts it away."""
+    """Draw the remarks on what was ignored in a link or file, until the visitor dismisses them."""
     _ = gettext()
     ignored = remarks.REMARKS.get()
     if not ignored:
@@ -27,15 +27,15 @@ def notice() -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="top", key="notice"):
         with st.container(gap="xxsmall"):
             st.caption(_("Ignored when this was opened:"))
-            st.text("\n".join(lines))  # never markdown: it was typed by somebody
+            st.text("\n".join(lines))  # never Markdown: anybody may have written the link
         away = remarks.REMARKS.clear
         st.button(_("Put away"), icon=":material/close:", type="tertiary", on_click=away, key="notice_put_away")
 
 
 def bar(run: Run, outcome: str = "") -> None:
-    """A button that copies the link to what is shown, a presentation of it, and the same as a file.
+    """Draw the button that copies a link to the page, the presentation's buttons, and the popover for files.
 
-    ``outcome`` stands over the picture of a presentation, behind the sentence.
+    A presentation shows ``outcome`` above its picture, after the sentence.
     """
     _ = gettext()
     shown = address.current(run)
@@ -60,14 +60,14 @@ def bar(run: Run, outcome: str = "") -> None:
 
 
 def _open(key: str) -> None:
-    """Before the page runs again: what an uploaded file holds."""
+    """Restore the state in an uploaded file, before the page runs again."""
     uploaded: Any = Slot(key, None).get()
     if uploaded is None:
         return
-    given, unread = url_state.from_file(uploaded.getvalue(), uploaded.name)
-    if given or not unread:
-        asked, wrong = url_state.read(given)
-        visit.bring_back(asked, [*unread, *wrong])
+    texts, unread = url_state.from_file(uploaded.getvalue(), uploaded.name)
+    if texts or not unread:
+        state, wrong = url_state.read(texts)
+        visit.bring_back(state, [*unread, *wrong])
     else:
         remarks.add(unread)
     slots.renew(_FILE.key)

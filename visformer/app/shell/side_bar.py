@@ -1,4 +1,4 @@
-"""Beside every page: the guided lesson, the pages, and the model that the numbers come from."""
+"""The side bar: the guided lesson, the pages, and the model that the numbers come from."""
 
 from contextlib import suppress
 from functools import partial
@@ -18,7 +18,7 @@ from visformer.system import settings
 
 
 def draw(sections: Sections) -> None:
-    """Draw it; links take along what goes to every page."""
+    """Draw the side bar; its links carry the state that all pages share."""
     link = address.address()
     with st.sidebar:
         st.header("Visformer", anchor=False)
@@ -32,7 +32,7 @@ def draw(sections: Sections) -> None:
 
 
 def _model_chooser() -> None:
-    """The bundled translator, an untrained Transformer of any size, and what the operator offers."""
+    """Draw the choice between the bundled translator, an untrained Transformer and the operator's models."""
     _ = boxes.gettext()
     first, *others = offered()
     if boxes.model() is None:
@@ -41,7 +41,7 @@ def _model_chooser() -> None:
     st.selectbox(
         _("Model"),
         list(dict.fromkeys([first, boxes.untrained(), *others, chosen])),
-        format_func=partial(_called, _),
+        format_func=partial(_shown_name, _),
         key=boxes.MODEL,
         accept_new_options=settings.ANY_MODEL(),
         help=_("Every page looks inside this model; the lab alone has numbers of its own."),
@@ -53,13 +53,13 @@ def _model_chooser() -> None:
             _("Our own Transformer translates between English and Chinese. Every number here was computed by it.")
         )
     elif chosen != first:
-        with suppress(VisformerError):  # the page says why it may not be chosen
+        with suppress(VisformerError):  # the page shows the error
             require_allowed(chosen)
             model_download.offer(chosen)
 
 
-def _called(_: Gettext, name: str) -> str:
-    """What a visitor sees of a model."""
+def _shown_name(_: Gettext, name: str) -> str:
+    """Return the name under which a visitor sees a model."""
     if names_untrained(name):
         return _("Untrained model")
     return _("Translator {name}").format(name=name) if name in BUNDLED else label(name)

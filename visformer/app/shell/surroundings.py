@@ -1,11 +1,11 @@
-"""What Streamlit itself writes, in the visitor's language; and what is told while the server cannot be reached."""
+"""The translation of Streamlit's own words, and the notice that the server cannot be reached."""
 
 from visformer.app.session.boxes import gettext
 from visformer.app.widgets.component import connection_notice, streamlit_words
 
 
 def draw() -> None:
-    """Send the words for both."""
+    """Send both to the browser, in the visitor's language."""
     _ = gettext()
     streamlit_words()
     connection_notice(

@@ -1,4 +1,4 @@
-"""The sizes of the untrained Transformer: sliders whose choice is the name of a model, as any other choice."""
+"""Sliders for the sizes of the untrained Transformer; together they choose a model by its name."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -21,7 +21,7 @@ _POSITIONS: Mapping[str, str] = {name: kind.label for name, kind in POSITIONS.it
 
 
 def settings() -> None:
-    """Sliders, and what they say. A name that is none, or of too large a model, is left to the page to refuse."""
+    """Draw the sliders and their summary. An invalid name, or too large a model, is left to the page to refuse."""
     _ = gettext()
     try:
         shown = Untrained.named(model() or "")
@@ -43,15 +43,15 @@ def settings() -> None:
             st.number_input(_("Random seed"), *UNTRAINED["seed"], key=_slot("seed").key, on_change=_take)
         _choice("norm", _NORMS, label=_("Layer normalisation"))
         _choice("position", _POSITIONS, label=_("Positional encoding"))
-    said = _(
+    summary = _(
         "{d_model} wide, {n_heads} heads, {n_encoder_layers} + {n_decoder_layers} layers, and random weights: what "
         "attention looks like before anything is learned."
     )
-    st.caption(said.format(**asdict(shown)))
+    st.caption(summary.format(**asdict(shown)))
 
 
 def _slider(name: str, steps: Sequence[int] = (), *, label: str) -> None:
-    """Without steps all that are allowed; a link may bring a size between two."""
+    """Draw a slider over these steps, or over all allowed values; a link may set a value between two steps."""
     least, most = UNTRAINED[name]
     options = sorted({*(steps or range(least, most + 1)), _slot(name).get()})
     st.select_slider(label, options, key=_slot(name).key, on_change=_take)
@@ -70,7 +70,7 @@ def _choice(name: str, options: Mapping[str, str], *, label: str) -> None:
 
 
 def _take() -> None:
-    """The sliders as a name. Another width keeps as many heads as divide it."""
+    """Choose the model that the sliders describe, with the most heads, up to the chosen number, that divide d_model."""
     chosen = {name: _slot(name).get() for name in asdict(Untrained())}
     chosen["n_heads"] = max(n for n in range(1, chosen["n_heads"] + 1) if chosen["d_model"] % n == 0)
     MODEL_BOX.set(Untrained(**chosen).name)

@@ -1,5 +1,5 @@
-"""Parts of Streamlit that it does not document, one file for each purpose; nothing else in the app uses any.
+"""Every use of Streamlit's undocumented parts, one file for each purpose.
 
-Each file says what a visitor would lose without it. ``tests/test_streamlit_private.py`` says which purpose is hit when
-Streamlit changes. What runs in the browser stands in ``visformer/web/static/streamlit_private/``.
+Each file says what a visitor would lose without it. ``tests/test_streamlit_private.py`` tells which purpose breaks when
+Streamlit changes. The part that runs in the browser is in ``visformer/web/static/streamlit_private/``.
 """

@@ -1,7 +1,7 @@
-"""Which page an address names, whether there is one or not, and that app.py alone says which pages there are.
+"""The page that an address names, whether or not it exists, and app.py as the only source of pages.
 
-A visitor loses: after a start, the page of the first link, for which Streamlit shows "Page not found"; and the sentence
-that tells that there is no page of a name, for which Streamlit has an English dialog.
+A visitor loses: the page of the first link after a restart, for which Streamlit shows "Page not found"; and our
+translated remark that a page does not exist, instead of which Streamlit opens an English dialog.
 """
 
 from streamlit.runtime.pages_manager import PagesManager
@@ -9,11 +9,11 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 
 def leave_pages_to_app() -> None:
-    """Before the first run: Streamlit takes the folder pages/ for pages of an older kind until then (ADR 0001)."""
+    """Keep Streamlit from serving the folder pages/ as its older kind of pages until the first run (ADR 0001)."""
     PagesManager.uses_pages_directory = False
 
 
 def typed_page() -> str:
-    """The page that the address names, whether or not there is one."""
+    """Return the name of the page in the address, whether or not there is such a page."""
     context = get_script_run_ctx()
     return (context.pages_manager.intended_page_name if context else None) or ""

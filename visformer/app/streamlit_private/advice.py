@@ -1,12 +1,12 @@
-"""What Streamlit tells developers on their own machine.
+"""Streamlit's advice to developers on their own machine.
 
-A visitor loses: a picture without an offer to install things for coding agents over it.
+A visitor loses: a picture that is not covered by an offer to install skills for coding agents.
 """
 
 from streamlit.web import skills
 
 
 def keep_quiet() -> None:
-    """From now on in this process."""
+    """Turn the advice off in this process."""
     skills.nudge_suppression_reason = lambda app_dir=None: "dismissed"
     skills.are_skills_installed = lambda: True

@@ -1,6 +1,6 @@
-"""The empty page that Streamlit serves, in the visitor's language and under our name before its script has run.
+"""The language and title of the empty page that Streamlit serves before its script has run.
 
-A visitor loses: the language that screen readers and fonts go by, and our name on the tab, until the first run is over.
+A visitor loses: the language that screen readers and fonts need, and our name on the tab, until the first run is over.
 """
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -11,13 +11,13 @@ from visformer import i18n
 
 
 class FirstPage:
-    """ASGI middleware around a Streamlit app; what is no page of HTML passes as it is."""
+    """ASGI middleware around a Streamlit app; responses other than HTML pages pass unchanged."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         if scope["type"] != "http" or scope["method"] != "GET":
             await self._app(scope, receive, send)
             return
@@ -33,7 +33,7 @@ class FirstPage:
             else:
                 body += message.get("body", b"")
                 if not message.get("more_body"):
-                    body = _adapted(body, wanted(Request(scope)))
+                    body = _adapted(body, language_of(Request(scope)))
                     _relabel(MutableHeaders(raw=start["headers"]), len(body))
                     await send(start)
                     await send({**message, "body": body})
@@ -41,8 +41,8 @@ class FirstPage:
         await self._app(scope, receive, adapt)
 
 
-def wanted(request: Request) -> str:
-    """The language that the address asks for, else the first that the browser prefers."""
+def language_of(request: Request) -> str:
+    """Return the language in the address, else the one closest to the browser's first choice."""
     preferred = request.headers.get("accept-language", "").split(",")[0].split(";")[0].strip()
     return i18n.spoken(request.query_params.get("lang", "")) or i18n.closest(preferred)
 
@@ -59,7 +59,7 @@ def _adapted(body: bytes, lang: str) -> bytes:
 
 
 def _relabel(headers: MutableHeaders, length: int) -> None:
-    """Take off the marks by which a browser would take the page of another language as unchanged."""
+    """Remove the validators by which a browser would take a cached page in another language as unchanged."""
     del headers["etag"], headers["last-modified"]
     headers["content-length"] = str(length)
     headers.add_vary_header("accept-language")

@@ -1,6 +1,6 @@
-"""What visitors type does not reach a log: neither through an address nor through an exception's message.
+"""Filters that keep what visitors type out of the logs, where addresses and messages of exceptions would put it.
 
-A visitor loses: a sentence that the operator never reads.
+A visitor loses: the privacy of the sentence, which an operator could read in the logs.
 """
 
 import logging
@@ -10,21 +10,21 @@ from visformer.errors import VisformerError
 
 
 def keep_typed_text_out() -> None:
-    """From now on in this process; more than once does no harm."""
+    """Install the filters in this process; calling this again does no harm."""
     for name in ("uvicorn.access", "uvicorn.error"):
         logging.getLogger(name).addFilter(_without_query)
     logging.getLogger("streamlit.error_util").addFilter(_without_message)
 
 
 def _without_query(record: logging.LogRecord) -> bool:
-    """The sentence stands in the address: of that the path is enough."""
+    """Log only the path of an address: its query holds the sentence."""
     if isinstance(record.args, tuple):
         record.args = tuple(a.split("?")[0] if isinstance(a, str) and a.startswith("/") else a for a in record.args)
     return True
 
 
 def _without_message(record: logging.LogRecord) -> bool:
-    """Where it happened and what kind of error: its message may quote a sentence or a token."""
+    """Log only the place and the type of an error: its message may quote a sentence or a token."""
     if record.exc_info and record.exc_info[1] is not None:
         record.exc_text = _place(record.exc_info[1])
         record.exc_info = None
@@ -35,5 +35,5 @@ def _place(error: BaseException) -> str:
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     before = [_place(cause), "\nThen:\n"] if cause is not None else []
     frames = traceback.format_tb(error.__traceback__)
-    said = f": {error.message_id}" if isinstance(error, VisformerError) else ""  # without its parameters
-    return "".join([*before, "Traceback (most recent call last):\n", *frames, type(error).__name__, said])
+    message = f": {error.message_id}" if isinstance(error, VisformerError) else ""  # without its parameters
+    return "".join([*before, "Traceback (most recent call last):\n", *frames, type(error).__name__, message])

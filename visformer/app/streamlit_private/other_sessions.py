@@ -1,6 +1,6 @@
-"""Other visitors' sessions: how many there are, and having some of them run once more.
+"""Other visitors' sessions: counting them, and rerunning some of them.
 
-A visitor loses: a room that follows its presenter, and a server that says when it is full.
+A visitor loses: a room that follows its presenter, and the notice that a server is full.
 """
 
 from collections.abc import Iterable
@@ -11,31 +11,31 @@ from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
 
 
 def own_session() -> str:
-    """The name of the session whose run this is; empty: there is none."""
+    """Return the id of the session that is running; "" outside a run."""
     context = get_script_run_ctx(suppress_warning=True)
     return context.session_id if context else ""
 
 
 def count() -> int:
-    """Browsers that are connected to this process."""
-    if not runtime.exists():  # a page without a server, as tests run it
+    """Return the number of browsers connected to this process."""
+    if not runtime.exists():  # tests run pages without a server
         return 0
     stats = runtime.get_instance().stats_mgr.get_stats(family_names=[ACTIVE_SESSIONS_FAMILY])
     return sum(stat.value for family in stats.values() for stat in family if isinstance(stat, GaugeStat))
 
 
 def is_connected(session: str) -> bool:
-    """Whether the browser of this session is."""
+    """Return whether the browser of this session is connected."""
     return runtime.exists() and runtime.get_instance().is_active_session(session)
 
 
 def wake(sessions: Iterable[str]) -> None:
-    """Have sessions run once more, as Streamlit does when a script has changed; those that are gone are left."""
+    """Rerun these sessions, as Streamlit does when a script has changed; sessions that have ended are skipped."""
     if not runtime.exists():
         return
     manager = runtime.get_instance()._session_mgr
     for name in sessions:
-        found = manager.get_active_session_info(name)
-        if found is not None:
-            session = found.session
+        info = manager.get_active_session_info(name)
+        if info is not None:
+            session = info.session
             session._event_loop.call_soon_threadsafe(session.request_rerun, session._client_state)

@@ -1,23 +1,23 @@
-"""What a browser brings whose server is gone: everything that stands in the boxes comes with its first run elsewhere.
+"""Widget values that a browser sends after it lost its server: all of them arrive with its first run on another.
 
-A visitor loses: after a restart, or at another replica, what was typed or chosen last and is not in the address yet.
+A visitor loses: after a restart, or on another replica, the last inputs, which are not in the address yet.
 """
 
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state.common import user_key_from_element_id
 
 
-def brought() -> dict[str, str]:
-    """In a session's first run: the texts and choices that the browser already had, by key; else none.
+def widget_values() -> dict[str, str]:
+    """Return the texts and choices that the browser sent with a session's first run, by key; else none.
 
-    Choices are as they are written on the page.
+    Choices are worded as on the page.
     """
     context = get_script_run_ctx(suppress_warning=True)
-    found: dict[str, str] = {}
-    # Under its own key a box is known only once it has been drawn.
+    sent: dict[str, str] = {}
+    # Read from the raw states: by its key, a widget is known only once it has been drawn.
     for state in context.session_state.get_widget_states() if context else ():
         key = user_key_from_element_id(state.id)
         values = [state.string_value] if state.HasField("string_value") else state.string_array_value.data
         if key is not None and values:
-            found[key] = values[0]
-    return found
+            sent[key] = values[0]
+    return sent

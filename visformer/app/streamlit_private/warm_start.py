@@ -30,17 +30,17 @@ def run_once_up(prepare: Callable[[], object]) -> None:
 
 
 def send_at_once() -> None:
-    """Turn Nagle's algorithm off for this process's TCP sockets, and so for what its listening ones will accept.
+    """Turn Nagle's algorithm off for this process's TCP sockets; connections accepted from them inherit it.
 
-    ``streamlit run`` binds its socket without naming the protocol, which is where asyncio looks before it does this
-    itself. Small messages then wait until the browser has confirmed the one before, and a system takes its time for
-    that: some 40 ms for each change of a page. Nothing happens where descriptors cannot be listed.
+    asyncio does so itself only if the socket names its protocol, which that of ``streamlit run`` does not. Small
+    messages then wait for the browser to acknowledge the one before, and delayed acknowledgements take some 40 ms
+    for each change of a page. Does nothing where file descriptors cannot be listed.
     """
-    listed = next((folder for folder in map(Path, _DESCRIPTORS) if folder.is_dir()), None)
-    for name in os.listdir(listed) if listed else ():
+    folder = next((folder for folder in map(Path, _DESCRIPTORS) if folder.is_dir()), None)
+    for name in os.listdir(folder) if folder else ():
         with suppress(OSError):
             if not stat.S_ISSOCK(os.fstat(int(name)).st_mode):
                 continue
-            with socket.socket(fileno=os.dup(int(name))) as found:
-                if found.family in (socket.AF_INET, socket.AF_INET6) and found.type == socket.SOCK_STREAM:
-                    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with socket.socket(fileno=os.dup(int(name))) as each:
+                if each.family in (socket.AF_INET, socket.AF_INET6) and each.type == socket.SOCK_STREAM:
+                    each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,7 +1,7 @@
-"""What Streamlit 1.67 itself writes on the elements that the pages use, as messages for our catalogues.
+"""The words that Streamlit 1.67 itself puts on the elements that the pages use, as messages for our catalogues.
 
-``{what}`` stands for any text. A word that a later Streamlit no longer says does no harm, and a new one shows in the
-test that walks through the app in a language of brackets.
+``{what}`` stands for any text. A word that a later Streamlit no longer uses does no harm; the test that walks through
+the app in a language of brackets finds new ones.
 
 A visitor loses: Chinese on tables, boxes, toolbars and buttons that Streamlit labels itself.
 """
@@ -92,4 +92,4 @@ ICONS = {
     "replay icon": N_("This step as it was"),
     "1MB per file": N_("one small file"),
 }
-"""What takes our words in any language: icons that stand alone on a button, and Streamlit's least limit, not ours."""
+"""Replaced in every language, English too: names of icons without a label, and an upload limit that is not ours."""

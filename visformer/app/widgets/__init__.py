@@ -1,1 +1,1 @@
-"""What pages are built from: boxes, sliders, pictures, downloads."""
+"""Building blocks of pages: boxes, sliders, pictures, downloads."""

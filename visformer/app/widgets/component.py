@@ -1,7 +1,7 @@
-"""Views in a Streamlit page, and the messages that bring them what they show.
+"""Browser components in a Streamlit page, and the messages that feed them.
 
-A view's own message never changes, so that the browser gets its script once. Nothing here needs numpy: the browser can
-fetch what it needs for a view while Python imports what packs the picture.
+A component's own message never changes, so that its script is sent once. Nothing here needs numpy: the browser can
+fetch a component while Python imports the code that packs its picture.
 """
 
 import json
@@ -54,7 +54,7 @@ _FEED = _component("feed")
 
 
 def _sent(key: str) -> Mapping[str, Any]:
-    """What the component of this key has sent last."""
+    """Return what the component with this key last sent."""
     return Slot[Any](key, None).get() or {}
 
 
@@ -63,28 +63,28 @@ def _language() -> dict[str, Any]:
 
 
 def attention_view(on_select: Callable[[Any], None]) -> None:
-    """Where attention is shown, empty until :func:`attention_picture`: it need not wait for the Trace.
+    """Mount the explorer, empty until :func:`attention_picture`, so that it need not wait for the Trace.
 
-    ``on_select`` is called with what the visitor has chosen, as the browser sent it.
+    ``on_select`` is called with the visitor's selection, as the browser sent it.
     """
 
     def selected() -> None:
         on_select(_sent(CANVAS).get("selection"))
 
-    # The name as bytes: for anything else Streamlit imports pandas first.
+    # Bytes: for data of any other type, Streamlit imports pandas first.
     _ATTENTION(data=CANVAS.encode(), key=CANVAS, on_selection_change=selected, on_wanted_change=lambda: None)
 
 
 def attention_picture(
     trace: "Trace | None", *, start: Mapping[str, Any] | None = None, file: str = "", ahead: bool = False
 ) -> None:
-    """Every head of the Trace's attention. Hovering, clicks and switches happen in the browser.
+    """Send every head of the Trace's attention. Hovering, clicks and switches are handled in the browser.
 
     Args:
-        trace: what to draw; None: nothing, what was there goes, or, ahead of the page, stays.
-        start: what is chosen at first, see :meth:`visformer.web.selection.Selection.start`.
+        trace: what to draw; None: clear the explorer or, ahead of the page, leave it as it is.
+        start: the initial selection, see :meth:`visformer.web.selection.Selection.start`.
         file: see :func:`visformer.web.payload.pack`.
-        ahead: whether the page that the view stands on is still to come.
+        ahead: whether this is sent before the page that the explorer is on.
     """
     name = f"{CANVAS}_ahead" if ahead else f"{CANVAS}_picture"
     if trace is None:
@@ -96,10 +96,10 @@ def attention_picture(
 
 
 def attention_weights(trace: "Trace") -> None:
-    """Exact weights that do not fit into the picture's message.
+    """Send exact weights that did not fit into the picture's message.
 
-    Where a sentence is so long that not all are sent, those of a head in focus are asked for, and the fragment that
-    this is called in runs again.
+    For a sentence so long that not all are sent, the browser requests those of the head in focus, which reruns the
+    fragment that calls this.
     """
     from visformer.web.chunks import wanted_from
     from visformer.web.payload import pack_rest
@@ -110,29 +110,29 @@ def attention_weights(trace: "Trace") -> None:
 
 
 def connection_notice(words: str) -> None:
-    """Have the browser tell this while it does not reach the server, and run the page again once it does.
+    """Have the browser show this while it cannot reach the server, and rerun the page once it can.
 
-    It has to have the words before.
+    It needs the words in advance.
     """
     _CONNECTION(data=words.encode(), key="connection", on_back_change=lambda: None)
 
 
 def streamlit_words() -> None:
-    """Have the browser know the page's language, and put what Streamlit itself writes into it.
+    """Send the browser the page's language, and translations of Streamlit's own texts.
 
-    Nothing is sent of words that are the same in it.
+    Texts that are the same in both languages are left out.
     """
     _ = boxes.gettext()
-    said = [(word, _(word)) for word in WORDS] + [(icon, _(ours)) for icon, ours in ICONS.items()]
-    words = {"lang": boxes.language(), "words": [pair for pair in said if pair[0] != pair[1]]}
+    pairs = [(word, _(word)) for word in WORDS] + [(icon, _(name)) for icon, name in ICONS.items()]
+    words = {"lang": boxes.language(), "words": [pair for pair in pairs if pair[0] != pair[1]]}
     _WORDS(data=json.dumps(words).encode(), key="streamlit_words")
 
 
 def link_button(words: Mapping[str, str]) -> None:
-    """A button that copies the address of the page, and says so.
+    """Draw a button that copies the page's address and confirms it.
 
-    Of the words "copy" stands on it, "copied" once it is done; "byHand" beside the address where the browser refuses,
-    which is then called "address"; "refused", if there, is told in place of copying.
+    Of the words, "copy" is its label and "copied" the confirmation; where the browser refuses, "byHand" is shown beside
+    the address, whose label is "address"; "refused", if present, is shown instead of copying.
     """
     _LINK(data=json.dumps(words).encode(), key="copy_link", width="content")
 
@@ -144,15 +144,15 @@ def presentation(
     on_ask: Callable[[str], None],
     on_room: Callable[[object], None],
 ) -> None:
-    """A button, and a key, that leave nothing on the page but the picture and what it is about.
+    """Draw the button of presentation mode, which hides all but the picture and its captions.
 
     Args:
-        shown: "words" on its buttons, "sentence" and "caption" over the picture, "place" and "at": which step this is,
-            by name and to be read; "note": what is proposed as the presenter's note; "guided": the views take no steps
-            of their own; "code": see :func:`visformer.app.presentation.presenting.code`; "room": see
+        shown: "words" on its buttons; "sentence" and "caption" over the picture; "place" and "at": the step's id and
+            its text; "note": the suggested presenter's note; "guided": whether the views take no steps of their own;
+            "code": see :func:`visformer.app.presentation.presenting.code`; "room": see
             :func:`visformer.app.presentation.following.room`.
-        on_step: called with 1 or -1 before the page runs again.
-        on_ask: called with "code", "follow", "stop", or "" once the code is put away.
+        on_step: called with 1 or -1 before the page reruns.
+        on_ask: called with "code", "follow", "stop", or "" once the code is closed.
         on_room: called with the key of a room that the browser kept.
     """
 
@@ -160,7 +160,7 @@ def presentation(
         if (step := _sent(_PRESENTATION).get("step")) in (1, -1):
             on_step(step)
 
-    with st.container(gap=None, width="content"):  # what feeds takes no room
+    with st.container(gap=None, width="content"):  # feeds take up no room
         _FEED(data=write_message("presentation", shown, to=_PRESENTATION), key=f"{_PRESENTATION}_words")
         _PRESENT(
             data=_PRESENTATION.encode(),
@@ -180,9 +180,9 @@ def panels(
     file: str = "",
     on_click: "Callable[[Click], None] | None" = None,
 ) -> None:
-    """Matrices, side by side or one under the other; see :func:`visformer.web.panels.pack_panels`.
+    """Draw matrices, side by side or one below the other; see :func:`visformer.web.panels.pack_panels`.
 
-    ``on_click`` is called before the page runs again, with what was clicked in a panel that does not only lock.
+    ``on_click`` is called before the page reruns, with a click on a panel that does more than lock cells.
     """
     from visformer.web.panels import click_from, pack_panels
 
@@ -191,6 +191,6 @@ def panels(
         if click is not None and on_click is not None:
             on_click(click)
 
-    with st.container(gap=None):  # what feeds takes no room
+    with st.container(gap=None):  # feeds take up no room
         _FEED(data=pack_panels(shown, **_language(), share=share, file=file, to=key), key=f"{key}_picture")
         _PANELS(data=key.encode(), key=key, on_click_change=clicked)

@@ -1,4 +1,4 @@
-"""What pages call: the Trace of what stands in the boxes, and how pictures are drawn."""
+"""Functions that pages call: the Trace of the text in the boxes, and drawing of pictures."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -31,13 +31,13 @@ if TYPE_CHECKING:  # numpy
 
     OnClick = Callable[[Click], None] | None
 
-_RECORDED: Slot[tuple[str, ...] | None] = Slot("asked_for", None)  # by the page that was drawn last
+_RECORDED: Slot[tuple[str, ...] | None] = Slot("asked_for", None)  # what the last page recorded
 _TOOLS = ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]
-"""Of Plotly's, which a finger and a mouse can do without them: on a phone they would lie over the legend."""
+"""Plotly's buttons that touch and mouse make redundant: on a phone they would cover the legend."""
 
 
 def bench() -> Workbench:
-    """The workbench of the model that the visitor chose.
+    """Return the workbench of the visitor's model.
 
     Raises:
         VisformerError: the operator does not offer it.
@@ -46,7 +46,7 @@ def bench() -> Workbench:
 
 
 def width() -> int | None:
-    """d_model of the model that the visitor chose; None where it cannot be had. Ours is asked without loading it."""
+    """Return d_model of the visitor's model, or None if it cannot be loaded; the bundled model need not be loaded."""
     if boxes.model() in (None, MODEL):
         return workbench.width()
     try:
@@ -55,62 +55,62 @@ def width() -> int | None:
         return None
 
 
-def expected() -> "Future[Trace] | None":
-    """Start computing what the last run asked for, with the text that the boxes hold now.
+def prefetch() -> "Future[Trace] | None":
+    """Start computing the Trace that the last run recorded, with the text now in the boxes.
 
     Returns:
-        Where it will be; None: it is here, or was not begun.
+        Its future; None: it is cached, or was not started.
     """
     record = _RECORDED.get()
-    with suppress(VisformerError):  # the page will say it, in its place
+    with suppress(VisformerError):  # the page will show the error
         if record is not None:
             return bench().expect(boxes.source(), boxes.target(), record)
     return None
 
 
 def current_trace(record: Sequence[str] = PATTERNS) -> "Trace | None":
-    """The Trace of what stands in the boxes; None where it cannot be made, which the head of the page then explains.
+    """Return the Trace of the text in the boxes, or None if it fails; the head of the page then shows the error.
 
-    Boxes keep their text in the session state, so a page can ask before they are drawn, and draw its picture first.
+    The boxes' text is in the session state, so a page can call this, and draw its picture, before they are drawn.
 
     Args:
-        record: what the page shows, as far as the model has it.
+        record: globs of the tensors that the page shows; those that the model lacks are ignored.
     """
-    shown = run.current()
-    shown.request = Request(boxes.source(), boxes.target(), boxes.model(), tuple(record))
+    this_run = run.current()
+    this_run.request = Request(boxes.source(), boxes.target(), boxes.model(), tuple(record))
     try:
-        shown.trace, shown.problem = _answer(shown.request, shown.ahead), None
+        this_run.trace, this_run.problem = _trace_for(this_run.request, this_run.ahead), None
     except VisformerError as error:
-        shown.trace, shown.problem = None, error
-    return shown.trace
+        this_run.trace, this_run.problem = None, error
+    return this_run.trace
 
 
-def _answer(request: Request, ahead: "Trace | None") -> "Trace":
-    """The Trace that answers a request; ``ahead``: the one whose picture is drawn already."""
-    _, of_model = boxes.gettext(), workbench_of(request.model)
-    waits = not of_model.is_loaded and not of_model.holds(request.source, request.target, request.record)
-    with st.spinner(_("Loading the model …")) if waits else nullcontext():
-        # Patterns every model has: the first picture, painted before the model is loaded, asks it for nothing.
+def _trace_for(request: Request, ahead: "Trace | None") -> "Trace":
+    """Return the Trace for a request; ``ahead``: the one whose picture is already drawn."""
+    _, used_bench = boxes.gettext(), workbench_of(request.model)
+    must_load = not used_bench.is_loaded and not used_bench.holds(request.source, request.target, request.record)
+    with st.spinner(_("Loading the model …")) if must_load else nullcontext():
+        # Every model has patterns: the first picture, painted before the model is loaded, need not look them up.
         is_plain = request.record == PATTERNS
-        record = PATTERNS if is_plain else tuple(of_model.loaded().available(request.record))
+        record = PATTERNS if is_plain else tuple(used_bench.loaded().available(request.record))
         _RECORDED.set(record)
         if ahead is not None and record == PATTERNS:
             return ahead
-        return of_model.trace(request.source, request.target, record=record)
+        return used_bench.trace(request.source, request.target, record=record)
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """Around what draws a page or a fragment: a sentence in place of what it cannot draw."""
+def errors_shown() -> Iterator[None]:
+    """Show an error raised while a page or a fragment is drawn as a sentence, in place of the rest."""
     try:
         with enough_memory():
             yield
     except VisformerError as problem:
-        tell(problem)
+        show_error(problem)
 
 
-def tell(problem: VisformerError) -> None:
-    """Why something cannot be shown; where the text is not to blame, with a way to ask once more."""
+def show_error(problem: VisformerError) -> None:
+    """Show why something failed, with a button to try again where the text is not the cause."""
     _ = boxes.gettext()
     st.badge(_("This cannot be shown"), color="red")
     st.text(problem.localized(_))  # never markdown: a message may quote what was typed
@@ -119,40 +119,40 @@ def tell(problem: VisformerError) -> None:
 
 
 def view(label: str, options: Mapping[str, str], *, key: str) -> str:
-    """One of several views of a page; where there is but one, no choice is shown.
+    """Draw the switch between the views of a page, unless there is only one, and return the selected view's name.
 
     Args:
         label: for screen readers.
-        options: name to message id, the first is shown at the beginning.
+        options: names to message ids; the first is the default.
         key: in the session state, and in the address.
     """
     if len(options) == 1:
         return next(iter(options))
     presentation_steps.begin_options(key, [*options])
     option = Choice(name=key, label=label, link=None, values=options)
-    chosen: str = url_widgets.draw(option, url_widgets.nothing(), "", label_visibility="collapsed")
-    presentation_steps.offer_options(key, [*options], chosen)
-    return chosen
+    selected: str = url_widgets.draw(option, url_widgets.nothing(), "", label_visibility="collapsed")
+    presentation_steps.offer_options(key, [*options], selected)
+    return selected
 
 
 def look_for(text: str, place: Any = st) -> None:
-    """What to look for, above the picture, in a presentation too; a lesson says it itself. ``place``: the container."""
+    """Show what to look for above the picture and in a presentation; a lesson has its own. ``place``: the container."""
     run.current().caption = text
     if not LESSON.get().is_open:
         place.caption(text)
 
 
 def setting_of(view: View, trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS, **known: Any) -> Setting:
-    """What a view is drawn from; ``known``: options whose values the page knows already."""
+    """Return the setting that a view is drawn from; ``known``: options whose values the page already has."""
     return Setting(source_of(trace, recorded), view.needs if isinstance(view, Picture) else (), known)
 
 
 def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> Source:
-    """The visitor's sentence and model.
+    """Return the visitor's sentence and model as a source of pictures.
 
     Args:
         trace: of the sentence; None: only formulas can be shown.
-        recorded: globs over what the Trace holds; what else a picture needs is computed.
+        recorded: globs of the tensors that the Trace holds; others that a picture needs are computed.
     """
     common: dict[str, Any] = {"theme": formula_box.theme(), "gettext": boxes.gettext()}
     common["d_model"] = width() or 32
@@ -160,8 +160,8 @@ def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> So
         return Source(**common)
 
     def record(needs: tuple[str, ...]) -> Any:
-        held = all(any(fnmatchcase(name, glob) for glob in (*PATTERNS, *recorded)) for name in needs)
-        return trace if held else current_trace(needs)
+        is_recorded = all(any(fnmatchcase(name, glob) for glob in (*PATTERNS, *recorded)) for name in needs)
+        return trace if is_recorded else current_trace(needs)
 
     def untrained(norm: str, needs: tuple[str, ...]) -> "Trace":
         return bench().untrained(boxes.source(), str(trace.meta["target"]), norm=norm, record=needs)
@@ -177,28 +177,28 @@ def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> So
     )
 
 
-def draw(shown: Any, *, key: str, share: float = 1.0, on_click: "OnClick" = None, kept: bool = True) -> None:
-    """Panels, curves or bars in the visitor's language, with a way to keep them.
+def draw(shown: Any, *, key: str, share: float = 1.0, on_click: "OnClick" = None, export: bool = True) -> None:
+    """Draw panels, curves or bars in the visitor's language, with export buttons.
 
     Args:
-        shown: panels, see :func:`visformer.web.panels.pack_panels`; or a figure of plotly.
-        key: of the picture.
-        share: of the window's height that panels may take.
+        shown: panels, see :func:`visformer.web.panels.pack_panels`; or a Plotly figure.
+        key: the picture's key.
+        share: the share of the window's height that panels may take.
         on_click: see :func:`visformer.app.widgets.component.panels`.
-        kept: False for what is there to be clicked: a way to keep it would only take room.
+        export: False for a picture that serves as a control: export buttons would only take up room.
     """
     file = downloads.file_name(key)
-    if is_figure(shown):  # the camera over it makes a PNG in the visitor's browser
+    if is_figure(shown):  # its camera button makes a PNG in the visitor's browser
         config = {"toImageButtonOptions": {"filename": file, "scale": 3}, "modeBarButtonsToRemove": _TOOLS}
         st.plotly_chart(shown, theme=None, key=key, config=config)
     else:
         panels(shown, key=key, share=share, file=file, on_click=on_click)
-    if kept:
+    if export:
         downloads.offer("figure" if is_figure(shown) else "panels", shown, key=key)
 
 
 def pattern(trace: "Trace", path: str, head: int, *, key: str) -> None:
-    """A pattern alone, of a model that shows nothing between; ``path``: of its attention."""
+    """Draw a pattern alone, for a model without intermediate values; ``path``: of its attention."""
     from visformer.panel import traced
 
     draw([traced(trace, f"{path}.pattern", head, title="softmax", scale="weight")], key=key)

@@ -1,4 +1,4 @@
-"""What a visitor takes along: one file of what is on the page. Nothing is made before it is asked for."""
+"""Export buttons below pictures. A file is made only when its button is clicked."""
 
 import re
 from functools import partial
@@ -18,18 +18,18 @@ if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
 
 _FORMULAS = ("lab_", "positions_")
-"""Keys of pictures that show no model's numbers."""
+"""Prefixes of the keys of pictures that show a formula, not a model's numbers."""
 
-_HELD: dict[Kind, str] = {
+_CONTENTS: dict[Kind, str] = {
     "trace": N_("{picture}: the head in focus; {numbers}: the weights of all heads; {page}: the explorer."),
     "panels": N_("{picture}: the pictures; {numbers}: their numbers."),
     "figure": N_("{picture}: the picture; {numbers}: its numbers."),
 }
-"""What the formats hold of a kind of thing; names those of each content in braces."""
+"""What a file of each kind contains; the braces stand for the names of the formats."""
 
 
 def attention(trace: "Trace") -> None:
-    """The explorer, its head in focus, and the weights of all heads."""
+    """Offer the explorer, its head in focus, and the weights of all heads."""
     start = selection.selection(trace).start()
     part = "cross" if "cross" in start["stack"] else start["stack"].split(".")[0]
     picture = f"{part}-L{start['layer'] + 1}-H{start['head'] + 1}"
@@ -38,14 +38,14 @@ def attention(trace: "Trace") -> None:
 
 
 def offer(kind: Kind, what: Any, *, key: str, picture: str = "", **options: Any) -> None:
-    """A button for each format, drawn once it is opened.
+    """Draw a popover with a button for each format; the buttons are drawn once it is open.
 
     Args:
-        kind: of what.
-        what: to be kept, as it was drawn.
-        key: of the picture on the page.
-        picture: what a drawn picture shows, for its file's name; by default the key.
-        options: of the files, besides those that all have.
+        kind: the kind of ``what``.
+        what: the object to export, as it was drawn.
+        key: the picture's key on the page.
+        picture: what a drawn picture shows, for its file name; by default the key.
+        options: further fields of :class:`visformer.export.formats.Options`.
     """
     _ = boxes.gettext()
     box = st.popover(_("Export"), type="tertiary", on_change="rerun", key=f"{key}_export")
@@ -54,34 +54,34 @@ def offer(kind: Kind, what: Any, *, key: str, picture: str = "", **options: Any)
     from visformer.export.tables import size_of
 
     how = Options(theme=theme(), gettext=_, lang=boxes.language(), about=_about(key), **options)
-    offered = [one for one in FORMATS if one.offers.get(kind)]
-    names = {content: [one.name for one in offered if one.content == content] for content in get_args(Content)}
-    box.caption(_(_HELD[kind]).format(**{content: _(", ").join(held) for content, held in names.items()}))
+    formats = [item for item in FORMATS if item.offers.get(kind)]
+    names = {content: [item.name for item in formats if item.content == content] for content in get_args(Content)}
+    box.caption(_(_CONTENTS[kind]).format(**{content: _(", ").join(each) for content, each in names.items()}))
     count = size_of(what) if kind == "trace" else 0
     with box, st.container(horizontal=True):
-        for one in offered:
-            if count > limits.MAX_NUMBERS and one.limited:
+        for item in formats:
+            if count > limits.MAX_NUMBERS and item.limited:
                 continue
-            name = file_name(picture if picture and one.content == "picture" else key) + one.ending
-            make = partial(one.file, kind, what, how)  # when the button is clicked
-            button, told = f"{key}_{one.name.lower()}", _(one.offers[kind])
-            st.download_button(one.name, make, name, one.mime, key=button, help=told, on_click="ignore")
+            name = file_name(picture if picture and item.content == "picture" else key) + item.ending
+            make = partial(item.file, kind, what, how)  # called when the button is clicked
+            button, tooltip = f"{key}_{item.name.lower()}", _(item.offers[kind])
+            st.download_button(item.name, make, name, item.mime, key=button, help=tooltip, on_click="ignore")
         if count > limits.MAX_NUMBERS:
             said = _(
                 "{count:,} weights are too many for {formats}, which hold up to {limit:,}. safetensors holds all of "
                 "them; in Python, visformer.export.to_csv(trace, name) writes one layer's as CSV."
             )
-            limited = _(" and ").join(one.name for one in offered if one.limited)
+            limited = _(" and ").join(item.name for item in formats if item.limited)
             st.caption(said.format(count=count, formats=limited, limit=limits.MAX_NUMBERS))
 
 
 def _about(key: str) -> str:
-    """Which model was given which sentence; of a formula's pictures nothing."""
+    """Name the model and the sentence; "" for the picture of a formula."""
     if key.startswith(_FORMULAS) and key != "positions_model":
         return ""
     return f"{label(boxes.model() or MODEL)}: {boxes.source()}"
 
 
 def file_name(what: str) -> str:
-    """Of a file without its ending: the model, and what is in it; letters that every system takes."""
+    """Build a file name without ending, of the model and ``what``, in characters that every system accepts."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", f"{label(boxes.model() or MODEL)}-{what}").strip("-.")

@@ -1,4 +1,4 @@
-"""What stands beside each picture: the formula in the picture's colours, its section in the paper, our own lines."""
+"""The box beside each picture: the formula in the picture's colours, its section in the paper, our source code."""
 
 import ast
 import re
@@ -13,6 +13,7 @@ import streamlit as st
 import visformer
 from visformer.app.session import boxes
 from visformer.app.session.slots import Slot
+from visformer.errors import N_
 from visformer.pictures.examples.claims import Claim, claims_of
 from visformer.pictures.theme import SYMBOLS, Theme
 
@@ -22,31 +23,31 @@ _MATH = re.compile(r"\$([^$]+)\$")
 
 
 def theme() -> Theme:
-    """The visitor's theme."""
+    """Return the visitor's theme."""
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
 def coloured(tex: str, theme: Theme) -> str:
-    r"""``\sym{q}{Q}`` becomes Q in the colour that q has in the pictures."""
+    r"""Colour symbols as in the pictures: ``\sym{q}{Q}`` becomes Q in the colour of q."""
     return _SYMBOL.sub(lambda match: rf"\textcolor{{{SYMBOLS[match[1]][theme]}}}{{{match[2]}}}", tex)
 
 
 def coloured_text(text: str, symbol: str) -> str:
-    """Markdown for a name in the colour that its symbol has in the pictures."""
+    """Return Markdown for a name in the colour of its symbol."""
     return f':color[{text}]{{foreground="{SYMBOLS[symbol][theme()]}"}}'
 
 
 def formula(
     tex: str, *, code: tuple[tuple[str, str], ...], section: str = "", source: str = "", page: str = ""
 ) -> None:
-    r"""A formula, where it stands in the paper, and what computes it here.
+    r"""Draw a formula, its section in the paper, and the code that computes it.
 
     Args:
         tex: lines of LaTeX's ``aligned``, with symbols as ``\sym{name}{tex}``.
         section: of "Attention Is All You Need".
-        source: another paper, where it does not stand in that one.
-        code: (file, name) of what computes it, see :func:`excerpt`.
-        page: whose claims of course notes are set right below; empty: none.
+        source: the citation of a formula from another paper.
+        code: (file, name) of the functions that compute it, see :func:`excerpt`.
+        page: the page whose misprints in course notes are listed; empty: none.
     """
     _ = boxes.gettext()
     with st.container(gap="xsmall"):
@@ -56,16 +57,16 @@ def formula(
                 for file, name in code:
                     st.caption(f"visformer/{file}")
                     st.code(excerpt(file, name), language="python")
-            if found := claims_of(page):
-                _misprints(found)
-            st.caption(source or _("Paper, § {section}").format(section=section), width="content")
+            if claims := claims_of(page):
+                _misprints(claims)
+            st.caption(_(source or N_("Paper, § {section}")).format(section=section), width="content")
 
 
 @cache
 def excerpt(file: str, name: str) -> str:
-    """A function, class or method without its docstring, by its file in the package and ``Class.method``.
+    """Return the source of a function, class or ``Class.method`` of a file in the package, without its docstring.
 
-    Nothing is imported for it.
+    The file is parsed, not imported.
 
     Raises:
         KeyError: the file defines nothing of that name.
@@ -73,10 +74,10 @@ def excerpt(file: str, name: str) -> str:
     text = (_FOLDER / file).read_text(encoding="utf-8")
     node: Any = ast.parse(text)
     for part in name.split("."):
-        found = [child for child in node.body if getattr(child, "name", None) == part]
-        if not found:
+        matches = [child for child in node.body if getattr(child, "name", None) == part]
+        if not matches:
             raise KeyError(f"{file} defines no {name}")
-        node = found[0]
+        node = matches[0]
     lines = text.splitlines()[: node.end_lineno]
     if ast.get_docstring(node) is not None:
         del lines[node.body[0].lineno - 1 : node.body[0].end_lineno]
@@ -84,15 +85,15 @@ def excerpt(file: str, name: str) -> str:
 
 
 def written_out(text: str, *, back: str) -> None:
-    """The arithmetic of one cell in the formula's place; ``back``: the key of the cell's slot."""
+    """Draw the arithmetic of one cell instead of the formula; ``back``: key of the slot that holds the cell."""
     _ = boxes.gettext()
     with st.container(gap="xsmall"):
         st.code(text, language=None, wrap_lines=True, height=112)
         st.button(_("Back to the formula"), type="tertiary", on_click=Slot(back, None).clear)
 
 
-def _misprints(found: Sequence[Claim]) -> None:
-    """What course notes print, and what is right."""
+def _misprints(claims: Sequence[Claim]) -> None:
+    """List what course notes print, and what is right."""
     _ = boxes.gettext()
     printed = _("printed")
     about = _(
@@ -100,12 +101,12 @@ def _misprints(found: Sequence[Claim]) -> None:
     )
     with st.popover(_("Misprints"), type="tertiary", help=about):
         st.caption(about)
-        for claim in found:
+        for claim in claims:
             right = _("here") if claim.convention else _("right")
             st.markdown(f":gray[{printed}] {_small(_(claim.printed))}  \n:gray[{right}] {_small(_(claim.right))}")
             st.caption(_(claim.why))
 
 
 def _small(text: str) -> str:
-    """Formulas in the size of the words around them; KaTeX makes them larger."""
+    """Set formulas in the size of the text around them; KaTeX makes them larger."""
     return _MATH.sub(r"$\\small \1$", text)

@@ -1,4 +1,4 @@
-"""Which attention, layer, head and query a page looks at. On screen they count from 1, in code from 0."""
+"""Widgets for the attention, layer, head and query that a page shows. On screen they count from 1, in code from 0."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,27 +12,27 @@ from visformer.pictures.options import Choice, Option, Place
 from visformer.pictures.places import HEAD, LAYER, QUERY, STACK
 from visformer.pictures.setting import Setting
 
-_QUERY = 1  # place of the token that reads, at first
+_QUERY = 1  # the default
 
 
 def selected(setting: Setting) -> None:
-    """Attention, layer, head and query of the selection, which is also the explorer's."""
+    """Draw attention, layer, head and query of the selection, which the explorer shares."""
     before = selection.selection(setting.patterns).query
     place(setting, page="head", options=(LAYER, HEAD, replace(QUERY, default=_QUERY)))
-    is_chosen = before is not None or setting["query"] != _QUERY  # not locked before
+    is_chosen = before is not None or setting["query"] != _QUERY  # the default locks no row in the explorer
     selection.keep_place(**{**setting, "query": setting["query"] if is_chosen else None})
 
 
 def selected_stack(setting: Setting) -> None:
-    """The attention of the selection alone."""
+    """Draw the attention of the selection alone."""
     selection.selection(setting.patterns)
     selection.keep_place(stack=url_widgets.draw(STACK, setting, "head"))
 
 
 def place(setting: Setting, *, page: str, options: Sequence[Option] = (LAYER, HEAD), first: str | None = None) -> None:
-    """Attention, layer and head in one row, and a query with them where one is wanted.
+    """Draw attention, layer and head in one row, and a query if it is among the options.
 
-    The address of ``page`` names them; ``first`` is the attention at the beginning, None: the first that there is.
+    In an address they have the names of ``page``; ``first`` is the default attention, None: the model's first.
     """
     columns = st.columns([13, 4, 4, 6] if len(options) == 3 else [6, 3, 3], vertical_alignment="bottom")
     for option, column in zip((replace(STACK, default=first), *options), columns, strict=True):
@@ -40,13 +40,13 @@ def place(setting: Setting, *, page: str, options: Sequence[Option] = (LAYER, HE
 
 
 def scope(setting: Setting, *, page: str, first: str) -> tuple[int | None, ...]:
-    """Attention, and the layer and head that an edit goes to, None: to all; arguments as for :func:`place`."""
+    """Draw attention, layer and head of an edit; return layer and head, None: all. Arguments as for :func:`place`."""
     place(setting, page=page, options=(_or_all(LAYER), _or_all(HEAD)), first=first)
-    return tuple(None if setting[one] < 0 else int(setting[one]) for one in ("layer", "head"))
+    return tuple(None if setting[name] < 0 else int(setting[name]) for name in ("layer", "head"))
 
 
 def _or_all(option: Place) -> Choice:
-    """One of the places of an option, or all of them: -1."""
+    """Add "all", as -1, to the places of an option."""
 
     def values(setting: Setting) -> dict[int, str]:
         return {-1: N_("all"), **{i: str(i + 1) for i in range(option.count(setting) or 0)}}
@@ -63,5 +63,5 @@ def _or_all(option: Place) -> Choice:
 
 
 def counted(option: Place, count: int) -> Place:
-    """The option where there are so many."""
+    """Return the option with a fixed number of places."""
     return replace(option, count=lambda _: count, per=lambda _: count)

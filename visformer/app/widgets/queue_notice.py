@@ -1,4 +1,4 @@
-"""What a visitor is told while others' sentences come first. Nothing is sent to the browser where none do."""
+"""The notice that a visitor sees while waiting in the queue; without a queue nothing is sent to the browser."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,28 +6,28 @@ from typing import Any
 
 import streamlit as st
 
-from visformer.app.serving.admission import Look
+from visformer.app.serving.admission import OnWait
 from visformer.app.session import boxes
 from visformer.app.streamlit_private.other_sessions import own_session
 
 
 @contextmanager
-def notice() -> Iterator[Look]:
-    """For :meth:`visformer.app.serving.admission.Admission.run`: tells how many come first, on the page being drawn.
+def notice() -> Iterator[OnWait]:
+    """Show the place in the queue on the page being drawn, for :meth:`visformer.app.serving.admission.Admission.run`.
 
-    Ends the script's run, as Streamlit does, once the visitor has left or asks for something else.
+    Ends the script run, as Streamlit does, once the visitor has left or triggered another run.
     """
     place: Any = None
-    said: int | None = None
+    shown: int | None = None
 
     def look(before: int | None) -> None:
-        nonlocal place, said
+        nonlocal place, shown
         if not own_session():
-            return  # not a page
-        _ = boxes.gettext()  # reads the session state, which raises what ends the run
-        if before == said:
+            return  # outside a page
+        _ = boxes.gettext()  # reads the session state, where Streamlit raises what ends the run
+        if before == shown:
             return
-        said, place = before, place or st.empty()
+        shown, place = before, place or st.empty()
         if before is None:
             place.empty()
         else:

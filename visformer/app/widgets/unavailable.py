@@ -1,4 +1,4 @@
-"""What a model does not have, in one sentence: what, and why. A page then shows what there is."""
+"""Say in one sentence what a model lacks and why; the page then shows the rest."""
 
 import streamlit as st
 
@@ -12,40 +12,40 @@ NOT_TO_CHANGE = N_("What this model computes can be seen, not changed: {reason}.
 _UNKNOWN = N_("it holds it in no place of its own")
 
 
-def tell(trace: Trace, name: str, said: str) -> bool:
-    """Whether the model lacks a tensor; if so, the page says it; ``said``: a message id with ``{reason}``."""
+def tell(trace: Trace, name: str, message: str) -> bool:
+    """Return whether the model lacks a tensor, and if so show why; ``message``: an id with ``{reason}``."""
     if name in trace:
         return False
-    say(said, trace.lacks(name) or _UNKNOWN)
+    say(message, trace.lacks(name) or _UNKNOWN)
     return True
 
 
-def say(said: str, reason: str | Message = "") -> None:
-    """The sentence; both are message ids."""
+def say(message: str, reason: str | Message = "") -> None:
+    """Show a sentence; both arguments are message ids."""
     _ = boxes.gettext()
-    st.info(_(said).format(reason=_(reason) if reason else ""))
+    st.info(_(message).format(reason=_(reason) if reason else ""))
 
 
-def positions(trace: Trace, said: str) -> None:
-    """How the model knows the order of tokens, where it is not as in the paper; ``said``: as for :func:`tell`."""
+def positions(trace: Trace, message: str) -> None:
+    """Show how the model encodes positions, unless as in the paper; ``message``: as for :func:`tell`."""
     kind = trace.meta.get("position", PAPERS)
     if kind != PAPERS:
-        say(said, described(kind))
+        say(message, described(kind))
 
 
 def elsewhere() -> None:
-    """Where a model of which a page shows nothing can be seen all the same."""
+    """Link to the page that shows any model."""
     _ = boxes.gettext()
     st.page_link("pages/see/attention.py", label=_("What every head of it attends to"), query_params=address.address())
 
 
 def kind_of(trace: Trace) -> str:
-    """Of the model: "encoder", "decoder" or "encoder-decoder", by what it reads."""
+    """Return "encoder", "decoder" or "encoder-decoder", by the sides that the model reads."""
     sides = [name for name, side in (("encoder", "src"), ("decoder", "tgt")) if trace.tokens.get(side)]
     return "-".join(sides)
 
 
 def shown(options: dict[str, str], trace: Trace) -> dict[str, str]:
-    """Of "src" and "tgt" those that the model has; of "encoder" and "decoder" likewise."""
+    """Filter options named "src" and "tgt", or "encoder" and "decoder", by what the model has."""
     side = {"encoder": "src", "decoder": "tgt"}
     return {name: label for name, label in options.items() if trace.tokens.get(side.get(name, name))}

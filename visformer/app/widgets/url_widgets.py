@@ -1,6 +1,6 @@
-"""Widgets of declared options: Streamlit's own, but what is not at its default stands in the address.
+"""Streamlit widgets for declared options; the address holds each value that is not the default.
 
-What a link asks for goes into the widget before it is drawn; where the widget does not offer it, the visitor is told.
+A link's value is set before its widget is drawn; if the widget does not offer it, the visitor sees a remark.
 """
 
 from typing import Any
@@ -18,20 +18,20 @@ _UNSET = object()
 
 
 def nothing() -> Setting:
-    """For options that depend on nothing."""
+    """Return an empty setting, for options that depend on nothing."""
     return Setting(Source())
 
 
 def draw(option: Option, setting: Setting, page: str, *, place: Any = st, default: Any = _UNSET, **look: Any) -> Any:
-    """Draw an option's widget; its value goes into the setting, too.
+    """Draw an option's widget, store its value in the setting, and return it.
 
     Args:
-        option: what can be set.
+        option: the option to draw.
         setting: the values of the options before it.
-        page: whose address names it.
+        page: the page in the option's name in the address.
         place: the container.
-        default: the value at first, where it is not the option's own.
-        look: as the widget has it.
+        default: overrides the option's own default.
+        look: further arguments of Streamlit's widget.
     """
     first = option.start(setting) if default is _UNSET else default
     name = option.key(page, setting)
@@ -39,15 +39,15 @@ def draw(option: Option, setting: Setting, page: str, *, place: Any = st, defaul
     widget, arguments, shift = _widget(option, setting)
     if isinstance(option, Place) and widget == "selectbox":
         first = min(first, len(arguments["options"]) - 1)
-    if widget == "slider" and arguments["min_value"] >= arguments["max_value"]:  # there is nothing to choose
+    if widget == "slider" and arguments["min_value"] >= arguments["max_value"]:  # only one value
         value = arguments["min_value"] - shift
     else:
         if isinstance(option, Choice) and Slot(key, first).get() not in arguments["options"]:
-            Slot(key, first).clear()  # chosen where another model was shown
+            Slot(key, first).clear()  # chosen with another model
         if not _is_set(option, setting, name, Slot(key, None), first, shift):
-            in_order = widget in ("selectbox", "radio")
-            begin = [*arguments["options"]].index(first) if in_order else _shifted(first, shift)
-            arguments[_BEGIN.get(widget, "value")] = begin
+            by_index = widget in ("selectbox", "radio")
+            initial = [*arguments["options"]].index(first) if by_index else _shifted(first, shift)
+            arguments[_INITIAL.get(widget, "value")] = initial
         _ = boxes.gettext()
         look.setdefault("help", _(option.tooltip).format(own=setting.source.d_model) if option.tooltip else None)
         value = getattr(place, widget)(label=_(option.label), key=key, **arguments, **look)
@@ -58,19 +58,19 @@ def draw(option: Option, setting: Setting, page: str, *, place: Any = st, defaul
 
 
 def draw_all(view: View, setting: Setting, page: str, *, place: Any = st) -> None:
-    """Draw the widgets of a view's options that are not set yet, in their order."""
+    """Draw the widgets of a view's options that are not set yet, in order."""
     for option in view.options:
         if option.name not in setting:
             default = view.page_defaults.get(option.name, _UNSET)
             draw(option, setting, page, place=place, default=resolved(default, setting))
 
 
-_BEGIN = {"selectbox": "index", "radio": "index", "segmented_control": "default", "multiselect": "default"}
-"""What Streamlit calls the value at first; of its other widgets "value"."""
+_INITIAL = {"selectbox": "index", "radio": "index", "segmented_control": "default", "multiselect": "default"}
+"""Streamlit's argument for the initial value of a widget; for all others "value"."""
 
 
 def _widget(option: Option, setting: Setting) -> tuple[str, dict[str, Any], int]:
-    """Streamlit's widget of an option, its arguments, and by how much it shows more than the value."""
+    """Return an option's Streamlit widget, its arguments, and the shift from the value to the number displayed."""
     match option:
         case Number():
             low, high = resolved(option.least, setting), resolved(option.most, setting)
@@ -83,7 +83,7 @@ def _widget(option: Option, setting: Setting) -> tuple[str, dict[str, Any], int]
             return "selectbox", {"options": range(len(tokens)), "format_func": lambda i: f"{i + 1} · {tokens[i]}"}, 0
         case Choice():
             _, labels = boxes.gettext(), resolved(option.values, setting)
-            # Translated is what we say: a visitor's words may be a message, too.
+            # Only our messages are translated: a visitor's token may happen to equal a message id.
             shown = {value: _(label) if isinstance(label, Message) else label for value, label in labels.items()}
             required = {"required": True} if option.widget == "segmented_control" else {}
             return option.widget, {"options": [*shown], "format_func": shown.__getitem__, **required}, 0
@@ -93,7 +93,7 @@ def _widget(option: Option, setting: Setting) -> tuple[str, dict[str, Any], int]
 
 
 def _is_set(option: Option, setting: Setting, name: str, slot: Slot[Any], first: Any, shift: int) -> bool:
-    """Give the widget what a link asks for; whether it has a value, and must be given no other."""
+    """Apply a link's value, if any; return whether the widget has a value, and so must get no initial one."""
     visit.take(
         name,
         lambda text: slot.set(_shifted(option.read(text, setting), shift)),

@@ -1,6 +1,6 @@
 """Checkpoints: a folder with model.safetensors, its tokenizer.json and its model card (README.md).
 
-The weights are float16: half the size, and each is within 1/2048 of what was trained; they are loaded as float32.
+The weights are float16: half the size, each within 1/2048 of the trained value. They are loaded as float32.
 """
 
 import json
@@ -20,7 +20,7 @@ from visformer.system.files import require_files, whole
 from visformer.system.memory import enough_memory
 
 FOLDER = Path(__file__).resolve().parent
-"""Each bundled checkpoint is a folder in here."""
+"""Contains a folder for each bundled checkpoint."""
 
 
 def save_checkpoint(folder: Path, model: Transformer, tokenizer: Tokenizer) -> None:
@@ -36,8 +36,8 @@ def load_checkpoint(folder: Path, *, dtype: torch.dtype = torch.float32) -> tupl
     """Read a checkpoint, in evaluation mode.
 
     Args:
-        folder: with model.safetensors and tokenizer.json.
-        dtype: of the loaded weights.
+        folder: contains model.safetensors and tokenizer.json.
+        dtype: dtype of the loaded weights.
 
     Raises:
         CheckpointError: a file is missing or damaged; the message says which and how to restore it.
@@ -64,7 +64,7 @@ def load_checkpoint(folder: Path, *, dtype: torch.dtype = torch.float32) -> tupl
 
 
 def _require_room(config: TransformerConfig, state: Mapping[str, torch.Tensor]) -> None:
-    """Refuse a config far beyond its weights before memory is asked for: it may say anything."""
+    """Refuse a config far larger than its weights before allocating memory: a file may claim any size."""
     held = sum(tensor.numel() for tensor in state.values())
     layers = config.n_encoder_layers + config.n_decoder_layers
     per_layer = 4 * config.d_model**2 + 2 * config.d_model * config.d_ff  # of attention and feed-forward, at least

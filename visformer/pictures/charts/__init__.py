@@ -1,6 +1,6 @@
 """Curves, bars, trees and heatmaps as plotly figures.
 
-pandas before plotly: plotly looks into a pandas that another thread may have imported by half.
+pandas is imported first: plotly would otherwise access a pandas that another thread has only half imported.
 """
 
 import pandas  # noqa: F401

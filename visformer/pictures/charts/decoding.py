@@ -1,18 +1,18 @@
-"""Decoding: the candidates of a step as bars, and the hypotheses of beam search as a tree (section 6.1)."""
+"""Charts of decoding: the candidates of a step as bars, and beam search as a tree (section 6.1)."""
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from visformer.pictures.charts import go
-from visformer.pictures.charts.panels import kept, literal, look
+from visformer.pictures.charts.panels import literal, look, metadata
 from visformer.pictures.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme, visible
 
 _ALL_WRITTEN = 20
-"""Steps up to which every token of the tree is written: beyond, they would stand in each other's way."""
+"""Up to this many steps all tokens of the tree are labelled; more labels would overlap."""
 
 _TELLING = 0.1
-"""A candidate less likely than this has no bar to speak of on a scale that ends at 1."""
+"""If no candidate reaches this probability, bars on a scale up to 1 would be too short."""
 
 
 def candidate_bars(
@@ -24,16 +24,16 @@ def candidate_bars(
     title: str = "step {step}: what might come next",
     theme: Theme = "light",
 ) -> go.Figure:
-    """The likeliest next tokens; under each probability the one that is drawn from. Last, all other tokens together.
+    """Draw the likeliest next tokens: the model's probability, the sampling probability, and last all other tokens.
 
-    Bars end at 1; where no candidate reaches a tenth, at the likeliest, and ▸ marks what goes on beyond.
+    The axis ends at 1 or, if no candidate reaches a tenth, at the likeliest; ▸ marks bars that are cut off.
 
     Args:
         candidates: of type :class:`visformer.model.decoding.Candidate`, best first.
-        chosen: id of the one taken.
-        step: of decoding, from 0.
-        names: of the two bars, and of all other tokens.
-        title: in a file; tells the step, from 1.
+        chosen: id of the selected token.
+        step: decoding step, from 0.
+        names: labels of the two bars, and of all other tokens.
+        title: title in a file; ``{step}`` counts from 1.
         theme: "light" or "dark".
 
     Returns:
@@ -68,7 +68,7 @@ def candidate_bars(
         showlegend=False,
         cliponaxis=False,
     )
-    figure.update_layout(**look(theme), **kept(title.format(step=step + 1), table))
+    figure.update_layout(**look(theme), **metadata(title.format(step=step + 1), table))
     figure.update_layout(
         margin={"l": 10, "r": 70, "t": 26, "b": 2},
         height=26 + 17 * len(labels),
@@ -82,26 +82,26 @@ def candidate_bars(
 
 
 def _candidates(candidates: Sequence[Any], chosen: int, step: int) -> dict[str, list[Any]]:
-    """One row for each candidate; what all others have together is not any token's."""
+    """Return a table with one row per candidate, without the sum over all other tokens."""
     names = ("token", "id", "probability", "drawn_probability")
     columns = {name: [getattr(candidate, name) for candidate in candidates] for name in names}
     return {"step": [step] * len(candidates), **columns, "chosen": [c.id == chosen for c in candidates]}
 
 
 def _rest(shares: Sequence[float]) -> float:
-    """What is left of 1; less than single precision can tell is nothing."""
+    """Return the remainder to 1; anything within single precision counts as 0."""
     rest = 1.0 - math.fsum(shares)
     return rest if rest > 1e-6 else 0.0
 
 
 def _arrow(before: float, after: float) -> str:
-    """A probability, and behind an arrow what became of it."""
+    """Format two probabilities as "before → after", or as one if they look the same."""
     texts = short(before), short(after)
     return f" {texts[0]}" if texts[0] == texts[1] else f" {texts[0]} → {texts[1]}"
 
 
 def short(share: float) -> str:
-    """A probability as the bars write it."""
+    """Format a probability for the bars."""
     return "0" if share == 0 else f"{share:.3f}" if share >= 0.0005 else f"{share:.1e}"
 
 
@@ -112,16 +112,16 @@ def beam_tree(
     title: str = "beam search: {size} hypotheses kept",
     theme: Theme = "light",
 ) -> go.Figure:
-    """Every hypothesis that beam search kept: a column for each step, lines from parent to child.
+    """Draw all hypotheses in the beam as a tree: a column for each step, lines from parent to child.
 
-    Under each token stands the log-probability of its hypothesis in nats, by which hypotheses are kept; where it ends,
-    also divided by the number of tokens, by which they are ranked in the end. The best is drawn strong and marked;
-    where there are many steps, its tokens alone are written. Hovering tells the numbers of every one.
+    Below each token is the log-probability of its hypothesis in nats, by which the beam is pruned; at its end also the
+    log-probability per token, by which finished hypotheses are ranked. The best one is highlighted; with many steps
+    only its tokens are labelled. Hovering shows the numbers of each hypothesis.
 
     Args:
-        steps: for each step the hypotheses kept, of type :class:`visformer.model.decoding.Beam`, best first.
+        steps: for each step the hypotheses in the beam, of type :class:`visformer.model.decoding.Beam`, best first.
         unit: of log-probabilities, in the reader's language.
-        title: in a file; tells how many hypotheses are kept at a step.
+        title: title in a file; ``{size}`` is the beam width.
         theme: "light" or "dark".
 
     Returns:
@@ -160,7 +160,7 @@ def beam_tree(
         hovertemplate="%{hovertext}: %{customdata[0]:.4f} " + unit + ", %{customdata[1]:.4g}<extra></extra>",
         marker={"size": 9, "color": [CURVES[theme][0] if spot in best else FAINT[theme] for spot in spots]},
     )
-    figure.update_layout(**look(theme), **kept(title.format(size=tallest), table))
+    figure.update_layout(**look(theme), **metadata(title.format(size=tallest), table))
     figure.update_layout(showlegend=False, margin={"l": 10, "r": 40, "t": 28, "b": 30}, height=88 + 72 * tallest)
     counted = {"tickvals": list(range(len(steps))), "ticktext": [str(i + 1) for i in range(len(steps))]}
     figure.update_xaxes(counted, showgrid=False, zeroline=False, range=[-1.3, len(steps) - 0.5])
@@ -169,7 +169,7 @@ def beam_tree(
 
 
 def _hypotheses(steps: Sequence[Sequence[Any]], best: set[tuple[int, int]]) -> dict[str, list[Any]]:
-    """One row for each hypothesis, with its place among those of its step, and its parent's place in the step before.
+    """Return a table with one row per hypothesis: its rank in its step, and its parent's rank in the previous step.
 
     At the first step there is no parent.
     """
@@ -187,7 +187,7 @@ def _hypotheses(steps: Sequence[Sequence[Any]], best: set[tuple[int, int]]) -> d
 
 
 def _halo(colour: str) -> str:
-    """Keeps lines away from the letters that they pass."""
+    """Return a text shadow that keeps lines from touching the labels."""
     return ", ".join(f"{x}px {y}px 1px {colour}" for x in (-2, 0, 2) for y in (-2, 0, 2))
 
 
@@ -202,12 +202,12 @@ def _number(value: float, digits: int = 2) -> str:
 
 
 def per_token(steps: Sequence[Sequence[Any]], step: int, place: int) -> float:
-    """The score of a hypothesis that ends here: its log-probability divided by its tokens, in nats."""
+    """Return the score of a finished hypothesis: its log-probability per token, in nats."""
     return float(steps[step][place].log_probability) / (step + 1)
 
 
 def best_path(steps: Sequence[Sequence[Any]]) -> list[int]:
-    """The winner's place at each step: the likeliest of the finished hypotheses; without one, of those at the end."""
+    """Return the best hypothesis's rank at each step; if none is finished, that of the best one at the last step."""
     every = [(beam, step, place) for step, beams in enumerate(steps) for place, beam in enumerate(beams)]
     ended = [spot for spot in every if spot[0].finished] or [spot for spot in every if spot[1] == len(steps) - 1]
     if not ended:

@@ -1,4 +1,4 @@
-"""Heatmaps by plotly: panels as panels.js draws them on the pages, one head large, or the heads of a stack as tiles."""
+"""Heatmaps as plotly figures: panels like those of panels.js, a single head, or all heads of a stack as tiles."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -14,13 +14,13 @@ from visformer.trace import Trace
 
 _TICKS = (0.0, 0.05, 0.25, 0.5, 1.0)
 _NAMED = 10_000
-"""Cells up to which hovering names both labels: beyond, the names would be larger than the numbers."""
+"""Up to this many cells, hovering shows both labels; for more, the labels would take more memory than the numbers."""
 
 
 def matrix(*panels: Panel, theme: Theme = "light") -> go.Figure:
-    """Draw panels beside each other.
+    """Draw panels side by side.
 
-    Weights are coloured on a square-root scale, signed values on a linear one; hovering tells the value itself.
+    Weights are coloured on a square-root scale, signed values on a linear one; hovering shows the value itself.
 
     Args:
         panels: at least one.
@@ -44,22 +44,22 @@ def matrix(*panels: Panel, theme: Theme = "light") -> go.Figure:
 
 
 def attention_head(trace: Trace, name: str, head: int = 0, *, theme: Theme = "light") -> go.Figure:
-    """One head's pattern: rows read, columns are read, each row sums to 1.
+    """Draw one head's pattern: rows are queries, columns are keys, each row sums to 1.
 
-    Colours are on a square-root scale, as on the pages; hovering tells the weight itself.
+    Colours are on a square-root scale, as on the pages; hovering shows the weight itself.
 
     Args:
-        trace: where the pattern is.
-        name: of a pattern, such as "decoder.0.cross_attn.pattern".
+        trace: holds the pattern.
+        name: name of the pattern, such as "decoder.0.cross_attn.pattern".
         head: counted from 0.
         theme: "light" or "dark".
 
     Returns:
-        A figure whose labels come from the pattern's own axes.
+        A figure labelled by the pattern's axes.
 
     Raises:
-        MissingTensor: the trace holds no tensor of this name.
-        TraceError: it is no pattern, or has no such head.
+        MissingTensor: the trace has no tensor of this name.
+        TraceError: the tensor is no pattern, or has no such head.
     """
     tensor = trace[name]
     axes = [axis.name for axis in tensor.axes]
@@ -80,12 +80,12 @@ def attention_heads(
     *,
     theme: Theme = "light",
 ) -> go.Figure:
-    """Every head of a stack: a row for each layer, a column for each head.
+    """Draw every head of a stack: a row for each layer, a column for each head.
 
-    All heads lie in one heatmap, so that dozens of them cost no more than one.
+    All heads are tiles of one heatmap, so that dozens cost no more than one.
 
     Args:
-        trace: where the patterns are.
+        trace: holds the patterns.
         stack: "encoder" or "decoder".
         attention: which of the stack's attentions.
         theme: "light" or "dark".
@@ -94,7 +94,7 @@ def attention_heads(
         The figure, with hover; ``show()`` or the end of a cell draws it.
 
     Raises:
-        MissingTensor: the trace holds no pattern of this stack.
+        MissingTensor: the trace has no pattern of this stack.
     """
     tensor = trace.stack(stack, attention)
     weights = np.asarray(tensor.value, dtype=np.float32)  # (layer, head, query, key)
@@ -116,7 +116,7 @@ def attention_heads(
 
 
 def heatmap(panel: Panel, *, theme: Theme, scale_shown: bool = True) -> go.Heatmap:
-    """One panel as a trace; ``text`` holds the values, ``z`` what is coloured."""
+    """Draw one panel as a plotly trace; ``text`` holds the values, ``z`` the coloured quantity."""
     values = np.asarray(panel.values, dtype=np.float64)
     small = values.size <= _NAMED
     names = np.meshgrid(_names(panel.rows), _names(panel.columns), indexing="ij") if small else None
@@ -134,7 +134,7 @@ def heatmap(panel: Panel, *, theme: Theme, scale_shown: bool = True) -> go.Heatm
 
 
 def colours(panel: Panel, theme: Theme) -> dict[str, Any]:
-    """Colour scale, its ends, and its ticks."""
+    """Return the colour scale of a panel, its range and its ticks."""
     stops = (SEQUENTIAL if panel.scale == "weight" else DIVERGING)[theme]
     scale = [[i / (len(stops) - 1), colour] for i, colour in enumerate(stops)]
     if panel.scale == "signed":
@@ -144,22 +144,22 @@ def colours(panel: Panel, theme: Theme) -> dict[str, Any]:
 
 
 def title(text: str) -> dict[str, Any]:
-    """A figure's title, above everything else."""
+    """Return the layout of a figure's title."""
     return {"text": text, "font": {"size": 15}, "x": 0.01, "y": 0.98, "yanchor": "top"}
 
 
-def kept(title: str, table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """What a file of a figure holds besides the drawing, as Plotly's ``meta``, which is never drawn.
+def metadata(title: str, table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Return what an exported file holds besides the drawing, as Plotly's ``meta``, which is not drawn.
 
     Args:
-        title: above the picture.
-        table: names of columns to their values, one a row; the numbers that are drawn, not where they are drawn.
+        title: title above the picture.
+        table: column name to values; the numbers that are drawn, not their coordinates.
     """
     return {"meta": {"title": title, "table": {name: list(values) for name, values in table.items()}}}
 
 
 def look(theme: Theme) -> dict[str, Any]:
-    """Fonts, colours and margins of every figure."""
+    """Return the fonts, colours and margins of all figures."""
     return {
         "font": {"family": FONTS, "color": TEXT[theme], "size": 13},
         "title_font_color": FAINT[theme],
@@ -170,11 +170,11 @@ def look(theme: Theme) -> dict[str, Any]:
 
 
 def _names(labels: Labels) -> list[str]:
-    """Tokens with their places, which tell two equal ones apart; on the decoder's rows also what each predicts."""
+    """Return tokens with their positions, which distinguish equal ones; for decoder rows also the predicted token."""
     texts = [visible(text) for text in labels.texts]
     if labels.after:
         texts = [f"{text} → {visible(after)}" for text, after in zip(texts, labels.after, strict=True)]
-    # plotly reads a little HTML in labels: what was typed must not be taken for it
+    # plotly interprets some HTML in labels: the visitor's text has to be escaped
     return [f"{literal(text)} {i + 1}" if labels.places else literal(text) for i, text in enumerate(texts)]
 
 
@@ -191,5 +191,5 @@ def _tiles(word: str, count: int, size: int) -> dict[str, object]:
 
 
 def literal(text: str) -> str:
-    """Text that plotly does not take for its little HTML."""
+    """Escape text for plotly, which interprets a subset of HTML."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,4 +1,4 @@
-"""Positional encodings as curves and as points on circles (section 3.5)."""
+"""Charts of positional encodings: curves, and points on a circle (section 3.5)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,12 +11,12 @@ from visformer import formulas
 from visformer.errors import N_, ConfigError
 from visformer.formulas import Floats
 from visformer.pictures.charts import go
-from visformer.pictures.charts.panels import kept, literal, look
+from visformer.pictures.charts.panels import literal, look, metadata
 from visformer.pictures.theme import CURVES, FAINT, Theme
 
 _GRID = "rgba(128,128,128,0.18)"
 POINTS = 2000
-"""A curve has at least this many points: sampled at the positions alone, fast waves would look slow."""
+"""Minimum number of points of a curve: sampled at the positions only, fast waves would be aliased."""
 
 
 def position_waves(
@@ -29,15 +29,15 @@ def position_waves(
     title: str = "positional encoding, d_model {d_model}",
     theme: Theme = "light",
 ) -> go.Figure:
-    """Dimensions of the encoding as curves over positions; sines drawn full, cosines dashed, a pair in one colour.
+    """Draw dimensions of the encoding as curves over positions: sines solid, cosines dotted, each pair in one colour.
 
     Args:
-        n: positions 0 to n - 1.
+        n: number of positions.
         d_model: number of dimensions.
-        dimensions: which of them.
+        dimensions: the dimensions to draw.
         base: of the wavelengths.
-        axes: their names.
-        title: in a file; tells d_model.
+        axes: axis titles.
+        title: title in a file; may contain ``{d_model}``.
         theme: "light" or "dark".
 
     Returns:
@@ -79,7 +79,7 @@ def position_waves(
         "dimension": [dimension for dimension in dimensions for _ in range(n)],
         "value": formulas.sinusoidal_encoding(n, d_model, base)[:, list(dimensions)].T.ravel().tolist(),
     }
-    figure.update_layout(**look(theme), **kept(title.format(d_model=d_model), table))
+    figure.update_layout(**look(theme), **metadata(title.format(d_model=d_model), table))
     figure.update_layout(
         margin={"l": 50, "r": 10, "t": 20, "b": 40},
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
@@ -98,13 +98,13 @@ def over_distance(
     mark: int | None = None,
     theme: Theme = "light",
 ) -> go.Figure:
-    """Curves over the distance of two positions.
+    """Draw curves over the distance of two positions.
 
     Args:
-        curves: name to one number for each distance from 0, NaN where there is none.
-        axes: their names.
-        title: in a file.
-        mark: a distance to draw a line at.
+        curves: name to one number for each distance from 0; NaN leaves a gap.
+        axes: axis titles.
+        title: title in a file.
+        mark: distance at which to draw a vertical line.
         theme: "light" or "dark".
 
     Returns:
@@ -127,7 +127,7 @@ def over_distance(
         "distance": [distance for curve in curves.values() for distance in range(len(curve))],
         "value": [None if math.isnan(value) else value for curve in curves.values() for value in curve.tolist()],
     }
-    figure.update_layout(**look(theme), **kept(title, table))
+    figure.update_layout(**look(theme), **metadata(title, table))
     figure.update_layout(
         margin={"l": 50, "r": 10, "t": 20, "b": 40},
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
@@ -141,12 +141,12 @@ def over_distance(
 def rotation_circle(
     position: int, offset: int, *, pair: int, d_model: int, base: float = 10000.0, theme: Theme = "light"
 ) -> go.Figure:
-    """One pair of dimensions as a point on the unit circle, at ``position`` and ``offset`` positions further.
+    """Draw one pair of dimensions as points on the unit circle, at ``position`` and ``offset`` positions further.
 
     Args:
         position: from 0.
-        offset: positions further; may be negative.
-        pair: of dimensions 2 * pair and 2 * pair + 1.
+        offset: number of positions further; may be negative.
+        pair: index of the pair of dimensions 2 * pair and 2 * pair + 1.
         d_model: number of dimensions.
         base: of the wavelengths.
         theme: "light" or "dark".
@@ -175,7 +175,7 @@ def rotation_circle(
     ends = [position, position + offset]
     turned = {"sin": [math.sin(p * rate) for p in ends], "cos": [math.cos(p * rate) for p in ends]}
     table: dict[str, list[Any]] = {"position": ends, "pair": [pair, pair], **turned}
-    figure.update_layout(**look(theme), **kept(f"R({offset}) · PE({position}), i = {pair}", table))
+    figure.update_layout(**look(theme), **metadata(f"R({offset}) · PE({position}), i = {pair}", table))
     figure.update_layout(showlegend=False, margin={"l": 40, "r": 10, "t": 20, "b": 40}, height=300, width=320)
     figure.update_xaxes(range=[-1.3, 1.3], title=f"cos (2i+1 = {2 * pair + 1})", zeroline=False, showgrid=False)
     figure.update_yaxes(

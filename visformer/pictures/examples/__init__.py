@@ -1,1 +1,1 @@
-"""Worked examples as data: what may be changed, what course notes print, and what the arithmetic gives."""
+"""Worked examples as data: editable inputs, the results that course notes print, and the computation."""

@@ -1,4 +1,4 @@
-"""Worked examples of attention: queries, scores, softmax and the weighted sum by hand, and the shapes of many heads."""
+"""Worked examples of attention: queries, scores, softmax, the weighted sum, and the shapes of multi-head attention."""
 
 import math
 from functools import lru_cache
@@ -14,8 +14,8 @@ from visformer.system import limits
 SENTENCES = (("欢迎", "来", "到", "北京"), ("欢迎", "来", "到", "上海"))
 
 
-def _query(given: Arrays) -> dict[str, Floats]:
-    x, w = given["x"], given["W_Q"]
+def _query(inputs: Arrays) -> dict[str, Floats]:
+    x, w = inputs["x"], inputs["W_Q"]
     return {
         "W_Q · x": product(w, x.T, ("W_Q", "x")).T,
         "xᵀ · W_Qᵀ": product(x, w.T, ("xᵀ", "W_Qᵀ")),
@@ -23,13 +23,13 @@ def _query(given: Arrays) -> dict[str, Floats]:
     }
 
 
-def _self_attention(given: Arrays) -> dict[str, Floats]:
-    q, k, v = (product(given["X"], given[name], ("X", name)) for name in ("W_Q", "W_K", "W_V"))
-    return {"Q": q, "K": k, "V": v} | _attend(q, k, v, given.get("mask"))
+def _self_attention(inputs: Arrays) -> dict[str, Floats]:
+    q, k, v = (product(inputs["X"], inputs[name], ("X", name)) for name in ("W_Q", "W_K", "W_V"))
+    return {"Q": q, "K": k, "V": v} | _attend(q, k, v, inputs.get("mask"))
 
 
-def _one_head(given: Arrays) -> dict[str, Floats]:
-    return _attend(given["Q"], given["K"], given["V"], given.get("mask"))
+def _one_head(inputs: Arrays) -> dict[str, Floats]:
+    return _attend(inputs["Q"], inputs["K"], inputs["V"], inputs.get("mask"))
 
 
 def _attend(q: Floats, k: Floats, v: Floats, mask: Floats | None) -> dict[str, Floats]:
@@ -47,46 +47,46 @@ def _attend(q: Floats, k: Floats, v: Floats, mask: Floats | None) -> dict[str, F
     }
 
 
-def _invented(given: Arrays) -> dict[str, Floats]:
-    return {N_("pattern · V"): product(given["pattern"], given["V"], (N_("pattern"), "V"))}
+def _invented(inputs: Arrays) -> dict[str, Floats]:
+    return {N_("pattern · V"): product(inputs["pattern"], inputs["V"], (N_("pattern"), "V"))}
 
 
-def _softmax(given: Arrays) -> dict[str, Floats]:
-    return {"softmax": formulas.softmax(given["scores"]), "exp": np.exp(given["scores"])}
+def _softmax(inputs: Arrays) -> dict[str, Floats]:
+    return {"softmax": formulas.softmax(inputs["scores"]), "exp": np.exp(inputs["scores"])}
 
 
 def _begins(first: Floats, shape: tuple[int, ...]) -> Floats:
-    """Notes that print the first numbers of an array of this shape, and no other."""
+    """Make a printed array of this shape of which the notes show only the first numbers."""
     printed = np.full(shape, np.nan)
     block = printed[(0,) * (len(shape) - 2)]  # (row, column)
     block[: first.shape[0], : first.shape[1]] = first
     return printed
 
 
-def _zero_mask(given: Arrays) -> dict[str, Floats]:
-    mask = allowed(given["mask"], given["scores"])
-    filled = np.where(mask, given["scores"], -1e9)
+def _zero_mask(inputs: Arrays) -> dict[str, Floats]:
+    mask = allowed(inputs["mask"], inputs["scores"])
+    filled = np.where(mask, inputs["scores"], -1e9)
     return {
         N_("scores where the mask is 1, else −1e9"): filled,
         N_("softmax of that"): formulas.softmax(filled),
-        N_("visformer's rule"): formulas.softmax(given["scores"], mask),
+        N_("visformer's rule"): formulas.softmax(inputs["scores"], mask),
     }
 
 
 @lru_cache(maxsize=8)
 def weights(d_model: int) -> tuple[Floats, Floats]:
-    """Random numbers in place of trained ones: an embedding of each word, and W_Q, W_K, W_V and W_O.
+    """Return random weights with a fixed seed: an embedding of each word, and W_Q, W_K, W_V and W_O.
 
     Returns:
-        (word, d_model) and (4, d_model, d_model), always the same ones.
+        (word, d_model) and (4, d_model, d_model).
     """
     rng = np.random.default_rng(0)
     embedding = rng.normal(size=(len(_WORDS), d_model))
     return embedding, rng.normal(size=(4, d_model, d_model)) / np.sqrt(d_model)
 
 
-def _multi_head(given: Arrays) -> dict[str, Floats]:
-    d_model, h = whole(given, "d_model", most=limits.LAB_WIDTH), whole(given, "n_heads", most=limits.LAB_WIDTH)
+def _multi_head(inputs: Arrays) -> dict[str, Floats]:
+    d_model, h = whole(inputs, "d_model", most=limits.LAB_WIDTH), whole(inputs, "n_heads", most=limits.LAB_WIDTH)
     if d_model % h:
         raise ShapeError(N_("d_model = {d} cannot be divided among {h} heads: choose a divisor."), d=d_model, h=h)
     embedding, (w_q, w_k, w_v, w_o) = weights(d_model)

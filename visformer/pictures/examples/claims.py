@@ -1,4 +1,4 @@
-"""What course notes print and what is right, for the pages where it comes up. Formulas stand between dollar signs."""
+"""Corrections of claims in course notes, shown on the pages that they concern. Formulas are between dollar signs."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ from visformer.errors import N_
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence or formula of course notes that does not hold as it stands, or is written otherwise here.
+    """A sentence or formula of course notes that is wrong, or that is written differently here.
 
     Args:
-        page: name of the page where it comes up.
-        printed: as the notes have it, in short.
-        right: what holds.
-        why: one line.
-        convention: both hold; ``right`` is how it is written here.
+        page: name of the page that it concerns.
+        printed: the claim in the notes, abridged.
+        right: the correct version.
+        why: one line of explanation.
+        convention: whether both are correct, and ``right`` is the convention used here.
     """
 
     page: str
@@ -105,5 +105,5 @@ CLAIMS = (
 
 
 def claims_of(page: str) -> tuple[Claim, ...]:
-    """What there is to set right on a page."""
+    """Return the claims that concern a page."""
     return tuple(claim for claim in CLAIMS if claim.page == page)

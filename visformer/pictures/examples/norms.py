@@ -1,4 +1,4 @@
-"""Worked examples of normalisation: two deviations, and two directions."""
+"""Worked examples of normalisation: two standard deviations, and two axes."""
 
 import numpy as np
 
@@ -8,9 +8,9 @@ from visformer.formulas import Floats
 from visformer.pictures.examples.worked import Arrays, Worked, added, matrix
 
 
-def _norms(given: Arrays) -> dict[str, Floats]:
-    x = given["x"]
-    by_code = formulas.layer_norm_sample_std(x)  # first: it says what is wrong with a row of one number
+def _norms(inputs: Arrays) -> dict[str, Floats]:
+    x = inputs["x"]
+    by_code = formulas.layer_norm_sample_std(x)  # first, because its error explains what is wrong with a single number
     return {
         N_("mean"): x.mean(axis=1, keepdims=True),
         N_("σ, divided by d"): x.std(axis=1, keepdims=True),
@@ -20,12 +20,12 @@ def _norms(given: Arrays) -> dict[str, Floats]:
     }
 
 
-def _two_norms(given: Arrays) -> dict[str, Floats]:
+def _two_norms(inputs: Arrays) -> dict[str, Floats]:
     """LayerNorm averages over a row; BatchNorm over a column, through all tokens of all sentences."""
-    first, second = given["sentence 1"], given["sentence 2"]
+    first, second = inputs["sentence 1"], inputs["sentence 2"]
     second = added(second, np.zeros_like(first), (N_("sentence 2"), N_("sentence 1")))
     block = np.concatenate([first, second])  # (token, d)
-    real = given["real tokens"].ravel() != 0
+    real = inputs["real tokens"].ravel() != 0
     if len(real) != len(block):
         raise ShapeError(
             N_("There are {tokens} tokens and {marks} marks of real tokens: give one for each token."),

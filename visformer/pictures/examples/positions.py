@@ -1,4 +1,4 @@
-"""Worked examples of position: the sinusoid, one word in two places, embedding + position."""
+"""Worked examples of positional encoding: the sinusoid, one word at two positions, embedding + position."""
 
 import numpy as np
 
@@ -9,9 +9,9 @@ from visformer.pictures.examples.worked import Arrays, Worked, added, matrix, wh
 from visformer.system import limits
 
 
-def _sinusoid(given: Arrays) -> dict[str, Floats]:
-    d, base = whole(given, "d", most=limits.LAB_ENCODING), whole(given, "base", most=limits.LAB_BASE)
-    places, rates = given["pos"].ravel(), formulas.frequencies(d, base)
+def _sinusoid(inputs: Arrays) -> dict[str, Floats]:
+    d, base = whole(inputs, "d", most=limits.LAB_ENCODING), whole(inputs, "base", most=limits.LAB_BASE)
+    places, rates = inputs["pos"].ravel(), formulas.frequencies(d, base)
     return {
         "1 / base^(2i/d)": rates[None],
         N_("pos × frequency"): np.outer(places, rates),
@@ -19,15 +19,15 @@ def _sinusoid(given: Arrays) -> dict[str, Floats]:
     }
 
 
-def _same_word(given: Arrays) -> dict[str, Floats]:
-    places = given["pos"].ravel()
-    embedding = np.repeat(given["embedding"], len(places), axis=0)
+def _same_word(inputs: Arrays) -> dict[str, Floats]:
+    places = inputs["pos"].ravel()
+    embedding = np.repeat(inputs["embedding"], len(places), axis=0)
     encoding = formulas.encoding_at(places, embedding.shape[1])
     return {"PE": encoding, N_("embedding + PE"): added(embedding, encoding, (N_("embedding"), "PE"))}
 
 
-def _sum(given: Arrays) -> dict[str, Floats]:
-    return {"E + P": added(given["E"], given["P"], ("E", "P"))}
+def _sum(inputs: Arrays) -> dict[str, Floats]:
+    return {"E + P": added(inputs["E"], inputs["P"], ("E", "P"))}
 
 
 _SINUSOID = r"""&\sym{scores}{\theta}_{pos,i} = \sym{k}{pos} \cdot \sym{q}{10000^{-2i/d}} \\[4pt]

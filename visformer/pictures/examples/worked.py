@@ -1,6 +1,6 @@
-"""What a worked example is: inputs that may be changed, their arithmetic, and what course notes print for it.
+"""The structure of a worked example: editable inputs, a computation, and the results that course notes print.
 
-A printed matrix has NaN where the notes print nothing. ``remarks`` say in one line what went wrong in a print.
+A printed matrix has NaN where the notes print nothing. ``remarks`` explain misprints in one line each.
 """
 
 import math
@@ -16,10 +16,10 @@ from visformer.formulas import Bools, Floats
 Arrays = Mapping[str, Floats]
 
 LARGEST = float(np.finfo(np.float32).max)
-"""Pictures hold 32-bit numbers: beyond this one there is nothing to draw."""
+"""Largest number that can be drawn: pictures hold 32-bit floats."""
 
 SLICED = ("sample", "head")
-"""Axes of which one place at a time is looked at."""
+"""Axes of which a single index is shown at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,21 +27,21 @@ class Worked:
     r"""One example.
 
     Args:
-        name: short, for the session state.
-        title: for people.
-        section: of the paper.
+        name: short name, for links and the session state.
+        title: title for readers.
+        section: section of the paper.
         formula: lines of LaTeX's ``aligned``, with symbols as ``\sym{name}{tex}``.
-        code: (file, name) of what computes it, see :func:`visformer.app.widgets.formula_box.excerpt`.
-        inputs: name to matrix, or to an array whose ``axes`` are named; a 1 x 1 matrix is a whole number.
-        compute: inputs to results, in the order of reading.
-        printed: name of a result to what the notes print for it.
-        remarks: name of a result to what went wrong in print, or to what it shows.
-        rows: name of an input or a result to labels of its rows, where it has any; or to the input whose numbers
-            label them.
-        axes: name of an input or a result to the names of its axes, where it has more than two; those in
-            :data:`SLICED` come first or in the middle, and two are left.
-        tokens: for axes "token", "query" and "key": the tokens of each sample.
-        instead: name of the nearest example whose shapes fit, where these do not.
+        code: (file, name) of the code that computes it, see :func:`visformer.app.widgets.formula_box.excerpt`.
+        inputs: name to matrix, or to an array whose ``axes`` are named; a 1 x 1 matrix is an integer.
+        compute: maps inputs to results, in reading order.
+        printed: name of a result to the numbers that the notes print.
+        remarks: name of a result to an explanation of a misprint, or of what the result shows.
+        rows: name of an input or result to the labels of its rows, or to the name of the input whose numbers label
+            them.
+        axes: name of an input or result to the names of its axes, if it has more than two; all but two of them are in
+            :data:`SLICED`, first or in the middle.
+        tokens: the tokens of each sample, for axes "token", "query" and "key".
+        instead: if the shapes do not fit, the name of the most similar example whose shapes do.
     """
 
     name: str
@@ -59,16 +59,16 @@ class Worked:
     instead: str = ""
 
     def place(self, name: str, at: Mapping[str, int]) -> tuple[int | slice, ...]:
-        """The index that leaves two axes of an input or a result: one place of each axis in :data:`SLICED`."""
+        """Return the index that reduces an input or result to two axes: ``at`` on each axis in :data:`SLICED`."""
         return tuple(at[axis] if axis in SLICED else slice(None) for axis in self.axes.get(name, ()))
 
     def labels(self, name: str, inputs: Arrays) -> tuple[str, ...]:
-        """Of the rows of an input or a result; none: they only count."""
-        found = self.rows.get(name, ())
-        return tuple(f"{value:g}" for value in inputs[found].flat) if isinstance(found, str) else found
+        """Return the labels of the rows of an input or result; empty if they are only numbered."""
+        rows = self.rows.get(name, ())
+        return tuple(f"{value:g}" for value in inputs[rows].flat) if isinstance(rows, str) else rows
 
     def choices(self, arrays: Arrays) -> dict[str, int]:
-        """Each axis in :data:`SLICED` that one of these arrays has, and how many places there are along it."""
+        """Return the size of each axis in :data:`SLICED` that one of these arrays has."""
         return {
             axis: size
             for name, array in arrays.items()
@@ -78,15 +78,15 @@ class Worked:
 
 
 def matrix(*rows: ArrayLike) -> Floats:
-    """Rows as float64 (row, column)."""
+    """Make a float64 matrix (row, column) from its rows."""
     return np.array(rows, dtype=np.float64)
 
 
 def product(left: Floats, right: Floats, names: tuple[str, str]) -> Floats:
-    """left · right, of the last two axes.
+    """Multiply left · right over the last two axes.
 
     Raises:
-        ShapeError: the inner widths differ; says which, and what would fit.
+        ShapeError: the inner sizes differ; the message says which, and what would fit.
     """
     if left.shape[-1] != right.shape[-2]:
         raise ShapeError(
@@ -106,10 +106,10 @@ def product(left: Floats, right: Floats, names: tuple[str, str]) -> Floats:
 
 
 def added(left: Floats, right: Floats, names: tuple[str, str]) -> Floats:
-    """left + right.
+    """Add left + right.
 
     Raises:
-        ShapeError: they differ in shape.
+        ShapeError: the shapes differ.
     """
     if left.shape != right.shape:
         raise ShapeError(
@@ -123,10 +123,10 @@ def added(left: Floats, right: Floats, names: tuple[str, str]) -> Floats:
 
 
 def allowed(mask: Floats, scores: Floats) -> Bools:
-    """A mask that was typed: 0 is hidden, every other number may be attended to.
+    """Convert a mask that was typed: 0 is masked, every other number may be attended to.
 
     Raises:
-        ShapeError: it is no mask for these scores.
+        ShapeError: its shape does not fit the scores.
     """
     if mask.shape != scores.shape[-2:]:
         raise ShapeError(
@@ -137,13 +137,13 @@ def allowed(mask: Floats, scores: Floats) -> Bools:
     return np.asarray(mask != 0)
 
 
-def whole(given: Arrays, name: str, *, most: int) -> int:
-    """A whole number from 1 to ``most``.
+def whole(inputs: Arrays, name: str, *, most: int) -> int:
+    """Return an input as an integer from 1 to ``most``.
 
     Raises:
-        ShapeError: it is none.
+        ShapeError: it is not such an integer.
     """
-    value = float(given[name].flat[0])
+    value = float(inputs[name].flat[0])
     if value != int(value) or not 1 <= value <= most:
         raise ShapeError(
             N_("{name} is {value}: give a whole number from 1 to {most}."), name=name, value=f"{value:g}", most=most
@@ -152,10 +152,10 @@ def whole(given: Arrays, name: str, *, most: int) -> int:
 
 
 def compute(example: Worked, inputs: Arrays) -> dict[str, Floats]:
-    """The results for these inputs.
+    """Compute an example's results for these inputs.
 
     Raises:
-        ShapeError: shapes that do not fit, a number that is missing, or numbers too large to be drawn.
+        ShapeError: shapes do not fit, a number is missing, or numbers are too large to be drawn.
     """
     for name, values in inputs.items():
         if not values.size:
@@ -176,13 +176,13 @@ def compute(example: Worked, inputs: Arrays) -> dict[str, Floats]:
 
 
 def trimmed(values: Floats) -> Floats:
-    """Without the rows and the columns in which no number stands: to clear one is to remove it."""
+    """Drop empty rows and columns, so that clearing one in the table removes it."""
     known = ~np.isnan(values)
     return values[known.any(axis=1)][:, known.any(axis=0)]
 
 
 def differs(computed: Floats, printed: Floats) -> NDArray[np.bool_] | None:
-    """Which printed numbers differ from the computed ones by more than the print's rounding; None: other shapes."""
+    """Return which printed numbers differ from the computed ones by more than rounding; None if the shapes differ."""
     if computed.shape != printed.shape:
         return None
     marks = np.zeros(printed.shape, dtype=np.bool_)
@@ -192,7 +192,7 @@ def differs(computed: Floats, printed: Floats) -> NDArray[np.bool_] | None:
 
 
 def _last_digit(value: float) -> float:
-    """What the last printed digit is worth: two to four behind the point, or the third of a large number."""
+    """Return the unit of the last printed digit: the second to fourth decimal, or the third digit of a large number."""
     if abs(value) >= 1e4:
         return 10.0 ** (math.floor(math.log10(abs(value))) - 2)
     digits = len(f"{value:.4f}".rstrip("0").partition(".")[2])

@@ -1,15 +1,15 @@
 /**
- * From the weights of heads to the matrix that is shown: combined, merged, hidden, cut off. Pure functions of numbers;
- * tests/browser/test_derive.py compares them with NumPy.
+ * Compute the matrix that is shown from the weights of heads: combine heads, merge words, hide tokens, apply a threshold.
+ * Pure functions; tests/browser/test_derive.py compares them with NumPy.
  *
- * A matrix is {values: Float32Array, rows: number[][], columns: number[][]}: row i shows the tokens rows[i].
+ * A matrix is {values: Float32Array, rows: number[][], columns: number[][]}; row i stands for the tokens rows[i].
  */
 
 import { stepOf } from "../shared/colours.js"
 
-const LARGEST_THUMB = 64 // cells along a side; more could not be seen at the size they are drawn
+const LARGEST_THUMB = 64 // cells along a side; more would be invisible at the size at which thumbnails are drawn
 
-/** Elementwise mean or maximum of heads of one shape. */
+/** Elementwise mean or maximum of heads of the same shape. */
 export function combine(heads, how) {
   if (heads.length === 1) return heads[0]
   const values = new Float32Array(heads[0].length)
@@ -20,7 +20,7 @@ export function combine(heads, how) {
   return values
 }
 
-/** Tokens next to each other that belong to one word, as one group; without words each token is its own. */
+/** Group adjacent tokens of the same word; without merging each token is a group. */
 export function groupsOf(words, merge) {
   const groups = []
   words.forEach((word, i) => {
@@ -30,7 +30,7 @@ export function groupsOf(words, merge) {
   return groups
 }
 
-/** Sub-words to words: the sum over keys, since a row stays a distribution, and the mean over queries. */
+/** Merge sub-words into words: the sum over keys and the mean over queries, so that a row remains a distribution. */
 export function merge(values, rows, columns, nColumns) {
   const merged = new Float32Array(rows.length * columns.length)
   rows.forEach((queries, r) => {
@@ -43,39 +43,39 @@ export function merge(values, rows, columns, nColumns) {
   return merged
 }
 
-/** The places of the groups that stay; of a side that would be empty all do: an empty sentence is its end token alone. */
-function staying(groups, gone) {
-  const kept = groups.flatMap((group, i) => (gone(group) ? [] : [i]))
+/** Indices of the groups that are not hidden; all if none would remain, as in an empty sentence of one end token. */
+function remaining(groups, isHidden) {
+  const kept = groups.flatMap((group, i) => (isHidden(group) ? [] : [i]))
   return kept.length ? kept : [...groups.keys()]
 }
 
 /**
- * Leave special tokens out, on both sides.
- * @returns {{matrix: object, hidden: Float32Array}} hidden: the share of each row's mass that went with the columns
+ * Hide special tokens on both sides.
+ * @returns {{matrix: object, hidden: Float32Array}} hidden: the share of each row's mass that was in hidden columns
  */
 export function hide({ values, rows, columns }, hideRow, hideColumn, renormalise) {
-  const keptRows = staying(rows, hideRow)
-  const keptColumns = staying(columns, hideColumn)
+  const keptRows = remaining(rows, hideRow)
+  const keptColumns = remaining(columns, hideColumn)
   const visible = new Float32Array(keptRows.length * keptColumns.length)
   const hidden = new Float32Array(keptRows.length)
   keptRows.forEach((row, r) => {
     const at = row * columns.length
-    const all = sum(values.subarray(at, at + columns.length))
+    const total = sum(values.subarray(at, at + columns.length))
     const kept = sum(keptColumns.map((column) => values[at + column]))
     const scale = renormalise && kept > 0 ? 1 / kept : 1
     keptColumns.forEach((column, c) => {
       visible[r * keptColumns.length + c] = values[at + column] * scale
     })
-    hidden[r] = all > 0 ? Math.max(0, 1 - kept / all) : 0
+    hidden[r] = total > 0 ? Math.max(0, 1 - kept / total) : 0
   })
   const matrix = { values: visible, rows: keptRows.map((i) => rows[i]), columns: keptColumns.map((i) => columns[i]) }
   return { matrix, hidden }
 }
 
 /**
- * Which cells stay, and what share of each row's mass goes.
- * @param {{kind: "none" | "weight" | "mass", value: number}} limit weight: cells of at least this weight stay;
- *   mass: of each row the fewest cells that hold this share of it
+ * Apply a threshold: which cells are kept, and which share of each row's mass is hidden.
+ * @param {{kind: "none" | "weight" | "mass", value: number}} limit weight: keep cells of at least this weight;
+ *   mass: of each row keep the fewest cells that hold this share of it
  */
 export function threshold(values, nRows, nColumns, { kind, value }) {
   const hidden = new Float32Array(nRows)
@@ -83,20 +83,20 @@ export function threshold(values, nRows, nColumns, { kind, value }) {
   const kept = new Uint8Array(values.length)
   for (let r = 0; r < nRows; r++) {
     const row = values.subarray(r * nColumns, (r + 1) * nColumns)
-    const least = kind === "weight" ? value : leastOfTheFewest(row, value)
-    let [all, gone] = [0, 0]
+    const least = kind === "weight" ? value : massThreshold(row, value)
+    let [total, dropped] = [0, 0]
     for (let c = 0; c < nColumns; c++) {
-      all += row[c]
+      total += row[c]
       if (row[c] >= least && row[c] > 0) kept[r * nColumns + c] = 1
-      else gone += row[c]
+      else dropped += row[c]
     }
-    hidden[r] = all > 0 ? gone / all : 0
+    hidden[r] = total > 0 ? dropped / total : 0
   }
   return { kept, hidden }
 }
 
-/** The smallest weight among the fewest cells that together hold a share of the row; ties with it stay too. */
-function leastOfTheFewest(row, share) {
+/** The smallest weight among the fewest cells that together hold a share of the row; its ties are kept, too. */
+function massThreshold(row, share) {
   const sorted = Float32Array.from(row).sort() // ascending
   const enough = share * sum(sorted) * (1 - 1e-6)
   let held = 0
@@ -105,23 +105,23 @@ function leastOfTheFewest(row, share) {
   return sorted[Math.min(i, sorted.length - 1)]
 }
 
-/** All of it, in the order in which the tools are named: combined heads, words, specials, threshold. */
+/** Apply all steps in order: combine heads, merge words, hide special tokens, apply the threshold. */
 export function derive(heads, { nColumns, words, special }, { how, merging, hiding, renormalising, limit }) {
   const [rows, columns] = [groupsOf(words.rows, merging), groupsOf(words.columns, merging)]
   const combined = combine(heads, how)
   let matrix = { values: merging ? merge(combined, rows, columns, nColumns) : combined, rows, columns }
-  let gone = new Float32Array(rows.length)
+  let hiddenBefore = new Float32Array(rows.length)
   if (hiding) {
     const all = (flags) => (group) => group.every((i) => flags[i])
     const result = hide(matrix, all(special.rows), all(special.columns), renormalising)
     matrix = result.matrix
-    gone = result.hidden
+    hiddenBefore = result.hidden
   }
   const { kept, hidden } = threshold(matrix.values, matrix.rows.length, matrix.columns.length, limit)
-  return { ...matrix, kept, hidden: hidden.map((share, r) => gone[r] + share * (1 - gone[r])) }
+  return { ...matrix, kept, hidden: hidden.map((share, r) => hiddenBefore[r] + share * (1 - hiddenBefore[r])) }
 }
 
-/** A matrix as steps of the ramp, small enough for a thumbnail: the largest of the cells that fall together. */
+/** Max-pool a matrix into a thumbnail, as steps of the ramp. */
 export function pooled({ values, rows: { length: nRows }, columns: { length: nColumns } }) {
   const [rows, columns] = [Math.min(nRows, LARGEST_THUMB), Math.min(nColumns, LARGEST_THUMB)]
   const most = new Float32Array(rows * columns)
@@ -136,9 +136,9 @@ export function pooled({ values, rows: { length: nRows }, columns: { length: nCo
 }
 
 function sum(numbers) {
-  let all = 0
-  for (const number of numbers) all += number
-  return all
+  let total = 0
+  for (const number of numbers) total += number
+  return total
 }
 
 export function mean(numbers) {

@@ -1,9 +1,9 @@
 /**
- * Every head's attention: an overview of thumbnails, and what is chosen of it as a heatmap, arcs, shaded tokens or a layer.
+ * The attention explorer: thumbnails of all heads, and the selected ones as a heatmap, arcs, shaded tokens or a layer.
  *
- * mountAttention(element, message) knows no host: Streamlit, a notebook cell and a saved HTML file give it an element and
- * the messages of payload.py. Text is data here: it goes to canvases and to textContent, never into HTML. All switches happen
- * here; the host is asked only for weights of heads that are too large to be sent all at once.
+ * mountAttention(element, message) is independent of the host: Streamlit, a notebook cell and a saved HTML file pass it
+ * an element and the messages of payload.py. Text is data: it goes to canvases and textContent, never HTML. All
+ * interaction is handled here; the host is only called for weights that were too large to be sent at once.
  */
 
 import { rounded } from "../shared/codes.js"
@@ -23,18 +23,18 @@ import { ViewModel } from "./view_model.js"
 import { ViewState } from "./view_state.js"
 import { NAMES, VIEWS } from "./views/index.js"
 
-const SETTLED = 250 // milliseconds without another choice until the host hears of it
-const [LOWEST, TALLEST, BELOW] = [300, 860, 20] // pixels: of what is on the stage, and under it to the window's edge
-const LEAST = 120 // of what is on the stage, in a presentation
-const IN_ONE_ROW = 6 // thumbnails of an order of their own
+const SETTLED = 250 // milliseconds by which reports of the selection are debounced
+const [LOWEST, TALLEST, BELOW] = [300, 860, 20] // pixels: height of the stage, and margin below it
+const LEAST = 120 // minimum height of the stage in a presentation
+const IN_ONE_ROW = 6 // minimum thumbnails per row if they are sorted
 
 /**
- * @param {HTMLElement} element is filled
- * @param {object} message what payload.py packed
+ * @param {HTMLElement} element the container
+ * @param {object} message the first message of payload.py
  * @param {{onNeed?: (names: string[]) => void, onSelect?: (selection: object) => void, above?: number, presents?: boolean}}
- *   host onNeed is called when heads in focus have no exact weights here and none are on their way: update(message)
- *   brings them; onSelect when the visitor has selected something else; above: pixels that the host has over the view in
- *   a window; presents: whether it has presentations
+ *   host onNeed is called if exact weights of the heads in focus are missing and not on their way; update(message)
+ *   delivers them; onSelect is called when the selection changes; above: height of the host's content above the view, in
+ *   pixels; presents: whether the host supports presentations
  * @returns {{update: (message: object) => void, destroy: () => void, lang: string}}
  */
 export function mountAttention(element, message, host = {}) {
@@ -50,7 +50,7 @@ class AttentionView {
     this.state = new ViewState()
     this.model = new ViewModel(this.state)
     this.hoveredHead = null
-    this.hoveredCell = null // while a token is locked: the cell that it and the one under the pointer make
+    this.hoveredCell = null // while a token is locked: the cell of that token and the one under the pointer
     this.build(element)
     this.listen()
   }
@@ -93,17 +93,17 @@ class AttentionView {
         if (!add) this.state.view = NAMES[0]
         this.chooseHead(place, add)
       },
-      zoomed: () => this.mark(),
+      zoomed: () => this.updateControls(),
     }
     this.views = Object.fromEntries(NAMES.map((name) => [name, VIEWS[name].mount(stage, host)]))
   }
 
-  /** The one on the stage. */
+  /** The current view. */
   get view() {
     return this.views[this.state.view]
   }
 
-  /** What of it has the keyboard. */
+  /** The element of the current view that takes the keyboard focus. */
   get surface() {
     return this.view.canvas ?? this.view.element
   }
@@ -130,11 +130,11 @@ class AttentionView {
     return this.data?.text.lang
   }
 
-  // What is here
+  // Messages
 
   update(message) {
     const isPicture = message.kind === "attention"
-    if (isPicture) this.readTheme(message) // before anything is written, so that nothing is laid out twice
+    if (isPicture) this.readTheme(message) // before any DOM changes, to avoid a second layout
     if (!this.seen) this.measure()
     if (!isPicture) this.early = message
     else if (this.data?.revision !== message.revision) this.take(readPicture(message))
@@ -151,7 +151,7 @@ class AttentionView {
     this.model.take(data)
     if (!sameTrace) state.free()
     const first = this.start === undefined
-    const another = start !== this.start // a link, or what the presenter chose
+    const another = start !== this.start // from a link, or from the presenter
     if (another) {
       state.free()
       state.restore(data.start ?? {}, data.stacks)
@@ -160,27 +160,27 @@ class AttentionView {
     if (!this.model.stack) state.stack = data.stacks[0].name
     state.keepInRange(this.model.stack.shape)
     if (!this.model.orders().includes(state.order)) state.order = "place"
-    if (another && !first) this.report() // or what was chosen before would be no news when it is chosen again
+    if (another && !first) this.report() // otherwise reselecting the previous head would not count as a change
   }
 
-  /** Exact weights that came in a message of their own, perhaps earlier than their picture. */
+  /** Add exact weights from a message of their own, which may arrive before its picture. */
   receive({ chunks, values, numbers }) {
     this.early = null
     this.data.weights.add(chunks, numbers)
     for (const stack of this.data.stacks) stack.values ??= values?.[stack.name] ?? null
   }
 
-  // What is chosen
+  // Selection
 
   set(change) {
     if (change.order) this.state.anchor = this.state.focus
     const { state } = this
     const places = this.model.inTokens(state.cells)
     Object.assign(state, change)
-    state.cells = this.model.fromTokens(places) // rows and columns may be others now
+    state.cells = this.model.fromTokens(places) // the change may have renumbered rows and columns
     state.locked = state.locked && state.cells.length > 0
     this.refresh()
-    if (this.measure()) this.paint() // the controls may have taken another line
+    if (this.measure()) this.paint() // the controls may have wrapped
     this.report()
   }
 
@@ -189,7 +189,7 @@ class AttentionView {
     this.set(this.model.orders().includes(this.state.order) ? {} : { order: "place" })
   }
 
-  /** A presentation's step: the next attention. */
+  /** Take a step of a presentation: select the next stack. */
   step(direction) {
     const names = this.data?.stacks.map(({ name }) => name) ?? []
     const next = names[names.indexOf(this.state.stack) + direction]
@@ -207,13 +207,13 @@ class AttentionView {
     this.hoveredHead = place
     this.paintOverview()
     if (VIEWS[this.state.view].needs.includes("grid")) this.paintStage()
-    this.say()
+    this.updateReadout()
   }
 
   hoverCell(cell) {
     if (this.state.half) {
       this.hoveredCell = cell?.row !== null && cell?.column !== null ? cell : null
-      this.say()
+      this.updateReadout()
     } else if (this.state.hover(cell)) this.point()
   }
 
@@ -241,7 +241,7 @@ class AttentionView {
     return () => {
       const place = this.overview.neighbour(this.state.focus, down, right)
       if (!place) return
-      this.hoveredHead = null // a pointer that rests is not what is meant
+      this.hoveredHead = null // the keyboard overrides a resting pointer
       this.chooseHead(place)
     }
   }
@@ -280,7 +280,7 @@ class AttentionView {
     else this.chooseHead(this.state.focus)
   }
 
-  /** Tell the host, once the visitor has settled; a presenter's next key may open another page, so then at once. */
+  /** Report the selection to the host, debounced; in a presentation at once, since the next key may open another page. */
   report() {
     clearTimeout(this.reporting)
     this.reporting = setTimeout(() => {
@@ -291,14 +291,14 @@ class AttentionView {
     }, STAGE.on ? 0 : SETTLED)
   }
 
-  /** In tokens, not in words or rows that happen to be shown. */
+  /** The selection, with the cell given by its tokens instead of the rows and columns as shown. */
   selection() {
     const { state } = this
     const [cell] = state.locked ? this.model.inTokens(state.cells.slice(-1)) : []
     return { ...state.selection(), query: cell?.query ?? null, key: cell?.key ?? null }
   }
 
-  // What is written
+  // Text
 
   write() {
     const { data, host, parts } = this
@@ -306,7 +306,7 @@ class AttentionView {
     this.written = data.revision
     this.sentences.write(data)
     const words = JSON.stringify([data.text, data.stacks.map(({ name }) => name)])
-    if (words === this.words) return // another sentence
+    if (words === this.words) return // only the sentence has changed
     this.words = words
     parts.root.lang = data.text.lang
     this.toolbar.write(data)
@@ -316,8 +316,8 @@ class AttentionView {
     this.overview.canvas.setAttribute("aria-label", data.text.overview)
   }
 
-  /** The controls, and what stands on the root for whoever looks at the page from outside. */
-  mark() {
+  /** Update the controls, and the root's data attributes, which tests and hosts can read. */
+  updateControls() {
     const { state, model, data } = this
     const mass = model.hidden()
     const hidden = mass === null ? "" : fill(data.text.hidden, { mass: mass.toFixed(2) })
@@ -330,7 +330,7 @@ class AttentionView {
     Object.assign(this.parts.root.dataset, { view, order, combine, exact, hidden: mass ?? 0 })
   }
 
-  say() {
+  updateReadout() {
     const { state, data } = this
     const { root } = this.parts
     const { stack, focus, locked } = state
@@ -340,12 +340,12 @@ class AttentionView {
     const label = VIEWS[state.view].label ?? `view_${state.view}_about`
     this.surface.setAttribute("aria-label", fill(data.text[label], names))
     const cell = this.hoveredCell ?? state.cells.at(-1)
-    this.readout.show(cell, other, this.sayWeight(cell))
+    this.readout.show(cell, other, this.readWeight(cell))
     this.sentences.mark(this.model, cell)
   }
 
-  /** The exact weight, where a cell is meant. */
-  sayWeight(cell) {
+  /** Return the formatted weight of a cell, "" for a whole row or column, and publish it as data attributes. */
+  readWeight(cell) {
     const { dataset } = this.parts.root
     for (const name of ["query", "key", "weight"]) delete dataset[name]
     if (!cell || cell.row === null || cell.column === null) return ""
@@ -356,9 +356,9 @@ class AttentionView {
     return spell(weight)
   }
 
-  // What is drawn
+  // Drawing
 
-  /** Another room; on a stage colours are others, too. */
+  /** Repaint if the size has changed or, when a presentation starts or ends, the colours. */
   resized(staged = false) {
     if (!this.data || !this.parts.root.clientWidth) return
     const { faint } = this.theme
@@ -366,7 +366,7 @@ class AttentionView {
     if (this.measure() || faint !== this.theme.faint) this.paint()
   }
 
-  /** The room that there is. @returns {boolean} whether it is another than before */
+  /** Measure the available space. @returns {boolean} whether it has changed */
   measure() {
     const { root, stage: place } = this.parts
     const { on, zoom } = STAGE
@@ -380,7 +380,7 @@ class AttentionView {
     return true
   }
 
-  /** Paint, and ask the host for weights that are not here and not on their way. */
+  /** Paint, and request missing weights that are not on their way. */
   refresh() {
     this.paint()
     const missing = this.model.names().filter((name) => !this.data.weights.has(name))
@@ -390,9 +390,9 @@ class AttentionView {
   paint() {
     this.paintOverview()
     this.paintStage()
-    this.write() // behind the canvases: a text on one makes the browser style first what was written before
-    this.mark()
-    this.say()
+    this.write() // after the canvases: drawing text on a canvas would force a style update of changed DOM text
+    this.updateControls()
+    this.updateReadout()
     this.parts.root.dataset.painted = this.data.revision
   }
 
@@ -415,11 +415,11 @@ class AttentionView {
 
   gridScene() {
     const { focus, isEach, combine } = this.state
-    const heads = isEach || combine !== "one" ? this.state.heads : [focus] // those that are on the stage
+    const heads = isEach || combine !== "one" ? this.state.heads : [focus] // the heads on the stage
     return { theme: this.theme, thumbs: this.thumbs(), focus, heads, hovered: this.hoveredHead }
   }
 
-  /** All thumbnails as one image, made once: the pointer's way over the overview repaints it often. */
+  /** All thumbnails as one image, cached because hovering repaints the overview often. */
   thumbs() {
     const { steps, rows, columns } = this.model.thumbs()
     if (this.drawn?.steps !== steps || this.drawn.ramp !== this.ramp) {
@@ -429,12 +429,12 @@ class AttentionView {
     return { sheet: this.drawn.sheet, rows, columns, nHeads: this.model.stack.shape[1] }
   }
 
-  /** This view alone; the keyboard stays on the stage, where keys are heard. */
+  /** Show the current view and hide the others; if the focus was on the stage, it stays there. */
   showView() {
     const { stage, root } = this.parts
-    const held = stage.contains(root.getRootNode().activeElement)
+    const hadFocus = stage.contains(root.getRootNode().activeElement)
     for (const view of Object.values(this.views)) view.element.hidden = view !== this.view
-    if (held && !this.view.element.contains(root.getRootNode().activeElement)) focusQuietly(this.surface)
+    if (hadFocus && !this.view.element.contains(root.getRootNode().activeElement)) focusQuietly(this.surface)
   }
 
   paintStage() {
@@ -442,14 +442,14 @@ class AttentionView {
     this.view.show(this.scene())
   }
 
-  /** What the view on the stage draws: of the first four what it declares that it needs. */
+  /** The data that the current view draws; of matrix, thumb, series and grid only those in its `needs`. */
   scene() {
     const { model, theme, data } = this
     const { view, cells, locked } = this.state
     const colour = (place) => (place === null ? theme.accent : theme.colours[place % theme.colours.length])
     const parts = {
-      matrix: () => model.matrix(), // null while its weights are not here
-      thumb: () => model.thumb(), // until then
+      matrix: () => model.matrix(), // null until its weights have arrived
+      thumb: () => model.thumb(), // drawn until then
       series: () => model.series().map((one) => ({ ...one, colour: colour(one.place) })),
       grid: () => this.gridScene(),
     }
@@ -461,7 +461,7 @@ class AttentionView {
     }
   }
 
-  /** What is on the stage, for a file. */
+  /** The stage, for a PNG file. */
   picture() {
     const { state, model, theme } = this
     const { layer, head } = state.focus
@@ -472,10 +472,10 @@ class AttentionView {
     return { element: this.parts.stage, repaint: () => this.paintStage(), theme, title, name }
   }
 
-  /** Only what the pointer is on has changed. */
+  /** Update the cells in focus only. */
   point() {
     if (this.view.point) this.view.point(this.scene())
     else this.paintStage()
-    this.say()
+    this.updateReadout()
   }
 }

@@ -1,4 +1,4 @@
-/** Grids of thumbnails that can be pointed at: all heads of a stack, or those of a layer; and the scale of their colours. */
+/** Interactive grids of thumbnails, of all heads of a stack or those of a layer, and the legend of their colours. */
 
 import { sameHead } from "./order.js"
 import { cssColour } from "../shared/colours.js"
@@ -6,13 +6,13 @@ import { onPointer, part } from "../shared/dom.js"
 import { pointOn, sizeCanvas } from "../shared/surface.js"
 
 const GAP = 5 // between thumbnails
-const ROW_LABEL = 26 // left of the overview: the layer's number
-const COLUMN_LABEL = 18 // above it: the head's
-const FRAME = 3 // around thumbnails without labels: the frame of a chosen one
-const CAPTION = 15 // under a thumbnail that has left its place: whose it is
+const ROW_LABEL = 26 // left of the overview, for layer numbers
+const COLUMN_LABEL = 18 // above it, for head numbers
+const FRAME = 3 // around grids without labels, for the frame of a selected head
+const CAPTION = 15 // height of the caption below a thumbnail
 const LARGEST_THUMB = 72
-const LARGEST_LAYER = 260 // a layer's heads, where they have the whole stage
-const CAPTION_GAP = 4 // between whose it is and its score
+const LARGEST_LAYER = 260 // thumbnail size in the view of one layer
+const CAPTION_GAP = 4 // between name and score
 
 export class HeadGrid {
   constructor(parent, name, host) {
@@ -36,7 +36,7 @@ export class HeadGrid {
     Object.assign(this.canvas.dataset, { left, top, step, rise, size, columns })
   }
 
-  /** The head so many places further, in the order shown; null at an edge. */
+  /** The head some rows and columns further in the grid; null beyond its edge. */
   neighbour(from, down, right) {
     const { cells, columns, captions } = this.layout
     const at = cells.findIndex(({ layer, head }) => layer === from.layer && head === from.head)
@@ -47,8 +47,8 @@ export class HeadGrid {
 }
 
 /**
- * Where thumbnails lie: a row for each layer and a column for each head, or in another order with a caption each.
- * @param {{layer: number, head: number, score: ?number}[]} cells in their order
+ * Lay out thumbnails: a row per layer and a column per head, or in any other order with captions.
+ * @param {{layer: number, head: number, score: ?number}[]} cells the heads in order
  * @param {{width: number, columns: number, captions: boolean, largest?: number}} room
  */
 export function gridLayout(cells, { width, columns, captions, largest = LARGEST_THUMB }) {
@@ -69,7 +69,7 @@ export function gridLayout(cells, { width, columns, captions, largest = LARGEST_
   }
 }
 
-/** A layer's heads, as large as the stage lets them be. */
+/** Lay out a layer's heads as large as the stage permits. */
 export function layerLayout(cells, { width, tallest }) {
   let best = null
   for (let columns = 1; columns <= cells.length; columns++) {
@@ -83,7 +83,7 @@ export function layerLayout(cells, { width, tallest }) {
 
 /**
  * @param {{theme: object, thumbs: {sheet: HTMLCanvasElement, rows: number, columns: number, nHeads: number},
- *   focus: object, hovered: ?object, heads: object[]}} scene heads: those shown together, in the colours of their arcs
+ *   focus: object, hovered: ?object, heads: object[]}} scene heads: the heads shown together, framed in their arcs' colours
  */
 function paintGrid(canvas, layout, { theme, thumbs, focus, hovered, heads }) {
   const context = sizeCanvas(canvas, layout.width, layout.height)
@@ -124,7 +124,7 @@ const captionFont = (theme) => `11px ${theme.font}`
 const nameOf = ({ layer, head }) => `${layer + 1}·${head + 1}`
 const scoreOf = ({ score }) => score?.toFixed(2) ?? ""
 
-/** Whether the longest name and the longest score stand beside each other; if not, no caption has a score. */
+/** Whether the longest name and score fit side by side; if not, captions have no scores. */
 function hasRoomForScores(context, { cells, size }, theme) {
   const longest = (texts) => texts.reduce((a, b) => (b.length > a.length ? b : a), "")
   context.font = captionFont(theme)
@@ -132,7 +132,7 @@ function hasRoomForScores(context, { cells, size }, theme) {
   return width(nameOf) + CAPTION_GAP + width(scoreOf) <= size
 }
 
-/** Layer · head, and the score that put it here. */
+/** Draw "layer · head", and the score that the heads are sorted by. */
 function paintCaption(context, place, [x, y], theme, { scored, size, strong }) {
   context.font = captionFont(theme)
   context.fillStyle = strong ? theme.text : theme.faint
@@ -143,7 +143,7 @@ function paintCaption(context, place, [x, y], theme, { scored, size, strong }) {
   context.fillText(scoreOf(place), x + size, y)
 }
 
-/** The scale: colours from weight 0 to weight 1, with ticks where the square root puts them. */
+/** Draw the colour scale from weight 0 to 1, with ticks on its square-root axis. */
 export function paintLegend(canvas, theme) {
   const [width, bar] = [220, 10]
   const context = sizeCanvas(canvas, width, 28)

@@ -1,4 +1,4 @@
-/** The keys, listed over the picture. */
+/** The overlay that lists keys and scores. */
 
 import { part } from "../shared/dom.js"
 
@@ -10,8 +10,8 @@ export class Help {
   }
 
   /**
-   * @param {[string, string][]} keys key and what it does
-   * @param {{label: string, about: string}[]} scores what the numbers under a head mean
+   * @param {[string, string][]} keys pairs of a key and its action
+   * @param {{label: string, about: string}[]} scores the meaning of the numbers below a head
    */
   write(title, keys, scores) {
     this.element.setAttribute("aria-label", title)

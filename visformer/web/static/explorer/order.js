@@ -1,20 +1,20 @@
-/** Which heads are the same, and their order in the overview: by place, by a score, or by similarity to one of them. */
+/** The order of heads in the overview: by layer and head, by a score, or by similarity to one of them. */
 
 export function sameHead(a, b) {
   return a?.layer === b?.layer && a?.head === b?.head
 }
 
-/** All heads of a stack of this shape, layer by layer. */
+/** All heads of a stack, layer by layer. */
 export function headsOf([nLayers, nHeads]) {
   return Array.from({ length: nLayers * nHeads }, (_, i) => ({ layer: Math.floor(i / nHeads), head: i % nHeads }))
 }
 
-/** @returns {{layer: number, head: number, score: ?number}[]} of all heads of a stack */
+/** @returns {{layer: number, head: number, score: ?number}[]} all heads of a stack, sorted */
 export function ordered(stack, by, anchor) {
   const heads = headsOf(stack.shape).map((place) => ({ ...place, score: scoreOf(stack, by, place, anchor) }))
   if (by === "place") return heads
-  const direction = by === "entropy" ? 1 : -1 // the sharpest first, else the highest
-  return heads.sort((a, b) => direction * (a.score - b.score)) // a stable sort: equals stay in their places
+  const direction = by === "entropy" ? 1 : -1 // entropy ascending, so that the sharpest head is first; others descending
+  return heads.sort((a, b) => direction * (a.score - b.score)) // stable: ties keep their order
 }
 
 function scoreOf(stack, by, place, anchor) {
@@ -23,7 +23,7 @@ function scoreOf(stack, by, place, anchor) {
   return stack.values?.[by]?.[place.layer][place.head] ?? 0
 }
 
-/** The cosine of two thumbnails. They hold square roots of weights: the Bhattacharyya coefficient of the patterns. */
+/** The cosine of two thumbnails; as they hold square roots of weights, the Bhattacharyya coefficient of the patterns. */
 export function similarity(a, b) {
   let [ab, aa, bb] = [0, 0, 0]
   for (let i = 0; i < a.length; i++) {

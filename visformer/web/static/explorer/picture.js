@@ -1,11 +1,11 @@
-/** What payload.py packs: thumbnails of all heads, and the exact weights of some, which may come in several messages. */
+/** Read the messages of payload.py: thumbnails of all heads, and exact weights, which may arrive in several messages. */
 
 import { decode } from "../shared/codes.js"
-import { remember } from "../shared/dom.js"
+import { cached } from "../shared/dom.js"
 
-const DECODED = 16_000_000 // weights kept as numbers: of 16 heads for 1,024 tokens
+const DECODED = 16_000_000 // capacity of the cache of decoded weights: 16 heads for 1,024 tokens
 
-/** The first message with `weights` and, for each stack, all its thumbnails, and thumbOf({layer, head}). */
+/** Read the first message; adds `weights` and, to each stack, its thumbnails and thumbOf({layer, head}). */
 export function readPicture(message) {
   const { stacks, chunks, numbers } = message
   const weights = new Weights(stacks)
@@ -13,7 +13,7 @@ export function readPicture(message) {
   return { ...message, weights, stacks: stacks.map((stack) => withThumbs(stack, numbers)) }
 }
 
-/** A stack with its thumbnails: weights on a square-root scale, 0..255, pooled to at most 64 by 64 for each head. */
+/** Add thumbnails to a stack: weights on a square-root scale, 0..255, pooled to at most 64 by 64 per head. */
 function withThumbs(stack, numbers) {
   const [nLayers, nHeads] = stack.shape
   const size = stack.thumb[0] * stack.thumb[1]
@@ -22,7 +22,7 @@ function withThumbs(stack, numbers) {
   return { ...stack, thumbs, thumbOf: (place) => thumbs.subarray(first(place), first(place) + size) }
 }
 
-/** Codes by head; decoded when they are first asked for. */
+/** Codes by head, decoded on first use. */
 class Weights {
   constructor(stacks) {
     this.sizes = new Map(stacks.map(({ name, shape }) => [name, shape[2] * shape[3]]))
@@ -45,9 +45,9 @@ class Weights {
     return this.codes.has(name)
   }
 
-  /** (query, key) weights, or null where they are not here (yet). */
+  /** The weights (query, key), or null if they have not arrived. */
   of(name) {
     const codes = this.codes.get(name)
-    return codes ? remember(this.decoded, name, () => decode(codes), Math.ceil(DECODED / codes.length)) : null
+    return codes ? cached(this.decoded, name, () => decode(codes), Math.ceil(DECODED / codes.length)) : null
   }
 }

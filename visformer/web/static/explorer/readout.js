@@ -1,11 +1,11 @@
-/** Where the picture speaks: the exact weight, who reads whom, what went unseen, and what kind of head it is. */
+/** The readout: the exact weight, the tokens of the cell, the hidden mass, and the head's scores. */
 
 import { fill, part } from "../shared/dom.js"
 import { nameOf } from "../shared/matrix.js"
 
-const MOST = 3 // tokens named where a whole row or column is meant
+const MOST = 3 // tokens listed for a whole row or column
 
-/** Four digits that count, however small the weight; 0 is exactly 0, as behind a mask. */
+/** Format a weight to four significant digits; "0" is exactly 0, as under a mask. */
 export function spell(weight) {
   if (weight === null) return "…"
   if (weight === 0) return "0"
@@ -29,7 +29,7 @@ export class Readout {
     return this.model.data.text
   }
 
-  /** @param {?object} cell in focus @param {?object} other head that is pointed at @param {string} weight of the cell, spelled */
+  /** @param {?object} cell in focus @param {?object} other head under the pointer @param {string} weight of the cell, formatted */
   show(cell, other, weight) {
     const { text } = this
     const { combine, focus } = this.state
@@ -41,12 +41,12 @@ export class Readout {
     this.spoken.textContent = cell ? this.row(cell) : ""
   }
 
-  /** What kind of head it is: its scores, with what they mean. */
+  /** Show a head's scores, with their meanings as tooltips. */
   mark(head) {
     const { scores } = this.model.data
     const values = scores.map(({ name }) => head && this.model.stack.values?.[name]?.[head.layer]?.[head.head])
     const name = JSON.stringify([scores, values])
-    if (this.marked === name) return // the pointer's way over a matrix does not change its head
+    if (this.marked === name) return // hovering over a matrix does not change its head
     this.marked = name
     this.badges.replaceChildren()
     scores.forEach(({ label, about }, i) => {
@@ -69,14 +69,14 @@ export class Readout {
     return fill(this.text.place, { layer: layer + 1, head: head + 1 })
   }
 
-  /** What sets the layer or the head in focus apart: a window, keys and values that several heads read. */
+  /** Describe what is special about the layer or head in focus: a window, or keys and values shared by several heads. */
   kind() {
     const { stack } = this.model
     const { text } = this
     const { layer, head } = this.state.focus
     const sentences = []
     const window = stack.windows?.[layer]
-    // A decoder's window counts the token itself; an encoder's is so far to either side.
+    // A decoder's window includes the token itself; an encoder's extends this far to either side.
     if (window && stack.rows === "src") sentences.push(fill(text.window_around, { layer: layer + 1, n: window }))
     else if (window) sentences.push(fill(text.window_back, { layer: layer + 1, n: window - 1 }))
     if (stack.share > 1) {
@@ -86,7 +86,7 @@ export class Readout {
     return sentences.join(" ")
   }
 
-  /** Lines about a cell; about all that one token reads or is read by, where only that is meant. */
+  /** Lines about a cell or, for a single token, about what it reads or is read by. */
   lines(cell) {
     const lines = cell.row !== null && cell.column !== null ? this.cell(cell) : this.token(cell)
     return [...lines, this.hidden(cell.row), ...this.others(), this.state.locked ? this.text.locked : ""]
@@ -97,7 +97,7 @@ export class Readout {
     return [fill(this.text.reads, names), this.eachHead({ row, column })]
   }
 
-  /** The strongest of a token's row, or of its column. */
+  /** The strongest weights of a token's row or column. */
   token({ row, column }) {
     const matrix = this.model.matrix()
     if (!matrix) return ["…"]
@@ -112,7 +112,7 @@ export class Readout {
     return [fill(reads ? this.text.reads_most : this.text.read_most, { token, most: most.join(" · ") })]
   }
 
-  /** What the row of a cell reads most. */
+  /** The strongest weights in the row of a cell. */
   row({ row, column }) {
     return row === null || column === null || !this.model.matrix() ? "" : this.token({ row, column: null })[0]
   }
@@ -122,13 +122,13 @@ export class Readout {
     return mass > 0 ? fill(this.text.hidden_row, { mass: mass.toFixed(2) }) : ""
   }
 
-  /** The other cells that are locked. */
+  /** The other locked cells. */
   others() {
     const others = this.state.cells.slice(0, -1).filter(({ row, column }) => row !== null && column !== null)
     return others.map((cell) => `${spell(this.model.weight(cell))}  ${this.cell(cell)[0]}`)
   }
 
-  /** The same cell in each of several heads whose arcs are drawn. */
+  /** The cell's weight in each of several heads whose arcs are drawn. */
   eachHead({ row, column }) {
     const series = this.state.isEach ? this.model.series() : []
     if (series.length < 2) return ""

@@ -1,4 +1,4 @@
-/** The tokens of each sentence under the overview: those of the cell in focus are marked. */
+/** The tokens of each sentence below the overview; those of the cell in focus are marked. */
 
 import { part } from "../shared/dom.js"
 
@@ -24,7 +24,7 @@ export class SentenceLines {
   mark(model, cell) {
     const { rows, columns } = model.groups()
     const [reads, read] = [rows[cell?.row] ?? [], columns[cell?.column] ?? []]
-    const readSide = model.stack.columns.replace("+sink", "") // a sink is no token
+    const readSide = model.stack.columns.replace("+sink", "") // the sink column has no token
     for (const chip of this.element.querySelectorAll(".vf-token")) {
       const { side, place } = chip.dataset
       chip.classList.toggle("vf-read", side === readSide && read.includes(Number(place)))

@@ -1,4 +1,4 @@
-/** The controls beside the picture: which attention, which view, what is left out. They hold nothing themselves. */
+/** The controls: which attention, which view, what is left out. They are stateless: ViewState holds the values. */
 
 import { button, focusQuietly, part } from "../shared/dom.js"
 import { NAMES } from "./views/index.js"
@@ -7,7 +7,7 @@ const LIMITS = { none: null, weight: { min: 0, max: 0.5, step: 0.005 }, mass: { 
 const FIRST = { none: 0, weight: 0.05, mass: 0.9 }
 const CHECKS = ["merging", "hiding", "renormalising"]
 
-/** One choice of a few, as a row of buttons. */
+/** A segmented control. */
 function tabs(parent, name, choose) {
   const element = part(parent, "div", name, { role: "group" })
   return {
@@ -86,7 +86,7 @@ export class Toolbar {
     this.help = button(box.parentElement, "help-button", () => this.host.help(), "?")
   }
 
-  /** The words, once for each payload. */
+  /** Write the texts, once per payload. */
   write({ text, stacks, scores }) {
     this.stacks.write(stacks, text.stacks)
     this.views.write(NAMES.map((name) => ({ name, label: text[`view_${name}`], about: text[`view_${name}_about`] })), text.views)
@@ -106,8 +106,8 @@ export class Toolbar {
   }
 
   /**
-   * @param {object} state of the view
-   * @param {{orders: string[], hidden: string, canZoom: boolean, zoomed: boolean}} view what is shown
+   * @param {object} state the ViewState
+   * @param {{orders: string[], hidden: string, canZoom: boolean, zoomed: boolean}} view properties of the current view
    */
   mark(state, { orders, hidden, canZoom, zoomed }) {
     this.limit = state.limit

@@ -1,24 +1,24 @@
-/** What is shown of the data: the matrix of the chosen heads, its labels, and who is who. Nothing is drawn here. */
+/** Derive what is shown from data and selection: the matrix of the selected heads, its labels and tokens; no drawing. */
 
 import { derive, mean, pooled } from "./derive.js"
 import { headsOf } from "./order.js"
-import { remember } from "../shared/dom.js"
+import { cached } from "../shared/dom.js"
 
-const REMEMBERED = 200
-const REMEMBERED_WEIGHTS = 16_000_000 // in matrices: 16 of them for 1,024 tokens
+const CACHED = 200
+const CACHED_WEIGHTS = 16_000_000 // in matrices: 16 of them for 1,024 tokens
 
 /** Reads the data and the view's state, and changes neither. */
 export class ViewModel {
   constructor(state) {
     this.state = state
-    this.memory = new Map() // by what the names say that it depends on
+    this.cache = new Map() // each key contains all the state that its value depends on
     this.matrices = new Map()
   }
 
-  /** Another Trace, or another language. */
+  /** Take new data: another Trace, or another language. */
   take(data) {
     this.data = data
-    this.memory.clear()
+    this.cache.clear()
     this.matrices.clear()
   }
 
@@ -30,7 +30,7 @@ export class ViewModel {
     return `${this.state.stack}/${layer}/${head}`
   }
 
-  /** The weights that the picture needs, by name. */
+  /** The names of the weights that the picture needs. */
   names() {
     const { focus, heads, combine, isEach } = this.state
     const name = (place) => this.nameOf(place)
@@ -48,7 +48,7 @@ export class ViewModel {
   sides() {
     const { rows, columns } = this.stack
     const { words, special } = this.data
-    // The row of the language token predicts the first word: it stays as long as either of the two is text.
+    // The row of the language token predicts the first word: a row is hidden only if its prediction is special, too.
     const next = this.stack.predicts ? special[this.stack.predicts] : special[rows]
     return {
       nColumns: this.stack.shape[3],
@@ -57,32 +57,32 @@ export class ViewModel {
     }
   }
 
-  /** The matrix of these heads; null while their weights are not here. */
+  /** The matrix of these heads; null until their weights have arrived. */
   derived(names) {
     const name = `matrix ${names.join(" ")} ${JSON.stringify(this.options())}`
     const heads = names.map((one) => this.data.weights.of(one))
     if (heads.some((head) => !head)) return null
-    const most = Math.min(REMEMBERED, Math.ceil(REMEMBERED_WEIGHTS / heads[0].length))
-    return remember(this.matrices, name, () => derive(heads, this.sides(), this.options()), most)
+    const capacity = Math.min(CACHED, Math.ceil(CACHED_WEIGHTS / heads[0].length))
+    return cached(this.matrices, name, () => derive(heads, this.sides(), this.options()), capacity)
   }
 
-  /** Which tokens each row and each column stands for. */
+  /** The tokens that each row and each column stands for. */
   groups() {
     const { stack, merging, hiding } = this.state
-    return remember(this.memory, `groups ${stack} ${merging} ${hiding}`, () => {
+    return cached(this.cache, `groups ${stack} ${merging} ${hiding}`, () => {
       const [, , nQueries, nKeys] = this.stack.shape
       const none = new Float32Array(nQueries * nKeys)
       return derive([none], this.sides(), { ...this.options(), how: "one", limit: { kind: "none" } })
     })
   }
 
-  /** Cells by the first tokens of their rows and columns, which stay the same when words are merged. */
+  /** Convert cells to the first tokens of their rows and columns, which do not change when words are merged. */
   inTokens(cells) {
     const { rows, columns } = this.groups()
     return cells.map(({ row, column }) => ({ query: rows[row]?.[0] ?? null, key: columns[column]?.[0] ?? null }))
   }
 
-  /** Cells by their tokens, as far as these are still shown. */
+  /** Convert tokens back to cells, dropping those that are no longer shown. */
   fromTokens(places) {
     const { rows, columns } = this.groups()
     const find = (groups, token) => (token === null ? null : groups.findIndex((group) => group.includes(token)))
@@ -92,7 +92,7 @@ export class ViewModel {
 
   labels() {
     const { stack, merging, hiding } = this.state
-    return remember(this.memory, `labels ${stack} ${merging} ${hiding}`, () => {
+    return cached(this.cache, `labels ${stack} ${merging} ${hiding}`, () => {
       const { rows, columns } = this.groups()
       const side = (axis, groups) => groups.map((group) => this.label(axis, group))
       return { rows: side("rows", rows), columns: side("columns", columns) }
@@ -110,7 +110,7 @@ export class ViewModel {
     }
   }
 
-  /** For arcs: each chosen head by itself, or what they are combined to; place: among several. */
+  /** For arcs: each selected head, or their combination; place: a head's index among several, else null. */
   series() {
     const { combine, heads } = this.state
     const each = combine === "one" ? this.names().map((name) => [name]) : [this.names()]
@@ -121,7 +121,7 @@ export class ViewModel {
     })
   }
 
-  /** The matrix that words are about: the one drawn, or of several that of the head in focus. */
+  /** The matrix that the readout describes: the one drawn or, of several, that of the head in focus. */
   matrix() {
     const { focus, combine } = this.state
     return this.derived(combine === "one" ? [this.nameOf(focus)] : this.names())
@@ -133,7 +133,7 @@ export class ViewModel {
     return { steps: this.stack.thumbOf(this.state.focus), rows, columns }
   }
 
-  /** The weight of a cell as shown; null where it is not here. */
+  /** The weight of a cell as shown; null until it has arrived. */
   weight({ row, column }) {
     const matrix = this.matrix()
     return matrix ? matrix.values[row * matrix.columns.length + column] : null
@@ -152,8 +152,8 @@ export class ViewModel {
   }
 
   /**
-   * Every head alone, as it was sent; merged or without specials where all exact weights are here.
-   * @returns {{steps: Uint8Array, rows: number, columns: number}} the same until it changes; one below the other
+   * All thumbnails as sent or, once all exact weights have arrived, with words merged and special tokens hidden.
+   * @returns {{steps: Uint8Array, rows: number, columns: number}} one below the other; the same object until it changes
    */
   thumbs() {
     const { stack, merging, hiding, renormalising } = this.state
@@ -162,7 +162,7 @@ export class ViewModel {
       const [rows, columns] = this.stack.thumb
       return { steps: this.stack.thumbs, rows, columns }
     }
-    return remember(this.memory, `thumbs ${stack} ${merging} ${hiding} ${renormalising}`, () => {
+    return cached(this.cache, `thumbs ${stack} ${merging} ${hiding} ${renormalising}`, () => {
       const options = { ...this.options(), how: "one", limit: { kind: "none" } }
       const thumbs = names.map((name) => pooled(derive([this.data.weights.of(name)], this.sides(), options)))
       return { ...thumbs[0], steps: Uint8Array.from(thumbs.flatMap(({ steps }) => [...steps])) }
@@ -170,7 +170,7 @@ export class ViewModel {
   }
 }
 
-/** Tokens as one text. A character that was cut into bytes, written "亦₁" "亦₂" "亦₃", stands there once. */
+/** Join tokens to one text; a character split into bytes, written "亦₁" "亦₂" "亦₃", appears once. */
 function joined(tokens) {
   return tokens.length > 1 ? tokens.join("").replace(/(.)₁(?:\1[₂-₄])+/gu, "$1") : tokens[0]
 }

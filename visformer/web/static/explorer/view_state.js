@@ -1,40 +1,40 @@
-/** What the visitor has selected, and every way to change it. Nothing is drawn here. */
+/** The visitor's selection, and all operations on it; no drawing. */
 
 import { clamp } from "../shared/dom.js"
 import { sameHead } from "./order.js"
 import { NAMES, VIEWS } from "./views/index.js"
 
-const MOST_HEADS = 12 // shown together
-const MOST_CELLS = 8 // locked together
+const MOST_HEADS = 12 // heads shown together
+const MOST_CELLS = 8 // cells locked together
 
 function sameCell(a, b) {
   return a?.row === b?.row && a?.column === b?.column
 }
 
-/** The state of a view: plain values that the pictures read. */
+/** The explorer's state as plain values. */
 export class ViewState {
   constructor() {
-    this.stack = null // its name
+    this.stack = null // name of the stack
     this.focus = { layer: 0, head: 0 }
-    this.heads = [this.focus] // shown together; the one in focus is among them
+    this.heads = [this.focus] // the heads shown together, including the one in focus
     this.view = NAMES[0]
     this.combine = "one"
     this.order = "place"
-    this.anchor = this.focus // what an order by similarity begins with
+    this.anchor = this.focus // the head that an order by similarity starts with
     this.limit = { kind: "none", value: 0 }
     this.merging = this.hiding = this.renormalising = false
-    this.cells = [] // {row, column} as shown, the last one in focus; one of the two is null where a token is meant
+    this.cells = [] // {row, column} as shown, the last one in focus; row or column is null if a single token is selected
     this.locked = false
   }
 
-  /** What a link asks for, as far as there is such a thing. */
+  /** Apply a link's selection, as far as it is valid. */
   restore({ stack, layer, head, view, query, key, ...how }, stacks) {
-    const found = stacks.find(({ name }) => name === stack) ?? stacks[0]
-    this.stack = found.name
+    const { name, shape } = stacks.find((other) => other.name === stack) ?? stacks[0]
+    this.stack = name
     if (Number.isInteger(layer) && Number.isInteger(head)) this.focus = { layer, head }
     if (NAMES.includes(view)) this.view = view
     this.restoreHow(how)
-    const [, , nQueries, nKeys] = found.shape
+    const [, , nQueries, nKeys] = shape
     const place = (i, size) => (Number.isInteger(i) && i >= 0 && i < size ? i : null)
     const cell = { row: place(query, nQueries), column: place(key, nKeys) }
     if (cell.row !== null || cell.column !== null) this.lock(cell)
@@ -49,7 +49,7 @@ export class ViewState {
     this.heads = [...others.map(([layer, head]) => ({ layer, head })), this.focus]
   }
 
-  /** What a link holds but the cell, which ViewModel names by its tokens. */
+  /** The selection for a link, without the cell, whose tokens only ViewModel knows. */
   selection() {
     const { stack, focus, view, combine, order, limit, merging, hiding, renormalising, heads } = this
     const others = heads.length > 1 ? heads.map(({ layer, head }) => `${layer}-${head}`).join(".") : ""
@@ -57,7 +57,7 @@ export class ViewState {
     return { stack, ...focus, view, combine, order, limit: cut, merging, hiding, renormalising, heads: others }
   }
 
-  /** Only heads that this stack has. */
+  /** Clip the heads to those that the stack has. */
   keepInRange([nLayers, nHeads]) {
     const into = ({ layer, head }) => ({ layer: clamp(layer, nLayers), head: clamp(head, nHeads) })
     this.focus = into(this.focus)
@@ -73,16 +73,16 @@ export class ViewState {
     this.keepInRange(stack.shape)
   }
 
-  /** A head in focus: alone, or beside those that are chosen already (or no longer beside them). */
+  /** Select a head; with add, toggle it among the heads selected already. */
   chooseHead(place, add = false) {
-    const there = this.heads.some((other) => sameHead(other, place))
+    const selected = this.heads.some((other) => sameHead(other, place))
     if (!add) this.heads = [place]
-    else if (!there) this.heads = [...this.heads, place].slice(-MOST_HEADS)
+    else if (!selected) this.heads = [...this.heads, place].slice(-MOST_HEADS)
     else if (this.heads.length > 1) this.heads = this.heads.filter((other) => !sameHead(other, place))
-    this.focus = add && there ? this.heads.at(-1) : place
+    this.focus = add && selected ? this.heads.at(-1) : place
   }
 
-  /** All heads of the layer in focus; the one in focus alone where there are several already. */
+  /** Select all heads of the layer in focus or, if several are selected already, only the one in focus. */
   chooseLayer(nHeads) {
     const { layer } = this.focus
     const all = Array.from({ length: Math.min(nHeads, MOST_HEADS) }, (_, head) => ({ layer, head }))
@@ -95,14 +95,14 @@ export class ViewState {
     this.locked = false
   }
 
-  /** @returns {boolean} whether anything has changed: what is locked stays under the pointer's way */
+  /** @returns {boolean} whether anything has changed; locked cells do not follow the pointer */
   hover(cell) {
     if (this.locked || sameCell(this.cells.at(-1), cell ?? undefined)) return false
     this.cells = cell ? [cell] : []
     return true
   }
 
-  /** A click on a locked cell, or beside all cells, frees; with shift a cell comes to those that are locked. */
+  /** Lock a cell; a click on a locked cell, or outside all cells, unlocks; with add, toggle it among the locked cells. */
   lock(cell, add = false) {
     const known = this.locked && cell && this.cells.some((other) => sameCell(other, cell))
     if (!cell || (known && !add)) return this.free()
@@ -111,7 +111,7 @@ export class ViewState {
     this.locked = this.cells.length > 0
   }
 
-  /** By keyboard a cell is locked at once: there is no pointer to hold it. */
+  /** Move the cell by keyboard; it is locked at once, since there is no pointer to hold it. */
   moveCell(down, right, nRows, nColumns) {
     const { row, column } = this.cells.at(-1) ?? {}
     const cell = { row: clamp((row ?? -down) + down, nRows), column: clamp((column ?? -right) + right, nColumns) }
@@ -120,12 +120,12 @@ export class ViewState {
     return cell
   }
 
-  /** Whether each of the heads is drawn by itself. */
+  /** Whether the heads are drawn individually. */
   get isEach() {
     return this.combine === "one" && VIEWS[this.view].needs.includes("series")
   }
 
-  /** Whether a locked token waits for one of the other side. */
+  /** Whether a single token is locked, on one side only. */
   get half() {
     const last = this.cells.at(-1)
     return this.locked && (last.row === null || last.column === null)

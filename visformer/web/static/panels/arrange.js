@@ -1,29 +1,29 @@
-/** How panels share a window: which stand beside each other, and how high their cells may be. */
+/** Arrange panels in a window: how many columns are side by side, and how high their cells are. */
 
-export const OPERATOR = 28 // what an operator before a panel takes, with its gap
-const BESIDE = 14 // between columns, as in the stylesheet
-const UNDER = 6 // between the panels of a column
-const BETWEEN = 16 // between lines of columns
+export const OPERATOR = 28 // width of an operator before a panel, with its gap
+const BESIDE = 14 // gap between columns, as in the style sheet
+const UNDER = 6 // gap between the panels of a column
+const BETWEEN = 16 // gap between lines of columns
 const TITLE = 24
 const NOTE = 19
-const NUMBERS = 1.8 // how much more an arrangement counts where every small matrix has its numbers
-const NARROW = 14 // cells of tokens that are narrower count less
-const LEAST_WIDE = 72 // of a matrix whose cells may be narrower
-const GROWN_HEIGHTS = [92, 76, 64, 54] // where cells may be that large
-const STRICT = 16 // the power with which it counts, in a presentation, that they do not fit: nothing can be scrolled
-const FIRST = 1e4 // how much more it counts there that all is in the window, and that all of it can be read
-const WORDS = 19 // another line of a title or a note
+const NUMBERS = 1.8 // score bonus if every small matrix has room for its numbers
+const NARROW = 14 // narrower cells of tokens are penalised
+const LEAST_WIDE = 72 // width of a matrix whose cells may be narrower
+const GROWN_HEIGHTS = [92, 76, 64, 54] // additional cell heights in a presentation
+const STRICT = 16 // exponent of the penalty for overflow in a presentation, where nothing can be scrolled
+const FIRST = 1e4 // score bonus in a presentation for fitting the window, and again for being legible
+const WORDS = 19 // height of another line of a title or a note
 const CELL_HEIGHTS = [46, 38, 32, 28, 25, 22, 20, 18, 17, 16, 15, 13.5, 12, 11, 9, 6, 4]
 
 /**
- * The arrangement whose matrices are largest while all of them are in the window at once; where that cannot be, the
- * higher the whole and the narrower its cells, the less it counts.
- * @param {object[][]} columns panels that stand one under the other
+ * Find the arrangement with the largest matrices that fits the window; arrangements that are too high or have narrow
+ * cells are penalised.
+ * @param {object[][]} columns each a list of panels, one below the other
  * @param {{width: number, height: number, grown?: boolean}} room
- * @param {(panel: object, cells: object) => object} layoutOf a panel's layout, for cells {width, highest, indent,
- *   operator, columns, like}: like is the layout of a neighbour whose labels and cells it shares
+ * @param {(panel: object, cells: object) => object} layoutOf computes a panel's layout for cells {width, highest,
+ *   indent, operator, columns, like}; like: the layout of a neighbour whose labels and cell size it shares
  * @returns {{lines: object[][], wrapped: boolean, fits: boolean, legible: boolean}} lines of columns of {panels, layouts,
- *   width}; fits: all are in the window; legible: and all of their words and numbers are written
+ *   width}; fits: all panels are inside the window; legible: and all of their text and numbers are drawn
  */
 export function arrange(columns, room, layoutOf) {
   let best = { score: -1 }
@@ -41,13 +41,13 @@ export function arrange(columns, room, layoutOf) {
   return best
 }
 
-/** A factor below 1 for what does not fit, or has narrow cells; above 1 where numbers can be read. */
+/** Score factor: below 1 if the arrangement does not fit or has narrow cells, higher if numbers can be read. */
 function worth({ height, narrowest, numbered }, room) {
   const small = Math.min(1, room.height / height) ** (room.grown ? STRICT : 3) * Math.min(1, narrowest / NARROW) ** 2
   return numbered ? small * NUMBERS : small
 }
 
-/** Columns after each other, in as many lines as it takes; operators keep their place where there are several lines. */
+/** Place columns one after another, in as many lines as needed; if there are several, operators are kept aligned. */
 function flow(columns, cells, layoutOf, wrapped = false) {
   const lines = [[]]
   let x = 0
@@ -73,7 +73,7 @@ function flow(columns, cells, layoutOf, wrapped = false) {
   return { lines, wrapped, height, area, narrowest, numbered, clear }
 }
 
-/** One column at its place. A panel alone in it leaves out the labels that a neighbour in line with it has already. */
+/** Lay out one column. A single panel omits the labels that an aligned neighbour shows already. */
 function setColumn(panels, { width, highest, wrapped, x }, lines, layoutOf) {
   const operator = wrapped || panels.some(({ before }) => before)
   const cells = { width, highest, operator, indent: 0, columns: true, like: null }
@@ -96,25 +96,25 @@ function setColumn(panels, { width, highest, wrapped, x }, lines, layoutOf) {
   }
 }
 
-/** The width of a cell that has to be wide; any width will do where there is room for the matrix. */
+/** The cell width that counts for the penalty; infinite for wide matrices, whose cells may be narrow. */
 function narrowness({ free, cellWidth, matrixWidth }) {
   return free && (cellWidth >= NARROW || matrixWidth >= LEAST_WIDE) ? Infinity : Math.max(0, cellWidth)
 }
 
 function alone(panel, layout, { cells, x, beside, above }, layoutOf) {
-  let found = layout
+  let best = layout
   if (beside?.panels.length === 1 && beside.panels[0].rows.key === panel.rows.key) {
     const like = beside.layouts[0]
     const without = layoutOf(panel, { ...cells, like })
     if (without.top === like.top && without.cellHeight === like.cellHeight) {
       cells.like = like
-      found = without
+      best = without
     }
   }
   if (above?.panels.length === 1 && above.x === x && above.panels[0].columns.key === panel.columns.key) {
     const [one] = above.layouts
-    const same = one.left === found.left && one.cellWidth === found.cellWidth
-    if (same) found = layoutOf(panel, { ...cells, columns: false })
+    const same = one.left === best.left && one.cellWidth === best.cellWidth
+    if (same) best = layoutOf(panel, { ...cells, columns: false })
   }
-  return found
+  return best
 }

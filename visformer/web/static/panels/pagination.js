@@ -1,17 +1,17 @@
-/** Parts of panels, one shown after the other, where a window that nothing scrolls is too small for all of them. */
+/** Split panels into parts, shown one after another, if a presentation's window is too small for all of them. */
 
 import { arrange } from "./arrange.js"
 
-const TOGETHER = ["=", "≠", "≈"] // what joins a panel to the one before it
+const TOGETHER = ["=", "≠", "≈"] // operators that keep a panel with the one before it
 
 /**
  * @param {object[][]} columns of panels, as for arrange
  * @param {{width: number, height: number}} room
  * @param {(panel: object, cells: object) => object} layoutOf as for arrange
- * @returns {{columns: object[][], lines: object[][], wrapped: boolean, rows: ?{first: number, last: number}}[]} a single
- *   one where all can be read at once; rows: of all panels those that the part shows, counted from 0, last exclusive
+ * @returns {{columns: object[][], lines: object[][], wrapped: boolean, rows: ?{first: number, last: number}}[]} the
+ *   parts, a single one if all panels are legible at once; rows: the rows that a part shows, from 0, last exclusive
  */
-export function inParts(columns, room, layoutOf) {
+export function paginate(columns, room, layoutOf) {
   const lay = (some) => ({ columns: some, rows: null, ...arrange(some, { ...room, grown: true }, layoutOf) })
   const whole = lay(columns)
   if (whole.legible) return [whole]
@@ -21,14 +21,14 @@ export function inParts(columns, room, layoutOf) {
   return evenly(panels.map((panel) => [panel]), lay, (some) => [some.flat()])
 }
 
-/** As few parts as can be, of about as many panels each. */
+/** As few parts as possible, of about equal size. */
 function evenly(columns, lay, joined) {
   const filled = byPanels(columns, lay, joined, columns.length)
   const even = byPanels(columns, lay, joined, Math.ceil(columns.length / filled.length))
   return even.length > filled.length ? filled : even
 }
 
-/** As many columns in each part as can be read, and at most so many; one that is too high alone is cut by its rows. */
+/** Fill each part with as many legible columns as possible, at most `most`; split a single panel that is too high by rows. */
 function byPanels(columns, lay, joined, most) {
   const parts = []
   for (let first = 0; first < columns.length; ) {
@@ -40,7 +40,7 @@ function byPanels(columns, lay, joined, most) {
   return parts
 }
 
-/** The same rows of panels that stand one under the other, so few that they fit. */
+/** Split the panels of one column by rows, into as few parts as fit the window. */
 function byRows(panels, lay) {
   const all = panels[0].nRows
   const cut = (count, i) => {
@@ -48,11 +48,11 @@ function byRows(panels, lay) {
     return { ...lay([panels.map((panel) => withRows(panel, rows))]), rows }
   }
   let count = 1
-  while (count < all && !cut(count, 0).fits) count++ // the first part has most rows
+  while (count < all && !cut(count, 0).fits) count++ // no part has more rows than the first
   return Array.from({ length: count }, (_, i) => cut(count, i))
 }
 
-/** How many columns the next part shows: rather fewer than to part two that are compared. */
+/** The columns of the next part; if possible, panels joined by TOGETHER are not separated. */
 function groupFrom(columns, lay, joined, most) {
   let longest = { count: 1, part: lay(joined(columns.slice(0, 1))) }
   const ends = ({ count }) => !TOGETHER.includes(columns[count]?.[0].before)

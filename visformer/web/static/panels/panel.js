@@ -1,8 +1,8 @@
-/** A panel of a message: its numbers, the names of its rows and columns, and how a number is written. */
+/** Read a panel from a message: its numbers, its labels, and how its numbers are formatted. */
 
 import { stepOf } from "../shared/colours.js"
 
-/** A panel of the header with its numbers, and the step of each on its ramp. */
+/** Add to a panel of the header its numbers and their steps on the colour ramp. */
 export function readPanel(panel, numbers) {
   const [nRows, nColumns] = [panel.rows.texts.length, panel.columns.texts.length]
   const values = new Float32Array(numbers, panel.values, nRows * nColumns)
@@ -32,10 +32,10 @@ function sideOf({ title, texts, places, special, after, numeric, written }) {
   return { labels, title, numeric, written, key: JSON.stringify([title, texts, after, places]) }
 }
 
-/** Digits that fit a cell: fewer behind the point, the more stand before it. */
+/** Format a number for a cell: the more digits before the decimal point, the fewer after it. */
 function spellShort(number, digits, scale) {
   if (Number.isNaN(number)) return ""
-  if (scale === "weight" && number > 0 && number < 0.5 * 10 ** -digits) return "" // it would read .00
+  if (scale === "weight" && number > 0 && number < 0.5 * 10 ** -digits) return "" // would be shown as .00
   const size = Math.abs(number)
   if (size >= 1e6) return number.toExponential(2)
   if (Number.isInteger(number)) return String(number)
@@ -43,7 +43,7 @@ function spellShort(number, digits, scale) {
   return number.toFixed(Math.max(0, digits - before)).replace(/^(-?)0\./, "$1.")
 }
 
-/** Digits that count: four behind the point, or as many as it takes. */
+/** Format a number for the readout: four decimals, or exponential if it is very small or large. */
 export function spellLong(number) {
   if (Number.isNaN(number)) return "–"
   if (Number.isInteger(number)) return String(number)

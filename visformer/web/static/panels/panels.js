@@ -1,39 +1,39 @@
 /**
- * Panels: labelled matrices beside each other, as a formula reads; some one under the other, aligned.
+ * Panels: labelled matrices side by side, in the order of a formula, or in aligned columns.
  *
- * mountPanels(element, message) knows no host. Text is data: it goes to canvases and to textContent, never into HTML.
+ * mountPanels(element, message) is independent of the host. Text is data: it goes to canvases and textContent, never HTML.
  */
 
 import { OPERATOR, arrange } from "./arrange.js"
 import { makeRamp, themeOf } from "../shared/colours.js"
 import { pngButton } from "../shared/png.js"
 import { matrixLayout, nameOf, paintMatrix } from "../shared/matrix.js"
-import { inParts } from "./pagination.js"
+import { paginate } from "./pagination.js"
 import { readPanel, spellLong } from "./panel.js"
 import { MOVES, clamp, fill, onPointer, part } from "../shared/dom.js"
-import { STAGE, enter, roomBelow, showWhatFollows } from "../shared/stage.js"
+import { STAGE, enter, roomBelow, updateVisibility } from "../shared/stage.js"
 import { pointOn } from "../shared/surface.js"
 
-const CELL = 46 // of a small matrix: room for its number
-const LONG_CELL = 58 // room for four digits behind the point
-const TALLEST_CELL = 24 // of a wide one
-const LOW_CELL = 30 // of a single row
-const FEW = 16 // columns that are drawn with their numbers
+const CELL = 46 // cell size of a small matrix: room for its number
+const LONG_CELL = 58 // the same for four decimals
+const TALLEST_CELL = 24 // maximum cell height of a wide matrix
+const LOW_CELL = 30 // maximum cell height of a single row
+const FEW = 16 // up to this many columns, numbers are drawn in the cells
 const SOME = 72
 const SMALL_CELL = 16
-const GROWN = 2 // how many times larger cells may be in a presentation
-const WORDED_CELL = 26 // of a side with words, whose slanted labels then stand apart
-const NUMBERED = 14 // a row that has room for its numbers
-const FRAME = 8 // what the frame of an outlined cell takes of its room
-const LABELLED = 11 // a row that has room for a small label
-const TALLEST = 640 // of a matrix, whatever the window
-const LEAST = 310 // height that is used in any window
-const HEAD = 400 // what stands above the panels, and the line below them
-const LINE = 40 // that line alone
-const STRIP = 0.5 // a share below which other pictures stand under the panels
+const GROWN = 2 // how much larger cells may be in a presentation
+const WORDED_CELL = 26 // cell width at which slanted text labels do not touch
+const NUMBERED = 14 // minimum row height for numbers in the cells
+const FRAME = 8 // what the frame of an outlined cell takes from its width and height
+const LABELLED = 11 // minimum row height for a small label
+const TALLEST = 640 // maximum height of a matrix
+const LEAST = 310 // minimum height for the panels, in any window
+const HEAD = 400 // height of what is above the panels, and of the readout below them
+const LINE = 40 // height of the readout
+const STRIP = 0.5 // with a smaller share of the window, other pictures follow below the panels
 
 /**
- * @param {HTMLElement} element is filled
+ * @param {HTMLElement} element the container
  * @param {object} message what panels.py packed
  * @param {{onClick?: (click: {panel: string, row: ?number, column: ?number}) => void}} host
  * @returns {{update: (message: object) => void, destroy: () => void, lang: string}}
@@ -51,9 +51,9 @@ function samePlace(a, b) {
 class PanelsView {
   constructor(element, host) {
     this.host = host
-    this.focus = null // {panel, row, column} under the pointer, or the locked one
+    this.focus = null // {panel, row, column} under the pointer, or locked
     this.locked = false
-    this.at = 0 // the part that a presentation is to show; beyond the last: the last, however many there come to be
+    this.at = 0 // the current part in a presentation, clamped when it is shown: Infinity is the last
     this.root = part(element, "div", "root")
     this.strip = part(this.root, "div", "strip")
     const readout = part(this.root, "div", "line", { role: "status", "aria-live": "polite" })
@@ -86,9 +86,9 @@ class PanelsView {
     this.panels = message.panels.map((panel, place) => ({ ...readPanel(panel, message.numbers), place, first: 0 }))
     let next = 0
     this.columns = message.columns.map((count) => this.panels.slice(next, (next += count)))
-    if (this.walk !== STAGE.walk) { // the host has taken a step: on to the first part, back to the last
-      this.walk = STAGE.walk
-      this.at = this.walk.direction < 0 ? Infinity : 0
+    if (this.lastStep !== STAGE.lastStep) { // after a step of the host, start at the first part, or going back at the last
+      this.lastStep = STAGE.lastStep
+      this.at = this.lastStep.direction < 0 ? Infinity : 0
       this.free()
     }
     if (!same) this.build()
@@ -97,8 +97,8 @@ class PanelsView {
   }
 
   inside({ panel, row, column }) {
-    const found = this.panels[panel]
-    return found && row < found.nRows && column < found.nColumns
+    const target = this.panels[panel]
+    return target && row < target.nRows && column < target.nColumns
   }
 
   build() {
@@ -129,7 +129,7 @@ class PanelsView {
     canvas.setAttribute("aria-label", fill(this.data.text.matrix, sizes))
   }
 
-  // What the visitor does
+  // Interaction
 
   hover(i, point) {
     if (point) this.spellLabel(i, this.layouts[i].labelAt(point.x, point.y))
@@ -138,7 +138,7 @@ class PanelsView {
     this.show(cell ? { panel: i, ...cell } : null)
   }
 
-  /** A label that was cut says its whole text when it is pointed at. */
+  /** Show the full text of a shortened label as a tooltip. */
   spellLabel(i, place) {
     const side = place && place.row !== null ? "rows" : "columns"
     const at = place?.row ?? place?.column
@@ -169,7 +169,7 @@ class PanelsView {
     this.host.onClick?.({ panel: name, row: place.row === null ? null : first + place.row, column: place.column })
   }
 
-  /** A click on the locked cell, or beside all cells, frees it again. */
+  /** Lock a cell; a click on the locked cell, or outside all cells, unlocks it. */
   lock(focus) {
     const again = this.locked && focus && samePlace(focus, this.focus)
     this.locked = false
@@ -205,7 +205,7 @@ class PanelsView {
     event.stopPropagation()
   }
 
-  // What is written
+  // Readout
 
   read() {
     const { text } = this.data
@@ -225,13 +225,13 @@ class PanelsView {
     if (this.locked) place.textContent += ` · ${text.locked}`
   }
 
-  // What is drawn
+  // Drawing
 
   resized() {
     if (this.data && this.root.clientWidth && this.room() !== this.seen) this.paint()
   }
 
-  /** What a layout depends on. */
+  /** A key of everything that the layout depends on. */
   room() {
     const { zoom, bottom } = STAGE
     const top = STAGE.on ? this.root.getBoundingClientRect().top : 0
@@ -255,17 +255,17 @@ class PanelsView {
     this.root.dataset.painted = this.data.revision
   }
 
-  /** All panels, for a file. */
+  /** The visible panels, for a PNG file. */
   picture() {
     const repaint = () => this.visible.forEach(({ place }) => this.paintPanel(place))
     return { element: this.strip, repaint, theme: this.theme, title: "", name: this.data.file || this.panels[0].name }
   }
 
   arrange() {
-    const width = Math.floor(this.strip.getBoundingClientRect().width / STAGE.zoom) // a fraction more, and the last one wraps
+    const width = Math.floor(this.strip.getBoundingClientRect().width / STAGE.zoom) // rounded down, or the last panel wraps
     const room = { width, height: this.height() }
     const layoutOf = (panel, cells) => this.layout(panel, cells)
-    if (STAGE.on) this.parts = inParts(this.columns, room, layoutOf)
+    if (STAGE.on) this.parts = paginate(this.columns, room, layoutOf)
     else {
       this.parts = [{ columns: this.columns, rows: null, ...arrange(this.columns, room, layoutOf) }]
       this.at = 0
@@ -289,11 +289,11 @@ class PanelsView {
     const { text, panels } = this.data
     const named = { n: at + 1, all: this.parts.length, first: rows?.first + 1, last: rows?.last }
     Object.assign(this.root.dataset, { goesOn: panels[0].before, more: named.n < named.all ? "more" : "" })
-    showWhatFollows()
+    updateVisibility()
     this.part.textContent = named.all === 1 ? "" : fill(rows ? text.part_rows : text.part, named)
   }
 
-  /** A presentation's step: the next part. */
+  /** Take a step of a presentation: show the next part. */
   step(direction) {
     if (!this.parts) return false
     const next = clamp(this.at, this.parts.length) + direction
@@ -304,7 +304,7 @@ class PanelsView {
     return true
   }
 
-  /** The height for all panels: in a presentation what is left of the window, or their share of it. */
+  /** The available height for all panels; in a presentation, the rest of the window or their share of it. */
   height() {
     const { share } = this.data
     if (!STAGE.on) return share * Math.max(LEAST, window.innerHeight - HEAD)
@@ -317,10 +317,10 @@ class PanelsView {
     const wide = width - (operator ? OPERATOR : 0)
     const grown = STAGE.on ? GROWN : 1
     const few = grown * (panel.digits > 2 ? LONG_CELL : CELL)
-    const free = nColumns > FEW && panel.columns.numeric // dimensions: cells of any shape
+    const free = nColumns > FEW && panel.columns.numeric // many dimensions: any aspect ratio
     const some = panel.columns.numeric ? SMALL_CELL : WORDED_CELL
     const own = nColumns <= FEW ? few : nColumns <= SOME ? grown * some : wide
-    const thinned = STAGE.on && nRows > FEW && !panel.rows.labels[0].place // of rows in a series some labels will do
+    const thinned = STAGE.on && nRows > FEW && !panel.rows.labels[0].place // consecutive rows do not need every label
     const least = Math.min(thinned ? LABELLED / 2 : LABELLED, (free || panel.rows.numeric ? TALLEST / 2 : TALLEST) / nRows)
     const most = Math.min(grown * (free ? TALLEST_CELL : nRows === 1 ? LOW_CELL : CELL), TALLEST / nRows)
     const layout = matrixLayout(
@@ -345,20 +345,20 @@ class PanelsView {
     return { ...layout, free: free || nRows === 1, numbered, worded, boxWidth, moreLines }
   }
 
-  /** How wide a text is in a font. */
+  /** The width of a text in the theme's font. */
   measure(text, size) {
     this.ruler ??= document.createElement("canvas").getContext("2d")
     this.ruler.font = `${size} ${this.theme.font}`
     return this.ruler.measureText(text).width
   }
 
-  /** How wide the longest number of a small matrix is, as it is written into its cell. */
+  /** The width of the widest number in a panel's cells. */
   numberWidth(panel) {
     const wider = (most, number) => Math.max(most, this.measure(panel.spell(number), "11px"))
     return (panel.numberWidth ??= panel.values.reduce(wider, 12))
   }
 
-  /** How wide a panel's title and note are. */
+  /** The width of a panel's title or note, whichever is wider. */
   wordsWidth(panel) {
     const wide = (text) => Math.ceil(this.measure(text, "600 14px")) + 2
     return (panel.wordsWidth ??= Math.max(wide(panel.title), wide(panel.note)))

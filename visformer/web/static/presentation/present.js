@@ -1,35 +1,35 @@
 /**
- * A presentation: one key hides everything but the picture and what it is about, all larger and in strong contrast.
+ * Presentation mode: one key hides everything but the picture and its title, enlarged and in strong contrast.
  *
- * mountPresent(element, message, host) knows no host but through the stylesheet that it is given for the page: that one says
- * what is hidden. Everything happens here at once; the host is only asked for another step and for the code of the address.
+ * mountPresent(element, message, host) depends on no host: what to hide is in the style sheet that the host passes.
+ * Everything happens in the browser; the host is only called for another step and for the QR code of the address.
  */
 
-import { codePath, spotless } from "./qr.js"
+import { codePath, shortAddress } from "./qr.js"
 import { button, fill, focusQuietly, part } from "../shared/dom.js"
 import { STAGE, setStage, stepInView } from "../shared/stage.js"
 import { OTHERS, PICTURES, Tables } from "../streamlit_private/presentation.js"
 
 const ZOOM = 1.6
 const LEAST_ZOOM = 0.8
-const TRIES = 6 // until the picture fits
-const NEAR = 96 // pixels from the lower edge: the pointer calls the buttons
-const STAYS = 2500 // milliseconds for which they stay
+const TRIES = 6 // attempts to make the picture fit
+const NEAR = 96 // pixels: the pointer this close to the lower edge shows the buttons
+const STAYS = 2500 // milliseconds until they are hidden again
 const MARGIN = 12
 const ROOM = "visformer.room"
 const FORWARD = ["ArrowRight", "ArrowDown", "PageDown"] // remote controls send PageDown
 const BACK = ["ArrowLeft", "ArrowUp", "PageUp"]
 const TYPES = "input, textarea, select, [contenteditable=true], [role=slider], [role=combobox], [role=radio], [role=tab], [role=option]"
 
-/** What lasts although the host builds this view anew with each page. */
-const KEPT = (globalThis[Symbol.for("visformer.presentation")] ??= { on: false, noted: false, code: false, left: null, offered: null })
+/** State that outlives this view, which the host rebuilds with each page. */
+const STATE = (globalThis[Symbol.for("visformer.presentation")] ??= { on: false, noteShown: false, code: false, snapshot: null, offered: null })
 
 /**
- * @param {HTMLElement} element is filled
- * @param {object} message the words, what is shown, and the code if it was asked for
+ * @param {HTMLElement} element the container
+ * @param {object} message the texts, the current picture, and the QR code if it was requested
  * @param {{sheet: string, body: () => ?HTMLElement, onStep: (direction: number) => void, onAsk: (what: string) => void,
  *   onRoom: (key: string) => void}} host
- *   sheet: CSS for the page while it is presented; body: what holds the pictures
+ *   sheet: CSS for the page while it is presented; body: the element that holds the pictures
  */
 export function mountPresent(element, message, host) {
   const view = new Presentation(element, host)
@@ -50,13 +50,13 @@ class Presentation {
     this.buildCode()
     this.listening = new AbortController()
     const { signal } = this.listening
-    const move = ({ clientY }) => KEPT.on && clientY > window.innerHeight - NEAR - this.noteHeight && this.callButtons()
+    const move = ({ clientY }) => STATE.on && clientY > window.innerHeight - NEAR - this.noteHeight && this.callButtons()
     document.addEventListener("keydown", (event) => this.key(event), { signal })
     document.addEventListener("pointermove", move, { signal })
     document.addEventListener("pointerdown", move, { signal })
     window.addEventListener("resize", () => this.fit(), { signal })
     this.sizes = new ResizeObserver(() => this.settle())
-    this.changes = new MutationObserver(() => KEPT.on && this.host.body() !== this.body && this.settle()) // of another page
+    this.changes = new MutationObserver(() => STATE.on && this.host.body() !== this.body && this.settle()) // page changes
     this.changes.observe(document.body, { childList: true, subtree: true })
   }
 
@@ -73,7 +73,7 @@ class Presentation {
     this.noteLine = part(this.stage, "div", "note-line")
     this.place = part(this.noteLine, "span", "step")
     this.note = part(this.noteLine, "input", "note", { type: "text" })
-    this.note.oninput = () => remember(this.data.place, this.note.value)
+    this.note.oninput = () => storeNote(this.data.place, this.note.value)
     this.note.onkeydown = (event) => {
       event.stopPropagation()
       if (event.key === "Escape" || event.key === "Enter") this.note.blur()
@@ -82,7 +82,7 @@ class Presentation {
     this.button(this.acts, "back", () => this.step(-1))
     this.button(this.acts, "on", () => this.step(1))
     this.button(this.acts, "noted", () => this.toggleNote())
-    this.button(this.acts, "show-code", () => this.showCode(!KEPT.code))
+    this.button(this.acts, "show-code", () => this.showCode(!STATE.code))
     this.button(this.acts, "leave", () => this.show(false))
   }
 
@@ -100,7 +100,7 @@ class Presentation {
     }
   }
 
-  /** The host builds it anew with a page: what is shown stays shown. */
+  /** Leaves the presentation on: the host destroys and rebuilds this view when the page changes. */
   destroy() {
     this.listening.abort()
     this.sizes.disconnect()
@@ -108,7 +108,7 @@ class Presentation {
     this.root.remove()
   }
 
-  // What is told
+  // Messages
 
   update(message) {
     this.data = message
@@ -116,27 +116,27 @@ class Presentation {
     this.place.textContent = at
     this.note.placeholder = words.note
     this.note.setAttribute("aria-label", words.note)
-    if (this.noted !== place) this.note.value = recall(place) ?? note ?? ""
-    this.noted = place
+    if (this.notedPlace !== place) this.note.value = loadNote(place) ?? note ?? ""
+    this.notedPlace = place
     for (const [name, button] of Object.entries(this.buttons)) {
       button.textContent = words[name] ?? ""
       button.title = words[`${name}_about`] ?? ""
     }
     this.code.setAttribute("aria-label", words.code)
     this.writeCode()
-    this.keepRoom()
+    this.updateRoom()
     this.settle()
     this.mark()
   }
 
-  /** After a reload the room is taken up again: until it is closed, its key lies in this tab, and in no address. */
-  keepRoom() {
+  /** While a room is open, its key is kept in this tab, and in no address: after a reload the room is taken up again. */
+  updateRoom() {
     const { room } = this.data
-    const kept = keptRoom()
-    if (room?.open) keepRoom(room.key)
-    else if (room && room.key === kept) keepRoom("")
-    else if (!room && kept && kept !== KEPT.offered) this.host.onRoom(kept)
-    KEPT.offered = room ? null : kept
+    const kept = loadRoom()
+    if (room?.open) storeRoom(room.key)
+    else if (room && room.key === kept) storeRoom("")
+    else if (!room && kept && kept !== STATE.offered) this.host.onRoom(kept)
+    STATE.offered = room ? null : kept
   }
 
   writeCode() {
@@ -144,13 +144,13 @@ class Presentation {
     this.image.replaceChildren()
     if (code?.size) this.image.append(codePath(code, words.code))
     this.image.hidden = !code?.size
-    this.address.textContent = spotless(code?.address ?? "")
+    this.address.textContent = shortAddress(code?.address ?? "")
     this.hint.textContent = code?.hint ?? ""
     this.buttons.follow.textContent = code?.followed ? words.stop : words.follow
     this.buttons.follow.disabled = !code
   }
 
-  // What the presenter does
+  // Actions
 
   key(event) {
     const at = event.composedPath()[0]
@@ -163,11 +163,11 @@ class Presentation {
   }
 
   action(key) {
-    if (key === "p") return () => this.show(!KEPT.on)
-    if (!KEPT.on) return null
-    if (key === "Escape") return () => (KEPT.code ? this.showCode(false) : this.show(false))
+    if (key === "p") return () => this.show(!STATE.on)
+    if (!STATE.on) return null
+    if (key === "Escape") return () => (STATE.code ? this.showCode(false) : this.show(false))
     if (key === "n") return () => this.toggleNote()
-    if (key === "q") return () => this.showCode(!KEPT.code)
+    if (key === "q") return () => this.showCode(!STATE.code)
     if (FORWARD.includes(key)) return () => this.step(1)
     return BACK.includes(key) ? () => this.step(-1) : null
   }
@@ -178,22 +178,22 @@ class Presentation {
   }
 
   show(on) {
-    if (on === KEPT.on) return
-    if (on) Object.assign(KEPT, { left: here(), noted: false }) // a note is for who asks for it
-    KEPT.on = on
+    if (on === STATE.on) return
+    if (on) Object.assign(STATE, { snapshot: takeSnapshot(), noteShown: false })
+    STATE.on = on
     if (!on) this.showCode(false)
     this.settle()
-    if (!on) goBack(KEPT.left)
+    if (!on) restore(STATE.snapshot)
   }
 
   toggleNote() {
-    KEPT.noted = !KEPT.noted
+    STATE.noteShown = !STATE.noteShown
     this.settle()
   }
 
   showCode(open) {
-    if (open === KEPT.code) return
-    KEPT.code = open
+    if (open === STATE.code) return
+    STATE.code = open
     this.mark()
     this.host.onAsk(open ? "code" : "")
   }
@@ -204,28 +204,28 @@ class Presentation {
     this.calling = setTimeout(() => this.acts.classList.remove("vf-called"), STAYS)
   }
 
-  // What is shown
+  // Display
 
   get noteHeight() {
-    return KEPT.noted ? this.noteLine.offsetHeight : 0
+    return STATE.noteShown ? this.noteLine.offsetHeight : 0
   }
 
   mark() {
-    const { sentence = "", caption = "" } = KEPT.on ? this.data : {} // else the page itself says them
+    const { sentence = "", caption = "" } = STATE.on ? this.data : {} // otherwise the page itself shows them
     this.sentence.textContent = sentence
     this.caption.textContent = caption
-    this.stage.hidden = !KEPT.on
-    this.starts.hidden = KEPT.on
-    this.noteLine.hidden = !KEPT.noted
+    this.stage.hidden = !STATE.on
+    this.starts.hidden = STATE.on
+    this.noteLine.hidden = !STATE.noteShown
     const dialog = this.code
-    if (KEPT.code && !dialog.open) dialog.showModal()
-    if (!KEPT.code && dialog.open) dialog.close()
+    if (STATE.code && !dialog.open) dialog.showModal()
+    if (!STATE.code && dialog.open) dialog.close()
   }
 
-  /** Dress the page, and fit the pictures into the window. */
+  /** Apply the style sheet to the page, and fit the pictures into the window. */
   settle() {
     this.mark()
-    dressPage(this.host.sheet, KEPT.on)
+    stylePage(this.host.sheet, STATE.on)
     const body = this.host.body()
     if (body !== this.body) {
       this.sizes.disconnect()
@@ -236,8 +236,8 @@ class Presentation {
   }
 
   fit() {
-    if (!KEPT.on) {
-      if (STAGE.on) setStage({ on: false, zoom: 1, bottom: 0, walk: {} })
+    if (!STATE.on) {
+      if (STAGE.on) setStage({ on: false, zoom: 1, bottom: 0, lastStep: {} })
       this.tables.leave()
       return
     }
@@ -250,22 +250,22 @@ class Presentation {
       style.setProperty("--vf-zoom", zoom)
       setStage({ on: true, zoom, bottom })
       this.fitTables(bottom, zoom)
-      this.fitPlots(bottom, zoom) // under panels that have their place
-      setStage({ on: true, zoom, bottom }) // beside plots that have theirs
-      const over = this.over(bottom)
-      if (over <= 1 || zoom <= LEAST_ZOOM) break
-      zoom = Math.max(LEAST_ZOOM, zoom * Math.min(0.95, 1 / over))
+      this.fitPlots(bottom, zoom) // after the panels above them are laid out
+      setStage({ on: true, zoom, bottom }) // again, for panels beside the plots
+      const overflow = this.overflow(bottom)
+      if (overflow <= 1 || zoom <= LEAST_ZOOM) break
+      zoom = Math.max(LEAST_ZOOM, zoom * Math.min(0.95, 1 / overflow))
     }
   }
 
-  /** How many times higher the pictures are than their room; 1 or less: they fit. */
-  over(bottom) {
+  /** The height of the pictures relative to the available height; they fit if it is at most 1. */
+  overflow(bottom) {
     if (!this.body) return 0
     const { top, height } = this.body.getBoundingClientRect()
     return height / Math.max(1, window.innerHeight - bottom - top)
   }
 
-  /** Where there are tables alone. */
+  /** Fit tables, on pages that have nothing else. */
   fitTables(bottom, zoom) {
     this.rows.textContent = ""
     this.rows.style.bottom = `${bottom}px`
@@ -276,7 +276,7 @@ class Presentation {
     if (rows) this.rows.textContent = fill(this.data.words.rows, rows)
   }
 
-  /** Curves and bars take what is left of the window. */
+  /** Let plots take the rest of the window's height. */
   fitPlots(bottom, zoom) {
     for (const plot of this.body?.querySelectorAll(PICTURES) ?? []) {
       const height = Math.max(150, window.innerHeight - bottom - plot.parentElement.getBoundingClientRect().top)
@@ -286,39 +286,39 @@ class Presentation {
   }
 }
 
-let dressed = false
+let styled = false
 
-function dressPage(text, on) {
+function stylePage(text, on) {
   document.documentElement.classList.toggle("vf-presenting", on)
-  if (dressed) return
-  dressed = true
+  if (styled) return
+  styled = true
   const sheet = new CSSStyleSheet()
   sheet.replaceSync(text)
   document.adoptedStyleSheets.push(sheet)
 }
 
-/** Where the visitor was: what had the focus, and how far everything was scrolled. */
-function here() {
+/** Record which element has the focus, and all scroll positions. */
+function takeSnapshot() {
   let focused = document.activeElement
   while (focused?.shadowRoot?.activeElement) focused = focused.shadowRoot.activeElement
   const scrolled = [...document.querySelectorAll("*")].filter(({ scrollTop }) => scrollTop > 0)
   return { focused, scrolled: scrolled.map((element) => [element, element.scrollTop]) }
 }
 
-function goBack(left) {
-  for (const [element, top] of left?.scrolled ?? []) element.scrollTop = top
-  if (left?.focused?.isConnected) focusQuietly(left.focused)
+function restore(snapshot) {
+  for (const [element, top] of snapshot?.scrolled ?? []) element.scrollTop = top
+  if (snapshot?.focused?.isConnected) focusQuietly(snapshot.focused)
 }
 
-function remember(place, note) {
+function storeNote(place, note) {
   try {
     localStorage.setItem(`visformer.note.${place}`, note)
   } catch {
-    // a browser that keeps nothing: the note stands there until the next step
+    // no local storage: the note lasts until the next step
   }
 }
 
-function recall(place) {
+function loadNote(place) {
   try {
     return localStorage.getItem(`visformer.note.${place}`)
   } catch {
@@ -326,16 +326,16 @@ function recall(place) {
   }
 }
 
-function keepRoom(key) {
+function storeRoom(key) {
   try {
     if (key) sessionStorage.setItem(ROOM, key)
     else sessionStorage.removeItem(ROOM)
   } catch {
-    // a browser that keeps nothing: a reload ends the room
+    // no session storage: a reload ends the room
   }
 }
 
-function keptRoom() {
+function loadRoom() {
   try {
     return sessionStorage.getItem(ROOM)
   } catch {

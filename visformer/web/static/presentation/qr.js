@@ -1,7 +1,7 @@
-/** A QR code as a picture: dark squares on white, with the quiet border that readers need. */
+/** Draw a QR code as SVG: dark modules on white, with the quiet zone that readers need. */
 
-const QUIET = 4 // squares
-const SHOWN = 60 // characters of an address that people may type
+const QUIET = 4 // width of the quiet zone, in modules
+const SHOWN = 60 // maximum characters of the address below the code
 
 /** @param {{size: number, rows: string}} code rows: "0" and "1", row by row @param {string} label */
 export function codePath({ size, rows }, label) {
@@ -20,8 +20,8 @@ function svg(tag, attributes, parts = []) {
   return element
 }
 
-/** An address as it is read out: without what nobody types, and cut where it is long. */
-export function spotless(address) {
+/** An address for people to type: without the scheme, and shortened. */
+export function shortAddress(address) {
   const text = address.replace(/^https?:\/\//, "")
   return text.length > SHOWN ? `${text.slice(0, SHOWN - 1)}…` : text
 }

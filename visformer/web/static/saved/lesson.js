@@ -1,4 +1,4 @@
-/** A lesson as a file: one step at a time, its views made when it is shown. */
+/** A lesson saved as a file: one step at a time; its views are mounted when it is shown. */
 
 import { mountAttention } from "../explorer/explorer.js"
 import { mountPanels } from "../panels/panels.js"
@@ -16,7 +16,7 @@ function mount(host) {
   return view
 }
 
-/** The step that the address names; the first where it names none. */
+/** Show the step in the address's fragment; by default the first. */
 function show() {
   const wanted = Math.max(0, steps.findIndex((step) => `#${step.id}` === location.hash))
   if (wanted === at) return
@@ -31,7 +31,7 @@ function show() {
 addEventListener("hashchange", show)
 addEventListener("keydown", ({ key, target }) => {
   const by = { ArrowRight: 1, ArrowLeft: -1, PageDown: 1, PageUp: -1 }[key]
-  const wanted = by && target === document.body && steps[at + by] // the views have arrow keys of their own
+  const wanted = by && target === document.body && steps[at + by] // views handle the arrow keys themselves
   if (wanted) location.hash = wanted.id
 })
 show()

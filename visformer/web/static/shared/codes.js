@@ -1,6 +1,6 @@
-/** 16-bit codes of weights, as codes.py makes them: four significant digits, so that what is read out is the Trace's. */
+/** Decode the 16-bit codes of codes.py; they keep four significant digits, all that the explorer displays. */
 
-/** Decimals of so many digits in ascending order, from one power of ten up to another. */
+/** Yield decimals with the given number of digits in ascending order, between two powers of ten. */
 function* decimals(from, to, digits) {
   const least = 10 ** (digits - 1)
   for (let power = from; power < to; power++) {
@@ -8,17 +8,17 @@ function* decimals(from, to, digits) {
   }
 }
 
-/** Code to weight. */
+/** Lookup table from code to weight. */
 export const WEIGHTS = Float32Array.from([0, ...decimals(-35, -7, 2), ...decimals(-7, 0, 4), 1], Number)
 
-/** The weights of a row of codes. */
+/** Decode an array of codes. */
 export function decode(codes) {
   const weights = new Float32Array(codes.length)
   for (let i = 0; i < codes.length; i++) weights[i] = WEIGHTS[codes[i]]
   return weights
 }
 
-/** A decoded weight as the number of four digits that it stands for: a float32 has a tail of its own. */
+/** Round a decoded weight to its four digits: converted to float64, a float32 has spurious further ones. */
 export function rounded(weight) {
   return Number(weight.toPrecision(4))
 }

@@ -1,20 +1,20 @@
-/** Weights to colours: one hue from 0, on a square-root scale, the same for thumbnails and the large head; the theme's. */
+/** Colours: of weights, one hue on a square-root scale, the same in thumbnails and the large head; and of the theme. */
 
-/** "rgb(…)" or "#rrggbb" to [red, green, blue]. */
+/** Parse "rgb(…)" or "#rrggbb" into [red, green, blue]. */
 export function parseColour(colour) {
   if (colour.startsWith("#")) return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16))
   return colour.match(/[\d.]+/g).slice(0, 3).map(Number)
 }
 
-/** How light a colour looks, 0..255 (the weights of Rec. 601). */
+/** Perceived lightness of a colour, 0..255 (luma of Rec. 601). */
 export function lightness([red, green, blue]) {
   return 0.299 * red + 0.587 * green + 0.114 * blue
 }
 
 /**
- * 256 colours between evenly spaced stops.
+ * Interpolate 256 colours between evenly spaced stops.
  * @param {string[]} stops "#rrggbb", for weight 0 to weight 1
- * @returns {{colours: number[][], pixels: Uint32Array}} the same twice: for strokes and fills, and for image data
+ * @returns {{colours: number[][], pixels: Uint32Array}} the same colours for strokes and fills, and for image data
  */
 export function makeRamp(stops) {
   const marks = stops.map(parseColour)
@@ -28,7 +28,7 @@ export function makeRamp(stops) {
   return { colours, pixels: new Uint32Array(bytes.buffer) }
 }
 
-/** Weight in [0, 1] to its step on the ramp. */
+/** Map a weight in [0, 1] to its step on the ramp. */
 export function stepOf(weight) {
   return Math.round(255 * Math.sqrt(Math.min(1, Math.max(0, weight))))
 }
@@ -37,10 +37,10 @@ export function cssColour([red, green, blue]) {
   return `rgb(${red},${green},${blue})`
 }
 
-/** Colours and font of the host's theme, as the stylesheet resolved them for an element of the class vf-root. */
+/** Colours and font of the host's theme, as computed for an element of class vf-root. */
 export function themeOf(root) {
   const style = getComputedStyle(root)
-  const { backgroundColor } = style // "" of a root that the host has taken away: what still comes for it is seen by nobody
+  const { backgroundColor } = style // "" once the host has removed the root: late updates are drawn unseen
   return {
     scheme: backgroundColor !== "" && lightness(parseColour(backgroundColor)) < 128 ? "dark" : "light",
     font: style.fontFamily,

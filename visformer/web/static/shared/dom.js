@@ -1,9 +1,9 @@
-/** Small things that every view needs. */
+/** Helpers that every view uses. */
 
-/** Arrow keys: so many rows down, so many columns to the right. */
+/** Arrow keys as [rows down, columns right]. */
 export const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 
-/** One part of the surface: an element with a class and attributes. */
+/** Append an element with a class and attributes. */
 export function part(parent, tag, name, attributes = {}) {
   const element = document.createElement(tag)
   element.className = `vf-${name}`
@@ -19,7 +19,7 @@ export function button(parent, name, act, text = "") {
   return element
 }
 
-/** What is under the pointer, null once it has left; and what is clicked, and whether with Shift. */
+/** Call hover with what is under the pointer, null once it has left, and click with what is clicked and whether with Shift. */
 export function onPointer(element, under, hover, click) {
   element.onpointermove = (event) => hover(under(event))
   element.onpointerleave = () => hover(null)
@@ -29,16 +29,16 @@ export function onPointer(element, under, hover, click) {
   }
 }
 
-/** What was made of a name, made once as long as it is among so many in memory. */
-export function remember(memory, name, make, most = Infinity) {
-  if (!memory.has(name)) {
-    if (memory.size >= most) memory.delete(memory.keys().next().value)
-    memory.set(name, make())
+/** Return the cached value of a key, or make and cache it; beyond the capacity the oldest entry is dropped. */
+export function cached(cache, key, make, capacity = Infinity) {
+  if (!cache.has(key)) {
+    if (cache.size >= capacity) cache.delete(cache.keys().next().value)
+    cache.set(key, make())
   }
-  return memory.get(name)
+  return cache.get(key)
 }
 
-/** "{query} reads {key}" with its names filled in. */
+/** Fill in the placeholders of a template such as "{query} reads {key}". */
 export function fill(template, values) {
   return template.replace(/\{(\w+)\}/g, (_, name) => values[name])
 }
@@ -47,7 +47,7 @@ export function clamp(value, size) {
   return Math.max(0, Math.min(size - 1, value))
 }
 
-/** A click puts the keyboard there too, but must not scroll the page to do so. */
+/** Focus an element that was clicked, without scrolling the page. */
 export function focusQuietly(element) {
   element.focus({ preventScroll: true })
 }

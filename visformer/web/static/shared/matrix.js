@@ -1,21 +1,21 @@
-/** One labelled matrix: where its cells and labels lie, and how they are drawn. Every picture of a matrix is this one. */
+/** Layout and drawing of a labelled matrix, shared by all pictures of matrices. */
 
 import { lightness } from "./colours.js"
 import { image, shorten, sizeCanvas } from "./surface.js"
 
 const LONGEST_LABEL = 118
-const LINE = 15 // labels nearer than this are thinned out
-const NUMBER = 30 // numbers along a side nearer than this are thinned out
+const LINE = 15 // labels closer than this are thinned out
+const NUMBER = 30 // numeric labels closer than this are thinned out
 const SLANT = Math.PI / 4
-const SLANTED = LINE / Math.cos(SLANT) - 2 // columns nearer than this have small letters, as rows have
-const TITLE_ROOM = 92 // that the name of the rows has in a narrow matrix, too
-const ONE = { rows: "row", columns: "column" } // of each side
-const measured = new WeakMap() // labels to their last measures
-let sheet = null // the cells of the matrix that is being painted
+const SLANTED = LINE / Math.cos(SLANT) - 2 // columns closer than this get a small font, as rows do
+const TITLE_ROOM = 92 // minimum width for the title of the rows, in narrow matrices too
+const SINGULAR = { rows: "row", columns: "column" }
+const measured = new WeakMap() // labels to their last measurements
+let sheet = null // offscreen canvas for the cells
 
 /**
- * A side measured: its labels, each a text and its place number, which tells two equal tokens apart; the widest of
- * them; the title's width. Kept, since a layout is sought among many.
+ * Measure one side: its labels (text, and the position number that distinguishes equal tokens), the widest label and
+ * the title. Cached, because the layout is chosen by trying many.
  * @param {{labels: {text: string, after?: string, place?: string, special?: boolean}[], title: string}} side
  */
 function measure(canvas, { labels, title }, longest, font) {
@@ -24,27 +24,27 @@ function measure(canvas, { labels, title }, longest, font) {
   const context = canvas.getContext("2d")
   context.font = `13px ${font}`
   const result = labels.map(({ text, after, place = "", special = false }) => {
-    const whole = after ? `${text} → ${after}` : text
-    const token = shorten(context, whole, longest)
+    const full = after ? `${text} → ${after}` : text
+    const token = shorten(context, full, longest)
     const width = context.measureText(token).width + (place ? 5 + context.measureText(place).width : 0)
-    return { token, place, special, width, cut: token !== whole }
+    return { token, place, special, width, cut: token !== full }
   })
   const widest = result.reduce((most, label) => Math.max(most, label.width), 0)
-  const found = { key, labels: result, widest, title: context.measureText(title).width }
-  measured.set(labels, found)
-  return found
+  const measurements = { key, labels: result, widest, title: context.measureText(title).width }
+  measured.set(labels, measurements)
+  return measurements
 }
 
 /**
- * Where a matrix lies inside its canvas: margins for the labels, then cells of at most the given size.
- * @param {{labels: object[], title: string, numeric: boolean, written?: boolean}} rows what stands on the left
- * @param {{labels: object[], title: string, numeric: boolean, written?: boolean}} columns what stands above; labels
- *   that are not written stand on a neighbour
+ * Lay out a matrix inside its canvas: margins for the labels, then cells of at most the given size.
+ * @param {{labels: object[], title: string, numeric: boolean, written?: boolean}} rows the labels on the left
+ * @param {{labels: object[], title: string, numeric: boolean, written?: boolean}} columns the labels above; written is
+ *   false where a neighbouring matrix shows the labels
  * @param {{font: string, width: number, tallest: number, largest: number, aspect: number, highest?: number,
  *   slender?: number, indent?: number}} room
- *   aspect: how many times wider than high a cell may be; slender: how many times higher than wide; highest: of a cell;
- *   indent: least width of the margin on the left; line: rows at least this high have a label each, in small letters
- *   where they are less than LINE
+ *   aspect: maximum width of a cell relative to its height; slender: maximum height relative to its width; highest:
+ *   maximum height of a cell; indent: minimum width of the left margin; line: rows at least this high each have a
+ *   label, in a small font if they are lower than LINE
  */
 export function matrixLayout(canvas, rows, columns, room) {
   const { font, width, tallest, largest, aspect, highest = largest, slender = aspect, indent = 0, line = LINE } = room
@@ -75,7 +75,7 @@ export function matrixLayout(canvas, rows, columns, room) {
       rows: stride(cellHeight, rows.numeric, cellHeight < line ? LINE : line),
       columns: stride(cellWidth, columns.numeric, columns.numeric ? NUMBER : flat ? 0 : LINE),
     },
-    // A sum that is a whole number but for rounding stays that number.
+    // Rounding errors must not push a whole number up to the next.
     width: Math.ceil(Math.max(left + matrixWidth + right, Math.min(width, left + above.title)) - 1e-6),
     height: Math.ceil(top + matrixHeight + 3),
     /** The cell under a point, or null. */
@@ -93,7 +93,7 @@ export function matrixLayout(canvas, rows, columns, room) {
   }
 }
 
-/** A label with its place; isolated, so that no token turns the sentence around. */
+/** A label with its position; bidi-isolated, so that a right-to-left token does not reorder the sentence. */
 export function nameOf({ labels, title, numeric }, i) {
   const { text, after, place } = labels[i]
   if (numeric) return `${title} ${text}`
@@ -101,13 +101,13 @@ export function nameOf({ labels, title, numeric }, i) {
   return after ? `${name} → \u2068${after}\u2069` : name
 }
 
-/** Whether all words of a side are written out: its name in so much room, and a label at each cell. */
+/** Whether a side is fully legible: the title fits, no label is cut, and every cell has one. */
 function worded({ written, numeric }, { labels, title }, room, apart = true) {
   if (written === false) return true
   return title <= room && !labels.some(({ cut }) => cut) && (numeric || apart)
 }
 
-/** Every how many-th label is written so that neighbours do not touch; numbers go in steps that people count in. */
+/** The interval at which labels are drawn so that neighbours do not touch; for numbers a power of two. */
 function stride(cell, numeric, room) {
   const least = Math.max(1, Math.ceil(room / cell))
   return numeric ? [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].find((step) => step >= least) : least
@@ -116,7 +116,7 @@ function stride(cell, numeric, room) {
 /**
  * @param {{steps: Uint8Array, rows: number, columns: number, ramp: object, numbers: ?Float32Array,
  *   spell: (number: number) => string, outlined: ?Uint8Array, dense?: boolean}} matrix steps may be coarser than the
- *   labels; dense: its numbers are written although the cells are small
+ *   labels; dense: draw the numbers even if the cells are small
  * @param {{cell: ?{row: number, column: number}, locked: boolean}} focus
  */
 export function paintMatrix(canvas, matrix, layout, theme, { cell, locked }) {
@@ -154,7 +154,7 @@ function paintNumbers(context, { steps, columns, ramp, numbers, spell }, { left,
   context.textAlign = "center"
   context.textBaseline = "middle"
   const dark = ramp.colours.map((colour) => lightness(colour) <= 140)
-  for (const light of [true, false]) { // one colour after the other: setting it costs as much as writing
+  for (const light of [true, false]) { // one pass per colour: setting fillStyle costs as much as drawing the text
     context.fillStyle = light ? "#f5f8fc" : "#1b2430"
     numbers.forEach((number, i) => {
       if (dark[steps[i]] !== light) return
@@ -164,7 +164,7 @@ function paintNumbers(context, { steps, columns, ramp, numbers, spell }, { left,
   }
 }
 
-/** Cells that differ from what they would be, edited or printed otherwise: a frame, and a line that parts it from any colour. */
+/** Outline cells that were edited or misprinted; an inner line separates the frame from a cell of any colour. */
 function paintOutlines(context, { columns, outlined }, { left, top, cellWidth, cellHeight }, theme) {
   outlined.forEach((marked, i) => {
     if (!marked) return
@@ -179,7 +179,7 @@ function paintOutlines(context, { columns, outlined }, { left, top, cellWidth, c
   })
 }
 
-/** Which axis is which, on every picture. */
+/** Draw the titles of both axes. */
 function paintTitles(context, { left, top, width, titles, bare }, theme) {
   if (bare.columns) return
   context.font = `12px ${theme.font}`
@@ -193,9 +193,9 @@ function paintTitles(context, { left, top, width, titles, bare }, theme) {
   context.fillText(shorten(context, titles.rows, left - 8), left - 8, top - 4)
 }
 
-/** @param {"plain" | "strong" | "covered"} way strong: the one in focus; covered: one that would touch it */
-function paintLabel(context, theme, { token, place, special }, way, alignRight, small = false) {
-  const strong = way === "strong"
+/** @param {"plain" | "strong" | "covered"} style strong: in focus; covered: erased to make room for it */
+function paintLabel(context, theme, { token, place, special }, style, alignRight, small = false) {
+  const strong = style === "strong"
   const gap = place ? 5 : 0
   const [large, tiny] = small ? [11, 9] : [13, 10]
   const font = `${strong ? "600 " : ""}${large}px ${theme.font}`
@@ -206,11 +206,11 @@ function paintLabel(context, theme, { token, place, special }, way, alignRight, 
   context.font = `${tiny}px ${theme.font}`
   const placeWidth = context.measureText(place).width
   const start = alignRight ? -(tokenWidth + gap + placeWidth) : 0
-  if (way !== "plain") {
+  if (style !== "plain") {
     context.fillStyle = theme.background
     context.fillRect(start - 2, -LINE / 2 - 1, tokenWidth + gap + placeWidth + 4, LINE + 2)
   }
-  if (way === "covered") return
+  if (style === "covered") return
   context.fillStyle = theme.faint
   context.fillText(place, start + tokenWidth + gap, 1)
   context.font = font
@@ -223,18 +223,18 @@ function paintLabels(context, layout, theme, cell) {
     if (layout.bare[side]) continue
     const every = layout.every[side]
     layout.labels[side].forEach((_, i) => i % every === 0 && paintLabelAt(context, layout, theme, side, i, "plain"))
-    if (cell) paintLabelAt(context, layout, theme, side, cell[ONE[side]], "strong")
+    if (cell) paintLabelAt(context, layout, theme, side, cell[SINGULAR[side]], "strong")
   }
 }
 
-function paintLabelAt(context, layout, theme, side, i, way) {
+function paintLabelAt(context, layout, theme, side, i, style) {
   const { left, top, width, height, cellWidth, cellHeight, flat, every, labels } = layout
   const label = labels[side][i]
   const isRow = side === "rows"
   context.save()
   context.beginPath()
-  if (isRow) context.rect(0, top - 4, left, height) // a background must not reach into the axis' name
-  else context.rect(0, 0, width, top) // nor a slanted one into the cells
+  if (isRow) context.rect(0, top - 4, left, height) // a label's background must not cover the axis title
+  else context.rect(0, 0, width, top) // nor a slanted one the cells
   context.clip()
   const centre = left + (i + 0.5) * cellWidth
   if (isRow) context.translate(left - 8, top + (i + 0.5) * cellHeight)
@@ -244,18 +244,18 @@ function paintLabelAt(context, layout, theme, side, i, way) {
     context.rotate(-SLANT)
   }
   const low = isRow ? cellHeight < LINE : !flat && cellWidth < SLANTED
-  paintLabel(context, theme, label, way, isRow, low && every[side] === 1)
+  paintLabel(context, theme, label, style, isRow, low && every[side] === 1)
   context.restore()
 }
 
-/** A cell in focus and its labels, on a sheet above the matrix; a whole row or column where the other place is null. */
+/** Draw the cell in focus and its labels on an overlay; a whole row or column if the other index is null. */
 export function paintCursor(context, layout, theme, cell, locked) {
   const { bare, flat, cellWidth, cellHeight } = layout
   const apart = { rows: cellHeight, columns: flat ? LINE : cellWidth * Math.cos(SLANT) }
   for (const side of ["rows", "columns"]) {
-    const place = cell[ONE[side]]
+    const place = cell[SINGULAR[side]]
     if (place === null || bare[side]) continue
-    for (const i of touched(place, layout.every[side], apart[side], layout.labels[side])) {
+    for (const i of overlapping(place, layout.every[side], apart[side], layout.labels[side])) {
       paintLabelAt(context, layout, theme, side, i, "covered")
     }
     paintLabelAt(context, layout, theme, side, place, "strong")
@@ -263,8 +263,8 @@ export function paintCursor(context, layout, theme, cell, locked) {
   paintCellFrame(context, layout, theme, cell, locked)
 }
 
-/** The labels near one, of those that are written: at so many pixels from label to label they would touch it. */
-function touched(i, every, apart, labels) {
+/** The drawn labels that would touch label i, for labels that are `apart` pixels from each other. */
+function overlapping(i, every, apart, labels) {
   const near = Math.ceil(LINE / apart) - 1
   return [...labels.keys()].slice(Math.max(0, i - near), i + near + 1).filter((other) => other !== i && other % every === 0)
 }
@@ -276,5 +276,5 @@ function paintCellFrame(context, { left, top, cellWidth, cellHeight, matrixWidth
   if (row === null) context.strokeRect(x, top, cellWidth, matrixHeight)
   else if (column === null) context.strokeRect(left, y, matrixWidth, cellHeight)
   else if (Math.min(cellWidth, cellHeight) >= 4) context.strokeRect(x, y, cellWidth, cellHeight)
-  else context.strokeRect(x + cellWidth / 2 - 3, y + cellHeight / 2 - 3, 6, 6) // a tiny cell stays to be seen
+  else context.strokeRect(x + cellWidth / 2 - 3, y + cellHeight / 2 - 3, 6, 6) // keeps a tiny cell visible
 }

@@ -1,12 +1,12 @@
-/** Read the messages that message.py writes: length of the header, JSON header, padding to 4, then the numbers. */
+/** Read the messages of message.py: length of the header, JSON header, padding to 4 bytes, numbers. */
 
 const LENGTH_BYTES = 4
 const TOUCH = "_touch"
-const FINGERS = globalThis.matchMedia?.("(hover: none)") // asked once: each asking has the page's styles brought up to date
+const NO_HOVER = globalThis.matchMedia?.("(hover: none)") // created once: each call of matchMedia forces a style update
 
 /**
  * @param {Uint8Array} bytes
- * @returns {{to: string, kind: string, revision: string, numbers: ArrayBuffer}} and the header's other values
+ * @returns {{to: string, kind: string, revision: string, numbers: ArrayBuffer}} with the header's other values
  */
 export function readMessage(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -14,20 +14,20 @@ export function readMessage(bytes) {
   const headerBytes = bytes.subarray(LENGTH_BYTES, LENGTH_BYTES + headerLength)
   const header = JSON.parse(new TextDecoder().decode(headerBytes))
   const numbersAt = Math.ceil((LENGTH_BYTES + headerLength) / 4) * 4
-  if (header.text) Object.assign(header.text, forFingers(header.text))
-  // A copy, because a Float32Array must begin at a multiple of 4 of its buffer, and the host's may not.
+  if (header.text) Object.assign(header.text, touchTexts(header.text))
+  // Copied, because a Float32Array must be 4-byte aligned in its buffer, and the host's bytes may not be.
   return { ...header, numbers: bytes.slice(numbersAt).buffer }
 }
 
-/** A message that stands in the page itself, in base64: a saved file's. @returns {?object} null: there is none */
+/** Read a message embedded in a saved page as base64. @returns {?object} null if there is none */
 export function messageOf(id) {
   const text = document.getElementById(id)?.textContent
   return text ? readMessage(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))) : null
 }
 
-/** Where nothing can point without touching, what "name_touch" says stands for "name". */
-function forFingers(text) {
-  if (!FINGERS?.matches) return {}
+/** On touch screens, which cannot hover, the texts "name_touch" replace "name". */
+function touchTexts(text) {
+  if (!NO_HOVER?.matches) return {}
   const named = Object.keys(text).filter((name) => name.endsWith(TOUCH))
   return Object.fromEntries(named.map((name) => [name.slice(0, -TOUCH.length), text[name]]))
 }

@@ -1,21 +1,21 @@
-/** A picture as a PNG file, made in the visitor's own browser. */
+/** Save a picture as a PNG file, rendered in the browser. */
 
 import { button } from "./dom.js"
 import { atScale } from "./surface.js"
 
-const SCALE = 2 // pixels of the file for each of the screen's
+const SCALE = 2 // file pixels per CSS pixel
 const MARGIN = 14
 const TITLE = 26
 
-/** @param {() => object} picture what {@link pngOf} takes, and the file's name */
+/** @param {() => object} picture returns the arguments of {@link pngOf}, and the file's name */
 export function pngButton(parent, picture) {
   return button(parent, "keep-button", async () => {
     const { name, ...drawn } = picture()
-    offer(await pngOf(drawn), `${name}.png`)
+    download(await pngOf(drawn), `${name}.png`)
   })
 }
 
-function offer(blob, name) {
+function download(blob, name) {
   const link = document.createElement("a")
   link.href = URL.createObjectURL(blob)
   link.download = name
@@ -24,8 +24,8 @@ function offer(blob, name) {
 }
 
 /**
- * @param {{element: HTMLElement, repaint: () => void, theme: object, title: string}} picture element: its canvases and its
- *   text are drawn where they stand; repaint: draws its canvases, now and in another scale
+ * @param {{element: HTMLElement, repaint: () => void, theme: object, title: string}} picture element: its canvases and
+ *   text keep their positions; repaint: redraws its canvases at the current scale
  * @returns {Promise<Blob>}
  */
 export function pngOf({ element, repaint, theme, title }) {
@@ -54,7 +54,7 @@ export function pngOf({ element, repaint, theme, title }) {
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"))
 }
 
-/** What is to be seen in an element, from back to front: fills of boxes, canvases, lines of text. */
+/** Yield the visible parts of an element from back to front: filled boxes, canvases, lines of text. */
 function* partsOf(element) {
   const walker = document.createTreeWalker(element, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT)
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
@@ -84,7 +84,7 @@ function* fillOf(node) {
   yield { box, draw }
 }
 
-/** A text as the browser broke it into lines. */
+/** Yield the lines into which the browser has broken a text node. */
 function* linesOf(node) {
   if (!node.data.trim()) return
   const { font, color, opacity } = getComputedStyle(node.parentElement)

@@ -1,22 +1,22 @@
 /**
- * The stage of a presentation, which all views on a page share: whether there is one, the room that it leaves them, and how
- * many times larger everything is drawn. A host without presentations never sets it.
+ * The state of a presentation that all views on a page share: whether it is on, the space it leaves them, and its zoom.
+ * A host without presentations never changes it.
  */
 
-const EDGE = 6 // pixels: of a matrix, and for what is rounded
+const EDGE = 6 // pixels, for a matrix's frame and rounding
 /**
- * on: whether there is one; zoom: CSS; bottom: pixels of the window that pictures end above; walk: the last step that the
- * host was asked for, {direction?: number}, another object each time; views: those that have entered.
+ * on: whether a presentation is on; zoom: CSS zoom; bottom: pixels reserved at the bottom of the window; lastStep: the
+ * step last requested from the host, {direction?: number}, a new object each time; views: the registered views.
  */
-export const STAGE = (globalThis[Symbol.for("visformer.stage")] ??= { on: false, zoom: 1, bottom: 0, walk: {}, views: new Set() })
+export const STAGE = (globalThis[Symbol.for("visformer.stage")] ??= { on: false, zoom: 1, bottom: 0, lastStep: {}, views: new Set() })
 
 /**
- * A view that is told of another room, another stage and another theme, until it leaves.
- * @param {HTMLElement} root is marked with the class vf-staged
+ * Register a view, to be notified of changes of its size, of the presentation and of the theme.
+ * @param {HTMLElement} root gets the class vf-staged while a presentation is on
  * @param {{resized: () => void, staged: () => void, repaint: () => void, step: (direction: number) => boolean,
- *   whole?: boolean}} view step goes one step on (1) or back (-1), false: there is none; whole: its steps show one picture
- *   part by part, and are no choice of another one
- * @returns {() => void} leave
+ *   whole?: boolean}} view step moves forward (1) or back (-1) and returns whether it could; whole: its steps page
+ *   through one picture instead of selecting another
+ * @returns {() => void} unregisters the view
  */
 export function enter(root, { resized, staged, repaint, step, whole = false }) {
   const view = { root, staged, step, whole }
@@ -26,10 +26,10 @@ export function enter(root, { resized, staged, repaint, step, whole = false }) {
   const turned = ({ target, propertyName }) => target === root && propertyName === "background-color" && repaint()
   resizes.observe(root)
   window.addEventListener("resize", resized, { signal })
-  root.addEventListener("transitionend", turned, { signal }) // of the stylesheet, once the host turns light or dark
+  root.addEventListener("transitionend", turned, { signal }) // style.css starts one when the host's theme changes
   document.fonts?.ready.then(() => signal.aborted || repaint())
   STAGE.views.add(view)
-  dress(view)
+  applyStage(view)
   return () => {
     STAGE.views.delete(view)
     resizes.disconnect()
@@ -38,37 +38,37 @@ export function enter(root, { resized, staged, repaint, step, whole = false }) {
   }
 }
 
-/** Another stage; views repaint. */
+/** Change the stage and notify the views. */
 export function setStage(change) {
   Object.assign(STAGE, change)
-  for (const view of STAGE.views) dress(view)
+  for (const view of STAGE.views) applyStage(view)
   for (const view of STAGE.views) view.staged()
 }
 
 /**
- * Ask the views for a step, on a way back the last one first; where none has any, the host is to take one.
- * @param {boolean} guided whether the host chooses every picture
+ * Let the first view that can take a step do so (going back, the last); false if the host has to take it.
+ * @param {boolean} guided whether the host selects every picture
  */
 export function stepInView(direction, guided) {
   const views = [...STAGE.views].filter(({ whole }) => whole || !guided)
   if ((direction > 0 ? views : views.reverse()).some(({ step }) => step(direction))) return true
-  STAGE.walk = { direction }
+  STAGE.lastStep = { direction }
   return false
 }
 
-/** A picture that goes on with another one (data-goes-on) waits for that one's last part (while there is more: data-more). */
-export function showWhatFollows() {
+/** Hide views that continue another one (data-goes-on) until that one shows its last part (until then it has data-more). */
+export function updateVisibility() {
   const roots = [...STAGE.views].map(({ root }) => root)
   const waits = STAGE.on && roots.some(({ dataset }) => dataset.more)
   for (const { dataset, style } of roots) style.visibility = waits && dataset.goesOn ? "hidden" : ""
 }
 
-function dress({ root }) {
+function applyStage({ root }) {
   root.classList.toggle("vf-staged", STAGE.on)
   root.style.zoom = STAGE.on ? STAGE.zoom : ""
 }
 
-/** From the top of an element to where pictures end, in the pixels that it is laid out in, less an edge. */
+/** Available height below the top of an element, in the zoomed layout's pixels. */
 export function roomBelow(element) {
   return (window.innerHeight - STAGE.bottom - element.getBoundingClientRect().top) / STAGE.zoom - EDGE
 }

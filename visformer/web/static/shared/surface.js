@@ -1,10 +1,10 @@
-/** A canvas as a drawing surface: its size, an image of cells, a text that fits. */
+/** Helpers for drawing on a canvas: its size, images of cells, shortened text. */
 
 import { STAGE } from "./stage.js"
 
-let forced = null // pixels behind each of the screen's, while a picture is painted for a file
+let forced = null // pixel ratio while a picture is painted for a file, else null
 
-/** Paint with so many pixels behind each CSS pixel, whatever the screen has. */
+/** Paint with a given pixel ratio instead of the screen's. */
 export function atScale(scale, paint) {
   forced = scale
   try {
@@ -14,7 +14,7 @@ export function atScale(scale, paint) {
   }
 }
 
-/** Give a canvas its size in CSS pixels and the device's pixels behind them, so that it is sharp everywhere. */
+/** Set a canvas's size in CSS pixels, backed by device pixels so that it is sharp, and clear it. */
 export function sizeCanvas(canvas, width, height) {
   const ratio = forced ?? (window.devicePixelRatio || 1) * STAGE.zoom
   const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)]
@@ -30,14 +30,14 @@ export function sizeCanvas(canvas, width, height) {
   return context
 }
 
-/** Where the pointer is on a canvas, in the pixels that it is painted in: browsers disagree about offsetX under a zoom. */
+/** Pointer position in the canvas's CSS pixels. Not offsetX: browsers disagree about it under CSS zoom. */
 export function pointOn(canvas, { clientX, clientY }) {
   const box = canvas.getBoundingClientRect()
   const scale = parseFloat(canvas.style.width) / box.width
   return { x: (clientX - box.left) * scale, y: (clientY - box.top) * scale }
 }
 
-/** An image with one pixel per number, on a canvas of its own or on one that was used before, which is faster. */
+/** Draw an image with one pixel per number; reusing a canvas is faster than creating one. */
 export function image(steps, rows, columns, ramp, canvas = document.createElement("canvas")) {
   canvas.width = columns
   canvas.height = rows
@@ -49,7 +49,7 @@ export function image(steps, rows, columns, ramp, canvas = document.createElemen
   return canvas
 }
 
-/** Cut a label that is too wide, with an ellipsis. */
+/** Shorten a text that is too wide, with an ellipsis. */
 export function shorten(context, text, width) {
   if (context.measureText(text).width <= width) return text
   const characters = Array.from(text)

@@ -1,9 +1,9 @@
-/** Attention in Streamlit: weights that are not here are asked for, and what is chosen is told, by setting state. */
+/** The explorer in Streamlit: missing weights are requested, and the selection is reported, through component state. */
 
 import { mountAttention } from "../explorer/explorer.js"
 import { streamlitView } from "./view.js"
 
-const ABOVE = 205 // the sentence, its translation and what to look for
+const ABOVE = 205 // pixels: the sentence, its translation and what to look for
 
 export default streamlitView(mountAttention, (host, { setStateValue }) => {
   host.above = ABOVE

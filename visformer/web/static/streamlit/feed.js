@@ -1,4 +1,4 @@
-/** Messages for views in Streamlit: each comes in a component of its own, which draws nothing. */
+/** Deliver messages to views in Streamlit: each message arrives in a component of its own, which draws nothing. */
 
 import { readMessage } from "../shared/message.js"
 import { send } from "./post.js"

@@ -1,11 +1,8 @@
-/**
- * The button that copies the address. Where the browser keeps the clipboard to itself (pages over http), the address
- * is shown to be copied by hand.
- */
+/** The button that copies the address; where the clipboard is unavailable (over http), it shows the address instead. */
 
 import { closeAfterChoosing } from "../streamlit_private/sidebar.js"
 
-const DONE = 2000 // milliseconds for which it says that it was done
+const DONE = 2000 // milliseconds for which the button confirms
 
 export default ({ data, parentElement }) => {
   if (!data) return undefined

@@ -1,4 +1,4 @@
-/** A presentation in Streamlit: steps, the code of the address and the room are asked for by triggers. */
+/** A presentation in Streamlit: steps, the address's QR code and the room are requested through triggers. */
 
 import { mountPresent } from "../presentation/present.js"
 import { streamlitView } from "./view.js"

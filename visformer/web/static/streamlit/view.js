@@ -1,4 +1,4 @@
-/** Streamlit's side of a view: messages come through the post; what the visitor asks for goes back as a value. */
+/** Streamlit's side of a view: messages arrive through post.js; the visitor's actions are returned as component values. */
 
 import { guardText } from "../streamlit_private/guard.js"
 import { close, open } from "./post.js"
@@ -6,17 +6,17 @@ import { close, open } from "./post.js"
 const mounted = new WeakMap()
 
 /**
- * The function that Streamlit calls when the component appears, and on reruns.
+ * Make the function that Streamlit calls when the component is mounted, and on reruns.
  * @param {(element: HTMLElement, message: object, host: object) => object} mount
- * @param {(host: object, values: {setStateValue: Function, setTriggerValue: Function}) => void} connect gives the
- *   view's host its callbacks, anew each time
+ * @param {(host: object, values: {setStateValue: Function, setTriggerValue: Function}) => void} connect sets the
+ *   callbacks of the view's host, on each call
  */
 export function streamlitView(mount, connect) {
   return ({ data, parentElement, setStateValue, setTriggerValue }) => {
     guardText()
     const element = parentElement.querySelector(".vf-host")
     if (!element || !data) return undefined
-    const name = new TextDecoder().decode(data) // bytes: for anything else Streamlit imports pandas first
+    const name = new TextDecoder().decode(data) // sent as bytes: for other types Streamlit imports pandas
     const place = mounted.get(element) ?? { host: {}, view: null }
     connect(place.host, { setStateValue, setTriggerValue, parentElement })
     if (!mounted.has(element)) {
@@ -40,5 +40,5 @@ function take(place, element, message, mount) {
   if (place.view) place.view.update(message)
   else place.view = mount(element, message, place.host)
   const { lang } = place.view
-  if (lang) document.documentElement.lang = lang // for screen readers, and for the right Han glyphs
+  if (lang) document.documentElement.lang = lang // for screen readers, and for the language's Han glyphs
 }

@@ -1,13 +1,12 @@
 /**
- * A notice while the server cannot be reached, instead of Streamlit's dialog about terminals. Once it can
- * be reached again, the page is asked for as it stands in the browser: what was sent while the server went down is lost,
- * and Streamlit does not send it again.
+ * A notice while the server is unreachable, in place of Streamlit's dialog about terminals. On reconnection the page is
+ * rerun with the state in the browser: Streamlit does not resend input that was lost when the server went down.
  *
- * A visitor loses: the picture under an English dialog about terminals, and after it boxes that say what no server knows.
+ * A visitor loses: the picture, under an English dialog about terminals, and then inputs that match the server's state.
  */
 
-const PATIENCE = 1500 // ms: most interruptions are over by then
-const SPREAD = 1000 // ms: a room that lost its server does not come back all at once
+const PATIENCE = 1500 // ms: most interruptions are shorter
+const SPREAD = 1000 // ms: random delay, so that a whole class does not reconnect at once
 const DIALOG = "[data-testid='stDialog']"
 
 export default ({ data, parentElement, setTriggerValue }) => {
@@ -42,7 +41,7 @@ export default ({ data, parentElement, setTriggerValue }) => {
   }
 }
 
-/** It would lie over a picture that can still be explored. Closed once, it does not come again for this interruption. */
+/** The dialog would cover a picture that still works. Once closed, it does not reopen during this interruption. */
 function closeDialog() {
-  document.querySelector(`${DIALOG} button`)?.click() // the first is its cross, whatever language that is called in
+  document.querySelector(`${DIALOG} button`)?.click() // the first button closes it, whatever its label
 }

@@ -1,16 +1,16 @@
 /**
- * Half surrogate pairs in text boxes, which no UTF-8 can carry.
+ * Lone surrogates in text boxes, which UTF-8 cannot encode.
  *
- * A visitor loses: the connection, and with it the page, at the first broken emoji that is pasted.
+ * A visitor loses: the connection, and with it the page, when a broken emoji is pasted.
  */
 
 let guarded = false
 
 /**
- * Replace half surrogate pairs in text boxes before Streamlit sends them.
+ * Replace lone surrogates in text boxes before Streamlit sends them: the server would drop the connection.
  *
- * No UTF-8 can carry one: the server would drop the connection. The page is shared, so this listens once, ahead of
- * the page's own listeners, and writes past the box's own setter so that the page sees the text as newly typed.
+ * One listener serves the whole page. It runs in the capture phase, before React's, and calls the prototype's setter,
+ * because React overrides the element's own and would not notice the change.
  */
 export function guardText() {
   if (guarded) return

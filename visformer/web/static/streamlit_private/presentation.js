@@ -1,8 +1,8 @@
 /**
- * What of Streamlit's page holds pictures, and its tables in a presentation: one at a time where they are too narrow
- * beside each other, and whole rows of it. presentation.css hides the rest of the page.
+ * The elements of Streamlit's page that hold pictures, and its tables in a presentation: one at a time if they would be
+ * too narrow side by side, and only whole rows. presentation.css hides the rest of the page.
  *
- * A visitor loses: a presentation that shows the picture alone, as large as the window allows.
+ * A visitor loses: presentations that show the picture alone, as large as the window allows.
  */
 
 import { clamp } from "../shared/dom.js"
@@ -11,11 +11,11 @@ import { STAGE } from "../shared/stage.js"
 export const PICTURES = ".stPlotlyChart"
 export const OTHERS = "[data-testid=stBidiComponentIsolated], [data-testid=stPlotlyChart]" // tables give way to them
 
-const ROW = 35 // pixels of a table's own: its head and its rows
+const ROW = 35 // unzoomed pixels: height of a table's header and of each row
 const BORDER = 2
-const BESIDE = 540 // pixels of a table's own that one has to have beside others
-const NARROW = ".st-key-lab_inputs" // where all tables are as wide as their few columns
-const SETTLED = 120 // milliseconds until a table of another height can be scrolled
+const BESIDE = 540 // unzoomed pixels: minimum width of a table beside others
+const NARROW = ".st-key-lab_inputs" // the lab's tables have few columns and always fit side by side
+const SETTLED = 120 // milliseconds until a resized table can be scrolled
 
 export class Tables {
   constructor() {
@@ -24,14 +24,14 @@ export class Tables {
   }
 
   /**
-   * Show a part.
-   * @param {HTMLElement} body may have tables
-   * @param {{zoom: number, room: number}} place room: pixels of the window under the top of the body
-   * @returns {?{n: number, all: number, first: number, last: number}} the part, and its rows from 1; null: all is shown
+   * Show the current part.
+   * @param {HTMLElement} body the element that may contain tables
+   * @param {{zoom: number, room: number}} place room: available height below the top of the body, in pixels
+   * @returns {?{n: number, all: number, first: number, last: number}} the part, and its rows from 1; null if all fit
    */
   fit(body, { zoom, room }) {
-    if (STAGE.walk !== this.walk) this.at = STAGE.walk.direction < 0 ? Infinity : 0
-    this.walk = STAGE.walk
+    if (STAGE.lastStep !== this.lastStep) this.at = STAGE.lastStep.direction < 0 ? Infinity : 0
+    this.lastStep = STAGE.lastStep
     const tables = [...body.querySelectorAll("[data-testid=stDataFrame]")].filter((table) => !table.closest(NARROW))
     this.tables = tables
     const most = Math.max(1, Math.floor((room / zoom - BORDER) / ROW) - 1)
@@ -43,7 +43,7 @@ export class Tables {
     return this.parts.length > 1 ? { n: at + 1, all: this.parts.length, first: part.first + 1, last: part.last } : null
   }
 
-  /** The next part; false: there is none. */
+  /** Move to the next part; false if there is none. */
   step(direction) {
     const next = clamp(this.at, this.parts.length) + direction
     if (!this.parts[next]) return false
@@ -51,7 +51,7 @@ export class Tables {
     return true
   }
 
-  /** Everything as it was. */
+  /** Show all tables in full again. */
   leave() {
     for (const table of this.tables ?? []) show(table, null)
     this.parts = []
@@ -68,13 +68,13 @@ function cut(tables, most) {
 
 const scrollerOf = (table) => table.querySelector(".dvn-scroller")
 
-/** Also of one that is hidden. */
+/** The number of rows of a table, even if it is hidden. */
 function rowsOf(table) {
   const { maxHeight } = table.querySelector("[data-testid=stDataFrameResizable]")?.style ?? {}
   return Math.max(0, Math.round((parseFloat(maxHeight || BORDER) - BORDER) / ROW) - 1)
 }
 
-/** These rows of a table; false: nothing of it; null: as ever. */
+/** Show the rows of a part; false hides the table, null shows it in full. */
 function show(table, part) {
   const place = table.closest("[data-testid=stColumn]") ?? table
   place.toggleAttribute("data-vf-off", part === false)

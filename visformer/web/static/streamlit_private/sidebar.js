@@ -1,10 +1,10 @@
 /**
- * On a phone the list of pages lies over the page: once one was chosen, or a lesson, it goes, by its own button.
+ * On a phone, close the list of pages, which covers the page, once a page or a lesson has been selected.
  *
- * A visitor loses: on a phone, the page under its own list of pages until the list is closed by hand.
+ * A visitor loses: on a phone, sight of the page until the list is closed by hand.
  */
 
-const NARROW = "(max-width: 768px)" // where Streamlit lays it over the page
+const NARROW = "(max-width: 768px)" // where Streamlit's side bar covers the page
 const CHOICES = '[data-testid="stSidebar"] a, [class*="st-key-lesson_start"] button, .st-key-lesson_return button'
 
 export function closeAfterChoosing() {

@@ -1,12 +1,12 @@
 /**
- * Streamlit's own words in the visitor's language: what it writes itself on its boxes, toolbars and tables cannot be
- * handed to it. They are told by their English text; what a visitor has typed, and what we write, is never looked at.
+ * Translate Streamlit's own labels of inputs, toolbars and tables, which Streamlit offers no way to set. They are
+ * recognised by their English text; the visitor's text and our own are not touched.
  *
- * A visitor loses: Chinese on tables, boxes, toolbars and buttons that Streamlit labels itself.
+ * A visitor loses: Chinese on tables, inputs, toolbars and buttons that Streamlit labels itself.
  */
 
-const ATTRIBUTES = ["aria-label", "title", "placeholder", "data-title"] // the last: over Plotly's pictures
-const OTHERS = "[data-testid=stText], [data-testid=stCode], [role=option]:not([style*=contents]), svg, script, style"
+const ATTRIBUTES = ["aria-label", "title", "placeholder", "data-title"] // data-title: Plotly's tooltips
+const EXCLUDED = "[data-testid=stText], [data-testid=stCode], [role=option]:not([style*=contents]), svg, script, style"
 
 export default ({ data }) => {
   if (!data) return undefined
@@ -18,7 +18,7 @@ export default ({ data }) => {
   const observer = new MutationObserver((changes) => {
     for (const { type, target, addedNodes } of changes) {
       if (type === "childList") addedNodes.forEach((node) => walk(node, translate))
-      else turn(target, translate)
+      else translateNode(target, translate)
     }
   })
   walk(document.body, translate)
@@ -26,12 +26,12 @@ export default ({ data }) => {
   return () => observer.disconnect()
 }
 
-/** From a text of Streamlit's to ours; undefined where it is none. Of "Help for {what}" any text may stand for {what}. */
+/** Return a function from Streamlit's English text to ours, or undefined; "Help for {what}" matches with any {what}. */
 export function translator(words) {
-  const whole = new Map(words)
+  const exact = new Map(words)
   const parts = words.filter(([english]) => english.includes("{")).map(([english, ours]) => [...english.split(/\{\w+\}/), ours])
   return (text) => {
-    const ours = whole.get(text)
+    const ours = exact.get(text)
     if (ours) return ours
     for (const [before, behind, ours] of parts) {
       const fits = text.startsWith(before) && text.endsWith(behind) && text.length > before.length + behind.length
@@ -42,15 +42,15 @@ export function translator(words) {
 }
 
 function walk(node, translate) {
-  turn(node, translate)
+  translateNode(node, translate)
   for (const child of node.childNodes) walk(child, translate)
 }
 
-/** What is ours already is found in no list, so that this ends. */
-function turn(node, translate) {
+/** Translate a node's text and attributes. Translated text matches no entry, so the observer does not loop. */
+function translateNode(node, translate) {
   if (node.nodeType === Node.TEXT_NODE) {
     const ours = translate(node.data)
-    if (ours && ours !== node.data && !node.parentElement?.closest(OTHERS)) node.data = ours
+    if (ours && ours !== node.data && !node.parentElement?.closest(EXCLUDED)) node.data = ours
   } else if (node.nodeType === Node.ELEMENT_NODE) {
     for (const name of ATTRIBUTES) {
       const ours = node.hasAttribute(name) && translate(node.getAttribute(name))

@@ -1,16 +1,16 @@
-/** Two columns of tokens and the lines between them, a colour for each head: the stronger the line, the more is read. */
+/** Two columns of tokens with lines between them, one colour per head; stronger lines are larger weights. */
 
 import { onPointer, part } from "../../shared/dom.js"
 import { pointOn, shorten, sizeCanvas } from "../../shared/surface.js"
 
-const LARGEST = 44 // pixels from token to token
+const LARGEST = 44 // pixels between tokens
 const TIGHTEST = 12
 const LABEL = 150
-const HEAD = 24 // above: which column is which
-const LEVELS = 24 // of opacity: lines of one level are drawn in one stroke
-const FAINTEST = 0.004 // fainter lines could not be seen
-const FADED = 0.3 // of the lines that are not meant
-const NEAR = 7 // pixels from a line that still point at it
+const HEAD = 24 // height of the column titles
+const LEVELS = 24 // levels of opacity: lines of one level are drawn in one stroke
+const FAINTEST = 0.004 // smaller weights would be invisible
+const FADED = 0.3 // factor for lines outside the selection
+const NEAR = 7 // pixels: the pointer this close to a line selects it
 
 export const arcs = { needs: ["series"], label: "head", mount: (parent, host) => new Arcs(parent, host) }
 
@@ -30,7 +30,7 @@ class Arcs {
     const { width, tallest } = scene.room
     this.line = Math.max(TIGHTEST, Math.min(LARGEST, (tallest - HEAD - 4) / n))
     this.height = HEAD + n * this.line + 4
-    this.seen = Math.min(this.height, tallest) // only what is in sight is drawn: 1,024 tokens are too high for a canvas
+    this.seen = Math.min(this.height, tallest) // only the visible part is drawn: 1,024 tokens exceed a canvas's height
     const label = Math.min(LABEL, width * 0.28)
     this.sides = { left: label, right: Math.max(width - label, label + 60), width }
     this.element.style.height = `${this.seen}px`
@@ -57,7 +57,7 @@ class Arcs {
     return this.nearest((x - left) / (right - left), y)
   }
 
-  /** The line that passes nearest, the stronger of two that are as near. */
+  /** The line nearest to the pointer, favouring stronger ones. */
   nearest(share, y) {
     let best = null
     for (const { row, column, weight } of this.lines()) {
@@ -69,7 +69,7 @@ class Arcs {
     return best && { row: best.row, column: best.column }
   }
 
-  /** Lines that can be seen: kept, strong enough, and with a part in sight. */
+  /** Yield the visible lines: kept by the threshold, strong enough, and at least partly in view. */
   *lines() {
     const { labels, series } = this.scene
     const nColumns = labels.columns.length
@@ -107,10 +107,10 @@ class Arcs {
 
   paintLines(context) {
     const { cells } = this.scene
-    const meant = (line) => cells.some(({ row, column }) => (row ?? line.row) === line.row && (column ?? line.column) === line.column)
+    const selected = (line) => cells.some(({ row, column }) => (row ?? line.row) === line.row && (column ?? line.column) === line.column)
     const paths = new Map()
     for (const line of this.lines()) {
-      const fade = cells.length && !meant(line) ? FADED : 1
+      const fade = cells.length && !selected(line) ? FADED : 1
       const level = Math.ceil(LEVELS * fade * line.weight ** 0.7)
       const name = `${line.colour} ${level}`
       if (!paths.has(name)) paths.set(name, { colour: line.colour, level, path: new Path2D() })

@@ -1,4 +1,4 @@
-/** One matrix large: labels on both sides, a part of it under the lens, the cell under the pointer. */
+/** One large matrix with labels, zoom and pan, and a highlighted cell. */
 
 import { stepOf } from "../../shared/colours.js"
 import { matrixLayout, paintCursor, paintMatrix } from "../../shared/matrix.js"
@@ -6,12 +6,12 @@ import { clamp, focusQuietly, part } from "../../shared/dom.js"
 import { pointOn, sizeCanvas } from "../../shared/surface.js"
 
 const LARGEST_CELL = 78
-const LABELLED = 11 // a row that has room for a small label
+const LABELLED = 11 // minimum row height for a small label
 const ZOOM = 1.5
-const FEWEST = 4 // cells along a side under the strongest lens
-const DRAG = 4 // pixels before a press is a drag
+const FEWEST = 4 // cells along a side at maximum zoom
+const DRAG = 4 // pixels before a press becomes a drag
 
-/** Inside a cell there is room for two digits; a weight that would read .00 is left out. */
+/** Two decimals, which fit a cell; weights that would be shown as .00 are omitted. */
 function spellShort(weight) {
   return weight < 0.005 ? "" : weight.toFixed(2).replace(/^0/, "")
 }
@@ -25,7 +25,7 @@ class Heatmap {
     const sheet = part(this.element, "div", "sheet")
     this.canvas = part(sheet, "canvas", "large", { tabindex: "0", role: "application" })
     this.cursor = part(sheet, "canvas", "cursor", { "aria-hidden": "true" })
-    this.lens = null // the rows and columns in sight: {row, column, rows, columns}
+    this.lens = null // the visible range: {row, column, rows, columns}
     this.listen()
   }
 
@@ -44,7 +44,7 @@ class Heatmap {
     canvas.ondblclick = (event) => this.zoom(1, this.under(event))
   }
 
-  /** The cell under the pointer, in the whole matrix. */
+  /** The cell under the pointer, as indices into the whole matrix. */
   under(event) {
     const { x, y } = pointOn(this.canvas, event)
     const cell = this.layout?.at(x, y)
@@ -76,7 +76,7 @@ class Heatmap {
     this.host.lock(this.under(event), event.shiftKey)
   }
 
-  /** @param {number} direction 1 nearer, -1 further, 0 the whole matrix */
+  /** @param {number} direction 1 zooms in, -1 out, 0 shows the whole matrix */
   zoom(direction, around = null) {
     const whole = this.whole()
     const { lens } = this
@@ -96,7 +96,7 @@ class Heatmap {
     })
   }
 
-  /** Another part under the lens. */
+  /** Show another range, clamped to the matrix. */
   move(lens) {
     const whole = this.whole()
     this.lens = {
@@ -122,7 +122,7 @@ class Heatmap {
     return this.lens.rows < whole.rows || this.lens.columns < whole.columns
   }
 
-  /** Have a cell in sight. */
+  /** Scroll a cell into view. */
   reveal({ row, column }) {
     const { lens } = this
     const into = (at, from, size) => Math.min(Math.max(from, at - size + 1), at)
@@ -130,7 +130,7 @@ class Heatmap {
     if (moved.row !== lens.row || moved.column !== lens.column) this.move(moved)
   }
 
-  /** @param {object} scene see AttentionView.scene; another matrix is seen whole at first */
+  /** @param {object} scene see AttentionView.scene; a matrix of another shape resets the zoom */
   show(scene) {
     const before = this.scene
     this.scene = scene
@@ -154,7 +154,7 @@ class Heatmap {
     this.point(scene)
   }
 
-  /** The cells in focus, on a sheet of their own: the pointer's way repaints nothing else. */
+  /** Draw the cells in focus on an overlay, so that moving the pointer repaints nothing else. */
   point(scene) {
     this.scene = scene
     const { lens, layout } = this
@@ -168,7 +168,7 @@ class Heatmap {
     }
   }
 
-  /** What is in sight: its exact weights, else the (coarser) thumbnail. */
+  /** The visible range of the exact weights, or the coarser thumbnail of the whole matrix until they have arrived. */
   matrix() {
     const { matrix, thumb, theme } = this.scene
     const { lens } = this

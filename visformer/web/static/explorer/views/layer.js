@@ -1,4 +1,4 @@
-/** All heads of the layer in focus, large. */
+/** Large thumbnails of all heads in the current layer. */
 
 import { HeadGrid, layerLayout } from "../head_grid.js"
 

@@ -1,4 +1,4 @@
-/** The tokens as running text: choose one, and each other is shaded by how much it is read, or reads. */
+/** The tokens as running text: select one, and the others are shaded by how much it reads them or is read by them. */
 
 import { cssColour, lightness, stepOf } from "../../shared/colours.js"
 import { onPointer, part } from "../../shared/dom.js"
@@ -17,7 +17,7 @@ class Tokens {
     onPointer(this.element, (event) => this.under(event), host.hover, host.lock)
   }
 
-  /** The token under the pointer; with one of the other side locked, the cell of both. */
+  /** The token under the pointer or, if one of the other side is locked, the cell of both. */
   under(event) {
     const chip = event.target.closest?.(".vf-chip")
     if (!chip) return null
@@ -46,7 +46,7 @@ class Tokens {
     }
   }
 
-  /** Only colours change: the pointer's way over a thousand tokens must not lay them out anew. */
+  /** Change only colours: hovering must not trigger a new layout of a thousand tokens. */
   shade() {
     const { scene } = this
     const cell = scene.cells.at(-1)
