@@ -80,6 +80,7 @@ PARTS = {
     "other_sessions": lambda: (
         hasattr(SessionManager, "get_active_session_info")
         and takes(AppSession.request_rerun, "client_state")
+        and takes(Runtime.is_active_session, "session_id")
         and isinstance(Runtime.stats_mgr, property)
         and isinstance(GaugeStat, type)
         and bool(ACTIVE_SESSIONS_FAMILY)

@@ -9,7 +9,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from tests.browser.stage import ROOM, check_in_window, open_at, present, settled
-from tests.browser.support import address_of, shown, wait_for_panels
+from tests.browser.support import address_of, shown, turn_to, wait_for_panels
 
 pytestmark = pytest.mark.browser
 
@@ -218,3 +218,31 @@ def test_the_presenter_s_head_is_selected_on_the_phone(visitor, server):
     assert shown(phone)["head"] == "0"
     page.close()
     phone.close()
+
+
+def test_a_reload_takes_the_room_up_again_and_a_phone_says_who_is_gone(visitor, server):
+    page = open_at(visitor, "masks")
+    page.get_by_role("button", name="QR code").first.click()
+    page.get_by_role("button", name="Let the room follow").click()
+    expect(page.locator(".vf-address")).to_contain_text("follow=")
+    phone = open_at(visitor, "", query=read_code(page).removeprefix(f"{server}/"))
+    page.keyboard.press("Escape")
+    expect(page.get_by_text("A room follows")).to_be_visible()
+    page.reload()
+    page.reload()
+    expect(page.get_by_text("A room follows")).to_be_visible()
+    kept = page.evaluate("sessionStorage.getItem('visformer.room')")
+    assert kept
+    assert not {kept, kept.partition(".")[2]} & {page.url, *address_of(page).values()}
+    turn_to(page, "Tokens")
+    phone.wait_for_url("**/tokens?*follow=*")
+    expect(phone.get_by_text("You are following the presenter.")).to_be_visible()
+    page.goto("about:blank")
+    expect(phone.get_by_text("The presenter's browser is not connected")).to_be_visible()
+    page.go_back()
+    expect(phone.get_by_text("You are following the presenter.")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(phone.get_by_text("this room is closed")).to_be_visible()
+    page.wait_for_function("!sessionStorage.getItem('visformer.room')")
+    for opened in (page, phone):
+        opened.close()

@@ -172,14 +172,16 @@ SESSIONS = limit(
     N_("in one process: two full lecture halls; the next visitor is asked to try again"),
 )
 ROOMS = limit(
-    100, "rooms", N_("Rooms that follow a presenter"), N_("at once, in one process; each takes a few kB")
-)
-FOLLOWERS = limit(
-    500, "phones", N_("Phones in a room"), N_("a lecture hall; each reruns its page when the presenter moves on")
+    1_000, "rooms", N_("Rooms that follow a presenter"),
+    N_("at once, in one process; one for each visitor, so that they never run out earlier; each holds a few kB"),
 )
 ROOM_SECONDS = limit(
-    4 * 60 * 60, "seconds", N_("Seconds a room is kept"),
-    N_("without any action by its presenter: a workshop with its breaks"),
+    10 * 60, "seconds", N_("Seconds that a room waits for its presenter"),
+    N_("whose browser is not connected: reloaded, asleep, or in another network; then the room is closed"),
+)
+WRONG_CODES = limit(
+    1_000, "codes", N_("Wrong codes of rooms in a minute"),
+    N_("of all visitors; each has one try; a full server may come with an old code, but nobody finds one by trying"),
 )
 
 # Lessons --------------------------------------------------------------------------------------------------------------

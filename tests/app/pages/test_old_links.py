@@ -58,7 +58,7 @@ def test_every_name_is_recorded_with_two_values():
 
 
 def test_a_follower_sees_what_is_presented():
-    room = ROOMS.open()
+    room = ROOMS.open("presenter")
     try:
         ROOMS.write(room, {"page": "masks", "text": "I like cats.", "masks_view": "scores", "masks_layer": "9"})
         app = open_link(f"/?follow={room.code}&lang=zh")

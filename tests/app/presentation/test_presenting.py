@@ -17,6 +17,7 @@ from visformer.app.session import run as runs
 from visformer.app.session.run import Run
 from visformer.system import limits
 
+SESSION = "test session id"  # of every AppTest
 ADDRESS = "http://192.168.1.20:8501"
 
 
@@ -175,16 +176,17 @@ def test_an_address_too_long_for_a_code_has_a_hint(new_app):
 
 @pytest.fixture
 def own_rooms(monkeypatch):
-    own = rooms.Rooms()
-    monkeypatch.setattr(following, "ROOMS", own)
-    monkeypatch.setattr(following, "wake", list)  # sessions here have no connection: tests rerun them
-    return own
+    made = rooms.Rooms(lambda session: session != "gone")
+    monkeypatch.setattr(following, "ROOMS", made)
+    monkeypatch.setattr(following, "wake", list)  # sessions here have no connection: they run when they are told to
+    monkeypatch.setattr(following, "_start_checks", lambda: None)  # nor does anybody leave unless a test says so
+    return made
 
 
 @pytest.fixture
 def presenter(new_app, own_rooms):
     app = new_app(page="see/masks", masks_view="scores", text="I like cats.")
-    app.session_state["room"] = own_rooms.open()
+    app.session_state["room"] = own_rooms.open(SESSION)
     return app.run()
 
 
@@ -240,11 +242,65 @@ def test_a_follower_explores_alone_and_returns(new_app, presenter):
 def test_a_missing_room_is_reported(new_app, own_rooms):
     app = new_app(follow="nowhere")
     assert not app.exception
-    assert captions(app, "The presenter has stopped and this room is closed.")
+    assert captions(app, "No room has this code")
     assert ignored(app) == []
     assert "follow" not in address_of(app)
     app.button(key="following_closed").click().run()
-    assert not captions(app, "The presenter has stopped")
+    assert not captions(app, "No room has this code")
+
+
+def test_a_session_tries_one_code(new_app, presenter):
+    app = new_app(follow="nowhere")
+    app.query_params["follow"] = code_for(presenter)
+    assert not captions(app.run(), "You follow")
+
+
+def test_while_codes_are_tried_nobody_new_comes_in(new_app, presenter, monkeypatch):
+    inside = new_app(follow=code_for(presenter))
+    monkeypatch.setattr(limits, "WRONG_CODES", 0)
+    app = new_app(follow=code_for(presenter))
+    assert captions(app, "Too many wrong codes were tried")
+    assert address_of(app)["follow"] == code_for(presenter)
+    assert captions(inside.run(), "You are following the presenter.")
+    monkeypatch.undo()
+
+
+def test_a_presenter_who_is_gone_is_told_and_so_is_one_who_comes_back(new_app, presenter, own_rooms):
+    phone, key = new_app(follow=code_for(presenter)), presenter.session_state["room"]
+    own_rooms.take_up(key, "gone")
+    own_rooms.check()
+    assert captions(phone.run(), "The presenter's browser is not connected")
+    again = new_app(page="see/tokens")
+    with in_a_session(again.session_state.to_dict()) as session:
+        following.take_up(str(key))
+        again.session_state["room"] = session["room"]
+    own_rooms.take_up(key, SESSION)
+    own_rooms.check()
+    again.run()
+    assert presented(again)["room"] == {"key": str(key), "open": True}
+    assert key.secret not in str([*address_of(again).items()])
+    assert captions(phone.run(), "You are following the presenter.")
+    assert page_of(phone) == "tokens"
+
+
+def test_a_session_takes_up_no_second_room(own_rooms):
+    keys = [own_rooms.open("gone") for _ in range(2)]
+    with in_a_session({}):
+        for key in keys:
+            following.take_up(str(key))
+        assert following.presented() == keys[0].code
+        following.dismiss()
+        assert following.room() == {"key": str(keys[0]), "open": False}, "so that the browser forgets it"
+        for sent in ("nonsense", f"{keys[1].code}.wrong", None, 7, {"key": str(keys[1])}):
+            following.take_up(sent)
+            assert not following.presented()
+
+
+def test_two_who_follow_each_other_come_to_rest(new_app, presenter, own_rooms):
+    other = own_rooms.open("gone")
+    own_rooms.write(other, {"page": "lab"})
+    presenter.session_state["follow"] = other.code
+    assert page_of(presenter.run()) == "masks"
 
 
 def test_the_presenter_sees_that_a_room_follows_and_can_stop_it(new_app, presenter):
@@ -281,7 +337,7 @@ def test_inviting_and_dismissing(new_app, presenter, own_rooms, monkeypatch):
 
 def test_a_token_that_the_presenter_chooses_is_chosen_on_the_phones(new_app, own_rooms):
     presenter = new_app(page="understand/decoding")
-    presenter.session_state["room"] = own_rooms.open()
+    presenter.session_state["room"] = own_rooms.open(SESSION)
     phone = new_app(follow=code_for(presenter.run()))
     presenter.session_state["decoding_step"] = 2
     presenter.run()

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from visformer.app.presentation.rooms import Key, Rooms
+from visformer.errors import BusyError
 from visformer.system import limits
 
 SHOWN = {"page": "masks", "text": "I like cats."}
@@ -24,19 +25,25 @@ def clock():
 
 
 @pytest.fixture
-def rooms(clock):
-    return Rooms(clock)
+def connected():
+    """The sessions whose browsers are."""
+    return {"presenter", "phone"}
+
+
+@pytest.fixture
+def rooms(connected, clock):
+    return Rooms(connected.__contains__, clock)
 
 
 def test_a_follower_sees_what_was_written_last(rooms):
-    key = rooms.open()
-    assert rooms.follow(key.code, "phone") == (0, {})
+    key = rooms.open("presenter")
+    assert rooms.follow(key.code, "phone") == (0, {}, True)
     assert rooms.write(key, SHOWN) == {"phone"}
-    assert rooms.follow(key.code, "phone") == (1, SHOWN)
+    assert rooms.follow(key.code, "phone") == (1, SHOWN, True)
 
 
 def test_an_unchanged_state_wakes_nobody(rooms):
-    key = rooms.open()
+    key = rooms.open("presenter")
     rooms.follow(key.code, "phone")
     assert rooms.write(key, SHOWN) == {"phone"}
     assert rooms.write(key, dict(SHOWN)) == frozenset()
@@ -44,7 +51,7 @@ def test_an_unchanged_state_wakes_nobody(rooms):
 
 
 def test_a_follower_who_has_left_is_not_woken(rooms):
-    key = rooms.open()
+    key = rooms.open("presenter")
     rooms.follow(key.code, "phone")
     rooms.leave(key.code, "phone")
     assert rooms.write(key, SHOWN) == frozenset()
@@ -52,46 +59,110 @@ def test_a_follower_who_has_left_is_not_woken(rooms):
 
 @given(st.text(max_size=30))
 def test_without_its_secret_a_room_cannot_be_written(secret):
-    rooms = Rooms()
-    key = rooms.open()
+    rooms = Rooms(lambda session: True)
+    key = rooms.open("presenter")
     rooms.write(key, SHOWN)
     forged = Key(key.code, secret)
     assert rooms.write(forged, {"page": "lab"}) == frozenset()
     assert rooms.close(forged) == frozenset()
-    assert not rooms.is_open(forged)
-    assert rooms.follow(key.code, "phone") == (1, SHOWN)
+    assert not rooms.take_up(forged, "phone")
+    assert not rooms.is_presented_by(forged, "presenter")
+    assert rooms.is_presented_by(key, "presenter")
+    assert rooms.follow(key.code, "phone") == (1, SHOWN, True)
 
 
 def test_a_room_that_is_closed_is_gone(rooms):
-    key = rooms.open()
+    key = rooms.open("presenter")
     rooms.follow(key.code, "phone")
     assert rooms.close(key) == {"phone"}
     assert rooms.follow(key.code, "phone") is None
     assert rooms.write(key, SHOWN) == frozenset()
 
 
-def test_the_number_of_rooms_is_limited_until_one_expires(rooms, clock):
-    keys = [rooms.open() for _ in range(limits.ROOMS)]
-    assert len({key.code for key in keys}) == limits.ROOMS
-    assert rooms.open() is None
-    clock.now = limits.ROOM_SECONDS
-    rooms.write(keys[0], SHOWN)
+def test_there_are_only_so_many_rooms_and_one_whose_presenter_is_gone_makes_way(rooms, connected, clock):
+    others = [f"session {number}" for number in range(limits.ROOMS - 2)]
+    connected.update(others)
+    mine, gone = rooms.open("presenter"), rooms.open("gone")
+    keys = [rooms.open(other) for other in others]
+    assert len({key.code for key in keys}) == len(others)
+    clock.now = 1
+    rooms.take_up(mine, "reloading")
+    assert rooms.open("presenter") is not None
+    assert rooms.is_presented_by(mine, "reloading"), "who has been gone for longest makes way"
+    assert not rooms.is_presented_by(gone, "gone")
+    assert rooms.open("presenter") is not None
+    assert rooms.open("presenter") is None
+
+
+def test_a_room_ends_soon_after_its_presenter_is_gone_and_its_phones_know(rooms, connected, clock):
+    key = rooms.open("presenter")
+    rooms.follow(key.code, "phone")
+    clock.now = 100 * limits.ROOM_SECONDS
+    assert rooms.check() == frozenset()
+    connected.remove("presenter")
+    assert rooms.check() == {"phone"}
+    assert rooms.follow(key.code, "phone") == (0, {}, False)
+    clock.now += limits.ROOM_SECONDS
+    assert rooms.check() == frozenset()
     clock.now += 1
-    assert rooms.open() is not None
-    assert rooms.is_open(keys[0]), "its presenter is still active"
-    assert not rooms.is_open(keys[1])
+    assert rooms.check() == {"phone"}
+    assert rooms.follow(key.code, "phone") is None
+    assert not rooms.take_up(key, "presenter again")
 
 
-def test_followers_beyond_the_limit_see_the_state_but_are_not_woken(rooms):
-    key = rooms.open()
-    for number in range(limits.FOLLOWERS + 5):
-        assert rooms.follow(key.code, str(number)) is not None
-    assert len(rooms.write(key, SHOWN)) == limits.FOLLOWERS
+def test_a_room_that_is_taken_up_again_goes_on(rooms, connected, clock):
+    key = rooms.open("presenter")
+    rooms.follow(key.code, "phone")
+    connected.remove("presenter")
+    rooms.check()
+    clock.now = limits.ROOM_SECONDS
+    connected.add("presenter again")
+    assert rooms.take_up(Key.from_browser(str(key)), "presenter again")
+    assert rooms.check() == {"phone"}
+    clock.now += limits.ROOM_SECONDS
+    assert rooms.check() == frozenset()
+    assert rooms.follow(key.code, "phone").is_presented
+    assert not rooms.is_presented_by(key, "presenter"), "a tab that was copied leads, the other no longer"
+
+
+def test_followers_are_taken_off_when_their_sessions_end(rooms, connected):
+    key = rooms.open("presenter")
+    for number in range(3):
+        connected.add(f"phone {number}")
+        rooms.follow(key.code, f"phone {number}")
+    connected -= {"phone 0", "phone 1"}
+    rooms.check()
+    connected.add("phone 0")
+    assert rooms.write(key, SHOWN) == {"phone 2"}
+    rooms.follow(key.code, "phone 0")
+    assert rooms.write(key, {}) == {"phone 0", "phone 2"}
+
+
+def test_nobody_tries_codes_for_long_and_who_is_in_notices_nothing(rooms, clock):
+    key = rooms.open("presenter")
+    assert len(key.code) == 10
+    for _ in range(limits.WRONG_CODES):
+        assert rooms.follow("wrong", "phone") is None
+    for code in ("wrong", key.code):
+        with pytest.raises(BusyError):
+            rooms.follow(code, "phone")
+    assert rooms.follow(key.code, "phone", is_new=False) is not None
+    assert rooms.follow("closed", "phone", is_new=False) is None
+    clock.now = 60
+    assert rooms.follow(key.code, "phone") is not None
+
+
+@given(st.one_of(st.none(), st.integers(), st.dictionaries(st.text(), st.text()), st.text(), st.just("x" * 10**6)))
+def test_what_a_browser_sends_in_place_of_a_key_opens_nothing(value):
+    rooms = Rooms()
+    rooms.open("presenter")
+    key = Key.from_browser(value)
+    assert key is None or not rooms.take_up(key, "phone")
 
 
 def test_codes_have_no_ambiguous_characters(rooms):
     for _ in range(50):
-        code = rooms.open().code
+        code = rooms.open("presenter").code
         assert not set(code) & set("0o1il")
         assert code == code.lower()
         assert code.isalnum()

@@ -134,7 +134,8 @@ def test_what_stands_inside_each_other_is_read_or_told(depth):
     content = b'{"visformer_state": 1, "head": "2", "layer": ' + b'{"a":' * depth + b"1" + b"}" * (depth + 1)
     given, (remark,) = url_state.from_file(content, "a.json")
     assert given in ({"head": "2"}, {})
-    assert str(remark.why) in ("a text is needed here, in quotation marks.", "this file is no JSON that can be read.")
+    told = ("expected a text in quotation marks here.", "this file is not valid JSON.")
+    assert str(remark.why) in told
 
 
 def test_a_link_stays_under_4_kB():

@@ -1,10 +1,12 @@
 """Following a presenter: every session that opened a room's link shows what the presenter's session shows.
 
-There is no polling: when the presenter moves on, the following sessions are rerun, as after a click of their own.
+There is no polling: when the presenter moves on, the following sessions are rerun, as after a click of their own, and
+so they are when the presenter's browser disconnects or comes back.
 """
 
+import threading
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 import streamlit as st
 
@@ -15,37 +17,58 @@ from visformer.app.session.boxes import gettext
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private.other_sessions import own_session, wake
+from visformer.errors import N_, BusyError
 
-_KEY: Slot[Key | None] = Slot("room", None)  # of the presenter's room; kept only in this session's state
+_CHECK_SECONDS = 5  # until presenters and followers who left are noticed
+_FOLLOWS = N_("You are following the presenter.")
+_AWAY = N_("The presenter's browser is not connected: you see what was shown last.")
+_CLOSED = N_("The presenter has stopped and this room is closed. You are now browsing on your own.")
+_UNKNOWN = N_("No room has this code; it may have been closed. You are now browsing on your own.")
+_KEY: Slot[Key | None] = Slot("room", None)  # of the presenter's room, also once that is closed
 _SEEN = Slot("room_seen", 0)  # the version that this follower shows
 _IS_ALONE = Slot("room_alone", False)  # whether this follower explores alone
-_IS_CLOSED = Slot("room_closed", False)  # whether the room that this session followed, or tried to, is gone
+_SAID = Slot("room_said", "")  # the last message about the room that this session follows, or tried to
 
 
 def presented() -> str:
     """Return the code of the room that this session presents to; "" if there is none."""
     key = _KEY.get()
-    return key.code if key is not None and ROOMS.is_open(key) else ""
+    return key.code if key is not None and ROOMS.is_presented_by(key, own_session()) else ""
+
+
+def room() -> dict[str, object] | None:
+    """Return the room's "key" for the presenter's browser, which keeps it for a reload, and whether it is "open"."""
+    key = _KEY.get()
+    return {"key": str(key), "open": bool(presented())} if key is not None else None
 
 
 def invite() -> bool:
     """Open a room for this session; return False if there are too many."""
     if not presented():
-        _KEY.set(ROOMS.open())
+        _KEY.set(ROOMS.open(own_session()))
+        _start_checks()
     return bool(presented())
+
+
+def take_up(value: object) -> None:
+    """Present to the room whose key the browser kept; a session presents to one room only."""
+    key = Key.from_browser(value)
+    if key is not None and not presented():
+        ROOMS.take_up(key, own_session())
+        _KEY.set(key)
 
 
 def dismiss() -> None:
     """Close this session's room."""
-    key = _KEY.pop()
-    if key is not None:
+    key = _KEY.get()
+    if key is not None and presented():
         wake(ROOMS.close(key))
 
 
 def publish(run: Run | None = None) -> None:
     """Send the room what a run shows, by default the current one; followers keep their own language."""
     key = _KEY.get()
-    if key is not None:
+    if key is not None and presented():
         shown = address.current(run)
         state = {url_state.PAGE: shown.page, **address.address(shown)}
         state.pop(url_state.LANGUAGE, None)
@@ -55,14 +78,20 @@ def publish(run: Run | None = None) -> None:
 def catch_up() -> None:
     """Apply the presenter's state at the start of a run, unless this follower explores alone."""
     code = ROOM.get()
-    if not code or _IS_ALONE.get():
+    if not code or _IS_ALONE.get() or presented():  # two who follow each other would rerun each other forever
         return
-    followed = ROOMS.follow(code, own_session())
+    was_in = _SAID.get() in (_FOLLOWS, _AWAY)
+    try:
+        followed = ROOMS.follow(code, own_session(), is_new=not was_in)
+    except BusyError as busy:
+        _SAID.set(busy.message_id)
+        return
     if followed is None:
         ROOM.set("")
-        _IS_CLOSED.set(True)
+        _SAID.set(_CLOSED if was_in else _UNKNOWN)
         return
-    version, texts = followed
+    version, texts, is_presented = followed
+    _SAID.set(_FOLLOWS if is_presented else _AWAY)
     if version and version != _SEEN.get():
         _SEEN.set(version)
         state, remarks = url_state.read(texts)
@@ -76,12 +105,11 @@ def line() -> None:
         _notice(_("The audience follows: their phones show what you show."), _("Stop"), "following_stop", dismiss)
     if ROOM.get():
         alone = _IS_ALONE.get()
-        said = _("You are browsing on your own.") if alone else _("You are following the presenter.")
+        said = _("You are browsing on your own.") if alone else _(_SAID.get() or _FOLLOWS)
         way = _("Follow the presenter again") if alone else _("Browse on my own")
         _notice(said, way, "following_turn", partial(_turn, not alone))
-    elif _IS_CLOSED.get():
-        said = _("The presenter has stopped and this room is closed. You are now browsing on your own.")
-        _notice(said, _("Dismiss"), "following_closed", _IS_CLOSED.clear)
+    elif _SAID.get():
+        _notice(_(_SAID.get()), _("Dismiss"), "following_closed", _SAID.clear)
 
 
 def _notice(text: str, label: str, key: str, act: Callable[[], None]) -> None:
@@ -95,3 +123,13 @@ def _turn(alone: bool) -> None:
     _SEEN.clear()
     if alone:
         ROOMS.leave(ROOM.get(), own_session())
+
+
+def _check() -> None:
+    timer = threading.Timer(_CHECK_SECONDS, _check)
+    timer.daemon = True
+    timer.start()
+    wake(ROOMS.check())
+
+
+_start_checks = cache(_check)  # once per process

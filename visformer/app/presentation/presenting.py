@@ -56,11 +56,12 @@ def bar(run: Run, outcome: str) -> None:
         "at": run.steps.place,
         "guided": run.steps.guide is not None,
         "note": run.steps.note,
+        "room": following.room(),
     }
     if _HAS_CODE.get():
         shown["code"] = code()
     presentation_steps.arrive()
-    presentation(shown, on_step=step, on_ask=ask)
+    presentation(shown, on_step=step, on_ask=ask, on_room=following.take_up)
 
 
 def step(direction: int) -> None:

@@ -3,18 +3,24 @@
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from visformer.app.streamlit_private.other_sessions import is_connected
+from visformer.errors import N_, BusyError
 from visformer.system import limits
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that is mistaken for another when typed
-_CODE_LENGTH = 6  # 800 million codes, too many to guess one
+_CODE_LENGTH = 10  # at limits.WRONG_CODES, guessing one of a thousand rooms takes 1,500 years
+_KEY_CHARACTERS = 100  # more than any key of ours has
+_MINUTE = 60.0  # seconds
 
 
 @dataclass(frozen=True)
 class Key:
-    """A key that permits writing to a room; only the presenter's session has it.
+    """A key that permits writing to a room; only the presenter's session and browser tab have it.
 
     Args:
         code: the room's name in links.
@@ -24,37 +30,79 @@ class Key:
     code: str
     secret: str
 
+    def __str__(self) -> str:
+        """Return the key as the browser keeps it."""
+        return f"{self.code}.{self.secret}"
+
+    @classmethod
+    def from_browser(cls, value: object) -> "Key | None":
+        """Return the key that a browser sent; None if it cannot be one."""
+        if not isinstance(value, str) or len(value) > _KEY_CHARACTERS:
+            return None
+        code, _, secret = value.partition(".")
+        return cls(code, secret)
+
+
+class Followed(NamedTuple):
+    """What a follower sees of a room.
+
+    Args:
+        version: grows with each new state; 0: there is none yet.
+        state: by name, as texts, see :mod:`visformer.app.session.url_state`.
+        is_presented: whether the presenter's browser is connected.
+    """
+
+    version: int
+    state: dict[str, str]
+    is_presented: bool
+
 
 @dataclass
 class _Room:
     secret: str
-    used: float
+    presenter: str
+    seen: float  # when the presenter was last connected
+    is_presented: bool = True
     version: int = 0
     state: dict[str, str] = field(default_factory=dict)
     followers: set[str] = field(default_factory=set)
 
 
 class Rooms:
-    """A limited number of rooms; unused ones expire.
+    """A limited number of rooms, each kept until its presenter closes it or has been gone for too long.
+
+    Presenters and followers are ids of sessions.
 
     Args:
+        connected: whether the browser of a session is connected.
         clock: monotonic, in seconds.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, connected: Callable[[str], bool] = is_connected, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._connected = connected
         self._clock = clock
         self._rooms: dict[str, _Room] = {}
+        self._wrong: deque[float] = deque()  # the times of wrong codes
         self._lock = threading.Lock()
 
-    def open(self) -> Key | None:
-        """Open a room; return None if the limit is reached."""
+    def open(self, presenter: str) -> Key | None:
+        """Open a room, if need be in place of one whose presenter is gone; return None if the limit is reached."""
         with self._lock:
-            self._expire()
-            if len(self._rooms) >= limits.ROOMS:
+            if len(self._rooms) >= limits.ROOMS and not self._make_room():
                 return None
             key = Key("".join(secrets.choice(_LETTERS) for _ in range(_CODE_LENGTH)), secrets.token_urlsafe(16))
-            self._rooms[key.code] = _Room(key.secret, self._clock())
+            self._rooms[key.code] = _Room(key.secret, presenter, self._clock())
             return key
+
+    def take_up(self, key: Key, presenter: str) -> bool:
+        """Make this session the room's only presenter; return whether the room exists and this is its key."""
+        with self._lock:
+            room = self._room_of(key)
+            if room is not None:
+                room.presenter, room.seen = presenter, self._clock()
+            return room is not None
 
     def write(self, key: Key, state: Mapping[str, str]) -> frozenset[str]:
         """Set the state that a room shows.
@@ -68,10 +116,7 @@ class Rooms:
         """
         with self._lock:
             room = self._room_of(key)
-            if room is None:
-                return frozenset()
-            room.used = self._clock()
-            if room.version and room.state == state:
+            if room is None or (room.version and room.state == state):
                 return frozenset()
             room.version, room.state = room.version + 1, dict(state)
             return frozenset(room.followers)
@@ -81,25 +126,33 @@ class Rooms:
         with self._lock:
             return frozenset(self._rooms.pop(key.code).followers if self._room_of(key) else ())
 
-    def is_open(self, key: Key) -> bool:
-        """Return whether the room exists and this is its key."""
+    def is_presented_by(self, key: Key, presenter: str) -> bool:
+        """Return whether the room exists, this is its key, and this session presents to it."""
         with self._lock:
-            self._expire()
-            return self._room_of(key) is not None
+            room = self._room_of(key)
+            return room is not None and room.presenter == presenter
 
-    def follow(self, code: str, follower: str) -> tuple[int, dict[str, str]] | None:
-        """Return a room's version and state, and register the follower to be woken; None if there is no such room.
+    def follow(self, code: str, follower: str, *, is_new: bool = True) -> Followed | None:
+        """Return what a room shows, and register the follower to be woken; None if there is no such room.
 
-        Beyond the limit of followers, the state is returned, but the follower is not registered.
+        Args:
+            code: of the room.
+            follower: a session.
+            is_new: whether the session may be guessing; False: it has followed this room before.
+
+        Raises:
+            BusyError: too many wrong codes were tried; codes of new sessions are not looked up for now.
         """
         with self._lock:
-            self._expire()
+            if is_new:
+                self._refuse_guesses()
             room = self._rooms.get(code)
             if room is None:
+                if is_new:
+                    self._wrong.append(self._clock())
                 return None
-            if len(room.followers) < limits.FOLLOWERS:
-                room.followers.add(follower)
-            return room.version, dict(room.state)
+            room.followers.add(follower)
+            return Followed(room.version, dict(room.state), room.is_presented)
 
     def leave(self, code: str, follower: str) -> None:
         """Unregister a follower."""
@@ -107,14 +160,39 @@ class Rooms:
             if code in self._rooms:
                 self._rooms[code].followers.discard(follower)
 
+    def check(self) -> frozenset[str]:
+        """Remove followers and rooms that are gone; return the followers whose presenter left, returned or is gone."""
+        affected: set[str] = set()
+        with self._lock:
+            now = self._clock()
+            for code, room in [*self._rooms.items()]:
+                room.followers = {follower for follower in room.followers if self._connected(follower)}
+                was_presented, room.is_presented = room.is_presented, self._connected(room.presenter)
+                if room.is_presented:
+                    room.seen = now
+                is_over = now - room.seen > limits.ROOM_SECONDS
+                if is_over:
+                    del self._rooms[code]
+                if is_over or room.is_presented != was_presented:
+                    affected |= room.followers
+        return frozenset(affected)
+
     def _room_of(self, key: Key) -> _Room | None:
         room, secret = self._rooms.get(key.code), key.secret.encode("utf-8", "replace")
         return room if room is not None and secrets.compare_digest(room.secret.encode(), secret) else None
 
-    def _expire(self) -> None:
-        oldest = self._clock() - limits.ROOM_SECONDS
-        for code in [code for code, room in self._rooms.items() if room.used < oldest]:
-            del self._rooms[code]
+    def _make_room(self) -> bool:
+        """Remove the room whose presenter has been gone longest; return whether there was one."""
+        gone = [code for code, room in self._rooms.items() if not self._connected(room.presenter)]
+        if gone:
+            del self._rooms[min(gone, key=lambda code: self._rooms[code].seen)]
+        return bool(gone)
+
+    def _refuse_guesses(self) -> None:
+        while self._wrong and self._wrong[0] <= self._clock() - _MINUTE:
+            self._wrong.popleft()
+        if len(self._wrong) >= limits.WRONG_CODES:
+            raise BusyError(N_("Too many wrong codes were tried just now. Reload this page in a minute."))
 
 
 ROOMS = Rooms()

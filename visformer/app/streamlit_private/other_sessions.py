@@ -24,6 +24,11 @@ def count() -> int:
     return sum(stat.value for family in stats.values() for stat in family if isinstance(stat, GaugeStat))
 
 
+def is_connected(session: str) -> bool:
+    """Return whether the browser of this session is connected."""
+    return runtime.exists() and runtime.get_instance().is_active_session(session)
+
+
 def wake(sessions: Iterable[str]) -> None:
     """Rerun these sessions, as Streamlit does when a script has changed; sessions that have ended are skipped."""
     if not runtime.exists():

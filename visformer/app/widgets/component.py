@@ -137,15 +137,23 @@ def link_button(words: Mapping[str, str]) -> None:
     _LINK(data=json.dumps(words).encode(), key="copy_link", width="content")
 
 
-def presentation(shown: Mapping[str, Any], *, on_step: Callable[[int], None], on_ask: Callable[[str], None]) -> None:
+def presentation(
+    shown: Mapping[str, Any],
+    *,
+    on_step: Callable[[int], None],
+    on_ask: Callable[[str], None],
+    on_room: Callable[[object], None],
+) -> None:
     """Draw the button of presentation mode, which hides all but the picture and its captions.
 
     Args:
         shown: "words" on its buttons; "sentence" and "caption" over the picture; "place" and "at": the step's id and
             its text; "note": the suggested presenter's note; "guided": whether the views take no steps of their own;
-            "code": see :func:`visformer.app.presentation.presenting.code`.
+            "code": see :func:`visformer.app.presentation.presenting.code`; "room": see
+            :func:`visformer.app.presentation.following.room`.
         on_step: called with 1 or -1 before the page reruns.
         on_ask: called with "code", "follow", "stop", or "" once the code is closed.
+        on_room: called with the key of a room that the browser kept.
     """
 
     def stepped() -> None:
@@ -160,6 +168,7 @@ def presentation(shown: Mapping[str, Any], *, on_step: Callable[[int], None], on
             width="content",
             on_step_change=stepped,
             on_ask_change=lambda: on_ask(str(_sent(_PRESENTATION).get("ask") or "")),
+            on_room_change=lambda: on_room(_sent(_PRESENTATION).get("room")),
         )
 
 

@@ -16,17 +16,19 @@ const TRIES = 6 // attempts to make the picture fit
 const NEAR = 96 // pixels: the pointer this close to the lower edge shows the buttons
 const STAYS = 2500 // milliseconds until they are hidden again
 const MARGIN = 12
+const ROOM = "visformer.room"
 const FORWARD = ["ArrowRight", "ArrowDown", "PageDown"] // remote controls send PageDown
 const BACK = ["ArrowLeft", "ArrowUp", "PageUp"]
 const TYPES = "input, textarea, select, [contenteditable=true], [role=slider], [role=combobox], [role=radio], [role=tab], [role=option]"
 
 /** State that outlives this view, which the host rebuilds with each page. */
-const STATE = (globalThis[Symbol.for("visformer.presentation")] ??= { on: false, noteShown: false, code: false, snapshot: null })
+const STATE = (globalThis[Symbol.for("visformer.presentation")] ??= { on: false, noteShown: false, code: false, snapshot: null, offered: null })
 
 /**
  * @param {HTMLElement} element the container
  * @param {object} message the texts, the current picture, and the QR code if it was requested
- * @param {{sheet: string, body: () => ?HTMLElement, onStep: (direction: number) => void, onAsk: (what: string) => void}} host
+ * @param {{sheet: string, body: () => ?HTMLElement, onStep: (direction: number) => void, onAsk: (what: string) => void,
+ *   onRoom: (key: string) => void}} host
  *   sheet: CSS for the page while it is presented; body: the element that holds the pictures
  */
 export function mountPresent(element, message, host) {
@@ -122,8 +124,19 @@ class Presentation {
     }
     this.code.setAttribute("aria-label", words.code)
     this.writeCode()
+    this.updateRoom()
     this.settle()
     this.mark()
+  }
+
+  /** While a room is open, its key is kept in this tab, and in no address: after a reload the room is taken up again. */
+  updateRoom() {
+    const { room } = this.data
+    const kept = loadRoom()
+    if (room?.open) storeRoom(room.key)
+    else if (room && room.key === kept) storeRoom("")
+    else if (!room && kept && kept !== STATE.offered) this.host.onRoom(kept)
+    STATE.offered = room ? null : kept
   }
 
   writeCode() {
@@ -308,6 +321,23 @@ function storeNote(place, note) {
 function loadNote(place) {
   try {
     return localStorage.getItem(`visformer.note.${place}`)
+  } catch {
+    return null
+  }
+}
+
+function storeRoom(key) {
+  try {
+    if (key) sessionStorage.setItem(ROOM, key)
+    else sessionStorage.removeItem(ROOM)
+  } catch {
+    // no session storage: a reload ends the room
+  }
+}
+
+function loadRoom() {
+  try {
+    return sessionStorage.getItem(ROOM)
   } catch {
     return null
   }

@@ -1,4 +1,4 @@
-/** A presentation in Streamlit: steps and the address's QR code are requested through triggers. */
+/** A presentation in Streamlit: steps, the address's QR code and the room are requested through triggers. */
 
 import { mountPresent } from "../presentation/present.js"
 import { streamlitView } from "./view.js"
@@ -8,4 +8,5 @@ export default streamlitView(mountPresent, (host, { setTriggerValue, parentEleme
   host.body = () => document.querySelector(".st-key-page_body")
   host.onStep = (direction) => setTriggerValue("step", direction)
   host.onAsk = (what) => setTriggerValue("ask", what)
+  host.onRoom = (key) => setTriggerValue("room", key)
 })
