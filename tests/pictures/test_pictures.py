@@ -14,7 +14,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply
 
 from tests.support import tiny_translator
 from visformer import formulas
-from visformer.model.positions import Alibi, Learned, NoPosition, Rotary, Sinusoidal
+from visformer.model.positions import POSITIONS, Alibi, Learned, NoPosition, Rotary, Sinusoidal
 from visformer.panel import Labels
 from visformer.pictures import block, decoding, embedding, head, lab, masks, positions
 from visformer.pictures.examples.worked import compute
@@ -271,9 +271,11 @@ def test_who_talks_to_whom_is_measured(trace, stack, n_norms):
 
 
 def test_every_kind_of_position_side_by_side():
-    every = positions.kinds(10, 4, max_len=6).values()
-    assert [kind.parameters for kind in every] == [0, torch.nn.Embedding(6, 4).weight.numel(), 0, 0, 0]
-    assert [kind.missing for kind in every] == [0, 4, 0, 0, 0]
+    every = positions.kinds(10, 4, max_len=6)
+    assert list(every) == list(POSITIONS)
+    learned = every.pop("learned")
+    assert (learned.parameters, learned.missing) == (torch.nn.Embedding(6, 4).weight.numel(), 4)
+    assert not any(kind.parameters or kind.missing for kind in every.values())
 
 
 def test_decay_over_distance():

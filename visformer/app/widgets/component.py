@@ -5,6 +5,7 @@ fetch a component while Python imports the code that packs its picture.
 """
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,10 @@ _WORDS = _component("words", css=stylesheet("streamlit/page.css"), folder=_PRIVA
 _FEED = _component("feed")
 
 
+_PAUSE = 0.015
+"""Seconds for the browser to draw the picture before the rest of the page, which takes it longer (docs/adr/0019)."""
+
+
 def _sent(key: str) -> Mapping[str, Any]:
     """Return what the component with this key last sent."""
     return Slot[Any](key, None).get() or {}
@@ -93,6 +98,7 @@ def attention_picture(
     from visformer.web.payload import pack
 
     _FEED(data=pack(trace, **_language(), start=start, file=file, to=CANVAS), key=name)
+    time.sleep(_PAUSE)
 
 
 def attention_weights(trace: "Trace") -> None:
