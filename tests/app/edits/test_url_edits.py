@@ -89,6 +89,6 @@ def test_an_edit_while_decoding_reaches_the_part_that_is_there():
     edit = Block("decoder.0.self_attn", query=(1, 4), key=(0, 2))
     assert edit.within((1, HEADS, 3, 3)) == Block("decoder.0.self_attn", query=(1, 3), key=(0, 2))
     assert edit.within((1, HEADS, 1, 1)) is None
-    with pytest.raises(EditError, match="3 is none of 0 to 2"):
+    with pytest.raises(EditError, match="3 is not in 0 to 2"):
         edit("decoder.0.self_attn.mask", torch.ones(1, HEADS, 3, 3, dtype=torch.bool))
     assert from_json(json.loads(json.dumps(edit.to_json()))) == edit
