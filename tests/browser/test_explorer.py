@@ -219,7 +219,7 @@ def test_zoom_and_pan(page, trace):
     page.mouse.wheel(0, -100)
     page.mouse.wheel(0, -100)
     page.keyboard.up("Control")
-    page.wait_for_function("document.querySelector('.vf-large').dataset.column !== '0'")
+    page.wait_for_function("() => document.querySelector('.vf-large').dataset.column !== '0'")
     assert lens()[0] == 0, "around the pointer"
     page.get_by_role("button", name="The whole matrix").click()
     assert lens() == (0, 0)
@@ -743,7 +743,7 @@ def test_long_arcs_scroll_and_the_strongest_cell_is_seen_in_the_thumbnail(page, 
     arcs = page.locator(".vf-arcs")
     assert arcs.evaluate("e => e.scrollHeight > e.clientHeight")
     arcs.evaluate("e => { e.scrollTop = 250 * (e.scrollHeight / 300) - 200 }")
-    page.wait_for_function("Number(document.querySelector('.vf-lines').dataset.top) < 0")
+    page.wait_for_function("() => Number(document.querySelector('.vf-lines').dataset.top) < 0")
     place = place_of(page, ".vf-lines")
     page.locator(".vf-lines").click(position={"x": 20, "y": place["top"] + 250.5 * place["line"]})
     assert "\u2068a250\u2069 (251) reads most: \u2068a100\u2069 (101) 0.5000" in readout(page)

@@ -157,7 +157,7 @@ def test_another_language_keeps_page_sentence_view_and_scroll_position(open_app)
     assert place > 0
     switch = main.get_by_test_id("stButtonGroup").filter(has_text="中文").get_by_text("EN", exact=True)
     switch.evaluate("element => element.click()")  # Playwright's click would scroll to it
-    page.wait_for_function("document.title === 'Through the block · Visformer'")
+    expect(page).to_have_title("Through the block · Visformer")
     settle(page)
     expect(page.locator("html")).to_have_attribute("lang", "en")
     assert page.get_by_label("Sentence", exact=True).input_value() == SENTENCE

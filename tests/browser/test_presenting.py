@@ -227,10 +227,10 @@ def test_a_reload_takes_the_room_up_again_and_a_phone_says_who_is_gone(visitor, 
     expect(page.locator(".vf-address")).to_contain_text("follow=")
     phone = open_at(visitor, "", query=read_code(page).removeprefix(f"{server}/"))
     page.keyboard.press("Escape")
-    expect(page.get_by_text("A room follows")).to_be_visible()
+    expect(page.get_by_text("The audience follows")).to_be_visible()
     page.reload()
     page.reload()
-    expect(page.get_by_text("A room follows")).to_be_visible()
+    expect(page.get_by_text("The audience follows")).to_be_visible()
     kept = page.evaluate("sessionStorage.getItem('visformer.room')")
     assert kept
     assert not {kept, kept.partition(".")[2]} & {page.url, *address_of(page).values()}
@@ -243,6 +243,6 @@ def test_a_reload_takes_the_room_up_again_and_a_phone_says_who_is_gone(visitor, 
     expect(phone.get_by_text("You are following the presenter.")).to_be_visible()
     page.get_by_role("button", name="Stop").click()
     expect(phone.get_by_text("this room is closed")).to_be_visible()
-    page.wait_for_function("!sessionStorage.getItem('visformer.room')")
+    page.wait_for_function("() => !sessionStorage.getItem('visformer.room')")
     for opened in (page, phone):
         opened.close()
