@@ -14,7 +14,7 @@ FORMULA = r"""&\sym{position}{PE}_{(pos,2i)} = \sin\left(\sym{k}{pos} / 10000^{2
 FORMULAS = {
     "rotary": r"""&(R_m \sym{q}{q})^\top (R_n \sym{k}{k}) = \sym{q}{q}^\top R_{n-m} \sym{k}{k} \\[4pt]
 &\theta_i(m) = m \cdot 10000^{-2i/d_k}""",
-    "alibi": r"""&\text{softmax}\left(\sym{q}{q}_i \sym{k}{K}^\top / \sqrt{d_k} - m_h |i - j|\right) \\[4pt]
+    "alibi": r"""&\sym{scores}{S}_{ij} = \sym{q}{q}_i \sym{k}{k}_j^\top / \sqrt{d_k} - m_h |i - j| \\[4pt]
 &m_h = 2^{-8h/H}""",
 }
 OTHERS = {
