@@ -4,7 +4,7 @@
 token positions count from 0. In a notebook, a plain function ``(name, tensor) -> tensor`` is an edit, too.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Self
@@ -63,26 +63,26 @@ class _MaskEdit(_Edit):
     tensor: ClassVar[str] = "mask"
     value: ClassVar[bool]
 
+    def _spans(self) -> Iterator[tuple[int, str, int, int]]:
+        """Dimension, name, first and end of each axis of which it does not name all."""
+        for dim, (axis, index) in enumerate((("head", self.head), ("query", self.query), ("key", self.key)), start=1):
+            if index is not None:
+                yield dim, axis, *(index if isinstance(index, tuple) else (index, index + 1))
+
     def within(self, shape: tuple[int, ...]) -> Self | None:
         """The part inside a mask (batch, head, query, key), None: nothing; while decoding, the rest may come yet."""
-        inside: dict[str, tuple[int, int]] = {}
-        for axis, index, size in (("query", self.query, shape[2]), ("key", self.key, shape[3])):
-            first, end = _span(index)
-            if index is not None and first >= size:
-                return None
-            if index is not None:
-                inside[axis] = (first, min(end, size))
+        inside = {axis: (first, min(end, shape[dim])) for dim, axis, first, end in self._spans() if axis != "head"}
+        if any(first >= end for first, end in inside.values()):
+            return None
         return replace(self, **inside)  # type: ignore[arg-type]
 
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
         """``tensor`` is bool (batch, head, query, key), True = may attend."""
-        cells = [slice(None)]
-        for dim, (axis, index) in enumerate((("head", self.head), ("query", self.query), ("key", self.key)), start=1):
-            first, end = _span(index)
-            if index is not None:
-                _require(name, axis, first, tensor.shape[dim])
-                _require(name, axis, end - 1, tensor.shape[dim])
-            cells.append(slice(None) if index is None else slice(first, end))
+        cells = [slice(None)] * tensor.ndim
+        for dim, axis, first, end in self._spans():
+            _require(name, axis, first, tensor.shape[dim])
+            _require(name, axis, end - 1, tensor.shape[dim])
+            cells[dim] = slice(first, end)
         changed = tensor.clone()
         changed[tuple(cells)] = self.value
         return changed
@@ -153,13 +153,6 @@ def from_json(data: dict[str, Any]) -> _Edit:
         return kind(**fields)
     except (KeyError, TypeError) as error:
         raise EditError(N_("{data} is not an edit: {reason}"), data=data, reason=error) from error
-
-
-def _span(index: int | tuple[int, int] | None) -> tuple[int, int]:
-    """First and end of the cells that an edit names; (0, 0) for all."""
-    if index is None:
-        return 0, 0
-    return index if isinstance(index, tuple) else (index, index + 1)
 
 
 def _require(name: str, axis: str, index: int, size: int) -> None:

@@ -212,7 +212,7 @@ def test_an_edit_that_cannot_be_honoured_raises(edit, message):
     "edit",
     [
         edits.Silence("decoder.0.cross_attn", head=1, scale=0.5),
-        edits.Block("encoder.*.self_attn", query=1),
+        edits.Block("encoder.*.self_attn", query=1, key=(0, 3)),
         edits.Open("decoder.0.self_attn", head=0, query=0, key=2),
         edits.SetPattern("encoder.0.self_attn", 0, ((0.5, 0.5), (0.0, 1.0))),
     ],

@@ -1,6 +1,5 @@
 """The visitor's edits of the model: cells of a mask, heads. They apply to one sentence; another starts unedited."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from visformer.errors import N_, LinkError
 from visformer.system import limits
 
 if TYPE_CHECKING:  # visformer.edits imports torch
-    from visformer.edits import Edit
+    from visformer.edits import Block, Open, Silence
     from visformer.web.panels import Click
 
 _NONE: tuple[tuple[str | None, ...], Any] = ((), None)
@@ -83,7 +82,7 @@ def switch_all(scope: Scope, chosen: NDArray[np.bool_], before: Flips) -> None:
     _store(_FLIPS, scope.attention, after)
 
 
-def mask_edits(attention: str, switched: Flips, mask: NDArray[np.bool_]) -> "Sequence[Edit]":
+def mask_edits(attention: str, switched: Flips, mask: NDArray[np.bool_]) -> "list[Block | Open]":
     """Return the edits that switch the cells: open those that are masked, block the others.
 
     Args:
@@ -95,7 +94,7 @@ def mask_edits(attention: str, switched: Flips, mask: NDArray[np.bool_]) -> "Seq
     part, kind = attention.split(".")
     masks = np.broadcast_to(mask, (len(switched), *switched.shape[2:]))
     everywhere = bool((switched == switched[0, 0]).all() and (masks == masks[0]).all())
-    edits: list[Edit] = []
+    edits: list[Block | Open] = []
     for layer, heads in enumerate(switched[:1] if everywhere else switched):
         where = f"{part}.{'*' if everywhere else layer}.{kind}"
         alike = bool((heads == heads[0]).all())
@@ -104,7 +103,7 @@ def mask_edits(attention: str, switched: Flips, mask: NDArray[np.bool_]) -> "Seq
     return edits
 
 
-def _edits_of(where: str, head: int | None, cells: NDArray[np.bool_], mask: NDArray[np.bool_]) -> "list[Edit]":
+def _edits_of(where: str, head: int | None, cells: NDArray[np.bool_], mask: NDArray[np.bool_]) -> "list[Block | Open]":
     """Make one edit for a mask that ends up uniform: it then covers tokens decoded later, too; else rectangles."""
     from visformer.edits import Block, Open
 
@@ -112,7 +111,7 @@ def _edits_of(where: str, head: int | None, cells: NDArray[np.bool_], mask: NDAr
     if cells.any() and (after == after[0, 0]).all():
         return [(Open if after[0, 0] else Block)(where, head=head)]
     return [
-        kind(where, head=head, query=_index(rows), key=None if columns == (0, cells.shape[1]) else _index(columns))
+        kind(where, head=head, query=rows, key=None if columns == (0, cells.shape[1]) else columns)
         for kind in (Block, Open)
         for rows, columns in _rectangles(cells, after == kind.value)
     ]
@@ -140,10 +139,6 @@ def _rectangles(wanted: NDArray[np.bool_], alike: NDArray[np.bool_]) -> list[tup
     return found + [((first, len(wanted)), columns) for columns, first in growing.items()]
 
 
-def _index(span: _Span) -> int | _Span:
-    return span[0] if span[1] - span[0] == 1 else span
-
-
 def take_scales(where: str, n_layers: int, n_heads: int) -> None:
     """Scale the heads that a link names; arguments as for :func:`scales`."""
     visit.take(url_edits.HEADS, lambda text: _store(_SCALES, where, url_edits.heads(text, n_layers, n_heads)))
@@ -161,7 +156,7 @@ def scale_all(where: str, click: "Click", before: Scales, value: float) -> None:
     _store(_SCALES, where, after)
 
 
-def head_edits(where: str, scales: Scales) -> "Sequence[Edit]":
+def head_edits(where: str, scales: Scales) -> "list[Silence]":
     """Return the edits that scale the heads; ``where`` as in tensor names without the layer: "decoder.cross_attn"."""
     from visformer.edits import Silence
 

@@ -16,7 +16,7 @@ from visformer.errors import N_, LinkError
 from visformer.system import limits
 
 if TYPE_CHECKING:  # visformer.edits imports torch
-    from visformer.edits import Edit
+    from visformer.edits import Block, Open
 
 CELLS, HEADS = "masks_switched", "head_scales"
 """Their names in the address."""
@@ -25,14 +25,10 @@ _CELLS = re.compile(r"([ob])" + r"\.".join([r"([0-9]{1,3}(?:-[0-9]{1,3})?)"] * 4
 _HEADS = re.compile(r"\.".join([r"([0-9]{1,3})"] * 3))
 
 
-def cells_text(edits: "Sequence[Edit]") -> str | None:
+def cells_text(edits: "Sequence[Block | Open]") -> str | None:
     """Write edits of :func:`visformer.app.edits.editing.mask_edits`; None if there are none, or too many for a link."""
-    from visformer.edits import Block, Open
-
     texts = []
     for edit in edits:
-        if not isinstance(edit, Block | Open):
-            return None
         _part, layer, _kind = edit.where.split(".")
         place = (None if layer == "*" else int(layer), edit.head, edit.query, edit.key)
         texts.append(("o" if edit.value else "b") + ".".join(map(_place_text, place)))
@@ -62,7 +58,8 @@ def _place_text(at: int | tuple[int, int] | None) -> str:
     """A place from 1, or the first and the last of several; 0: all."""
     if at is None:
         return "0"
-    return f"{at[0] + 1}-{at[1]}" if isinstance(at, tuple) else str(at + 1)
+    first, end = at if isinstance(at, tuple) else (at, at + 1)
+    return str(end) if end == first + 1 else f"{first + 1}-{end}"
 
 
 def heads_text(scales: NDArray[np.float64]) -> str | None:
