@@ -4,7 +4,7 @@ The browser draws panels on the app's pages, and plotly draws the same panels in
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -71,14 +71,9 @@ def axis_labels(trace: Trace, axis: Axis, size: int) -> Labels:
     title = AXIS_TITLES[axis.name]
     if axis.side is None:
         return numbered(size, title, first=1 if axis.name in ("head", "layer") else 0)
-    predicts = axis.side == "tgt" and axis.name in ("query", "token")
-    return Labels(
-        trace.tokens[axis.side],
-        title,
-        places=True,
-        special=trace.special[axis.side],
-        after=trace.tokens["next"] if predicts and axis.name == "query" and any(trace.tokens["next"]) else (),
-    )
+    labels = tokens_of(trace, axis.side, title)
+    predicts = axis.side == "tgt" and axis.name == "query" and any(trace.tokens["next"])
+    return replace(labels, after=trace.tokens["next"]) if predicts else labels
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
