@@ -36,8 +36,6 @@ def notice() -> Iterator[OnWait]:
     try:
         yield look
     except Exception:
-        if place is not None:
-            place.empty()
+        look(None)
         raise
-    if place is not None:
-        place.empty()
+    look(None)
