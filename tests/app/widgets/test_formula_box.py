@@ -13,46 +13,34 @@ from visformer.pictures.theme import SYMBOLS
 PAGES = sorted((Path(__file__).parents[3] / "pages").glob("*/*.py"))
 
 
-def constant(page, name):
-    """Return the literal that the page assigns to ``name``, or None."""
+def constants(page):
+    """Return the formulas of a page, and the source code that it shows."""
+    found = {"FORMULA": "", "FORMULAS": {}, "CODE": ()}
     for node in ast.parse(page.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == name:
-            return ast.literal_eval(node.value)
-    return None
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) in found:
+            found[node.targets[0].id] = ast.literal_eval(node.value)
+    return [found["FORMULA"], *found["FORMULAS"].values()], found["CODE"]
+
+
+SHOWN = {page.stem: constants(page) for page in PAGES if page.stem not in ("attention", "lab")}  # they have none
+SHOWN |= {example.name: ([example.formula], example.code) for example in examples().values()}
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_symbol_has_its_colour(page, theme):
-    tex = constant(page, "FORMULA")
-    if page.stem in ("attention", "lab"):  # the lab has its formulas with its examples
-        assert tex is None
-        return
-    for formula in (tex, *(constant(page, "FORMULAS") or {}).values()):
-        assert_coloured(formula, theme)
-
-
-def assert_coloured(tex, theme):
-    drawn = coloured(tex, theme)
-    assert r"\sym" not in drawn
-    assert drawn.count(r"\textcolor") == tex.count(r"\sym") > 0
-    assert drawn.count("{") == drawn.count("}")
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_source_code_that_a_page_shows_exists(page):
-    for file, name in constant(page, "CODE") or ():
+@pytest.mark.parametrize(("formulas", "code"), SHOWN.values(), ids=SHOWN)
+def test_every_symbol_has_its_colour_and_every_formula_its_source_code(formulas, code, theme):
+    for tex in formulas:
+        drawn = coloured(tex, theme)
+        assert r"\sym" not in drawn
+        assert drawn.count(r"\textcolor") == tex.count(r"\sym") > 0
+        assert drawn.count("{") == drawn.count("}")
+    assert code
+    for file, name in code:
         assert "return" in excerpt(file, name)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("example", examples().values(), ids=examples())
-def test_every_example_has_a_formula_a_section_and_source_code(example, theme):
-    assert_coloured(example.formula, theme)
-    assert example.section.startswith("3.")
-    assert example.code
-    for file, name in example.code:
-        assert "return" in excerpt(file, name)
+def test_every_example_names_a_section():
+    assert all(example.section.startswith("3.") for example in examples().values())
 
 
 def test_the_lab_colours_what_its_formulas_colour():
