@@ -209,19 +209,15 @@ def _array(given):
 def _pictures(app):
     """Describe the explorer and panels, in reading order."""
     drawn = ("visformer_attention", "visformer_panels")
-    views = [one.proto.bytes.decode() for one in _components(app) if one.proto.component_name in drawn]
+    views = [one.proto.bytes.decode() for one in app.get("bidi_component") if one.proto.component_name in drawn]
     letters = _letters(app)
     return [_picture([one for one in letters.get(view, []) if one[0]["kind"] != "nothing"]) for view in views]
-
-
-def _components(app):
-    return app.get("bidi_component")
 
 
 def _letters(app):
     """Group the messages of feeds by the view that they are for."""
     found = {}
-    for one in _components(app):
+    for one in app.get("bidi_component"):
         if one.proto.component_name == "visformer_feed":
             header, numbers_of = read_message(one.proto.bytes)
             found.setdefault(header["to"], []).append((header, numbers_of))
@@ -230,7 +226,7 @@ def _letters(app):
 
 def _language(app):
     """Return the language that is sent to the browser."""
-    (words,) = [one.proto.bytes for one in _components(app) if one.proto.component_name == "visformer_words"]
+    (words,) = [one.proto.bytes for one in app.get("bidi_component") if one.proto.component_name == "visformer_words"]
     return json.loads(words)["lang"]
 
 

