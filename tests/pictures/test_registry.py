@@ -7,9 +7,9 @@ import pytest
 import visformer as vf
 from tests.support import tiny_translator
 from visformer.errors import LinkError, VisformerError
-from visformer.pictures.options import Outside
-from visformer.pictures.picture import pages, picture, pictures
-from visformer.pictures.setting import Setting, Source
+from visformer.pictures.registry.options import Outside
+from visformer.pictures.registry.picture import pages, picture, pictures
+from visformer.pictures.registry.setting import Setting, Source
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,10 +12,10 @@ from visformer import formulas
 from visformer.errors import N_, Message
 from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, common_limit, numbered, telling_limit, tokens_of, traced
-from visformer.pictures.options import Choice
-from visformer.pictures.picture import Page, Picture, View
-from visformer.pictures.places import LAYER, STACK
-from visformer.pictures.setting import Setting
+from visformer.pictures.registry.options import Choice
+from visformer.pictures.registry.picture import Page, Picture, View
+from visformer.pictures.registry.places import LAYER, STACK
+from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 
 Stack = Literal["encoder", "decoder"]

@@ -9,10 +9,10 @@ import numpy as np
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, traced
-from visformer.pictures.options import Flag, Number, Place
-from visformer.pictures.picture import Page, Picture
-from visformer.pictures.places import LAYER, STEP_HELP
-from visformer.pictures.setting import Setting
+from visformer.pictures.registry.options import Flag, Number, Place
+from visformer.pictures.registry.picture import Page, Picture
+from visformer.pictures.registry.places import LAYER, STEP_HELP
+from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace, TracedTensor
 
 

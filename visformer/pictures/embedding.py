@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from visformer.errors import N_
 from visformer.model.positions import PAPERS, POSITIONS, Position
 from visformer.panel import Panel, telling_limit, traced
-from visformer.pictures.options import Flag
-from visformer.pictures.picture import Page, Picture
-from visformer.pictures.places import QUERY, STACK
+from visformer.pictures.registry.options import Flag
+from visformer.pictures.registry.picture import Page, Picture
+from visformer.pictures.registry.places import QUERY, STACK
 from visformer.trace import Trace
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from visformer.errors import N_
 from visformer.panel import Labels, Panel, axis_labels, numbered, traced
-from visformer.pictures.options import Number
-from visformer.pictures.picture import Page, Picture, View
-from visformer.pictures.places import HEAD, LAYER, QUERY, STACK
-from visformer.pictures.setting import Setting
+from visformer.pictures.registry.options import Number
+from visformer.pictures.registry.picture import Page, Picture, View
+from visformer.pictures.registry.places import HEAD, LAYER, QUERY, STACK
+from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 
 _LARGE = 20.0

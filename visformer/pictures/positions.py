@@ -11,9 +11,9 @@ from visformer.errors import N_, Message
 from visformer.formulas import Floats
 from visformer.model.positions import POSITIONS, Alibi, Position, Rotary
 from visformer.panel import Labels, Panel, numbered, telling_limit, traced
-from visformer.pictures.options import Number, Place, Several
-from visformer.pictures.picture import Page, Picture
-from visformer.pictures.setting import Setting
+from visformer.pictures.registry.options import Number, Place, Several
+from visformer.pictures.registry.picture import Page, Picture
+from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 
 _POSITION, _DIMENSION, _PAIR = N_("pos, from 0"), N_("dimension"), N_("pair i")

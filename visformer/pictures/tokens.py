@@ -7,8 +7,8 @@ from itertools import pairwise, takewhile
 from typing import Any
 
 from visformer.errors import N_
-from visformer.pictures.options import Choice
-from visformer.pictures.picture import Page
+from visformer.pictures.registry.options import Choice
+from visformer.pictures.registry.picture import Page
 from visformer.trace import Trace
 
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>|.[₁-₈]")

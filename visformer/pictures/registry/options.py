@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from visformer.errors import N_, LinkError, VisformerError
-from visformer.pictures.setting import Setting
+from visformer.pictures.registry.setting import Setting
 
 _NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,9})?")
 _LISTED = 12  # choices that an error message lists
