@@ -158,11 +158,11 @@ def rotary_angles(n: int, d_k: int, base: float = 10000.0) -> Panel:
     )
 
 
-def alibi(n: int, n_heads: int) -> list[list[Panel]]:
-    """Draw the bias that is added to the scores of each head, on one colour scale, four heads per row."""
+def alibi(n: int, n_heads: int) -> list[Panel]:
+    """Draw the bias that is added to the scores of each head, on one colour scale."""
     bias = Alibi().bias(n_heads, n)
     places = numbered(n, _POSITION)
-    heads = [
+    return [
         Panel(
             name="mask",
             title=Message(f"{head + 1}: −{-bias[head, 0, 1]:.4g} · |i − j|"),
@@ -173,7 +173,6 @@ def alibi(n: int, n_heads: int) -> list[list[Panel]]:
         )
         for head in range(n_heads)
     ]
-    return [heads[first : first + 4] for first in range(0, n_heads, 4)]
 
 
 def decay(position: Position, n: int, *, d_model: int, d_k: int, n_heads: int, max_len: int) -> dict[str, Floats]:
