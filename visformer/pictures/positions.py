@@ -343,7 +343,7 @@ MATRIX = Picture(
     draw=lambda setting: [encoding(*_table(setting), tokens=setting.source.tokens)],
 )
 ANGLES = Picture(
-    name="position-angles", view="angles", title=N_("Position × frequency"), formula=True,
+    name="position-angles", view="angles", title=N_("Angles"), formula=True,
     look_for=N_("One column times one row: every angle is a position times a frequency. Sine and cosine come after."),
     options=_SIZES, draw=lambda setting: outer_product(*_table(setting)),
 )
