@@ -88,11 +88,7 @@ def _candidates(setting: Setting) -> Any:
     from visformer.pictures.charts.decoding import candidate_bars
 
     step = setting.source.speak().steps[setting["step"]]
-    names = (
-        setting.gettext(N_("model")),
-        setting.gettext(N_("sampling distribution")),
-        setting.gettext(N_("all others")),
-    )
+    names = tuple(map(setting.gettext, (N_("model"), N_("sampling distribution"), N_("all others"))))
     title = setting.gettext(N_("step {step}: candidates for the next token"))
     look: dict[str, Any] = {"names": names, "title": title, "theme": setting.source.theme}
     return candidate_bars(step.reshaped(**shape(setting)), step.chosen.id, step=setting["step"], **look)

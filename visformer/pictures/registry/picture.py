@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import visformer.pictures
@@ -41,7 +40,7 @@ class View:
     title: str = ""
     look_for: str = ""
     options: tuple[Option, ...] = ()
-    page_defaults: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    page_defaults: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
