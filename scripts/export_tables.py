@@ -8,7 +8,7 @@ from pathlib import Path
 
 from visformer.export.formats import FORMATS
 from visformer.i18n import Gettext, translations
-from visformer.pictures.picture import Page, pages
+from visformer.pictures.registry.picture import Page, pages
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 MARKS = re.compile(r"(<!-- (formats|pictures) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -29,7 +29,7 @@ from benchmarks import chromium
 from benchmarks.browser import APP, server
 from tests.browser.support import point_of_cell, point_of_head
 from visformer.i18n import translations
-from visformer.pictures.picture import pages
+from visformer.pictures.registry.picture import pages
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from visformer.pictures.charts.decoding import beam_tree, candidate_bars
     from visformer.pictures.charts.panels import attention_head, attention_heads, matrix
     from visformer.pictures.charts.positions import position_waves, rotation_circle
-    from visformer.pictures.setting import Source
+    from visformer.pictures.registry.setting import Source
 
 
 def draw(
@@ -64,8 +64,8 @@ def draw(
     from visformer.i18n import translations
     from visformer.panel import one_by_one
     from visformer.pictures.charts.panels import matrix
-    from visformer.pictures.picture import is_figure
-    from visformer.pictures.picture import picture as registered
+    from visformer.pictures.registry.picture import is_figure
+    from visformer.pictures.registry.picture import picture as registered
 
     words: dict[str, Any] = {"theme": theme, "gettext": translations(lang).gettext}
     drawn = registered(picture).make(source_of(source, text, target, **words), options)
@@ -85,7 +85,7 @@ def source_of(
 
     ``look``: theme and gettext.
     """
-    from visformer.pictures.setting import Source
+    from visformer.pictures.registry.setting import Source
     from visformer.trace import Trace
     from visformer.trace.stacks import STACKS
 
@@ -122,7 +122,7 @@ def __getattr__(name: str) -> Any:
         if name in names.split():
             return getattr(importlib.import_module(f"visformer.pictures.charts.{place}"), name)
     if not name.startswith("_"):
-        from visformer.pictures.picture import pictures
+        from visformer.pictures.registry.picture import pictures
 
         if (picture := name.replace("_", "-")) in pictures():
             return partial(draw, picture)
@@ -130,6 +130,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from visformer.pictures.picture import pictures
+    from visformer.pictures.registry.picture import pictures
 
     return sorted([*globals(), *__all__, *(name.replace("-", "_") for name in pictures())])

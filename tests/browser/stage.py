@@ -1,7 +1,7 @@
 """Helpers for tests of presentations."""
 
 from tests.browser.support import wait_until_done
-from visformer.pictures.picture import pages
+from visformer.pictures.registry.picture import pages
 
 SIZES = {"small": (1280, 720), "large": (1920, 1080)}
 PAGES = [*pages()]

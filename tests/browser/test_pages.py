@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 import visformer as vf
 from tests.browser.support import click_cell, hover_cell, show, turn_to, wait_for_panels, wait_until_done
 from visformer.edits import Silence
-from visformer.pictures.picture import pages
+from visformer.pictures.registry.picture import pages
 
 pytestmark = pytest.mark.browser
 

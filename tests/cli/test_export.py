@@ -24,10 +24,10 @@ from visformer.cli import export, main
 from visformer.export.formats import FORMATS
 from visformer.model.checkpoints import save_checkpoint
 from visformer.pictures import charts
-from visformer.pictures import picture as registry
 from visformer.pictures.examples.worked import compute
 from visformer.pictures.lab import examples
-from visformer.pictures.setting import Setting, Source
+from visformer.pictures.registry import picture as registry
+from visformer.pictures.registry.setting import Setting, Source
 from visformer.trace import Trace
 
 REGISTERED = registry.pictures()

@@ -14,6 +14,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply
 
 from tests.support import tiny_translator
 from visformer import formulas
+from visformer.model.masks import causal_mask
 from visformer.model.positions import POSITIONS, Alibi, Learned, NoPosition, Rotary, Sinusoidal
 from visformer.panel import Labels
 from visformer.pictures import block, decoding, embedding, head, lab, masks, positions
@@ -231,36 +232,19 @@ def test_zeros_and_cosines(trace):
     assert titles == ["input", "after layer 1", "after layer 2", "after layer 3"]
 
 
-def torch_attention(trace, stack):
-    """The first layer's self-attention as a torch.nn.MultiheadAttention."""
-    path = f"{stack}.0.self_attn"
-    w = {name: torch.tensor(trace.params[f"{path}.{name}"].value) for name in ("w_q", "w_k", "w_v", "w_o")}
-    b = {name: torch.tensor(trace.params[f"{path}.{name}"].value) for name in ("b_q", "b_k", "b_v", "b_o")}
-    module = torch.nn.MultiheadAttention(16, trace[f"{path}.q"].shape[0], batch_first=True)
-    module.in_proj_weight.copy_(torch.cat([w["w_q"].T, w["w_k"].T, w["w_v"].T]))
-    module.in_proj_bias.copy_(torch.cat([b["b_q"], b["b_k"], b["b_v"]]))
-    module.out_proj.weight.copy_(w["w_o"].T)
-    module.out_proj.bias.copy_(b["b_o"])
-
-    def attend(x):
-        hidden = torch.ones(len(x), len(x), dtype=torch.bool).triu(1) if stack == "decoder" else None
-        return module(x[None], x[None], x[None], attn_mask=hidden)[0][0]
-
-    return attend
-
-
 @pytest.mark.parametrize(("stack", "n_norms"), [("encoder", 2), ("decoder", 3)])
-def test_who_talks_to_whom_is_measured(trace, stack, n_norms):
+def test_who_talks_to_whom_is_measured(trace, model, stack, n_norms):
     parts = {str(part.name): part for part in block.who_talks(trace, stack)}
     quiet = {"feed-forward": False, "layer norm": False, "residual sum": False}
     cross = {"cross-attention": True} if stack == "decoder" else {}
     assert {name: part.talks for name, part in parts.items()} == {"self-attention": True, **cross, **quiet}
-    with torch.no_grad():  # measure the change with torch's own modules
-        attend, x = torch_attention(trace, stack), torch.tensor(trace[f"{stack}.0.resid_pre"].value)
-        changed = x.clone()
-        changed[0] += 1
-        moved = (attend(changed) - attend(x))[1:].abs().max().item()
-    assert parts["self-attention"].moved == pytest.approx(moved, rel=1e-3)
+    x = torch.tensor(trace[f"{stack}.0.resid_pre"].value)[None]
+    changed = x.clone()
+    changed[0, 0] += 1
+    attend, mask = getattr(model.module, stack).layers[0].self_attn, causal_mask(x.shape[1])
+    with torch.inference_mode():
+        before, after = (attend(y, y, mask=mask if stack == "decoder" else None) for y in (x, changed))
+    assert parts["self-attention"].moved == pytest.approx((after - before)[0, 1:].abs().max().item(), rel=1e-3)
     assert all(parts[name].moved == 0 for name in quiet)
     for name in ("self-attention", *cross):
         assert parts[name].parameters == 4 * (16 * 16 + 16)
@@ -299,17 +283,8 @@ def test_decay_over_distance():
 
 
 def test_norms_share_a_scale_where_they_are_compared(trace):
-    loud = Trace(
-        tokens=trace.tokens,
-        special=trace.special,
-        words=trace.words,
-        tensors={
-            name: replace(tensor, value=tensor.value * 3) if name.startswith("encoder") else tensor
-            for name, tensor in trace.tensors.items()
-        },
-        params=trace.params,
-        meta=trace.meta,
-    )
+    tensors = {name: replace(tensor, value=3 * tensor.value) for name, tensor in trace.tensors.items()}
+    loud = replace(trace, tensors=tensors)
     first, second, last = block.norms(trace, "encoder", {"post": trace, "pre": loud})
     assert first.end == second.end == max(first.values.max(), second.values.max())
     assert last.end == last.values.max() < first.end
@@ -419,11 +394,9 @@ def test_rounding_errors_do_not_count_as_overflow(trace):
 def test_outliers_do_not_flatten_the_colours_of_the_others(trace):
     """Three of a hundred lengths are ten times larger: the scale ends below them, and a note says so."""
     usual = block.stream(trace, "encoder")
-    tensors = dict(trace.tensors)
-    name = "encoder.0.ffn.out"
-    value = tensors[name].value.copy()
+    value = (out := trace["encoder.0.ffn.out"]).value.copy()
     value[0] *= 1000
-    tensors[name] = replace(tensors[name], value=value)
+    tensors = {**trace.tensors, out.name: replace(out, value=value)}
     outlying = block.stream(replace(trace, tensors=tensors), "encoder")
     assert outlying.overflows and outlying.end <= 1.5 * usual.end
     noted = block.note_overflow(outlying, lambda _: "to {limit:.2f}")

@@ -7,9 +7,9 @@ import pytest
 import visformer as vf
 from tests.support import tiny_translator
 from visformer.errors import LinkError, VisformerError
-from visformer.pictures.options import Outside
-from visformer.pictures.picture import pages, picture, pictures
-from visformer.pictures.setting import Setting, Source
+from visformer.pictures.registry.options import OptionError
+from visformer.pictures.registry.picture import pages, picture, pictures
+from visformer.pictures.registry.setting import Setting, Source
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,7 +54,7 @@ def test_a_default_is_valid_and_comes_back_from_a_link(name):
 
 def test_errors_name_the_invalid_value(trace):
     source = vf.figures.source_of(trace)
-    with pytest.raises(Outside, match=r"There is no layer 9: there are 2, counted from 0."):
+    with pytest.raises(OptionError, match=r"There is no layer 9: there are 2, counted from 0."):
         picture("sublayer").make(source, {"layer": 9})
     with pytest.raises(VisformerError, match=r"stream has no option 'layer'; it has stack."):
         picture("stream").make(source, {"layer": 0})
@@ -73,11 +73,17 @@ def test_a_page_offers_less_than_python_takes():
         one.option("positions").read("3000", one.setting(Source(), {}))
 
 
+def test_a_single_position_has_a_bias_of_zero():
+    assert [panel.values.tolist() for panel in picture("position-alibi").make(Source(), {"positions": 1})] == [
+        [[0]]
+    ] * 4
+
+
 def test_the_same_picture_in_a_notebook(trace):
     figure = vf.figures.mask(trace, stack="decoder.self_attn", layer=1, head=1)
     assert len(figure.data) == 4
     assert "mask_steps" in dir(vf.figures)
     waves = vf.figures.waves(d_model=8, lang="zh")
-    assert waves.layout.xaxis.title.text == "pos，从 0 数起" or waves.layout.xaxis.title.text
+    assert waves.layout.xaxis.title.text == "pos，从 0 数起"
     with pytest.raises(VisformerError, match=r"This picture needs a model"):
         vf.figures.beams(trace)

@@ -18,9 +18,9 @@ from visformer.pictures.theme import Theme
 from visformer.trace.stacks import SHORT_NAMES, short_name
 
 if TYPE_CHECKING:
-    from visformer.pictures.options import Option
-    from visformer.pictures.picture import Picture
-    from visformer.pictures.setting import Source
+    from visformer.pictures.registry.options import Option
+    from visformer.pictures.registry.picture import Picture
+    from visformer.pictures.registry.setting import Source
 
 _TRACE_PARAMETERS = ("model", "target", "pair", "to")
 """Parameters that a saved Trace already fixes."""
@@ -109,7 +109,7 @@ class _Export(click.Command):
 
 @cache
 def _picture_options() -> list[click.Parameter]:
-    from visformer.pictures.picture import pictures
+    from visformer.pictures.registry.picture import pictures
 
     names = ", ".join(pictures())
     about = f"A picture of another page, instead of a head: {names}."
@@ -132,8 +132,8 @@ def _picture_options() -> list[click.Parameter]:
 
 
 def _kind(option: "Option") -> Any:
-    from visformer.pictures.options import Choice, Flag, Number, Place, resolved
-    from visformer.pictures.setting import Setting, Source
+    from visformer.pictures.registry.options import Choice, Flag, Number, Place, resolved
+    from visformer.pictures.registry.setting import Setting, Source
 
     if isinstance(option, Place):
         return click.IntRange(min=option.first)
@@ -194,7 +194,7 @@ def export(
     from visformer.export import save
     from visformer.figures import source_of
     from visformer.i18n import translations
-    from visformer.pictures.picture import pictures
+    from visformer.pictures.registry.picture import pictures
     from visformer.trace import Trace
 
     declared = pictures()[picture] if picture else None
@@ -239,7 +239,7 @@ def _places(first_of: Callable[[str], int]) -> Iterator[None]:
 
 def _drawn(picture: "Picture", source: "Source", given: dict[str, Any]) -> Any:
     """Draw a picture: panels or a figure."""
-    from visformer.pictures.options import OptionError
+    from visformer.pictures.registry.options import OptionError
 
     if given.get("stack") and SHORT_NAMES[given["stack"]] not in source.stacks:
         stacks = " and ".join(short_name(stack) for stack in source.stacks)
@@ -255,7 +255,7 @@ def _drawn(picture: "Picture", source: "Source", given: dict[str, Any]) -> Any:
 
 def _value(option: "Option", given: Any) -> Any:
     """Convert a command-line value to Python's: counted from 0, and with full names."""
-    from visformer.pictures.options import Choice, Place, Several
+    from visformer.pictures.registry.options import Choice, Place, Several
 
     if option.name == "stack":
         return SHORT_NAMES[given]

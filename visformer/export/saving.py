@@ -9,7 +9,7 @@ from visformer.export.attention import View
 from visformer.export.formats import FORMATS, Kind, Options
 from visformer.i18n import languages, translations
 from visformer.panel import Panel
-from visformer.pictures.picture import is_figure
+from visformer.pictures.registry.picture import is_figure
 from visformer.pictures.theme import Theme
 from visformer.system.files import write_whole
 from visformer.trace import Trace

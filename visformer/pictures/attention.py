@@ -1,6 +1,6 @@
 """The page Attention: the explorer, which the browser draws."""
 
 from visformer.errors import N_
-from visformer.pictures.picture import Page
+from visformer.pictures.registry.picture import Page
 
 PAGE = Page(name="", script="attention", section="see", order=10, title=N_("Attention"))

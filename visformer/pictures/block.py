@@ -12,10 +12,10 @@ from visformer import formulas
 from visformer.errors import N_, Message
 from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, common_limit, numbered, telling_limit, tokens_of, traced
-from visformer.pictures.options import Choice
-from visformer.pictures.picture import Page, Picture, View
-from visformer.pictures.places import LAYER, STACK
-from visformer.pictures.setting import Setting
+from visformer.pictures.registry.options import Choice
+from visformer.pictures.registry.picture import Page, Picture, View
+from visformer.pictures.registry.places import LAYER, STACK
+from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 
 Stack = Literal["encoder", "decoder"]
@@ -34,6 +34,7 @@ _SIDE = {"encoder": "src", "decoder": "tgt"}
 _SUBLAYERS = {"encoder": ("self", "ffn"), "decoder": ("self", "cross", "ffn")}
 _OUT = {"self": "self_attn.out", "cross": "cross_attn.out", "ffn": "ffn.out"}
 _SUM = {"self": "attn_sum", "cross": "cross_sum", "ffn": "ffn_sum"}
+_BEFORE = {"self": ("resid_pre",), "cross": ("resid_self",), "ffn": ("resid_cross", "resid_self")}
 _AFTER = {"self": "resid_self", "cross": "resid_cross", "ffn": "resid_post"}
 
 
@@ -49,7 +50,7 @@ def sublayers(trace: Trace, stack: Stack) -> tuple[str, ...]:
 
 def norms_first(trace: Trace, stack: Stack) -> bool:
     """Whether the block normalises a sublayer's input (pre-norm) rather than the sum (post-norm)."""
-    return not _normed(trace, f"{stack}.0", "ffn")
+    return not is_normed(trace, f"{stack}.0", "ffn")
 
 
 def norms(trace: Trace, stack: Stack, untrained: Mapping[str, Trace], gettext: Gettext = str) -> list[Panel]:
@@ -80,7 +81,7 @@ def stream(trace: Trace, stack: Stack, *, title: str = "") -> Panel:
     names, texts = [f"{stack}.0.resid_pre"], ["|x|"]
     for layer in range(depth(trace, stack)):
         for part in _SUBLAYERS[stack]:
-            after = "|LN|" if _normed(trace, f"{stack}.{layer}", part) else f"|x + {part}|"
+            after = "|LN|" if is_normed(trace, f"{stack}.{layer}", part) else f"|x + {part}|"
             steps = {f"{stack}.{layer}.{_OUT[part]}": f"|{part} {layer + 1}|", f"{stack}.{layer}.{_AFTER[part]}": after}
             names += [name for name in steps if name in trace]
             texts += [text for name, text in steps.items() if name in trace]
@@ -95,7 +96,7 @@ def stream(trace: Trace, stack: Stack, *, title: str = "") -> Panel:
     )
 
 
-def _normed(trace: Trace, path: str, part: str) -> bool:
+def is_normed(trace: Trace, path: str, part: str) -> bool:
     """Whether the stream after a sublayer is LayerNorm's output (post-norm)."""
     after, norm = f"{path}.{_AFTER[part]}", f"{path}.norm_{part}"
     return after in trace and norm in trace and np.array_equal(trace[after].value, trace[norm].value)
@@ -108,10 +109,8 @@ def added(trace: Trace, stack: Stack, layer: int, part: str) -> list[Panel]:
     left out; the "=" becomes "→" if the model normalises or scales what it adds.
     """
     path = f"{stack}.{layer}"
-    before = {"self": "resid_pre", "cross": "resid_self", "ffn": "resid_cross" if stack == "decoder" else "resid_self"}
-    came = f"{path}.{before[part]}"
-    if came not in trace:  # a decoder without cross-attention, or a parallel block, whose sublayers share their input
-        came = f"{path}.resid_self" if f"{path}.resid_self" in trace else f"{path}.resid_pre"
+    sums = (f"{path}.{before}" for before in _BEFORE[part])
+    came = next((name for name in sums if name in trace), f"{path}.resid_pre")  # a parallel block: all share one input
     by = traced(trace, came, title="x", name="input")
     out = traced(trace, f"{path}.{_OUT[part]}", title=N_("what the sublayer adds"), name="out", before="+")
     panels, total = [by, out], f"{path}.{_SUM[part]}"
@@ -123,7 +122,7 @@ def added(trace: Trace, stack: Stack, layer: int, part: str) -> list[Panel]:
     panels = [replace(panel, limit=limit) for panel in panels]
     if f"{path}.norm_{part}" in trace:
         norm = traced(trace, f"{path}.norm_{part}", title=N_("LayerNorm's output"), name="heads", before="→")
-        if _normed(trace, path, part):
+        if is_normed(trace, path, part):
             panels.append(norm)
         else:
             panels.insert(0, replace(norm, title=N_("LayerNorm's output: what the sublayer reads"), before=""))

@@ -9,10 +9,10 @@ import numpy as np
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, traced
-from visformer.pictures.options import Flag, Number, Place
-from visformer.pictures.picture import Page, Picture
-from visformer.pictures.places import LAYER, STEP_HELP
-from visformer.pictures.setting import Setting
+from visformer.pictures.registry.options import Flag, Number, Place
+from visformer.pictures.registry.picture import Page, Picture
+from visformer.pictures.registry.places import LAYER, STEP_HELP
+from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace, TracedTensor
 
 
@@ -88,11 +88,7 @@ def _candidates(setting: Setting) -> Any:
     from visformer.pictures.charts.decoding import candidate_bars
 
     step = setting.source.speak().steps[setting["step"]]
-    names = (
-        setting.gettext(N_("model")),
-        setting.gettext(N_("sampling distribution")),
-        setting.gettext(N_("all others")),
-    )
+    names = tuple(map(setting.gettext, (N_("model"), N_("sampling distribution"), N_("all others"))))
     title = setting.gettext(N_("step {step}: candidates for the next token"))
     look: dict[str, Any] = {"names": names, "title": title, "theme": setting.source.theme}
     return candidate_bars(step.reshaped(**shape(setting)), step.chosen.id, step=setting["step"], **look)

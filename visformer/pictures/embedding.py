@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from visformer.errors import N_
 from visformer.model.positions import PAPERS, POSITIONS, Position
 from visformer.panel import Panel, telling_limit, traced
-from visformer.pictures.options import Flag
-from visformer.pictures.picture import Page, Picture
-from visformer.pictures.places import QUERY, STACK
+from visformer.pictures.registry.options import Flag
+from visformer.pictures.registry.picture import Page, Picture
+from visformer.pictures.registry.places import QUERY, STACK
 from visformer.trace import Trace
 
 if TYPE_CHECKING:
@@ -112,12 +112,8 @@ def compare(trace: Trace, side: Side, first: int, second: int) -> dict[str, tupl
 
 def repeated(trace: Trace, side: Side) -> tuple[int, int] | None:
     """Return the first two positions of a token that occurs twice, or None."""
-    seen: dict[int, int] = {}
-    for place, token in enumerate(trace.meta["ids"][side]):
-        if token in seen:
-            return seen[token], place
-        seen[token] = place
-    return None
+    ids = trace.meta["ids"][side]
+    return next(((ids.index(token), place) for place, token in enumerate(ids) if token in ids[:place]), None)
 
 
 def _total(trace: Trace, side: Side) -> NDArray[np.float32]:

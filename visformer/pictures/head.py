@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,11 @@ from numpy.typing import NDArray
 
 from visformer.errors import N_
 from visformer.panel import Labels, Panel, axis_labels, numbered, traced
-from visformer.pictures.options import Number
-from visformer.pictures.picture import Page, Picture, View
-from visformer.pictures.places import HEAD, LAYER, QUERY, STACK
-from visformer.pictures.setting import Setting
+from visformer.pictures.block import is_normed
+from visformer.pictures.registry.options import Number
+from visformer.pictures.registry.picture import Page, Picture, View
+from visformer.pictures.registry.places import HEAD, LAYER, QUERY, STACK
+from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 
 _LARGE = 20.0
@@ -26,12 +28,10 @@ class Place:
     head: int
     query: int
 
-    @property
-    def record(self) -> tuple[str, ...]:
-        """Globs over the tensors that these pictures need."""
-        stack, layer, _ = self.path.split(".")
-        ends = {"encoder.out", "encoder.*.pattern", "decoder.*.pattern"}
-        return (*sorted(ends), f"{stack}.{layer}.resid_*", f"{stack}.{layer}.norm_*", f"{self.path}.*")
+    def row(self, trace: Trace, name: str) -> NDArray[Any]:
+        """Return the query's row of one of the attention's tensors, such as "scores"."""
+        values: NDArray[Any] = trace[f"{self.path}.{name}"].value[self.head, self.query]
+        return values
 
 
 def steps(trace: Trace, place: Place) -> list[list[Panel]]:
@@ -40,12 +40,11 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
     In three columns: the factors, the weights computed from their products, and the weighted sum. If nothing is masked,
     the masked scores are left out.
     """
-    path, head, query = place.path, place.head, place.query
-    row, shared = _row_of(trace, path, query), _shared(trace, place)
+    path, row, shared = place.path, _row_of(trace, place), _shared(trace, place)
     (n_keys, d_k), products = trace[f"{path}.k"].shape[1:], _products(trace, place)
     keys = traced(trace, f"{path}.k", shared, title="K", before="×")
     keys = replace(keys, columns=replace(keys.columns, written=False))
-    scores, mask, pattern = (trace[f"{path}.{name}"].value[head, query][None] for name in ("scores", "mask", "pattern"))
+    scores, mask, pattern = (place.row(trace, name)[None] for name in ("scores", "mask", "pattern"))
     along = replace(keys.rows, title=N_("is read (key)"))
     dims, d_v = numbered(d_k, N_("dimension (d_k)")), trace[f"{path}.heads"].shape[-1]
     scaled = _divided(trace, place)
@@ -58,7 +57,7 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
     open_to_all, left = bool(mask.all()), np.where(mask, scores, np.nan)
     masked = one("masked", N_("masked scores (empty: −∞)"), left, below, before="→", symbol="mask")
     multiplied = [
-        one("q", "q", trace[f"{path}.q"].value[head, query][None], dims, note=f"(1, {d_k})"),
+        one("q", "q", place.row(trace, "q")[None], dims, note=f"(1, {d_k})"),
         replace(keys, name="k", note=f"({n_keys}, {d_k})"),
     ]
     weighed = [
@@ -81,7 +80,7 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
         one(
             "heads",
             N_("weighted sum of V"),
-            trace[f"{path}.heads"].value[head, query][None],
+            place.row(trace, "heads")[None],
             replace(numbered(d_v, N_("dimension (d_k)")), written=False),
             before="=",
         ),
@@ -157,28 +156,19 @@ def written_out(trace: Trace, place: Place, panel: str, column: int, row: int = 
     Returns:
         Lines of text, or a message id that says why there is no sum; "" if there is no such cell.
     """
-    path, head, query = place.path, place.head, place.query
-    shared, products = _shared(trace, place), _products(trace, place)
-    t = {name: trace[f"{path}.{name}"].value[head] for name in ("q", "scores", "mask", "pattern", "heads")}
-    t |= {name: trace[f"{path}.{name}"].value[shared] for name in ("k", "v")}
-    n_keys, many = len(t["k"]), panel in ("k", "v")
-    if column >= (t[panel].shape[-1] if panel in ("q", "k", "v", "heads") else n_keys) or row >= (
-        n_keys if many else 1
-    ):
+    shown = {each.name: each.values for each in chain.from_iterable(steps(trace, place))}
+    if panel not in shown or row >= len(shown[panel]) or column >= shown[panel].shape[1]:
         return ""  # a click on the previous sentence
+    result = float(shown[panel][row, column])
     if panel in ("q", "k", "v"):
-        at = query if panel == "q" else row
-        return _projected(trace, place, panel, at, column, float(t[panel][at, column]))
+        return _projected(trace, place, panel, place.query if panel == "q" else row, column, result)
     if panel == "products":
-        return _sum(t["q"][query], t["k"][column], float(products[column]))
-    if panel in ("scores", "masked"):
-        return _scored(trace, place, column, float(products[column]))
+        return _sum(shown["q"][0], shown["k"][column], result)
     if panel == "pattern":
-        sink = trace[f"{path}.sink"].value[head, query] if f"{path}.sink" in trace else 0.0
-        return _softmax(t["scores"][query], t["mask"][query], column, float(t["pattern"][query, column]), float(sink))
+        return _softmax(trace, place, column, result)
     if panel == "heads":
-        return _sum(t["pattern"][query], t["v"][:, column], float(t["heads"][query, column]))
-    return ""
+        return _sum(shown["pattern"][0], shown["v"][:, column], result)
+    return _scored(trace, place, column, float(shown["products"][0, column]))
 
 
 def _shared(trace: Trace, place: Place) -> int:
@@ -189,42 +179,37 @@ def _shared(trace: Trace, place: Place) -> int:
 
 def _products(trace: Trace, place: Place) -> NDArray[np.float64]:
     """Return the products of q and every key, (key,)."""
-    q = np.asarray(trace[f"{place.path}.q"].value[place.head, place.query], dtype=np.float64)
+    q = np.asarray(place.row(trace, "q"), dtype=np.float64)
     products: NDArray[np.float64] = trace[f"{place.path}.k"].value[_shared(trace, place)] @ q
     return products
 
 
-def _bias(trace: Trace, place: Place) -> NDArray[np.float32]:
-    """Return the positional bias of the scores, (key,); zeros if the model has no such tensor."""
-    path = place.path
-    scores = trace[f"{path}.scores"].value[place.head, place.query]
-    return trace[f"{path}.bias"].value[place.head, place.query] if f"{path}.bias" in trace else np.zeros_like(scores)
-
-
 def _divided(trace: Trace, place: Place) -> bool:
     """Whether the scores are q · k / √d_k as in the paper, plus a known bias; some models scale or cap differently."""
-    path = place.path
-    scores = trace[f"{path}.scores"].value[place.head, place.query]
-    expected = _products(trace, place) / math.sqrt(trace[f"{path}.q"].shape[-1]) + _bias(trace, place)
-    return bool(np.allclose(scores, expected, rtol=1e-3, atol=1e-4 * max(1.0, float(np.abs(expected).max()))))
+    expected = _products(trace, place) / math.sqrt(trace[f"{place.path}.q"].shape[-1])
+    if f"{place.path}.bias" in trace:
+        expected += place.row(trace, "bias")
+    atol = 1e-4 * max(1.0, float(np.abs(expected).max()))
+    return np.allclose(place.row(trace, "scores"), expected, rtol=1e-3, atol=atol)
 
 
 def _scored(trace: Trace, place: Place, column: int, product: float) -> str:
-    score = float(trace[f"{place.path}.scores"].value[place.head, place.query, column])
+    score = float(place.row(trace, "scores")[column])
     above, result, d_k = _number(product, digits=6), _number(score, digits=6), trace[f"{place.path}.q"].shape[-1]
     if _divided(trace, place):
-        bias = float(_bias(trace, place)[column])
-        plus = f" + {_number(bias, digits=6, first=False)} (b)" if f"{place.path}.bias" in trace else ""
+        plus = ""
+        if f"{place.path}.bias" in trace:
+            plus = f" + {_number(float(place.row(trace, 'bias')[column]), digits=6, first=False)} (b)"
         return f"{result}\n= {above} / √{d_k}{plus}\n= {above} / {math.sqrt(d_k):.6f}{plus}"
     if trace.meta.get("position") == "relative":
         return f"{result}\n= {above} + {_number(score - product, digits=6, first=False)} (b)"
     return N_("This model computes its scores from q · k in its own way, with another factor or a cap.")
 
 
-def _row_of(trace: Trace, path: str, query: int) -> Labels:
-    labels = axis_labels(trace, trace[f"{path}.pattern"].axes[1], 0)
-    after = f" → {labels.after[query]}" if labels.after else ""
-    return Labels((f"{labels.texts[query]}{after}",), N_("reads (query)"))
+def _row_of(trace: Trace, place: Place) -> Labels:
+    labels = axis_labels(trace, trace[f"{place.path}.pattern"].axes[1], 0)
+    after = f" → {labels.after[place.query]}" if labels.after else ""
+    return Labels((f"{labels.texts[place.query]}{after}",), N_("reads (query)"))
 
 
 def source_of(trace: Trace, path: str, what: str) -> str:
@@ -233,13 +218,8 @@ def source_of(trace: Trace, path: str, what: str) -> str:
     if kind == "cross_attn" and what != "q":
         return "encoder.out"
     before, part = ("resid_pre", "self") if kind == "self_attn" else ("resid_self", "cross")
-    return f"{stack}.{layer}.{f'norm_{part}' if norms_first(trace, f'{stack}.{layer}', part) else before}"
-
-
-def norms_first(trace: Trace, path: str, part: str) -> bool:
-    """Whether the block at ``path`` normalises a sublayer's input (pre-norm) rather than the sum (post-norm)."""
-    norm, after = f"{path}.norm_{part}", f"{path}.resid_{part if part != 'ffn' else 'post'}"
-    return norm in trace and not (after in trace and np.array_equal(trace[after].value, trace[norm].value))
+    block, norm = f"{stack}.{layer}", f"{stack}.{layer}.norm_{part}"
+    return norm if norm in trace and not is_normed(trace, block, part) else f"{block}.{before}"
 
 
 def _projected(trace: Trace, place: Place, what: str, token: int, column: int, result: float) -> str:
@@ -272,13 +252,13 @@ def _number(value: float, *, digits: int = 4, first: bool = True) -> str:
     return text if first or text[0] != "−" else f"({text})"
 
 
-def _softmax(
-    scores: NDArray[np.float32], mask: NDArray[np.bool_], column: int, result: float, sink: float = 0.0
-) -> str:
-    """Write out one softmax weight; ``sink`` is the weight that goes to no key."""
+def _softmax(trace: Trace, place: Place, column: int, result: float) -> str:
+    """Write out one softmax weight; the sink's is the weight that goes to no key."""
+    scores, mask = place.row(trace, "scores"), place.row(trace, "mask")
     if not mask[column]:
         return "0\n= exp(−∞)"
-    visible = [float(score) for score, seen in zip(scores, mask, strict=True) if seen]
+    sink = float(place.row(trace, "sink")) if f"{place.path}.sink" in trace else 0.0
+    visible = scores[mask].tolist()
     largest = max(visible)
     shift = largest if abs(largest) > _LARGE else 0.0  # subtracting the maximum does not change the softmax
     terms = " + ".join(f"exp({_number(score - shift)})" for score in visible) + " + sink" * bool(sink)

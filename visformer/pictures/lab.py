@@ -12,9 +12,9 @@ from visformer.formulas import Floats
 from visformer.i18n import Gettext
 from visformer.panel import AXIS_TITLES, Labels, Panel, common_limit, numbered
 from visformer.pictures.examples.worked import SLICED, Arrays, Worked, compute, differs
-from visformer.pictures.options import Choice, Place
-from visformer.pictures.picture import Page, Picture
-from visformer.pictures.setting import Setting
+from visformer.pictures.registry.options import Choice, Place
+from visformer.pictures.registry.picture import Page, Picture
+from visformer.pictures.registry.setting import Setting
 
 SYMBOL = {
     **dict.fromkeys(("Q", "X · W_Q", "cut into heads", "head before token: Q"), "q"),

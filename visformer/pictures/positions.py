@@ -11,9 +11,9 @@ from visformer.errors import N_, Message
 from visformer.formulas import Floats
 from visformer.model.positions import POSITIONS, Alibi, Position, Rotary
 from visformer.panel import Labels, Panel, numbered, telling_limit, traced
-from visformer.pictures.options import Number, Place, Several
-from visformer.pictures.picture import Page, Picture
-from visformer.pictures.setting import Setting
+from visformer.pictures.registry.options import Number, Place, Several
+from visformer.pictures.registry.picture import Page, Picture
+from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 
 _POSITION, _DIMENSION, _PAIR = N_("pos, from 0"), N_("dimension"), N_("pair i")
@@ -25,46 +25,27 @@ def _places(n: int, tokens: Sequence[str] = ()) -> Labels:
     return Labels((*known, *(str(pos) for pos in range(len(known), n))), _POSITION)
 
 
+def _by_position(name: str, title: str, values: Floats, across: str = "", **more: Any) -> Panel:
+    """Draw a row for each position, and the shape; ``across``: title of the columns, ``more``: arguments of Panel."""
+    n, width = values.shape
+    usual = {"rows": numbered(n, _POSITION), "columns": numbered(width, across), "note": f"({n}, {width})"}
+    return Panel(name=name, title=title, values=values, **usual | more)
+
+
 def encoding(n: int, d_model: int, base: float = 10000.0, *, tokens: Sequence[str] = ()) -> Panel:
     """Draw PE: a row for each position, a column for each dimension; ``tokens``: those at the first positions."""
-    return Panel(
-        name="position",
-        title="PE",
-        values=formulas.sinusoidal_encoding(n, d_model, base),
-        rows=_places(n, tokens),
-        columns=numbered(d_model, _DIMENSION),
-        limit=1.0,
-        note=f"({n}, {d_model})",
-    )
+    table = formulas.sinusoidal_encoding(n, d_model, base)
+    return _by_position("position", "PE", table, _DIMENSION, rows=_places(n, tokens), limit=1.0)
 
 
 def outer_product(n: int, d_model: int, base: float = 10000.0) -> list[Panel]:
     """Draw positions times frequencies = angles: a column (n, 1) times a row (1, d/2), broadcast to (n, d/2)."""
     places, rates = np.arange(n, dtype=np.float64), formulas.frequencies(d_model, base)
-    rows, columns = numbered(n, _POSITION), numbered(len(rates), _PAIR)
     one = Labels(("",))
-    shapes = (f"({n}, 1)", f"(1, {len(rates)})", f"({n}, {len(rates)})")
     return [
-        Panel(name="k", title=N_("position"), values=places[:, None], rows=rows, columns=one, note=shapes[0]),
-        Panel(
-            name="q",
-            title=N_("frequency"),
-            values=rates[None],
-            rows=one,
-            columns=columns,
-            limit=1.0,
-            note=shapes[1],
-            before="×",
-        ),
-        Panel(
-            name="scores",
-            title=N_("angle in radians"),
-            values=np.outer(places, rates),
-            rows=rows,
-            columns=columns,
-            note=shapes[2],
-            before="=",
-        ),
+        _by_position("k", N_("position"), places[:, None], columns=one),
+        _by_position("q", N_("frequency"), rates[None], _PAIR, rows=one, limit=1.0, before="×"),
+        _by_position("scores", N_("angle in radians"), np.outer(places, rates), _PAIR, before="="),
     ]
 
 
@@ -73,31 +54,17 @@ def of_model(trace: Trace, side: str) -> list[Panel]:
     added = traced(trace, f"{side}.position", title="P")
     rows = np.asarray(added.values, dtype=np.float64)
     unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    added = replace(added, limit=telling_limit(rows))
-    added = replace(added, rows=_places(len(rows), trace.tokens[side]), note=f"({', '.join(map(str, rows.shape))})")
+    places, note = _places(len(rows), trace.tokens[side]), f"({', '.join(map(str, rows.shape))})"
     return [
-        added,
-        Panel(
-            name="scores",
-            title="cos(P, P)",
-            values=unit @ unit.T,
-            rows=added.rows,
-            columns=numbered(len(rows), _POSITION),
-        ),
+        replace(added, limit=telling_limit(rows), rows=places, note=note),
+        _by_position("scores", "cos(P, P)", unit @ unit.T, _POSITION, rows=places, note=""),
     ]
 
 
 def similarity(n: int, d_model: int, base: float = 10000.0, *, tokens: Sequence[str] = ()) -> Panel:
     """Draw PE PE^T, which has bands because it depends only on the distance; ``tokens`` as for :func:`encoding`."""
     table = formulas.sinusoidal_encoding(n, d_model, base)
-    return Panel(
-        name="scores",
-        title="PE · PEᵀ",
-        values=table @ table.T,
-        rows=_places(n, tokens),
-        columns=numbered(n, _POSITION),
-        note=f"({n}, {n})",
-    )
+    return _by_position("scores", "PE · PEᵀ", table @ table.T, _POSITION, rows=_places(n, tokens))
 
 
 def rotation(position: int, offset: int, *, pair: int, d_model: int, base: float = 10000.0) -> list[Panel]:
@@ -134,46 +101,30 @@ def learned(n: int, d_model: int, *, max_len: int, seed: int = 0) -> Panel:
     table = np.full((n, d_model), np.nan)
     known = min(n, max_len)
     table[:known] = np.random.default_rng(seed).normal(size=(known, d_model))
-    return Panel(
-        name="embed",
-        title=N_("learned (untrained)"),
-        values=table,
-        rows=numbered(n, _POSITION),
-        columns=numbered(d_model, _DIMENSION),
-        limit=3.0,
-        note=f"({max_len}, {d_model})",
-    )
+    note = f"({max_len}, {d_model})"
+    return _by_position("embed", N_("learned (untrained)"), table, _DIMENSION, limit=3.0, note=note)
 
 
 def rotary_angles(n: int, d_k: int, base: float = 10000.0) -> Panel:
     """Draw the angles by which queries and keys are rotated: a row for each position, a column for each pair."""
-    angles = Rotary(base).angles(n, d_k)
-    return Panel(
-        name="scores",
-        title=N_("angle in radians"),
-        values=angles,
-        rows=numbered(n, _POSITION),
-        columns=numbered(angles.shape[1], _PAIR),
-        note=f"({n}, {angles.shape[1]})",
-    )
+    return _by_position("scores", N_("angle in radians"), Rotary(base).angles(n, d_k), _PAIR)
 
 
-def alibi(n: int, n_heads: int) -> list[list[Panel]]:
-    """Draw the bias that is added to the scores of each head, on one colour scale, four heads per row."""
+def alibi(n: int, n_heads: int) -> list[Panel]:
+    """Draw the bias that is added to the scores of each head, on one colour scale."""
     bias = Alibi().bias(n_heads, n)
     places = numbered(n, _POSITION)
-    heads = [
+    return [
         Panel(
             name="mask",
-            title=Message(f"{head + 1}: −{-bias[head, 0, 1]:.4g} · |i − j|"),
+            title=Message(f"{head + 1}: −{slope:.4g} · |i − j|"),
             values=bias[head],
             rows=places,
             columns=replace(places, title=N_("key")),
-            limit=float(n - 1) / 2,
+            limit=max(n - 1, 1) / 2,
         )
-        for head in range(n_heads)
+        for head, slope in enumerate(formulas.alibi_slopes(n_heads))
     ]
-    return [heads[first : first + 4] for first in range(0, n_heads, 4)]
 
 
 def decay(position: Position, n: int, *, d_model: int, d_k: int, n_heads: int, max_len: int) -> dict[str, Floats]:
@@ -197,13 +148,7 @@ def decay(position: Position, n: int, *, d_model: int, d_k: int, n_heads: int, m
 
 
 class Kind(NamedTuple):
-    """One kind of positional encoding, for comparison with the others.
-
-    Args:
-        position: the encoding.
-        parameters: number of trained parameters.
-        missing: number of requested positions that it does not cover.
-    """
+    """A positional encoding, its number of trained parameters, and how many of n positions it does not cover."""
 
     position: Position
     parameters: int
@@ -333,18 +278,14 @@ WAVES = Picture(
     options=(*_SIZES, DIMENSIONS), draw=_waves,
 )
 MATRIX = Picture(
-    name="positions",
-    view="matrix",
-    title=N_("Matrix"),
-    formula=True,
+    name="positions", view="matrix", title=N_("Matrix"), formula=True,
     look_for=N_(
         "Each row is what a position adds to its word; the second token has pos = 1. Where do rows differ most?"
     ),
-    options=_SIZES,
-    draw=lambda setting: [encoding(*_table(setting), tokens=setting.source.tokens)],
+    options=_SIZES, draw=lambda setting: [encoding(*_table(setting), tokens=setting.source.tokens)],
 )
 ANGLES = Picture(
-    name="position-angles", view="angles", title=N_("Position × frequency"), formula=True,
+    name="position-angles", view="angles", title=N_("Angles"), formula=True,
     look_for=N_("One column times one row: every angle is a position times a frequency. Sine and cosine come after."),
     options=_SIZES, draw=lambda setting: outer_product(*_table(setting)),
 )

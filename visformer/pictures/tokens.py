@@ -7,8 +7,8 @@ from itertools import pairwise, takewhile
 from typing import Any
 
 from visformer.errors import N_
-from visformer.pictures.options import Choice
-from visformer.pictures.picture import Page
+from visformer.pictures.registry.options import Choice
+from visformer.pictures.registry.picture import Page
 from visformer.trace import Trace
 
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>|.[₁-₈]")
@@ -30,14 +30,7 @@ _BYTES = N_("{tokens}: a character not in the vocabulary, byte by byte.")
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table of tokens.
-
-    Args:
-        position: from 0, as in the positional encoding.
-        token: its text.
-        id: its id in the vocabulary.
-        meaning: message id of its explanation.
-    """
+    """A row of the table of tokens: its position from 0, as in the positional encoding; ``meaning``: a message id."""
 
     position: int
     token: str

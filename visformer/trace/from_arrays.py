@@ -197,7 +197,8 @@ def _length(given: Any) -> int:
 
 def _sequence(given: Any, name: str) -> Any:
     """Return a sequence of layers."""
-    if given is not None and not hasattr(given, "__len__") and _is_array(given):
+    is_array = hasattr(given, "__array__") or hasattr(given, "__dlpack__")
+    if is_array and not hasattr(given, "__len__"):
         given = _as_array(given, name)
     if isinstance(given, Iterator):
         given = tuple(given)
@@ -274,10 +275,6 @@ def _alone(array: NDArray[np.float32], ndim: int, name: str) -> NDArray[np.float
         shape=array.shape,
         n=len(array),
     )
-
-
-def _is_array(given: Any) -> bool:
-    return hasattr(given, "__array__") or hasattr(given, "__dlpack__")
 
 
 def _as_array(given: Any, name: str) -> NDArray[np.float32]:

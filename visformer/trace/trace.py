@@ -150,7 +150,11 @@ class Trace:
         """
         if name in self.tensors:
             return self.tensors[name]
-        reason = N_("there is no tensor of that name") if axes_of(name) is None else self._why_missing(name)
+        reason = self.lacks(name) or N_(
+            "it was not recorded (request it with record=...), or the model has no such layer"
+        )
+        if axes_of(name) is None:
+            reason = N_("there is no tensor of that name")
         raise MissingTensor(
             N_("No {name!r} in this trace: {reason}. Recorded: {names}."),
             name=name,
@@ -171,11 +175,6 @@ class Trace:
             if fnmatchcase(name, glob):
                 return Message(reason)
         return None
-
-    def _why_missing(self, name: str) -> Message:
-        """The adapter's reason if it has one, else that the tensor was not recorded."""
-        not_recorded = N_("it was not recorded (request it with record=...), or the model has no such layer")
-        return self.lacks(name) or not_recorded
 
     def layers(
         self, stack: Literal["encoder", "decoder"], attention: Literal["self_attn", "cross_attn"] = "self_attn"

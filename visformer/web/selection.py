@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from visformer.errors import N_, LinkError
-from visformer.pictures.options import one_of, read_flag
+from visformer.pictures.registry.options import one_of, read_flag
 from visformer.system import limits
 from visformer.trace.stacks import SHORT_NAMES, STACKS, short_name
 from visformer.web.bundle import imports

@@ -11,8 +11,8 @@ from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
 from visformer.errors import LinkError
 from visformer.i18n import translations
-from visformer.pictures.picture import Picture, is_figure, pages
-from visformer.pictures.setting import Setting, Source
+from visformer.pictures.registry.picture import Picture, is_figure, pages
+from visformer.pictures.registry.setting import Setting, Source
 from visformer.pictures.theme import visible
 from visformer.web.slides import Part, Slide, slides
 

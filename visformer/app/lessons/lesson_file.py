@@ -21,7 +21,7 @@ from visformer import i18n
 from visformer.app.session import url_state
 from visformer.errors import N_, LessonError, VisformerError
 from visformer.i18n import Gettext
-from visformer.pictures.picture import pages
+from visformer.pictures.registry.picture import pages
 from visformer.system import limits, settings
 from visformer.web.selection import Selection
 

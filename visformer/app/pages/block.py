@@ -8,7 +8,7 @@ from visformer.app.session import boxes
 from visformer.app.widgets import controls, unavailable
 from visformer.errors import N_, VisformerError
 from visformer.pictures.block import NORMS, RECORD, UNTRAINED, Stack, who_talks
-from visformer.pictures.setting import Setting
+from visformer.pictures.registry.setting import Setting
 
 
 def norms(setting: Setting) -> None:

@@ -13,7 +13,7 @@ from visformer.app.widgets import controls, pick, url_widgets
 from visformer.errors import N_, LinkError
 from visformer.pictures.charts.decoding import short
 from visformer.pictures.decoding import DRAWS, GROWING, SEED, STEP, TEMPERATURE, TOP_K, TOP_P, growing, shape
-from visformer.pictures.setting import Setting
+from visformer.pictures.registry.setting import Setting
 from visformer.system import limits
 from visformer.web.panels import Click
 

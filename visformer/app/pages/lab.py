@@ -12,7 +12,7 @@ from visformer.errors import N_, ShapeError
 from visformer.formulas import Floats
 from visformer.pictures.examples.worked import Arrays, Worked, trimmed
 from visformer.pictures.lab import HEAD, SAMPLE, SYMBOL
-from visformer.pictures.setting import Setting, Source
+from visformer.pictures.registry.setting import Setting, Source
 from visformer.system import limits
 
 _NARROWEST, _DIGIT, _ROW = 48, 8, 26  # pixels: five tables fit beside each other in two rows

@@ -10,8 +10,8 @@ from visformer.app.session import address, boxes
 from visformer.app.widgets import controls, pick, unavailable
 from visformer.pictures import masks
 from visformer.pictures.masks import SCORES
-from visformer.pictures.places import decoder_first
-from visformer.pictures.setting import Setting
+from visformer.pictures.registry.places import decoder_first
+from visformer.pictures.registry.setting import Setting
 
 
 def scores(setting: Setting, bar: Any, without: str = unavailable.NOTHING_BETWEEN) -> None:

@@ -7,7 +7,7 @@ from visformer.app.session import boxes
 from visformer.app.widgets import controls
 from visformer.model.positions import POSITIONS
 from visformer.pictures.positions import CIRCLE, KINDS, LEARNED, ROTARY, ROTARY_SCORE, ROTATION, kinds
-from visformer.pictures.setting import Setting
+from visformer.pictures.registry.setting import Setting
 
 
 def rotation(setting: Setting) -> None:

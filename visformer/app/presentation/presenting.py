@@ -13,7 +13,7 @@ from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 from visformer.app.widgets.component import presentation
 from visformer.errors import N_
-from visformer.pictures.picture import pages
+from visformer.pictures.registry.picture import pages
 
 _HAS_CODE = Slot("present_code", False)  # whether the code is shown
 _IS_FULL = Slot("present_full", False)  # whether the limit of open rooms was reached

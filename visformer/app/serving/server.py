@@ -10,7 +10,7 @@ from streamlit.web.cli import main as main
 from visformer.app.serving.gate import Gate
 from visformer.app.serving.headers import Protected
 from visformer.app.streamlit_private import addresses, advice, around, messages, warm_start
-from visformer.pictures.picture import pages
+from visformer.pictures.registry.picture import pages
 
 
 def import_app() -> None:

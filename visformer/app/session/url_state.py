@@ -17,7 +17,7 @@ from visformer.app.serving.models import label, named, require_allowed
 from visformer.errors import N_, LinkError, VisformerError
 from visformer.i18n import Gettext
 from visformer.model.untrained import Untrained, names_untrained
-from visformer.pictures.options import one_of
+from visformer.pictures.registry.options import one_of
 from visformer.system import limits
 from visformer.web.selection import Selection
 

@@ -17,7 +17,7 @@ from visformer.app.shell import sharing
 from visformer.app.shell.screen import Screen
 from visformer.app.widgets import controls, unavailable
 from visformer.errors import N_, VisformerError
-from visformer.pictures.picture import pages as registered
+from visformer.pictures.registry.picture import pages as registered
 
 if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace

@@ -13,8 +13,8 @@ from visformer.app.session.slots import Slot, hold
 from visformer.app.streamlit_private.addresses import typed_page
 from visformer.app.widgets import controls
 from visformer.errors import N_, LinkError
-from visformer.pictures.picture import SECTIONS
-from visformer.pictures.picture import pages as registered
+from visformer.pictures.registry.picture import SECTIONS
+from visformer.pictures.registry.picture import pages as registered
 
 Page = Any  # what st.Page returns, for which Streamlit documents no type
 Sections = dict[str, list[Page]]

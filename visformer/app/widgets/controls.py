@@ -17,9 +17,9 @@ from visformer.app.session.slots import Slot
 from visformer.app.widgets import downloads, formula_box, url_widgets
 from visformer.app.widgets.component import panels
 from visformer.errors import BusyError, ShortageError, VisformerError
-from visformer.pictures.options import Choice
-from visformer.pictures.picture import Picture, View, is_figure
-from visformer.pictures.setting import Setting, Source
+from visformer.pictures.registry.options import Choice
+from visformer.pictures.registry.picture import Picture, View, is_figure
+from visformer.pictures.registry.setting import Setting, Source
 from visformer.system.memory import enough_memory
 from visformer.trace.stacks import STACKS
 

@@ -8,9 +8,9 @@ import streamlit as st
 from visformer.app.session import selection
 from visformer.app.widgets import url_widgets
 from visformer.errors import N_
-from visformer.pictures.options import Choice, Option, Place
-from visformer.pictures.places import HEAD, LAYER, QUERY, STACK
-from visformer.pictures.setting import Setting
+from visformer.pictures.registry.options import Choice, Option, Place
+from visformer.pictures.registry.places import HEAD, LAYER, QUERY, STACK
+from visformer.pictures.registry.setting import Setting
 
 _QUERY = 1  # the default
 

@@ -10,9 +10,9 @@ import streamlit as st
 from visformer.app.session import address, boxes, visit
 from visformer.app.session.slots import Slot, widget_key
 from visformer.errors import Message
-from visformer.pictures.options import Choice, Number, Option, Place, Several, resolved
-from visformer.pictures.picture import View
-from visformer.pictures.setting import Setting, Source
+from visformer.pictures.registry.options import Choice, Number, Option, Place, Several, resolved
+from visformer.pictures.registry.picture import View
+from visformer.pictures.registry.setting import Setting, Source
 
 _UNSET = object()
 

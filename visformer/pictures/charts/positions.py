@@ -79,14 +79,8 @@ def position_waves(
         "dimension": [dimension for dimension in dimensions for _ in range(n)],
         "value": formulas.sinusoidal_encoding(n, d_model, base)[:, list(dimensions)].T.ravel().tolist(),
     }
-    figure.update_layout(**look(theme), **metadata(title.format(d_model=d_model), table))
-    figure.update_layout(
-        margin={"l": 50, "r": 10, "t": 20, "b": 40},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
-        height=430,
-    )
-    figure.update_xaxes(title=axes[0], gridcolor=_GRID, zeroline=False)
-    figure.update_yaxes(title=axes[1], gridcolor=_GRID, range=[-1.08, 1.08], zerolinecolor=FAINT[theme])
+    _frame(figure, axes, height=430, meta=metadata(title.format(d_model=d_model), table), theme=theme)
+    figure.update_yaxes(range=[-1.08, 1.08])
     return figure
 
 
@@ -106,9 +100,6 @@ def over_distance(
         title: title in a file.
         mark: distance at which to draw a vertical line.
         theme: "light" or "dark".
-
-    Returns:
-        The figure, with hover; ``show()`` or the end of a cell draws it.
     """
     figure = go.Figure()
     for (name, curve), colour in zip(curves.items(), cycle(CURVES[theme])):
@@ -127,15 +118,17 @@ def over_distance(
         "distance": [distance for curve in curves.values() for distance in range(len(curve))],
         "value": [None if math.isnan(value) else value for curve in curves.values() for value in curve.tolist()],
     }
-    figure.update_layout(**look(theme), **metadata(title, table))
-    figure.update_layout(
-        margin={"l": 50, "r": 10, "t": 20, "b": 40},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
-        height=380,
-    )
+    _frame(figure, axes, height=380, meta=metadata(title, table), theme=theme)
+    return figure
+
+
+def _frame(figure: go.Figure, axes: tuple[str, str], *, height: int, meta: dict[str, Any], theme: Theme) -> None:
+    """Set the axes, the legend and the metadata of a figure of curves."""
+    figure.update_layout(**look(theme), **meta)
+    legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom"}
+    figure.update_layout(margin={"l": 50, "r": 10, "t": 20, "b": 40}, legend=legend, height=height)
     figure.update_xaxes(title=axes[0], gridcolor=_GRID, zeroline=False)
     figure.update_yaxes(title=axes[1], gridcolor=_GRID, zerolinecolor=FAINT[theme])
-    return figure
 
 
 def rotation_circle(

@@ -117,8 +117,8 @@ _ATTEND = (("pictures/examples/attention.py", "_attend"), ("formulas.py", "softm
 
 _ALTERNATE = matrix([1, 0], [0, 1], [1, 0], [0, 1])
 _V = matrix([1, 2], [3, 4], [5, 6])
+_READ = {"K": matrix([7, 8], [9, 10], [11, 12]), "V": matrix([13, 14], [15, 16], [17, 18])}
 _COUNTED = np.arange(1.0, 25.0).reshape(2, 2, 3, 2)  # (sample, head, token, d_k)
-_WIDE = ("sample", "token", "d_model")
 _IN, _SCORES = ("sample", "head", "token", "d_k"), ("sample", "head", "query", "key")
 _WORDS = tuple(dict.fromkeys(word for sentence in SENTENCES for word in sentence))
 _IDS = np.array([[_WORDS.index(word) for word in sentence] for sentence in SENTENCES])
@@ -240,11 +240,7 @@ EXAMPLES = (
         section="3.2.1",
         formula=_ATTENTION,
         code=(*_ATTEND, ("pictures/examples/worked.py", "product")),
-        inputs={
-            "Q": matrix([1, 2, 3], [4, 5, 6]),
-            "K": matrix([7, 8], [9, 10], [11, 12]),
-            "V": matrix([13, 14], [15, 16], [17, 18]),
-        },
+        inputs={"Q": matrix([1, 2, 3], [4, 5, 6]), **_READ},
         compute=_one_head,
         instead="mended",
     ),
@@ -254,11 +250,7 @@ EXAMPLES = (
         section="3.2.1",
         formula=_ATTENTION,
         code=_ATTEND,
-        inputs={
-            "Q": matrix([1, 2], [4, 5]),
-            "K": matrix([7, 8], [9, 10], [11, 12]),
-            "V": matrix([13, 14], [15, 16], [17, 18]),
-        },
+        inputs={"Q": matrix([1, 2], [4, 5]), **_READ},
         compute=_one_head,
         printed={
             "Q·Kᵀ": matrix([23, 29, 35], [50, 64, 78]),
@@ -290,14 +282,10 @@ EXAMPLES = (
             "heads end to end": N_("Back to one row of d_model numbers per token, the first head's first."),
         },
         axes={
-            "X": _WIDE,
-            "X · W_Q": _WIDE,
+            **dict.fromkeys(("X", "X · W_Q", "heads end to end", "times W_O"), ("sample", "token", "d_model")),
+            **dict.fromkeys(("head before token: Q", "softmax · V"), _IN),
             "cut into heads": ("sample", "token", "head", "d_k"),
-            "head before token: Q": _IN,
             "softmax(Q·Kᵀ / √d_k)": _SCORES,
-            "softmax · V": _IN,
-            "heads end to end": _WIDE,
-            "times W_O": _WIDE,
         },
         tokens=SENTENCES,
     ),

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from visformer.errors import N_
-from visformer.pictures.options import Choice, Place
-from visformer.pictures.setting import Setting
+from visformer.pictures.registry.options import Choice, Place
+from visformer.pictures.registry.setting import Setting
 from visformer.trace.stacks import STACKS, short_name
 
 STEP_HELP = "From 1. By default the first; of what grows (growing, mask-steps) the last."

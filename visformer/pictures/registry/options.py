@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from visformer.errors import N_, LinkError, VisformerError
-from visformer.pictures.setting import Setting
+from visformer.pictures.registry.setting import Setting
 
 _NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,9})?")
 _LISTED = 12  # choices that an error message lists
@@ -19,10 +19,6 @@ Bound = float | Callable[[Setting], float]
 
 class OptionError(VisformerError):
     """An invalid value of an option."""
-
-
-class Outside(OptionError):
-    """An index out of range; ``params``: name, place (from 0) and count."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,10 +129,7 @@ class Place(Option):
     default: Any = 0
 
     def check(self, value: Any, setting: Setting) -> Any:
-        count = self.count(setting)
-        if value < 0 or (count is not None and value >= count):
-            known = N_("There is no {name} {place}: there are {count}, counted from 0.")
-            raise Outside(known, name=self.name, place=value, count=count)
+        _check_index(self.name, value, self.count(setting))
         return value
 
     def read(self, text: str, setting: Setting) -> int:
@@ -210,11 +203,8 @@ class Several(Option):
     count: Callable[[Setting], int]
 
     def check(self, value: Any, setting: Setting) -> Any:
-        count = self.count(setting)
         for one in value:
-            if not 0 <= one < count:
-                known = N_("There is no {name} {place}: there are {count}, counted from 0.")
-                raise Outside(known, name=self.name, place=one, count=count)
+            _check_index(self.name, one, self.count(setting))
         return list(value)
 
     def read(self, text: str, setting: Setting) -> list[int]:
@@ -227,6 +217,12 @@ class Several(Option):
 
     def write(self, value: Sequence[int]) -> str:
         return ".".join(map(str, value))
+
+
+def _check_index(name: str, value: int, count: int | None) -> None:
+    if value < 0 or (count is not None and value >= count):
+        known = N_("There is no {name} {place}: there are {count}, counted from 0.")
+        raise OptionError(known, name=name, place=value, count=count)
 
 
 def resolved(value: Any, setting: Setting) -> Any:

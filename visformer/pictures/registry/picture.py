@@ -2,7 +2,7 @@
 
 Pages, links, lessons, hand-outs, exported files, the command line, notebooks, docs and tests read the declarations.
 
-Each file of this folder declares one page and its pictures; :func:`pages` discovers them.
+Each file of ``visformer/pictures/`` declares one page and its pictures; :func:`pages` discovers them.
 """
 
 import importlib
@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import visformer.pictures
 from visformer.errors import N_, LinkError, VisformerError
-from visformer.pictures.options import Option, OptionError, resolved
-from visformer.pictures.setting import Setting, Source
+from visformer.pictures.registry.options import Option, OptionError, resolved
+from visformer.pictures.registry.setting import Setting, Source
 
 if TYPE_CHECKING:  # plotly
     from visformer.panel import Panel
@@ -41,7 +40,7 @@ class View:
     title: str = ""
     look_for: str = ""
     options: tuple[Option, ...] = ()
-    page_defaults: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    page_defaults: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -170,9 +169,9 @@ SECTIONS = {"see": N_("See"), "understand": N_("Understand")}
 
 @cache
 def pages() -> dict[str, Page]:
-    """Return every page by name, in order; imports all files of this folder."""
+    """Return every page by name, in order; imports all files of ``visformer/pictures/``."""
     files = [module.name for module in pkgutil.iter_modules(visformer.pictures.__path__) if not module.ispkg]
-    modules = [importlib.import_module(f"{__package__}.{name}") for name in files]
+    modules = [importlib.import_module(f"visformer.pictures.{name}") for name in files]
     declared = [module.PAGE for module in modules if hasattr(module, "PAGE")]
     return {page.name: page for page in sorted(declared, key=lambda page: page.order)}
 

@@ -1,0 +1,1 @@
+"""How pages, pictures and their options are declared, and the list of all that are."""
