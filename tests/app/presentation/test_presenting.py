@@ -189,7 +189,7 @@ def presenter(new_app, own_rooms):
 
 
 def code_for(app):
-    return app.session_state["room"].code
+    return rooms.code_of(app.session_state["room"])
 
 
 def captions(app, begins):
@@ -244,11 +244,11 @@ def test_a_session_takes_up_no_second_room(own_rooms):
     keys = [own_rooms.open("gone") for _ in range(2)]
     with in_a_session({}):
         for key in keys:
-            following.take_up(str(key))
-        assert following.presented() == keys[0].code
+            following.take_up(key)
+        assert following.presented() == rooms.code_of(keys[0])
         following.dismiss()
-        assert following.room() == {"key": str(keys[0]), "open": False}, "so that the browser forgets it"
-        for sent in ("nonsense", f"{keys[1].code}.wrong", None, 7, {"key": str(keys[1])}):
+        assert following.room() == {"key": keys[0], "open": False}, "so that the browser forgets it"
+        for sent in ("nonsense", f"{keys[1]}x", None, 7, "x" * 10**6, {"key": keys[1]}):
             following.take_up(sent)
             assert not following.presented()
 
@@ -256,7 +256,7 @@ def test_a_session_takes_up_no_second_room(own_rooms):
 def test_two_who_follow_each_other_come_to_rest(new_app, presenter, own_rooms):
     other = own_rooms.open("gone")
     own_rooms.write(other, {"page": "lab"})
-    presenter.session_state["follow"] = other.code
+    presenter.session_state["follow"] = rooms.code_of(other)
     assert page_of(presenter.run()) == "masks"
 
 
