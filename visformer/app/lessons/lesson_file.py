@@ -5,11 +5,11 @@ Only the events of the YAML parser are used, so a file never constructs objects.
 """
 
 import base64
-import binascii
 import os
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from itertools import takewhile
@@ -126,11 +126,9 @@ def content(name: str) -> bytes:
     if name.startswith(_INLINE):
         return unpack(name)
     path = offered().get(name)
-    try:
+    with suppress(OSError):
         if path is not None and path.stat().st_size <= limits.LESSON_BYTES:
             return path.read_bytes()
-    except OSError:
-        pass
     raise LessonError(N_("there is no lesson of this name here."))
 
 
@@ -147,15 +145,13 @@ def unpack(name: str) -> bytes:
         LessonError: it is truncated, or longer than a lesson can be.
     """
     packed = name.removeprefix(_INLINE)
-    try:
+    unpacking = zlib.decompressobj()
+    with suppress(ValueError, zlib.error):
         compressed = base64.b64decode(packed + "=" * (-len(packed) % 4), altchars=b"-_", validate=True)
-        unpacking = zlib.decompressobj()
         content = unpacking.decompress(compressed, limits.LESSON_BYTES + 1)  # the limit stops a decompression bomb
-    except (binascii.Error, zlib.error, ValueError) as error:
-        raise LessonError(N_("this lesson was damaged on its way.")) from error
-    if not unpacking.eof:
-        raise LessonError(N_("this lesson was damaged on its way."))
-    return content
+        if unpacking.eof:
+            return content
+    raise LessonError(N_("this lesson was damaged on its way."))
 
 
 # From bytes to steps -------------------------------------------------------------------------------------------------
