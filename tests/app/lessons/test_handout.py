@@ -1,14 +1,10 @@
 """A lesson as one HTML file: every step has its picture, nothing is loaded, and no text becomes markup."""
 
-import base64
 import re
-from functools import cache
 
 import pytest
 
-import visformer as vf
-from benchmarks.messages import read_message
-from tests.app.lessons.test_lesson_file import GOOD
+from tests.app.lessons.test_lesson_file import GOOD, model
 from tests.web.test_page import HOSTILE, Elements
 from visformer.app.lessons import lesson_file
 from visformer.app.lessons.handout import page
@@ -25,11 +21,6 @@ STATES = [
     ("decoding", {"decoding_temperature": "0.5", "decoding_draws": "1", "decoding_seed": "9"}),
     ("lab", {"lab_example": "softmax"}),
 ]
-
-
-@cache
-def model(name=""):
-    return vf.load(name or "en-zh")
 
 
 def html_of(content, language="en"):
@@ -63,20 +54,6 @@ def test_it_is_small_and_self_contained(shipped):
     assert loaded
     assert not [value for value in loaded if not value.startswith(("data:", "#"))]
     assert "default-src 'none'" in text
-
-
-def test_the_explorer_has_the_selection_of_the_step(shipped):
-    _language, text = shipped
-    scripts = Elements(text).scripts
-    header, _numbers = read_message(base64.b64decode(scripts["step10-0"]))
-    start = header["start"]
-    assert {name: start[name] for name in ("stack", "layer", "head", "query", "key")} == {
-        "stack": "decoder.cross_attn",
-        "layer": 2,
-        "head": 2,
-        "query": 2,
-        "key": 3,
-    }
 
 
 @pytest.mark.parametrize(("page_name", "choices"), STATES)

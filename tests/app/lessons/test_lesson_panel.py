@@ -56,12 +56,6 @@ def test_next_and_back(new_app):
     assert app.button(key="lesson_back").disabled
 
 
-@pytest.mark.parametrize("number", NUMBERS[::3])
-def test_a_link_to_a_step_opens_it(new_app, number):
-    app = new_app(lang="zh", lesson=url_state.SHIPPED, step=str(number))
-    assert shows(app, number, "zh")
-
-
 def test_changed_left_and_resumed(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="5")
     assert app.button(key="lesson_again").label == ""
@@ -84,21 +78,6 @@ def test_a_dot_opens_its_step(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="1")
     app.button(key="lesson_dot_10").click().run()
     assert shows(app, 10)
-
-
-def test_other_fields_of_a_link_take_precedence_over_the_step(new_app):
-    app = new_app(lesson=url_state.SHIPPED, step="10", stack="decoder", layer="2")
-    assert address_of(app) == {"lesson": url_state.SHIPPED, "step": "10", "stack": "decoder", "layer": "2"}
-    assert SHIPPED.steps[9].text("say", "en") in texts(app)
-
-
-def test_a_lesson_of_ones_own_in_a_link(new_app):
-    app = new_app(lesson=lesson_file.pack(GOOD.encode()), step="1")
-    assert "Look at this." in texts(app)
-    app.button(key="lesson_next").click().run()
-    assert "And at this." in texts(app)
-    assert address_of(app)["step"] == "2"
-    assert address_of(app)["lesson"].startswith("z")
 
 
 def upload(app, content):
@@ -139,12 +118,6 @@ def test_a_file_of_the_operator_that_disappears_while_it_is_open(new_app, monkey
     assert "lesson_next" not in keys(app)
 
 
-def test_texts_of_a_lesson_are_not_markup(new_app):
-    said = "**a** $x$ <b>b</b> :red[c] [d](https://example.org)"
-    app = new_app(lesson=lesson_file.pack(GOOD.replace("Look at this.", f"'{said}'").encode()))
-    assert said in texts(app)
-
-
 def test_presentation_mode_walks_and_leaves_a_lesson(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="4")
     assert app.session_state["run"].steps.note == SHIPPED.steps[3].text("note", "en")
@@ -157,13 +130,6 @@ def test_presentation_mode_walks_and_leaves_a_lesson(new_app):
         assert LESSON.get() == (url_state.SHIPPED, 4, False)
 
 
-def choose_another_token(app):
-    """Choose the best of the other tokens at the selected step of the page Decoding."""
-    box = next(box for box in app.selectbox if box.key.startswith("decoding_other"))
-    box.select_index(0).run()
-    assert not app.exception
-
-
 def starting_with(app, begins):
     return [text for text in texts(app) if text.startswith(begins)]
 
@@ -173,7 +139,7 @@ def test_resetting_a_step_undoes_a_chosen_token(new_app):
     assert app.button(key="lesson_again").label == ""
     app.session_state["decoding_step"] = 2
     app.run()
-    choose_another_token(app)
+    next(box for box in app.selectbox if box.key.startswith("decoding_other")).select_index(0).run()
     assert starting_with(app, "Step 3: you chose")
     assert app.button(key="lesson_again").label == "Back to step 11"
     app.button(key="lesson_again").click().run()

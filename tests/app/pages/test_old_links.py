@@ -10,7 +10,6 @@ import pytest
 
 from tests.app.pages.seen import open_link, seen
 from tests.golden.likeness import hold, read
-from visformer.app.presentation.rooms import ROOMS
 
 LINKS = read("links.json")
 ABOUT = ("link", "locale", "note")
@@ -55,16 +54,3 @@ def test_every_name_is_recorded_with_two_values():
                 requested[name].update(values)
     assert [name for name in NAMES if len(requested[name]) < 2] == []
     assert {name for one in LINKS for name in one["address"]} == {*NAMES}
-
-
-def test_a_follower_sees_what_is_presented():
-    room = ROOMS.open("presenter")
-    try:
-        ROOMS.write(room, {"page": "masks", "text": "I like cats.", "masks_view": "scores", "masks_layer": "9"})
-        app = open_link(f"/?follow={room.code}&lang=zh")
-    finally:
-        ROOMS.close(room)
-    followed = seen(app)
-    assert followed["page"] == "/masks"
-    assert followed["address"] == {"follow": room.code, "lang": "zh", "text": "I like cats.", "masks_view": "scores"}
-    assert followed["remarks"] == ["masks_layer=9: 需要 1 到 3 之间的整数。"]

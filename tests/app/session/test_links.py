@@ -18,21 +18,6 @@ def ignored(app):
     return [line for text in app.text if ": " in text.value and "=" in text.value for line in text.value.split("\n")]
 
 
-def test_ignored_parts_are_reported_once_and_literally(new_app):
-    app = new_app(layer="99", view="pie", foo="*x*", heads="9-9")
-    assert ignored(app) == [
-        "view=pie: choose one of heatmap, arcs, tokens, layer.",
-        "foo=*x*: no page has such an option.",
-        "layer=99: the layers of this model are 1 to 3.",
-        "heads=9-9: the layers of this model are 1 to 3, the heads of each 1 to 8.",
-    ]
-    assert address_of(app) == {}, "so that it is not reported again"
-    assert inside(app) == "Inside this head: layer 1, head 1"
-    app.button(key="notice_put_away").click().run()
-    assert ignored(app) == []
-    assert not app.exception
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_a_link_to_a_page_restores_every_choice_on_it(new_app, page):
     """Drive each widget to its end, then open the address in another session."""
@@ -89,11 +74,3 @@ def test_a_file_of_a_page_that_does_not_exist(new_app):
     app = upload(new_app(), b'{"visformer_state": 1, "page": "nowhere", "layer": "2"}')
     assert ignored(app) == ["page=nowhere: there is no page with this name."]
     assert address_of(app) == {"layer": "2"}
-
-
-def test_a_missing_layer_is_reported_on_a_page_without_the_explorer(new_app):
-    page = new_app(page="see/masks", layer="99", head="2")
-    assert not page.exception
-    assert any("layer=99: the layers of this model are 1 to 3." in text.value for text in page.text)
-    assert page.query_params.get("layer") is None
-    assert page.query_params["head"] in ("2", ["2"])

@@ -92,19 +92,6 @@ def test_a_remark_is_one_printable_line(address, expected):
     assert remark.localized(str) == expected
 
 
-def test_a_remark_shortens_a_text_over_the_limit():
-    _state, (remark,) = url_state.read({"text": "好" * 2_000})
-    said, why = remark.localized(str).split(": ", 1)
-    assert said == "text=" + "好" * 42 + "…"
-    assert "2000 characters; at most 1000" in why
-
-
-def test_the_last_of_duplicate_names_counts():
-    given, (remark,) = url_state.from_address({"layer": ["2", "3"]})
-    assert given == {"layer": "3"}
-    assert remark.localized(str) == "layer=2: it appears more than once; the last one counts."
-
-
 @pytest.mark.parametrize(
     ("content", "expected"),
     [

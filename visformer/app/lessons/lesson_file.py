@@ -5,12 +5,12 @@ Only the events of the YAML parser are used, so a file never constructs objects.
 """
 
 import base64
-import binascii
 import os
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
@@ -57,36 +57,22 @@ class Fault(url_state.Remark):
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of a step's text about the weights: of all keys, the query reads this one most.
+    """A claim of a step's text about the weights: of all keys, the query reads this one most."""
 
-    Args:
-        line: in the file.
-        place: the head and the cell.
-        at_least: the least weight, from 0 to 1.
-    """
-
-    line: int
-    place: Selection
-    at_least: float
+    line: int  # in the file
+    place: Selection  # the head and the cell
+    at_least: float  # the least weight, from 0 to 1
 
 
 @dataclass(frozen=True)
 class Step:
-    """A state of a page, and the text about it.
+    """A state of a page, and the text about it."""
 
-    Args:
-        line: in the file.
-        texts: "title", "say", "try" and "note" to language to text.
-        state: of the page.
-        lines: the line of each field of its link, by name.
-        claims: what must hold for the text to be true.
-    """
-
-    line: int
-    texts: Mapping[str, Mapping[str, str]]
+    line: int  # in the file
+    texts: Mapping[str, Mapping[str, str]]  # "title", "say", "try" and "note" to language to text
     state: url_state.State
-    lines: Mapping[str, int] = field(default_factory=dict)
-    claims: tuple[Claim, ...] = ()
+    lines: Mapping[str, int]  # of the fields of its link, by name
+    claims: tuple[Claim, ...]  # what must hold for the text to be true
 
     def text(self, name: str, language: str) -> str:
         """Return a text in this language, else in the first that it has; "" if there is none."""
@@ -140,11 +126,9 @@ def content(name: str) -> bytes:
     if name.startswith(_INLINE):
         return unpack(name)
     path = offered().get(name)
-    try:
+    with suppress(OSError):
         if path is not None and path.stat().st_size <= limits.LESSON_BYTES:
             return path.read_bytes()
-    except OSError:
-        pass
     raise LessonError(N_("there is no lesson of this name here."))
 
 
@@ -161,15 +145,13 @@ def unpack(name: str) -> bytes:
         LessonError: it is truncated, or longer than a lesson can be.
     """
     packed = name.removeprefix(_INLINE)
-    try:
+    unpacking = zlib.decompressobj()
+    with suppress(ValueError, zlib.error):
         compressed = base64.b64decode(packed + "=" * (-len(packed) % 4), altchars=b"-_", validate=True)
-        unpacking = zlib.decompressobj()
         content = unpacking.decompress(compressed, limits.LESSON_BYTES + 1)  # the limit stops a decompression bomb
-    except (binascii.Error, zlib.error, ValueError) as error:
-        raise LessonError(N_("this lesson was damaged on its way.")) from error
-    if not unpacking.eof:
-        raise LessonError(N_("this lesson was damaged on its way."))
-    return content
+        if unpacking.eof:
+            return content
+    raise LessonError(N_("this lesson was damaged on its way."))
 
 
 # From bytes to steps -------------------------------------------------------------------------------------------------
@@ -197,10 +179,11 @@ class _Stopped(Exception):
 
 @dataclass
 class _Node:
-    """A node of the file: a text, a list, or a mapping whose keys have their own lines."""
+    """A node of the file: a text, a list, or a mapping."""
 
-    line: int
-    value: "str | list[_Node] | dict[str, tuple[int, _Node]]"
+    line: int  # where it begins
+    value: "str | list[_Node] | dict[str, _Node]"
+    named_at: int = 0  # the line of its name in a mapping
 
 
 def _parsed(content: bytes) -> tuple[_Node, list[Fault]]:
@@ -270,7 +253,7 @@ def _items(events: Iterator[Any], faults: list[Fault], *, depth: int) -> Iterato
 
 
 def _mapping(line: int, events: Iterator[Any], faults: list[Fault], *, depth: int) -> _Node:
-    pairs: dict[str, tuple[int, _Node]] = {}
+    pairs: dict[str, _Node] = {}
     inside = _items(events, faults, depth=depth)
     for key in inside:
         value = next(inside)  # in a mapping, keys and values alternate
@@ -278,7 +261,7 @@ def _mapping(line: int, events: Iterator[Any], faults: list[Fault], *, depth: in
             raise _Stopped(key.line, N_("a name is needed before the colon."))
         if key.value in pairs:
             faults.append(Fault(key.value, LessonError(N_("it appears more than once.")), key.line))
-        pairs[key.value] = key.line, value
+        pairs[key.value] = replace(value, named_at=key.line)
     return _Node(line, pairs)
 
 
@@ -288,134 +271,131 @@ class _Reader:
     def __init__(self, faults: list[Fault]) -> None:
         self.faults = faults
 
-    def fault(self, line: int, said: str, why: VisformerError) -> None:
+    def fault(self, line: int, said: str, message: str, **params: object) -> None:
         """Add a fault."""
-        self.faults.append(Fault(said, why, line))
+        self.faults.append(Fault(said, LessonError(message, **params), line))
 
     def lesson(self, root: _Node) -> Lesson:
         """Read the root of the file."""
-        pairs = self._pairs(root, "", {MARK, "title", "steps"})
-        line, mark = pairs.get(MARK, (root.line, _Node(root.line, "")))
+        pairs, missing = self._pairs(root, "", {MARK, "title", "steps"}), _Node(root.line, "", root.line)
+        mark, steps = pairs.get(MARK, missing), pairs.get("steps", missing)
         if mark.value != VERSION:
-            self.fault(line, "", LessonError(N_("a lesson begins with the line “{mark}”."), mark=f"{MARK}: {VERSION}"))
+            begins = N_("a lesson begins with the line “{mark}”.")
+            self.fault(mark.named_at, "", begins, mark=f"{MARK}: {VERSION}")
         title = self._text(pairs, "title", root.line)
-        line, steps = pairs.get("steps", (root.line, _Node(root.line, "")))
         if not isinstance(steps.value, list) or not steps.value:
-            self.fault(line, "steps", LessonError(N_("a list is needed here: each step begins with “- ”.")))
+            self.fault(steps.named_at, "steps", N_("a list is needed here: each step begins with “- ”."))
             return Lesson(title, ())
         if len(steps.value) > limits.LESSON_STEPS:
             many = N_("there are {given} steps; a lesson may have at most {limit}.")
-            self.fault(line, "steps", LessonError(many, given=len(steps.value), limit=limits.LESSON_STEPS))
+            self.fault(steps.named_at, "steps", many, given=len(steps.value), limit=limits.LESSON_STEPS)
         return Lesson(title, tuple(map(self._step, steps.value)))
 
     def _step(self, node: _Node) -> Step:
         pairs = self._pairs(node, "", {*_TEXTS, "link", "check"})
         texts = {name: self._text(pairs, name, node.line) for name in _TEXTS}
-        state, lines = self._link(pairs)
-        claims: list[_Node] = []
-        if "check" in pairs:
-            check = pairs["check"][1]
-            claims = check.value if isinstance(check.value, list) else [check]
+        state, lines = self._link(pairs.get("link", _Node(0, "")))
+        check = pairs.get("check", _Node(0, []))
+        claims = check.value if isinstance(check.value, list) else [check]
         checked = tuple(self._claim(claim, state.selection) for claim in claims)
         return Step(node.line, {name: text for name, text in texts.items() if text}, state, lines, checked)
 
-    def _text(self, pairs: Mapping[str, tuple[int, _Node]], name: str, line: int) -> dict[str, str]:
+    def _text(self, pairs: Mapping[str, _Node], name: str, line: int) -> dict[str, str]:
         """Read a text by language; a single text is used in every language."""
         if name not in pairs:
             if name in _NEEDED:
-                self.fault(line, "", LessonError(N_("“{name}” is missing."), name=name))
+                self.fault(line, "", N_("“{name}” is missing."), name=name)
             return {}
-        line, node = pairs[name]
+        node = pairs[name]
         if isinstance(node.value, str):
             texts = {i18n.ENGLISH: node}
         else:
-            texts = {language: text for language, (_, text) in self._pairs(node, name, {*i18n.languages()}).items()}
+            texts = self._pairs(node, name, {*i18n.languages()})
             if node.value == {}:
-                self.fault(line, name, LessonError(N_("expected a text here.")))
+                self.fault(node.named_at, name, N_("expected a text here."))
         return {language: self._line(text, name) for language, text in texts.items()}
 
     def _line(self, node: _Node, name: str) -> str:
         text = node.value.strip() if isinstance(node.value, str) else ""
         if not text:
-            self.fault(node.line, name, LessonError(N_("expected a text here.")))
+            self.fault(node.line, name, N_("expected a text here."))
         if len(text) > _TEXTS[name]:
             long = N_("this text has {given} characters; at most {limit} fit on the page.")
-            self.fault(node.line, name, LessonError(long, given=len(text), limit=_TEXTS[name]))
+            self.fault(node.line, name, long, given=len(text), limit=_TEXTS[name])
         return text
 
-    def _link(self, pairs: Mapping[str, tuple[int, _Node]]) -> tuple[url_state.State, dict[str, int]]:
+    def _link(self, node: _Node) -> tuple[url_state.State, dict[str, int]]:
         """Read a link, a copied address or a mapping of fields; return its state, and the line of each field."""
-        line, node = pairs.get("link", (0, _Node(0, "")))
         if isinstance(node.value, str):
-            texts, lines = self._copied(node.value, line)
+            texts = self._copied(node.value, node.named_at)
+            lines = dict.fromkeys(texts, node.named_at)
         else:
             inside = self._pairs(node, "link", None)
-            lines = {name: at for name, (at, _) in inside.items()}
-            for name, (at, field_node) in inside.items():
-                if not isinstance(field_node.value, str):
-                    self.fault(at, name, LessonError(N_("expected a text here.")))
-            texts = {name: each.value for name, (_, each) in inside.items() if isinstance(each.value, str)}
+            texts, lines = _texts(inside), {name: field.named_at for name, field in inside.items()}
+            for name in inside:
+                if name not in texts:
+                    self.fault(lines[name], name, N_("expected a text here."))
         state, remarks = url_state.read(texts)
         for remark in remarks:
             name, _, value = remark.said.partition("=")
-            self.fault(lines.get(name, line), f"{name}: {value}", remark.why)
-        self._page(state, lines, line)
+            self.faults.append(Fault(f"{name}: {value}", remark.why, lines.get(name, node.named_at)))
+        self._page(state, lines, node.named_at)
         return replace(state, **dict.fromkeys(_COMMON, "")), lines  # type: ignore[arg-type]
 
-    def _copied(self, address: str, line: int) -> tuple[dict[str, str], dict[str, int]]:
+    def _copied(self, address: str, line: int) -> dict[str, str]:
         try:
             parts = urlsplit(address)
             texts, remarks = url_state.from_address(parse_qs(parts.query, keep_blank_values=True, max_num_fields=100))
         except ValueError as error:
-            self.fault(line, address, LessonError(N_("this is not a link: {why}"), why=error))
-            return {}, {}
-        for remark in remarks:
-            self.fault(line, remark.said, remark.why)
+            self.fault(line, address, N_("this is not a link: {why}"), why=error)
+            return {}
+        self.faults += [Fault(remark.said, remark.why, line) for remark in remarks]
         texts = {name: value for name, value in texts.items() if name not in _COMMON}
-        page = parts.path.rstrip("/").rpartition("/")[2]
-        return {url_state.PAGE: page, **texts}, dict.fromkeys((url_state.PAGE, *texts), line)
+        return {url_state.PAGE: parts.path.rstrip("/").rpartition("/")[2], **texts}
 
     def _page(self, state: url_state.State, lines: Mapping[str, int], line: int) -> None:
         if state.page not in pages():
             none = N_("there is no page with this name: choose one of {pages}, or leave it out for the first.")
-            why = LessonError(none, pages=", ".join(filter(None, pages())))
-            self.fault(lines.get(url_state.PAGE, line), f"{url_state.PAGE}: {state.page}", why)
+            said, known = f"{url_state.PAGE}: {state.page}", ", ".join(filter(None, pages()))
+            self.fault(lines.get(url_state.PAGE, line), said, none, pages=known)
             return
         for name, value in state.choices.items():
             if not state.page or not name.startswith(f"{state.page}_"):
-                why = LessonError(N_("this page has no option with this name."))
-                self.fault(lines.get(name, line), f"{name}: {value}", why)
+                self.fault(lines[name], f"{name}: {value}", N_("this page has no option with this name."))
 
     def _claim(self, node: _Node, selection: Selection) -> Claim:
         pairs = self._pairs(node, "check", _CLAIM)
-        texts = {name: each.value for name, (_, each) in pairs.items() if isinstance(each.value, str)}
+        texts = _texts(pairs)
         at_least = texts.pop("at_least", "0")
         claimed, wrong = Selection.from_link(texts)
         for name, error in wrong.items():
-            self.fault(pairs[name][0], f"{name}: {texts[name]}", error)
+            self.faults.append(Fault(f"{name}: {texts[name]}", error, pairs[name].named_at))
         if not {"query", "key"} <= {*pairs}:
-            self.fault(node.line, "check", LessonError(N_("“{name}” is missing."), name="query, key"))
+            self.fault(node.line, "check", N_("“{name}” is missing."), name="query, key")
         if not re.fullmatch(r"0(\.[0-9]{1,6})?|1(\.0{1,6})?", at_least):
-            share = LessonError(N_("expected a share from 0 to 1."))
-            self.fault(pairs["at_least"][0], f"at_least: {at_least}", share)
+            self.fault(pairs["at_least"].named_at, f"at_least: {at_least}", N_("expected a share from 0 to 1."))
             at_least = "0"
         place = replace(
             selection, **{one.name: getattr(claimed, one.name) for one in fields(Selection) if one.name in texts}
         )
         return Claim(node.line, place, float(at_least))
 
-    def _pairs(self, node: _Node, said: str, known: set[str] | None) -> dict[str, tuple[int, _Node]]:
+    def _pairs(self, node: _Node, said: str, known: set[str] | None) -> dict[str, _Node]:
         """Return a mapping without its unknown names, which are faults; ``known`` None: all are known."""
         if not isinstance(node.value, dict):
-            self.fault(node.line, said, LessonError(N_("expected lines of the form name: value here.")))
+            self.fault(node.line, said, N_("expected lines of the form name: value here."))
             return {}
         if known is None:
             return node.value
-        for name, (line, _) in node.value.items():
+        for name, value in node.value.items():
             if name not in known:
                 none = N_("there is no such name here: choose one of {names}.")
-                self.fault(line, name, LessonError(none, names=", ".join(sorted(known))))
+                self.fault(value.named_at, name, none, names=", ".join(sorted(known)))
         return {name: value for name, value in node.value.items() if name in known}
+
+
+def _texts(pairs: Mapping[str, _Node]) -> dict[str, str]:
+    return {name: node.value for name, node in pairs.items() if isinstance(node.value, str)}
 
 
 # Checks against a model ----------------------------------------------------------------------------------------------

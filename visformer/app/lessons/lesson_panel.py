@@ -185,10 +185,7 @@ def _menu(name: str) -> None:
     st.file_uploader(label, ["yaml", "yml"], max_upload_size=1, key=key, on_change=_open, args=(key,))
     faults = _FAULTS.get()
     if faults:
-        lines = [fault.localized(_) for fault in faults[:_MOST]]
-        if len(faults) > _MOST:
-            lines.append(_("and {n} more").format(n=len(faults) - _MOST))
-        st.text("\n".join(lines))  # never markdown: it quotes the file
+        st.text(remarks.listed(faults, _MOST))  # never markdown: it quotes the file
 
 
 def _files(name: str) -> None:

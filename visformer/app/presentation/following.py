@@ -10,7 +10,7 @@ from functools import cache, partial
 
 import streamlit as st
 
-from visformer.app.presentation.rooms import ROOMS, Key
+from visformer.app.presentation.rooms import ROOMS, code_of
 from visformer.app.session import address, url_state, visit
 from visformer.app.session.address import ROOM
 from visformer.app.session.boxes import gettext
@@ -19,12 +19,13 @@ from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private.other_sessions import own_session, wake
 from visformer.errors import N_, BusyError
 
+_KEY_CHARACTERS = 100  # more than any key has
 _CHECK_SECONDS = 5  # until presenters and followers who left are noticed
 _FOLLOWS = N_("You are following the presenter.")
 _AWAY = N_("The presenter's browser is not connected: you see what was shown last.")
 _CLOSED = N_("The presenter has stopped and this room is closed. You are now browsing on your own.")
 _UNKNOWN = N_("No room has this code; it may have been closed. You are now browsing on your own.")
-_KEY: Slot[Key | None] = Slot("room", None)  # of the presenter's room, also once that is closed
+_KEY = Slot("room", "")  # of the presenter's room, also once that is closed
 _SEEN = Slot("room_seen", 0)  # the version that this follower shows
 _IS_ALONE = Slot("room_alone", False)  # whether this follower explores alone
 _SAID = Slot("room_said", "")  # the last message about the room that this session follows, or tried to
@@ -33,13 +34,13 @@ _SAID = Slot("room_said", "")  # the last message about the room that this sessi
 def presented() -> str:
     """Return the code of the room that this session presents to; "" if there is none."""
     key = _KEY.get()
-    return key.code if key is not None and ROOMS.is_presented_by(key, own_session()) else ""
+    return code_of(key) if key and ROOMS.is_presented_by(key, own_session()) else ""
 
 
 def room() -> dict[str, object] | None:
     """Return the room's "key" for the presenter's browser, which keeps it for a reload, and whether it is "open"."""
     key = _KEY.get()
-    return {"key": str(key), "open": bool(presented())} if key is not None else None
+    return {"key": key, "open": bool(presented())} if key else None
 
 
 def invite() -> bool:
@@ -52,27 +53,24 @@ def invite() -> bool:
 
 def take_up(value: object) -> None:
     """Present to the room whose key the browser kept; a session presents to one room only."""
-    key = Key.from_browser(value)
-    if key is not None and not presented():
-        ROOMS.take_up(key, own_session())
-        _KEY.set(key)
+    if isinstance(value, str) and len(value) <= _KEY_CHARACTERS and not presented():
+        ROOMS.take_up(value, own_session())
+        _KEY.set(value)
 
 
 def dismiss() -> None:
     """Close this session's room."""
-    key = _KEY.get()
-    if key is not None and presented():
-        wake(ROOMS.close(key))
+    if presented():
+        wake(ROOMS.close(_KEY.get()))
 
 
 def publish(run: Run | None = None) -> None:
     """Send the room what a run shows, by default the current one; followers keep their own language."""
-    key = _KEY.get()
-    if key is not None and presented():
+    if presented():
         shown = address.current(run)
         state = {url_state.PAGE: shown.page, **address.address(shown)}
         state.pop(url_state.LANGUAGE, None)
-        wake(ROOMS.write(key, state))
+        wake(ROOMS.write(_KEY.get(), state))
 
 
 def catch_up() -> None:

@@ -14,52 +14,25 @@ from visformer.system import limits
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that is mistaken for another when typed
 _CODE_LENGTH = 10  # at limits.WRONG_CODES, guessing one of a thousand rooms takes 1,500 years
-_KEY_CHARACTERS = 100  # more than any key of ours has
 _MINUTE = 60.0  # seconds
 
 
-@dataclass(frozen=True)
-class Key:
-    """A key that permits writing to a room; only the presenter's session and browser tab have it.
-
-    Args:
-        code: the room's name in links.
-        secret: part of no link.
-    """
-
-    code: str
-    secret: str
-
-    def __str__(self) -> str:
-        """Return the key as the browser keeps it."""
-        return f"{self.code}.{self.secret}"
-
-    @classmethod
-    def from_browser(cls, value: object) -> "Key | None":
-        """Return the key that a browser sent; None if it cannot be one."""
-        if not isinstance(value, str) or len(value) > _KEY_CHARACTERS:
-            return None
-        code, _, secret = value.partition(".")
-        return cls(code, secret)
+def code_of(key: str) -> str:
+    """Return the code in links to the room of this key."""
+    return key.partition(".")[0]
 
 
 class Followed(NamedTuple):
-    """What a follower sees of a room.
+    """What a follower sees of a room."""
 
-    Args:
-        version: grows with each new state; 0: there is none yet.
-        state: by name, as texts, see :mod:`visformer.app.session.url_state`.
-        is_presented: whether the presenter's browser is connected.
-    """
-
-    version: int
-    state: dict[str, str]
-    is_presented: bool
+    version: int  # grows with each new state; 0: there is none yet
+    state: dict[str, str]  # by name, as texts, see visformer.app.session.url_state
+    is_presented: bool  # whether the presenter's browser is connected
 
 
 @dataclass
 class _Room:
-    secret: str
+    key: str
     presenter: str
     seen: float  # when the presenter was last connected
     is_presented: bool = True
@@ -71,7 +44,8 @@ class _Room:
 class Rooms:
     """A limited number of rooms, each kept until its presenter closes it or has been gone for too long.
 
-    Presenters and followers are ids of sessions.
+    Presenters and followers are ids of sessions. A room is written with its key, "code.secret", which only the
+    presenter's session and browser tab have; a wrong key has no effect.
 
     Args:
         connected: whether the browser of a session is connected.
@@ -87,16 +61,17 @@ class Rooms:
         self._wrong: deque[float] = deque()  # the times of wrong codes
         self._lock = threading.Lock()
 
-    def open(self, presenter: str) -> Key | None:
-        """Open a room, if need be in place of one whose presenter is gone; return None if the limit is reached."""
+    def open(self, presenter: str) -> str:
+        """Open a room, if need be in place of one whose presenter is gone; return its key, "" at the limit."""
         with self._lock:
             if len(self._rooms) >= limits.ROOMS and not self._make_room():
-                return None
-            key = Key("".join(secrets.choice(_LETTERS) for _ in range(_CODE_LENGTH)), secrets.token_urlsafe(16))
-            self._rooms[key.code] = _Room(key.secret, presenter, self._clock())
+                return ""
+            code = "".join(secrets.choice(_LETTERS) for _ in range(_CODE_LENGTH))
+            key = f"{code}.{secrets.token_urlsafe(16)}"
+            self._rooms[code] = _Room(key, presenter, self._clock())
             return key
 
-    def take_up(self, key: Key, presenter: str) -> bool:
+    def take_up(self, key: str, presenter: str) -> bool:
         """Make this session the room's only presenter; return whether the room exists and this is its key."""
         with self._lock:
             room = self._room_of(key)
@@ -104,16 +79,8 @@ class Rooms:
                 room.presenter, room.seen = presenter, self._clock()
             return room is not None
 
-    def write(self, key: Key, state: Mapping[str, str]) -> frozenset[str]:
-        """Set the state that a room shows.
-
-        Args:
-            key: of the room; a wrong one has no effect.
-            state: by name, as texts, see :mod:`visformer.app.session.url_state`.
-
-        Returns:
-            The followers who have not seen it.
-        """
+    def write(self, key: str, state: Mapping[str, str]) -> frozenset[str]:
+        """Set the state that a room shows; return the followers who have not seen it."""
         with self._lock:
             room = self._room_of(key)
             if room is None or (room.version and room.state == state):
@@ -121,12 +88,12 @@ class Rooms:
             room.version, room.state = room.version + 1, dict(state)
             return frozenset(room.followers)
 
-    def close(self, key: Key) -> frozenset[str]:
+    def close(self, key: str) -> frozenset[str]:
         """Remove a room; return its followers."""
         with self._lock:
-            return frozenset(self._rooms.pop(key.code).followers if self._room_of(key) else ())
+            return frozenset(self._rooms.pop(code_of(key)).followers if self._room_of(key) else ())
 
-    def is_presented_by(self, key: Key, presenter: str) -> bool:
+    def is_presented_by(self, key: str, presenter: str) -> bool:
         """Return whether the room exists, this is its key, and this session presents to it."""
         with self._lock:
             room = self._room_of(key)
@@ -135,10 +102,7 @@ class Rooms:
     def follow(self, code: str, follower: str, *, is_new: bool = True) -> Followed | None:
         """Return what a room shows, and register the follower to be woken; None if there is no such room.
 
-        Args:
-            code: of the room.
-            follower: a session.
-            is_new: whether the session may be guessing; False: it has followed this room before.
+        ``is_new``: whether the session may be guessing; False: it has followed this room before.
 
         Raises:
             BusyError: too many wrong codes were tried; codes of new sessions are not looked up for now.
@@ -177,9 +141,9 @@ class Rooms:
                     affected |= room.followers
         return frozenset(affected)
 
-    def _room_of(self, key: Key) -> _Room | None:
-        room, secret = self._rooms.get(key.code), key.secret.encode("utf-8", "replace")
-        return room if room is not None and secrets.compare_digest(room.secret.encode(), secret) else None
+    def _room_of(self, key: str) -> _Room | None:
+        room, given = self._rooms.get(code_of(key)), key.encode("utf-8", "replace")
+        return room if room is not None and secrets.compare_digest(room.key.encode(), given) else None
 
     def _make_room(self) -> bool:
         """Remove the room whose presenter has been gone longest; return whether there was one."""

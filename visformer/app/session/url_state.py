@@ -95,9 +95,8 @@ def read(texts: Mapping[str, str]) -> tuple[State, list[Remark]]:
             except VisformerError as error:
                 wrong[name] = error
     if texts.get(VERSION_NAME, str(VERSION)) != str(VERSION):
-        wrong[VERSION_NAME] = LinkError(
-            N_("this is version {version}: the link's default values may have been different."), version=VERSION
-        )
+        other = N_("this is version {version}: the link's default values may have been different.")
+        wrong[VERSION_NAME] = LinkError(other, version=VERSION)
     known = {VERSION_NAME, *_CHECKS, *(one.name for one in fields(Selection))}
     choices = {name: value for name, value in texts.items() if name not in known}
     for name in [name for name, value in choices.items() if not (_NAME.fullmatch(name) and _VALUE.fullmatch(value))]:
@@ -110,9 +109,8 @@ def from_address(link: Mapping[str, Iterable[str]]) -> tuple[dict[str, str], lis
     """Return the texts of an address, where a name may occur several times: the last one counts."""
     texts, remarks = _last((name, value) for name, values in link.items() for value in values)
     if PAGE in texts:
-        remarks.append(
-            Remark(f"{PAGE}={texts.pop(PAGE)}", LinkError(N_("the page is set by the path of the address.")))
-        )
+        why = LinkError(N_("the page is set by the path of the address."))
+        remarks.append(Remark(f"{PAGE}={texts.pop(PAGE)}", why))
     return texts, remarks
 
 
@@ -123,11 +121,8 @@ def from_file(content: bytes, name: str = "") -> tuple[dict[str, str], list[Rema
     except LinkError as error:
         return {}, [Remark(name, error)]
     texts, remarks = _last((name, value) for name, value in pairs if isinstance(value, str))
-    for name, value in pairs:
-        if not isinstance(value, str):
-            remarks.append(
-                Remark(f"{name}={_spelled(value)}", LinkError(N_("expected a text in quotation marks here.")))
-            )
+    why = LinkError(N_("expected a text in quotation marks here."))
+    remarks += [Remark(f"{name}={_spelled(value)}", why) for name, value in pairs if not isinstance(value, str)]
     return texts, remarks
 
 
@@ -141,10 +136,9 @@ def _spelled(value: Any) -> str:
 
 def _last(pairs: Iterable[tuple[str, str]]) -> tuple[dict[str, str], list[Remark]]:
     texts: dict[str, str] = {}
-    remarks = []
+    remarks, why = [], LinkError(N_("it appears more than once; the last one counts."))
     for name, value in pairs:
         if name in texts:
-            why = LinkError(N_("it appears more than once; the last one counts."))
             remarks.append(Remark(f"{name}={texts[name]}", why))
         texts[name] = value
     return texts, remarks
@@ -153,11 +147,8 @@ def _last(pairs: Iterable[tuple[str, str]]) -> tuple[dict[str, str], list[Remark
 def _parsed(content: bytes) -> list[tuple[str, Any]]:
     """Return the names and values in a file, duplicate names included."""
     if len(content) > limits.STATE_BYTES:
-        raise LinkError(
-            N_("this file has {given} bytes; a state may have at most {limit}."),
-            given=len(content),
-            limit=limits.STATE_BYTES,
-        )
+        too_many = N_("this file has {given} bytes; a state may have at most {limit}.")
+        raise LinkError(too_many, given=len(content), limit=limits.STATE_BYTES)
     try:
         parsed = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object)
     except UnicodeDecodeError as error:

@@ -21,13 +21,10 @@ def notice() -> None:
     ignored = remarks.REMARKS.get()
     if not ignored:
         return
-    lines = [remark.localized(_) for remark in ignored[:_MOST]]
-    if len(ignored) > _MOST:
-        lines.append(_("and {n} more").format(n=len(ignored) - _MOST))
     with st.container(border=True, horizontal=True, vertical_alignment="top", key="notice"):
         with st.container(gap="xxsmall"):
             st.caption(_("Ignored on opening:"))
-            st.text("\n".join(lines))  # never Markdown: anybody may have written the link
+            st.text(remarks.listed(ignored, _MOST))  # never Markdown: anybody may have written the link
         away = remarks.REMARKS.clear
         st.button(_("Dismiss"), icon=":material/close:", type="tertiary", on_click=away, key="notice_put_away")
 
