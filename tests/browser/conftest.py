@@ -182,7 +182,7 @@ def open_app(server, chromium):
         yield opened.open
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def visitor(server, chromium):
     """A visitor of deep links; Streamlit first looks for its server below the page, so 404 errors are expected."""
     with visiting(server, chromium, expected="404") as opened:

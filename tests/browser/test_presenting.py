@@ -35,7 +35,6 @@ def test_leaving_restores_the_page(visitor, name):
     page.locator("html:not(.vf-presenting)").wait_for(state="attached")
     page.wait_for_timeout(600)
     assert stable(page, STATE) == before
-    page.close()
 
 
 def test_type_is_larger_by_three_fifths_and_of_the_strongest_contrast(visitor):
@@ -55,7 +54,6 @@ def test_type_is_larger_by_three_fifths_and_of_the_strongest_contrast(visitor):
     assert canvas.evaluate(label) == margin, "labels are as wide as before, in larger units"
     check_contrast(page)
     check_cell_under_the_pointer(page)
-    page.close()
 
 
 def check_contrast(page):
@@ -94,7 +92,6 @@ def test_the_button_does_what_the_key_does_and_letters_in_a_box_do_nothing(visit
         assert min(target["width"], target["height"]) >= 44
     page.locator(".vf-acts").get_by_role("button", name="End").click()
     expect(page.locator("html.vf-presenting")).to_have_count(0)
-    page.close()
 
 
 def test_arrows_and_a_remote_control_walk_on(visitor):
@@ -116,7 +113,6 @@ def test_arrows_and_a_remote_control_walk_on(visitor):
     page.locator(".vf-thumbs").focus()
     page.keyboard.press("ArrowRight")  # goes through the heads, as ever
     assert shown(page)["head"] == "1"
-    page.close()
 
 
 def test_a_note_is_restored_at_its_step(visitor):
@@ -145,7 +141,6 @@ def test_a_note_is_restored_at_its_step(visitor):
     page.keyboard.press("p")
     page.locator("html.vf-presenting").wait_for(state="attached")
     expect(page.locator(".vf-note-line input")).to_be_hidden()
-    page.close()
 
 
 def read_code(page):
@@ -190,8 +185,6 @@ def test_a_phone_reads_the_address_and_then_follows(visitor, server):
     assert "/head" in phone.url
     phone.get_by_role("button", name="Follow the presenter again").click()
     phone.wait_for_url("**/masks?*follow=*")
-    for opened in (page, phone):
-        opened.close()
 
 
 def test_a_reload_takes_the_room_up_again_and_a_phone_says_who_is_gone(visitor, server):
@@ -215,5 +208,3 @@ def test_a_reload_takes_the_room_up_again_and_a_phone_says_who_is_gone(visitor, 
     page.get_by_role("button", name="Stop").click()
     expect(phone.get_by_text("this room is closed")).to_be_visible()
     page.wait_for_function("() => !sessionStorage.getItem('visformer.room')")
-    for opened in (page, phone):
-        opened.close()
