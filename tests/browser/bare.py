@@ -41,7 +41,7 @@ def text_of(message):
 
 
 class Bare:
-    """A page in a browser context of its own."""
+    """A page in a browser context of its own; console messages fail the test that closes it."""
 
     def __init__(self, browser, *, width=1280, height=720, scheme="light", scale=1, touch=False):
         self.complaints = []
@@ -101,3 +101,4 @@ class Bare:
 
     def close(self):
         self.context.close()
+        assert not self.complaints

@@ -4,10 +4,12 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -34,24 +36,41 @@ def server(model_name, tmp_path_factory):
         yield address
 
 
-@contextmanager
-def serving(model_name, folder, root=ROOT, **environment):
-    """Run a server of the app in ``root`` and yield its address; its output goes to log.txt in ``folder``."""
+def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        return free.getsockname()[1]
+
+
+def start(port, log, *, root=ROOT, **environment):
+    """Start a server of the app in ``root``, with its output at the end of ``log``; return it once it answers."""
     options = ("--server.headless=true", "--server.address=127.0.0.1", f"--server.port={port}")
-    log = folder / "log.txt"
-    with log.open("w") as out:
+    with log.open("a") as out:
         running = subprocess.Popen(
             [sys.executable, "-m", "visformer.app.serving.server", "run", "app.py", *options],
             cwd=root,
-            env={**os.environ, "VISFORMER_MODEL": model_name, "OMP_NUM_THREADS": "1", **environment},
+            env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
             stdout=out,
             stderr=subprocess.STDOUT,
         )
+    for _ in range(600):
+        if running.poll() is not None:
+            break
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2).close()
+            return running
+        except OSError:
+            time.sleep(0.1)
+    running.kill()
+    pytest.fail(f"the server did not start:\n{log.read_text()}")
+
+
+@contextmanager
+def serving(model_name, folder, root=ROOT, **environment):
+    """Run a server of the app in ``root`` and yield its address; its output goes to log.txt in ``folder``."""
+    port, log = free_port(), folder / "log.txt"
+    running = start(port, log, root=root, VISFORMER_MODEL=model_name, **environment)
     try:
-        wait_until_up(f"http://127.0.0.1:{port}", running, log)
         yield f"http://127.0.0.1:{port}"
     finally:
         running.terminate()
@@ -59,16 +78,18 @@ def serving(model_name, folder, root=ROOT, **environment):
     assert "Traceback" not in log.read_text()
 
 
-def wait_until_up(address, running, log):
-    for _ in range(600):
-        if running.poll() is not None:
-            break
-        try:
-            urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
-            return
-        except OSError:
-            time.sleep(0.1)
-    pytest.fail(f"the server did not start:\n{log.read_text()}")
+@contextmanager
+def hosting(folder):
+    """Serve the files of a folder, and yield the address."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 @pytest.fixture(scope="session")
@@ -84,6 +105,14 @@ def chromium():
 def context_of(chromium, **look):
     """Return a browser context, shared by all pages with the same settings, so that they share the HTTP cache."""
     return chromium.new_context(**look)
+
+
+def listen(page, complaints, own):
+    """Record a page's errors, and requests to other addresses than ``own``."""
+    page.on("console", lambda message: message.type in ("error", "warning") and complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    own = (own, "blob:", "data:", "about:srcdoc")
+    page.on("request", lambda request: request.url.startswith(own) or complaints.append(f"elsewhere: {request.url}"))
 
 
 class Visitors:
@@ -102,11 +131,7 @@ class Visitors:
         page.set_viewport_size({"width": width, "height": height})
         stored = {"origin": self.server, "storageTypes": "cookies,local_storage"}
         context.new_cdp_session(page).send("Storage.clearDataForOrigin", stored)
-        page.on(
-            "console", lambda message: message.type in ("error", "warning") and self.complaints.append(message.text)
-        )
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("request", self.check_request)
+        listen(page, self.complaints, self.server)
         return page
 
     def open(self, *, query="", script="", **look):
@@ -118,20 +143,24 @@ class Visitors:
         wait_until_done(page)
         return page
 
-    def check_request(self, request):
-        if not request.url.startswith((self.server, "blob:", "data:")):
-            self.complaints.append(f"a request to elsewhere: {request.url}")
-
     def close(self):
         for page in self.pages:
             page.close()
 
 
-@pytest.fixture(scope="session")
-def visitors(server, chromium):
+@contextmanager
+def visiting(server, chromium, *, expected=None):
+    """Visitors of a server; an error in a page's console fails the test, unless it contains what is expected."""
     opened = Visitors(server, chromium)
     yield opened
     opened.close()
+    assert not [one for one in opened.complaints if expected is None or expected not in one]
+
+
+@pytest.fixture(scope="session")
+def visitors(server, chromium):
+    with visiting(server, chromium) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -149,30 +178,41 @@ def page(visitors, shared_page):
 @pytest.fixture
 def open_app(server, chromium):
     """Open fresh pages: ``open_app(query="?lang=zh", width=360, scheme="dark")``; any console error fails the test."""
-    opened = Visitors(server, chromium)
-    yield opened.open
-    opened.close()
-    assert not opened.complaints
+    with visiting(server, chromium) as opened:
+        yield opened.open
+
+
+@pytest.fixture
+def visitor(server, chromium):
+    """A visitor of deep links; Streamlit first looks for its server below the page, so 404 errors are expected."""
+    with visiting(server, chromium, expected="404") as opened:
+        yield opened
+
+
+@pytest.fixture
+def visit(chromium):
+    """Open files and other sites, each page in a context of its own; a dialog, too, fails the test."""
+    contexts, complaints = [], []
+
+    def start(address, *, own=None, width=1440, height=900, scheme="light", **look):
+        look |= {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
+        contexts.append(chromium.new_context(**look))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(40_000)
+        listen(page, complaints, own or address)
+        page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+        page.goto(address)
+        return page
+
+    yield start
+    for context in contexts:
+        context.close()
+    assert not complaints
 
 
 @pytest.fixture(scope="module")
-def visitor(server, chromium):
-    """A visitor of deep links; Streamlit first looks for its server below the page, so 404 errors are expected."""
-    opened = Visitors(server, chromium)
-    yield opened
-    opened.close()
-    assert not [complaint for complaint in opened.complaints if "404" not in complaint]
-
-
-@pytest.fixture(scope="session")
-def bare_page(chromium):
+def bare(chromium):
+    """The explorer without a server, shared by the tests of a module."""
     opened = Bare(chromium)
     yield opened
     opened.close()
-
-
-@pytest.fixture(scope="module")
-def bare(bare_page):
-    """The explorer without a server, shared by the tests of a module; console messages fail the tests."""
-    yield bare_page
-    assert not bare_page.complaints

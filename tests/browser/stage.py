@@ -56,12 +56,18 @@ def check_in_window(page, place="", *, alone=True):
     assert max(one["right"] for one in seen) <= size["width"] + 1, place
 
 
+def stable(page, script):
+    """Return what a script returns, once it no longer changes."""
+    seen = None
+    while seen != (seen := page.evaluate(script)):
+        page.wait_for_timeout(400)
+    return seen
+
+
 def present(page):
     page.keyboard.press("p")
     page.locator("html.vf-presenting").wait_for(state="attached")
-    seen = None
-    while seen != (seen := page.evaluate(SEEN)):  # until tables and curves have their new layout
-        page.wait_for_timeout(400)
+    stable(page, SEEN)  # tables and curves have their new layout
 
 
 def settled(page, *, after=None):

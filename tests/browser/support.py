@@ -55,7 +55,7 @@ def tokens(page, line=0):
 
 def place_of(page, selector):
     """Return the layout of a canvas, from its data attributes."""
-    return page.locator(selector).evaluate(
+    return page.locator(selector).first.evaluate(
         "e => Object.fromEntries(Object.entries(e.dataset).map(([k, v]) => [k, Number(v)]))"
     )
 
@@ -97,6 +97,25 @@ def point_of_thumb(page, number, *, canvas=".vf-thumbs"):
 def point_of_head(page, layer, head):
     """Return the centre of a head's thumbnail in the overview, if it is ordered by layer and head."""
     return point_of_thumb(page, layer * int(place_of(page, ".vf-thumbs")["columns"]) + head)
+
+
+def click_head(page, layer, head, **options):
+    """Click a head's thumbnail in the overview."""
+    page.locator(".vf-thumbs").click(position=point_of_head(page, layer, head), **options)
+
+
+def head_of(trace, stack, layer, head):
+    """Return the pattern (query, key) of a head."""
+    return trace[f"{stack.replace('.', f'.{layer}.')}.pattern"].value[head]
+
+
+def check_cell(page, trace, stack, *, layer, head, query, key):
+    """Check that the weight shown is that of the Trace, to four significant digits."""
+    data = shown(page)
+    weight = float(f"{head_of(trace, stack, layer, head)[query, key]:.3e}")
+    place = (data["stack"], *(int(data[name]) for name in ("layer", "head", "query", "key")))
+    assert (*place, float(data["weight"])) == (stack, layer, head, query, key, weight)
+    assert float(page.locator(".vf-weight").inner_text()) == weight
 
 
 IMAGE = """
@@ -166,7 +185,7 @@ def hover_cell(page, panel, row, column):
 
 
 def _cell(page, panel, row, column):
-    canvas = page.locator(f"canvas[data-panel='{panel}']").first
-    place = {name: float(v) for name, v in canvas.evaluate("e => ({...e.dataset})").items() if name != "panel"}
+    canvas = f"canvas[data-panel='{panel}']"
+    place = place_of(page, canvas)
     x, y = place["left"] + (column + 0.5) * place["cellWidth"], place["top"] + (row + 0.5) * place["cellHeight"]
-    return canvas, {"x": x, "y": y}
+    return page.locator(canvas).first, {"x": x, "y": y}

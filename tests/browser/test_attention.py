@@ -6,8 +6,9 @@ from playwright.sync_api import expect
 import visformer as vf
 from tests.browser.support import (
     address_of,
+    check_cell,
+    click_head,
     point_of_cell,
-    point_of_head,
     show,
     shown,
     type_sentence,
@@ -25,37 +26,6 @@ def model(model_name):
     return vf.load(model_name)
 
 
-def check_cell(page, trace, stack, *, layer, head, query, key):
-    """Check that the displayed weight is the Trace's, to four significant digits."""
-    data = shown(page)
-    assert data["stack"] == stack
-    assert [int(data[name]) for name in ("layer", "head", "query", "key")] == [layer, head, query, key]
-    part, kind = stack.split(".")
-    weight = trace[f"{part}.{layer}.{kind}.pattern"].value[head, query, key]
-    assert float(data["weight"]) == float(f"{weight:.3e}")
-    assert float(page.locator(".vf-weight").inner_text()) == float(f"{weight:.3e}")
-
-
-def test_a_weight_is_read_exactly_in_every_stack(page, model):
-    show(page, SENTENCE)
-    trace = model.trace(SENTENCE)
-    revision = shown(page)["painted"]
-    for name, stack in (
-        ("Decoder", "decoder.self_attn"),
-        ("Encoder", "encoder.self_attn"),
-        ("Cross", "decoder.cross_attn"),
-    ):
-        page.get_by_role("button", name=name, exact=True).click()
-        page.locator(".vf-thumbs").click(position=point_of_head(page, 1, 2))
-        page.locator(".vf-large").hover(position=point_of_cell(page, 2, 1))
-        check_cell(page, trace, stack, layer=1, head=2, query=2, key=1)
-    assert shown(page)["painted"] == revision, "no switch asks the server"
-    readout = page.locator(".vf-readout").inner_text()
-    assert "Layer 2 · Head 3" in readout
-    assert trace.tokens["tgt"][2] in readout
-    assert trace.tokens["next"][2] in readout
-
-
 def test_long_sentence_fetches_the_head_in_focus(page, model):
     """With many tokens not all exact weights are sent: the selected head is fetched by a fragment rerun."""
     sentence, target = "a b c d e f g h i j " * 9, "一二三四五六七八九十" * 9
@@ -64,7 +34,7 @@ def test_long_sentence_fetches_the_head_in_focus(page, model):
     trace = model.trace(sentence, target)
     assert trace.nbytes > 1_000_000
     page.get_by_role("button", name="Encoder", exact=True).click()
-    page.locator(".vf-thumbs").click(position=point_of_head(page, 1, 3))
+    click_head(page, 1, 3)
     page.locator(".vf-large").click(position=point_of_cell(page, 40, 7))
     page.locator(".vf-root[data-weight]:not([data-weight=''])").wait_for()
     check_cell(page, trace, "encoder.self_attn", layer=1, head=3, query=40, key=7)
@@ -88,7 +58,7 @@ def test_the_selection_reaches_the_address_and_a_link_restores_it(open_app, mode
     check_cell(page, trace, "decoder.cross_attn", layer=1, head=2, query=1, key=4)
     page.get_by_role("link", name="Inside this head: layer 2, head 3").wait_for()
     painted = shown(page)["painted"]
-    page.locator(".vf-thumbs").click(position=point_of_head(page, 2, 4))
+    click_head(page, 2, 4)
     page.get_by_role("button", name="Arcs", exact=True).click()
     inside = page.get_by_role("link", name="Inside this head: layer 3, head 5")
     inside.wait_for()

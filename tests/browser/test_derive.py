@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.messages import decode
-from tests.browser.reference import Options, combined, derived, groups, merged
+from tests.browser.reference import Options, derived
 from visformer.web.codes import ONE
 
 pytestmark = pytest.mark.browser
@@ -35,33 +35,6 @@ def sides(draw, heads):
     words = [np.cumsum(draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))).tolist() for n in sizes]
     special = [draw(st.lists(st.booleans(), min_size=n, max_size=n)) for n in sizes]
     return words, special
-
-
-@settings(max_examples=40)
-@given(st.data(), st.sampled_from(["mean", "max"]), st.integers(1, 4))
-def test_heads_are_combined(bare, data, how, n_heads):
-    heads = data.draw(patterns(n_heads))
-    flat = [head.ravel().tolist() for head in heads]
-    body = "return [...m.combine(given.heads.map((h) => Float32Array.from(h)), given.how)]"
-    found = bare.run("explorer/derive.js", body, {"heads": flat, "how": how})
-    np.testing.assert_allclose(found, combined(heads, how).ravel(), **CLOSE)
-
-
-@settings(max_examples=40)
-@given(st.data())
-def test_words_are_summed_over_keys_and_averaged_over_queries(bare, data):
-    (head,) = data.draw(patterns(1))
-    words, _ = sides(data.draw, head[None])
-    rows, columns = (groups(side, True) for side in words)
-    body = """
-      const [rows, columns] = given.words.map((words) => m.groupsOf(words, true))
-      return [[...m.merge(Float32Array.from(given.values), rows, columns, given.n)], rows, columns]
-    """
-    values, *found = bare.run(
-        "explorer/derive.js", body, {"words": words, "values": head.ravel().tolist(), "n": head.shape[1]}
-    )
-    assert found == [rows, columns]
-    np.testing.assert_allclose(values, merged(head.astype(float), rows, columns).ravel(), **CLOSE)
 
 
 limits = st.just(("none", 0.0)) | st.tuples(st.just("weight"), st.floats(0, 0.5)) | st.tuples(

@@ -1,12 +1,9 @@
 """The documentation in Chromium: no requests to other servers, and a search that finds Chinese."""
 
-import functools
-import http.server
-import threading
-
 import pytest
 
 from scripts.docs import make
+from tests.browser.conftest import hosting
 
 pytestmark = pytest.mark.browser
 
@@ -14,37 +11,20 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     """The address of a server of the built site."""
-    site = make(tmp_path_factory.mktemp("docs"))
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site)) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+    with hosting(make(tmp_path_factory.mktemp("docs"))) as address:
+        yield address
 
 
 @pytest.fixture
-def read(address, chromium):
-    """Open a page; a request to another server or an error on the console fails the test."""
-    contexts, complaints = [], []
+def read(address, visit):
+    """Open a page of the site, and wait until its search is loaded."""
 
-    def start(name, *, scheme="light", width=1280, height=800):
-        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda entry: entry.type in ("error", "warning") and complaints.append(entry.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda sent: sent.url.startswith((address, "data:", "blob:")) or complaints.append(sent.url))
-        page.goto(address + name, wait_until="networkidle")
+    def start(name, **look):
+        page = visit(f"{address}/{name}", own=address, **look)
+        page.wait_for_load_state("networkidle")
         return page
 
-    yield start
-    for context in contexts:
-        context.close()
-    assert not complaints
+    return start
 
 
 @pytest.mark.parametrize(

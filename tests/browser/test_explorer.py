@@ -8,9 +8,12 @@ from playwright.sync_api import expect
 
 from tests.browser.bare import Bare, text_of
 from tests.browser.reference import Options, derived
-from tests.browser.support import (  # fmt: skip
+from tests.browser.support import (
+    check_cell,
+    click_head,
     colours_at,
     colours_of,
+    head_of,
     inked,
     pixels,
     place_of,
@@ -56,10 +59,6 @@ def page(bare, trace):
     assert not bare.complaints
 
 
-def head_of(trace, stack, layer, head):
-    return trace[f"{stack.replace('.', f'.{layer}.')}.pattern"].value[head]
-
-
 def with_pattern(trace, name, value):
     """Return the Trace with one pattern replaced."""
     tensors = {**trace.tensors, name: TracedTensor(name, value.astype(np.float32), trace[name].axes)}
@@ -83,10 +82,6 @@ def choose(page, view):
     page.get_by_role("button", name=view, exact=True).click()
 
 
-def click_head(page, layer, head, **options):
-    page.locator(".vf-thumbs").click(position=point_of_head(page, layer, head), **options)
-
-
 def hover_cell(page, query, key):
     page.locator(".vf-large").hover(position=point_of_cell(page, query, key))
 
@@ -97,17 +92,6 @@ def click_cell(page, query, key, **options):
 
 def readout(page):
     return page.locator(".vf-readout").inner_text()
-
-
-def read_cell(page):
-    data = shown(page)
-    return data["stack"], *(int(data[name]) for name in ("layer", "head", "query", "key")), float(data["weight"])
-
-
-def check_cell(page, trace, stack, *, layer, head, query, key):
-    weight = four_digits(head_of(trace, stack, layer, head)[query, key])
-    assert read_cell(page) == (stack, layer, head, query, key, weight)
-    assert float(page.locator(".vf-weight").inner_text()) == weight
 
 
 # Views
@@ -178,9 +162,7 @@ def test_stacks_of_unequal_depth_keep_to_heads_that_they_have(page, trace):
     choose(page, "Cross")
     hover_cell(page, 4, 7)
     check_cell(page, trace, CROSS, layer=1, head=3, query=4, key=7)
-    labels = {"rows": trace.tokens["tgt"], "columns": trace.tokens["src"]}
     assert "\u2068b3\u2069 (5) → \u2068</s>\u2069 reads \u2068</s>\u2069 (8)" in readout(page)
-    assert (len(labels["rows"]), len(labels["columns"])) == (5, 8)
 
 
 def test_zoom_and_pan(page, trace):
@@ -425,23 +407,22 @@ def hidden_said(page):
     return float(text.removeprefix("weight hidden, mean over rows: ")) if text else 0.0
 
 
-@pytest.mark.parametrize("how", ["mean", "max"])
-def test_heads_of_a_layer_together(page, trace, how):
+@pytest.mark.parametrize(
+    ("how", "heads", "title"),
+    [
+        ("mean", [(0, 0), (0, 1), (0, 2), (0, 3)], "Layer 1 · average of its heads"),
+        ("max", [(0, 0), (0, 1), (0, 2), (0, 3)], "Layer 1 · maximum of its heads"),
+        ("mean", [(0, 0), (1, 3)], "Average of 2 chosen heads"),
+    ],
+)
+def test_heads_together(page, trace, how, heads, title):
     choose(page, "Cross")
+    for layer, head in heads if "chosen" in title else ():
+        click_head(page, layer, head, modifiers=["Shift"] if layer else [])
     page.locator("select.vf-combine").select_option(how)
-    expected = expected_of(trace, CROSS, [(0, head) for head in range(4)], Options(how))
+    expected = expected_of(trace, CROSS, heads, Options(how))
     np.testing.assert_allclose(shown_matrix(page, 5, 8), expected.values, rtol=1e-3, atol=1e-6)
-    assert f"Layer 1 · {'average' if how == 'mean' else 'maximum'} of its heads" in readout(page)
-
-
-def test_chosen_heads_together(page, trace):
-    click_head(page, 0, 1)
-    click_head(page, 2, 3, modifiers=["Shift"])
-    page.locator("select.vf-combine").select_option("mean")
-    expected = expected_of(trace, ENCODER, [(0, 1), (2, 3)], Options("mean"))
-    hover_cell(page, 3, 2)
-    assert float(shown(page)["weight"]) == pytest.approx(expected.values[3, 2], rel=1e-3)
-    assert "Average of 2 chosen heads" in readout(page)
+    assert title in readout(page)
 
 
 def test_words_specials_and_rows_to_one(page, trace, bare):
@@ -495,27 +476,24 @@ def test_thresholds_leave_cells_out_and_say_how_much_mass_is_hidden(page, trace,
     assert hidden_said(page) == 0
 
 
-@pytest.mark.parametrize("order", ["entropy", "similarity"])
-def test_heads_in_another_order(page, trace, order):
-    """The first heads of the overview, compared with scores computed here."""
-    click_head(page, 1, 2)
-    page.locator("select.vf-order").select_option(order)
-    patterns = trace.stack("encoder").value
-    if order == "similarity":
-        roots = np.rint(255 * np.sqrt(patterns)).reshape(12, -1)
-        roots /= np.linalg.norm(roots, axis=1, keepdims=True)
-        ranks = np.argsort(-(roots @ roots[6]), kind="stable")
-    else:
-        given = {"queries": trace.tokens["src"], "keys": trace.tokens["src"], "special": trace.special["src"]}
-        scores = head_scores(patterns, **given, cross=False)[order]
-        ranks = np.argsort((scores if order == "entropy" else -scores).ravel(), kind="stable")
+def test_heads_in_another_order(page, trace):
+    """The overview and the arrow keys follow it; tests/browser/test_derive.py compares each order with NumPy."""
+    given = {"queries": trace.tokens["src"], "keys": trace.tokens["src"], "special": trace.special["src"]}
+    scores = head_scores(trace.stack("encoder").value, **given, cross=False)["entropy"]
+    ranks = [divmod(int(i), 4) for i in np.argsort(scores.ravel(), kind="stable")]
+    page.locator("select.vf-order").select_option("entropy")
     for place in (0, 1, 7, 11):
         page.locator(".vf-thumbs").hover(position=point_of_thumb(page, place))
-        layer, head = divmod(int(ranks[place]), 4)
+        layer, head = ranks[place]
         assert readout(page).startswith(f"Layer {layer + 1} · Head {head + 1}")
-    page.locator(".vf-thumbs").click(position=point_of_thumb(page, 0))
+    page.locator(".vf-thumbs").click(position=point_of_thumb(page, 2))
+    page.locator("select.vf-order").select_option("similarity")
+    page.locator(".vf-thumbs").hover(position=point_of_thumb(page, 0))
+    assert readout(page).startswith("Layer {} · Head {}".format(*(i + 1 for i in ranks[2]))), "similar to itself"
+    page.locator("select.vf-order").select_option("entropy")
+    page.locator(".vf-thumbs").focus()
     page.keyboard.press("ArrowRight")
-    assert (int(shown(page)["layer"]), int(shown(page)["head"])) == divmod(int(ranks[1]), 4)
+    assert (int(shown(page)["layer"]), int(shown(page)["head"])) == ranks[3]
 
 
 WRITTEN = """() => {
@@ -684,7 +662,6 @@ def test_fits_and_is_sharp(chromium, trace, width, height, scale):
         assert shown(page)["locked"] == "true"
         page.locator(".vf-thumbs").tap(position=point_of_head(page, 2, 3))
         check_cell(page, trace, ENCODER, layer=2, head=3, query=2, key=1)
-    assert not small.complaints
     small.close()
 
 
@@ -768,13 +745,6 @@ def test_of_1024_tokens(page, bare):
 # Links and lifetimes
 
 
-def test_opens_with_the_selection_of_a_link(page, bare, trace):
-    start = {"stack": CROSS, "layer": 1, "head": 3, "view": "arcs", "query": 2, "key": 5}
-    bare.mount(trace, start=start)
-    check_cell(page, trace, CROSS, layer=1, head=3, query=2, key=5)
-    assert (shown(page)["view"], shown(page)["locked"]) == ("arcs", "true")
-
-
 @pytest.mark.parametrize(
     "start",
     [
@@ -823,7 +793,6 @@ def test_200_mounts_leave_at_most_a_megabyte(chromium, trace):
     after, nodes_after = heap()
     assert after - before <= 1_000_000
     assert nodes_after <= nodes + 50
-    assert not often.complaints
     often.close()
 
 

@@ -23,33 +23,6 @@ STRICT = (
 )
 
 
-@pytest.fixture
-def visit(chromium):
-    """Open a file from disk; a request, a dialog or an error fails the test."""
-    contexts, complaints = [], []
-
-    def start(path, *, scheme="light", width=1440, height=900, scale=1):
-        context = chromium.new_context(
-            viewport={"width": width, "height": height}, color_scheme=scheme, device_scale_factor=scale
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(20_000)
-        address = path.as_uri()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
-        own = (address, "blob:", "about:srcdoc")
-        page.on("request", lambda request: request.url.startswith(own) or complaints.append(request.url))
-        page.goto(address)
-        return page
-
-    yield start
-    for context in contexts:
-        context.close()
-    assert not complaints
-
-
 def wait(frame):
     frame.locator(".vf-root[data-painted]").wait_for()
 
@@ -66,7 +39,7 @@ def test_a_saved_page_opens_from_disk(visit, tmp_path, scheme):
     trace = made_up_trace(n_src=32, n_tgt=32, n_heads=8, tokens=HOSTILE + [f"a{i}" for i in range(26)])
     vf.export.save(trace, tmp_path / "x.html", stack="decoder.cross_attn", layer=1, head=6)
     assert (tmp_path / "x.html").stat().st_size < 1_000_000
-    page = visit(tmp_path / "x.html", scheme=scheme)
+    page = visit((tmp_path / "x.html").as_uri(), scheme=scheme)
     wait(page)
     assert page.title().startswith("</script><script>alert(1)</script> <img")
     assert page.locator(".vf-token").all_inner_texts()[:4] == HOSTILE[:4]
@@ -82,7 +55,7 @@ def test_a_saved_page_opens_from_disk(visit, tmp_path, scheme):
 def test_keys_work_before_anything_is_clicked(visit, tmp_path):
     """The page has the focus without a focus ring, and without scrolling."""
     vf.export.save(made_up_trace(), tmp_path / "x.html")
-    page = visit(tmp_path / "x.html", height=400)
+    page = visit((tmp_path / "x.html").as_uri(), height=400)
     wait(page)
     page.keyboard.press("ArrowRight")
     assert shown(page)["head"] == "1"
@@ -95,7 +68,7 @@ def test_keys_work_before_anything_is_clicked(visit, tmp_path):
 def test_a_cell_leaves_the_keys_to_its_notebook(visit, tmp_path):
     cell = made_up_trace()._repr_html_()
     (tmp_path / "n.html").write_text(f'<meta charset="utf-8"><input autofocus>{cell}', encoding="utf-8")
-    page = visit(tmp_path / "n.html")
+    page = visit((tmp_path / "n.html").as_uri())
     wait(page.frame_locator("iframe"))
     page.keyboard.press("l")
     assert page.locator("input").input_value() == "l"
@@ -104,7 +77,7 @@ def test_a_cell_leaves_the_keys_to_its_notebook(visit, tmp_path):
 def test_a_page_whose_heads_came_in_two_messages_has_them_all(visit, tmp_path):
     trace = made_up_trace(n_src=110, n_tgt=110, n_layers=3, n_heads=8)
     vf.export.save(trace, tmp_path / "x.html")
-    page = visit(tmp_path / "x.html")
+    page = visit((tmp_path / "x.html").as_uri())
     wait(page)
     page.get_by_role("button", name="Cross", exact=True).click()
     page.keyboard.press("l")
@@ -114,7 +87,7 @@ def test_a_page_whose_heads_came_in_two_messages_has_them_all(visit, tmp_path):
 def test_every_view_as_a_picture(visit, tmp_path):
     trace = made_up_trace(tokens=["I", "went", "我", "去"])
     vf.export.save(trace, tmp_path / "x.html")
-    page = visit(tmp_path / "x.html")
+    page = visit((tmp_path / "x.html").as_uri())
     wait(page)
     for view in VIEWS:
         page.locator(f"button[data-name='{view}']").click()
@@ -143,7 +116,7 @@ def test_a_cell_follows_its_notebook(visit, tmp_path, html, body, dark):
     policy = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{STRICT}">'
     notebook = f"<!doctype html><html {html}><head>{policy}</head><body {body}>{trace._repr_html_()}</body></html>"
     (tmp_path / "n.html").write_text(notebook, encoding="utf-8")
-    page = visit(tmp_path / "n.html", scheme="light" if dark else "dark")
+    page = visit((tmp_path / "n.html").as_uri(), scheme="light" if dark else "dark")
     frame = page.frame_locator("iframe")
     frame.locator(".vf-root[data-painted]").wait_for()
     colour = frame.locator("body").evaluate("e => getComputedStyle(e).backgroundColor")

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests import pseudo
-from tests.browser.conftest import ROOT, Visitors, serving
+from tests.browser.conftest import ROOT, serving, visiting
 from tests.browser.support import turn_to, wait_until_done
 
 pytestmark = pytest.mark.browser
@@ -64,11 +64,9 @@ def house(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def foreign(house, chromium, model_name, tmp_path_factory):
-    with serving(model_name, tmp_path_factory.mktemp("foreign"), house) as address:
-        opened = Visitors(address, chromium)
+    folder = tmp_path_factory.mktemp("foreign")
+    with serving(model_name, folder, house) as address, visiting(address, chromium) as opened:
         yield opened
-        opened.close()
-    assert not opened.complaints
 
 
 def settle(page):

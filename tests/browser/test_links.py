@@ -1,12 +1,11 @@
 """Links: the first after a start, one to a missing page, copied ones, and ones that are too long."""
 
 import json
-from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Visitors, serving
+from tests.browser.conftest import serving, visiting
 from tests.browser.support import shown, submit, wait_for_panels, wait_until_done
 
 pytestmark = pytest.mark.browser
@@ -18,37 +17,27 @@ CLIPBOARD = """() => {
 }"""
 
 
-@contextmanager
-def below_the_page(address, chromium):
-    """Visitors of deep links; Streamlit first looks for its server below the page, so 404 errors are expected."""
-    opened = Visitors(address, chromium)
-    yield opened
-    opened.close()
-    assert not [complaint for complaint in opened.complaints if "404" not in complaint]
-
-
-def test_a_link_to_a_page_that_does_not_exist_opens_the_first_with_all_else(server, chromium):
+def test_a_link_to_a_page_that_does_not_exist_opens_the_first_with_all_else(visitor, server):
     """Ignored values are reported as text, and do not become markup."""
-    with below_the_page(server, chromium) as opened:
-        wrong = "foo=<img src=x onerror=alert(1)>&view=**pie**"
-        page = opened.open(query=f"nowhere?layer=2&text=I+like+cats.&{wrong}")
-        for said in (
-            "/nowhere: there is no page with this name.",
-            "foo=<img src=x onerror=alert(1)>: no page has such an option.",
-            "view=**pie**: choose one of heatmap, arcs, tokens, layer.",
-        ):
-            page.get_by_text(said).wait_for()
-        expect(page.get_by_role("dialog")).to_have_count(0)
-        expect(page).to_have_url(f"{server}/?v=1&text=I+like+cats.&layer=2")
-        page.get_by_role("button", name="Dismiss").click()
-        expect(page.get_by_text("/nowhere")).to_have_count(0)
+    wrong = "foo=<img src=x onerror=alert(1)>&view=**pie**"
+    page = visitor.open(query=f"nowhere?layer=2&text=I+like+cats.&{wrong}")
+    for said in (
+        "/nowhere: there is no page with this name.",
+        "foo=<img src=x onerror=alert(1)>: no page has such an option.",
+        "view=**pie**: choose one of heatmap, arcs, tokens, layer.",
+    ):
+        page.get_by_text(said).wait_for()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page).to_have_url(f"{server}/?v=1&text=I+like+cats.&layer=2")
+    page.get_by_role("button", name="Dismiss").click()
+    expect(page.get_by_text("/nowhere")).to_have_count(0)
 
 
 def test_the_first_link_after_a_start_and_the_first_page_under_the_name_that_it_would_have(
     model_name, chromium, tmp_path
 ):
     """Each opens its page, and nothing over it. Of asgi.py: tests/deploy/test_room.py."""
-    with serving(model_name, tmp_path) as address, below_the_page(address, chromium) as opened:
+    with serving(model_name, tmp_path) as address, visiting(address, chromium, expected="404") as opened:
         page = opened.open(query="masks?masks_view=steps")
         wait_for_panels(page)
         expect(page.get_by_role("dialog")).to_have_count(0)

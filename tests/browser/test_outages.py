@@ -1,17 +1,13 @@
 """What a visitor sees when the server or the connection fails and recovers; the failures are real."""
 
-import os
 import signal
-import socket
-import subprocess
-import sys
 import time
 
 import pytest
 
-from tests.browser.conftest import ROOT, wait_until_up
+from tests.browser.conftest import free_port, start
 from tests.browser.line import Line
-from tests.browser.support import point_of_head, shown, submit, tokens, type_sentence
+from tests.browser.support import click_head, shown, submit, tokens, type_sentence
 from visformer.i18n import translations
 
 NOTICE = ".vf-connection"
@@ -27,24 +23,12 @@ class Server:
     """A server of the app that can be stopped, killed and restarted on the same port."""
 
     def __init__(self, folder):
-        self.log = folder / "log.txt"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port, self.log = free_port(), folder / "log.txt"
         self.address = f"http://127.0.0.1:{self.port}"
         self.start()
 
     def start(self):
-        options = ("--server.headless=true", "--server.address=127.0.0.1", f"--server.port={self.port}")
-        with self.log.open("a") as out:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "visformer.app.serving.server", "run", "app.py", *options],
-                cwd=ROOT,
-                env={**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"},
-                stdout=out,
-                stderr=subprocess.STDOUT,
-            )
-        wait_until_up(self.address, self.process, self.log)
+        self.process = start(self.port, self.log, MALLOC_ARENA_MAX="1")
 
     def send(self, what):
         self.process.send_signal(what)
@@ -88,10 +72,6 @@ def visit(chromium):
     yield open_page
     for context in contexts:
         context.close()
-
-
-def click_head(page, layer, head):
-    page.locator(".vf-thumbs").click(position=point_of_head(page, layer, head))
 
 
 def wait_for_sentence(page, text, box="Sentence"):

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 import visformer as vf
-from tests.browser.support import click_cell, hover_cell, show, turn_to, wait_for_panels, wait_until_done
+from tests.browser.support import click_cell, hover_cell, place_of, show, turn_to, wait_for_panels, wait_until_done
 from visformer.edits import Silence
 from visformer.pictures.registry.picture import pages
 
@@ -39,6 +39,11 @@ def test_every_page_opens_and_carries_the_sentence_which_makes_no_markup(open_ap
         assert not page.get_by_test_id("stException").count()
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), declared.title
         assert page.evaluate(MADE) == {"hit": None, "made": []}, declared.title
+
+
+def select(page, view):
+    """Select a view, on whichever kind of switch Streamlit draws."""
+    page.get_by_role("radio", name=view).or_(page.get_by_role("button", name=view)).first.click()
 
 
 def test_a_cell_is_read_exactly_and_its_sum_written_out(page, model_name):
@@ -93,9 +98,7 @@ def test_a_step_of_decoding_is_chosen_by_a_click(open_app):
 def test_a_click_silences_a_head_and_the_model_translates_again(page, model_name):
     show(page, "I like cats.")
     turn_to(page, "Inside a head")
-    page.get_by_role("radio", name="Silence or scale a head").or_(
-        page.get_by_role("button", name="Silence or scale a head")
-    ).first.click()
+    select(page, "Silence or scale a head")
     page.locator("canvas[data-panel=factors]").wait_for()
     click_cell(page, "factors", 2, 5)
     after = vf.load(model_name).trace("I like cats.", edits=[Silence("encoder.2.self_attn", head=5)])
@@ -106,14 +109,14 @@ def test_a_click_silences_a_head_and_the_model_translates_again(page, model_name
 
 def test_a_click_changes_the_mask_and_a_label_its_whole_row(page):
     turn_to(page, "Masks")
-    page.get_by_role("radio", name="Change it").or_(page.get_by_role("button", name="Change it")).first.click()
+    select(page, "Change it")
     wait_for_panels(page)
     click_cell(page, "mask", 1, 0)
     page.get_by_text("Before: ").wait_for()
     wait_until_done(page)
-    mask = page.locator("canvas[data-panel=mask]")
-    place = {name: float(v) for name, v in mask.evaluate("e => ({...e.dataset})").items() if name != "panel"}
-    mask.click(position={"x": place["left"] - 12, "y": place["top"] + 2.5 * place["cellHeight"]})
+    place = place_of(page, "canvas[data-panel=mask]")
+    position = {"x": place["left"] - 12, "y": place["top"] + 2.5 * place["cellHeight"]}
+    page.locator("canvas[data-panel=mask]").click(position=position)
     root = page.locator(".vf-root:has(canvas[data-panel=mask])")
     for column in range(3):
         hover_cell(page, "mask", 2, column)

@@ -1,12 +1,8 @@
 """The policy of the app's pages holds in a browser: no script of others runs, and no other site shows the app."""
 
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-
 import pytest
 
-from tests.browser.conftest import serving
+from tests.browser.conftest import hosting, serving
 from tests.browser.support import turn_to
 
 pytestmark = pytest.mark.browser
@@ -46,21 +42,17 @@ def test_a_picture_of_plotly_s_is_downloaded(open_app):
 @pytest.fixture
 def embed(chromium, tmp_path):
     """Opens another site whose page shows an address; the frame in it."""
-    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
-    handler.func.log_message = lambda *_: None
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as other:
-        threading.Thread(target=other.serve_forever, daemon=True).start()
+    with hosting(tmp_path) as site:
         page = chromium.new_page()
 
         def show(address):
             (tmp_path / "index.html").write_text(f'<iframe src="{address}" width=1200 height=800></iframe>')
-            page.goto(show.site)
+            page.goto(site)
             return page.frame_locator("iframe")
 
-        show.site = f"http://127.0.0.1:{other.server_address[1]}"
+        show.site = site
         yield show
         page.close()
-        other.shutdown()
 
 
 def test_no_other_site_shows_the_app(embed, server):

@@ -42,7 +42,6 @@ def test_text_is_large_at_every_step_and_going_back_reverses_the_steps(visitor):
     assert [*dict.fromkeys(path.strip("/") for path, *_ in on)] == PAGES
     assert {path for path, _step, _stack, part in on if part} >= {"/tokens", "/embedding", "/head", "/lab"}
     assert walk(page, "ArrowLeft", until=begin) == on[::-1]
-    page.close()
 
 
 def test_the_last_part_stays_selected_when_the_window_is_temporarily_large(visitor):
@@ -60,4 +59,3 @@ def test_the_last_part_stays_selected_when_the_window_is_temporarily_large(visit
         page.wait_for_timeout(600)
         shown.append(settled(page)[-1])
     assert shown == ["Part 2 of 2", "", "Part 2 of 2"]
-    page.close()

@@ -21,38 +21,21 @@ ONE = 65521
 TOLERANCE = 1e-3
 """A weight further than this outside [0, 1] is not a rounding error."""
 
-_COARSE = range(-35, -7)  # decades of two digits, by their power of ten
-_FINE = range(-7, 0)  # decades of four digits
 _BLOCK = 1 << 15  # weights per block: their float64 copies fit the CPU cache
 
+# Each decade's start, and the coefficients of code = rint(weight * slope) + first in it. A float32 times a power of ten
+# up to 1e10 needs 48 bits, so the product in float64 is exact before it is rounded to four digits; ties go to the even
+# digit, as in Python's formatting.
+_DECADES = [(0.0, 0.0, 0), (2.0**-149, 0.0, 1)]  # 0, and the positive weights below 1e-35
+_DECADES += [(10.0**power, 10.0 ** (1 - power), 1 + 90 * i - 10) for i, power in enumerate(range(-35, -7))]
+_DECADES += [(10.0**power, 10.0 ** (3 - power), 2521 + 9000 * i - 1000) for i, power in enumerate(range(-7, 0))]
+_DECADES += [(1.0, 0.0, ONE)]
+_START, _SLOPE, _FIRST = np.array(_DECADES).T
+_END = np.append(_START[1:], np.inf)
 
-def _lines() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return, for each sign and exponent of a float32, the coefficients of code = rint(weight * slope) + first.
-
-    Between two powers of two lies at most one power of ten, ``change``. Slope and first come in pairs: for weights
-    below it and for the others. A float32 times a power of ten up to 1e10 needs 48 bits, so the product in float64 is
-    exact before it is rounded to four digits; ties go to the even digit, as in Python's formatting.
-    """
-    decades = [(10.0**power, 10.0 ** (1 - power), 1 + 90 * i - 10) for i, power in enumerate(_COARSE)]
-    decades += [(10.0**power, 10.0 ** (3 - power), 2521 + 9000 * i - 1000) for i, power in enumerate(_FINE)]
-    decades += [(1.0, 0.0, ONE)]
-    change = np.full(512, np.inf, dtype=np.float32)
-    slope, first = np.zeros((2, 512, 2))
-    at = (0.0, 1.0)  # code 1, before the first decade
-    for exponent in range(256):
-        slope[exponent], first[exponent] = at
-        upper = 2.0 ** (exponent - 126)
-        if decades and decades[0][0] < upper:
-            start, *line = decades.pop(0)
-            nearest = np.float32(start)
-            change[exponent] = nearest if float(nearest) >= start else np.nextafter(nearest, np.float32(1))
-            at = (line[0], line[1])
-            slope[exponent, 1], first[exponent, 1] = at
-    change[0], first[0] = np.nextafter(np.float32(0), np.float32(1)), (0, 1)
-    return change, slope.ravel(), first.ravel()  # the upper 256 entries, negative rounding errors, give code 0
-
-
-_CHANGE, _SLOPE, _FIRST = _lines()
+# For each sign and exponent of a float32, the decade of its smallest; between two powers of two, at most one starts.
+_LOWEST = np.searchsorted(_START, (np.arange(256, dtype=np.uint32) << 23).view(np.float32), side="right") - 1
+_LOWEST = np.append(_LOWEST, np.zeros_like(_LOWEST))  # negative rounding errors: code 0
 
 
 def encode(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
@@ -77,10 +60,10 @@ def encode(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
     codes = np.empty(flat.shape, dtype="<u2")
     for start in range(0, flat.size, _BLOCK):
         block = flat[start : start + _BLOCK]
-        exponent = (block.view(np.uint32) >> 23).astype(np.intp)  # including the sign bit: 0..511
-        line = 2 * exponent + (block >= _CHANGE[exponent])
-        scaled = block * _SLOPE[line]
+        decade = _LOWEST[block.view(np.uint32) >> 23]
+        decade += block >= _END[decade]
+        scaled = block * _SLOPE[decade]
         np.rint(scaled, out=scaled)
-        scaled += _FIRST[line]
+        scaled += _FIRST[decade]
         codes[start : start + _BLOCK] = scaled
     return codes.reshape(np.shape(weights))

@@ -6,11 +6,9 @@ which is escaped. The page's Content-Security-Policy forbids loading anything.
 
 import base64
 import hashlib
-import re
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from itertools import accumulate
-from math import prod
 from typing import Any
 
 from visformer.errors import N_, TraceError, VisformerError
@@ -56,19 +54,19 @@ def page(
     if not any(stack.in_trace(trace) for stack in STACKS):
         raise TraceError(N_("This trace holds no attention patterns; record them with record=('*.pattern',)."))
     focus = focus_from(start)
-    names = list(_nearest(trace, focus))
+    heads = dict(_nearest(trace, focus))
     limit = max(limit, RESIDENT_BYTES)
-    held = _fitting(trace, names, limit)
+    held = max(1, sum(size <= limit for size in accumulate(heads.values())))
     messages = {
         "picture": pack(trace, gettext=gettext, lang=lang, focus=focus, start=start),
-        "weights": pack_rest(trace, focus=focus, wanted=names[:held]),
+        "weights": pack_rest(trace, focus=focus, wanted=[*heads][:held]),
     }
     note = ""
-    if held < len(names):
+    if held < len(heads):
         sentence = gettext(
             N_("{held} of {all} heads have exact weights here (up to {limit:.1f} MB); the others are coarse.")
         )
-        note = f"<p>{escape(sentence.format(held=held, all=len(names), limit=limit / 1e6))}</p>\n"
+        note = f"<p>{escape(sentence.format(held=held, all=len(heads), limit=limit / 1e6))}</p>\n"
     above = _heading(trace) if heading else ""
     body = f'{above}{note}<div class="vf-host"></div>'
     return document(_title(trace), lang, body, messages, about=trace.about)
@@ -86,22 +84,15 @@ def frame(trace: Trace) -> str:
     )
 
 
-def _nearest(trace: Trace, focus: Focus | None) -> Iterator[str]:
-    """Yield every head as "stack/layer/head", sorted by the distance of its layer from the one in focus."""
+def _nearest(trace: Trace, focus: Focus | None) -> Iterator[tuple[str, int]]:
+    """Yield each head as "stack/layer/head" with its size in bytes, those of the layers nearest to the focus first."""
     stacks = [stack for stack in STACKS if stack.in_trace(trace)]
     centre = focus or Focus(stacks[0].name, 0, 0)
     for stack in sorted(stacks, key=lambda stack: stack.name != centre.stack):
         layers = trace.layers(stack.part, stack.kind)
         for layer in sorted(range(len(layers)), key=lambda layer: abs(layer - centre.layer)):
-            yield from (f"{stack.name}/{layer}/{head}" for head in range(len(layers[layer])))
-
-
-def _fitting(trace: Trace, names: list[str], limit: int) -> int:
-    """Return how many of the heads fit into ``limit`` bytes, at least one."""
-    places = (re.split(r"[./]", name) for name in names)  # part, kind, layer, head
-    patterns = (trace[f"{part}.{layer}.{kind}.pattern"] for part, kind, layer, _ in places)
-    sizes = accumulate(CODE_BYTES * prod(pattern.shape[1:]) for pattern in patterns)
-    return max(1, sum(size <= limit for size in sizes))
+            for head, pattern in enumerate(layers[layer].value):
+                yield f"{stack.name}/{layer}/{head}", CODE_BYTES * pattern.size
 
 
 def _title(trace: Trace) -> str:

@@ -224,7 +224,7 @@ class _Feed:
             special=self.labels["special"][columns],
             cross=rows != columns,
         )
-        return dict(zip(scores, _rounded(np.stack(list(scores.values()))), strict=True))
+        return {score: [[_rounded(value) for value in layer] for layer in scores[score].tolist()] for score in scores}
 
     @cached_property
     def _thumbs(self) -> dict[str, npt.NDArray[np.uint8]]:
@@ -268,11 +268,6 @@ def _feed(trace: Trace) -> _Feed:
         return _FEEDS[trace]
 
 
-def _rounded(tables: npt.NDArray[np.float64]) -> list[list[list[float | None]]]:
-    """Round (table, layer, head) to four significant digits; NaN, which JSON cannot express, becomes None."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        places = np.nan_to_num(3 - np.floor(np.log10(np.abs(tables))), posinf=0)
-    # Dividing by a power of ten is correctly rounded; multiplying by its inexact inverse is not.
-    up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
-    rounded = np.rint(tables * up / down) / up * down
-    return [[[None if isnan(value) else value for value in row] for row in table] for table in rounded.tolist()]
+def _rounded(value: float) -> float | None:
+    """Round to four significant digits; NaN, which JSON cannot express, becomes None."""
+    return None if isnan(value) else float(f"{value:.4g}")

@@ -70,7 +70,8 @@ class Selection:
         if places["layer"] is None or places["head"] is None:
             return None
         flags = {name: value.get(name) is True for name in _FLAGS}
-        words = {name: value[name] for name, sense in _SENSE.items() if _makes_sense(value.get(name), sense)}
+        texts = {name: text for name in _SENSE if isinstance(text := value.get(name), str)}
+        words = {name: text for name, text in texts.items() if _SENSE[name].fullmatch(text)}
         return cls(stack=str(value["stack"]), view=str(value["view"]), **places, **flags, **words)  # type: ignore[arg-type]
 
     @classmethod
@@ -171,10 +172,6 @@ def _read(name: str, text: str) -> Any:
     if name != "view" and not (text and _SENSE[name].fullmatch(text)):
         raise LinkError(_HOW.get(name, N_("there is no such order.")), most=limits.MOST_HEADS)
     return text
-
-
-def _makes_sense(text: Any, sense: re.Pattern[str]) -> bool:
-    return isinstance(text, str) and sense.fullmatch(text) is not None
 
 
 def _pairs(heads: str) -> list[list[int]]:

@@ -10,7 +10,7 @@ import { stepOf } from "../shared/colours.js"
 const LARGEST_THUMB = 64 // cells along a side; more would be invisible at the size at which thumbnails are drawn
 
 /** Elementwise mean or maximum of heads of the same shape. */
-export function combine(heads, how) {
+function combine(heads, how) {
   if (heads.length === 1) return heads[0]
   const values = new Float32Array(heads[0].length)
   for (const head of heads) {
@@ -21,7 +21,7 @@ export function combine(heads, how) {
 }
 
 /** Group adjacent tokens of the same word; without merging each token is a group. */
-export function groupsOf(words, merge) {
+function groupsOf(words, merge) {
   const groups = []
   words.forEach((word, i) => {
     if (merge && i > 0 && word === words[i - 1]) groups.at(-1).push(i)
@@ -31,7 +31,7 @@ export function groupsOf(words, merge) {
 }
 
 /** Merge sub-words into words: the sum over keys and the mean over queries, so that a row remains a distribution. */
-export function merge(values, rows, columns, nColumns) {
+function merge(values, rows, columns, nColumns) {
   const merged = new Float32Array(rows.length * columns.length)
   rows.forEach((queries, r) => {
     columns.forEach((keys, c) => {
@@ -53,7 +53,7 @@ function remaining(groups, isHidden) {
  * Hide special tokens on both sides.
  * @returns {{matrix: object, hidden: Float32Array}} hidden: the share of each row's mass that was in hidden columns
  */
-export function hide({ values, rows, columns }, hideRow, hideColumn, renormalise) {
+function hide({ values, rows, columns }, hideRow, hideColumn, renormalise) {
   const keptRows = remaining(rows, hideRow)
   const keptColumns = remaining(columns, hideColumn)
   const visible = new Float32Array(keptRows.length * keptColumns.length)
@@ -77,7 +77,7 @@ export function hide({ values, rows, columns }, hideRow, hideColumn, renormalise
  * @param {{kind: "none" | "weight" | "mass", value: number}} limit weight: keep cells of at least this weight;
  *   mass: of each row keep the fewest cells that hold this share of it
  */
-export function threshold(values, nRows, nColumns, { kind, value }) {
+function threshold(values, nRows, nColumns, { kind, value }) {
   const hidden = new Float32Array(nRows)
   if (kind === "none") return { kept: null, hidden }
   const kept = new Uint8Array(values.length)

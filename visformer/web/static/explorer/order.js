@@ -24,7 +24,7 @@ function scoreOf(stack, by, place, anchor) {
 }
 
 /** The cosine of two thumbnails; as they hold square roots of weights, the Bhattacharyya coefficient of the patterns. */
-export function similarity(a, b) {
+function similarity(a, b) {
   let [ab, aa, bb] = [0, 0, 0]
   for (let i = 0; i < a.length; i++) {
     ab += a[i] * b[i]

@@ -16,7 +16,8 @@ const TRIES = 6 // attempts to make the picture fit
 const NEAR = 96 // pixels: the pointer this close to the lower edge shows the buttons
 const STAYS = 2500 // milliseconds until they are hidden again
 const MARGIN = 12
-const ROOM = "visformer.room"
+const ROOM = ["sessionStorage", "visformer.room"]
+const noteAt = (place) => ["localStorage", `visformer.note.${place}`]
 const FORWARD = ["ArrowRight", "ArrowDown", "PageDown"] // remote controls send PageDown
 const BACK = ["ArrowLeft", "ArrowUp", "PageUp"]
 const TYPES = "input, textarea, select, [contenteditable=true], [role=slider], [role=combobox], [role=radio], [role=tab], [role=option]"
@@ -73,7 +74,7 @@ class Presentation {
     this.noteLine = part(this.stage, "div", "note-line")
     this.place = part(this.noteLine, "span", "step")
     this.note = part(this.noteLine, "input", "note", { type: "text" })
-    this.note.oninput = () => storeNote(this.data.place, this.note.value)
+    this.note.oninput = () => store(...noteAt(this.data.place), this.note.value)
     this.note.onkeydown = (event) => {
       event.stopPropagation()
       if (event.key === "Escape" || event.key === "Enter") this.note.blur()
@@ -116,7 +117,7 @@ class Presentation {
     this.place.textContent = at
     this.note.placeholder = words.note
     this.note.setAttribute("aria-label", words.note)
-    if (this.notedPlace !== place) this.note.value = loadNote(place) ?? note ?? ""
+    if (this.notedPlace !== place) this.note.value = load(...noteAt(place)) ?? note ?? ""
     this.notedPlace = place
     for (const [name, button] of Object.entries(this.buttons)) {
       button.textContent = words[name] ?? ""
@@ -132,9 +133,9 @@ class Presentation {
   /** While a room is open, its key is kept in this tab, and in no address: after a reload the room is taken up again. */
   updateRoom() {
     const { room } = this.data
-    const kept = loadRoom()
-    if (room?.open) storeRoom(room.key)
-    else if (room && room.key === kept) storeRoom("")
+    const kept = load(...ROOM)
+    if (room?.open) store(...ROOM, room.key)
+    else if (room && room.key === kept) store(...ROOM, "")
     else if (!room && kept && kept !== STATE.offered) this.host.onRoom(kept)
     STATE.offered = room ? null : kept
   }
@@ -310,34 +311,18 @@ function restore(snapshot) {
   if (snapshot?.focused?.isConnected) focusQuietly(snapshot.focused)
 }
 
-function storeNote(place, note) {
+/** Keep a value in the browser; if its storage is blocked, a note lasts until the next step, and a reload ends the room. */
+function store(storage, key, value) {
   try {
-    localStorage.setItem(`visformer.note.${place}`, note)
+    window[storage].setItem(key, value)
   } catch {
-    // no local storage: the note lasts until the next step
+    // nothing is kept
   }
 }
 
-function loadNote(place) {
+function load(storage, key) {
   try {
-    return localStorage.getItem(`visformer.note.${place}`)
-  } catch {
-    return null
-  }
-}
-
-function storeRoom(key) {
-  try {
-    if (key) sessionStorage.setItem(ROOM, key)
-    else sessionStorage.removeItem(ROOM)
-  } catch {
-    // no session storage: a reload ends the room
-  }
-}
-
-function loadRoom() {
-  try {
-    return sessionStorage.getItem(ROOM)
+    return window[storage].getItem(key)
   } catch {
     return null
   }

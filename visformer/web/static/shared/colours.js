@@ -1,7 +1,7 @@
 /** Colours: of weights, one hue on a square-root scale, the same in thumbnails and the large head; and of the theme. */
 
 /** Parse "rgb(…)" or "#rrggbb" into [red, green, blue]. */
-export function parseColour(colour) {
+function parseColour(colour) {
   if (colour.startsWith("#")) return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16))
   return colour.match(/[\d.]+/g).slice(0, 3).map(Number)
 }

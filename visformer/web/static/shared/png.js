@@ -28,7 +28,7 @@ function download(blob, name) {
  *   text keep their positions; repaint: redraws its canvases at the current scale
  * @returns {Promise<Blob>}
  */
-export function pngOf({ element, repaint, theme, title }) {
+function pngOf({ element, repaint, theme, title }) {
   const canvas = document.createElement("canvas")
   atScale(SCALE, repaint)
   try {

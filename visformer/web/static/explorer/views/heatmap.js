@@ -78,22 +78,18 @@ class Heatmap {
 
   /** @param {number} direction 1 zooms in, -1 out, 0 shows the whole matrix */
   zoom(direction, around = null) {
-    const whole = this.whole()
     const { lens } = this
+    const whole = this.whole()
     const scale = direction > 0 ? 1 / ZOOM : ZOOM
-    const size = (now, all) => Math.max(Math.min(FEWEST, all), Math.min(all, Math.round(now * scale)))
-    const rows = direction ? size(lens.rows, whole.rows) : whole.rows
-    const columns = direction ? size(lens.columns, whole.columns) : whole.columns
     const centre = around ?? this.scene.cells.at(-1) ?? {}
-    const keep = (at, from, now, next) => {
+    const along = (at, from, now, all) => {
+      const size = direction ? Math.max(Math.min(FEWEST, all), Math.min(all, Math.round(now * scale))) : all
       const share = (at ?? null) === null ? 0.5 : (at - from + 0.5) / now
-      return Math.round(from + share * (now - next))
+      return [Math.round(from + share * (now - size)), size]
     }
-    this.move({
-      row: keep(centre.row, lens.row, lens.rows, rows),
-      column: keep(centre.column, lens.column, lens.columns, columns),
-      ...{ rows, columns },
-    })
+    const [row, rows] = along(centre.row, lens.row, lens.rows, whole.rows)
+    const [column, columns] = along(centre.column, lens.column, lens.columns, whole.columns)
+    this.move({ row, column, rows, columns })
   }
 
   /** Show another range, clamped to the matrix. */
