@@ -1,8 +1,8 @@
 """Export of a Trace or a picture to a file, whose ending selects the format. Needs neither torch nor Streamlit.
 
-``save`` writes a file. Other functions return its content as text or bytes: ``page`` (HTML), ``attention_svg``,
-``panels_svg`` and ``figure_svg``, ``to_png``, ``to_csv`` and ``to_json``, likewise ``panels_csv`` and so on; for a
-Trace as safetensors, see :meth:`visformer.trace.Trace.to_bytes`.
+``save`` writes a file. The other functions return its content as text or bytes: ``page`` (HTML), ``to_png``, and those
+whose names end in ``_svg``, ``_csv``, ``_json`` and ``_tensors``. A Trace as safetensors is
+:meth:`visformer.trace.Trace.to_bytes`.
 
 The functions are imported on first use: the command line and the pages import :mod:`visformer.export.formats` before
 NumPy.
