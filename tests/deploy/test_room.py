@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -191,6 +192,20 @@ def test_a_server_without_its_model_says_so(tmp_path):
         replica.process.terminate()
         replica.process.wait(timeout=20)
     assert said.startswith("the model cannot be loaded, trying again: ")
+
+
+def test_weights_that_disappear_make_a_server_unready_until_they_are_back(tmp_path):
+    folder = shutil.copytree(ROOT / "visformer" / "model" / "checkpoints" / "en-zh", tmp_path / "own")
+    replica = Replica(tmp_path / "log", VISFORMER_MODEL=str(folder), VISFORMER_PROCESSES="0")
+    try:
+        wait_until_ready(replica.address)
+        (folder / "model.safetensors").rename(folder / "elsewhere")
+        assert _refused(replica.address) == "the model's weights cannot be read any more"
+        (folder / "elsewhere").rename(folder / "model.safetensors")
+        assert _refused(replica.address) == "status 200"
+    finally:
+        replica.process.terminate()
+        replica.process.wait(timeout=20)
 
 
 def _refused(address):
