@@ -40,13 +40,16 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
 
 
 async def healthz(_request: Request) -> Response:
-    """Return 200 once sentences can be computed, else 503; if loading the model failed, try again."""
+    """Return 200 while sentences can be computed, else 503; if loading the model failed, try again."""
     from visformer.app.serving.admission import ADMISSION
+    from visformer.app.serving.models import MODEL, can_be_loaded_again
     from visformer.app.serving.workbench import workbench
 
     bench = workbench()
     if ADMISSION.stuck_seconds > limits.WORK_SECONDS + 2 * limits.GRACE_SECONDS:
         return PlainTextResponse(f"nothing got through for {ADMISSION.stuck_seconds:.0f} seconds", status_code=503)
+    if bench.is_loaded and not can_be_loaded_again(MODEL):
+        return PlainTextResponse("the model's weights cannot be read any more", status_code=503)
     if bench.is_loaded:
         return PlainTextResponse("ready")
     bench.load()

@@ -37,8 +37,11 @@ PYTHON = sorted(Path(streamlit_private.__path__[0]).glob("[!_]*.py"))
 STATIC = Path(streamlit.__file__).parent / "static"
 LOSES = re.compile(r"A visitor loses: [^.]{12,}\.")
 
-PUT_TOGETHER = {"1 option available.", "{what} options available.", "Press Enter to apply", "1MB per file"}
-"""Words that Streamlit's scripts hold in pieces."""
+PUT_TOGETHER = {
+    *("1 option available.", "{what} options available.", "Press Enter to apply", "1MB per file"),
+    "Failed to generate file for download",
+}
+"""Words that Streamlit's scripts hold in pieces, and one that its server sends (test_logs.py asks it)."""
 
 
 @cache
@@ -70,7 +73,10 @@ PARTS = {
     "advice": lambda: takes(skills.nudge_suppression_reason, "app_dir") and callable(skills.are_skills_installed),
     "around": lambda: "app = create_starlette_app(self._runtime)" in inspect.getsource(starlette_server),
     "first_page": has_marks_of_first_page,
-    "logs": lambda: "get_logger(__name__)" in inspect.getsource(import_module("streamlit.error_util")),
+    "logs": lambda: all(
+        "get_logger(__name__)" in inspect.getsource(import_module(f"streamlit.{name}"))
+        for name in ("error_util", "runtime.backend_operation_handler")
+    ),
     "messages": lambda: (
         {*SERVED} <= {*BackMsg.DESCRIPTOR.fields_by_name, *BackendOperationRequest.DESCRIPTOR.fields_by_name}
         and callable(WStates.set_widget_from_proto)

@@ -54,7 +54,7 @@ class _MaskEdit(_Edit):
     Args:
         head: None: all heads.
         query: one row, or (first, end) for rows first to end - 1; None: all.
-        key: one column, or columns likewise; None: all.
+        key: one column, or (first, end) for columns first to end - 1; None: all.
     """
 
     head: int | None = None

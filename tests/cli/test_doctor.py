@@ -118,14 +118,10 @@ def test_a_damaged_file_is_reported(installation, name, damage, what):
 
 
 @pytest.mark.parametrize("content", [None, b"\xff", b"no digest"])
-def test_checksums_that_cannot_be_read_are_damage_too(installation, content):
+def test_checksums_that_cannot_be_read_are_damage_too_and_exit_code_1(installation, content):
     path = installation / "visformer" / "model" / "checkpoints" / "en-zh" / SUMS
     path.unlink() if content is None else path.write_bytes(content)
     assert (finding_of("checkpoint").state, SUMS in finding_of("checkpoint").found) == ("fix", True)
-
-
-def test_something_to_fix_is_exit_code_1(installation):
-    truncate(installation / "visformer" / "model" / "checkpoints" / "en-zh" / "model.safetensors")
     people, program = (CliRunner().invoke(main, ["doctor", *more]) for more in ([], ["--json"]))
     assert (people.exit_code, program.exit_code) == (1, 1)
     assert people.output.splitlines()[-1] == "1 to fix."
@@ -159,32 +155,31 @@ def test_without_a_clone_the_pins_come_from_the_metadata(installation):
 @pytest.fixture
 def programs(tmp_path, monkeypatch):
     """Let only programs that the test adds be found."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setenv("PATH", str(tmp_path))
 
     def put(name, script):
-        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
-        (folder / name).chmod(0o755)
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
 
     return put
 
 
-@pytest.mark.parametrize(("script", "state"), [("echo 'One,Eins'; echo Two", "ok"), ("true", "fix"), (None, "note")])
-def test_chinese_fonts(programs, script, state):
-    if script:
-        programs("fc-list", script)
-    finding = finding_of("fonts")
+@pytest.mark.parametrize(
+    ("about", "name", "script", "state", "said"),
+    [
+        ("fonts", "fc-list", "echo 'One,Eins'; echo Two", "ok", "One, Two"),
+        ("fonts", "fc-list", "true", "fix", "fonts-noto-cjk"),
+        ("fonts", "nothing", "", "note", "fonts-noto-cjk"),
+        ("browser", "chromium", "echo Chromium 1", "ok", "Chromium 1"),
+        ("browser", "chromium", "exit 1", "note", "chromium does not start"),
+        ("browser", "nothing", "", "note", "none of chromium"),
+    ],
+)
+def test_programs_that_are_asked(programs, about, name, script, state, said):
+    programs(name, script)
+    finding = finding_of(about)
     assert finding.state == state
-    assert ("One, Two" in finding.found) == (state == "ok")
-    assert ("fonts-noto-cjk" in finding.remedy) == (state != "ok")
-
-
-@pytest.mark.parametrize(("script", "state"), [("echo Chromium 1", "ok"), ("exit 1", "note"), (None, "note")])
-def test_the_browser_of_the_tests(programs, script, state):
-    if script:
-        programs("chromium", script)
-    assert finding_of("browser").state == state
+    assert said in f"{finding.found} {finding.remedy}"
 
 
 @pytest.mark.parametrize("given", ["0", "many", "-1", "100000"])
@@ -238,25 +233,19 @@ class Hub(http.server.BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.parametrize(("listens", "state"), [(True, "ok"), (False, "note")])
-def test_whether_the_hub_answers(monkeypatch, listens, state):
+def test_whether_the_hub_answers(monkeypatch):
     monkeypatch.delenv("HF_HUB_OFFLINE")
     with http.server.HTTPServer(("127.0.0.1", 0), Hub) as server:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
-        if listens:
-            thread = threading.Thread(target=server.handle_request)
-            thread.start()
-        else:
-            server.server_close()
-        finding = finding_of("hub")
-        assert finding.state == state
-        assert ("HF_ENDPOINT" in finding.remedy) == (state == "note")
-        if listens:
-            thread.join()
-
-
-def test_an_endpoint_that_is_no_url(monkeypatch):
-    monkeypatch.delenv("HF_HUB_OFFLINE")
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        answered = finding_of("hub")
+        thread.join()
+    silent = finding_of("hub")
+    assert [(found.state, "HF_ENDPOINT" in found.remedy) for found in (answered, silent)] == [
+        ("ok", False),
+        ("note", True),
+    ]
     monkeypatch.setenv("HF_ENDPOINT", "mirror.example")
     assert (finding_of("hub").state, "mirror.example" in finding_of("hub").found) == ("fix", True)
 

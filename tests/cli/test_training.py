@@ -21,22 +21,23 @@ def pairs(tmp_path):
     return path
 
 
+def run(*arguments):
+    result = CliRunner().invoke(main, list(map(str, arguments)))
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
 def test_train_then_evaluate(tmp_path, pairs):
     """On a few rows only; tests/training/test_evaluation.py tests the whole."""
     out, few = tmp_path / "run", shutil.copytree(SUPPLEMENT, tmp_path / "supplement")
     for name in ("held_out.tsv", "alignment.tsv"):
         rows = (few / name).read_text(encoding="utf-8").splitlines(keepends=True)
         (few / name).write_text("".join(rows[:4]), encoding="utf-8")
-    sizes = ["--epochs", "1", "--vocab", "700", "--d-model", "16", "--layers", "1", "--supplement-pairs", "20"]
-    result = CliRunner().invoke(
-        main, ["train", "--pairs", str(pairs), "--valid", str(pairs), "--out", str(out), *sizes]
-    )
-    assert result.exit_code == 0, result.output
+    sizes = ["--epochs", 1, "--vocab", 700, "--d-model", 16, "--layers", 1, "--supplement-pairs", 20]
+    run("train", "--pairs", pairs, "--valid", pairs, "--out", out, *sizes)
     assert (out / "curve.csv").exists()
     files = ["--model", out / "checkpoint", "--pairs", pairs, "--supplement", few]
-    result = CliRunner().invoke(main, ["evaluate", *map(str, files), "--names", "--alignment", "--json"])
-    assert result.exit_code == 0, result.output
-    figures = json.loads(result.stdout)
+    figures = json.loads(run("evaluate", *files, "--names", "--alignment", "--json"))
     assert figures["bleu"]["pairs"] == 8
     assert figures["names"]["all"]["sentences"] == 3
     assert 0 < figures["alignment"]["en-zh"]["aer of uniform"] < 1
@@ -45,19 +46,8 @@ def test_train_then_evaluate(tmp_path, pairs):
 def test_training_can_start_from_a_checkpoint(tmp_path, pairs):
     start = tiny_translator(tie_embeddings=True).module
     save_checkpoint(tmp_path / "start", start, tiny_tokenizer())
-    files = [
-        "--pairs",
-        str(pairs),
-        "--valid",
-        str(pairs),
-        "--init",
-        str(tmp_path / "start"),
-        "--out",
-        str(tmp_path / "run"),
-    ]
-    still = ["--epochs", "1", "--learning-rate", "0", "--dropout", "0", "--supplement-pairs", "5"]
-    result = CliRunner().invoke(main, ["train", *files, *still])
-    assert result.exit_code == 0, result.output
+    files = ["--pairs", pairs, "--valid", pairs, "--init", tmp_path / "start", "--out", tmp_path / "run"]
+    run("train", *files, "--epochs", 1, "--learning-rate", 0, "--dropout", 0, "--supplement-pairs", 5)
     trained, tokenizer = load_checkpoint(tmp_path / "run" / "checkpoint")
     for before, after in zip(start.parameters(), trained.parameters(), strict=True):
         assert torch.equal(before.half().float(), after)
@@ -66,10 +56,9 @@ def test_training_can_start_from_a_checkpoint(tmp_path, pairs):
 
 def test_evaluate_prints_indented_lines(tmp_path, pairs):
     save_checkpoint(tmp_path / "m", tiny_translator().module, tiny_tokenizer())
-    result = CliRunner().invoke(main, ["evaluate", "--model", str(tmp_path / "m"), "--pairs", str(pairs), "--half"])
-    assert result.exit_code == 0, result.output
-    assert "bleu:\n  en_zh: " in result.output
-    assert "pairs: 4" in result.output
+    printed = run("evaluate", "--model", tmp_path / "m", "--pairs", pairs, "--half")
+    assert "bleu:\n  en_zh: " in printed
+    assert "pairs: 4" in printed
 
 
 @pytest.mark.parametrize(

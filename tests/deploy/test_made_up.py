@@ -1,8 +1,5 @@
 """What no page of ours sends, to a real server, started either way: others notice nothing, and nothing is written."""
 
-import os
-import subprocess
-import sys
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
@@ -11,32 +8,17 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from benchmarks.load.__main__ import Watch
-from benchmarks.load.replicas import ROOT, free_port, wait_until_ready
+from benchmarks.load.replicas import ROOT, free_port
 from benchmarks.load.visitor import Visitor, Wrong
-from tests.deploy.conftest import run
-
-COMMANDS = {
-    "run": ("visformer", "run", "--headless", "--port"),
-    "asgi": ("uvicorn", "asgi:app", "--no-access-log", "--port"),
-}
+from tests.deploy.conftest import RUN, UVICORN, run, serving
 
 
-@pytest.fixture(scope="module", params=COMMANDS)
+@pytest.fixture(scope="module", params=[RUN, UVICORN], ids=["run", "asgi"])
 def server(request, tmp_path_factory):
-    """Address, folder of the log and home, and process of a server."""
-    folder, port = tmp_path_factory.mktemp(request.param), free_port()
-    environment = {**os.environ, "HOME": str(folder), "OMP_NUM_THREADS": "1", "VISFORMER_PROCESSES": "1"}
-    environment.pop("VISFORMER_HOSTS", None)
-    with (folder / "log").open("w") as out:
-        command = [sys.executable, "-m", *COMMANDS[request.param], str(port)]
-        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT)
-    address = f"http://localhost:{port}"
-    try:
-        wait_until_ready(address)
-        yield address, folder, process
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
+    """Its folder is its home."""
+    folder = tmp_path_factory.mktemp("server")
+    with serving(folder, request.param, HOME=str(folder), VISFORMER_PROCESSES="1", VISFORMER_HOSTS="") as started:
+        yield started
 
 
 WEBSOCKET = {
@@ -61,7 +43,7 @@ def connected(address, **headers):
 
 
 def test_only_our_own_host_and_pages_are_let_in(server):
-    address, *_ = server
+    address = server.address
     other_port = f"http://localhost:{free_port()}"
     assert status(address) == status(address, Origin=address) == 200
     assert connected(address, Origin=address) == 101
@@ -82,16 +64,14 @@ class Knowing(Visitor):
         return message
 
 
-def kept(address, process):
+def kept(server):
     """Bytes of Traces of the model that was loaded at the start; only ``asgi.py`` says them."""
-    return Watch(address).read()["visformer_kept_bytes"] if "asgi:app" in process.args else -1
+    return Watch(server.address).read()["visformer_kept_bytes"] if "asgi:app" in server.process.args else -1
 
 
 def test_messages_that_act_on_the_server_do_nothing(server):
-    address, folder, process = server
-
     async def attack():
-        mine, other = Knowing(address), Knowing(address)
+        mine, other = Knowing(server.address), Knowing(server.address)
         for visitor in (mine, other):
             await visitor.open()
         messages = [BackMsg(clear_cache=True)]
@@ -108,12 +88,12 @@ def test_messages_that_act_on_the_server_do_nothing(server):
         return answers
 
     def files():
-        return {path.name for path in ROOT.iterdir()}, {path.name for path in folder.iterdir()} - {".cache"}
+        return {path.name for path in ROOT.iterdir()}, {path.name for path in server.log.parent.iterdir()} - {".cache"}
 
-    written, before = files(), kept(address, process)
+    written, before = files(), kept(server)
     assert [answer.translation for answer in run(attack())] == ["我喜欢茶。"] * 2
     assert files() == written
-    assert kept(address, process) > before or before == -1  # the model with its processes still computes
+    assert kept(server) > before or before == -1  # the model with its processes still computes
 
 
 ODD = [
@@ -132,10 +112,8 @@ ODD = [
 
 
 def test_values_that_no_widget_holds_leave_the_page_as_it_was(server):
-    address, folder, _ = server
-
     async def attack(page):
-        visitor = Visitor(address)
+        visitor = Visitor(server.address)
         await visitor.open(page=page)
         for odd in ODD:
             names = [*visitor._widgets.values(), "source", "", "$$ID-a-source"]
@@ -151,7 +129,7 @@ def test_values_that_no_widget_holds_leave_the_page_as_it_was(server):
         await visitor.close()
 
     async def name_what_is_not_there():
-        visitor = Visitor(address)
+        visitor = Visitor(server.address)
         try:
             await visitor.open(page="../../etc")
         finally:
@@ -161,4 +139,4 @@ def test_values_that_no_widget_holds_leave_the_page_as_it_was(server):
         run(attack(page))
     with pytest.raises(Wrong, match="the page is not found"):
         run(name_what_is_not_there())
-    assert "Traceback" not in (folder / "log").read_text()
+    assert "Traceback" not in server.log.read_text()

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,21 +16,18 @@ import pytest
 from benchmarks.load.__main__ import Watch
 from benchmarks.load.expected import Expected, Picture, expected
 from benchmarks.load.plan import tasks
-from benchmarks.load.replicas import ROOT, Replica, free_port, wait_until_ready
+from benchmarks.load.replicas import ROOT, free_port
 from benchmarks.load.room import Outcome, crowd
 from benchmarks.load.visitor import Answer, Visitor
-from tests.deploy.conftest import run
+from tests.deploy.conftest import UVICORN, run, serving
 
 MARKER = "zyxmarker"
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    replica = Replica(tmp_path_factory.mktemp("room") / "server.log")
-    wait_until_ready(replica.address)
-    yield replica
-    replica.process.terminate()
-    replica.process.wait(timeout=20)
+    with serving(tmp_path_factory.mktemp("room")) as started:
+        yield started
 
 
 def test_six_visitors_get_their_own(server):
@@ -125,20 +123,15 @@ def test_the_check_finds_what_is_mixed_up():
 
 def test_the_first_page_that_anybody_opens_may_be_any(tmp_path):
     """Streamlit treats the folder pages/ as pages of an older convention until app.py has run once."""
-    replica = Replica(tmp_path / "log", VISFORMER_PROCESSES="0")
-    try:
-        wait_until_ready(replica.address)
+    with serving(tmp_path, VISFORMER_PROCESSES="0") as server:
 
         async def look():
-            visitor = Visitor(replica.address)
+            visitor = Visitor(server.address)
             answer = await visitor.open(page="tokens")
             await visitor.close()
             return answer
 
         assert run(look()).translation == "我去东北大学。"
-    finally:
-        replica.process.terminate()
-        replica.process.wait(timeout=20)
 
 
 def test_a_number_of_processes_that_is_none_is_one_line():
@@ -152,19 +145,10 @@ def test_a_number_of_processes_that_is_none_is_one_line():
 
 def test_nothing_typed_is_logged_even_where_requests_are(tmp_path):
     """Started by uvicorn, which logs every request."""
-    log, port = tmp_path / "uvicorn.log", free_port()
-    with log.open("w") as out:
-        command = [sys.executable, "-m", "uvicorn", "asgi:app", "--port", str(port)]
-        running = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        wait_until_ready(address)
-        urllib.request.urlopen(f"{address}/?text={MARKER}&target={MARKER}", timeout=20).close()
-        run(_type_everything(address))
-    finally:
-        running.terminate()
-        running.wait(timeout=20)
-    said = log.read_text()
+    with serving(tmp_path, UVICORN) as server:
+        urllib.request.urlopen(f"{server.address}/?text={MARKER}&target={MARKER}", timeout=20).close()
+        run(_type_everything(server.address))
+    said = server.log.read_text()
     assert '"GET / HTTP/1.1" 200' in said
     assert '"WebSocket /_stcore/stream" [accepted]' in said
     assert MARKER not in said
@@ -181,16 +165,21 @@ async def _type_everything(address):
 
 
 def test_a_server_without_its_model_says_so(tmp_path):
-    replica = Replica(tmp_path / "log", VISFORMER_MODEL=str(tmp_path / "none"))
     said, end = "", time.monotonic() + 60
-    try:
+    with serving(tmp_path, ready=False, VISFORMER_MODEL=str(tmp_path / "none")) as server:
         while said in ("", "loading") and time.monotonic() < end:
             time.sleep(0.1)
-            said = _refused(replica.address) or said
-    finally:
-        replica.process.terminate()
-        replica.process.wait(timeout=20)
+            said = _refused(server.address) or said
     assert said.startswith("the model cannot be loaded, trying again: ")
+
+
+def test_weights_that_disappear_make_a_server_unready_until_they_are_back(tmp_path):
+    folder = shutil.copytree(ROOT / "visformer" / "model" / "checkpoints" / "en-zh", tmp_path / "own")
+    with serving(tmp_path, VISFORMER_MODEL=str(folder), VISFORMER_PROCESSES="0") as server:
+        (folder / "model.safetensors").rename(folder / "elsewhere")
+        assert _refused(server.address) == "the model's weights cannot be read any more"
+        (folder / "elsewhere").rename(folder / "model.safetensors")
+        assert _refused(server.address) == "status 200"
 
 
 def _refused(address):

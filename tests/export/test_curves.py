@@ -13,30 +13,26 @@ import pytest
 from tests.export.test_svg import pixels, texts
 from visformer import figures
 from visformer.errors import VisformerError
-from visformer.export import figure_csv, figure_json, figure_svg, save
+from visformer.export import figure_csv, figure_json, figure_svg
 from visformer.model.decoding import Beam, Candidate
 from visformer.pictures.theme import BACKGROUND, CURVES
 
-SHARES = ((0.5, 0.4), (0.25, 0.6))
+
+def candidate(token, i, probability, drawn):
+    return Candidate(token=token, id=i, probability=probability, drawn_probability=drawn)
 
 
-SOME = [Candidate(token="a", id=1, probability=0.5, drawn_probability=0.5)]
+def beam(token, *, parent=0, i=9, score=-0.5, finished=False):
+    return Beam(parent=parent, id=i, token=token, log_probability=score, finished=finished)
 
 
 def bars(token="<b>我"):
-    found = [Candidate(token=t, id=i, probability=p, drawn_probability=d)
-             for i, (t, (p, d)) in enumerate(zip((token, "&c"), SHARES, strict=True))]  # fmt: skip
+    found = [candidate(token, 0, 0.5, 0.4), candidate("&c", 1, 0.25, 0.6)]
     return figures.candidate_bars(found, 1, names=("模型", "drawn", "others"))
 
 
-def tree(finished=True):
-    first = [Beam(parent=0, id=9, token="我", log_probability=-0.5, finished=False)]
-    last = [Beam(parent=0, id=9, token="</s>", log_probability=-1.0, finished=finished)]
-    return figures.beam_tree([first, last])
-
-
-def beam(parent, token):
-    return Beam(parent=parent, id=9, token=token, log_probability=-0.5, finished=False)
+def tree():
+    return figures.beam_tree([[beam("我")], [beam("</s>", score=-1.0, finished=True)]])
 
 
 def rects(svg):
@@ -84,8 +80,7 @@ def test_a_tree_has_its_tokens_scores_and_bold_path():
 
 def test_texts_of_many_steps_do_not_overlap():
     """Neighbouring texts keep their distance, however many there are."""
-    beams = [[Beam(parent=0, id=9, token="Northeastern", log_probability=-1.0, finished=False)] for _ in range(19)]
-    svg = figure_svg(figures.beam_tree(beams))
+    svg = figure_svg(figures.beam_tree([[beam("Northeastern")] for _ in range(19)]))
     places = sorted({float(x) for x in re.findall(r'<text x="([\d.]+)"[^>]*text-anchor="middle">Northeastern<', svg)})
     assert len(places) == 18  # the last one is marked
     assert min(np.diff(places)) > 75
@@ -110,11 +105,8 @@ def test_candidates_as_numbers():
 
 
 def test_hypotheses_as_numbers():
-    first = [Beam(parent=0, id=9, token="我", log_probability=-0.5, finished=False)]
-    last = [
-        Beam(parent=0, id=i, token=t, log_probability=-s, finished=f) for i, t, s, f in ((3, "b", 1, 0), (4, "c", 2, 1))
-    ]
-    table, rows = rows_of(figures.beam_tree([first, last]))
+    last = [beam("b", i=3, score=-1), beam("c", i=4, score=-2, finished=True)]
+    table, rows = rows_of(figures.beam_tree([[beam("我")], last]))
     assert [[row[name] for name in ("step", "beam", "token", "id", "score", "parent", "best")] for row in rows] == [
         [0, 0, "我", 9, -0.5, None, True],
         [1, 0, "b", 3, -1, 0, False],
@@ -139,7 +131,7 @@ def test_a_rotation_as_numbers():
 
 
 def test_a_figure_has_a_title():
-    svg = figure_svg(figures.candidate_bars(SOME, 1, step=2))
+    svg = figure_svg(figures.candidate_bars([candidate("a", 1, 0.5, 0.5)], 1, step=2))
     assert "<title>step 3: candidates for the next token</title>" in svg
     assert texts(svg)[0] == "step 3: candidates for the next token"
     assert "beam search: beam width 1" in texts(figure_svg(tree()))
@@ -147,27 +139,15 @@ def test_a_figure_has_a_title():
 
 def test_lines_leave_room_around_the_labels_of_a_tree():
     """A line is interrupted around a label that it crosses."""
-    steps = [[beam(0, "a")] * 6, [*[beam(0, "c")] * 5, beam(0, "WWWWWW")]]
+    steps = [[beam("a")] * 6, [*[beam("c")] * 5, beam("WWWWWW")]]
     svg = figure_svg(figures.beam_tree(steps))
     bare = re.sub(rf'<g stroke="{BACKGROUND["light"]}"[^>]*paint-order="stroke">', "<g>", svg)
     inked = [(pixels(one) != 255).any(axis=-1).sum() for one in (svg, bare)]
     assert inked[0] < inked[1]
 
 
-def test_other_figures_have_no_table():
+def test_another_figure_is_refused():
     with pytest.raises(VisformerError, match=r"not made by visformer\.figures"):
         figure_csv(go.Figure(go.Scatter(x=[1], y=[2])))
-
-
-def test_the_ending_selects_the_format(tmp_path):
-    for ending in ("svg", "png", "csv", "json"):
-        save(tree(), tmp_path / f"x.{ending}")
-    assert (tmp_path / "x.svg").read_text(encoding="utf-8") == figure_svg(tree())
-    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(VisformerError, match=r"x.html does not end in any of .svg, .png, .csv(, \.\w+)*:"):
-        save(tree(), tmp_path / "x.html")
-
-
-def test_an_unsupported_figure_names_an_alternative():
     with pytest.raises(VisformerError, match="A figure of kind heatmap cannot be saved directly: save the Trace"):
         figure_svg(go.Figure(go.Heatmap(z=[[1]])))

@@ -12,6 +12,7 @@ from PIL import Image
 from safetensors.numpy import load_file
 
 import visformer as vf
+from tests.export.test_formats import THINGS
 from tests.web.support import made_up_trace
 from visformer import figures
 from visformer.errors import TraceError, VisformerError
@@ -45,9 +46,17 @@ def test_panels_as_pictures_and_as_numbers(tmp_path):
     assert written_panel["rows"] == {"title": panel.rows.title, "labels": list(panel.rows.texts)}
     np.testing.assert_array_equal(np.array(written_panel["values"], dtype=panel.values.dtype), panel.values)
     np.testing.assert_array_equal(load_file(tmp_path / "x.safetensors")[f"0.{panel.name}"], panel.values)
-    others = ", ".join(one.ending for one in FORMATS if "panels" in one.offers)
-    with pytest.raises(VisformerError, match=f"x.html does not end in any of {others}:"):
-        vf.export.save(panel, tmp_path / "x.html")
+
+
+def test_a_figure_as_a_picture_and_as_numbers(tmp_path):
+    figure = figures.position_waves(4, 4, [0])
+    for ending, write in (
+        ("svg", vf.export.figure_svg),
+        ("csv", vf.export.figure_csv),
+        ("json", vf.export.figure_json),
+    ):
+        vf.export.save(figure, tmp_path / f"x.{ending}")
+        assert (tmp_path / f"x.{ending}").read_bytes() == write(figure).encode()
 
 
 def test_json_of_a_panel_has_null_for_nan():
@@ -56,10 +65,13 @@ def test_json_of_a_panel_has_null_for_nan():
     assert written_panel["values"][2] == [None, None]
 
 
-@pytest.mark.parametrize("name", ["x", "x.gif", "x.pdf"])
-def test_an_unknown_ending_is_refused(tmp_path, name):
-    with pytest.raises(VisformerError, match=f"{name} does not end in any of .html, .svg, .png, .csv"):
-        vf.export.save(made_up_trace(), tmp_path / name)
+@pytest.mark.parametrize(
+    ("kind", "name"), [("trace", "x"), ("trace", "x.pdf"), ("panels", "x.html"), ("figure", "x.html")]
+)
+def test_an_unknown_ending_is_refused(tmp_path, kind, name):
+    endings = ", ".join(one.ending for one in FORMATS if kind in one.offers)
+    with pytest.raises(VisformerError, match=f"{name} does not end in any of {endings}:"):
+        vf.export.save(THINGS[kind](), tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 

@@ -1,8 +1,8 @@
 """Export of a Trace or a picture to a file, whose ending selects the format. Needs neither torch nor Streamlit.
 
-``save`` writes a file. Other functions return its content as text or bytes: ``page`` (HTML), ``attention_svg``,
-``panels_svg`` and ``figure_svg``, ``to_png``, ``to_csv`` and ``to_json``, likewise ``panels_csv`` and so on; for a
-Trace as safetensors, see :meth:`visformer.trace.Trace.to_bytes`.
+``save`` writes a file. The other functions return its content as text or bytes: ``page`` (HTML), ``to_png``, and those
+whose names end in ``_svg``, ``_csv``, ``_json`` and ``_tensors``. A Trace as safetensors is
+:meth:`visformer.trace.Trace.to_bytes`.
 
 The functions are imported on first use: the command line and the pages import :mod:`visformer.export.formats` before
 NumPy.
@@ -22,43 +22,25 @@ _PLACES = {
     "visformer.web.page": "page",
 }
 _PUBLIC = {name: place for place, names in _PLACES.items() for name in names.split()}
-
-__all__ = [
-    "arcs_svg",
-    "attention_svg",
-    "figure_csv",
-    "figure_json",
-    "figure_svg",
-    "heads_svg",
-    "page",
-    "panels_csv",
-    "panels_json",
-    "panels_svg",
-    "panels_tensors",
-    "save",
-    "to_csv",
-    "to_json",
-    "to_png",
-    "tokens_svg",
-]
+__all__ = sorted(_PUBLIC)
 
 if TYPE_CHECKING:
-    from visformer.export.attention import attention_svg
-    from visformer.export.curves import figure_svg
-    from visformer.export.png import to_png
-    from visformer.export.saving import save
-    from visformer.export.svg import heads_svg, panels_svg
-    from visformer.export.tables import (
-        figure_csv,
-        figure_json,
-        panels_csv,
-        panels_json,
-        panels_tensors,
-        to_csv,
-        to_json,
-    )
-    from visformer.export.views import arcs_svg, tokens_svg
-    from visformer.web.page import page
+    from visformer.export.attention import attention_svg as attention_svg
+    from visformer.export.curves import figure_svg as figure_svg
+    from visformer.export.png import to_png as to_png
+    from visformer.export.saving import save as save
+    from visformer.export.svg import heads_svg as heads_svg
+    from visformer.export.svg import panels_svg as panels_svg
+    from visformer.export.tables import figure_csv as figure_csv
+    from visformer.export.tables import figure_json as figure_json
+    from visformer.export.tables import panels_csv as panels_csv
+    from visformer.export.tables import panels_json as panels_json
+    from visformer.export.tables import panels_tensors as panels_tensors
+    from visformer.export.tables import to_csv as to_csv
+    from visformer.export.tables import to_json as to_json
+    from visformer.export.views import arcs_svg as arcs_svg
+    from visformer.export.views import tokens_svg as tokens_svg
+    from visformer.web.page import page as page
 
 
 def __getattr__(name: str) -> Any:

@@ -207,8 +207,7 @@ def _axis_labels(
 
 
 def _title(axis: Mapping[str, Any]) -> str:
-    title = axis.get("title") or ""
-    return str(title.get("text", "") if isinstance(title, Mapping) else title)
+    return str(axis.get("title", {}).get("text", ""))
 
 
 # Marks

@@ -60,9 +60,8 @@ def size(nbytes: int) -> str:
 # Texts and models -----------------------------------------------------------------------------------------------------
 
 MAX_CHARACTERS = limit(
-    1_000, "characters", N_("Characters of a text"), N_(
-        "about ten sentences; a longer text is refused before any work is done"
-    )
+    1_000, "characters", N_("Characters of a text"),
+    N_("about ten sentences; a longer text is refused before any work is done"),
 )
 MAX_TOKENS = limit(256, "tokens", N_("Tokens of a text"), N_("weights grow with the square; cells are 2 pixels wide"))
 MODEL_TOKENS = limit(
@@ -101,10 +100,7 @@ MAX_TRACE_BYTES = limit(
 )
 TRACE_BYTES = limit(
     256 * 2**20, "bytes", N_("Cached Traces of the first model"),
-    N_(
-        "shared by all visitors; the least recently used are dropped; a short sentence takes 50 kB, the longest 20 "
-        "MB"
-    ),
+    N_("shared by all visitors; the least recently used are dropped; a short sentence takes 50 kB, the longest 20 MB"),
 )
 OTHER_TRACE_BYTES = limit(
     64 * 2**20, "bytes", N_("Cached Traces of each other model"),
@@ -121,9 +117,7 @@ FREED_BYTES = limit(
 # Pictures and files ---------------------------------------------------------------------------------------------------
 
 MAX_WEIGHTS = limit(
-    72 * 1024**2 * 11 // 10, "weights", N_("Weights in one picture"), N_(
-        "1,024 tokens and 72 heads, plus a tenth"
-    )
+    72 * 1024**2 * 11 // 10, "weights", N_("Weights in one picture"), N_("1,024 tokens and 72 heads, plus a tenth")
 )
 MAX_WANTED = limit(8, "heads", N_("Heads that a browser may ask for at a time"), N_("more than a view shows"))
 MOST_HEADS = limit(12, "heads", N_("Heads side by side"), N_("more would be too small to read"))
@@ -146,9 +140,9 @@ LAB_WIDTH = limit(
 LAB_ENCODING = limit(
     64, "dimensions", N_("Dimensions of a positional encoding example"), N_("more columns would not be readable")
 )
-LAB_BASE = limit(10**9, "", N_("Base of a positional encoding example"), N_(
-    "five more zeros than the paper's 10,000"
-))
+LAB_BASE = limit(
+    10**9, "", N_("Base of a positional encoding example"), N_("five more zeros than the paper's 10,000")
+)
 
 # Visitors and rooms ---------------------------------------------------------------------------------------------------
 
@@ -199,9 +193,7 @@ LESSON_TEXT = limit(
     500, "characters", N_("Characters of a lesson's text"), N_("three lines or four: the picture needs the room")
 )
 LESSON_LINK = limit(
-    3_000, "characters", N_("Characters of a lesson in a link"), N_(
-        "the link also has to hold the current settings"
-    )
+    3_000, "characters", N_("Characters of a lesson in a link"), N_("the link also has to hold the current settings")
 )
 
 # Links and uploads ----------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from safetensors.numpy import save as safetensors
 
 from visformer.errors import N_, Message, MissingTensor, TraceError
 from visformer.system.files import write_whole
-from visformer.trace import display
+from visformer.trace import display, old_reasons
 from visformer.trace.from_arrays import layers_of, marks_of, special_tokens, token_texts
 from visformer.trace.labels import check_labels
 from visformer.trace.names import Axis, axes_of
@@ -173,7 +173,7 @@ class Trace:
         """
         for glob, reason in self.meta.get("missing", ()):
             if fnmatchcase(name, glob):
-                return Message(reason)
+                return Message(old_reasons.today(reason))
         return None
 
     def layers(

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +14,20 @@ from visformer.adapters.own import Translator
 from visformer.analysis.heads import row_entropy, same_place
 from visformer.errors import N_, DataError, VisformerError
 from visformer.training.data import SPLIT_SEED, Pair, read_pairs, split_pairs
+from visformer.training.supplement import read_rows
 
 Links = frozenset[tuple[int, int]]
 
 
-@dataclass(frozen=True)
-class Bleu:
-    """Corpus BLEU (0 to 100) of both directions, by sacreBLEU with its tokenizers "zh" and "13a"."""
-
-    en_zh: float
-    zh_en: float
-    pairs: int
-
-
-def bleu(model: Translator, pairs: Sequence[Pair]) -> Bleu:
-    """Translate every pair greedily in both directions and score against the other side."""
+def bleu(model: Translator, pairs: Sequence[Pair]) -> dict[str, float]:
+    """Translate every pair greedily in both directions; corpus BLEU (0 to 100) by sacreBLEU, tokenizers "zh", "13a"."""
     zh = _translate_all(model, [pair.en for pair in pairs], to="zh")
     en = _translate_all(model, [pair.zh for pair in pairs], to="en")
-    return Bleu(
-        en_zh=_score(zh, [pair.zh for pair in pairs], tokenize="zh"),
-        zh_en=_score(en, [pair.en for pair in pairs], tokenize="13a"),
-        pairs=len(pairs),
-    )
+    return {
+        "en_zh": _score(zh, [pair.zh for pair in pairs], tokenize="zh"),
+        "zh_en": _score(en, [pair.en for pair in pairs], tokenize="13a"),
+        "pairs": len(pairs),
+    }
 
 
 def _score(translations: list[str], references: list[str], *, tokenize: str) -> float:
@@ -61,9 +53,7 @@ def _translate_all(model: Translator, sources: Sequence[str], *, to: str, batch:
 class HeldOut:
     """One sentence with a name that the model was never trained on."""
 
-    source: str  # sentence to translate
     expected: str  # its only correct translation
-    to: str  # "en" or "zh"
     name: str  # name that has to be in the output, as it is in ``expected``
     kind: str  # "copy" (a Latin name), "pinyin" (a Chinese name to be spelled) or "composed" (known place + University)
     output: str  # the model's translation
@@ -81,14 +71,12 @@ class HeldOut:
 
 def held_out_names(model: Translator, folder: Path) -> list[HeldOut]:
     """Translate the held-out sentences of the supplement."""
-    rows = _rows(folder / "held_out.tsv", columns=5)
-    frames = [(en, zh) for en, zh, _ in _rows(folder / "held_out_frames.tsv", columns=3)]
+    frames = read_rows(folder / "held_out_frames.tsv", columns=3)
     results = []
-    for source, expected, direction, _, kind in rows:
+    for source, expected, direction, _, kind in read_rows(folder / "held_out.tsv", columns=5):
         to = direction.split("-")[1]
         name = _name_in(expected, [frame[0 if to == "en" else 1] for frame in frames])
-        output = model.translate(source, to=to).text
-        results.append(HeldOut(source, expected, to, name, kind, output))
+        results.append(HeldOut(expected, name, kind, model.translate(source, to=to).text))
     return results
 
 
@@ -103,25 +91,28 @@ def _name_in(expected: str, frames: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Aligned:
-    """A hand-aligned pair; links are (English word, Chinese word), counted from 0."""
+    """A hand-aligned pair; links are (source word, target word), counted from 0."""
 
-    en: tuple[str, ...]  # words
-    zh: tuple[str, ...]
-    en_text: str
-    zh_text: str
+    source: tuple[str, ...]  # words
+    target: tuple[str, ...]
+    source_text: str
+    target_text: str
     sure: Links  # links that an alignment must have (Och & Ney 2003)
     possible: Links  # links that it may have, including the sure ones
 
+    def reversed(self) -> "Aligned":
+        """Return the pair for the other direction of translation."""
+        sure, possible = (frozenset((j, i) for i, j in links) for links in (self.sure, self.possible))
+        return Aligned(self.target, self.source, self.target_text, self.source_text, sure, possible)
+
 
 def read_aligned(path: Path) -> list[Aligned]:
-    """Read ``alignment.tsv``: English, segmented Chinese, sure links, further possible links."""
+    """Read ``alignment.tsv``: English, the source, segmented Chinese, sure links, further possible links."""
     result = []
-    for en, zh, sure, possible in _rows(path, columns=4):
+    for en, zh, *links in read_rows(path, columns=4):
         words = tuple(re.findall(r"[A-Za-z0-9]+(?:'[A-Za-z]+)?|[^\sA-Za-z0-9]", en))
-        sure_links = _links(sure)
-        result.append(
-            Aligned(words, tuple(zh.split()), en, zh.replace(" ", ""), sure_links, sure_links | _links(possible))
-        )
+        sure, further = map(_links, links)
+        result.append(Aligned(words, tuple(zh.split()), en, zh.replace(" ", ""), sure, sure | further))
     return result
 
 
@@ -136,51 +127,36 @@ def alignment_error_rate(links: Sequence[Links], gold: Sequence[Aligned]) -> flo
     return 1 - hits / total
 
 
-@dataclass(frozen=True)
-class HeadAlignment:
-    """How well one cross-attention head aligns words (layer and head count from 0)."""
-
-    layer: int  # in the decoder
-    head: int
-    aer: float  # alignment error rate, 0 is perfect
-    entropy: float  # mean over rows, nats
-
-
-@dataclass(frozen=True)
-class AlignmentReport:
-    """All heads, best first, and the AER of two baselines."""
-
-    heads: tuple[HeadAlignment, ...]
-    uniform: float
-    diagonal: float
-
-
-def align(model: Translator, gold: Sequence[Aligned], *, to: str) -> AlignmentReport:
+def align(model: Translator, gold: Sequence[Aligned], *, to: str) -> dict[str, Any]:
     """Link each target word to the source word with the most weight in its row; the gold target is forced.
 
     A row belongs to the word that it *predicts*. Weights are summed over the sub-words of a source word and averaged
     over those of a target word. The uniform baseline links each target word to a random source word (its expected
     AER), the diagonal one to the word at the same relative position.
+
+    Returns:
+        AER and mean entropy of a row, in nats, of the three best heads, the best first; the AER of both baselines.
     """
     patterns, spans = [], []
     for pair in gold:
-        source, target = (pair.en_text, pair.zh_text) if to == "zh" else (pair.zh_text, pair.en_text)
-        trace = model.trace(source, target, to=to, record=("decoder.*.cross_attn.pattern",))
+        trace = model.trace(pair.source_text, pair.target_text, to=to, record=("decoder.*.cross_attn.pattern",))
         patterns.append(trace.stack("decoder", "cross_attn").value)  # (layer, head, tgt, src)
-        words = (pair.en, pair.zh) if to == "zh" else (pair.zh, pair.en)
-        spans.append(tuple(_word_matrix(model, text, w) for text, w in zip((source, target), words, strict=True)))
-    layers, heads = patterns[0].shape[:2]
-    alignments = []
-    for layer, head in np.ndindex(layers, heads):
+        source = _word_matrix(model, pair.source_text, pair.source)
+        spans.append((source, _word_matrix(model, pair.target_text, pair.target)))
+    heads = {}
+    for layer, head in np.ndindex(patterns[0].shape[:2]):
         tables = [_pool(p[layer, head], *span) for p, span in zip(patterns, spans, strict=True)]
-        aer = alignment_error_rate([_argmax_links(table, to) for table in tables], gold)
-        entropy = float(np.mean(np.concatenate([row_entropy(p[layer, head]) for p in patterns])))
-        alignments.append(HeadAlignment(layer, head, aer, entropy))
-    return AlignmentReport(
-        heads=tuple(sorted(alignments, key=lambda h: h.aer)),
-        uniform=_expected_random_aer(gold, to),
-        diagonal=alignment_error_rate([_diagonal(pair, to) for pair in gold], gold),
-    )
+        heads[f"layer {layer + 1} head {head + 1}"] = {
+            "aer": alignment_error_rate([_links_of(table.argmax(axis=1)) for table in tables], gold),
+            "entropy": float(np.mean(np.concatenate([row_entropy(p[layer, head]) for p in patterns]))),
+        }
+    best = sorted(heads, key=lambda name: heads[name]["aer"])[:3]
+    diagonal = [_links_of(same_place(len(pair.target), len(pair.source))) for pair in gold]
+    return {
+        "best heads": {name: heads[name] for name in best},
+        "aer of uniform": _expected_random_aer(gold),
+        "aer of diagonal": alignment_error_rate(diagonal, gold),
+    }
 
 
 def _word_matrix(model: Translator, text: str, words: Sequence[str]) -> NDArray[np.float64]:
@@ -205,24 +181,15 @@ def _pool(
     return np.asarray(shares @ rows)
 
 
-def _argmax_links(table: NDArray[np.float64], to: str) -> Links:
-    best = table.argmax(axis=1)
-    return frozenset((int(s), t) if to == "zh" else (t, int(s)) for t, s in enumerate(best))
+def _links_of(sources: NDArray[np.intp]) -> Links:
+    """Return the links of the target words, each to its source word."""
+    return frozenset((s, t) for t, s in enumerate(sources.tolist()))
 
 
-def _diagonal(pair: Aligned, to: str) -> Links:
-    n_tgt, n_src = (len(pair.zh), len(pair.en)) if to == "zh" else (len(pair.en), len(pair.zh))
-    links = enumerate(same_place(n_tgt, n_src).tolist())
-    return frozenset((s, t) if to == "zh" else (t, s) for t, s in links)
-
-
-def _expected_random_aer(gold: Sequence[Aligned], to: str) -> float:
+def _expected_random_aer(gold: Sequence[Aligned]) -> float:
     """Expected AER of linking each target word to a random source word."""
-    hits = total = 0.0
-    for pair in gold:
-        n_tgt, n_src = (len(pair.zh), len(pair.en)) if to == "zh" else (len(pair.en), len(pair.zh))
-        hits += (len(pair.sure) + len(pair.possible)) / n_src
-        total += n_tgt + len(pair.sure)
+    hits = sum((len(pair.sure) + len(pair.possible)) / len(pair.source) for pair in gold)
+    total = sum(len(pair.target) + len(pair.sure) for pair in gold)
     return 1 - hits / total
 
 
@@ -242,47 +209,22 @@ def report(
     result: dict[str, Any] = {}
     if pairs_file is not None:
         pairs = read_pairs(pairs_file)
-        result["bleu"] = asdict(bleu(model, split_pairs(pairs, seed=SPLIT_SEED)[1] if half else pairs))
+        result["bleu"] = bleu(model, split_pairs(pairs, seed=SPLIT_SEED)[1] if half else pairs)
     if names:
         result["names"] = _names_report(held_out_names(model, folder))
     if alignment:
         gold = read_aligned(folder / "alignment.tsv")
         result["alignment"] = {
-            direction: _alignment_report(align(model, gold, to=to))
-            for direction, to in (("en-zh", "zh"), ("zh-en", "en"))
+            "en-zh": align(model, gold, to="zh"),
+            "zh-en": align(model, [pair.reversed() for pair in gold], to="en"),
         }
     return result
 
 
 def _names_report(results: Sequence[HeldOut]) -> dict[str, Any]:
-    kinds = ["all", *dict.fromkeys(row.kind for row in results)]
     table = {}
-    for kind in kinds:
+    for kind in ["all", *dict.fromkeys(row.kind for row in results)]:
         rows = [row for row in results if kind in ("all", row.kind)]
         exact, right = sum(row.exact for row in rows), sum(row.name_right for row in rows)
         table[kind] = {"sentences": len(rows), "exact": exact, "name_right": right}
     return table
-
-
-def _alignment_report(report: AlignmentReport) -> dict[str, Any]:
-    best = {f"layer {h.layer + 1} head {h.head + 1}": {"aer": h.aer, "entropy": h.entropy} for h in report.heads[:3]}
-    return {"best heads": best, "aer of uniform": report.uniform, "aer of diagonal": report.diagonal}
-
-
-def _rows(path: Path, *, columns: int) -> list[list[str]]:
-    """Read the rows of a TSV with a header line."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()[1:]
-    except OSError as error:
-        raise DataError(N_("{path} cannot be read: {reason}"), path=path, reason=error) from error
-    rows = [line.split("\t") for line in lines]
-    for number, row in enumerate(rows, start=2):
-        if len(row) != columns:
-            raise DataError(
-                N_("{path}, line {number}: {given} columns instead of {wanted}."),
-                path=path,
-                number=number,
-                given=len(row),
-                wanted=columns,
-            )
-    return rows

@@ -13,6 +13,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from visformer.errors import N_, DataError
+
 FOLDER = Path(__file__).resolve().parents[2] / "supplement"
 SHARES = {"real": 0.45, "composed": 0.12, "latin": 0.23, "pinyin": 0.20}
 DROP_PUNCTUATION = 0.1
@@ -63,10 +65,27 @@ class Supplement:
     held_zh: re.Pattern[str]
 
 
-def read_rows(path: Path) -> list[list[str]]:
-    """The rows of a tab-separated file, without its header line."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [line.split("\t") for line in lines[1:] if line]
+def read_rows(path: Path, *, columns: int) -> list[list[str]]:
+    """Read the rows of a tab-separated file with a header line.
+
+    Raises:
+        DataError: no such file, or a row with another number of columns; the message names the line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise DataError(N_("{path} cannot be read: {reason}"), path=path, reason=error.strerror) from error
+    rows = [line.split("\t") for line in lines[1:]]
+    for number, row in enumerate(rows, start=2):
+        if len(row) != columns:
+            raise DataError(
+                N_("{path}, line {number}: {given} columns instead of {wanted}."),
+                path=path,
+                number=number,
+                given=len(row),
+                wanted=columns,
+            )
+    return rows
 
 
 def spell(characters: str, syllables: dict[str, str]) -> str:
@@ -115,15 +134,15 @@ def compose(places: list[list[str]], universities: tuple[Name, ...], held: re.Pa
 
 def load(folder: Path) -> Supplement:
     """Read the lists in `folder`."""
-    places = read_rows(folder / "places.tsv")
-    rows = read_rows(folder / "universities.tsv")
+    places = read_rows(folder / "places.tsv", columns=3)
+    rows = read_rows(folder / "universities.tsv", columns=3)
     universities = tuple((en, zh) for en, zh, _ in rows)
-    people = read_rows(folder / "people.tsv")
-    table = read_rows(folder / "syllables.tsv")
+    people = read_rows(folder / "people.tsv", columns=3)
+    table = read_rows(folder / "syllables.tsv", columns=3)
     syllables = {character: pinyin for character, pinyin, _ in table}
-    held_rows = read_rows(folder / "held_out.tsv")
+    held_rows = read_rows(folder / "held_out.tsv", columns=5)
     held_en, held_zh = held_patterns(held_rows, {en: zh for en, zh, _ in places}, syllables)
-    frames = [Frame(en, zh, tuple(s.split("+")), int(w)) for en, zh, s, w in read_rows(folder / "frames.tsv")]
+    frames = read_rows(folder / "frames.tsv", columns=4)
     known = {text for row in (*places, *people, *universities) for text in row[:2]}
     return Supplement(
         places=tuple((en, zh) for en, zh, _ in places),
@@ -134,7 +153,7 @@ def load(folder: Path) -> Supplement:
         surnames=tuple((en, zh) for en, zh, kind in people if kind == "surname"),
         chinese=tuple((en, zh) for en, zh, kind in people if kind == "chinese"),
         composed=compose(places, universities, held_en),
-        frames=tuple(frames),
+        frames=tuple(Frame(en, zh, tuple(slots.split("+")), int(weight)) for en, zh, slots, weight in frames),
         syllables=syllables,
         family_chars=tuple(c for c, _, role in table if role in {"surname", "both"}),
         given_chars=tuple(c for c, _, role in table if role in {"given", "both"}),

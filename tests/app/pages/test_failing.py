@@ -90,7 +90,7 @@ def test_a_model_of_transformers_that_is_damaged(new_app, tmp_path, monkeypatch)
     ],
 )
 def test_no_path_of_the_server_is_in_an_error(given, seen):
-    error = models.discreet(CheckpointError("{what}", what=given), "/srv/m/own", Path("/srv/m/own"))
+    error = models.discreet(CheckpointError("{what}", what=given), "/srv/m/own")
     assert (str(error), type(error)) == (seen, CheckpointError)
 
 

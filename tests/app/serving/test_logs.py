@@ -1,11 +1,17 @@
 """Logs do not contain what visitors type; and TCP_NODELAY."""
 
+import asyncio
 import logging
 import socket
 
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackendOperationRequest
+from streamlit.runtime.backend_operation_handler import DeferredFileHandler
+from streamlit.runtime.media_file_manager import MediaFileManager
+from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 
 from visformer.app.streamlit_private import logs, warm_start
+from visformer.app.streamlit_private.words import ICONS
 from visformer.errors import TextError
 
 MARKER = "zyxmarker"
@@ -41,6 +47,21 @@ def test_only_the_place_and_type_of_an_exception_are_logged(written):
     assert MARKER not in text
     for part in ("Uncaught app execution", "KeyError", "in deep", "TextError: {given} characters of {text}", "Then:"):
         assert part in text
+
+
+def test_a_download_that_fails_is_one_sentence_and_its_place_in_the_log(caplog, monkeypatch):
+    def make():
+        raise KeyError(MARKER)
+
+    logs.keep_typed_text_out()
+    monkeypatch.setattr(logging.getLogger(DeferredFileHandler.__module__), "propagate", True)
+    downloads = MediaFileManager(MemoryMediaFileStorage("/media"))
+    request = BackendOperationRequest()
+    request.deferred_file.file_id = downloads.add_deferred(make, "text/html", "place", "x.html")
+    answer = asyncio.run(DeferredFileHandler(lambda: downloads).handle(request, "session"))
+    assert answer.error_msg in ICONS, "the page replaces it"
+    assert "in make\n" in caplog.text and "KeyError" in caplog.text
+    assert MARKER not in caplog.text
 
 
 def test_only_the_path_of_a_request_is_logged(written):

@@ -1,6 +1,7 @@
 import io
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import torch
 
 import visformer as vf
 from tests.support import tiny_tokenizer, tiny_translator
-from visformer.app.serving import worker
+from visformer.app.serving import models, worker
 from visformer.app.serving.stop_signal import Stopped
 from visformer.app.serving.worker_pool import WorkerPool
 from visformer.edits import Silence
@@ -138,6 +139,24 @@ def test_an_answer_that_cannot_be_read_is_not_the_next_visitor_s(pool, here, mon
         pool.trace(SENTENCES[0])
     for source in SENTENCES[1:] * 2:
         same(here.trace(source), pool.trace(source))
+
+
+def test_weights_that_disappeared_are_named_without_their_path(tmp_path, folder):
+    """A killed process has to load them again. The process answers again once they are back."""
+    own = shutil.copytree(folder, tmp_path / "own")
+    pool = WorkerPool(str(own), 1)
+    assert models.can_be_loaded_again(str(own))
+    (own / "model.safetensors").unlink()
+    assert not models.can_be_loaded_again(str(own))
+    assert pool.trace(SENTENCES[0]).meta["source"] == SENTENCES[0]
+    os.kill(pool.pids[0], signal.SIGKILL)
+    until(lambda: not runs(pool.pids[0]))
+    with pytest.raises(CheckpointError, match=r"weights own/model\.safetensors cannot be read") as caught:
+        pool.trace(SENTENCES[1])
+    assert str(tmp_path) not in str(caught.value)
+    shutil.copy(folder / "model.safetensors", own)
+    assert pool.trace(SENTENCES[1]).meta["source"] == SENTENCES[1]
+    pool.close()
 
 
 def test_a_pool_that_cannot_be_filled_leaves_no_process(folder, monkeypatch):

@@ -37,9 +37,9 @@ class Stack:
     norm_cross: str | None = None
     norm_ffn: str | None = None
     mid: str | None = None  # receives the sum of x and self-attention; None: the next norm
-    embed: str | None = None  # returns the token embeddings; position and segment likewise
-    position: str | None = None  # None if none is added
-    segment: str | None = None
+    embed: str | None = None  # returns the token embeddings
+    position: str | None = None  # returns what is added for the position; None if nothing is
+    segment: str | None = None  # returns what is added for the segment
     out: str | None = None  # returns the output of the stack; None: the last block
     repeated: bool = False  # the blocks are reused until the config's number of layers is reached (ALBERT)
     more: Mapping[str, str] = field(default_factory=dict)  # tensor name to place in a block; overrides the layout

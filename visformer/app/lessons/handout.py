@@ -65,8 +65,10 @@ def _tokens(state: url_state.State, language: str, model_of: ModelOf) -> list[Pa
 
     if not {*state.choices} <= {"tokens_side", "tokens_piece"}:
         return []
-    _, side = translations(language).gettext, state.choices.get("tokens_side", "src")
-    trace, text = trace_of(state, model_of), model_of(state.model).text
+    _, trace, text = translations(language).gettext, trace_of(state, model_of), model_of(state.model).text
+    sides = [side for side in ("src", "tgt") if trace.tokens.get(side)]
+    side = state.choices.get("tokens_side", "")
+    side = side if side in sides else sides[0]  # as on the page: a link may say anything
     heads = [_("position"), _("token"), _("id"), _("what it is")]
     rows = [[str(r.position), visible(r.token), str(r.id), _(r.meaning)] for r in tokens.rows(trace, side)]
     parts = [Part("table", table=[heads, *rows], title=_("The tokens and their ids"))]

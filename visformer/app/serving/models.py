@@ -1,9 +1,13 @@
 """The models that a visitor may choose: the operator's list, untrained ones, and any hub id if the operator allows."""
 
+import logging
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import visformer
 from visformer.errors import N_, Message, VisformerError
 from visformer.model.untrained import EXAMPLE
 from visformer.system import settings
@@ -41,8 +45,33 @@ def named(text: str) -> str:
     return next((name for name in offered() if label(name) == text), text)
 
 
-def discreet(error: VisformerError, name: str, folder: Path) -> VisformerError:
+def folder_of(name: str) -> Path:
+    """Return the folder of a model; for a hub id there is none at that path."""
+    bundled = Path(visformer.__file__).parent / "model" / "checkpoints" / name
+    return bundled if bundled.is_dir() else Path(name)
+
+
+def can_be_loaded_again(name: str) -> bool:
+    """Whether the weights of a model that was loaded are still there; of one from the hub this is not known."""
+    folder = folder_of(name)
+    is_ours = folder.is_absolute() and not (folder / "config.json").is_file()  # transformers writes one
+    return not is_ours or os.access(folder / "model.safetensors", os.R_OK)
+
+
+@contextmanager
+def discreetly(name: str) -> Iterator[None]:
+    """Replace an error of loading this model by its :func:`discreet` one; the operator finds the path in the log."""
+    try:
+        yield
+    except VisformerError as error:
+        if name in offered():  # otherwise a visitor typed it, and it must not reach a log
+            logging.getLogger(__name__).error("%s", error)
+        raise discreet(error, name) from error
+
+
+def discreet(error: VisformerError, name: str) -> VisformerError:
     """Return the error without paths of the server: the model by its label, other files by their names."""
+    folder = folder_of(name)
 
     def without(value: object) -> object:
         if isinstance(value, Message | int | float):

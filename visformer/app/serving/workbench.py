@@ -5,7 +5,6 @@ The first picture is the shipped Trace of the first example, drawn before torch 
 
 import gc
 import json
-import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -18,12 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-import visformer
 from visformer.adapters.bundled import BUNDLED
 from visformer.app.serving import checks
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.model_downloads import require_here
-from visformer.app.serving.models import MODEL, SECOND_BOX, discreet, offered, require_allowed
+from visformer.app.serving.models import MODEL, SECOND_BOX, discreetly, folder_of, require_allowed
 from visformer.app.serving.worker_pool import WorkerPool
 from visformer.app.streamlit_private import warm_start
 from visformer.errors import N_, VisformerError
@@ -304,7 +302,7 @@ def width() -> int | None:
     from safetensors import SafetensorError, safe_open
 
     try:
-        with safe_open(str(_folder(MODEL) / "model.safetensors"), framework="numpy") as file:
+        with safe_open(str(folder_of(MODEL) / "model.safetensors"), framework="numpy") as file:
             return int(json.loads(file.metadata()["config"])["d_model"])
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError):
         return None  # the page that needs the model will show the error
@@ -356,17 +354,8 @@ def _bench_of(name: str, *, budget: int = limits.TRACE_BYTES) -> Workbench:
     def load() -> Any:
         from visformer.adapters.load import load_to_serve
 
-        try:
+        with discreetly(name):
             return load_to_serve(name)
-        except VisformerError as error:
-            if name in offered():  # otherwise a visitor typed it, and it must not reach a log
-                logging.getLogger(__name__).error("%s", error)
-            raise discreet(error, name, _folder(name)) from error
 
     lends_target = _translation if names_untrained(name) else None
-    return Workbench(load, _folder(name) / "example.safetensors", budget=budget, lends_target=lends_target)
-
-
-def _folder(model: str) -> Path:
-    bundled = Path(visformer.__file__).parent / "model" / "checkpoints" / model
-    return bundled if bundled.is_dir() else Path(model)
+    return Workbench(load, folder_of(name) / "example.safetensors", budget=budget, lends_target=lends_target)

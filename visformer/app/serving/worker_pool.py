@@ -14,6 +14,7 @@ from contextlib import ExitStack, nullcontext, suppress
 from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any
 
+from visformer.app.serving.models import discreetly
 from visformer.app.serving.stop_signal import STOP
 from visformer.errors import N_, ShortageError
 from visformer.system.cancellation import CURRENT
@@ -47,7 +48,8 @@ class _Process:
             self._start()
         if not self._is_ready:
             try:
-                self._exchange()
+                with discreetly(self._name):
+                    self._exchange()
             except BaseException:
                 self.close()
                 raise

@@ -13,7 +13,8 @@ def keep_typed_text_out() -> None:
     """Install the filters in this process; calling this again does no harm."""
     for name in ("uvicorn.access", "uvicorn.error"):
         logging.getLogger(name).addFilter(_without_query)
-    logging.getLogger("streamlit.error_util").addFilter(_without_message)
+    for name in ("streamlit.error_util", "streamlit.runtime.backend_operation_handler"):  # of pages, of downloads
+        logging.getLogger(name).addFilter(_without_message)
 
 
 def _without_query(record: logging.LogRecord) -> bool:

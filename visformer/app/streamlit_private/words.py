@@ -91,5 +91,9 @@ ICONS = {
     "more_horiz icon": N_("Lessons"),
     "replay icon": N_("Restore this step"),
     "1MB per file": N_("one small file"),
+    "Failed to generate file for download": N_(
+        "This file could not be made. Choose another format, or reload the page and try again."
+    ),
 }
-"""Replaced in every language, English too: names of icons without a label, and an upload limit that is not ours."""
+"""Replaced in every language, English too: names of icons without a label, an upload limit that is not ours, and an
+error that names no remedy."""
