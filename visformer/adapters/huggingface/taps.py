@@ -98,8 +98,8 @@ def attend(
     scores = scores * (query.shape[-1] ** -0.5 if scaling is None else scaling)
     if softcap is not None:
         scores = torch.tanh(scores / softcap) * softcap
-    if position_bias is not None:
-        scores = scores + position_bias
+    if position_bias is not None and bool(position_bias.any()):  # T5's cross-attention has zeros
+        scores = scores + tap("bias", position_bias.expand(scores.shape))  # (batch, head, query, key)
     scores, mask = _unmasked(scores, attention_mask)
     scores = tap("scores", scores)
     if tap.wants("mask"):
