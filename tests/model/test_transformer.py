@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from tests.model.support import VOCAB, build, count_parameters, ids, record, run
+from visformer.model.attention import KeyValueCache
 from visformer.model.positions import POSITIONS
 from visformer.model.transformer import load_state
 
@@ -123,3 +124,19 @@ def test_a_cache_reads_the_memory_only_once():
     for handle in handles:
         handle.remove()
     assert len(calls) == 3
+
+
+def test_a_cache_follows_reordered_beams():
+    model = build()
+    src, tgt = ids(1, 5).expand(3, 5), ids(3, 6, seed=2)
+    rows = torch.tensor([2, 0, 2])
+    with torch.no_grad():
+        memory, cache = model.encode(src), model.new_cache()
+        model.decode(tgt[:, :4], memory, src, cache=cache)
+        for layer in cache:
+            layer.self_attn.reorder(rows)
+            layer.cross_attn.reorder(rows)
+        got = model.decode(tgt[:, 4:5], memory, src, cache=cache, start=4)
+    expected = run(model, src, torch.cat([tgt[rows, :4], tgt[:, 4:5]], 1))[:, 4:5]
+    torch.testing.assert_close(got, expected, rtol=0, atol=1e-5)
+    KeyValueCache().reorder(rows)  # nothing to reorder yet

@@ -127,7 +127,7 @@ class Engine:
 
 def _named(part: str, output: Any, fields: Mapping[str, str]) -> dict[str, Tensor]:
     """The patterns in an output; ``fields``: kind of attention to field."""
-    named = {}
+    named: dict[str, Tensor] = {}
     for kind, field in fields.items():
         patterns = output.get(field)
         if not patterns or any(pattern is None for pattern in patterns):
