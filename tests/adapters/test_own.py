@@ -51,54 +51,43 @@ def test_without_a_target_it_traces_its_own_translation():
 
 
 @pytest.mark.parametrize(("norm", "bundled"), [("post", False), ("pre", False), ("post", True)])
-def test_the_logits_follow_from_the_trace_alone(norm, bundled):
-    """Recompute the whole model in NumPy from the embedding rows and weights in the trace."""
+def test_the_weights_of_a_trace_computed_its_tensors(norm, bundled):
+    """Compute each linear map and each norm again, in NumPy, from the tensor before it."""
     model = vf.load("en-zh") if bundled else tiny_translator(norm=norm)
     trace, info = model.trace(SENTENCE, None if bundled else TARGET, record=("*",)), model.info
-    own, p = trace.tensors, {name: np.float64(param.value) for name, param in trace.params.items()}
+    own, p = ({name: np.float64(t.value) for name, t in some.items()} for some in (trace.tensors, trace.params))
 
-    def norm_of(x, path):
-        if f"{path}.gamma" not in p:
-            return x
+    def linear(path, c, x):
+        return x @ p[f"{path}.w_{c}"] + p[f"{path}.b_{c}"]
+
+    def normed(path, x):
         centred = x - x.mean(-1, keepdims=True)
-        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
-        return scaled * p[f"{path}.gamma"] + p[f"{path}.beta"]
+        return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * p[f"{path}.gamma"] + p[f"{path}.beta"]
 
-    def attend(path, x, source, mask):
-        q, k, v = (
-            (y @ p[f"{path}.w_{c}"] + p[f"{path}.b_{c}"]).reshape(len(y), info.n_heads, -1).swapaxes(0, 1)
-            for c, y in (("q", x), ("k", source), ("v", source))
-        )
-        for name, value in (("q", q), ("k", k), ("v", v)):
-            np.testing.assert_allclose(own[f"{path}.{name}"].value, value, atol=1e-5 * max(1, np.abs(value).max()))
-        scores = np.where(mask, q @ k.swapaxes(1, 2) / np.sqrt(q.shape[-1]), -np.inf)
-        pattern = np.exp(scores - scores.max(-1, keepdims=True))
-        pattern /= pattern.sum(-1, keepdims=True)
-        np.testing.assert_allclose(own[f"{path}.pattern"].value, pattern, atol=1e-5)
-        return (pattern @ v).swapaxes(0, 1).reshape(len(x), -1) @ p[f"{path}.w_o"] + p[f"{path}.b_o"]
-
-    def add(x, sublayer, path):
-        return x + sublayer(norm_of(x, path)) if norm == "pre" else norm_of(x + sublayer(x), path)
-
-    def feed_forward(path):
-        return lambda x: np.maximum(0, x @ p[f"{path}.w_1"] + p[f"{path}.b_1"]) @ p[f"{path}.w_2"] + p[f"{path}.b_2"]
-
-    x, y = (p[f"{s}.embedding"] * info.d_model**0.5 + own[f"{s}.position"].value for s in ("src", "tgt"))
-    for layer in range(info.n_encoder_layers):
-        at = f"encoder.{layer}"
-        x = add(x, lambda z, at=at: attend(f"{at}.self_attn", z, z, True), f"{at}.norm_self")
-        x = add(x, feed_forward(f"{at}.ffn"), f"{at}.norm_ffn")
-    memory = norm_of(x, "encoder.norm")
-    causal = np.tri(len(y), dtype=bool)
-    for layer in range(info.n_decoder_layers):
-        at = f"decoder.{layer}"
-        y = add(y, lambda z, at=at: attend(f"{at}.self_attn", z, z, causal), f"{at}.norm_self")
-        y = add(y, lambda z, at=at: attend(f"{at}.cross_attn", z, memory, True), f"{at}.norm_cross")
-        y = add(y, feed_forward(f"{at}.ffn"), f"{at}.norm_ffn")
-    logits = norm_of(y, "decoder.norm") @ p["output.w"]
-    np.testing.assert_allclose(own["logits"].value, logits, atol=1e-5 * max(1, np.abs(logits).max()))
+    found = {f"{side}.embed": p[f"{side}.embedding"] * info.d_model**0.5 for side in ("src", "tgt")}
+    found["logits"] = own["decoder.out"] @ p["output.w"]
+    for at in [name.removesuffix(".resid_pre") for name in own if name.endswith(".resid_pre")]:
+        before = own[f"{at}.resid_pre"]
+        for kind in ("self", "cross", "ffn") if "decoder" in at else ("self", "ffn"):
+            total = own[f"{at}.{'attn' if kind == 'self' else kind}_sum"]
+            found[f"{at}.norm_{kind}"] = normed(f"{at}.norm_{kind}", before if norm == "pre" else total)
+            x = own[f"{at}.norm_{kind}"] if norm == "pre" else before
+            before = own[f"{at}.resid_{'post' if kind == 'ffn' else kind}"]
+            if kind == "ffn":
+                found[f"{at}.ffn.hidden"] = np.maximum(0, linear(f"{at}.ffn", 1, x))
+                found[f"{at}.ffn.out"] = linear(f"{at}.ffn", 2, own[f"{at}.ffn.hidden"])
+                continue
+            path, read = f"{at}.{kind}_attn", own["encoder.out"] if kind == "cross" else x
+            for c, y in (("q", x), ("k", read), ("v", read)):
+                found[f"{path}.{c}"] = linear(path, c, y).reshape(len(y), info.n_heads, -1).swapaxes(0, 1)
+            found[f"{path}.out"] = linear(path, "o", own[f"{path}.heads"].swapaxes(0, 1).reshape(len(x), -1))
+    if norm == "pre":
+        found |= {f"{stack}.out": normed(f"{stack}.norm", own[f"{stack}.{n - 1}.resid_post"])
+                  for stack, n in (("encoder", info.n_encoder_layers), ("decoder", info.n_decoder_layers))}  # fmt: skip
+    for name, value in found.items():
+        np.testing.assert_allclose(own[name], value, atol=1e-5 * max(1, np.abs(value).max()), err_msg=name)
     if bundled:
-        assert logits.argmax(axis=-1).tolist() == trace.meta["ids"]["next"]
+        assert found["logits"].argmax(axis=-1).tolist() == trace.meta["ids"]["next"]
 
 
 def test_everything_can_be_recorded_and_little_too():
@@ -239,15 +228,6 @@ def test_a_target_may_be_the_ids_of_a_decoding():
     assert trace.meta["target"] == model.tokenizer.decode(ids)
     with pytest.raises(TextError):
         model.trace(SENTENCE, ())
-
-
-def test_a_pair_is_for_encoders():
-    with pytest.raises(VisformerError, match="pair='x'"):
-        tiny_translator().trace("I", pair="x")
-
-
-def test_the_tokenizer_is_the_models():
-    assert tiny_translator().tokenizer is tiny_tokenizer()
 
 
 def test_one_glob_may_be_a_plain_string():

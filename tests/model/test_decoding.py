@@ -1,6 +1,7 @@
 """Decoding against plain arithmetic: exhaustive search, and the model run without a cache."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -63,14 +64,9 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(beam_size, seed):
             pass
 
     end, steps = 1, 3
-    found = beam_search(
-        Bigram(),
-        torch.tensor([[0]]),
-        beam_size=4**steps,
-        allowed=torch.ones(4, dtype=torch.bool),
-        end_ids=[end],
-        max_new_tokens=steps,
-    )
+    allowed = torch.ones(4, dtype=torch.bool)
+    search = partial(beam_search, Bigram(), torch.tensor([[0]]), allowed=allowed, end_ids=[end], max_new_tokens=steps)
+    found = search(beam_size=4**steps)
     scores = {}
     for length in range(1, steps + 1):
         for ids in itertools.product(range(4), repeat=length):
@@ -79,14 +75,7 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(beam_size, seed):
                 scores[ids] = sum(table[a, b].item() for a, b in itertools.pairwise(path)) / length
     assert tuple(found.ids) == max(scores, key=scores.get)
     assert [row.shape for row in found.along] == [(4,)] * len(found.ids)
-    narrow = beam_search(
-        Bigram(),
-        torch.tensor([[0]]),
-        beam_size=beam_size,
-        allowed=torch.ones(4, dtype=torch.bool),
-        end_ids=[end],
-        max_new_tokens=steps,
-    )
+    narrow = search(beam_size=beam_size)
     assert all(len(step) <= beam_size for step in narrow.steps)
 
 

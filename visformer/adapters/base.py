@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import torch
 
-from visformer.adapters.generating import Choice, Speaker, Vocabulary
+from visformer.adapters.generating import Settings, Speaker, Vocabulary
 from visformer.adapters.params import Weight
 from visformer.adapters.recording import available, check_edits, globs
 from visformer.edits import Edit
@@ -47,6 +47,18 @@ class ModelInfo:
     source: str
     n_kv_heads: int | None = None
     position: str = "unknown"
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of :meth:`TracedModel.trace`."""
+
+    source: str
+    target: str | Sequence[int] | None
+    pair: str | None
+    to: str | None
+    record: tuple[str, ...]
+    edits: Sequence[Edit]
 
 
 class TracedModel(ABC):
@@ -130,13 +142,21 @@ class TracedModel(ABC):
             EditError: the model cannot honour an edit.
             VisformerError: the model is an encoder, or a setting is out of range.
         """
-        how = Choice(beam_size=beam_size, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
         if self.info.kind == "encoder":
             raise VisformerError(N_("{name} is an encoder: it generates no text."), name=self.info.name)
         check_edits(edits, self._names, fixed=self._fixed)
-        prefix_ids = self._plain(prefix) if isinstance(prefix, str) else list(prefix)
+        settings = Settings(
+            prefix=tuple(self._plain(prefix) if isinstance(prefix, str) else prefix),
+            beam_size=beam_size,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            seed=seed,
+            edits=edits,
+            max_new_tokens=max_new_tokens,
+        )
         with torch.inference_mode():
-            return self._decode(source, to, prefix=prefix_ids, how=how, edits=edits, max_new_tokens=max_new_tokens)
+            return self._decode(source, to, settings)
 
     generate = translate  # the name in transformers
 
@@ -183,34 +203,16 @@ class TracedModel(ABC):
             )
         check_edits(edits, self._names, fixed=self._fixed)
         with torch.inference_mode():
-            return self._run(source, target, pair=pair, to=to, record=globs(record), edits=edits)
+            return self._run(Request(source, target, pair, to, globs(record), edits))
 
     # What each family implements, and shared helpers --------------------------------------------------------------
 
     @abstractmethod
-    def _decode(
-        self,
-        source: str,
-        to: str | None,
-        *,
-        prefix: list[int],
-        how: Choice,
-        edits: Sequence[Edit],
-        max_new_tokens: int | None,
-    ) -> Decoding:
-        """Implement :meth:`translate`; ``prefix``: ids that the target begins with."""
+    def _decode(self, source: str, to: str | None, settings: Settings) -> Decoding:
+        """Implement :meth:`translate`."""
 
     @abstractmethod
-    def _run(
-        self,
-        source: str,
-        target: str | Sequence[int] | None,
-        *,
-        pair: str | None,
-        to: str | None,
-        record: tuple[str, ...],
-        edits: Sequence[Edit],
-    ) -> Trace:
+    def _run(self, request: Request) -> Trace:
         """Implement :meth:`trace`."""
 
     def _labelled(

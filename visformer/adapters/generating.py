@@ -7,6 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from visformer.edits import Edit
 from visformer.errors import N_, VisformerError
 from visformer.model.decoding import Beam, Candidate, Decoding, Predictor, Step, beam_search, decode, reshape
 
@@ -34,18 +35,21 @@ class Vocabulary(Protocol):
 
 
 @dataclass(frozen=True)
-class Choice:
-    """How the next token is chosen; greedily by default. See :func:`visformer.model.decoding.reshape`.
+class Settings:
+    """How a sentence is decoded; greedily by default. See :meth:`visformer.adapters.base.TracedModel.translate`.
 
     Raises:
         VisformerError: beam search is combined with sampling.
     """
 
+    prefix: tuple[int, ...] = ()  # ids that the sentence begins with
     beam_size: int = 1
     temperature: float | None = None
     top_k: int | None = None
     top_p: float | None = None
     seed: int = 0
+    edits: Sequence[Edit] = ()
+    max_new_tokens: int | None = None
 
     def __post_init__(self) -> None:
         if self.beam_size < 1 or (self.beam_size > 1 and self.samples):
@@ -75,20 +79,10 @@ class Speaker:
         """
         return decode(next_token, start, choose=self._likeliest, end_ids=self.end_ids, max_new_tokens=limit)
 
-    def speak(
-        self, next_token: Predictor, start: Tensor, limit: int, *, prefix: Sequence[int], how: Choice
-    ) -> Decoding:
-        """Decode one sentence.
-
-        Args:
-            next_token: the model on this sentence.
-            start: int64 (1, tgt), the ids to extend.
-            limit: maximum number of tokens to add.
-            prefix: the ids at the end of ``start`` that are part of the sentence.
-            how: how each next token is chosen.
-        """
+    def speak(self, next_token: Predictor, start: Tensor, limit: int, how: Settings) -> Decoding:
+        """Decode one sentence: add at most ``limit`` ids to ``start``, int64 (1, tgt), which ends with the prefix."""
         if how.beam_size > 1:
-            return self._search(next_token, start, limit, prefix=prefix, beam_size=how.beam_size)
+            return self._search(next_token, start, limit, how)
         generator = torch.Generator().manual_seed(how.seed)
         steps: list[Step] = []
 
@@ -105,20 +99,18 @@ class Speaker:
             steps.append(self._step(log_probabilities[0], distribution(log_probabilities)[0], int(chosen)))
 
         (ids,) = decode(next_token, start, choose=choose, end_ids=self.end_ids, max_new_tokens=limit, watch=watch)
-        return self._decoding([*prefix, *ids], steps)
+        return self._decoding([*how.prefix, *ids], steps)
 
-    def _search(
-        self, next_token: Predictor, start: Tensor, limit: int, *, prefix: Sequence[int], beam_size: int
-    ) -> Decoding:
+    def _search(self, next_token: Predictor, start: Tensor, limit: int, how: Settings) -> Decoding:
         result = beam_search(
-            next_token, start, beam_size=beam_size, allowed=self.allowed, end_ids=self.end_ids, max_new_tokens=limit
+            next_token, start, beam_size=how.beam_size, allowed=self.allowed, end_ids=self.end_ids, max_new_tokens=limit
         )
         steps = [self._step(row, row.exp(), token) for row, token in zip(result.along, result.ids, strict=True)]
         beams = tuple(
             tuple(Beam(parent, self.text.shown([i])[0], i, score, i in self.end_ids) for parent, i, score in step)
             for step in result.steps
         )
-        return self._decoding([*prefix, *result.ids], steps, beams)
+        return self._decoding([*how.prefix, *result.ids], steps, beams)
 
     def _likeliest(self, log_probabilities: Tensor) -> Tensor:
         return log_probabilities.masked_fill(~self.allowed, -torch.inf).argmax(dim=-1)

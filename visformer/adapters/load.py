@@ -55,16 +55,10 @@ def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = N
 
         return load_hub(str(name), device=device, dtype=dtype)
     module, tokenizer = load_checkpoint(folder, dtype=dtype or torch.float32)
-    module = module.to(device)
+    licence, source = "-", str(folder)
     if name in BUNDLED:
-        return Translator(
-            module,
-            tokenizer,
-            name=str(name),
-            licence="Apache-2.0",
-            source="bundled; trained on CC-BY 2.0 FR sentences from Tatoeba",
-        )
-    return Translator(module, tokenizer, name=called(folder), source=str(folder))
+        licence, source = "Apache-2.0", "bundled; trained on CC-BY 2.0 FR sentences from Tatoeba"
+    return Translator(module.to(device), tokenizer, name=called(folder), licence=licence, source=source)
 
 
 def load_to_serve(name: str | Path) -> TracedModel:

@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 from torch import Tensor
 
-from visformer.adapters.base import ModelInfo, TracedModel
-from visformer.adapters.generating import Choice, Speaker
+from visformer.adapters.base import ModelInfo, Request, TracedModel
+from visformer.adapters.generating import Settings, Speaker
 from visformer.adapters.params import weights_of
 from visformer.adapters.recording import Recorder, check_budget, matching
 from visformer.edits import Edit
@@ -64,36 +64,19 @@ class Translator(TracedModel):
         self._require_text(text)
         return self.tokenizer.shown([*self.tokenizer.encode(text), self._end])
 
-    def _decode(
-        self,
-        source: str,
-        to: str | None,
-        *,
-        prefix: list[int],
-        how: Choice,
-        edits: Sequence[Edit],
-        max_new_tokens: int | None,
-    ) -> Decoding:
+    def _decode(self, source: str, to: str | None, settings: Settings) -> Decoding:
         src_ids = self._source_ids(source)
-        start = [self.tokenizer.token_id(LANGUAGE_TOKEN[self._language(source, to)]), *prefix]
-        limit = self._limit(len(src_ids), len(start), max_new_tokens)
-        with self._decoding_session(edits):
-            next_token = NextToken(self.module, torch.tensor([src_ids]), cached=not edits)
-            return self._speaker.speak(next_token, torch.tensor([start]), limit, prefix=prefix, how=how)
+        start = [self.tokenizer.token_id(LANGUAGE_TOKEN[self._language(source, to)]), *settings.prefix]
+        limit = self._limit(len(src_ids), len(start), settings.max_new_tokens)
+        with self._decoding_session(settings.edits):
+            next_token = NextToken(self.module, torch.tensor([src_ids]), cached=not settings.edits)
+            return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
 
-    def _run(
-        self,
-        source: str,
-        target: str | Sequence[int] | None,
-        *,
-        pair: str | None,
-        to: str | None,
-        record: tuple[str, ...],
-        edits: Sequence[Edit],
-    ) -> Trace:
-        wanted = matching((*self._names, *self._weights), record)
+    def _run(self, request: Request) -> Trace:
+        source, target, edits = request.source, request.target, request.edits
+        wanted = matching((*self._names, *self._weights), request.record)
         src_ids = self._source_ids(source)
-        language = self._language(source, to)
+        language = self._language(source, request.to)
         ids = None if target is None else self._target_ids(target)
         tensors = wanted.intersection(self._names)
         recorder = Recorder(tensors, edits)

@@ -1,6 +1,6 @@
 """One recorded pass: which tensors to record, how large they will be, and the session that edits and stores them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from math import prod
@@ -95,9 +95,10 @@ class Recorder:
 
     def wants(self, name: str) -> bool:
         """Whether a tensor has to be built for this session (see :func:`visformer.model.taps.session`)."""
-        return self._records(name) or any(not isinstance(e, _Edit) or e.applies(name) for e in self.edits)
+        return self.records(name) or any(not isinstance(e, _Edit) or e.applies(name) for e in self.edits)
 
-    def _records(self, name: str) -> bool:
+    def records(self, name: str) -> bool:
+        """Whether a tensor is to be recorded."""
         return self._wanted is None or name in self._wanted
 
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
@@ -109,13 +110,13 @@ class Recorder:
             part = edit.within(tensor.shape) if self._growing and isinstance(edit, _MaskEdit) else edit
             if part is not None:
                 tensor = part(name, tensor)  # type: ignore[operator]
-        if self._records(name):
+        if self.records(name):
             value = _to_numpy(name, tensor)
             self.tensors[name] = TracedTensor(name, value.copy() if self._copied else value, self._axes(name) or ())
         return tensor
 
 
-def check_edits(edits: Sequence[Edit], names: Iterable[str], *, fixed: frozenset[str] = frozenset()) -> None:
+def check_edits(edits: Sequence[Edit], names: Sequence[str], *, fixed: frozenset[str] = frozenset()) -> None:
     """Refuse an edit that reaches none of ``names``, or a ``fixed`` one: an edit is never silently ignored.
 
     Plain functions are checked when they run.
@@ -123,11 +124,10 @@ def check_edits(edits: Sequence[Edit], names: Iterable[str], *, fixed: frozenset
     Raises:
         EditError: the message names the edit.
     """
-    all_names = tuple(names)
     for edit in edits:
         if not isinstance(edit, _Edit):
             continue
-        reached = [name for name in all_names if edit.applies(name)]
+        reached = [name for name in names if edit.applies(name)]
         if not reached:
             raise EditError(N_("{edit} matches nothing in this model: check the layer and the name."), edit=edit)
         for name in fixed.intersection(reached):
@@ -139,8 +139,6 @@ def check_edits(edits: Sequence[Edit], names: Iterable[str], *, fixed: frozenset
 
 
 def _to_numpy(name: str, tensor: Tensor) -> np.ndarray:
-    batched = tensor[0] if not name.endswith(".position") else tensor  # one sentence: drop the batch axis
-    array: np.ndarray = (
-        batched.detach().to(device="cpu", dtype=tensor.dtype if tensor.dtype == torch.bool else torch.float32).numpy()
-    )
+    one = tensor if name.endswith(".position") else tensor[0]  # one sentence: drop the batch axis
+    array: np.ndarray = (one if one.dtype == torch.bool else one.float()).detach().cpu().numpy()
     return array

@@ -1,5 +1,6 @@
 """Copy a ``torch.nn.Transformer`` into ours: same weights, same numbers, every step visible."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from visformer.model.transformer import Transformer
 
 _TorchLayer = nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
+_Found = tuple[str, str, Any]  # where, name of the field, value
 _AnyTransformer = TypeVar("_AnyTransformer", bound="Transformer")
 
 
@@ -33,17 +35,17 @@ def copy_torch_transformer(
         raise ConfigError(
             N_("from_torch copies a torch.nn.Transformer; given {given}."), given=type(nn_transformer).__name__
         )
-    common = _common_fields(nn_transformer)
+    fields = _common_fields(nn_transformer)
+    dtype = fields.pop("dtype")
     config = TransformerConfig(
         src_vocab=src_vocab,
         tgt_vocab=tgt_vocab,
         n_encoder_layers=len(nn_transformer.encoder.layers),
         n_decoder_layers=len(nn_transformer.decoder.layers),
         final_norm=True,
-        **{name: value for name, value in common.items() if name != "dtype"},
+        **fields,
     )
-    like = nn_transformer.encoder.norm.weight
-    model = cls(config).to(device=like.device, dtype=common["dtype"])
+    model = cls(config).to(device=nn_transformer.encoder.norm.weight.device, dtype=dtype)
     _copy_stacks(model, nn_transformer)
     return model.train(nn_transformer.training)
 
@@ -54,24 +56,29 @@ def _common_fields(nn_transformer: nn.Transformer) -> dict[str, Any]:
         ("encoder", nn_transformer.encoder, nn.TransformerEncoder, nn.TransformerEncoderLayer),
         ("decoder", nn_transformer.decoder, nn.TransformerDecoder, nn.TransformerDecoderLayer),
     )
-    fields_of: dict[str, dict[str, Any]] = {}
+    found: list[_Found] = []
     for name, stack, stack_type, layer_type in stacks:
         _require_type(name, stack, stack_type)
         for i, layer in enumerate(stack.layers):
             _require_type(f"{name}.layers.{i}", layer, layer_type)
-            fields_of[f"{name}.layers.{i}"] = _layer_fields(f"{name}.layers.{i}", layer)
-    if not fields_of:
+            found += _in_layer(f"{name}.layers.{i}", layer)
+    if not found:
         raise ConfigError(N_("This torch.nn.Transformer has no layers: there is nothing to copy."))
-    (first, fields), *others = fields_of.items()
-    for other, its_fields in others:
-        for field, value in its_fields.items():
-            _require_same(first, other, field, fields[field], value)
     for name, stack, *_ in stacks:
-        _check_final_norm(name, stack.norm, first, fields)
-    return fields
+        found += _in_final_norm(f"{name}.norm", stack.norm)
+    common: dict[str, Any] = {}
+    first: dict[str, str] = {}
+    for where, field, value in found:
+        if value != common.setdefault(field, value):
+            raise ConfigError(_NOT_SAME, what=field, wanted=common[field], first=first[field], given=value, other=where)
+        first.setdefault(field, where)
+    return common
 
 
-def _layer_fields(where: str, layer: _TorchLayer) -> dict[str, Any]:
+_NOT_SAME = N_("{what} must be the same everywhere to be copied; it is {wanted} in {first} and {given} in {other}.")
+
+
+def _in_layer(where: str, layer: _TorchLayer) -> Iterator[_Found]:
     missing = [name for name, module in layer.named_modules() if _lacks_bias(module)]
     if missing:
         raise ConfigError(
@@ -79,22 +86,29 @@ def _layer_fields(where: str, layer: _TorchLayer) -> dict[str, Any]:
             where=where,
             part=missing[0],
         )
-    norms = [module for module in layer.children() if isinstance(module, nn.LayerNorm)]
-    dropouts = [m for name, m in layer.named_children() if isinstance(m, nn.Dropout) and name != "dropout"]
-    for norm in norms:
-        _require_same(where, where, "layer_norm_eps", norms[0].eps, norm.eps)
-    for dropout in dropouts:
-        _require_same(where, where, "dropout", dropouts[0].p, dropout.p)
-    return {
-        "d_model": layer.self_attn.embed_dim,
-        "n_heads": layer.self_attn.num_heads,
-        "d_ff": layer.linear1.out_features,
-        "dropout": dropouts[0].p,
-        "norm": "pre" if layer.norm_first else "post",
-        "layer_norm_eps": norms[0].eps,
-        "activation": _activation_name(where, layer.activation),
-        "dtype": layer.linear1.weight.dtype,
-    }
+    yield where, "d_model", layer.self_attn.embed_dim
+    yield where, "n_heads", layer.self_attn.num_heads
+    yield where, "d_ff", layer.linear1.out_features
+    yield where, "norm", "pre" if layer.norm_first else "post"
+    yield where, "activation", _activation_name(where, layer.activation)
+    yield where, "dtype", layer.linear1.weight.dtype
+    for name, module in layer.named_children():
+        if isinstance(module, nn.LayerNorm):
+            yield where, "layer_norm_eps", module.eps
+        if isinstance(module, nn.Dropout) and name != "dropout":  # that one is inside the feed-forward network
+            yield where, "dropout", module.p
+
+
+def _in_final_norm(where: str, norm: nn.Module | None) -> Iterator[_Found]:
+    if type(norm) is not nn.LayerNorm or norm.weight is None or norm.bias is None:
+        raise ConfigError(
+            N_("{stack}.norm is {given}; from_torch needs the final LayerNorm, with weight and bias, of both stacks."),
+            stack=where.removesuffix(".norm"),
+            given=norm,
+        )
+    yield where, "d_model", norm.normalized_shape[-1]
+    yield where, "layer_norm_eps", norm.eps
+    yield where, "dtype", norm.weight.dtype
 
 
 def _activation_name(where: str, activation: object) -> Literal["relu", "gelu"]:
@@ -123,30 +137,6 @@ def _require_type(where: str, given: object, wanted: type) -> None:
             given=type(given).__name__,
             wanted=wanted.__name__,
         )
-
-
-def _require_same(first: str, other: str, field: str, wanted: object, given: object) -> None:
-    if given != wanted:
-        raise ConfigError(
-            N_("{what} must be the same everywhere to be copied; it is {wanted} in {first} and {given} in {other}."),
-            what=field,
-            wanted=wanted,
-            first=first,
-            given=given,
-            other=other,
-        )
-
-
-def _check_final_norm(stack: str, norm: nn.Module | None, first: str, fields: dict[str, Any]) -> None:
-    if type(norm) is not nn.LayerNorm or norm.weight is None or norm.bias is None:
-        raise ConfigError(
-            N_("{stack}.norm is {given}; from_torch needs the final LayerNorm, with weight and bias, of both stacks."),
-            stack=stack,
-            given=norm,
-        )
-    _require_same(first, f"{stack}.norm", "d_model", (fields["d_model"],), norm.normalized_shape)
-    _require_same(first, f"{stack}.norm", "layer_norm_eps", fields["layer_norm_eps"], norm.eps)
-    _require_same(first, f"{stack}.norm", "dtype", fields["dtype"], norm.weight.dtype)
 
 
 _ENCODER_PARTS = {"ffn.w_1": "linear1", "ffn.w_2": "linear2", "norm_self": "norm1", "norm_ffn": "norm2"}

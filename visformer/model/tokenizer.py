@@ -12,7 +12,7 @@ import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from tokenizers import Regex, pre_tokenizers
@@ -249,12 +249,8 @@ class Tokenizer:
 
         Chinese writes no spaces, so each Chinese token is a word of its own.
         """
-        word, result = -1, []
-        for place, i in enumerate(ids):
-            if place == 0 or not self._continues(ids[place - 1], i):
-                word += 1
-            result.append(word)
-        return tuple(result)
+        begins = (not self._continues(before, here) for before, here in pairwise(ids))
+        return tuple(accumulate(begins, initial=0))[: len(ids)]
 
     def _continues(self, before: int, here: int) -> bool:
         if before < len(SPECIALS) or here < len(SPECIALS):

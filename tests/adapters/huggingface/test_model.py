@@ -275,6 +275,33 @@ def test_a_sink_takes_what_the_rows_lack():
         model.trace(TEXT, edits=[lambda name, x: x + 1 if name.endswith("sink") else x])
 
 
+@pytest.mark.parametrize("family", ["t5", "mt5", "umt5"])
+def test_the_bias_is_what_the_scores_add_to_the_products(family):
+    model = model_of(family)
+    trace = model.trace(TEXT, "to school", record=("*",))
+    assert not any("cross_attn.bias" in name for name in trace)
+    for part, n in (("encoder", len(trace.tokens["src"])), ("decoder", len(trace.tokens["tgt"]))):
+        stack = tiny_module(family).get_submodule(part)
+        for layer in range(3):
+            path = f"{part}.{layer}.self_attn"
+            owner = stack.block[layer if family == "umt5" else 0].layer[0].SelfAttention
+            close(trace[f"{path}.bias"], owner.compute_bias(n, n)[0])
+            products = trace[f"{path}.q"].value @ trace[f"{path}.k"].value.swapaxes(1, 2)
+            np.testing.assert_allclose(trace[f"{path}.scores"], products + trace[f"{path}.bias"].value, atol=1e-4)
+
+
+def test_the_bias_can_be_changed():
+    """Without it the model is one whose table of biases is zero."""
+    model, twin = model_of("t5"), tiny_module("t5")
+    for part in ("encoder", "decoder"):
+        twin.get_submodule(part).block[0].layer[0].SelfAttention.relative_attention_bias.weight.data.zero_()
+    trace = model.trace(
+        TEXT, "to school", record=("logits",), edits=[lambda name, x: x * 0 if name.endswith(".bias") else x]
+    )
+    with torch.no_grad():
+        close(trace["logits"], twin(ids_of(trace, "src"), decoder_input_ids=ids_of(trace, "tgt")).logits[0], atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("family", "reason"), [("llama", "rotary"), ("bloom", "ALiBi"), ("t5", "learned bias for each distance")]
 )

@@ -1,4 +1,4 @@
-"""Weights of transformers models, compared with the inputs of their own modules and the tensors at our taps."""
+"""Weights of transformers models, compared with the tensors before and after them."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,7 @@ import torch
 
 import visformer as vf
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
-from visformer.adapters.huggingface.families import FAMILIES
-from visformer.adapters.huggingface.taps import blocks_of
+from visformer.adapters.huggingface.families import FAMILIES, layout_of
 from visformer.errors import BudgetError, MissingTensor
 from visformer.panel import traced
 from visformer.system import limits
@@ -16,43 +15,21 @@ from visformer.trace import Trace
 TEXT = "I went to the river"
 OWN_ATTENTION = [name for name, family in FAMILIES.items() if not family.patterns_only and any(
     stack.self_attn for stack in family.stacks.values())]  # fmt: skip
-PATHS = {"encoder": ("self_attn",), "decoder": ("self_attn", "cross_attn")}
 
 
-def inputs_of(family, trace):
-    """Map each attention's path to the inputs of the module in an unwrapped copy: hidden states, and what it reads."""
-    twin, seen = tiny_module(family), {}
-    for part, stack in FAMILIES[family].stacks.items():
-        for layer, block in enumerate(blocks_of(twin.base_model, stack, twin.config)):
-            for kind, path in zip(PATHS[part], (stack.self_attn, stack.cross_attn), strict=False):
-                if path is None:
-                    continue
-
-                def keep(_module, args, kwargs, name=f"{part}.{layer}.{kind}"):
-                    given = [
-                        *args,
-                        *(
-                            kwargs[k]
-                            for k in ("hidden_states", "key_value_states", "encoder_hidden_states")
-                            if k in kwargs
-                        ),
-                    ]
-                    states = [one[0] for one in given if torch.is_tensor(one) and one.dim() == 3]
-                    seen.setdefault(name, (states[0], states[-1] if "cross" in name else states[0]))
-
-                block.get_submodule(path).register_forward_pre_hook(keep, with_kwargs=True)
-    ids = {side: torch.tensor([row]) for side, row in trace.meta["ids"].items()}
-    with torch.inference_mode():
-        if FAMILIES[family].kind == "encoder-decoder":
-            twin(ids["src"], decoder_input_ids=ids["tgt"], use_cache=False)
-        else:
-            twin(next(iter(ids.values())))
-    return seen
+def inputs_of(family, model, trace, path):
+    """What an attention computes its queries from, and what it computes keys and values from."""
+    layer, kind = path.rsplit(".", 1)
+    stack = FAMILIES[family].stacks[path.split(".")[0]]
+    before = {"self_attn": ("resid_pre", "norm_self"), "cross_attn": ("resid_self", "norm_cross")}[kind]
+    post = layout_of(stack, model.module.config) == "post" or family == "olmo2"  # which normalises the output instead
+    x = trace[f"{layer}.{before[0 if post else 1]}"].value
+    return x, x if kind == "self_attn" else trace["encoder.out"].value
 
 
 def projected(x, trace, path, letter):
     """(head, token, d_k)."""
-    whole = x.numpy() @ trace.params[f"{path}.w_{letter}"].value
+    whole = x @ trace.params[f"{path}.w_{letter}"].value
     if f"{path}.b_{letter}" in trace.params:
         whole = whole + trace.params[f"{path}.b_{letter}"].value
     heads = len(trace[f"{path}.{letter}"])
@@ -63,19 +40,17 @@ def projected(x, trace, path, letter):
 def test_projections_give_what_is_seen(family):
     """v and out exactly; q and k of the first token, which rotary does not rotate, up to a norm or a scale."""
     model = vf.wrap(tiny_module(family), tokenizer())
-    trace = model.trace(TEXT, record=("*_attn.*", "*.w_[qkvo]", *(("*.b_*",) if has_bias(model) else ())))
-    seen = inputs_of(family, trace)
+    trace = model.trace(TEXT, record=("*", "*.w_[qkvo]", *(("*.b_*",) if has_bias(model) else ())))
     paths = [name.removesuffix(".w_q") for name in trace.params if name.endswith(".w_q")]
     assert paths
     assert set(paths) == {name.removesuffix(".heads") for name in trace if name.endswith(".heads")}
     for path in paths:
-        x, read = seen[path] if path in seen else seen[path.replace(path.split(".")[1], "0", 1)]
-        if family != "albert" or ".0." in path:  # one module for all layers: its first call is the first layer's
-            np.testing.assert_allclose(projected(read, trace, path, "v"), trace[f"{path}.v"], atol=2e-5)
-            for letter, states in (("q", x), ("k", read)):
-                both = projected(states, trace, path, letter), trace[f"{path}.{letter}"].value
-                ours, theirs = (a[:, 0] / np.linalg.norm(a[:, 0], axis=-1, keepdims=True) for a in both)
-                np.testing.assert_allclose(ours, theirs, atol=1e-4)
+        x, read = inputs_of(family, model, trace, path)
+        np.testing.assert_allclose(projected(read, trace, path, "v"), trace[f"{path}.v"], atol=2e-5)
+        for letter, states in (("q", x), ("k", read)):
+            both = projected(states, trace, path, letter), trace[f"{path}.{letter}"].value
+            ours, theirs = (a[:, 0] / np.linalg.norm(a[:, 0], axis=-1, keepdims=True) for a in both)
+            np.testing.assert_allclose(ours, theirs, atol=1e-4)
         heads = trace[f"{path}.heads"].value.transpose(1, 0, 2)
         if f"{path}.out" in trace:
             out = heads.reshape(len(heads), -1) @ trace.params[f"{path}.w_o"].value

@@ -8,7 +8,7 @@ stacks that do this multiplication themselves. The path of a block itself is emp
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, cast
 
 from visformer.errors import N_
 
@@ -49,7 +49,6 @@ class Stack:
 class Family:
     """A model type of transformers."""
 
-    kind: Kind
     position: str  # a key of visformer.model.positions.DESCRIBED
     encoder: Stack | None = None
     decoder: Stack | None = None
@@ -61,6 +60,11 @@ class Family:
         return {name: stack for name, stack in both.items() if stack is not None}
 
     @property
+    def kind(self) -> Kind:
+        """Which stacks it has."""
+        return cast(Kind, "-".join(self.stacks))
+
+    @property
     def patterns_only(self) -> bool:
         """Whether it bypasses the attention interface, so that only patterns can be read and nothing changed."""
         return all(stack.self_attn is None for stack in self.stacks.values())
@@ -68,48 +72,48 @@ class Family:
 
 LAYOUTS: Mapping[str, Mapping[str, str]] = {
     "post": {
-        "resid_pre": ":in",
-        "self_attn.out": "{self_out}",
-        "attn_sum": "{norm_self}:in",
-        "norm_self": "{norm_self}",
-        "resid_self": "{norm_self}",
-        "cross_attn.out": "{cross_out}",
-        "cross_sum": "{norm_cross}:in",
-        "norm_cross": "{norm_cross}",
-        "resid_cross": "{norm_cross}",
-        "ffn.hidden": "{down}:in",
-        "ffn.out": "{ffn}",
-        "ffn_sum": "{norm_ffn}:in",
-        "norm_ffn": "{norm_ffn}",
-        "resid_post": "{block}",
+        "resid_pre": "block:in",
+        "self_attn.out": "self_out",
+        "attn_sum": "norm_self:in",
+        "norm_self": "norm_self",
+        "resid_self": "norm_self",
+        "cross_attn.out": "cross_out",
+        "cross_sum": "norm_cross:in",
+        "norm_cross": "norm_cross",
+        "resid_cross": "norm_cross",
+        "ffn.hidden": "down:in",
+        "ffn.out": "ffn",
+        "ffn_sum": "norm_ffn:in",
+        "norm_ffn": "norm_ffn",
+        "resid_post": "block",
     },
     "pre": {
-        "resid_pre": ":in",
-        "norm_self": "{norm_self}",
-        "self_attn.out": "{self_out}",
-        "attn_sum": "{mid}:seen",
-        "resid_self": "{mid}:seen",
-        "norm_cross": "{norm_cross}",
-        "cross_attn.out": "{cross_out}",
-        "cross_sum": "{after_cross}:seen",
-        "resid_cross": "{after_cross}:seen",
-        "norm_ffn": "{norm_ffn}",
-        "ffn.hidden": "{down}:in",
-        "ffn.out": "{ffn}",
-        "ffn_sum": "{block}",
-        "resid_post": "{block}",
+        "resid_pre": "block:in",
+        "norm_self": "norm_self",
+        "self_attn.out": "self_out",
+        "attn_sum": "mid:seen",
+        "resid_self": "mid:seen",
+        "norm_cross": "norm_cross",
+        "cross_attn.out": "cross_out",
+        "cross_sum": "after_cross:seen",
+        "resid_cross": "after_cross:seen",
+        "norm_ffn": "norm_ffn",
+        "ffn.hidden": "down:in",
+        "ffn.out": "ffn",
+        "ffn_sum": "block",
+        "resid_post": "block",
     },
     "parallel": {
-        "resid_pre": ":in",
-        "norm_self": "{norm_self}",
-        "self_attn.out": "{self_out}",
-        "norm_ffn": "{norm_ffn}",
-        "ffn.hidden": "{down}:in",
-        "ffn.out": "{ffn}",
-        "resid_post": "{block}",
+        "resid_pre": "block:in",
+        "norm_self": "norm_self",
+        "self_attn.out": "self_out",
+        "norm_ffn": "norm_ffn",
+        "ffn.hidden": "down:in",
+        "ffn.out": "ffn",
+        "resid_post": "block",
     },
 }
-"""Tensor name to place in a block, in terms of the fields of :class:`Stack`."""
+"""Tensor name to place in a block, with fields of :class:`Stack` in place of paths."""
 
 PARALLEL = N_(
     "in a parallel block, attention and feed-forward read the same input and their outputs are added together"
@@ -182,8 +186,8 @@ _BART_DECODER = replace(
 )
 _MBART_ENCODER = replace(_BART_ENCODER, layout="pre", out="encoder.layer_norm")
 _MBART_DECODER = replace(_BART_DECODER, layout="pre", out="decoder.layer_norm")
-_BART = Family("encoder-decoder", "learned", _BART_ENCODER, _BART_DECODER)
-_MBART = Family("encoder-decoder", "learned", _MBART_ENCODER, _MBART_DECODER)
+_BART = Family("learned", _BART_ENCODER, _BART_DECODER)
+_MBART = Family("learned", _MBART_ENCODER, _MBART_DECODER)
 _T5_ENCODER = Stack(
     blocks="encoder.block",
     self_attn="layer.0.SelfAttention",
@@ -207,15 +211,7 @@ _T5_DECODER = replace(
     out="decoder.final_layer_norm",
     more={"attn_sum": "layer.0", "resid_self": "layer.0", "cross_sum": "layer.1", "resid_cross": "layer.1"},
 )
-_T5 = Family("encoder-decoder", "relative", _T5_ENCODER, _T5_DECODER)
-
-
-def _encoder(position: str, stack: Stack) -> Family:
-    return Family("encoder", position, encoder=stack)
-
-
-def _decoder(position: str, stack: Stack) -> Family:
-    return Family("decoder", position, decoder=stack)
+_T5 = Family("relative", _T5_ENCODER, _T5_DECODER)
 
 
 def _own_way(stack: Stack) -> Stack:
@@ -232,15 +228,15 @@ def _scaled(stack: Stack) -> Stack:
 
 FAMILIES: Mapping[str, Family] = {
     # Encoders
-    "bert": _encoder("learned", _BERT),
-    "roberta": _encoder("learned", _BERT),
-    "xlm-roberta": _encoder("learned", _BERT),
-    "camembert": _encoder("learned", _BERT),
-    "electra": _encoder("learned", _BERT),
-    "ernie": _encoder("learned", _BERT),
-    "distilbert": _encoder(
+    "bert": Family("learned", encoder=_BERT),
+    "roberta": Family("learned", encoder=_BERT),
+    "xlm-roberta": Family("learned", encoder=_BERT),
+    "camembert": Family("learned", encoder=_BERT),
+    "electra": Family("learned", encoder=_BERT),
+    "ernie": Family("learned", encoder=_BERT),
+    "distilbert": Family(
         "learned",
-        Stack(
+        encoder=Stack(
             blocks="transformer.layer",
             layout="post",
             self_attn="attention",
@@ -252,9 +248,9 @@ FAMILIES: Mapping[str, Family] = {
             position="embeddings.position_embeddings",
         ),
     ),
-    "albert": _encoder(
+    "albert": Family(
         "learned",
-        replace(
+        encoder=replace(
             _BERT,
             blocks="encoder.albert_layer_groups",
             self_attn="albert_layers.0.attention",
@@ -265,9 +261,9 @@ FAMILIES: Mapping[str, Family] = {
             repeated=True,
         ),
     ),
-    "modernbert": _encoder(
+    "modernbert": Family(
         "rotary",
-        Stack(
+        encoder=Stack(
             blocks="layers",
             self_attn="attn",
             self_out="attn.Wo",
@@ -278,17 +274,17 @@ FAMILIES: Mapping[str, Family] = {
             out="final_norm",
         ),
     ),
-    "mpnet": _encoder(
-        "learned", replace(_own_way(_BERT), self_out="attention.attn.o", norm_self="attention.LayerNorm")
+    "mpnet": Family(
+        "learned", encoder=replace(_own_way(_BERT), self_out="attention.attn.o", norm_self="attention.LayerNorm")
     ),
-    "deberta": _encoder("disentangled", replace(_own_way(_BERT), position=None)),
-    "deberta-v2": _encoder("disentangled", replace(_own_way(_BERT), position=None)),
+    "deberta": Family("disentangled", encoder=replace(_own_way(_BERT), position=None)),
+    "deberta-v2": Family("disentangled", encoder=replace(_own_way(_BERT), position=None)),
     # Decoders
-    "gpt2": _decoder("learned", _GPT2),
-    "gpt_neo": _decoder("learned", replace(_own_way(_GPT2), self_out="attn.attention.out_proj")),
-    "gptj": _decoder(
+    "gpt2": Family("learned", decoder=_GPT2),
+    "gpt_neo": Family("learned", decoder=replace(_own_way(_GPT2), self_out="attn.attention.out_proj")),
+    "gptj": Family(
         "rotary",
-        replace(
+        decoder=replace(
             _own_way(_GPT2),
             layout="parallel",
             self_out="attn.out_proj",
@@ -297,9 +293,9 @@ FAMILIES: Mapping[str, Family] = {
             position=None,
         ),
     ),
-    "gpt_neox": _decoder(
+    "gpt_neox": Family(
         "rotary",
-        replace(
+        decoder=replace(
             _LLAMA,
             layout=("use_parallel_residual", "parallel", "pre"),
             self_attn="attention",
@@ -309,9 +305,9 @@ FAMILIES: Mapping[str, Family] = {
             out="final_layer_norm",
         ),
     ),
-    "opt": _decoder(
+    "opt": Family(
         "learned",
-        replace(
+        decoder=replace(
             _BART_ENCODER,
             blocks="decoder.layers",
             layout=("do_layer_norm_before", "pre", "post"),
@@ -320,9 +316,9 @@ FAMILIES: Mapping[str, Family] = {
             out="decoder",
         ),
     ),
-    "bloom": _decoder(
+    "bloom": Family(
         "alibi",
-        Stack(
+        decoder=Stack(
             blocks="h",
             norm_self="input_layernorm",
             norm_ffn="post_attention_layernorm",
@@ -331,48 +327,48 @@ FAMILIES: Mapping[str, Family] = {
             out="ln_f",
         ),
     ),
-    "falcon": _decoder(
+    "falcon": Family(
         "rotary",
-        Stack(blocks="h", layout="parallel", embed="word_embeddings", out="ln_f", ffn="mlp"),
+        decoder=Stack(blocks="h", layout="parallel", embed="word_embeddings", out="ln_f", ffn="mlp"),
     ),
-    "llama": _decoder("rotary", _LLAMA),
-    "mistral": _decoder("rotary", _LLAMA),
-    "ministral": _decoder("rotary", _LLAMA),
-    "mixtral": _decoder("rotary", _EXPERTS),
-    "qwen2": _decoder("rotary", _LLAMA),
-    "qwen2_moe": _decoder("rotary", _EXPERTS),
-    "qwen3": _decoder("rotary", _LLAMA),
-    "qwen3_moe": _decoder("rotary", _EXPERTS),
-    "gemma": _decoder("rotary", _LLAMA),
-    "gemma2": _decoder("rotary", _GEMMA2),
-    "gemma3_text": _decoder("rotary", _GEMMA2),
-    "granite": _decoder("rotary", _LLAMA),
-    "smollm3": _decoder("rotary", _LLAMA),
-    "olmo": _decoder("rotary", _LLAMA),
-    "olmo2": _decoder(
+    "llama": Family("rotary", decoder=_LLAMA),
+    "mistral": Family("rotary", decoder=_LLAMA),
+    "ministral": Family("rotary", decoder=_LLAMA),
+    "mixtral": Family("rotary", decoder=_EXPERTS),
+    "qwen2": Family("rotary", decoder=_LLAMA),
+    "qwen2_moe": Family("rotary", decoder=_EXPERTS),
+    "qwen3": Family("rotary", decoder=_LLAMA),
+    "qwen3_moe": Family("rotary", decoder=_EXPERTS),
+    "gemma": Family("rotary", decoder=_LLAMA),
+    "gemma2": Family("rotary", decoder=_GEMMA2),
+    "gemma3_text": Family("rotary", decoder=_GEMMA2),
+    "granite": Family("rotary", decoder=_LLAMA),
+    "smollm3": Family("rotary", decoder=_LLAMA),
+    "olmo": Family("rotary", decoder=_LLAMA),
+    "olmo2": Family(
         "rotary",
-        replace(_LLAMA, norm_self="post_attention_layernorm", norm_ffn="post_feedforward_layernorm", mid="mlp"),
+        decoder=replace(_LLAMA, norm_self="post_attention_layernorm", norm_ffn="post_feedforward_layernorm", mid="mlp"),
     ),
-    "cohere": _decoder("rotary", replace(_LLAMA, layout="parallel", norm_ffn=None)),
-    "phi": _decoder(
+    "cohere": Family("rotary", decoder=replace(_LLAMA, layout="parallel", norm_ffn=None)),
+    "phi": Family(
         "rotary",
-        replace(
+        decoder=replace(
             _LLAMA, layout="parallel", self_out="self_attn.dense", down="mlp.fc2", norm_ffn=None, out="final_layernorm"
         ),
     ),
-    "phi3": _decoder("rotary", _LLAMA),
-    "stablelm": _decoder("rotary", replace(_LLAMA, layout=("use_parallel_residual", "parallel", "pre"))),
-    "starcoder2": _decoder("rotary", replace(_LLAMA, down="mlp.c_proj")),
-    "gpt_oss": _decoder("rotary", _EXPERTS),
+    "phi3": Family("rotary", decoder=_LLAMA),
+    "stablelm": Family("rotary", decoder=replace(_LLAMA, layout=("use_parallel_residual", "parallel", "pre"))),
+    "starcoder2": Family("rotary", decoder=replace(_LLAMA, down="mlp.c_proj")),
+    "gpt_oss": Family("rotary", decoder=_EXPERTS),
     # Encoder-decoders
-    "marian": Family("encoder-decoder", "sinusoidal", _scaled(_BART_ENCODER), _scaled(_BART_DECODER)),
+    "marian": Family("sinusoidal", _scaled(_BART_ENCODER), _scaled(_BART_DECODER)),
     "bart": _BART,
     "mbart": _MBART,
     "m2m_100": replace(_MBART, position="sinusoidal"),
     "blenderbot": _MBART,
     "blenderbot-small": _BART,
     "plbart": _BART,
-    "pegasus": Family("encoder-decoder", "sinusoidal", _scaled(_MBART_ENCODER), _scaled(_MBART_DECODER)),
+    "pegasus": Family("sinusoidal", _scaled(_MBART_ENCODER), _scaled(_MBART_DECODER)),
     "t5": _T5,
     "mt5": _T5,
     "umt5": _T5,
@@ -390,22 +386,16 @@ def layout_of(stack: Stack, config: object) -> Layout:
 
 def places(stack: Stack, layout: Layout) -> dict[str, str]:
     """Map each tensor name within a block to its place, in the order of the layout."""
-    mid = stack.mid or stack.norm_cross or stack.norm_ffn
     roles = {
+        **vars(stack),
         "block": "",
-        "self_out": stack.self_out,
-        "cross_out": stack.cross_out,
-        "down": stack.down,
         "ffn": stack.ffn or stack.down,
-        "norm_self": stack.norm_self,
-        "norm_cross": stack.norm_cross,
-        "norm_ffn": stack.norm_ffn,
-        "mid": mid,
+        "mid": stack.mid or stack.norm_cross or stack.norm_ffn,
         "after_cross": stack.norm_ffn if stack.norm_cross else None,
     }
     result = {}
-    for tensor, template in LAYOUTS[layout].items():
-        role = template[1 : template.index("}")] if template.startswith("{") else "block"
+    for tensor, place in LAYOUTS[layout].items():
+        role, colon, mode = place.partition(":")
         if roles[role] is not None:
-            result[tensor] = template.format(**roles)
+            result[tensor] = f"{roles[role]}{colon}{mode}"
     return {**result, **stack.more}

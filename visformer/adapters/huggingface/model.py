@@ -1,14 +1,14 @@
 """A transformers model of any family: the same Trace, with the same names, as our own Transformer."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from transformers.modeling_utils import PreTrainedModel
 
-from visformer.adapters.base import ModelInfo, TracedModel
-from visformer.adapters.generating import Choice, Speaker
+from visformer.adapters.base import ModelInfo, Request, TracedModel
+from visformer.adapters.generating import Settings, Speaker
 from visformer.adapters.huggingface.about import about, max_tokens, sizes_of
 from visformer.adapters.huggingface.check import agree, check_rows
 from visformer.adapters.huggingface.families import FAMILIES, NO_PLACE, NO_WEIGHTS, NOT_IN_TABLE, PATTERNS_ONLY
@@ -18,7 +18,7 @@ from visformer.adapters.huggingface.text import HubText
 from visformer.adapters.huggingface.weights import but_weights, chosen, weights_of
 from visformer.adapters.recording import Recorder, check_budget, matching
 from visformer.edits import Edit
-from visformer.errors import N_, CheckpointError, VisformerError
+from visformer.errors import N_, CheckpointError
 from visformer.model import taps
 from visformer.model.decoding import Decoding
 from visformer.trace import Trace
@@ -89,47 +89,31 @@ class HubModel(TracedModel):
             ids = [*ids, *self._plain(second)]
         return self.text.shown(ids)
 
-    def _decode(
-        self,
-        source: str,
-        to: str | None,
-        *,
-        prefix: list[int],
-        how: Choice,
-        edits: Sequence[Edit],
-        max_new_tokens: int | None,
-    ) -> Decoding:
+    def _decode(self, source: str, to: str | None, settings: Settings) -> Decoding:
+        edits = settings.edits
         src_ids, segments = self._source(source)
         memory = None
         if self._engine.kind != "decoder":
             with watching(Recorder(frozenset(), edits), "encoder"):
                 memory = self._engine.encode(src_ids, segments).value
-        start = [*self._begin(src_ids, self._language(to, source)), *prefix]
-        limit = self._limit(len(src_ids), len(start), max_new_tokens)
+        start = [*self._begin(src_ids, self.text.language_id(to, source)), *settings.prefix]
+        limit = self._limit(len(src_ids), len(start), settings.max_new_tokens)
         next_token = HubNext(self._engine, memory, cached=not edits)
         with watching(Recorder(frozenset(), edits, growing=True), "decoder"):
-            return self._speaker.speak(next_token, torch.tensor([start]), limit, prefix=prefix, how=how)
+            return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
 
-    def _run(
-        self,
-        source: str,
-        target: str | Sequence[int] | None,
-        *,
-        pair: str | None,
-        to: str | None,
-        record: tuple[str, ...],
-        edits: Sequence[Edit],
-    ) -> Trace:
-        weights = chosen(self._weights, record, reason=self._why_no_weights())
-        wanted = self._with_sinks(matching(self._names, but_weights(record)))
-        recorder = Recorder(wanted, edits, copied=True, axes=self._axes)
-        language = self._language(to, source)
+    def _run(self, request: Request) -> Trace:
+        source, target, pair, to = request.source, request.target, request.pair, request.to
+        weights = chosen(self._weights, request.record, reason=self._why_no_weights())
+        wanted = self._with_sinks(matching(self._names, but_weights(request.record)))
+        recorder = Recorder(wanted, request.edits, copied=True, axes=self._axes)
+        language = self.text.language_id(to, source)
         src_ids, segments = self._source(source, pair)
         if self._engine.kind == "decoder":
-            sides = self._run_decoder(recorder, wanted, src_ids, target)
+            sides = self._run_decoder(recorder, src_ids, target)
         else:
-            sides = self._run_encoder(recorder, wanted, src_ids, segments, target, language)
-        if not edits:
+            sides = self._run_encoder(recorder, src_ids, segments, target, language)
+        if not request.edits:
             check_rows(recorder.tensors, self.module.dtype)
         meta: dict[str, Any] = {"source": source, "pair": pair, "to": to, "forced": target is not None}
         if any(segments):
@@ -146,7 +130,6 @@ class HubModel(TracedModel):
     def _run_encoder(
         self,
         recorder: Recorder,
-        wanted: frozenset[str],
         src_ids: list[int],
         segments: list[int],
         target: str | Sequence[int] | None,
@@ -154,7 +137,7 @@ class HubModel(TracedModel):
     ) -> dict[str, list[int]]:
         """Run the encoder, and then the decoder if there is one."""
         forced = None if target is None else self._target(target, language)
-        self._require_budget(wanted, len(src_ids), 0 if forced is None else len(forced))
+        self._require_budget(recorder, len(src_ids), 0 if forced is None else len(forced))
         with watching(recorder, "encoder"):
             memory = self._visit(self._engine.encode(src_ids, segments, patterns=self.patterns_only))
         if self._engine.kind == "encoder":
@@ -163,18 +146,18 @@ class HubModel(TracedModel):
         if forced is None:
             forced = [*begin[1:], *self._greedy(memory, begin, src_ids, recorder.edits)]
         tgt_ids = [begin[0], *forced[:-1]]
-        self._require_budget(wanted, len(src_ids), len(tgt_ids))
+        self._require_budget(recorder, len(src_ids), len(tgt_ids))
         with watching(recorder, "decoder"):
             self._visit(self._engine.decode(torch.tensor([tgt_ids]), memory, patterns=self.patterns_only))
         return {"src": src_ids, "tgt": tgt_ids, "next": forced}
 
     def _run_decoder(
-        self, recorder: Recorder, wanted: frozenset[str], ids: list[int], target: str | Sequence[int] | None
+        self, recorder: Recorder, ids: list[int], target: str | Sequence[int] | None
     ) -> dict[str, list[int]]:
         if target is not None:
             ids = [*ids, *(self._plain(target) if isinstance(target, str) else target)]
         self._require_room(len(ids))
-        self._require_budget(wanted, 0, len(ids))
+        self._require_budget(recorder, 0, len(ids))
         with watching(recorder, "decoder"):
             logits = self._visit(self._engine.decode(torch.tensor([ids]), patterns=self.patterns_only))
         row = logits[0, -1].cpu().masked_fill(~self._speaker.allowed, -torch.inf)
@@ -227,13 +210,6 @@ class HubModel(TracedModel):
     def _begin(self, src_ids: list[int], language: int | None) -> list[int]:
         """The ids that decoding starts from."""
         return src_ids if self._engine.kind == "decoder" else self._engine.begin(language)
-
-    def _language(self, to: str | None, source: str) -> int | None:
-        if self._engine.kind == "encoder-decoder":
-            return self.text.language_id(to, source)
-        if to is not None:
-            raise VisformerError(N_("to={to!r}: this model has no choice of target language. Leave to= out."), to=to)
-        return None
 
     # Probing the model on a short text ----------------------------------------------------------------------------
 
@@ -294,13 +270,12 @@ class HubModel(TracedModel):
         sinks = {f"{name.removesuffix('.pattern')}.sink" for name in wanted if name.endswith(".pattern")}
         return wanted | sinks.intersection(self._names)
 
-    def _require_budget(self, wanted: Iterable[str], n_src: int, n_tgt: int) -> None:
-        names = set(wanted)
-        if self.patterns_only:  # the model returns all of its patterns or none
-            names.update(name for name in self._names if name.endswith(".pattern"))
+    def _require_budget(self, recorder: Recorder, n_src: int, n_tgt: int) -> None:
         tokens = {"src": n_src, "tgt": n_tgt}
         shapes = {}
-        for name in names:
-            sizes = zip(self._probed[name], axes_of(name) or (), strict=True)
-            shapes[name] = tuple(size if axis.side is None else tokens[axis.side] for size, axis in sizes)
+        for name, probed in self._probed.items():
+            # A model that returns patterns returns all of them.
+            if recorder.records(name) or (self.patterns_only and name.endswith(".pattern")):
+                sizes = zip(probed, axes_of(name) or (), strict=True)
+                shapes[name] = tuple(size if axis.side is None else tokens[axis.side] for size, axis in sizes)
         check_budget(shapes)

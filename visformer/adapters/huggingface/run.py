@@ -1,6 +1,7 @@
 """Run a transformers model: its encoder, its decoder, and next-token prediction, the same way for every family."""
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,21 +46,13 @@ class Engine:
                 wanted="AutoModelForSeq2SeqLM" if self.kind == "encoder-decoder" else "AutoModelForCausalLM",
             )
         self.base: nn.Module = module.base_model
-        self._encoder: nn.Module | None = None
-        if self.kind == "encoder":
-            self._encoder = self.base
-        elif self.kind == "encoder-decoder":
-            self._encoder = module.get_encoder()
+        self._encoder: nn.Module = module.get_encoder() if self.kind == "encoder-decoder" else self.base
 
     @property
     def end_ids(self) -> tuple[int, ...]:
         """Ids of the tokens that end a sentence."""
-        if self.kind == "encoder":
-            return ()
         ids = self._setting("eos_token_id")
-        if ids is None:
-            return ()
-        return (int(ids),) if isinstance(ids, int) else tuple(int(i) for i in ids)
+        return (ids,) if isinstance(ids, int) else tuple(ids or ())
 
     def begin(self, language: int | None) -> list[int]:
         """Ids that an encoder-decoder's decoder starts with; ``language``: id of the target language.
@@ -82,26 +75,24 @@ class Engine:
         config = self.module.config
         size = getattr(config, "decoder_vocab_size", None) or config.get_text_config(decoder=True).vocab_size
         allowed = torch.arange(int(size)) < n_tokens
-        if self.kind != "encoder":
-            for words in self._setting("bad_words_ids") or ():
-                if len(words) == 1:
-                    allowed[words[0]] = False
-            allowed[list(self._setting("suppress_tokens") or ())] = False
+        for words in self._setting("bad_words_ids") or ():
+            if len(words) == 1:
+                allowed[words[0]] = False
+        allowed[list(self._setting("suppress_tokens") or ())] = False
         return allowed
 
     def _setting(self, name: str) -> Any:
-        """Read a generation setting; older models have it in their config."""
-        value = getattr(self.module.generation_config, name, None)
+        """Read a generation setting; encoders and older models have it in their config."""
+        value = getattr(getattr(self.module, "generation_config", None), name, None)
         return getattr(self.module.config, name, None) if value is None else value
 
     def encode(self, ids: list[int], segments: list[int], *, patterns: bool = False) -> Output:
         """Run the encoder on one text; ``segments``: 0 for the ids of a first text, 1 for those of a second."""
-        assert self._encoder is not None
         inputs = {"input_ids": self._row(ids), "attention_mask": self._row([1] * len(ids))}
         if any(segments) and "token_type_ids" in inspect.signature(self._encoder.forward).parameters:
             inputs["token_type_ids"] = self._row(segments)
         output = self._encoder(**inputs, **({"output_attentions": True} if patterns else {}))
-        named = _named("encoder", "self_attn", output, "attentions") if patterns else {}
+        named = _named("encoder", output, {"self_attn": "attentions"}) if patterns else {}
         return Output(output.last_hidden_state, named)
 
     def decode(
@@ -113,41 +104,38 @@ class Engine:
         cache: Any = None,
         keep: bool = False,
     ) -> Output:
-        """Run the decoder.
+        """Run the decoder on ids (batch, tgt), only the new ones with the ``cache`` of the previous pass.
 
-        Args:
-            rows: ids (batch, tgt); with a cache, only the new ones.
-            memory: (batch, src, d_model), for an encoder-decoder.
-            patterns: whether to return the attention patterns.
-            cache: cache returned by the previous pass.
-            keep: whether to return a cache.
+        ``memory``: (batch, src, d_model), for an encoder-decoder; ``keep``: whether to return a cache.
         """
         rows = rows.to(self.module.device)
         options = {"use_cache": keep, "past_key_values": cache} | ({"output_attentions": True} if patterns else {})
         if memory is None:
             output = self.module(input_ids=rows, **options)
-            named = _named("decoder", "self_attn", output, "attentions") if patterns else {}
+            fields = {"self_attn": "attentions"}
         else:
             seen = torch.ones(memory.shape[:2], dtype=torch.long, device=self.module.device)
             memory_output = BaseModelOutput(last_hidden_state=memory)
             output = self.module(encoder_outputs=memory_output, attention_mask=seen, decoder_input_ids=rows, **options)
-            named = {}
-            if patterns:
-                named |= _named("decoder", "self_attn", output, "decoder_attentions")
-                named |= _named("decoder", "cross_attn", output, "cross_attentions")
+            fields = {"self_attn": "decoder_attentions", "cross_attn": "cross_attentions"}
+        named = _named("decoder", output, fields) if patterns else {}
         return Output(output.logits, named, output.past_key_values if keep else None)
 
     def _row(self, ids: list[int]) -> Tensor:
         return torch.tensor([ids], device=self.module.device)
 
 
-def _named(part: str, kind: str, output: Any, field: str) -> dict[str, Tensor]:
-    patterns = output.get(field)
-    if not patterns or any(pattern is None for pattern in patterns):
-        raise VisformerError(
-            N_("The model returns no attention weights: load it with attn_implementation={eager!r}."), eager="eager"
-        )
-    return {f"{part}.{layer}.{kind}": pattern for layer, pattern in enumerate(patterns)}
+def _named(part: str, output: Any, fields: Mapping[str, str]) -> dict[str, Tensor]:
+    """The patterns in an output; ``fields``: kind of attention to field."""
+    named: dict[str, Tensor] = {}
+    for kind, field in fields.items():
+        patterns = output.get(field)
+        if not patterns or any(pattern is None for pattern in patterns):
+            raise VisformerError(
+                N_("The model returns no attention weights: load it with attn_implementation={eager!r}."), eager="eager"
+            )
+        named |= {f"{part}.{layer}.{kind}": pattern for layer, pattern in enumerate(patterns)}
+    return named
 
 
 class HubNext:

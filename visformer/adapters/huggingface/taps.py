@@ -98,8 +98,8 @@ def attend(
     scores = scores * (query.shape[-1] ** -0.5 if scaling is None else scaling)
     if softcap is not None:
         scores = torch.tanh(scores / softcap) * softcap
-    if position_bias is not None:
-        scores = scores + position_bias
+    if position_bias is not None and bool(position_bias.any()):  # T5's cross-attention has zeros
+        scores = scores + tap("bias", position_bias.expand(scores.shape))  # (batch, head, query, key)
     scores, mask = _unmasked(scores, attention_mask)
     scores = tap("scores", scores)
     if tap.wants("mask"):
@@ -210,12 +210,11 @@ class _Place:
 
     def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A forward pre-hook: the first argument, or the one called hidden_states."""
-        if args:
-            changed = self.visit(args[0])
-            return None if changed is args[0] else ((changed, *args[1:]), kwargs)
-        name = "hidden_states"
-        changed = self.visit(kwargs[name])
-        return None if changed is kwargs[name] else (args, {**kwargs, name: changed})
+        given = args[0] if args else kwargs["hidden_states"]
+        changed = self.visit(given)
+        if changed is given:
+            return None
+        return ((changed, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": changed})
 
 
 def part_of(name: str) -> str:
@@ -266,10 +265,8 @@ def install(model: nn.Module, base: nn.Module, stacks: Mapping[str, Stack], conf
 
 
 def _hook(base: nn.Module, module: nn.Module, mode: str, names: list[list[str]]) -> None:
-    scale = 1.0
-    if mode == "scaled":
-        owner = base.get_submodule("encoder" if part_of(names[0][0]) == "encoder" else "decoder")
-        scale = float(owner.embed_scale)  # type: ignore[arg-type]
+    owner = base.get_submodule(part_of(names[0][0])) if mode == "scaled" else None
+    scale = 1.0 if owner is None else float(owner.embed_scale)  # type: ignore[arg-type]
     place = _Place(names, fixed=mode == "seen", scale=scale)
     if mode in ("in", "seen"):
         module.register_forward_pre_hook(place.before, with_kwargs=True)
@@ -286,12 +283,12 @@ def _collect(
     ends = {f"{side}.embed": stack.embed, f"{side}.segment": stack.segment, f"{side}.position": stack.position}
     for name, place in ends.items():
         if place is not None:
-            _add(wanted, base, place, name, turn=None)
-    _add(wanted, blocks[0], ":in", f"{side}.input", turn=0 if stack.repeated else None)
+            _add(wanted, base, place, name)
+    _add(wanted, blocks[0], ":in", f"{side}.input")
     inner = places(stack, layout_of(stack, config))
     attentions = {"self_attn": stack.self_attn, "cross_attn": stack.cross_attn}
     for layer, block in enumerate(blocks):
-        turn = _earlier(blocks, layer) if stack.repeated else None
+        turn = blocks[:layer].count(block)
         for name, place in inner.items():
             _add(wanted, block, place, f"{part}.{layer}.{name}", turn=turn)
         for kind, path in attentions.items():
@@ -300,26 +297,22 @@ def _collect(
                 known = _CALLERS.get(caller, ())
                 _CALLERS[caller] = known if name in known else (*known, name)
     last = blocks[-1] if stack.out is None else base
-    _add(wanted, last, stack.out or "", f"{part}.out", turn=_earlier(blocks, -1) if stack.repeated else None)
-
-
-def _earlier(blocks: list[nn.Module], layer: int) -> int:
-    """How many earlier layers reuse the same block."""
-    return sum(other is blocks[layer] for other in blocks[:layer])
+    _add(wanted, last, stack.out or "", f"{part}.out", turn=0 if stack.out else turn)
 
 
 def _add(
-    wanted: dict[tuple[nn.Module, str], list[list[str]]], root: nn.Module, place: str, name: str, *, turn: int | None
+    wanted: dict[tuple[nn.Module, str], list[list[str]]], root: nn.Module, place: str, name: str, *, turn: int = 0
 ) -> None:
+    """Add a name of the value at a place; ``turn``: how many earlier layers use the same block."""
     path, _, mode = place.partition(":")
     try:
         module = root.get_submodule(path)
     except AttributeError:
         return  # some variants of a family lack it
     rows = wanted.setdefault((module, mode), [[]])
-    while turn is not None and len(rows) <= turn:
+    while len(rows) <= turn:
         rows.append([])
-    rows[turn or 0].append(name)
+    rows[turn].append(name)
 
 
 def blocks_of(base: nn.Module, stack: Stack, config: object) -> list[nn.Module]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate
 from threading import RLock
 from typing import Any
 
@@ -109,12 +110,10 @@ class HubText:
     def words(self, ids: Sequence[int]) -> tuple[int, ...]:
         """The word that each id belongs to, counted from 0. Chinese has no spaces: each token is a word of its own."""
         tokens, shown, special = self._tokens(ids), self.shown(ids), self.is_special(ids)
-        word, result = -1, []
-        for at, token in enumerate(tokens):
-            joins = at > 0 and not special[at] and not special[at - 1] and self._continues(token, shown, at)
-            word += not joins
-            result.append(word)
-        return tuple(result)
+        begins = (
+            special[at] or special[at - 1] or not self._continues(tokens[at], shown, at) for at in range(1, len(tokens))
+        )
+        return tuple(accumulate(begins, initial=0))[: len(tokens)]
 
     def language_id(self, to: str | None, source: str) -> int | None:
         """The id that the target begins with in a multilingual model; None for other models.

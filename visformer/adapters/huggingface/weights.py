@@ -30,7 +30,7 @@ THREE = (
 BLOCKS = ("c_attn", "qkv_proj", "Wqkv")
 """One module: all of q, then all of k, then all of v."""
 
-BY_HEAD = ("query_key_value",)
+BY_HEAD = "query_key_value"
 """One module: q, k and v of the first head, then of the second."""
 
 _HEADS = Axis("d_heads")
@@ -80,10 +80,9 @@ def _inside(
             return {
                 letter: (modules[one], part) for letter, part in zip("qkv", torch.split(columns, widths), strict=True)
             }
-    for one in BY_HEAD:
-        if one in modules and len(set(sizes)) == 1:
-            each = columns.reshape(sizes[0][0], 3, sizes[0][2])  # (head, letter, d_k)
-            return {letter: (modules[one], each[:, i].reshape(-1)) for i, letter in enumerate("qkv")}
+    if BY_HEAD in modules and len(set(sizes)) == 1:
+        each = columns.reshape(sizes[0][0], 3, sizes[0][2])  # (head, letter, d_k)
+        return {letter: (modules[BY_HEAD], each[:, i].reshape(-1)) for i, letter in enumerate("qkv")}
     return {}
 
 
