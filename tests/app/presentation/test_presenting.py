@@ -11,12 +11,14 @@ import zxingcpp
 
 from tests.app.pages.test_anatomy import PAGES, VIEWS
 from tests.app.session.test_links import ignored
-from tests.app.support import address_of, in_a_session, presented
+from tests.app.support import address, address_of, in_a_session, presented
+from visformer.app.pages import attention
 from visformer.app.presentation import following, presenting, rooms
 from visformer.app.session import boxes, page, presentation_steps
 from visformer.app.session import run as runs
 from visformer.app.session.run import Run
 from visformer.system import limits
+from visformer.web.selection import Selection
 
 SESSION = "test session id"  # of every AppTest
 ADDRESS = "http://192.168.1.20:8501"
@@ -219,6 +221,19 @@ def test_two_phones_show_what_the_presenter_shows(new_app, presenter, own_rooms)
     assert page_of(phones[0].run()) == page_of(presenter) == "head"
     own_rooms.write(presenter.session_state["room"], {"page": "masks", "masks_view": "scores", "masks_layer": "9"})
     assert ignored(phones[1].run()) == ["masks_layer=9: 需要 1 到 3 之间的整数。"]
+
+
+def test_a_head_selected_in_the_explorer_is_selected_on_the_phone(new_app, own_rooms, monkeypatch):
+    """The component's own callback, since AppTest has no browser that could call it."""
+    selects = []
+    monkeypatch.setattr(attention, "attention_view", selects.append)
+    app = new_app()
+    app.session_state["room"] = own_rooms.open("")  # the session of a callback outside a run
+    phone = new_app(follow=code_for(app))
+    with in_a_session(app.session_state.to_dict()), address():
+        selects[0](Selection(layer=1, head=2, view="arcs").start())
+    wanted = {"layer": "2", "head": "3", "view": "arcs"}
+    assert address_of(phone.run()) == {"follow": code_for(app), **wanted}
 
 
 def test_a_missing_room_is_reported_and_a_session_tries_one_code(new_app, presenter):
