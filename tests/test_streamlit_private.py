@@ -15,6 +15,8 @@ from streamlit import runtime
 from streamlit.elements.widgets import data_editor
 from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg
 from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.media_file_manager import MediaFileManager
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.runtime import Runtime
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
@@ -72,6 +74,12 @@ PARTS = {
     ),
     "advice": lambda: takes(skills.nudge_suppression_reason, "app_dir") and callable(skills.are_skills_installed),
     "around": lambda: "app = create_starlette_app(self._runtime)" in inspect.getsource(starlette_server),
+    "files": lambda: (
+        takes(MemoryUploadedFileManager.add_file, "session_id", "file")
+        and {"file_storage", "_total_bytes"} <= {*vars(MemoryUploadedFileManager("/"))}
+        and callable(MemoryUploadedFileManager.remove_session_files)
+        and callable(MediaFileManager.remove_orphaned_files)
+    ),
     "first_page": has_marks_of_first_page,
     "logs": lambda: all(
         "get_logger(__name__)" in inspect.getsource(import_module(f"streamlit.{name}"))

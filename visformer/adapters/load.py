@@ -72,6 +72,16 @@ def load_to_serve(name: str | Path) -> TracedModel:
     return load(name)
 
 
+def outline(name: str) -> TracedModel:
+    """Return an untrained model without its numbers: its vocabulary, its sizes and the names of its tensors.
+
+    Raises:
+        ConfigError: as for :func:`load`.
+    """
+    with torch.device("meta"):
+        return _from_seed(Untrained.named(name))
+
+
 def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
     """Wrap a model that is already in memory, and put it into evaluation mode.
 

@@ -4,11 +4,12 @@ Nothing slow is imported before a file is written.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from visformer import export
 from visformer.errors import N_
+from visformer.i18n import translations
 from visformer.pictures.theme import Theme
 
 if TYPE_CHECKING:  # numpy
@@ -190,3 +191,9 @@ FORMATS = (
         },
     ),
 )
+
+
+def file_of(name: str, kind: Kind, what: Any, how: Options) -> bytes:
+    """Return the content of a file in the format of this name, with visformer's own words in ``how.lang``."""
+    (item,) = (item for item in FORMATS if item.name == name)
+    return item.file(kind, what, replace(how, gettext=translations(how.lang).gettext))

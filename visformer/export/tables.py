@@ -15,7 +15,7 @@ from safetensors.numpy import save as safetensors
 
 from visformer.errors import N_, BudgetError, TraceError, translated
 from visformer.export.curves import numbers_of
-from visformer.panel import Panel
+from visformer.panel import Panel, one_by_one
 from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.names import Axis
@@ -193,9 +193,13 @@ def figure_rows(figure: Any) -> Iterator[list[str]]:
     return (list(map(_spelled, row)) for row in chain([columns], zip(*columns.values(), strict=True)))
 
 
-def size_of(trace: Trace) -> int:
-    """Return how many numbers a Trace holds."""
-    return sum(tensor.value.size for tensor in (*trace.tensors.values(), *trace.params.values()))
+def size_of(kind: str, what: Any) -> int:
+    """Return how many numbers a Trace, panels or a figure hold; ``kind``: one of ``formats.Kind``."""
+    if kind == "trace":
+        return sum(tensor.value.size for tensor in (*what.tensors.values(), *what.params.values()))
+    if kind == "panels":
+        return sum(panel.values.size for panel in one_by_one(what))
+    return sum(map(len, numbers_of(what)[1].values()))
 
 
 def as_csv(rows: Iterable[Iterable[Any]]) -> str:

@@ -142,8 +142,8 @@ def decay(position: Position, n: int, *, d_model: int, d_k: int, n_heads: int, m
         return {"": unit @ unit[0]}
     if (angles := position.angles(n, d_k)) is not None:
         return {"": np.cos(angles).mean(axis=1)}
-    if (bias := position.bias(n_heads, n)) is not None:
-        return {f" {head + 1}": np.exp(bias[head, 0]) for head in sorted({0, n_heads - 1})}
+    if (bias := position.bias(n_heads, 2)) is not None:  # grows with the distance: all of (head, n, n) is not needed
+        return {f" {head + 1}": np.exp(bias[head, 0, 1] * np.arange(n)) for head in sorted({0, n_heads - 1})}
     return {"": np.ones(n)}
 
 

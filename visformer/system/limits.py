@@ -81,7 +81,8 @@ UNTRAINED = limit(
     N_("the largest is the paper's base model with 16 heads: 193 MB, made in a second"),
 )
 DOWNLOAD_BYTES = limit(
-    4 * 2**30, "bytes", N_("Size of a download"), N_("in memory it may need twice as much: many files are float16")
+    4 * 2**30, "bytes", N_("Size of all downloads at a time"),
+    N_("in memory one may need twice as much: many files are float16; models are loaded one at a time"),
 )
 
 # Memory ---------------------------------------------------------------------------------------------------------------
@@ -91,8 +92,12 @@ BENCHES = limit(
     N_("the least recently used is dropped; three of the largest downloads take 26 GB"),
 )
 UNTRAINED_BENCHES = limit(
-    4, "models", N_("Untrained models kept in memory"),
-    N_("each can be rebuilt from its seed, and none displaces a loaded model"),
+    4, "models", N_("Untrained models whose Traces are kept in memory"),
+    N_("each can be computed again; none displaces a loaded model"),
+)
+LONG_BYTES = limit(
+    200_000_000, "bytes", N_("Models kept where long work is done"),
+    N_("the largest untrained model alone, or many small ones; each is made again when it is needed"),
 )
 MAX_TRACE_BYTES = limit(
     512 * 2**20, "bytes", N_("Size of a Trace"),
@@ -130,6 +135,10 @@ MAX_NUMBERS = limit(
     2_000_000, "numbers", N_("Numbers exported as text"),
     N_("166 tokens with the bundled model, 100 MB of CSV; use safetensors for more"),
 )
+HANDOUT_BYTES = limit(
+    32_000_000, "bytes", N_("Numbers of a lesson saved as a page"),
+    N_("forty steps of 75 tokens with the bundled model; what a browser still opens"),
+)
 PNG_SIDE = limit(20_000, "pixels", N_("Pixels per side of a PNG"), N_("what image viewers can open"))
 LAB_ROWS = limit(
     64, "rows", N_("Rows of a worked example's table"), N_("computed in the server's own process; nobody reads more")
@@ -154,12 +163,20 @@ GRACE_SECONDS = limit(
     5, "seconds", N_("Seconds that a process has to end a computation"),
     N_("it may be in the middle of one large product; then the process is replaced"),
 )
+SHARE = limit(
+    3, "computations", N_("Computations of one visitor at a time"),
+    N_("waiting or running: the page, the one that it no longer needs, and a file; others get their turn in between"),
+)
+ORDINARY = limit(
+    128, "tokens", N_("Tokens of an ordinary computation"),
+    N_("times beams or changes; what is more, other models and files wait for one place of their own"),
+)
 EDITS = limit(
     500, "changes", N_("Changes of masks in a link"), N_("each is a rectangle of cells, and looked for in every layer")
 )
 QUEUE = limit(
     60, "requests", N_("Requests waiting for the model"),
-    N_("a room pressing Enter together; the next visitor is asked to try again"),
+    N_("a room pressing Enter together, and as many that take long; the next visitor is asked to try again"),
 )
 SESSIONS = limit(
     1_000, "visitors", N_("Visitors at once"),
@@ -208,6 +225,12 @@ CHOICE_CHARACTERS = limit(
 )
 WIDGET_DEPTH = limit(
     8, "levels", N_("Nesting of what a browser says that a widget holds"), N_("a table's own needs four")
+)
+UPLOADS = limit(
+    2, "files", N_("Uploaded files kept for a visitor"), N_("one is read as soon as it is there; the older ones go")
+)
+UPLOAD_BYTES = limit(
+    32_000_000, "bytes", N_("Uploaded files kept for all visitors"), N_("the oldest go; a thousand states fit")
 )
 STATE_BYTES = limit(
     64_000, "bytes", N_("Size of an uploaded state file"), N_("twenty times the longest sentence and its target")

@@ -6,9 +6,11 @@ import pytest
 
 from tests.app.lessons.test_lesson_file import GOOD, model
 from tests.web.test_page import HOSTILE, Elements
-from visformer.app.lessons import lesson_file
+from visformer.app.lessons import handout, lesson_file
 from visformer.app.lessons.handout import page
 from visformer.app.session import url_state
+from visformer.errors import BudgetError
+from visformer.system import limits
 
 STATES = [
     ("masks", {"masks_view": "scores", "masks_stack": "cross", "masks_layer": "2", "masks_head": "8"}),
@@ -72,3 +74,27 @@ def test_no_text_becomes_markup(hostile):
     elements = Elements(text)
     assert elements.tags.count("script") == 1 + len([t for t in elements.attributes if t == ("type", "text/plain")])
     assert not [1 for name, value in elements.attributes if name == "onerror"]
+
+
+def test_a_lesson_with_too_much_to_draw_is_refused_before_it_is_all_drawn(monkeypatch):
+    monkeypatch.setattr(limits, "HANDOUT_BYTES", 300_000)
+    drawn = []
+    slide = handout._slide
+    monkeypatch.setattr(handout, "_slide", lambda *given: drawn.append(1) or slide(*given))
+    with pytest.raises(BudgetError, match=r"steps 1 to \d+ take .* at most 300 kB: shorten sentences"):
+        handout.file(lesson_file.content(url_state.SHIPPED), "en")
+    assert len(drawn) < 12
+
+
+@pytest.mark.parametrize(
+    ("page_name", "usual", "absurd"),
+    [
+        ("positions", "", 'positions_n: "16000", positions_d: "16000"'),
+        ("decoding", "decoding_view: beams", 'decoding_view: beams, decoding_beams: "3000"'),
+    ],
+)
+def test_numbers_that_no_page_takes_are_not_drawn(page_name, usual, absurd):
+    head, _, _ = GOOD.partition("steps:")
+    steps = (f"steps:\n  - {{title: A, say: B, link: {{page: {page_name}, {fields}}}}}\n" for fields in (usual, absurd))
+    one, other = (handout.file((head + step).encode(), "en") for step in steps)
+    assert one == other

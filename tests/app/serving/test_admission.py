@@ -8,7 +8,7 @@ import pytest
 from visformer.app.serving import admission
 from visformer.app.serving.admission import BOUNDS, Admission, Histogram
 from visformer.errors import BusyError, DeadlineError
-from visformer.system import cancellation
+from visformer.system import cancellation, limits
 
 SECONDS = 20  # timeout
 
@@ -27,10 +27,10 @@ class Visitors:
     def __init__(self, desk):
         self.desk, self.results, self.threads = desk, {}, []
 
-    def request(self, name, key, work, on_wait=lambda ahead: None):
+    def request(self, name, key, work, on_wait=lambda ahead: None, **how):
         def run():
             try:
-                self.results[name] = self.desk.run(key, work, on_wait=on_wait)
+                self.results[name] = self.desk.run(key, work, on_wait=on_wait, **how)
             except BaseException as error:
                 self.results[name] = error
 
@@ -320,3 +320,48 @@ def test_it_is_known_for_how_long_nothing_gets_through(desk, busy, gate):
     until(lambda: desk.stuck_seconds > 0.01)
     gate.set()
     until(lambda: desk.stuck_seconds == 0)
+
+
+def test_what_takes_long_keeps_no_ordinary_sentence_waiting(desk, gate):
+    visitors = Visitors(desk)
+    for name in ("a", "b"):
+        visitors.request(name, name, lambda: gate.wait(SECONDS), is_long=True)
+    until(lambda: (desk.running, desk.waiting) == (1, 1))
+    assert desk.run("short", lambda: "at once", on_wait=never) == "at once"
+    gate.set()
+    visitors.wait()
+    assert desk.running == 0
+
+
+def test_ordinary_sentences_do_not_take_the_place_of_what_takes_long(desk, busy, gate):
+    assert desk.run("long export", lambda: "made", on_wait=never, is_long=True) == "made"
+
+
+def test_sessions_take_turns(gate):
+    """Everybody's first comes before anybody's second."""
+    desk, order = Admission(at_once=1), []
+    visitors = Visitors(desk)
+    visitors.request("long", "long", lambda: gate.wait(SECONDS))
+    until(lambda: desk.running == 1)
+    for i, (name, session) in enumerate({"a1": "a", "a2": "a", "a3": "a", "b1": "b", "b2": "b"}.items()):
+        visitors.request(name, name, lambda name=name: order.append(name), session=session)
+        until(lambda i=i: desk.waiting == i + 1)
+    gate.set()
+    visitors.wait()
+    assert order == ["a1", "b1", "a2", "b2", "a3"]
+
+
+def test_a_session_has_its_share_and_no_more(gate):
+    limited = Admission(at_once=1, queue=99)
+    visitors = Visitors(limited)
+    for i in range(limits.SHARE):
+        visitors.request(i, i, lambda: gate.wait(SECONDS), session="greedy", is_long=bool(i % 2))
+        until(lambda i=i: limited.running + limited.waiting == i + 1)
+    with pytest.raises(BusyError, match=f"You have {limits.SHARE} computations waiting"):
+        limited.run("more", lambda: "never", on_wait=never, session="greedy")
+    visitors.request("joined", 0, lambda: "never", session="greedy")  # somebody's own request again
+    visitors.request("other", "other", lambda: "done", session="other")
+    until(lambda: limited.running + limited.waiting == limits.SHARE + 1)
+    gate.set()
+    assert visitors.wait()["other"] == "done"
+    assert limited.run("more", lambda: "now", on_wait=never, session="greedy") == "now"

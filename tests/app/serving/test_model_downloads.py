@@ -177,6 +177,24 @@ def test_a_download_without_memory_for_a_thread_fails_and_can_be_retried(hub, mo
     until(download, Phase.OFFERED)
 
 
+def test_downloads_share_one_limit_until_they_are_here(hub, folder, monkeypatch):
+    hub.add("someone/other", folder)
+    one, other = (until(Download(name), Phase.OFFERED) for name in (NAME, "someone/other"))
+    monkeypatch.setattr(limits, "DOWNLOAD_BYTES", int(1.5 * one.total))
+    hub.gate.clear()
+    one.start("a")
+    midway(one)
+    other.start("b")
+    assert other.phase is Phase.FAILED
+    assert re.search(r"other' is 4 MB, and others of 4 MB are being downloaded: try again", str(other.error))
+    hub.gate.set()
+    until(one, Phase.HERE)
+    other.ask_again()
+    until(other, Phase.OFFERED)
+    other.start("b")
+    until(other, Phase.HERE)
+
+
 def test_all_shards_are_needed(hub, tmp_path):
     sharded = tmp_path / "sharded"
     tiny_module("gpt2", vocab_size=60_000).save_pretrained(sharded, max_shard_size="1MB")

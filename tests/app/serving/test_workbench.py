@@ -14,6 +14,7 @@ from tests.web.support import made_up_trace
 from visformer.app.serving import workbench
 from visformer.app.serving.workbench import Cache, Workbench
 from visformer.errors import ShortageError, TextError
+from visformer.system import limits
 
 
 class Model:
@@ -122,12 +123,13 @@ def test_the_operator_sets_the_number_of_workers(bench, monkeypatch, wanted, pro
     monkeypatch.setattr(workbench, "workbench", lambda: bench)
     monkeypatch.setattr(workbench, "ADMISSION", types.SimpleNamespace(at_once=2))
     monkeypatch.setattr(workbench, "WorkerPool", lambda name, n: started.append((name, n)) or bench.model)
+    monkeypatch.setattr(workbench, "LONG_WORK", types.SimpleNamespace(start=lambda: started.append("long work")))
     monkeypatch.delenv("VISFORMER_PROCESSES", raising=False)
     if wanted is not None:
         monkeypatch.setenv("VISFORMER_PROCESSES", wanted)
     assert workbench.serve_a_room() is bench
     bench.load().result()
-    assert started == ([(workbench.MODEL, processes)] if processes else [])
+    assert started == (["long work", (workbench.MODEL, processes)] if processes else [])
 
 
 def test_each_decoding_is_computed_once(bench):
@@ -200,3 +202,16 @@ def test_an_expected_trace_is_computed_once_and_only_with_a_loaded_model(bench):
     assert bench.model.asked == [("a", None)]
     with pytest.raises(TextError):
         bench.expect("a" * 9999, None, ("*.pattern",))
+
+
+def test_what_takes_long_runs_where_long_work_is_done(bench):
+    here, apart = Model(), Model()
+    bench.start_workers, bench.long_runner = lambda: here, apart
+    bench.load().result()
+    bench.trace("a b", None)
+    bench.decoded("a b", beam_size=8)
+    assert [len(here.asked), len(apart.asked)] == [2, 0]
+    bench.trace("a " * (limits.ORDINARY + 1), None)
+    bench.decoded("a " * 40, beam_size=8)
+    assert [len(here.asked), len(apart.asked)] == [2, 2]
+    assert bench.expect("b " * (limits.ORDINARY + 1), None, ("*.pattern",)) is None, "nobody began it ahead of its turn"

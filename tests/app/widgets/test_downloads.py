@@ -1,10 +1,16 @@
 """Export under the pictures: closed it costs nothing, open it offers the formats of what the page shows."""
 
+import time
+from types import SimpleNamespace
+
 import pytest
 
 from tests.app.support import in_a_session
+from visformer.app.serving.admission import Admission
 from visformer.app.session import boxes
+from visformer.app.streamlit_private import other_sessions
 from visformer.app.widgets import downloads
+from visformer.errors import BudgetError, BusyError
 from visformer.export.formats import FORMATS
 from visformer.system import limits
 from visformer.web import page as html
@@ -80,3 +86,47 @@ def test_a_picture_names_its_model_unless_it_is_a_formula(monkeypatch, key, abou
     monkeypatch.setattr(boxes, "model", lambda: None)
     monkeypatch.setattr(boxes, "source", lambda: "a b")
     assert downloads._about(key) == about
+
+
+@pytest.fixture
+def session(monkeypatch):
+    """A session whose browser is connected; returns the sessions that were woken."""
+    woken = []
+    monkeypatch.setattr(other_sessions, "own_session", lambda: "mine")
+    monkeypatch.setattr(other_sessions, "is_connected", lambda session: True)
+    monkeypatch.setattr(other_sessions, "wake", woken.extend)
+    with in_a_session({}):
+        yield woken
+
+
+def test_a_file_is_made_where_long_work_is_done_in_its_session_s_share(session, monkeypatch):
+    asked, desk = [], Admission(at_once=1)
+    monkeypatch.setattr(downloads, "ADMISSION", desk)
+    run = desk.run
+    monkeypatch.setattr(desk, "run", lambda *given, **how: asked.append(how) or run(*given, **how))
+    make = downloads.made(lambda: b"file", key="a", place="attention")
+    assert asked == []
+    assert make() == b"file"
+    assert (asked[0]["session"], asked[0]["is_long"]) == ("mine", True)
+
+
+def test_a_page_says_why_a_file_was_not_made(session):
+    told = []
+
+    def refuse():
+        raise BudgetError("It holds {n} numbers: take fewer.", n=7)
+
+    with pytest.raises(BudgetError):
+        downloads.made(refuse, key="a", place="attention")()
+    assert session == ["mine"], "its page runs again"
+    for _ in range(2):
+        downloads.tell("attention", SimpleNamespace(text=told.append))
+    assert told == ["It holds 7 numbers: take fewer."], "said once"
+
+
+def test_no_file_is_made_for_a_session_that_has_left(session, monkeypatch):
+    monkeypatch.setattr(other_sessions, "is_connected", lambda session: False)
+    desk = Admission(at_once=1)
+    monkeypatch.setattr(downloads, "ADMISSION", desk)
+    with pytest.raises(BusyError, match="Nobody waits"):
+        downloads.made(lambda: time.sleep(0.8), key="a", place="attention")()

@@ -1,19 +1,24 @@
 """The hand-out: a guided lesson as one HTML file, with each step's pictures, drawn without the app."""
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from visformer.app.lessons import lesson_file
 from visformer.app.lessons.lesson_file import Lesson, Step
+from visformer.app.serving import long_work
+from visformer.app.serving.models import MODEL
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
-from visformer.errors import LinkError
+from visformer.errors import N_, BudgetError, LinkError
 from visformer.i18n import translations
 from visformer.pictures.registry.picture import Picture, is_figure, pages
 from visformer.pictures.registry.setting import Setting, Source
 from visformer.pictures.theme import visible
+from visformer.system import cancellation, limits
 from visformer.web.slides import Part, Slide, slides
 
 if TYPE_CHECKING:  # numpy
@@ -23,14 +28,38 @@ ModelOf = Callable[[str], Any]
 """Returns the model with this name; "" is the default model."""
 
 
-def page(lesson: Lesson, language: str, *, model_of: ModelOf) -> str:
-    """Return the lesson as self-contained HTML.
+def file(content: bytes, language: str) -> bytes:
+    """Return the page of a lesson's file, within the limits of a server; errors as for :func:`page`."""
+    lesson, faults = lesson_file.read(content)
+    if lesson is None:
+        raise faults[0].why
+    models = cache(lambda name: long_work.Limited(name or MODEL))
+    return page(lesson, language, model_of=models, most=limits.HANDOUT_BYTES).encode()
+
+
+def page(lesson: Lesson, language: str, *, model_of: ModelOf, most: float = math.inf) -> str:
+    """Return the lesson as self-contained HTML; ``most``: bytes that its pictures may have.
 
     Raises:
+        BudgetError: they have more.
         VisformerError: a model cannot be loaded, or a sentence cannot be run.
     """
     gettext = translations(language).gettext
-    shown = [_slide(step, language, model_of) for step in lesson.steps]
+    shown, nbytes = [], 0
+    for number, step in enumerate(lesson.steps, start=1):
+        cancellation.check()
+        shown.append(_slide(step, language, model_of))
+        nbytes += sum(len(part.message) + len(part.rest) + len("".join(part.images)) for part in shown[-1].parts)
+        if nbytes > most:
+            raise BudgetError(
+                N_(
+                    "The pictures of steps 1 to {step} take {size}, and a page holds at most {limit}: shorten "
+                    "sentences or take steps away."
+                ),
+                step=number,
+                size=limits.size(nbytes),
+                limit=limits.size(int(most)),
+            )
     return slides(lesson.title_in(language), shown, gettext=gettext, lang=language)
 
 

@@ -6,7 +6,6 @@ A step is a link: opening one sets the state as a link does. The visitor may cha
 import re
 from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import streamlit as st
@@ -14,7 +13,7 @@ import streamlit as st
 from visformer import i18n
 from visformer.app.edits import editing, url_edits
 from visformer.app.lessons import lesson_file
-from visformer.app.serving.workbench import workbench_of
+from visformer.app.serving.workbench import require_servable
 from visformer.app.session import address, remarks, slots, url_state, visit
 from visformer.app.session import page as pages
 from visformer.app.session import presentation_steps as walk
@@ -23,6 +22,7 @@ from visformer.app.session.page import LESSON, LessonPlace
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private.addresses import typed_page
+from visformer.app.widgets import downloads
 from visformer.errors import N_, LessonError, VisformerError
 from visformer.system import limits
 
@@ -201,23 +201,21 @@ def _files(name: str) -> None:
     said = _("Save “{title}”: as YAML to see how a lesson is written, as HTML to show it anywhere.")
     st.text(said.format(title=lesson.title_in(lang)))  # never markdown: a visitor may have written it
 
-    def as_html() -> bytes:
-        from visformer.app.lessons import handout  # imports too much for the first picture
+    from visformer.app.lessons import handout  # imports too much for the first picture
 
-        return handout.page(lesson, lang, model_of=_shared_model).encode()
-
-    keep = partial(st.download_button, on_click="ignore")
+    content, keep = _content(name), partial(st.download_button, on_click="ignore")
     about = _("The whole lesson in one file that works offline")
+    html = downloads.made(partial(handout.file, content, lang), key=(lang, content), place="lesson")
     with st.container(horizontal=True):
-        keep("YAML", lambda: _content(name), f"{called}.yaml", "text/yaml", key="lesson_yaml")
-        keep("HTML", as_html, f"{called}-{lang}.html", "text/html", key="lesson_html", help=about)
-
-
-def _shared_model(name: str) -> Any:
-    """Return a model that all visitors share: their sentences are queued, and their results cached."""
-    bench = workbench_of(name or None)
-    model = bench.loaded()
-    return SimpleNamespace(trace=bench.trace, translate=bench.decoded, info=model.info, text=model.text)
+        keep("YAML", lambda: content, f"{called}.yaml", "text/yaml", key="lesson_yaml")
+        try:
+            for model in {step.state.model for step in lesson.steps}:
+                require_servable(model)
+        except VisformerError as problem:
+            st.text(problem.localized(_))
+        else:
+            keep("HTML", html, f"{called}-{lang}.html", "text/html", key="lesson_html", help=about)
+    downloads.tell("lesson", st)
 
 
 def _open(key: str) -> None:

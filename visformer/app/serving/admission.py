@@ -1,5 +1,6 @@
-"""Admission to the model: a few forward passes at a time, a short queue, and one computation for identical requests.
+"""Admission: everything that computes passes here, a few at a time, with one computation for identical requests.
 
+What takes long has a queue and a place of its own, so that it keeps nobody with an ordinary sentence waiting.
 Independent of Streamlit and torch. Callers wait while a thread pool computes, so that a visitor who leaves does not
 cancel a result that others wait for.
 """
@@ -19,8 +20,8 @@ from visformer.errors import N_, BusyError, DeadlineError
 from visformer.system import limits
 from visformer.system.cancellation import CURRENT, Cancellation
 
-AT_ONCE = min(4, max(2, (os.cpu_count() or 2) // 2))
-"""Forward passes at a time. Two even on two cores, so that one long beam search does not block everybody."""
+AT_ONCE = min(3, max(1, (os.cpu_count() or 2) // 2 - 1))
+"""Ordinary computations at a time, besides the one that takes long."""
 
 PATIENCE = 0.4  # seconds before a visitor sees a notice of the wait: most results arrive earlier
 POLL = 0.2  # seconds between two updates of the notice, which also notices that the visitor has left
@@ -80,6 +81,9 @@ class _Flight:
     """One computation and the number of callers that wait for it."""
 
     work: Callable[[], Any]
+    session: str = ""  # of the visitor who was first to ask; "": none
+    is_long: bool = False
+    turn: int = 0  # how many computations this session had before: everybody's first comes before anybody's second
     result: Future[Any] = field(default_factory=Future)
     requested: float = field(default_factory=time.perf_counter)
     callers: int = 1
@@ -88,7 +92,10 @@ class _Flight:
 
 
 class Admission:
-    """Runs computations, at most ``at_once`` at a time; concurrent requests for the same key share one."""
+    """Runs computations; concurrent requests for the same key share one.
+
+    At most ``at_once`` ordinary ones at a time, and one that takes long.
+    """
 
     def __init__(
         self, *, at_once: int = AT_ONCE, queue: int = limits.QUEUE, seconds: float = limits.WORK_SECONDS
@@ -96,28 +103,39 @@ class Admission:
         self.counts = Counts()
         self.notice: Notice = lambda: nullcontext(lambda before: None)  # the app sets its own
         self.at_once, self._queue, self._seconds = at_once, queue, seconds
+        self._places = {False: at_once, True: 1}  # by whether it takes long
         self._lock = threading.Lock()
         self._flights: dict[Hashable, _Flight] = {}
         self._waiting: OrderedDict[Hashable, _Flight] = OrderedDict()
         self._computing: list[_Flight] = []  # the oldest first
-        # A pool, not the sessions' short-lived threads: OpenMP creates a team for each thread that calls it.
-        self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="model")
+        # Pools, not the sessions' short-lived threads: OpenMP creates a team for each thread that calls it.
+        self._threads = {is_long: ThreadPoolExecutor(n, "model") for is_long, n in self._places.items()}
         # Start all threads now: later there may not be enough memory for one.
-        started = threading.Barrier(at_once)
-        for _ in range(at_once):
-            self._threads.submit(started.wait)
+        for is_long, n in self._places.items():
+            started = threading.Barrier(n)
+            for _ in range(n):
+                self._threads[is_long].submit(started.wait)
         self._is_busy = threading.Event()
         threading.Thread(target=self._cancel_overdue, name="deadline", daemon=True).start()
 
-    def run(self, key: Hashable, work: Callable[[], _R], *, on_wait: OnWait) -> _R:
+    def run(
+        self, key: Hashable, work: Callable[[], _R], *, on_wait: OnWait, session: str = "", is_long: bool = False
+    ) -> _R:
         """Run ``work`` in the thread pool and return its result, or raise its exception.
 
         Calls ``on_wait`` repeatedly if this takes longer than PATIENCE.
 
+        Args:
+            key: of the result; who asks for one that is being computed waits for the same.
+            work: computes it.
+            on_wait: see OnWait.
+            session: whose share of the server this is; "": nobody's.
+            is_long: whether it waits for the place of what takes long.
+
         Raises:
-            BusyError: the queue is full.
+            BusyError: the queue is full, or this session already has its share of computations.
         """
-        flight = self._join(key, work)
+        flight = self._join(key, _Flight(work, session, is_long))
         patience = PATIENCE
         try:
             while wait([flight.result], patience).not_done:
@@ -131,13 +149,13 @@ class Admission:
     def begin(self, key: Hashable, work: Callable[[], _R]) -> Future[_R] | None:
         """Start computing what :meth:`run` will request in a moment, if a thread is free; that call then joins.
 
-        Exceptions of ``work`` are raised by :meth:`run`.
+        Only for what does not take long. Exceptions of ``work`` are raised by :meth:`run`.
 
         Returns:
             The future result; None: no thread is free.
         """
         with self._lock:
-            if key not in self._flights and self.running + len(self._waiting) < self.at_once:
+            if key not in self._flights and len(self._lane(False)) < self.at_once:
                 self._flights[key] = self._waiting[key] = _Flight(work, callers=0)
                 self._start_next()
             flight = self._flights.get(key)
@@ -150,41 +168,65 @@ class Admission:
 
     @property
     def stuck_seconds(self) -> float:
-        """Age of the oldest computation in seconds while no thread is free, else 0."""
+        """Age of the oldest computation in seconds while no thread of its kind is free, else 0."""
         with self._lock:
-            begun = [flight.begun for flight in self._computing if flight.begun is not None]
-        return time.perf_counter() - min(begun) if len(begun) >= self.at_once else 0.0
+            begun = {n: [f.begun for f in self._computing if f.is_long == n and f.begun] for n in self._places}
+        oldest = [min(times) for is_long, times in begun.items() if len(times) >= self._places[is_long]]
+        return time.perf_counter() - min(oldest) if oldest else 0.0
 
     @property
     def waiting(self) -> int:
         """Requests in the queue at present."""
         return len(self._waiting)
 
-    def _join(self, key: Hashable, work: Callable[[], Any]) -> _Flight:
+    def _lane(self, is_long: bool) -> list[_Flight]:
+        """Return what computes or waits where this would."""
+        return [flight for flight in (*self._computing, *self._waiting.values()) if flight.is_long == is_long]
+
+    def _join(self, key: Hashable, flight: _Flight) -> _Flight:
         with self._lock:
-            flight = self._flights.get(key)
-            if flight is not None:
-                if flight.callers:
+            same = self._flights.get(key)
+            if same is not None:
+                if same.callers:
                     self.counts.add("shared")
-                flight.callers += 1
-                return flight
-            if self.running >= self.at_once and len(self._waiting) >= self._queue:
-                self.counts.add("rejected")
-                raise BusyError(
-                    N_("Too many sentences are being computed right now: {n} are waiting. Try again in a few seconds."),
-                    n=len(self._waiting),
-                )
-            flight = self._flights[key] = self._waiting[key] = _Flight(work)
+                same.callers += 1
+                return same
+            self._refuse(flight)
+            self._flights[key] = self._waiting[key] = flight
             self._start_next()
         return flight
 
+    def _refuse(self, flight: _Flight) -> None:
+        """Raise a BusyError if there is no room for it; else give it its turn."""
+        waiting = len(self._lane(flight.is_long)) - self._places[flight.is_long]
+        own = [one for one in (*self._computing, *self._waiting.values()) if one.session == flight.session]
+        flight.turn = len(own) if flight.session else 0
+        if flight.turn >= limits.SHARE:
+            self.counts.add("rejected")
+            raise BusyError(
+                N_("You have {n} computations waiting already: try again when one of them is done."), n=flight.turn
+            )
+        if waiting >= self._queue:
+            self.counts.add("rejected")
+            raise BusyError(
+                N_("Too many sentences are being computed right now: {n} are waiting. Try again in a few seconds."),
+                n=waiting,
+            )
+
     def _start_next(self) -> None:
-        """Hand the oldest requests to the free threads. Called with the lock held."""
-        while self.running < self.at_once and self._waiting:
-            key, flight = self._waiting.popitem(last=False)
-            self._computing.append(flight)
-            self._is_busy.set()
-            self._threads.submit(self._compute, key, flight)
+        """Hand the requests whose turn it is to the free threads. Called with the lock held."""
+        for is_long, places in self._places.items():
+            free = places - sum(flight.is_long == is_long for flight in self._computing)
+            for key in self._in_turn(is_long)[:free]:
+                flight = self._waiting.pop(key)
+                self._computing.append(flight)
+                self._is_busy.set()
+                self._threads[is_long].submit(self._compute, key, flight)
+
+    def _in_turn(self, is_long: bool) -> list[Hashable]:
+        """Return the keys of what waits, the next one first."""
+        waiting = [key for key, flight in self._waiting.items() if flight.is_long == is_long]
+        return sorted(waiting, key=lambda key: self._waiting[key].turn)
 
     def _compute(self, key: Hashable, flight: _Flight) -> None:
         begin = flight.begun = time.perf_counter()
@@ -230,8 +272,11 @@ class Admission:
     def _ahead(self, key: Hashable) -> int | None:
         """Return the number of requests ahead of this one; None: it is being computed."""
         with self._lock:
-            keys = list(self._waiting)
-            return keys.index(key) + self.running if key in self._waiting else None
+            if key not in self._waiting:
+                return None
+            is_long = self._waiting[key].is_long
+            running = sum(flight.is_long == is_long for flight in self._computing)
+            return self._in_turn(is_long).index(key) + running
 
     def _leave(self, key: Hashable, flight: _Flight) -> None:
         """Take one caller off; drop or cancel a computation that nobody waits for any more."""

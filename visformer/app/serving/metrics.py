@@ -10,6 +10,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from visformer.app.serving.admission import ADMISSION, BOUNDS, Histogram
+from visformer.app.serving.long_work import LONG_WORK
 from visformer.app.serving.workbench import Workbench
 from visformer.app.streamlit_private import other_sessions
 
@@ -37,7 +38,9 @@ class Report(Collector):
         yield GaugeMetricFamily("visformer_stuck_seconds", stuck, ADMISSION.stuck_seconds)
         yield GaugeMetricFamily("visformer_sessions", "Browsers connected.", other_sessions.count())
         yield GaugeMetricFamily("visformer_kept_bytes", "Traces and decodings in the cache.", self._bench.nbytes)
-        for i, pid in enumerate(self._bench.pids):  # Prometheus' own collector covers this process alone
+        for i, pid in enumerate(
+            (*self._bench.pids, *LONG_WORK.pids)
+        ):  # Prometheus' own collector covers this process alone
             yield from ProcessCollector(f"visformer_model_{i}", pid=partial(int, pid), registry=None).collect()
         yield GaugeMetricFamily("visformer_model_ready", "1 once the model is loaded.", self._bench.is_loaded)
 

@@ -15,7 +15,8 @@ import streamlit as st
 import visformer
 from visformer.adapters.bundled import BUNDLED
 from visformer.app.serving import checks
-from visformer.errors import N_, CheckpointError, ShortageError, VisformerError
+from visformer.errors import N_, BusyError, CheckpointError, ShortageError, VisformerError
+from visformer.system import limits
 from visformer.system.memory import enough_memory
 
 
@@ -57,6 +58,11 @@ class Download:
             self._waiting.add(visitor)
             if self.phase is not Phase.OFFERED:
                 return
+            try:
+                _reserve(self)
+            except BusyError as error:
+                self.error, self.phase = error, Phase.FAILED
+                return
             self.phase, self.done = Phase.RUNNING, 0
         self._in_background(self._run)
 
@@ -81,6 +87,7 @@ class Download:
                 threading.Thread(target=work, daemon=True).start()
         except ShortageError as error:
             self.error, self.phase = error, Phase.FAILED
+            _RESERVED.discard(self)
 
     def _ask(self) -> None:
         from visformer.adapters.huggingface.files import UNANSWERED, files_of, helpful, require_weights
@@ -109,6 +116,7 @@ class Download:
                 self._report(**json.loads(line))
         with self._lock:
             self._child = None
+            _RESERVED.discard(self)
             self._conclude(child.returncode)
 
     def _report(self, done: int = 0, error: str = "", params: dict[str, object] | None = None) -> None:
@@ -130,6 +138,24 @@ class Download:
                 code=code,
             )
             self.phase = Phase.FAILED
+
+
+_RESERVED: set[Download] = set()
+"""Downloads that run: all of them together have the room of one."""
+_RESERVING = threading.Lock()
+
+
+def _reserve(wanted: Download) -> None:
+    with _RESERVING:
+        running = sum(each.total for each in _RESERVED)
+        if running + wanted.total > limits.DOWNLOAD_BYTES:
+            raise BusyError(
+                N_("{name!r} is {size}, and others of {running} are being downloaded: try again when they are here."),
+                name=wanted.name,
+                size=limits.size(wanted.total),
+                running=limits.size(running),
+            )
+        _RESERVED.add(wanted)
 
 
 @st.cache_resource(show_spinner=False)

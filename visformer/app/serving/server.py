@@ -9,7 +9,7 @@ from streamlit.web.cli import main as main
 
 from visformer.app.serving.gate import Gate
 from visformer.app.serving.headers import Protected
-from visformer.app.streamlit_private import addresses, advice, around, messages, warm_start
+from visformer.app.streamlit_private import addresses, advice, around, files, messages, warm_start
 from visformer.pictures.registry.picture import pages
 
 
@@ -31,6 +31,7 @@ addresses.leave_pages_to_app()
 advice.keep_quiet()
 around.put_around_app(Protected, Gate, messages.Messages)
 messages.leave_out_what_no_widget_holds()
+files.keep_few_uploads()
 warm_start.run_once_up(import_app)
 
 if __name__ == "__main__":

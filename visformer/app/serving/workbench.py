@@ -9,7 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,10 +20,12 @@ import streamlit as st
 from visformer.adapters.bundled import BUNDLED
 from visformer.app.serving import checks
 from visformer.app.serving.admission import ADMISSION
+from visformer.app.serving.long_work import LONG_WORK, Named
 from visformer.app.serving.model_downloads import require_here
 from visformer.app.serving.models import MODEL, SECOND_BOX, discreetly, folder_of, require_allowed
 from visformer.app.serving.worker_pool import WorkerPool
 from visformer.app.streamlit_private import warm_start
+from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.errors import N_, VisformerError
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.system import limits, settings
@@ -86,6 +88,7 @@ class Workbench:
         *,
         budget: int = limits.TRACE_BYTES,
         lends_target: Callable[[str], str] | None = None,
+        always_long: bool = False,
     ) -> None:
         """Keep ``load`` until the model is needed.
 
@@ -94,12 +97,15 @@ class Workbench:
             example: file of a Trace that is available before the model.
             budget: of the cache, in bytes.
             lends_target: returns a target for a source, for a model whose own translation would mean nothing.
+            always_long: whether even short sentences take long, as far as one may know.
         """
         from visformer.trace import Trace
 
         self._load, self._lends_target = load, lends_target
-        self.start_workers: Callable[[], WorkerPool | None] = lambda: None
-        self._workers: WorkerPool | None = None  # runs the forward passes, if set
+        self.start_workers: Callable[[], WorkerPool | Named | None] = lambda: None
+        self._workers: WorkerPool | Named | None = None  # runs the forward passes, if set
+        self.long_runner: Named | None = None  # runs those that take long, if set
+        self._always_long = always_long
         self._model: Future[Any] | None = None
         self._lock = threading.Lock()
         self._results = Cache(budget)
@@ -178,7 +184,7 @@ class Workbench:
         Raises:
             VisformerError: the text exceeds a limit, or the model cannot be loaded.
         """
-        return self._cached(*self._request(source, target, tuple(record), tuple(edits)))
+        return self._cached(*self._request(source, target, tuple(record), tuple(edits)), times=len(edits))
 
     def expect(self, source: str, target: str | None, record: Sequence[str]) -> "Future[Trace] | None":
         """Start computing a Trace that :meth:`trace` will be called for; does nothing until the model is loaded.
@@ -189,9 +195,10 @@ class Workbench:
         if not self.is_loaded or (target is None and self._lends_target is not None):
             return None
         key, texts, make = self._request(source, target, tuple(record), ())
-        if self._results.get(key) is not None:
+        model = self.loaded(*texts)
+        if self._results.get(key) is not None or self._takes_long(model, texts):
             return None
-        return ADMISSION.begin((id(self), key), partial(self._make, key, self.loaded(*texts), make))
+        return ADMISSION.begin((id(self), key), partial(self._make, key, partial(make, self._runner(model))))
 
     def _request(
         self, source: str, target: str | tuple[int, ...] | None, record: tuple[str, ...], edits: "tuple[Edit, ...]"
@@ -206,27 +213,32 @@ class Workbench:
         if target is None and self._lends_target is not None and not self.holds(source, None, record):
             text = self._lends_target(source)
 
-        def make(model: Any) -> "Trace":
+        def make(runner: Any) -> "Trace":
             forced = target if target is not None else text
-            if forced is None and not edits and (trace := self._known_translation(model, source, record)) is not None:
+            if forced is None and not edits and (trace := self._known_translation(runner, source, record)) is not None:
                 return trace
-            second = {"pair" if model.info.kind == "encoder" else "target": forced}
-            return self._runner(model).trace(source, **second, record=record, edits=edits)
+            second = {"pair" if self.kind == "encoder" else "target": forced}
+            return runner.trace(source, **second, record=record, edits=edits)  # type: ignore[no-any-return]
 
         return (source, target, record, edits), (source, text), make
 
-    def _known_translation(self, model: Any, source: str, record: tuple[str, ...]) -> "Trace | None":
+    def _known_translation(self, runner: Any, source: str, record: tuple[str, ...]) -> "Trace | None":
         """Record more tensors of a cached translation; decoding it again would take most of the time."""
         known: Trace | None = self._results.get((source, None, PATTERNS, ()))
-        ids = known.meta.get("ids") if known is not None and model.info.kind == "encoder-decoder" else None
+        ids = known.meta.get("ids") if known is not None and self.kind == "encoder-decoder" else None
         if known is None or not isinstance(ids, dict) or not ids.get("next"):
             return None
-        trace = self._runner(model).trace(source, target=tuple(ids["next"][:-1]), record=record, edits=())
+        trace = runner.trace(source, target=tuple(ids["next"][:-1]), record=record, edits=())
         return replace(trace, meta=known.meta) if trace.meta.get("ids") == ids else None  # if it was cut off
 
-    def _runner(self, model: Any) -> WorkerPool:
+    def _runner(self, model: Any, *, is_long: bool = False) -> Any:
         """Return what runs the model's forward passes: the workers, or the model itself."""
-        return self._workers or model
+        return (self.long_runner if is_long else None) or self._workers or model
+
+    def _takes_long(self, model: Any, texts: tuple[str | None, ...], times: int = 1) -> bool:
+        """Estimate whether this is more than an ordinary computation; ``times``: of beams, or of changes."""
+        tokens = sum(len(model.tokenize(text)) for text in texts if text is not None)
+        return self._always_long or tokens * times > limits.ORDINARY
 
     def decoded(self, source: str, *, edits: "Sequence[Edit]" = (), **settings: Any) -> "Decoding":
         """Return the model's translation with its decoding steps; arguments and errors as for :meth:`trace`.
@@ -236,23 +248,32 @@ class Workbench:
         checks.check_text(source, _FIRST_BOX)
         settings["edits"] = tuple(edits)
         key = (source, "decoded", *sorted(settings.items()))
-        return self._cached(key, (source, None), lambda model: self._runner(model).translate(source, **settings))
+        times = max(settings.get("beam_size", 1), len(edits))
+
+        def make(runner: Any) -> "Decoding":
+            return runner.translate(source, **settings)  # type: ignore[no-any-return]
+
+        return self._cached(key, (source, None), make, times=times)
 
     @enough_memory()
-    def _cached(self, key: Hashable, texts: tuple[str, str | None], make: Callable[[Any], _Result]) -> _Result:
+    def _cached(
+        self, key: Hashable, texts: tuple[str, str | None], make: Callable[[Any], _Result], *, times: int = 1
+    ) -> _Result:
         """Return a result from the cache, or else compute and cache it. All forward passes are started here."""
         result: _Result | None = self._results.get(key)
         if result is not None:
             ADMISSION.counts.add("cached")
             return result
-        work = partial(self._make, key, self.loaded(*texts), make)
+        model = self.loaded(*texts)
+        is_long = self._takes_long(model, texts, max(1, times))
+        work = partial(self._make, key, partial(make, self._runner(model, is_long=is_long)))
         with ADMISSION.notice() as on_wait:
-            return ADMISSION.run((id(self), key), work, on_wait=on_wait)
+            return ADMISSION.run((id(self), key), work, on_wait=on_wait, session=own_session(), is_long=is_long)
 
-    def _make(self, key: Hashable, model: Any, make: Callable[[Any], _Result]) -> _Result:
+    def _make(self, key: Hashable, make: Callable[[], _Result]) -> _Result:
         result: _Result | None = self._results.get(key)  # set if another visitor was a moment earlier
         if result is None:
-            result = make(model)
+            result = make()
             self._results.put(key, result)
         return result
 
@@ -279,8 +300,9 @@ class Workbench:
 
     def untrained(self, source: str, target: str, *, norm: str, record: Sequence[str]) -> "Trace":
         """Return the Trace of a pair in an untrained model of the same sizes; errors as for :meth:`trace`."""
+        model = self.loaded()
 
-        def make(model: Any) -> "Trace":
+        def make(_runner: Any) -> "Trace":
             from visformer.adapters.load import untrained
 
             return untrained(model, norm=norm).trace(source, target, record=tuple(record))
@@ -315,7 +337,15 @@ def _other_workbench(name: str) -> Workbench:
 
 @st.cache_resource(show_spinner=False, max_entries=limits.UNTRAINED_BENCHES)
 def _untrained_workbench(name: str) -> Workbench:
-    return _bench_of(name, budget=limits.OTHER_TRACE_BYTES)
+    def load() -> Any:
+        from visformer.adapters.load import outline
+
+        return outline(name)
+
+    budget = limits.OTHER_TRACE_BYTES
+    bench = Workbench(load, Path("-"), budget=budget, lends_target=_translation, always_long=True)
+    bench.start_workers = partial(Named, name)
+    return bench
 
 
 def workbench_of(name: str | None) -> Workbench:
@@ -324,14 +354,21 @@ def workbench_of(name: str | None) -> Workbench:
     Raises:
         VisformerError: the operator does not offer it, or it has to be downloaded first.
     """
-    if name is None or name == MODEL:
+    require_servable(name)
+    if not name or name == MODEL:
         return workbench()
+    return _untrained_workbench(name) if names_untrained(name) else _other_workbench(name)
+
+
+def require_servable(name: str | None) -> None:
+    """Raise what :func:`workbench_of` raises, without making a workbench."""
+    if not name or name == MODEL:
+        return
     if names_untrained(name):
         checks.check_untrained(Untrained.named(name))
-        return _untrained_workbench(name)
-    require_allowed(name)
-    require_here(name)
-    return _other_workbench(name)
+    else:
+        require_allowed(name)
+        require_here(name)
 
 
 def _translation(source: str) -> str:
@@ -341,21 +378,25 @@ def _translation(source: str) -> str:
 
 
 def serve_a_room() -> Workbench:
-    """Return the default model's workbench, loading now, with one worker process per concurrent forward pass."""
+    """Return the default model's workbench, loading now, with its worker processes and one for what takes long."""
     bench = workbench()
     chosen = settings.PROCESSES()
     if processes := ADMISSION.at_once if chosen is None else chosen:
-        bench.start_workers = partial(WorkerPool, MODEL, processes)
+        LONG_WORK.start()
+        bench.start_workers, bench.long_runner = partial(WorkerPool, MODEL, processes), Named(MODEL)
     bench.load()
     return bench
+
+
+_LOADING = threading.Lock()
+"""Of other models: while one is loaded, it takes twice its memory."""
 
 
 def _bench_of(name: str, *, budget: int = limits.TRACE_BYTES) -> Workbench:
     def load() -> Any:
         from visformer.adapters.load import load_to_serve
 
-        with discreetly(name):
+        with discreetly(name), _LOADING if name != MODEL else nullcontext():
             return load_to_serve(name)
 
-    lends_target = _translation if names_untrained(name) else None
-    return Workbench(load, folder_of(name) / "example.safetensors", budget=budget, lends_target=lends_target)
+    return Workbench(load, folder_of(name) / "example.safetensors", budget=budget, always_long=name != MODEL)

@@ -1,5 +1,7 @@
 """A process that runs the forward passes of one model, one at a time: ``python -m visformer.app.serving.worker NAME``.
 
+Without a name it runs long work, at low priority (:mod:`visformer.app.serving.long_work`).
+
 :mod:`visformer.app.serving.worker_pool` starts it, writes requests to its stdin and reads responses from its stdout.
 """
 
@@ -22,11 +24,11 @@ from visformer.app.serving.stop_signal import STOP, Stopped
 from visformer.errors import VisformerError
 
 
-def serve(name: str, requests: IO[bytes], responses: IO[bytes]) -> None:
-    """Load the model, then handle requests until the pipe is closed.
+def serve(name: str | None, requests: IO[bytes], responses: IO[bytes]) -> None:
+    """Load the model, if any, then handle requests until the pipe is closed.
 
-    A request is a pickle of (method, args, kwargs); a response, the first one after loading the model, is a pickle of
-    (whether it failed, the result or the exception).
+    A request is a pickle of (method of the model or function, args, kwargs); a response, the first one after loading
+    the model, is a pickle of (whether it failed, the result or the exception).
     """
     model: Any = None
     is_computing = False
@@ -59,7 +61,7 @@ def serve(name: str, requests: IO[bytes], responses: IO[bytes]) -> None:
 
     def load() -> None:
         nonlocal model
-        model = load_to_serve(name)
+        model = load_to_serve(name) if name is not None else ()
 
     signal.signal(STOP, stop)
     respond(load)
@@ -67,8 +69,8 @@ def serve(name: str, requests: IO[bytes], responses: IO[bytes]) -> None:
     gc.freeze()  # otherwise each full garbage collection would traverse torch's objects, for 200 ms
     with suppress(EOFError, OSError):
         while model is not None:
-            method, args, kwargs = pickle.load(requests)
-            respond(partial(getattr(model, method), *args, **kwargs))
+            what, args, kwargs = pickle.load(requests)
+            respond(partial(getattr(model, what) if isinstance(what, str) else what, *args, **kwargs))
 
 
 def _portable(error: Exception) -> Exception:
@@ -90,7 +92,10 @@ def main() -> None:
         score.write("500")
     responses = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a library's prints must not get among the responses
-    serve(sys.argv[1], sys.stdin.buffer, responses)
+    name = sys.argv[1] if len(sys.argv) > 1 else None
+    if name is None and hasattr(os, "nice"):  # pages and ordinary sentences go first
+        os.nice(19)
+    serve(name, sys.stdin.buffer, responses)
 
 
 if __name__ == "__main__":

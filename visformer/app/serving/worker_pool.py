@@ -1,4 +1,4 @@
-"""Worker processes for forward passes, for a server with many visitors (docs/adr/0017).
+"""Worker processes for forward passes and for long work, for a server with many visitors (docs/adr/0017).
 
 In the server's own process, forward passes and other visitors' pages compete for Python's global interpreter lock,
 which a sentence acquires a thousand times. The other side is :mod:`visformer.app.serving.worker`. Pickle is safe here:
@@ -10,6 +10,7 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack, nullcontext, suppress
 from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any
@@ -25,16 +26,16 @@ if TYPE_CHECKING:  # torch
 
 
 class _Process:
-    """One worker process with the model. Used by one thread at a time."""
+    """One worker process. Used by one thread at a time."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str | None) -> None:
         self._name = name
         self._start()
 
     def _start(self) -> None:
         # Not multiprocessing: it would run the main module in the new process, which under Streamlit is the page.
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "visformer.app.serving.worker", self._name],
+            [sys.executable, "-m", "visformer.app.serving.worker", *([self._name] if self._name is not None else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -55,9 +56,9 @@ class _Process:
                 raise
             self._is_ready = True
 
-    def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """Call a method of the model; ShortageError: the process was killed, and is being replaced."""
-        message = pickle.dumps((method, args, kwargs), pickle.HIGHEST_PROTOCOL)
+    def call(self, what: str | Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a method of the model or a function; ShortageError: the process was killed, and is being replaced."""
+        message = pickle.dumps((what, args, kwargs), pickle.HIGHEST_PROTOCOL)
         self.wait()
         return self._exchange(message)
 
@@ -111,8 +112,10 @@ class WorkerPool:
     Methods raise what the model raises, and ShortageError if the process was killed meanwhile.
     """
 
-    def __init__(self, name: str, processes: int) -> None:
+    def __init__(self, name: str | None, processes: int) -> None:
         """Start the processes, which load the model of this name in parallel, and wait until they are ready.
+
+        Without a name they have no model, run at low priority, and only :meth:`call` functions.
 
         Raises:
             Exception: raised by loading the model.
@@ -137,19 +140,20 @@ class WorkerPool:
 
     def trace(self, *args: Any, **kwargs: Any) -> "Trace":
         """Call the model's ``trace``, see :class:`visformer.adapters.base.TracedModel`."""
-        trace: Trace = self._call("trace", *args, **kwargs)
+        trace: Trace = self.call("trace", *args, **kwargs)
         return trace
 
     def translate(self, *args: Any, **kwargs: Any) -> "Decoding":
         """Call the model's ``translate``."""
-        decoding: Decoding = self._call("translate", *args, **kwargs)
+        decoding: Decoding = self.call("translate", *args, **kwargs)
         return decoding
 
-    def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+    def call(self, what: str | Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a method of the model, or a function of a module."""
         process, current = self._free.get(), CURRENT.get()
         try:
             with current.notifying(stop=process.stop, kill=process.kill) if current else nullcontext():
-                return process.call(method, *args, **kwargs)
+                return process.call(what, *args, **kwargs)
         finally:
             self._free.put(process)
 

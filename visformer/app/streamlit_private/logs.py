@@ -25,8 +25,13 @@ def _without_query(record: logging.LogRecord) -> bool:
 
 
 def _without_message(record: logging.LogRecord) -> bool:
-    """Log only the place and the type of an error: its message may quote a sentence or a token."""
+    """Log only the place and the type of an error: its message may quote a sentence or a token.
+
+    Nothing of a file that is refused: its visitor is told.
+    """
     if record.exc_info and record.exc_info[1] is not None:
+        if isinstance(record.exc_info[1].__cause__, VisformerError):
+            return False
         record.exc_text = _place(record.exc_info[1])
         record.exc_info = None
     return True

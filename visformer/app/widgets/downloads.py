@@ -1,17 +1,22 @@
-"""Export buttons below pictures. A file is made only when its button is clicked."""
+"""Export buttons below pictures. A file is made only when its button is clicked, where long work is done."""
 
 import re
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 import streamlit as st
 
+from visformer.app.serving.admission import ADMISSION
+from visformer.app.serving.long_work import LONG_WORK
 from visformer.app.serving.models import MODEL, label
 from visformer.app.session import boxes, selection
+from visformer.app.session.slots import Slot
+from visformer.app.streamlit_private import files, other_sessions
 from visformer.app.widgets.component import CANVAS
 from visformer.app.widgets.formula_box import theme
-from visformer.errors import N_
-from visformer.export.formats import FORMATS, Content, Kind, Options
+from visformer.errors import N_, BusyError, VisformerError
+from visformer.export.formats import FORMATS, Content, Kind, Options, file_of
 from visformer.system import limits
 
 if TYPE_CHECKING:  # numpy
@@ -53,17 +58,17 @@ def offer(kind: Kind, what: Any, *, key: str, picture: str = "", **options: Any)
         return
     from visformer.export.tables import size_of
 
-    how = Options(theme=theme(), gettext=_, lang=boxes.language(), about=_about(key), **options)
+    how = Options(theme=theme(), lang=boxes.language(), about=_about(key), **options)
     formats = [item for item in FORMATS if item.offers.get(kind)]
     names = {content: [item.name for item in formats if item.content == content] for content in get_args(Content)}
     box.caption(_(_CONTENTS[kind]).format(**{content: _(", ").join(each) for content, each in names.items()}))
-    count = size_of(what) if kind == "trace" else 0
+    count = size_of(kind, what)
     with box, st.container(horizontal=True):
         for item in formats:
             if count > limits.MAX_NUMBERS and item.limited:
                 continue
             name = file_name(picture if picture and item.content == "picture" else key) + item.ending
-            make = partial(item.file, kind, what, how)  # called when the button is clicked
+            make = made(partial(file_of, item.name, kind, what, how), key=(id(what), item.name), place=key)
             button, tooltip = f"{key}_{item.name.lower()}", _(item.offers[kind])
             st.download_button(item.name, make, name, item.mime, key=button, help=tooltip, on_click="ignore")
         if count > limits.MAX_NUMBERS:
@@ -73,6 +78,49 @@ def offer(kind: Kind, what: Any, *, key: str, picture: str = "", **options: Any)
             )
             limited = _(" and ").join(item.name for item in formats if item.limited)
             st.caption(said.format(count=count, formats=limited, limit=limits.MAX_NUMBERS))
+    tell(key, box)
+
+
+def made(make: Callable[[], bytes], *, key: Hashable, place: str) -> Callable[[], bytes]:
+    """Return what makes a file once its button is clicked, when this session's turn has come.
+
+    Args:
+        make: a function of a module and its arguments, which can be pickled.
+        key: of the file.
+        place: where :func:`tell` says why there is none.
+    """
+    session, problems = other_sessions.own_session(), _problems(place)
+
+    def on_wait(_before: int | None) -> None:
+        if session and not other_sessions.is_connected(session):
+            raise BusyError(N_("Nobody waits for this any more."))
+
+    def make_in_turn() -> bytes:
+        files.forget_downloads()
+        work = partial(LONG_WORK.run, make)
+        try:
+            return ADMISSION.run((session, key), work, on_wait=on_wait, session=session, is_long=True)
+        except VisformerError as error:
+            problems.append(error)
+            other_sessions.wake([session])
+            raise
+
+    return make_in_turn
+
+
+def tell(place: str, box: Any) -> None:
+    """Say why a file was not made, once; ``box``: the container."""
+    problems = _problems(place)
+    while problems:
+        box.text(problems.pop().localized(boxes.gettext()))
+
+
+def _problems(place: str) -> list[VisformerError]:
+    """Return what went wrong here; the list is the session's, so that a file that is being made can add to it."""
+    slot: Slot[list[VisformerError]] = Slot(f"{place}_problems", [])
+    if not slot.is_set:
+        slot.set([])
+    return slot.get()
 
 
 def _about(key: str) -> str:
