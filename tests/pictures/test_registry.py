@@ -74,9 +74,8 @@ def test_a_page_offers_less_than_python_takes():
 
 
 def test_a_single_position_has_a_bias_of_zero():
-    assert [panel.values.tolist() for panel in picture("position-alibi").make(Source(), {"positions": 1})] == [
-        [[0]]
-    ] * 4
+    heads = picture("position-alibi").make(Source(), {"positions": 1})
+    assert [head.values.tolist() for head in heads] == [[[0]]] * 4
 
 
 def test_the_same_picture_in_a_notebook(trace):

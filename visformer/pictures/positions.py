@@ -28,7 +28,11 @@ def _places(n: int, tokens: Sequence[str] = ()) -> Labels:
 def _by_position(name: str, title: str, values: Floats, across: str = "", **more: Any) -> Panel:
     """Draw a row for each position, and the shape; ``across``: title of the columns, ``more``: arguments of Panel."""
     n, width = values.shape
-    usual = {"rows": numbered(n, _POSITION), "columns": numbered(width, across), "note": f"({n}, {width})"}
+    usual: dict[str, Any] = {
+        "rows": numbered(n, _POSITION),
+        "columns": numbered(width, across),
+        "note": f"({n}, {width})",
+    }
     return Panel(name=name, title=title, values=values, **usual | more)
 
 
