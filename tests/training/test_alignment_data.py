@@ -10,7 +10,7 @@ from visformer.training.supplement import read_rows
 
 ROWS = read_rows(FOLDER / "alignment.tsv", columns=4)
 PAIRS = read_aligned(FOLDER / "alignment.tsv")
-each = pytest.mark.parametrize(("row", "pair"), zip(ROWS, PAIRS, strict=True), ids=[row[0] for row in ROWS])
+each = pytest.mark.parametrize(("row", "pair"), [*zip(ROWS, PAIRS, strict=True)], ids=[row[0] for row in ROWS])
 
 
 def test_no_duplicates_among_fifty():

@@ -55,7 +55,7 @@ def test_a_uniform_row_has_the_entropy_of_its_length():
     for weight in model.module.parameters():
         weight.data.zero_()
     report = align(model, [GOLD], to="zh")
-    length = len(model.tokenize(GOLD.en_text))
+    length = len(model.tokenize(GOLD.source_text))
     for head in report["best heads"].values():
         assert head["entropy"] == pytest.approx(np.log(length), rel=1e-5)
 

@@ -3,7 +3,7 @@
 Nothing slow is imported before a file is written.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -85,19 +85,10 @@ def _pixels(kind: Kind, what: Any, how: Options) -> bytes:
     return export.to_png(_picture(kind, what, how), scale=how.scale)
 
 
-def _rows(kind: Kind, what: Any, how: Options) -> Iterable[Iterable[Any]]:
-    """Return rows of cells, for every format that is a table."""
-    from visformer.export import tables
-
-    if kind == "panels":
-        return tables.panel_rows(*_each(what), gettext=how.gettext)
-    return tables.trace_rows(what) if kind == "trace" else tables.figure_rows(what)
-
-
 def _csv(kind: Kind, what: Any, how: Options) -> str:
-    from visformer.export.tables import as_csv
-
-    return as_csv(_rows(kind, what, how))
+    if kind == "panels":
+        return export.panels_csv(*_each(what), gettext=how.gettext)
+    return export.to_csv(what) if kind == "trace" else export.figure_csv(what)
 
 
 def _json(kind: Kind, what: Any, how: Options) -> str:

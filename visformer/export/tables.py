@@ -45,7 +45,19 @@ def to_csv(trace: Trace, *names: str) -> str:
         TraceError: no patterns were recorded, or the tensors have different axes.
         BudgetError: there are more than limits.MAX_NUMBERS numbers.
     """
-    return as_csv(trace_rows(trace, *names))
+    tensors = [trace[name] for name in names] or _patterns(trace)
+    axes = [axis.name for axis in tensors[0].axes]
+    for tensor in tensors:
+        if [axis.name for axis in tensor.axes] != axes:
+            raise TraceError(
+                N_("{name} and {first} have different axes: a table has one kind of row."),
+                name=tensor.name,
+                first=tensors[0].name,
+            )
+    _check_size(tensors)
+    labelled = [[axis, f"{axis}_token"] if tensors[0].axes[i].side else [axis] for i, axis in enumerate(axes)]
+    head = ["tensor", *(harmless(name) for pair in labelled for name in pair), "value"]
+    return _as_csv(chain([head], *(_rows(trace, tensor) for tensor in tensors)))
 
 
 def panels_csv(*panels: Panel, gettext: Callable[[str], str] = str) -> str:
@@ -58,7 +70,13 @@ def panels_csv(*panels: Panel, gettext: Callable[[str], str] = str) -> str:
     Returns:
         CSV with a byte order mark, and an empty line after each panel.
     """
-    return as_csv(panel_rows(*panels, gettext=gettext))
+    rows: list[list[str]] = []
+    for panel in panels:
+        rows.append([harmless(words) for words in (translated(panel.title, gettext), *panel.columns.texts)])
+        cells = zip(panel.rows.texts, panel.values, strict=True)
+        rows += [[harmless(label), *_digits(values)] for label, values in cells]
+        rows.append([])
+    return _as_csv(rows)
 
 
 def panels_json(*panels: Panel, gettext: Callable[[str], str] = str, about: str = "") -> str:
@@ -111,7 +129,8 @@ def figure_csv(figure: Any) -> str:
     Returns:
         CSV with a byte order mark, so that spreadsheets read Chinese.
     """
-    return as_csv(figure_rows(figure))
+    _, columns = numbers_of(figure)
+    return _as_csv(map(_spelled, row) for row in chain([columns], zip(*columns.values(), strict=True)))
 
 
 def figure_json(figure: Any, *, about: str = "") -> str:
@@ -158,41 +177,6 @@ def to_json(trace: Trace, *names: str) -> str:
     return json.dumps(content, ensure_ascii=False)
 
 
-# Rows of cells, for every format that is a table
-
-
-def trace_rows(trace: Trace, *names: str) -> Iterator[list[Any]]:
-    """Return the rows of :func:`to_csv`, the column names first."""
-    tensors = [trace[name] for name in names] or _patterns(trace)
-    axes = [axis.name for axis in tensors[0].axes]
-    for tensor in tensors:
-        if [axis.name for axis in tensor.axes] != axes:
-            raise TraceError(
-                N_("{name} and {first} have different axes: a table has one kind of row."),
-                name=tensor.name,
-                first=tensors[0].name,
-            )
-    _check_size(tensors)
-    labelled = [[axis, f"{axis}_token"] if tensors[0].axes[i].side else [axis] for i, axis in enumerate(axes)]
-    head = ["tensor", *(harmless(name) for pair in labelled for name in pair), "value"]
-    return chain([head], *(_rows(trace, tensor) for tensor in tensors))
-
-
-def panel_rows(*panels: Panel, gettext: Callable[[str], str] = str) -> Iterator[list[str]]:
-    """Yield the rows of :func:`panels_csv`."""
-    for panel in panels:
-        yield [harmless(words) for words in (translated(panel.title, gettext), *panel.columns.texts)]
-        for label, values in zip(panel.rows.texts, panel.values, strict=True):
-            yield [harmless(label), *_digits(values)]
-        yield []
-
-
-def figure_rows(figure: Any) -> Iterator[list[str]]:
-    """Return the rows of :func:`figure_csv`, the column names first."""
-    _, columns = numbers_of(figure)
-    return (list(map(_spelled, row)) for row in chain([columns], zip(*columns.values(), strict=True)))
-
-
 def size_of(kind: str, what: Any) -> int:
     """Return how many numbers a Trace, panels or a figure hold; ``kind``: one of ``formats.Kind``."""
     if kind == "trace":
@@ -202,7 +186,7 @@ def size_of(kind: str, what: Any) -> int:
     return sum(map(len, numbers_of(what)[1].values()))
 
 
-def as_csv(rows: Iterable[Iterable[Any]]) -> str:
+def _as_csv(rows: Iterable[Iterable[Any]]) -> str:
     """Write rows of cells as CSV, with a byte order mark."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\r\n").writerows(rows)

@@ -68,18 +68,17 @@ class Example:
     tgt: list[int]
 
 
-def to_example(tokenizer: Tokenizer, source: str, target: str, language: str) -> Example:
-    """Encode one directed pair."""
-    eos = tokenizer.token_id(EOS)
-    return Example(
-        src=[*tokenizer.encode(source), eos],
-        tgt=[tokenizer.token_id(LANGUAGE_TOKEN[language]), *tokenizer.encode(target), eos],
-    )
-
-
 def to_examples(tokenizer: Tokenizer, pairs: Iterable[Pair]) -> list[Example]:
     """Encode pairs in each of their directions."""
-    return [to_example(tokenizer, *directed) for pair in pairs for directed in pair.directed()]
+    eos = tokenizer.token_id(EOS)
+    return [
+        Example(
+            src=[*tokenizer.encode(source), eos],
+            tgt=[tokenizer.token_id(LANGUAGE_TOKEN[language]), *tokenizer.encode(target), eos],
+        )
+        for pair in pairs
+        for source, target, language in pair.directed()
+    ]
 
 
 def batches(examples: Sequence[Example], *, tokens: int, seed: int | None) -> Iterator[tuple[Tensor, Tensor]]:

@@ -176,14 +176,11 @@ def refused(supplement: Supplement, en: str, zh: str) -> bool:
 
 def real_name(supplement: Supplement, slot: str, rng: random.Random) -> Name:
     """Draw a listed name that fits the slot."""
-    if slot == "place":
-        return rng.choice(supplement.places)
-    if slot == "region":
-        return rng.choice(supplement.regions)
     if slot == "university":
         return rng.choices(supplement.universities, supplement.university_weights)[0]
-    if slot == "surname":
-        return rng.choice(supplement.surnames)
+    lists = {"place": supplement.places, "region": supplement.regions, "surname": supplement.surnames}
+    if slot in lists:
+        return rng.choice(lists[slot])
     if rng.random() < 0.4:
         return rng.choice(supplement.chinese)
     en, zh = rng.choice(supplement.given)
@@ -269,7 +266,7 @@ def draw(supplement: Supplement, category: str, frame: Frame, rng: random.Random
             names[slot] = rng.choice(supplement.composed)
         else:
             names[slot] = NAMED[category](supplement, kind, rng)
-    if len({text for name in names.values() for text in name[:1]}) < len(names):
+    if len({en for en, _ in names.values()}) < len(names):
         return None
     if "place" in names and PLURAL.search(names["place"][0]) and PLACE_IS.search(frame.en):
         return None
