@@ -62,8 +62,7 @@ def language_of(request: Request) -> str:
 
 def _is_page(start: Message) -> bool:
     headers = Headers(raw=start["headers"])
-    is_html = headers.get("content-type", "").startswith("text/html")
-    return start["status"] == 200 and is_html and "content-encoding" not in headers
+    return start["status"] == 200 and headers.get("content-type", "").startswith("text/html")
 
 
 def _adapted(body: bytes, lang: str) -> bytes:
