@@ -74,4 +74,3 @@ def _relabel(headers: MutableHeaders, length: int) -> None:
     """Remove the validators by which a browser would take a cached page in another language as unchanged."""
     del headers["etag"], headers["last-modified"]
     headers["content-length"] = str(length)
-    headers.add_vary_header("accept-language")
