@@ -101,10 +101,15 @@ def test_texts_too_long_for_a_link_are_kept_in_a_file_and_come_back(open_app, tm
 
 
 def test_on_a_phone_the_list_of_pages_closes_when_a_page_or_lesson_is_selected(open_app):
+    """Or the way back to a lesson that was left."""
     page = open_app(width=390, height=844)
     side_bar = page.get_by_test_id("stSidebar")
     chosen = side_bar.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks")
-    for choice in (chosen, side_bar.get_by_role("button", name="Guided lesson")):
+    back = side_bar.get_by_role("button", name="Back to step 1")
+    for choice in (chosen, side_bar.get_by_role("button", name="Guided lesson"), back):
+        if choice is back:
+            page.get_by_role("button", name="Leave the lesson").click()
+            wait_until_done(page)
         page.get_by_test_id("stExpandSidebarButton").click()
         expect(side_bar).to_have_attribute("data-collapsed", "false")
         choice.click()

@@ -50,6 +50,14 @@ def test_six_visitors_get_their_own(server):
     assert "Traceback" not in server.log.read_text()
 
 
+def test_the_page_has_the_visitors_language_before_its_script_runs(server):
+    request = urllib.request.Request(server.address, headers={"Accept-Language": "zh-CN"})
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        page = answer.read().decode()
+    assert '<html lang="zh">' in page
+    assert "<title>Visformer</title>" in page
+
+
 def test_the_same_from_all_at_once_is_computed_once(server):
     sentence = "Everybody here types this one sentence now."
     before = Watch(server.address).read()

@@ -12,10 +12,10 @@ from visformer.app.streamlit_private.first_page import FirstPage
 APP = Starlette(routes=create_streamlit_static_assets_routes(""), middleware=[Middleware(FirstPage)])
 
 
-def get(path, preferred):
+def get(path, preferred, method="GET"):
     """Return status, headers and body of a response."""
     path, _, query = path.partition("?")
-    scope = {"type": "http", "method": "GET", "path": path, "root_path": "", "query_string": query.encode()}
+    scope = {"type": "http", "method": method, "path": path, "root_path": "", "query_string": query.encode()}
     scope |= {"headers": [(b"accept-language", preferred.encode())], "http_version": "1.1", "server": ("visformer", 80)}
     sent = []
 
@@ -48,7 +48,12 @@ def test_the_first_page_has_the_visitors_language(path, preferred, lang):
     assert "<title>Visformer</title>" in body.decode()
     assert int(headers["content-length"]) == len(body)
     assert "etag" not in headers
-    assert headers["vary"] == "accept-language"
+
+
+def test_its_length_is_told_without_it():
+    status, headers, body = get("/", "zh", method="HEAD")
+    assert (status, body) == (200, b"")
+    assert int(headers["content-length"]) == len(get("/", "zh")[2])
 
 
 def test_other_files_pass_unchanged():

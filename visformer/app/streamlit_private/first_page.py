@@ -62,8 +62,7 @@ def language_of(request: Request) -> str:
 
 def _is_page(start: Message) -> bool:
     headers = Headers(raw=start["headers"])
-    is_html = headers.get("content-type", "").startswith("text/html")
-    return start["status"] == 200 and is_html and "content-encoding" not in headers
+    return start["status"] == 200 and headers.get("content-type", "").startswith("text/html")
 
 
 def _adapted(body: bytes, lang: str) -> bytes:
@@ -75,4 +74,3 @@ def _relabel(headers: MutableHeaders, length: int) -> None:
     """Remove the validators by which a browser would take a cached page in another language as unchanged."""
     del headers["etag"], headers["last-modified"]
     headers["content-length"] = str(length)
-    headers.add_vary_header("accept-language")

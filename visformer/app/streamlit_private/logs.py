@@ -11,8 +11,7 @@ from visformer.errors import VisformerError
 
 def keep_typed_text_out() -> None:
     """Install the filters in this process; calling this again does no harm."""
-    for name in ("uvicorn.access", "uvicorn.error"):
-        logging.getLogger(name).addFilter(_without_query)
+    logging.getLogger("uvicorn.access").addFilter(_without_query)
     for name in ("streamlit.error_util", "streamlit.runtime.backend_operation_handler"):  # of pages, of downloads
         logging.getLogger(name).addFilter(_without_message)
 
