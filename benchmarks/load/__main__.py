@@ -1,4 +1,4 @@
-"""The load test: ``python -m benchmarks.load [--sessions 60] [--minutes 5] [--tabs 3] [--replicas] [--json FILE]``."""
+"""The load test: ``python -m benchmarks.load [--sessions 60] [--minutes 5] [--hostile 10] [--json FILE]``."""
 
 import argparse
 import asyncio
@@ -15,6 +15,7 @@ from typing import Any
 from benchmarks import browser
 from benchmarks.__main__ import machine_facts
 from benchmarks.load.expected import Expected, expected
+from benchmarks.load.hostile import attack
 from benchmarks.load.plan import Task, tasks
 from benchmarks.load.replicas import Site, wait_until_ready
 from benchmarks.load.room import Outcome, crowd, lone
@@ -26,6 +27,12 @@ INTERVAL = 5.0
 
 GOAL = 3.0
 """Limit of the crowd's 95th percentile of Enter to picture, as a multiple of the lone visitor's."""
+
+HOSTILE_GOAL = 2.0
+"""Limit of the same with hostile visitors among the others, as a multiple of that without them."""
+
+MOST_MEMORY = 2000
+"""Limit of the memory of the server and its processes, in MB, with hostile visitors."""
 
 MOST_REJECTED = 0.01
 _METRIC = re.compile(r'^(\w+)(?:\{\w+="([^"]*)"\})? ([-+.\deE]+)$', re.MULTILINE)
@@ -109,6 +116,20 @@ async def _room(
     )
 
 
+async def _attacked(
+    address: str, watch: Watch, hostile: int, planned: Sequence[Task], looked_up: Mapping[str, Expected]
+) -> list[Any]:
+    everybody, over = asyncio.Barrier(2), asyncio.Event()
+
+    async def others() -> Outcome:
+        try:
+            return await crowd(address, planned, looked_up, everybody)
+        finally:
+            over.set()
+
+    return await _watched(watch, others(), attack(address, hostile, everybody, over))
+
+
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Measure the lone visitor and then the crowd, each on a freshly started server."""
     planned = tasks(options.sessions + options.tabs, 60 * options.minutes)
@@ -123,6 +144,12 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             print("The lone visitor has done its tasks.", flush=True)
         with _served(places[1], replicas=options.replicas) as (address, watch):
             many, seen = asyncio.run(_room(address, watch, by_session, by_tab, looked_up))
+        attacked = {}
+        if options.hostile:
+            places.append(Path(folder) / "hostile")
+            with _served(places[2], replicas=options.replicas) as (address, among):
+                others, done = asyncio.run(_attacked(address, among, options.hostile, by_session, looked_up))
+            attacked = {"others": others.as_json(), "attacks": dict(done), "server": among.as_json()}
         logged = "".join(log.read_text() for place in places for log in place.glob("*.log"))
     return {
         "plan": {
@@ -136,6 +163,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "sessions": many.as_json(),
         "tabs": seen.as_json(),
         "server": watch.as_json(),
+        "with hostile visitors": attacked,
         "sentences in the log": sum(task.sentence in logged for task in planned),
         "errors in the log": logged.count("Traceback"),
     }
@@ -150,6 +178,7 @@ def verdicts(result: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
     memory = result["server"]["memory, MB"]
     half, last = memory[len(memory) // 2], memory[-1]
     return [
+        *_hostile_verdicts(result),
         ("nothing wrong, no result of another's", f"{wrong} wrong", wrong == 0),
         ("no error in the server's log", f"{result['errors in the log']}", result["errors in the log"] == 0),
         ("nothing typed in the server's log", f"{result['sentences in the log']}", not result["sentences in the log"]),
@@ -159,11 +188,27 @@ def verdicts(result: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
     ]
 
 
+def _hostile_verdicts(result: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
+    attacked = result["with hostile visitors"]
+    if not attacked:
+        return []
+    others, memory = attacked["others"], max(attacked["server"]["memory, MB"])
+    ratio = others["Enter to picture"]["p95"] / result["sessions"]["Enter to picture"]["p95"]
+    wrong = sum(others["wrong"].values()) + others["rejected"]
+    return [
+        (f"hostile: p95 of the others at most {HOSTILE_GOAL:.0f} times", f"{ratio:.2f} times", ratio <= HOSTILE_GOAL),
+        (f"hostile: memory at most {MOST_MEMORY} MB", f"{memory} MB", memory <= MOST_MEMORY),
+        ("hostile: the others see no error", f"{wrong} errors", wrong == 0),
+    ]
+
+
 def report(result: Mapping[str, Any]) -> str:
     """Format the results as a table."""
     lines = ["                       n    p50 ms   p95 ms   p99 ms   max ms   per s"]
-    for name in ("lone visitor", "sessions", "tabs"):
-        who = result[name]
+    people = {name: result[name] for name in ("lone visitor", "sessions", "tabs")}
+    if attacked := result["with hostile visitors"]:
+        people["among hostile"] = attacked["others"]
+    for name, who in people.items():
         times = who["Enter to picture"]
         cells = "".join(f"{times.get(q, float('nan')):9.1f}" for q in ("p50", "p95", "p99", "max"))
         lines.append(f"{name:18}{times['n']:6d} {cells}{who['per second']:8.2f}")
@@ -178,8 +223,10 @@ def report(result: Mapping[str, Any]) -> str:
     lines.append("requests: " + ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items()) + "\n")
     for goal, measured, met in verdicts(result):
         lines.append(f"{'met   ' if met else 'MISSED'}  {goal}: {measured}")
-    for name in ("lone visitor", "sessions", "tabs"):
-        lines += [f"  {name}: {n} x {what}" for what, n in result[name]["wrong"].items()]
+    for name, who in people.items():
+        lines += [f"  {name}: {n} x {what}" for what, n in who["wrong"].items()]
+    if attacked:
+        lines += [f"  attacks: {n} x {what}" for what, n in sorted(attacked["attacks"].items())]
     return "\n".join(lines)
 
 
@@ -189,6 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sessions", type=int, default=60, help="sessions over the websocket")
     parser.add_argument("--tabs", type=int, default=3, help="additional tabs of Chromium")
     parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--hostile", type=int, default=0, help="once more with so many hostile visitors among them")
     parser.add_argument(
         "--lone", type=float, default=5.0, help="minutes of the list that the lone visitor works through"
     )
