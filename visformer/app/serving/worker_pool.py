@@ -49,7 +49,7 @@ class _Process:
             self._start()
         if not self._is_ready:
             try:
-                with discreetly(self._name):
+                with discreetly(self._name or ""):
                     self._exchange()
             except BaseException:
                 self.close()
