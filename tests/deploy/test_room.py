@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.load.__main__ import Watch
+from benchmarks.load.__main__ import Watch, _hostile_verdicts
 from benchmarks.load.expected import Expected, Picture, expected
 from benchmarks.load.plan import tasks
 from benchmarks.load.replicas import ROOT, free_port
@@ -192,3 +192,16 @@ def _refused(address):
     except OSError:
         return None
     return "status 200"
+
+
+def test_the_load_test_says_what_hostile_visitors_take_from_the_others():
+    times = {"p95": 0.2, "n": 9}
+    result = {"sessions": {"Enter to picture": times}, "with hostile visitors": {}}
+    assert _hostile_verdicts(result) == []
+    others = {"Enter to picture": {"p95": 0.5}, "wrong": {"no answer": 1}, "rejected": 2}
+    result["with hostile visitors"] = {"others": others, "server": {"memory, MB": [900, 2001, 1000]}}
+    assert [(said, met) for _, said, met in _hostile_verdicts(result)] == [
+        ("2.50 times", False),
+        ("2001 MB", False),
+        ("3 errors", False),
+    ]
