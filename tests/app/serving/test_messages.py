@@ -63,6 +63,16 @@ def test_what_is_no_message_is_dropped(rest):
     assert passed_on(connect, {"type": "websocket.receive", **rest}) == [connect]
 
 
+def test_megabytes_of_text_are_cut_before_streamlit_copies_them():
+    message = BackMsg()
+    for text in ("short", "猫" * 18_000_000):
+        message.rerun_script.widget_states.widgets.add(id="$$ID-a-source", string_value=text)
+    (got,) = passed_on({"type": "websocket.receive", "bytes": message.SerializeToString()})
+    short, cut = BackMsg.FromString(got["bytes"]).rerun_script.widget_states.widgets
+    assert short.string_value == "short"
+    assert 1_000 < len(cut.string_value) <= 100_000
+
+
 def held(value_type, deserializer, **sent):
     """What a widget of this type holds after a browser has sent this, and its type then."""
     states = WStates()

@@ -38,19 +38,33 @@ class Messages:
         async def served() -> Message:
             while True:
                 message = await receive()
-                if message["type"] != "websocket.receive" or _kind(message.get("bytes") or b"") in SERVED:
+                if message["type"] != "websocket.receive":
                     return message
+                if (data := _served(message.get("bytes") or b"")) is not None:
+                    return {**message, "bytes": data}
 
         await self._app(scope, served if scope["type"] == "websocket" else receive, send)
 
 
-def _kind(data: bytes) -> str | None:
+def _served(data: bytes) -> bytes | None:
+    """Return a message that is served, with megabytes of text cut off, of which Streamlit would keep many copies."""
     try:
         sent = BackMsg.FromString(data)
     except DecodeError:
         return None
-    kind: str | None = sent.WhichOneof("type")
-    return sent.backend_operation_request.WhichOneof("payload") if kind == "backend_operation_request" else kind
+    kind = sent.WhichOneof("type")
+    if kind == "backend_operation_request":
+        kind = sent.backend_operation_request.WhichOneof("payload")
+    if kind not in SERVED:
+        return None
+    most = 100 * limits.MAX_CHARACTERS
+    if len(data) <= most:
+        return data
+    for widget in sent.rerun_script.widget_states.widgets:
+        if len(widget.string_value) > most:
+            widget.string_value = widget.string_value[:most]
+    cut: bytes = sent.SerializeToString()
+    return cut
 
 
 def leave_out_what_no_widget_holds() -> None:
