@@ -160,7 +160,7 @@ def start(browser: Browser, site: Site) -> Cost:
         begin = time.time()
         with server(site) as address:
             page.goto(address, wait_until="commit")
-            page.wait_for_function("window.seen")
+            page.wait_for_function("() => window.seen")
             ms = page.evaluate("window.seen") - 1000 * begin
             page.wait_for_timeout(300)  # the rest of the page, for the bytes
             return Cost(ms, traffic.websocket / 1000, traffic.http / 1000)
@@ -194,7 +194,7 @@ def enter(page: Page, traffic: Traffic, site: Site, sentence: str) -> Cost:
     before = traffic.websocket, traffic.http
     page.locator(site.shown).first.evaluate(WATCH, {"selector": site.shown, "attribute": site.attribute})
     box.press("Enter")
-    page.wait_for_function("window.benchmark.shown")
+    page.wait_for_function("() => window.benchmark.shown")
     ms = page.evaluate("window.benchmark.shown - window.benchmark.enter")
     page.wait_for_timeout(300)
     return Cost(ms, (traffic.websocket - before[0]) / 1000, (traffic.http - before[1]) / 1000)

@@ -58,7 +58,7 @@ async def _perform(page: Page, task: Task, expected: Expected, outcome: Outcome)
         await page.wait_for_timeout(100)
         await page.locator(APP.shown).first.evaluate(WATCH, {"selector": APP.shown, "attribute": APP.attribute})
         await box.press("Enter")
-        await page.wait_for_function("window.benchmark.shown")
+        await page.wait_for_function("() => window.benchmark.shown")
         outcome.enter.append(await page.evaluate("window.benchmark.shown - window.benchmark.enter") / 1000)
         await page.get_by_text(f"Translation: {expected.translation}", exact=True).wait_for()
         lines = [await page.locator(".vf-side").nth(i).locator(".vf-token").all_inner_texts() for i in (0, 1)]

@@ -114,9 +114,9 @@ def _enter(page: Page, name: str, pair: tuple[str, Subject]) -> float:
     box.fill(text)
     page.wait_for_timeout(500)
     page.evaluate(f"() => {{ bench.waiting = false; bench.ask(() => bench.enter('{name}')) }}")
-    page.wait_for_function("bench.waiting")
+    page.wait_for_function("() => bench.waiting")
     box.press("Enter")
-    page.wait_for_function("bench.answer", polling=50)
+    page.wait_for_function("() => bench.answer", polling=50)
     answer = page.evaluate("bench.answer")
     if "error" in answer:
         raise Failed(answer["error"])

@@ -183,9 +183,9 @@ def ask(page: Page, expression: str, limit: float = TIMEOUT) -> Any:
         Failed: it raised an error.
     """
     end = time.perf_counter() + limit
-    page.wait_for_function("window.bench", timeout=1000 * limit)
+    page.wait_for_function("() => window.bench", timeout=1000 * limit)
     page.evaluate("(run) => bench.ask(() => eval(run))", expression)
-    page.wait_for_function("bench.answer", timeout=max(1.0, 1000 * (end - time.perf_counter())), polling=50)
+    page.wait_for_function("() => bench.answer", timeout=max(1.0, 1000 * (end - time.perf_counter())), polling=50)
     answer = page.evaluate("bench.answer")
     if "error" in answer:
         raise Failed(answer["error"])
