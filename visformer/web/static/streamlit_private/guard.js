@@ -1,13 +1,13 @@
 /**
  * Lone surrogates in text boxes, which UTF-8 cannot encode.
  *
- * A visitor loses: the connection, and with it the page, when a broken emoji is pasted.
+ * A visitor loses: the picture of a sentence with a broken emoji, for the server cannot read the message.
  */
 
 let guarded = false
 
 /**
- * Replace lone surrogates in text boxes before Streamlit sends them: the server would drop the connection.
+ * Replace lone surrogates in text boxes before Streamlit sends them.
  *
  * One listener serves the whole page. It runs in the capture phase, before React's, and calls the prototype's setter,
  * because React overrides the element's own and would not notice the change.
