@@ -232,6 +232,10 @@ UPLOADS = limit(
 UPLOAD_BYTES = limit(
     32_000_000, "bytes", N_("Uploaded files kept for all visitors"), N_("the oldest go; a thousand states fit")
 )
+MADE_BYTES = limit(
+    256 * 2**20, "bytes", N_("Made files kept for all visitors"),
+    N_("browsers fetch theirs at once; the largest go first, but not the one just made; two of the largest fit"),
+)
 STATE_BYTES = limit(
     64_000, "bytes", N_("Size of an uploaded state file"), N_("twenty times the longest sentence and its target")
 )
