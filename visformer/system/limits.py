@@ -226,6 +226,9 @@ CHOICE_CHARACTERS = limit(
 WIDGET_DEPTH = limit(
     8, "levels", N_("Nesting of what a browser says that a widget holds"), N_("a table's own needs four")
 )
+WIDGETS = limit(
+    1_000, "widgets", N_("Widgets in one message of a browser"), N_("no page has two hundred; the rest is left out")
+)
 UPLOADS = limit(
     2, "files", N_("Uploaded files kept for a visitor"), N_("one is read as soon as it is there; the older ones go")
 )
