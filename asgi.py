@@ -20,6 +20,7 @@ from visformer.app.serving import (
 )
 from visformer.app.serving.gate import Gate
 from visformer.app.serving.headers import Protected
+from visformer.app.serving.pieces import InPieces
 from visformer.app.streamlit_private import logs
 from visformer.app.streamlit_private.first_page import FirstPage
 from visformer.app.streamlit_private.messages import Messages
@@ -72,6 +73,6 @@ logs.keep_typed_text_out()
 app = st.App(
     Path(__file__).with_name("app.py"),
     lifespan=lifespan,
-    middleware=[Middleware(each) for each in (Protected, Gate, Messages, FirstPage)],
+    middleware=[Middleware(each) for each in (Protected, Gate, InPieces, Messages, FirstPage)],
     routes=[Route("/healthz", healthz), Route("/metrics", metrics)],
 )

@@ -100,6 +100,13 @@ def test_pictures_are_small_and_all_are_shown():
     assert sum(sizes.values()) < KILOBYTES[1], sizes
 
 
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_tests_that_a_page_names_are_there(page):
+    for file, test in re.findall(r"`(test_\w+\.py)::(test_\w+)`", prose(page)):
+        places = [place for place in (ROOT / "tests").rglob(file) if f"def {test}(" in text_of(place)]
+        assert len(places) == 1, f"{file}::{test}"
+
+
 # What they show ------------------------------------------------------------------------------------------------------
 
 

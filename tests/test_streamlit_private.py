@@ -14,6 +14,7 @@ import streamlit
 from streamlit import runtime
 from streamlit.elements.widgets import data_editor
 from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg
+from streamlit.runtime import memory_media_file_storage
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
@@ -79,6 +80,8 @@ PARTS = {
         and {"file_storage", "_total_bytes"} <= {*vars(MemoryUploadedFileManager("/"))}
         and callable(MemoryUploadedFileManager.remove_session_files)
         and callable(MediaFileManager.remove_orphaned_files)
+        and "file_id = _calculate_file_id(" in inspect.getsource(memory_media_file_storage)
+        and "_files_by_id" in vars(memory_media_file_storage.MemoryMediaFileStorage("/"))
     ),
     "first_page": has_marks_of_first_page,
     "logs": lambda: all(

@@ -112,6 +112,21 @@ def test_nothing_that_is_sent_or_answered_is_written_to_disk(start, behind, tmp_
     assert not [path for path in tmp_path.glob("tmp_*/**/*") if path.is_file()]
 
 
+def test_the_names_of_a_session_and_of_its_files_are_not_logged(start, tmp_path):
+    ask = start()
+    assert ask(UPLOAD, body=b"a") == ask("/media/secret.csv") == ask("/tokens?text=secret") == 200
+    log = tmp_path / "access.log"
+    for _ in range(500):  # nginx logs a request after it is answered
+        if log.read_text().count(" 200 ") >= 3:
+            break
+        time.sleep(0.02)
+    assert [line.split()[2:5] for line in log.read_text().splitlines()][-3:] == [
+        ["PUT", "/_stcore/upload_file/", "200"],
+        ["GET", "/media/", "200"],
+        ["GET", "/tokens", "200"],
+    ]
+
+
 def test_one_address_opens_so_many_sessions_at_once(start, behind):
     ask = start({"sessions 1000;": "sessions 3;"})
     threads = [threading.Thread(target=ask, args=["/_stcore/stream"]) for _ in range(3)]

@@ -226,11 +226,18 @@ CHOICE_CHARACTERS = limit(
 WIDGET_DEPTH = limit(
     8, "levels", N_("Nesting of what a browser says that a widget holds"), N_("a table's own needs four")
 )
+WIDGETS = limit(
+    1_000, "widgets", N_("Widgets in one message of a browser"), N_("no page has two hundred; the rest is left out")
+)
 UPLOADS = limit(
     2, "files", N_("Uploaded files kept for a visitor"), N_("one is read as soon as it is there; the older ones go")
 )
 UPLOAD_BYTES = limit(
     32_000_000, "bytes", N_("Uploaded files kept for all visitors"), N_("the oldest go; a thousand states fit")
+)
+MADE_BYTES = limit(
+    256 * 2**20, "bytes", N_("Made files kept for all visitors"),
+    N_("browsers fetch theirs at once; the largest go first, but not the one just made; two of the largest fit"),
 )
 STATE_BYTES = limit(
     64_000, "bytes", N_("Size of an uploaded state file"), N_("twenty times the longest sentence and its target")

@@ -72,6 +72,14 @@ def test_only_the_path_of_a_request_is_logged(written):
     assert MARKER not in text
 
 
+@pytest.mark.parametrize("path", ["/_stcore/upload_file/", "/media/"])
+def test_names_of_a_session_and_of_its_files_are_not_logged(written, path):
+    text = written(
+        "uvicorn.access", logging.ERROR, '%s - "%s %s HTTP/%s" %d', "::1", "PUT", f"{path}abc/def?x", "1.1", 204
+    )
+    assert f'"PUT {path} HTTP/1.1" 204' in text
+
+
 def test_accepted_connections_have_nagles_algorithm_off():
     """The socket is bound as Streamlit does, without naming the protocol, so that asyncio does not turn it off."""
     with socket.socket() as listening:

@@ -14,6 +14,7 @@ from streamlit.runtime.state.session_state import Serialized, WStates
 
 from visformer.app.serving import server  # noqa: F401  what is left out is left out once it is imported
 from visformer.app.streamlit_private.messages import Messages
+from visformer.system import limits
 
 SERVED = {"rerun_script", "stop_script", "file_urls_request", "app_heartbeat", "deferred_file"}
 
@@ -71,6 +72,17 @@ def test_megabytes_of_text_are_cut_before_streamlit_copies_them():
     short, cut = BackMsg.FromString(got["bytes"]).rerun_script.widget_states.widgets
     assert short.string_value == "short"
     assert 1_000 < len(cut.string_value) <= 100_000
+
+
+def test_thousands_of_widgets_and_what_no_component_sends_are_cut_too():
+    message = BackMsg()
+    message.rerun_script.widget_states.widgets.add(id="$$ID-a-attention", json_value='{"click": "' + "x" * 200_000)
+    for i in range(20_000):
+        message.rerun_script.widget_states.widgets.add(id=f"$$ID-a-{i}", bool_value=True)
+    (got,) = passed_on({"type": "websocket.receive", "bytes": message.SerializeToString()})
+    first, *others = BackMsg.FromString(got["bytes"]).rerun_script.widget_states.widgets
+    assert (first.id, first.json_value) == ("$$ID-a-attention", "")
+    assert [widget.id for widget in others] == [f"$$ID-a-{i}" for i in range(limits.WIDGETS - 1)]
 
 
 def held(value_type, deserializer, **sent):

@@ -9,6 +9,7 @@ from streamlit.web.cli import main as main
 
 from visformer.app.serving.gate import Gate
 from visformer.app.serving.headers import Protected
+from visformer.app.serving.pieces import InPieces
 from visformer.app.streamlit_private import addresses, advice, around, files, messages, warm_start
 from visformer.pictures.registry.picture import pages
 
@@ -29,9 +30,10 @@ def import_app() -> None:
 
 addresses.leave_pages_to_app()
 advice.keep_quiet()
-around.put_around_app(Protected, Gate, messages.Messages)
+around.put_around_app(Protected, Gate, InPieces, messages.Messages)
 messages.leave_out_what_no_widget_holds()
 files.keep_few_uploads()
+files.keep_few_downloads()
 warm_start.run_once_up(import_app)
 
 if __name__ == "__main__":

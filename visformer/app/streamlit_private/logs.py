@@ -1,9 +1,11 @@
 """Filters that keep what visitors type out of the logs, where addresses and messages of exceptions would put it.
 
-A visitor loses: the privacy of the sentence, which an operator could read in the logs.
+A visitor loses: the privacy of the sentence, which an operator could read in the logs, with the names of the session
+and of its files, by which whoever knows them can take it over and read them.
 """
 
 import logging
+import re
 import traceback
 
 from visformer.errors import VisformerError
@@ -17,10 +19,13 @@ def keep_typed_text_out() -> None:
 
 
 def _without_query(record: logging.LogRecord) -> bool:
-    """Log only the path of an address: its query holds the sentence."""
+    """Log only the path of an address: its query holds the sentence. Of uploads and downloads not even all of that."""
     if isinstance(record.args, tuple):
-        record.args = tuple(a.split("?")[0] if isinstance(a, str) and a.startswith("/") else a for a in record.args)
+        record.args = tuple(_PRIVATE.sub("", a) if isinstance(a, str) and a.startswith("/") else a for a in record.args)
     return True
+
+
+_PRIVATE = re.compile(r"(?<=^/media/).*|(?<=^/_stcore/upload_file/).*|\?.*")
 
 
 def _without_message(record: logging.LogRecord) -> bool:

@@ -47,7 +47,7 @@ class Messages:
 
 
 def _served(data: bytes) -> bytes | None:
-    """Return a message that is served, with megabytes of text cut off, of which Streamlit would keep many copies."""
+    """Return a message that is served, without megabytes of text and thousands of widgets, which would be copied."""
     try:
         sent = BackMsg.FromString(data)
     except DecodeError:
@@ -60,9 +60,13 @@ def _served(data: bytes) -> bytes | None:
     most = 100 * limits.MAX_CHARACTERS
     if len(data) <= most:
         return data
-    for widget in sent.rerun_script.widget_states.widgets:
+    widgets = sent.rerun_script.widget_states.widgets
+    del widgets[limits.WIDGETS :]
+    for widget in widgets:
         if len(widget.string_value) > most:
             widget.string_value = widget.string_value[:most]
+        if len(widget.json_value) > most:
+            widget.json_value = ""  # which the widget cannot read
     cut: bytes = sent.SerializeToString()
     return cut
 

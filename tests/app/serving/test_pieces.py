@@ -1,0 +1,48 @@
+"""How a large file goes out."""
+
+import asyncio
+
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import Response
+from starlette.routing import Route
+
+from visformer.app.serving.pieces import PIECE, InPieces
+
+
+def answered(content, **headers):
+    """The messages of an answer: its start, and the pieces of its body."""
+    app = Starlette(
+        routes=[Route("/", lambda request: Response(content, media_type="text/csv"))],
+        middleware=[Middleware(InPieces), Middleware(GZipMiddleware)],
+    )
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    async def receive():
+        return {"type": "http.request"}
+
+    names = [(name.encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": names, "query_string": b""}
+    asyncio.run(app(scope, receive, send))
+    return sent
+
+
+@pytest.mark.parametrize("size", [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, 3 * PIECE + 7])
+def test_it_goes_out_in_pieces(size):
+    content = bytes(i % 251 for i in range(size))
+    start, *pieces = answered(content)
+    assert b"".join(piece["body"] for piece in pieces) == content
+    assert max(len(piece["body"]) for piece in pieces) <= PIECE
+    assert [piece.get("more_body", False) for piece in pieces] == [True] * (len(pieces) - 1) + [False]
+    assert (b"content-length", str(size).encode()) in start["headers"]
+
+
+def test_nobody_waits_until_it_is_compressed():
+    start, *pieces = answered(b"0.5," * PIECE, **{"accept-encoding": "gzip"})
+    assert b"content-encoding" not in dict(start["headers"])
+    assert sum(len(piece["body"]) for piece in pieces) == 4 * PIECE
