@@ -14,7 +14,7 @@ export default ({ data }) => {
   document.documentElement.lang = lang
   if (!words.length) return undefined
   const translate = translator(words)
-  const options = { subtree: true, childList: true, characterData: true, attributeFilter: ATTRIBUTES }
+  const options = { subtree: true, childList: true, attributeFilter: ATTRIBUTES }
   const observer = new MutationObserver((changes) => {
     for (const { type, target, addedNodes } of changes) {
       if (type === "childList") addedNodes.forEach((node) => walk(node, translate))
