@@ -90,7 +90,7 @@ def seen(app):
         "offers": [one.replace("?v=1&", "?") for element, inside in everything for one in _offered(element, inside)],
         "pictures": _pictures(app),
         "figures": [_figure(json.loads(one.proto.spec or one.proto.figure.spec)) for one in app.get("plotly_chart")],
-        "tables": [_table(element.value) for element, _ in main if element.type == "dataframe"],
+        "tables": [_table(element.value) for element, _ in main if element.type in ("dataframe", "table")],
     }
     return {name: value for name, value in values.items() if value or name in ("page", "address")}
 

@@ -65,7 +65,7 @@ def _table(setting: Setting, *names: str) -> None:
         for name in names
     ]
     columns = [_("encoding"), _("what it does"), _("parameters"), _("beyond max_len")]
-    st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True)
+    st.table(pd.DataFrame(rows, columns=columns).set_index(columns[0]))  # not st.dataframe: its cells do not wrap
 
 
 DRAWN = {ROTATION.view: rotation, LEARNED.view: learned, ROTARY.view: rotary, KINDS.view: side_by_side}
