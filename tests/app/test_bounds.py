@@ -66,7 +66,7 @@ def test_the_dearest_picture_of_a_formula_is_small_enough_to_be_exported(one):
 
 
 def test_a_long_comparison_of_positions_needs_no_square_of_its_length(monkeypatch):
-    """Of ALiBi's bias (head, query, key) it shows one row of two heads."""
+    """Drawn as a row for each of two heads; the whole bias would be (head, query, key)."""
     made = []
     bias = vf.formulas.alibi_bias
     monkeypatch.setattr(vf.formulas, "alibi_bias", lambda heads, n: made.append(heads * n * n) or bias(heads, n))

@@ -12,10 +12,10 @@ from starlette.routing import Route
 from visformer.app.serving.pieces import PIECE, InPieces
 
 
-def answered(content, **headers):
+def answered(content, path="/media/made.csv", **headers):
     """The messages of an answer: its start, and the pieces of its body."""
     app = Starlette(
-        routes=[Route("/", lambda request: Response(content, media_type="text/csv"))],
+        routes=[Route(path, lambda request: Response(content, media_type="text/csv"))],
         middleware=[Middleware(InPieces), Middleware(GZipMiddleware)],
     )
     sent = []
@@ -27,7 +27,7 @@ def answered(content, **headers):
         return {"type": "http.request"}
 
     names = [(name.encode(), value.encode()) for name, value in headers.items()]
-    scope = {"type": "http", "method": "GET", "path": "/", "headers": names, "query_string": b""}
+    scope = {"type": "http", "method": "GET", "path": path, "headers": names, "query_string": b""}
     asyncio.run(app(scope, receive, send))
     return sent
 
@@ -46,3 +46,9 @@ def test_nobody_waits_until_it_is_compressed():
     start, *pieces = answered(b"0.5," * PIECE, **{"accept-encoding": "gzip"})
     assert b"content-encoding" not in dict(start["headers"])
     assert sum(len(piece["body"]) for piece in pieces) == 4 * PIECE
+
+
+def test_what_is_no_made_file_goes_out_as_it_is():
+    start, *pieces = answered(b"0.5," * PIECE, path="/other", **{"accept-encoding": "gzip"})
+    assert dict(start["headers"])[b"content-encoding"] == b"gzip"
+    assert sum(len(piece["body"]) for piece in pieces) < PIECE

@@ -389,7 +389,7 @@ def serve_a_room() -> Workbench:
 
 
 _LOADING = threading.Lock()
-"""Of other models: while one is loaded, it takes twice its memory."""
+"""One other model is loaded at a time: until it is, it takes twice its memory."""
 
 
 def _bench_of(name: str, *, budget: int = limits.TRACE_BYTES) -> Workbench:
