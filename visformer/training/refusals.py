@@ -10,7 +10,7 @@ from visformer.training import supplement
 from visformer.training.lexicon import Entry
 
 LISTS = ("alignment.tsv", "held_out.tsv", "judged/*.tsv")
-COLUMNS = frozenset({"en", "zh", "source", "expected"})
+COLUMNS = frozenset({"en", "zh", "source", "expected", "first", "second"})
 CHINESE = re.compile("[一-鿿]")
 ENGLISH_WORD = re.compile(r"n't\b|'\w+|\w+?(?=n't\b)|\w+")
 FUNCTION_PARTS = frozenset({"pronoun", "number", "name"})
@@ -73,7 +73,8 @@ class Refusals:
             base = [text.lower() for text, _, _ in entry.en[""][0]]
             for variants in entry.en.values():
                 if len(variants[0]) == len(base):
-                    lemmas |= {part[0].lower(): lemma for part, lemma in zip(variants[0], base, strict=True)}
+                    pairs = zip((part[0].lower() for part in variants[0]), base, strict=True)
+                    lemmas |= {word: lemma for word, lemma in pairs if word != lemma}
             zh = [text for text, _, _ in entry.zh[""][0]]
             whole = {" ".join(base), "".join(zh)}
             if entry.part in FUNCTION_PARTS:

@@ -211,7 +211,9 @@ def contract(words: list[Word]) -> None:
         if following.text == "not" and word.text in BEFORE_NT:
             word.text, following.text = BEFORE_NT[word.text], "n't"
     for before, word, following in zip(words, words[1:], words[2:], strict=False):
-        fits = before.relation != "conj" and before.text.lower() in (BEFORE_SHORT_IS if word.text == "is" else BEFORE_SHORT)
+        fits = before.relation != "conj" and before.text.lower() in (
+            BEFORE_SHORT_IS if word.text == "is" else BEFORE_SHORT
+        )
         auxiliary = word.text not in {"have", "has"} or word.relation == "aux"
         if fits and word.text in SHORT and auxiliary and following.text not in MARKS | {"n't"}:
             word.text = SHORT[word.text]
