@@ -26,7 +26,7 @@ from visformer.training.supplement import read_rows
 
 FOLDER = supplement.FOLDER / "grammar"
 RULE_FILES = ("rules.tsv", "phrases.tsv", "times.tsv")
-OPTIONAL = 0.25
+OPTIONAL = 0.45
 PARTS = frozenset({"noun", "verb", "adjective", "adverb", "number", "pronoun", "name"})
 
 

@@ -165,7 +165,7 @@ def adjective_entry(row: list[str], known: frozenset[str]) -> Entry:
     subjects = alternatives(kinds, known)
     tags = {"adjective", named(lemma), named(zh), "fixed" if comparison == "-" else "graded"}
     tags |= {"human"} if {"person", "=man", "=boy"} & set(subjects) else set()
-    tags |= {"negative"} if zh[0] in "不没无" else set()
+    tags |= {"negative"} if zh[0] in "不没无有" else set()
     en: Forms = {"": (form(lemma, root=0, relation="fixed"),)}
     if comparison != "-":
         en |= {name: (form(text, relation="advmod"),) for name, text in compare(lemma, comparison).items()}

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from visformer.errors import N_, DataError
 from visformer.training import lexicon
@@ -29,7 +30,7 @@ BEFORE_NT |= {"can": "ca", "will": "wo"}
 AN = re.compile(r"(?!uni|use|usu|eu|one|once)[aeiou]|hour|honest", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, slots=True)
 class Drawn:
     """A word of the lexicon; `choice`, from 0 to 1, selects among its variants, the same in both languages."""
 
@@ -42,7 +43,7 @@ class Drawn:
         return self.entry.agreement
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, slots=True)
 class Node:
     """A rule with what fills its slots."""
 
@@ -67,7 +68,7 @@ class Node:
         return "p" if plural else value.agreement if value else "3s"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Word:
     """A word in a tree; without a head, it is the root."""
 
@@ -76,8 +77,7 @@ class Word:
     head: Word | None = None
 
 
-@dataclass(frozen=True)
-class Given:
+class Given(NamedTuple):
     """What the rule above asks of a phrase: form of an English verb, case of a pronoun, Chinese particle."""
 
     form: str = ""
@@ -134,8 +134,10 @@ class Writer:
         top = next(root for item, root in placed if item.head)
         for i, (item, root) in enumerate(placed):
             if root is not top:
-                same = [j for j, (other, _) in enumerate(placed) if item.target == target_name(other)]
-                root.head = placed[min(same, key=lambda j: abs(i - j))][1] if item.target else top
+                root.head = top
+                if item.target:
+                    same = [j for j, (other, _) in enumerate(placed) if item.target == target_name(other)]
+                    root.head = placed[min(same, key=lambda j: abs(i - j))][1]
                 root.relation = "aux" if item.text == "+" else item.relation
         return words
 
