@@ -58,6 +58,10 @@ def is_running(pid):
     return False
 
 
+def assert_works(pool, sentence=SENTENCES[0]):
+    assert pool.trace(sentence).meta["source"] == sentence
+
+
 def assert_equal_traces(one, other):
     assert (one.tokens, one.special, one.words, one.meta) == (other.tokens, other.special, other.words, other.meta)
     assert list(one.tensors) == list(other.tensors)
@@ -106,7 +110,7 @@ def test_an_error_of_the_model_can_still_be_translated(pool):
 def test_a_request_that_cannot_be_pickled_is_an_error_and_nothing_is_sent(pool):
     with pytest.raises((pickle.PicklingError, AttributeError)):
         pool.trace(SENTENCES[0], edits=(lambda: None,))
-    assert pool.trace(SENTENCES[0]).meta["source"] == SENTENCES[0]
+    assert_works(pool)
 
 
 def test_a_process_killed_while_it_computes_is_an_error_and_is_replaced(pool):
@@ -123,7 +127,7 @@ def test_a_process_killed_while_it_computes_is_an_error_and_is_replaced(pool):
             request.result()
     until(lambda: not any(map(is_running, before)))
     for _ in before:  # the other one was killed while idle: no request fails
-        assert pool.trace(SENTENCES[0]).meta["source"] == SENTENCES[0]
+        assert_works(pool)
     assert not set(before) & set(pool.pids)
 
 
@@ -147,14 +151,14 @@ def test_weights_that_have_disappeared_are_named_without_their_path(tmp_path, fo
     assert models.can_be_loaded_again(str(own))
     (own / "model.safetensors").unlink()
     assert not models.can_be_loaded_again(str(own))
-    assert pool.trace(SENTENCES[0]).meta["source"] == SENTENCES[0]
+    assert_works(pool)
     os.kill(pool.pids[0], signal.SIGKILL)
     until(lambda: not is_running(pool.pids[0]))
     with pytest.raises(CheckpointError, match=r"weights own/model\.safetensors cannot be read") as caught:
         pool.trace(SENTENCES[1])
     assert str(tmp_path) not in str(caught.value)
     shutil.copy(folder / "model.safetensors", own)
-    assert pool.trace(SENTENCES[1]).meta["source"] == SENTENCES[1]
+    assert_works(pool, SENTENCES[1])
     pool.close()
 
 
@@ -195,12 +199,12 @@ def translate_and_cancel(pool):
 
 def test_a_process_stops_cancelled_work_and_computes_the_next(pool):
     for _ in pool.pids:
-        assert pool.trace(SENTENCES[0]).meta["source"] == SENTENCES[0]  # all are loaded
+        assert_works(pool)  # all are loaded
     before = pool.pids
     with pytest.raises(Stopped):
         translate_and_cancel(pool)
     for _ in before:
-        assert pool.trace(SENTENCES[0]).meta["source"] == SENTENCES[0]
+        assert_works(pool)
     assert pool.pids == before, "none was replaced"
 
 
@@ -213,7 +217,7 @@ def test_a_process_that_does_not_stop_its_work_is_replaced(pool, monkeypatch):
         with pytest.raises(ShortageError):
             translate_and_cancel(pool)
     for _ in before:
-        assert pool.trace(SENTENCES[0]).meta["source"] == SENTENCES[0]
+        assert_works(pool)
     assert not set(before) & set(pool.pids)
 
 
