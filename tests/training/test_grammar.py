@@ -20,7 +20,7 @@ RELATIONS = set(
     "flat goeswith iobj list mark nmod nsubj nummod obj obl orphan parataxis punct reparandum root vocative "
     "xcomp".split()
 )
-COLUMNS = {"kinds": 4, "nouns": 7, "verbs": 8, "adjectives": 5, "adverbs": 3, "numbers": 5, "pronouns": 8}
+COLUMNS = {"kinds": 4, "nouns": 8, "verbs": 9, "adjectives": 6, "adverbs": 3, "numbers": 5, "pronouns": 9}
 RULES = ("rules", "phrases", "times")
 DETERMINED = ("object", "bare", "general", "subject")
 
@@ -103,9 +103,11 @@ def test_words_named_in_rules_exist(grammar):
 
 def test_patterns_and_aspects():
     for row in rows_of("verbs"):
-        assert row[4] in {"i", "t", "d", "to", "that", "place", "go"}, row
-        assert row[5] in {"act", "change", "state", "habit"}, row
-        assert bool(row[7]) == (row[4] in {"t", "d", "place", "go"}), row
+        aspect, *use = row[5].split()
+        assert row[4] in {"i", "t", "own", "d", "to", "that", "place", "go"}, row
+        assert aspect in {"act", "change", "state", "habit"}, row
+        assert set(use) <= {"plan", "known"}, row
+        assert bool(row[7]) == (row[4] in {"t", "own", "d", "place", "go"}), row
 
 
 def test_enough_words(grammar):
@@ -408,7 +410,7 @@ def test_bad_rules(row, message):
 @pytest.mark.parametrize(
     ("name", "line", "message"),
     [
-        ("nouns.tsv", "food\tblorp\t\t布洛\t个\tgadget\t", "nouns.tsv, blorp: 'gadget'"),
+        ("nouns.tsv", "food\tblorp\t\t布洛\t个\tgadget\t\t", "nouns.tsv, blorp: 'gadget'"),
         ("held_out.tsv", "noun\tblorp 布洛", "noun blorp 布洛 is not in the grammar"),
         ("rules.tsv", "sentence.bad\tX=blorp()\tX*\tX*\t9", "A slot asks for blorp"),
     ],

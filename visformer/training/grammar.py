@@ -52,6 +52,7 @@ class Grammar:
         for rule in rules:
             self._categories.setdefault(rule.name.partition(".")[0], []).append(rule)
         self._words: dict[tuple[str, Need], list[Entry]] = {}
+        self._weights: dict[tuple[str, Need], list[float]] = {}
         self._rules: dict[tuple[str, Need], tuple[list[Rule], list[float]]] = {}
 
     def words(self, part: str, need: Need) -> list[Entry]:
@@ -93,7 +94,9 @@ class Grammar:
             words = self.words(category, need)
             if not words:
                 raise DeadEnd
-            return Drawn(rng.choice(words), rng.random())
+            if (part_need := (category, need)) not in self._weights:
+                self._weights[part_need] = list(accumulate(word.weight for word in words))
+            return Drawn(rng.choices(words, cum_weights=self._weights[part_need])[0], rng.random())
         rules, weights = self.choices(category, need)
         if not rules:
             raise DeadEnd

@@ -10,8 +10,9 @@ from visformer.training.supplement import read_rows
 
 SEPARABLE = frozenset("up down on off out away back over".split())
 PARTICLES = SEPARABLE | frozenset("in around along together home at to for of with from about".split())
-# One-character adjectives stand before a noun without 的, except these.
+# One-character adjectives stand before a noun without 的, except these; so do a few longer ones.
 WITH_DE = frozenset("贵忙饿累渴病近远慢快困静晚早甜酸辣咸苦轻重穷富死空满")
+WITHOUT_DE = frozenset("玻璃 木制 塑料 金属 羊毛 纯棉 电动 备用 一次性 二手 圆形 方形 野生 流浪 免费 无糖".split())
 
 # A form is a small tree: text, relation ("" is the head) and label of each word. Words of both languages with the same
 # label correspond.
@@ -30,6 +31,7 @@ class Entry:
         en, zh: form name -> variants of the form; "" is the base form.
         subject, object: tags of what it may be said of, and of what it may be done to.
         agreement: "1s", "2", "3s" or "p" (plural).
+        weight: how often it is drawn, compared with others that fit as well.
     """
 
     part: str
@@ -40,6 +42,7 @@ class Entry:
     subject: tuple[str, ...] = ()
     object: tuple[str, ...] = ()
     agreement: str = "3s"
+    weight: float = 1
 
 
 def named(*words: str) -> str:
@@ -116,7 +119,7 @@ def compare(lemma: str, comparison: str) -> dict[str, str]:
 
 def noun_entry(row: list[str], above: dict[str, tuple[str, ...]], *, takes: dict[str, frozenset[str]]) -> Entry:
     """Make the entry of a row of `nouns.tsv`."""
-    _, lemma, plural, zh, measure, kinds, place = row
+    _, lemma, plural, zh, measure, kinds, place, weight = row
     tags = {"noun", named(lemma), named(zh), {"-": "mass", "=": "pair"}.get(plural, "count")}
     for kind in kinds.split():
         tags |= {*above[kind], *takes[kind]}
@@ -143,12 +146,14 @@ def noun_entry(row: list[str], above: dict[str, tuple[str, ...]], *, takes: dict
         at = ("在", "case", "" if localizer else "place")
         chinese |= {"the": (form(zh),), "at": (inside,), "place": ((at, *inside),)}
     agreement = "p" if plural == "=" else "3s"
-    return Entry("noun", f"noun {lemma} {zh}", frozenset(tags), en, chinese, agreement=agreement)
+    return Entry(
+        "noun", f"noun {lemma} {zh}", frozenset(tags), en, chinese, agreement=agreement, weight=float(weight or 1)
+    )
 
 
 def verb_entry(row: list[str], known: frozenset[str]) -> Entry:
     """Make the entry of a row of `verbs.tsv`."""
-    _, lemma, irregular, zh, pattern, aspect, subject, target = row
+    _, lemma, irregular, zh, pattern, aspect, subject, target, weight = row
     subjects = alternatives(subject, known) or ("person",)
     tags = {"verb", named(lemma), named(zh), named(lemma, zh), pattern, *aspect.split()}
     tags |= {"human"} if "person" in subjects else set()
@@ -156,12 +161,13 @@ def verb_entry(row: list[str], known: frozenset[str]) -> Entry:
     en: Forms = {name: (verb_form(text),) for name, text in conjugate(lemma, irregular).items()}
     chinese: Forms = {"": (form(zh, root=0, relation="compound:vv"),)}
     targets = alternatives(target, known)
-    return Entry("verb", f"verb {lemma} {zh}", frozenset(tags), en | {"": en["base"]}, chinese, subjects, targets)
+    key, forms = f"verb {lemma} {zh}", en | {"": en["base"]}
+    return Entry("verb", key, frozenset(tags), forms, chinese, subjects, targets, weight=float(weight or 1))
 
 
 def adjective_entry(row: list[str], known: frozenset[str]) -> Entry:
     """Make the entry of a row of `adjectives.tsv`."""
-    _, lemma, comparison, zh, kinds = row
+    _, lemma, comparison, zh, kinds, weight = row
     subjects = alternatives(kinds, known)
     tags = {"adjective", named(lemma), named(zh), "fixed" if comparison == "-" else "graded"}
     tags |= {"human"} if {"person", "=man", "=boy"} & set(subjects) else set()
@@ -169,28 +175,32 @@ def adjective_entry(row: list[str], known: frozenset[str]) -> Entry:
     en: Forms = {"": (form(lemma, root=0, relation="fixed"),)}
     if comparison != "-":
         en |= {name: (form(text, relation="advmod"),) for name, text in compare(lemma, comparison).items()}
-    de = () if len(zh) == 1 and zh not in WITH_DE else (("的", "mark:rel", ""),)
+    de = () if zh in WITHOUT_DE or (len(zh) == 1 and zh not in WITH_DE) else (("的", "mark:rel", ""),)
     chinese: Forms = {"": (form(zh),), "de": (form(zh) + de,)}
-    return Entry("adjective", f"adjective {lemma} {zh}", frozenset(tags), en, chinese, subjects)
+    key = f"adjective {lemma} {zh}"
+    return Entry("adjective", key, frozenset(tags), en, chinese, subjects, weight=float(weight or 1))
 
 
 def other_entries(folder: Path) -> list[Entry]:
     """Read adverbs, numbers and pronouns, and the names of the folder above."""
     entries = []
 
-    def add(part: str, zh: str, kinds: set[str], *, en: dict[str, str], agreement: str = "3s", count: str = "") -> None:
+    def add(
+        part: str, zh: str, kinds: set[str], *, en: dict[str, str], agreement: str = "3s", count: str = "", weight: str = ""
+    ) -> None:
         tags = frozenset({part, named(en[""]), *kinds})
         english: Forms = {name: (form(text, relation="flat"),) for name, text in en.items() if text}
         chinese: Forms = {"": (form(zh, relation="advmod"),), "count": (form(count or zh),)}
-        entries.append(Entry(part, f"{part} {en['']} {zh}", tags, english, chinese, agreement=agreement))
+        key = f"{part} {en['']} {zh}"
+        entries.append(Entry(part, key, tags, english, chinese, agreement=agreement, weight=float(weight or 1)))
 
     for kinds, lemma, zh in read_rows(folder / "adverbs.tsv", columns=3):
         add("adverb", zh, set(kinds.split()), en={"": lemma})
     for lemma, ordinal, zh, count, kinds in read_rows(folder / "numbers.tsv", columns=5):
         add("number", zh, set(kinds.split()), en={"": lemma, "th": ordinal}, count=count)
-    for i, me, my, mine, zh, agreement, person, kinds in read_rows(folder / "pronouns.tsv", columns=8):
+    for i, me, my, mine, zh, agreement, person, kinds, weight in read_rows(folder / "pronouns.tsv", columns=9):
         cases = {"": i, "object": me, "my": my, "mine": mine}
-        add("pronoun", zh, {f"person {person}", *kinds.split()}, en=cases, agreement=agreement)
+        add("pronoun", zh, {f"person {person}", *kinds.split()}, en=cases, agreement=agreement, weight=weight)
     for name, kind_of_all in (("people", "person"), ("places", "place")):
         for lemma, zh, kind in read_rows(folder.parent / f"{name}.tsv", columns=3):
             add("name", zh, {kind, kind_of_all}, en={"": lemma})
@@ -211,13 +221,13 @@ def load(folder: Path) -> tuple[Entry, ...]:
     for kind, parent, determiners, _ in read_rows(folder / "kinds.tsv", columns=4):
         above[kind] = (kind, *above[parent])
         takes[kind] = frozenset(determiners.split()) or takes[parent]
-    nouns = read_rows(folder / "nouns.tsv", columns=7)
+    nouns = read_rows(folder / "nouns.tsv", columns=8)
     for row in nouns:
         if not row[5] or set(row[5].split()) - set(above):
             raise DataError(N_("nouns.tsv, {word}: {kinds} is not in kinds.tsv."), word=row[1], kinds=repr(row[5]))
     entries = [noun_entry(row, above, takes=takes) for row in nouns]
     words = [tag.split("_") for entry in entries for tag in entry.tags if tag[0] == "="]
     known = frozenset("_".join(word[:end]) for word in words for end in range(1, len(word) + 1))
-    entries += [verb_entry(row, known) for row in read_rows(folder / "verbs.tsv", columns=8)]
-    entries += [adjective_entry(row, known) for row in read_rows(folder / "adjectives.tsv", columns=5)]
+    entries += [verb_entry(row, known) for row in read_rows(folder / "verbs.tsv", columns=9)]
+    entries += [adjective_entry(row, known) for row in read_rows(folder / "adjectives.tsv", columns=6)]
     return (*entries, *other_entries(folder))
