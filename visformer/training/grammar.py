@@ -52,7 +52,7 @@ class Grammar:
         for rule in rules:
             self._categories.setdefault(rule.name.partition(".")[0], []).append(rule)
         self._words: dict[tuple[str, Need], list[Entry]] = {}
-        self._weights: dict[tuple[str, Need], list[float]] = {}
+        self._weighted: dict[tuple[str, Need], tuple[list[Entry], list[float]]] = {}
         self._rules: dict[tuple[str, Need], tuple[list[Rule], list[float]]] = {}
 
     def words(self, part: str, need: Need) -> list[Entry]:
@@ -63,6 +63,13 @@ class Grammar:
             candidates = dict.fromkeys(entry for tag in tags for entry in self._tagged.get((part, tag), ()))
             self._words[part, need] = [entry for entry in candidates if all(meets(entry, group) for group in need)]
         return self._words[part, need]
+
+    def weighted(self, part: str, need: Need) -> tuple[list[Entry], list[float]]:
+        """Return the words that meet the need, and their summed weights."""
+        if (part, need) not in self._weighted:
+            words = self.words(part, need)
+            self._weighted[part, need] = words, list(accumulate(word.weight for word in words))
+        return self._weighted[part, need]
 
     def choices(self, category: str, need: Need) -> tuple[list[Rule], list[float]]:
         """Return the rules of the category for which there are words that meet the need, and their summed weights."""
@@ -91,16 +98,14 @@ class Grammar:
             DeadEnd: there is none.
         """
         if category in PARTS:
-            words = self.words(category, need)
+            words, weights = self.weighted(category, need)
             if not words:
                 raise DeadEnd
-            if (part_need := (category, need)) not in self._weights:
-                self._weights[part_need] = list(accumulate(word.weight for word in words))
-            return Drawn(rng.choices(words, cum_weights=self._weights[part_need])[0], rng.random())
-        rules, weights = self.choices(category, need)
+            return Drawn(rng.choices(words, cum_weights=weights)[0], rng.random())
+        rules, sums = self.choices(category, need)
         if not rules:
             raise DeadEnd
-        return self.fill(rng.choices(rules, cum_weights=weights)[0], need, rng=rng)
+        return self.fill(rng.choices(rules, cum_weights=sums)[0], need, rng=rng)
 
     def fill(self, rule: Rule, asked: Need = (), *, rng: random.Random) -> Node:
         """Draw what fills the slots of a rule."""

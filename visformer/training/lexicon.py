@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from visformer.errors import N_, DataError
 from visformer.training.supplement import read_rows
@@ -11,7 +12,7 @@ from visformer.training.supplement import read_rows
 SEPARABLE = frozenset("up down on off out away back over".split())
 PARTICLES = SEPARABLE | frozenset("in around along together home at to for of with from about".split())
 # One-character adjectives stand before a noun without 的, except these; so do a few longer ones.
-WITH_DE = frozenset("贵忙饿累渴病近远慢快困静晚早甜酸辣咸苦轻重穷富死空满")
+WITH_DE = frozenset("贵忙饿累渴病近远慢快困静晚早甜酸辣咸苦轻重穷富死空满棒帅")
 WITHOUT_DE = frozenset("玻璃 木制 塑料 金属 羊毛 纯棉 电动 备用 一次性 二手 圆形 方形 野生 流浪 免费 无糖".split())
 
 # A form is a small tree: text, relation ("" is the head) and label of each word. Words of both languages with the same
@@ -185,14 +186,12 @@ def other_entries(folder: Path) -> list[Entry]:
     """Read adverbs, numbers and pronouns, and the names of the folder above."""
     entries = []
 
-    def add(
-        part: str, zh: str, kinds: set[str], *, en: dict[str, str], agreement: str = "3s", count: str = "", weight: str = ""
-    ) -> None:
+    def add(part: str, zh: str, kinds: set[str], *, en: dict[str, str], count: str = "", **more: Any) -> None:
         tags = frozenset({part, named(en[""]), *kinds})
         english: Forms = {name: (form(text, relation="flat"),) for name, text in en.items() if text}
         chinese: Forms = {"": (form(zh, relation="advmod"),), "count": (form(count or zh),)}
         key = f"{part} {en['']} {zh}"
-        entries.append(Entry(part, key, tags, english, chinese, agreement=agreement, weight=float(weight or 1)))
+        entries.append(Entry(part, key, tags, english, chinese, **more))
 
     for kinds, lemma, zh in read_rows(folder / "adverbs.tsv", columns=3):
         add("adverb", zh, set(kinds.split()), en={"": lemma})
@@ -200,7 +199,7 @@ def other_entries(folder: Path) -> list[Entry]:
         add("number", zh, set(kinds.split()), en={"": lemma, "th": ordinal}, count=count)
     for i, me, my, mine, zh, agreement, person, kinds, weight in read_rows(folder / "pronouns.tsv", columns=9):
         cases = {"": i, "object": me, "my": my, "mine": mine}
-        add("pronoun", zh, {f"person {person}", *kinds.split()}, en=cases, agreement=agreement, weight=weight)
+        add("pronoun", zh, {f"person {person}", *kinds.split()}, en=cases, agreement=agreement, weight=float(weight or 1))
     for name, kind_of_all in (("people", "person"), ("places", "place")):
         for lemma, zh, kind in read_rows(folder.parent / f"{name}.tsv", columns=3):
             add("name", zh, {kind, kind_of_all}, en={"": lemma})
