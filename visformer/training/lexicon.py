@@ -199,7 +199,14 @@ def other_entries(folder: Path) -> list[Entry]:
         add("number", zh, set(kinds.split()), en={"": lemma, "th": ordinal}, count=count)
     for i, me, my, mine, zh, agreement, person, kinds, weight in read_rows(folder / "pronouns.tsv", columns=9):
         cases = {"": i, "object": me, "my": my, "mine": mine}
-        add("pronoun", zh, {f"person {person}", *kinds.split()}, en=cases, agreement=agreement, weight=float(weight or 1))
+        add(
+            "pronoun",
+            zh,
+            {f"person {person}", *kinds.split()},
+            en=cases,
+            agreement=agreement,
+            weight=float(weight or 1),
+        )
     for name, kind_of_all in (("people", "person"), ("places", "place")):
         for lemma, zh, kind in read_rows(folder.parent / f"{name}.tsv", columns=3):
             add("name", zh, {kind, kind_of_all}, en={"": lemma})
