@@ -140,6 +140,9 @@ HANDOUT_BYTES = limit(
     N_("forty steps of 75 tokens with the bundled model; what a browser still opens"),
 )
 PNG_SIDE = limit(20_000, "pixels", N_("Pixels per side of a PNG"), N_("what image viewers can open"))
+WAVES = limit(
+    16, "dimensions", N_("Curves of a positional encoding"), N_("eight pairs, one for each colour; all would be 40 MB")
+)
 LAB_ROWS = limit(
     64, "rows", N_("Rows of a worked example's table"), N_("computed in the server's own process; nobody reads more")
 )
@@ -162,6 +165,10 @@ WORK_SECONDS = limit(
 GRACE_SECONDS = limit(
     5, "seconds", N_("Seconds that a process has to end a computation"),
     N_("it may be in the middle of one large product; then the process is replaced"),
+)
+PAGES = limit(
+    4, "pages", N_("Pages drawn at a time"),
+    N_("they share one interpreter; a session draws one, and while it waits for the model another page has the place"),
 )
 SHARE = limit(
     3, "computations", N_("Computations of one visitor at a time"),

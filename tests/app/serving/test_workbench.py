@@ -1,7 +1,9 @@
 """The model and the cache that sessions share."""
 
 import threading
+import time
 import types
+from contextlib import nullcontext
 from dataclasses import replace
 from unittest import mock
 
@@ -11,7 +13,8 @@ import pytest
 import visformer as vf
 from tests.app.serving.test_admission import no_thread
 from tests.web.support import made_up_trace
-from visformer.app.serving import workbench
+from visformer.app.serving import admission, capacity, workbench
+from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.workbench import Cache, Workbench
 from visformer.errors import ShortageError, TextError
 from visformer.system import limits
@@ -202,6 +205,18 @@ def test_an_expected_trace_is_computed_once_and_only_with_a_loaded_model(bench):
     assert bench.model.asked == [("a", None)]
     with pytest.raises(TextError):
         bench.expect("a" * 9999, None, ("*.pattern",))
+
+
+def test_a_page_that_waits_for_the_model_gives_its_place_to_another(bench, monkeypatch):
+    here, seen = Model(), []
+    monkeypatch.setattr(ADMISSION, "notice", lambda: nullcontext(lambda ahead: seen.append(capacity.is_drawing())))
+    monkeypatch.setattr(admission, "PATIENCE", 0.001)
+    here.trace = lambda *given, **named: time.sleep(0.1) or made_up_trace()
+    bench.start_workers = lambda: here
+    with capacity.drawing():
+        bench.trace("b a", None)
+        assert capacity.is_drawing(), "and takes one again to be drawn"
+    assert seen and not any(seen)
 
 
 def test_what_takes_long_runs_where_long_work_is_done(bench):

@@ -13,6 +13,7 @@ import streamlit as st
 from visformer import i18n
 from visformer.app.edits import editing, url_edits
 from visformer.app.lessons import lesson_file
+from visformer.app.serving.capacity import drawing
 from visformer.app.serving.workbench import require_servable
 from visformer.app.session import address, remarks, slots, url_state, visit
 from visformer.app.session import page as pages
@@ -218,6 +219,7 @@ def _files(name: str) -> None:
     downloads.tell("lesson", st)
 
 
+@drawing()  # reading it takes as long as drawing a page
 def _open(key: str) -> None:
     """Open an uploaded lesson, before the page reruns."""
     uploaded: Any = Slot(key, None).get()

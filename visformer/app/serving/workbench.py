@@ -20,6 +20,7 @@ import streamlit as st
 from visformer.adapters.bundled import BUNDLED
 from visformer.app.serving import checks
 from visformer.app.serving.admission import ADMISSION
+from visformer.app.serving.capacity import aside
 from visformer.app.serving.long_work import LONG_WORK, Named
 from visformer.app.serving.model_downloads import require_here
 from visformer.app.serving.models import MODEL, SECOND_BOX, discreetly, folder_of, require_allowed
@@ -267,7 +268,7 @@ class Workbench:
         model = self.loaded(*texts)
         is_long = self._takes_long(model, texts, max(1, times))
         work = partial(self._make, key, partial(make, self._runner(model, is_long=is_long)))
-        with ADMISSION.notice() as on_wait:
+        with aside(), ADMISSION.notice() as on_wait:
             return ADMISSION.run((id(self), key), work, on_wait=on_wait, session=own_session(), is_long=is_long)
 
     def _make(self, key: Hashable, make: Callable[[], _Result]) -> _Result:
@@ -284,7 +285,9 @@ class Workbench:
         Raises:
             VisformerError: a text is too long, or the model cannot be loaded.
         """
-        model = self.load().result()
+        loading = self.load()
+        with aside():
+            model = loading.result()
         room, second = model.info.max_tokens, SECOND_BOX[model.info.kind]
         for text, box in ((source, _FIRST_BOX), (target, second)):
             if text is not None:
