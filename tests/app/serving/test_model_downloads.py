@@ -18,6 +18,7 @@ from visformer.app.serving import model_downloads, workbench
 from visformer.app.serving.model_downloads import Download, Phase
 from visformer.errors import CheckpointError
 from visformer.system import limits
+from visformer.system.kept import KEPT
 
 NAME = "someone/tiny-gpt2"
 
@@ -142,8 +143,8 @@ def test_errors_say_why(hub, monkeypatch):
     hub.refused[NAME] = (500, "Sorry")
     assert re.search(r"does not report the size of .* \(.*500", refused(hub))
     hub.refused.clear()
-    monkeypatch.setattr(limits, "DOWNLOAD_BYTES", 3_000_000)
-    assert re.search(r"is 4 MB, and downloads are limited to 3 MB.*operator", refused(hub))
+    monkeypatch.setenv("VISFORMER_MEMORY", "3")
+    assert re.search(r"is 4 MB, and models may take 3 MB of memory here.*operator.*VISFORMER_MEMORY", refused(hub))
     del hub.models[NAME]["model.safetensors"]
     assert re.search(r"has no model.safetensors", refused(hub))
 
@@ -180,7 +181,7 @@ def test_a_download_without_memory_for_a_thread_fails_and_can_be_retried(hub, mo
 def test_downloads_share_one_limit_until_they_are_here(hub, folder, monkeypatch):
     hub.add("someone/other", folder)
     one, other = (until(Download(name), Phase.OFFERED) for name in (NAME, "someone/other"))
-    monkeypatch.setattr(limits, "DOWNLOAD_BYTES", int(1.5 * one.total))
+    monkeypatch.setattr(KEPT, "most", lambda: int(1.5 * one.total))
     hub.gate.clear()
     one.start("a")
     midway(one)

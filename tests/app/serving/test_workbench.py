@@ -15,9 +15,10 @@ from tests.app.serving.test_admission import no_thread
 from tests.web.support import made_up_trace
 from visformer.app.serving import admission, capacity, workbench
 from visformer.app.serving.admission import ADMISSION
-from visformer.app.serving.workbench import Cache, Workbench
+from visformer.app.serving.workbench import Workbench
 from visformer.errors import ShortageError, TextError
 from visformer.system import limits
+from visformer.system.kept import Kept
 
 
 class Model:
@@ -50,26 +51,22 @@ def bench(tmp_path):
     return made
 
 
-def test_the_cache_is_bounded_by_bytes():
-    trace = made_up_trace()
-    cache = Cache(budget=2 * trace.nbytes)
-    for key in ("a", "b"):
-        cache.put(key, trace)
-    cache.get("a")
-    cache.put("c", trace)
-    assert cache.get("b") is None, "the least recently used is evicted"
-    assert cache.get("a") is cache.get("c") is trace
-    assert cache.nbytes == 2 * trace.nbytes
+def test_all_models_together_cache_no_more_than_the_limit(bench, tmp_path, monkeypatch):
+    kept = Kept(lambda: 2 * bench.example.nbytes)
+    monkeypatch.setattr(workbench, "RESULTS", kept)
+    other = Workbench(lambda: bench.model, tmp_path / "none.safetensors")
+    for one in (bench, other, bench):
+        one.trace("b a", None)
+    other.trace("c", None)
+    assert bench.holds("b a", None) and other.holds("c", None)
+    assert not other.holds("b a", None), "the least recently used is evicted"
+    assert kept.nbytes == 2 * bench.example.nbytes
 
 
-def test_a_trace_larger_than_the_budget_is_not_cached():
-    trace = made_up_trace()
-    cache = Cache(budget=trace.nbytes - 1)
-    small = types.SimpleNamespace(nbytes=1)
-    cache.put("b", small)
-    cache.put("a", trace)
-    assert cache.get("a") is None
-    assert cache.get("b") is small, "nothing is evicted for it"
+def test_a_trace_larger_than_the_cache_is_shown_all_the_same(bench, monkeypatch):
+    monkeypatch.setattr(workbench, "RESULTS", Kept(lambda: bench.example.nbytes - 1))
+    assert bench.trace("b a", None).tokens
+    assert not bench.holds("b a", None)
 
 
 def test_the_example_needs_no_model(bench):

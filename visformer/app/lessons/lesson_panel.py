@@ -206,7 +206,8 @@ def _files(name: str) -> None:
 
     content, keep = _content(name), partial(st.download_button, on_click="ignore")
     about = _("The whole lesson in one file that works offline")
-    html = downloads.made(partial(handout.file, content, lang), key=(lang, content), place="lesson")
+    making = partial(handout.file, content, lang)
+    html = downloads.made(making, key=(lang, content), place="lesson", models=handout.models_of(lesson))
     with st.container(horizontal=True):
         keep("YAML", lambda: content, f"{called}.yaml", "text/yaml", key="lesson_yaml")
         try:
