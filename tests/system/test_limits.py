@@ -25,7 +25,7 @@ def test_streamlits_are_those_of_its_configuration():
 
 
 @pytest.mark.parametrize(
-    ("name", "written"), [("MAX_CHARACTERS", "1,000"), ("KEPT_BYTES", "400 MB"), ("LESSON_BYTES", "40 kB")]
+    ("name", "written"), [("MAX_CHARACTERS", "1,000"), ("KEPT_BYTES", "380 MB"), ("LESSON_BYTES", "40 kB")]
 )
 def test_values_are_written_as_people_write_them(name, written):
     (entry,) = [each for each in limits.LIMITS if each.name == name]

@@ -84,9 +84,9 @@ UNTRAINED = limit(
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 KEPT_BYTES = limit(
-    400 * 10**6, "bytes", N_("Models besides the first one, uploads and made files"),
+    380 * 10**6, "bytes", N_("Models besides the first one, uploads and made files"),
     N_(
-        "together; what was used longest ago makes room; two of the largest untrained models fit; "
+        "together; what was used longest ago makes room; the largest untrained model and files beside it fit; "
         "`VISFORMER_MEMORY` sets another number, GPT-2 needs 550 MB"
     ),
 )
