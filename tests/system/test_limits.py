@@ -25,11 +25,15 @@ def test_streamlits_are_those_of_its_configuration():
 
 
 @pytest.mark.parametrize(
-    ("name", "written"), [("MAX_CHARACTERS", "1,000"), ("DOWNLOAD_BYTES", "4.29 GB"), ("LESSON_BYTES", "40 kB")]
+    ("name", "written"), [("MAX_CHARACTERS", "1,000"), ("KEPT_BYTES", "380 MB"), ("LESSON_BYTES", "40 kB")]
 )
 def test_values_are_written_as_people_write_them(name, written):
     (entry,) = [each for each in limits.LIMITS if each.name == name]
     assert str(entry) == written
+
+
+def test_gigabytes_have_two_decimals():
+    assert limits.size(4 * 2**30) == "4.29 GB"
 
 
 def test_ranges_are_written_by_name():

