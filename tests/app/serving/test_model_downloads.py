@@ -78,7 +78,7 @@ def partial(cache):
 def test_the_size_is_known_before_anything_is_downloaded(hub, folder):
     download = until(Download(NAME), Phase.OFFERED, Phase.FAILED)
     assert download.total == wanted_bytes(folder)
-    asked = [path for _, path in hub.asked if NAME in path]
+    asked = [path for _, path in hub.requests if NAME in path]
     assert asked == [f"/api/models/{NAME}"], "one request, and nothing is downloaded yet"
 
 
@@ -95,11 +95,11 @@ def test_progress_and_one_download_into_the_cache(hub):
     assert hub.downloads("model.safetensors") == 1
     assert hub.downloads("pytorch_model.bin") == 0
     assert files.is_here(NAME)
-    asked = len(hub.asked)
+    asked = len(hub.requests)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VISFORMER_MODELS", NAME)
         workbench.workbench_of(NAME).trace("I went to school", None)
-    assert len(hub.asked) == asked, "it loads from the cache"
+    assert len(hub.requests) == asked, "it loads from the cache"
 
 
 def test_a_download_stops_when_the_last_visitor_cancels(hub):
