@@ -49,8 +49,7 @@ def test_a_batch_has_the_translations_of_each_sentence_alone():
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("beam_size", [1, 2, 5])
-def test_a_wide_beam_finds_the_best_of_all_sentences_and_a_narrow_one_stays_narrow(beam_size, seed):
+def test_a_wide_beam_finds_the_best_of_all_sentences_and_a_narrow_one_stays_narrow(seed):
     """With four ids and three steps, every sentence can be scored."""
     torch.manual_seed(seed)
     table = torch.randn(4, 4).log_softmax(dim=-1)
@@ -65,25 +64,25 @@ def test_a_wide_beam_finds_the_best_of_all_sentences_and_a_narrow_one_stays_narr
     end, steps = 1, 3
     allowed = torch.ones(4, dtype=torch.bool)
     search = partial(beam_search, Bigram(), torch.tensor([[0]]), allowed=allowed, end_ids=[end], max_new_tokens=steps)
-    found = search(beam_size=4**steps)
+    wide = search(beam_size=4**steps)
     scores = {}
     for length in range(1, steps + 1):
         for ids in itertools.product(range(4), repeat=length):
             if end not in ids[:-1] and ids[-1] == end:
                 path = [0, *ids]
                 scores[ids] = sum(table[a, b].item() for a, b in itertools.pairwise(path)) / length
-    assert tuple(found.ids) == max(scores, key=scores.get)
-    assert [row.shape for row in found.along] == [(4,)] * len(found.ids)
-    narrow = search(beam_size=beam_size)
-    assert all(len(step) <= beam_size for step in narrow.steps)
+    assert tuple(wide.ids) == max(scores, key=scores.get)
+    assert [row.shape for row in wide.along] == [(4,)] * len(wide.ids)
+    for beam_size in (1, 2, 5):
+        assert all(len(step) <= beam_size for step in search(beam_size=beam_size).steps)
 
 
 def test_a_beam_continues_its_parent():
     decoding = tiny_translator().translate("我去学校。", beam_size=3, max_new_tokens=6)
-    for before, here in itertools.pairwise(decoding.beams):
-        for beam in here:
-            assert beam.log_probability <= before[beam.parent].log_probability
-            assert not before[beam.parent].finished
+    for parents, beams in itertools.pairwise(decoding.beams):
+        for beam in beams:
+            assert beam.log_probability <= parents[beam.parent].log_probability
+            assert not parents[beam.parent].finished
 
 
 distributions = st.lists(st.floats(-6, 3), min_size=2, max_size=12).map(lambda row: torch.tensor([row]).log_softmax(-1))
