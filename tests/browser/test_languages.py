@@ -77,7 +77,7 @@ class Reader:
 
     def read(self, where):
         for text in self.page.evaluate(ALL_TEXT):
-            words = [word for word in pseudo.bare(text) if word not in TOKENS]
+            words = [word for word in pseudo.unbracketed(text) if word not in TOKENS]
             if words and text not in UNTRANSLATED:
                 self.hard_coded.setdefault(text, where)
 

@@ -1,3 +1,5 @@
+"""visformer train and visformer evaluate."""
+
 import json
 import shutil
 from pathlib import Path
@@ -28,15 +30,15 @@ def run(*arguments):
 
 
 def test_train_then_evaluate(tmp_path, pairs):
-    """On a few rows only; tests/training/test_evaluation.py tests the whole."""
-    out, few = tmp_path / "run", shutil.copytree(SUPPLEMENT, tmp_path / "supplement")
+    """On a few rows; tests/training/test_evaluation.py tests the figures."""
+    out, supplement = tmp_path / "run", shutil.copytree(SUPPLEMENT, tmp_path / "supplement")
     for name in ("held_out.tsv", "alignment.tsv"):
-        rows = (few / name).read_text(encoding="utf-8").splitlines(keepends=True)
-        (few / name).write_text("".join(rows[:4]), encoding="utf-8")
+        rows = (supplement / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        (supplement / name).write_text("".join(rows[:4]), encoding="utf-8")
     sizes = ["--epochs", 1, "--vocab", 700, "--d-model", 16, "--layers", 1, "--supplement-pairs", 20]
     run("train", "--pairs", pairs, "--valid", pairs, "--out", out, *sizes)
     assert (out / "curve.csv").exists()
-    files = ["--model", out / "checkpoint", "--pairs", pairs, "--supplement", few]
+    files = ["--model", out / "checkpoint", "--pairs", pairs, "--supplement", supplement]
     figures = json.loads(run("evaluate", *files, "--names", "--alignment", "--json"))
     assert figures["bleu"]["pairs"] == 8
     assert figures["names"]["all"]["sentences"] == 3
@@ -54,7 +56,7 @@ def test_training_can_start_from_a_checkpoint(tmp_path, pairs):
     assert len(tokenizer) == len(tiny_tokenizer())
 
 
-def test_evaluate_prints_indented_lines(tmp_path, pairs):
+def test_evaluate_prints_figures_as_indented_lines(tmp_path, pairs):
     save_checkpoint(tmp_path / "m", tiny_translator().module, tiny_tokenizer())
     printed = run("evaluate", "--model", tmp_path / "m", "--pairs", pairs, "--half")
     assert "bleu:\n  en_zh: " in printed
@@ -69,7 +71,7 @@ def test_evaluate_prints_indented_lines(tmp_path, pairs):
         (["train", "--pairs", "no.tsv", "--valid", "no.tsv"], "no.tsv cannot be read: No such file or directory\n"),
     ],
 )
-def test_a_usage_error_is_one_sentence_and_an_exit_code(arguments, message):
+def test_a_usage_error_has_a_message_and_an_exit_code(arguments, message):
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code != 0
     assert message in result.output
