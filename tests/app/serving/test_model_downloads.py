@@ -79,7 +79,7 @@ def cached(pattern):
 def test_the_size_is_known_before_anything_is_downloaded(hub, folder):
     download = wait_for(Download(NAME), Phase.OFFERED, Phase.FAILED)
     assert download.total == size_of(folder)
-    requests = [path for _, path in hub.asked if NAME in path]
+    requests = [path for _, path in hub.requests if NAME in path]
     assert requests == [f"/api/models/{NAME}"], "one request, and nothing is downloaded yet"
 
 
@@ -96,11 +96,11 @@ def test_several_visitors_share_one_download_into_the_cache(hub):
     assert hub.downloads("model.safetensors") == 1
     assert hub.downloads("pytorch_model.bin") == 0
     assert files.is_here(NAME)
-    n_requests = len(hub.asked)
+    n_requests = len(hub.requests)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VISFORMER_MODELS", NAME)
         workbench.workbench_of(NAME).trace("I went to school", None)
-    assert len(hub.asked) == n_requests, "it is loaded from the cache"
+    assert len(hub.requests) == n_requests, "it is loaded from the cache"
 
 
 def test_a_download_stops_when_the_last_visitor_cancels(hub):
