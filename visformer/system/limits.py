@@ -90,6 +90,10 @@ KEPT_BYTES = limit(
         "`VISFORMER_MEMORY` sets another number, GPT-2 needs 550 MB"
     ),
 )
+OWN_KEPT_BYTES = limit(
+    4 * 10**9, "bytes", N_("The same under `visformer run`"),
+    N_("on one's own machine, where models with a billion parameters may be tried"),
+)
 BENCHES = limit(
     8, "models", N_("Other models whose vocabularies are kept"),
     N_("a few megabytes each; the least recently used is dropped"),
