@@ -74,7 +74,10 @@ PARTS = {
         and "pages_manager" in ScriptRunContext.__dataclass_fields__
     ),
     "advice": lambda: takes(skills.nudge_suppression_reason, "app_dir") and callable(skills.are_skills_installed),
-    "around": lambda: "app = create_starlette_app(self._runtime)" in inspect.getsource(starlette_server),
+    "around": lambda: all(
+        line in inspect.getsource(starlette_server)
+        for line in ("app = create_starlette_app(self._runtime)", "ws_max_size = get_max_message_size_bytes()")
+    ),
     "files": lambda: (
         takes(MemoryUploadedFileManager.add_file, "session_id", "file")
         and {"file_storage", "_total_bytes"} <= {*vars(MemoryUploadedFileManager("/"))}

@@ -13,13 +13,13 @@ import pytest
 from benchmarks.load.replicas import ROOT, Site, free_port, wait_until_ready
 from tests.browser.conftest import chromium  # noqa: F401
 
-STREAMLIT = ("streamlit", "run", "asgi.py", "--server.headless=true", "--server.port")
-UVICORN = ("uvicorn", "asgi:app", "--port")
+ROOM = ("visformer.app.serving", "run", "asgi.py", "--server.headless=true", "--server.port")
+UVICORN = ("uvicorn", "asgi:app", "--ws-max-size", "500000", "--ws-per-message-deflate", "false", "--port")
 RUN = ("visformer", "run", "--headless", "--port")
 
 
 @contextmanager
-def serving(folder, command=STREAMLIT, *, ready=True, **environment):
+def serving(folder, command=ROOM, *, ready=True, **environment):
     """A server whose output goes to a log in the folder; the last word of its command takes the port."""
     log, port = folder / "server.log", free_port()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}

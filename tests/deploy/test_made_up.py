@@ -1,19 +1,25 @@
 """What no page of ours sends, to a real server, started either way: others notice nothing, and nothing is written."""
 
+from contextlib import suppress
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.exceptions import ConnectionClosed
 
 from benchmarks.load.__main__ import Watch
+from benchmarks.load.hostile import Hostile
 from benchmarks.load.replicas import ROOT, free_port
 from benchmarks.load.visitor import Visitor, Wrong
-from tests.deploy.conftest import RUN, UVICORN, run, serving
+from tests.deploy.conftest import ROOM, RUN, UVICORN, run, serving
+from visformer.system import limits
 
 
-@pytest.fixture(scope="module", params=[RUN, UVICORN], ids=["run", "asgi"])
+@pytest.fixture(scope="module", params=[RUN, ROOM, UVICORN], ids=["run", "room", "uvicorn"])
 def server(request, tmp_path_factory):
     """Its folder is its home."""
     folder = tmp_path_factory.mktemp("server")
@@ -54,24 +60,64 @@ def test_only_our_own_host_and_pages_are_let_in(server):
     assert status(address, "/_stcore/metrics") == 404
 
 
-class Knowing(Visitor):
-    """Keeps the name of its session."""
+@pytest.mark.parametrize("parts", [[600_000], [300_000, 300_000]], ids=str)
+def test_a_long_message_ends_the_connection_before_it_is_read(server, parts):
+    """And none is compressed, so that a few kB become megabytes: the client offers it."""
 
-    def _resolved(self, message):
-        message = super()._resolved(message)
-        if message.WhichOneof("type") == "new_session":
-            self.session = message.new_session.initialize.session_id
-        return message
+    async def attack():
+        visitor = Visitor(server.address)
+        await visitor.open()
+        assert not visitor._socket.protocol.extensions
+        await visitor._socket.send(bytes(limits.SENT_BYTES))  # is read, and dropped
+        assert (await visitor.enter("I like tea.")).translation == "我喜欢茶。"
+        with suppress(ConnectionClosed):
+            await visitor._socket.send(map(bytes, parts))
+        await visitor._socket.wait_closed()
+        assert visitor._socket.close_code == 1009  # message too big
+
+    run(attack())
+
+
+async def made(visitor, name):
+    """Ask for a file by its id; its address, or None."""
+    message = BackMsg()
+    message.backend_operation_request.request_id = "file"
+    message.backend_operation_request.deferred_file.file_id = name
+    await visitor._socket.send(message.SerializeToString())
+    async for data in visitor._socket:
+        answer = ForwardMsg.FromString(data)
+        if answer.WhichOneof("type") == "backend_operation_response":
+            return answer.backend_operation_response.deferred_file.url or None
+
+
+def test_the_id_of_a_file_cannot_be_guessed_and_ends_with_the_next_run_of_its_page(server):
+    async def ask():
+        visitor = Hostile(server.address)
+        await visitor.open()
+        await visitor.files()
+        first = dict(visitor._files)
+        assert await made(visitor, first["SVG"])
+        await visitor.enter("I like tea.")
+        assert await made(visitor, first["SVG"]) is None
+        assert await made(visitor, visitor._files["SVG"])
+        assert not {*first.values()} & {*visitor._files.values()}
+        await visitor.close()
+        return [*first.values(), *visitor._files.values()]
+
+    names = run(ask())
+    assert len(names) == len({*names}) > 4
+    for name in names:
+        assert UUID(hex=name).version == 4, "122 bits of the system's generator"
 
 
 def kept(server):
     """Bytes of Traces of the model that was loaded at the start; only ``asgi.py`` says them."""
-    return Watch(server.address).read()["visformer_kept_bytes"] if "asgi:app" in server.process.args else -1
+    return Watch(server.address).read()["visformer_kept_bytes"] if RUN[0] not in server.process.args else -1
 
 
 def test_messages_that_act_on_the_server_do_nothing(server):
     async def attack():
-        mine, other = Knowing(server.address), Knowing(server.address)
+        mine, other = Hostile(server.address), Hostile(server.address)
         for visitor in (mine, other):
             await visitor.open()
         messages = [BackMsg(clear_cache=True)]

@@ -25,6 +25,7 @@ class Behind(BaseHTTPRequestHandler):
         self._answer(b"taken")
 
     def do_GET(self):
+        self.server.extensions.append(self.headers["Sec-WebSocket-Extensions"])
         if self.path == "/_stcore/stream":
             self.server.opened.release()
             self.server.ended.wait()
@@ -48,6 +49,7 @@ class Behind(BaseHTTPRequestHandler):
 @pytest.fixture
 def behind():
     with ThreadingHTTPServer(("127.0.0.1", 0), Behind) as server:
+        server.extensions = []
         server.bodies, server.opened, server.ended = [], threading.Semaphore(0), threading.Event()
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
@@ -74,7 +76,7 @@ def start(behind, tmp_path):
         def ask(path, **request):
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
             try:
-                connection.request("PUT" if request else "GET", path, **request)
+                connection.request("PUT" if "body" in request else "GET", path, **request)
                 return connection.getresponse().status
             finally:
                 connection.close()
@@ -125,6 +127,12 @@ def test_the_names_of_a_session_and_of_its_files_are_not_logged(start, tmp_path)
         ["GET", "/media/", "200"],
         ["GET", "/tokens", "200"],
     ]
+
+
+def test_websockets_are_not_compressed(start, behind):
+    behind.ended.set()
+    assert start()("/_stcore/stream", headers={"Sec-WebSocket-Extensions": "permessage-deflate"}) == 200
+    assert behind.extensions == [None]
 
 
 def test_one_address_opens_so_many_sessions_at_once(start, behind):

@@ -2,11 +2,16 @@
 
 import threading
 import time
+from contextlib import suppress
+from functools import cache
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from visformer.app.serving import admission
 from visformer.app.serving.admission import BOUNDS, Admission, Histogram
+from visformer.app.serving.recent_use import RecentUse
 from visformer.errors import BusyError, DeadlineError
 from visformer.system import cancellation, limits
 
@@ -316,10 +321,35 @@ def test_work_that_somebody_else_waits_for_goes_on(desk, busy, gate):
     assert busy.wait()["first"] == "long"
 
 
-def test_it_is_known_for_how_long_nothing_gets_through(desk, busy, gate):
+def test_it_is_known_for_how_long_nothing_gets_through(gate):
+    desk = Admission(at_once=1, seconds=0.05)
+    visitors = Visitors(desk)
+    visitors.request("deaf", "deaf", lambda: gate.wait(SECONDS))
+    assert desk.stuck_seconds == 0, "it is not late yet"
     until(lambda: desk.stuck_seconds > 0.01)
     gate.set()
+    visitors.wait()
     until(lambda: desk.stuck_seconds == 0)
+
+
+def test_what_takes_long_has_time_by_the_clock_as_long_as_it_does_not_compute():
+    desk = Admission(at_once=1, seconds=0.05, long_seconds=SECONDS)
+    assert desk.run("starved", lambda: time.sleep(0.4) or "made", on_wait=lambda before: None, is_long=True) == "made"
+
+
+def test_work_ends_once_it_has_computed_for_too_long(desk, monkeypatch):
+    monkeypatch.setattr(limits, "WORK_SECONDS", 0.1)
+
+    def compute():
+        while True:
+            cancellation.check()
+
+    begin = time.thread_time()
+    for is_long in (False, True):
+        with pytest.raises(DeadlineError, match=r"longer than 0\.1 seconds"):
+            desk.run("endless", compute, on_wait=lambda before: None, is_long=is_long)
+    assert time.thread_time() - begin < 0.1, "it was computed in another thread"
+    assert desk.run("next", lambda: cancellation.check() or "answer", on_wait=never) == "answer"
 
 
 def test_what_takes_long_keeps_no_ordinary_sentence_waiting(desk, gate):
@@ -337,18 +367,108 @@ def test_ordinary_sentences_do_not_take_the_place_of_what_takes_long(desk, busy,
     assert desk.run("long export", lambda: "made", on_wait=never, is_long=True) == "made"
 
 
+def waits(desk, session, key, work=lambda: None, *, is_long=False):
+    """Ask without waiting."""
+    return desk._join(key, session, admission._Flight(work, is_long=is_long))
+
+
+def used(desk, **seconds):
+    for session, each in seconds.items():
+        desk._recent.add([session], each, time.perf_counter())
+
+
 def test_sessions_take_turns(gate):
     """Everybody's first comes before anybody's second."""
     desk, order = Admission(at_once=1), []
-    visitors = Visitors(desk)
-    visitors.request("long", "long", lambda: gate.wait(SECONDS))
-    until(lambda: desk.running == 1)
-    for i, (name, session) in enumerate({"a1": "a", "a2": "a", "a3": "a", "b1": "b", "b2": "b"}.items()):
-        visitors.request(name, name, lambda name=name: order.append(name), session=session)
-        until(lambda i=i: desk.waiting == i + 1)
+    waits(desk, "somebody", "long", lambda: gate.wait(SECONDS))
+    for key in ("a1", "a2", "a3", "b1"):
+        last = waits(desk, key[0], key, lambda key=key: order.append(key))
     gate.set()
-    visitors.wait()
-    assert order == ["a1", "b1", "a2", "b2", "a3"]
+    last.result.result(SECONDS)
+    until(lambda: desk.running == 0)
+    assert order == ["a1", "b1", "a2", "a3"]
+
+
+@cache
+def desk_with(at_once):
+    return Admission(at_once=at_once, queue=3)
+
+
+STEPS = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 8), st.booleans()), max_size=12)
+
+
+@given(
+    before=STEPS,
+    meanwhile=STEPS,
+    heavy=st.lists(st.floats(0.1, 100), min_size=5, max_size=5),
+    mine=st.floats(0, 0.09),
+    at_once=st.integers(1, 3),
+)
+def test_who_has_computed_least_waits_for_what_is_being_computed_and_nothing_else(
+    before, meanwhile, heavy, mine, at_once
+):
+    """Whatever the others ask for, join and leave, before and meanwhile."""
+    desk, go, started = desk_with(at_once), threading.Semaphore(0), []
+    desk._recent = RecentUse()
+    used(desk, light=mine, **dict(zip("abcde", heavy, strict=True)))
+
+    def ask(session, key):
+        return waits(desk, session, key, lambda: started.append(key) or go.acquire(timeout=SECONDS))
+
+    def act(steps):
+        for session, key, leaves in steps:
+            with suppress(BusyError):
+                flight = ask(session, key)
+                if leaves:
+                    desk._leave(key, session, flight)
+
+    for i in range(at_once):
+        ask("abcde"[i], f"running {i}")
+    act(before)
+    light = ask("light", "mine")
+    act(meanwhile)
+    until(lambda: len(started) == at_once)
+    go.release()
+    until(lambda: len(started) > at_once)
+    assert started[at_once] == "mine"
+    go.release(100)
+    assert light.result.result(SECONDS)
+    until(lambda: desk.running == 0)
+
+
+def test_the_one_who_has_computed_most_is_refused_where_too_many_wait(desk, busy):
+    used(desk, greedy=9, busy=3, modest=1)
+    greedy, modest = waits(desk, "greedy", "g"), waits(desk, "modest", "m")
+    newcomer = waits(desk, "new", "n")
+    with pytest.raises(BusyError, match="2 are waiting"):
+        greedy.result.result(SECONDS)
+    assert not newcomer.result.done() and not modest.result.done()
+    with pytest.raises(BusyError, match="2 are waiting"):
+        desk.run("b", lambda: "never", session="busy", on_wait=never)
+    assert desk.counts.outcomes["rejected"] == 2
+    assert desk.waiting == 2
+
+
+def test_what_a_newcomer_asks_for_comes_first_though_somebody_else_has_asked_before(desk, busy, gate):
+    order = []
+    used(desk, greedy=9, modest=1)
+    for session, key in (("greedy", "shared"), ("modest", "m"), ("new", "shared")):
+        flight = waits(desk, session, key, lambda key=key: order.append(key))
+    gate.set()
+    flight.result.result(SECONDS)
+    busy.wait()
+    until(lambda: desk.running == 0)
+    assert order == ["shared", "m"]
+
+
+def test_who_leaves_has_computed_all_the_same(desk):
+    done = threading.Event()
+    flight = waits(desk, "hasty", "endless", lambda: steps(done))
+    time.sleep(0.05)
+    desk._leave("endless", "hasty", flight)
+    assert done.wait(SECONDS)
+    until(lambda: desk.running == 0)
+    assert desk._recent.at(time.perf_counter())["hasty"] > 0.04
 
 
 def test_a_session_has_its_share_and_no_more(gate):

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import threading
 
 import pandas as pd
 import pytest
@@ -64,24 +65,34 @@ def test_what_is_no_message_is_dropped(rest):
     assert passed_on(connect, {"type": "websocket.receive", **rest}) == [connect]
 
 
-def test_megabytes_of_text_are_cut_before_streamlit_copies_them():
+def test_a_long_message_is_dropped_unread():
     message = BackMsg()
-    for text in ("short", "猫" * 18_000_000):
-        message.rerun_script.widget_states.widgets.add(id="$$ID-a-source", string_value=text)
-    (got,) = passed_on({"type": "websocket.receive", "bytes": message.SerializeToString()})
-    short, cut = BackMsg.FromString(got["bytes"]).rerun_script.widget_states.widgets
-    assert short.string_value == "short"
-    assert 1_000 < len(cut.string_value) <= 100_000
+    widget = message.rerun_script.widget_states.widgets.add(id="$$ID-a-source")
+    for length, is_read in ((limits.SENT_BYTES - 100, True), (limits.SENT_BYTES, False)):
+        widget.string_value = "x" * length
+        sent = {"type": "websocket.receive", "bytes": message.SerializeToString()}
+        assert passed_on(sent) == ([sent] if is_read else [])
 
 
-def test_thousands_of_widgets_and_what_no_component_sends_are_cut_too():
+def test_each_file_that_is_asked_for_has_a_thread_to_wait_in():
+    """Streamlit makes files in the loop's own threads, of which there are six on two cores."""
+    everybody = threading.Barrier(limits.QUEUE + 1)
+
+    async def app(_scope, _receive, _send):
+        await asyncio.gather(*(asyncio.to_thread(everybody.wait, 20) for _ in range(everybody.parties)))
+
+    asyncio.run(Messages(app)({"type": "lifespan"}, None, None))
+    assert not everybody.broken
+
+
+def test_thousands_of_widgets_are_cut():
     message = BackMsg()
-    message.rerun_script.widget_states.widgets.add(id="$$ID-a-attention", json_value='{"click": "' + "x" * 200_000)
+    message.rerun_script.widget_states.widgets.add(id="$$ID-a-attention", json_value="{}")
     for i in range(20_000):
         message.rerun_script.widget_states.widgets.add(id=f"$$ID-a-{i}", bool_value=True)
     (got,) = passed_on({"type": "websocket.receive", "bytes": message.SerializeToString()})
     first, *others = BackMsg.FromString(got["bytes"]).rerun_script.widget_states.widgets
-    assert (first.id, first.json_value) == ("$$ID-a-attention", "")
+    assert (first.id, first.json_value) == ("$$ID-a-attention", "{}")
     assert [widget.id for widget in others] == [f"$$ID-a-{i}" for i in range(limits.WIDGETS - 1)]
 
 

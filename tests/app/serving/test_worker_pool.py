@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -19,12 +20,13 @@ import torch
 import visformer as vf
 from tests.support import tiny_tokenizer, tiny_translator
 from visformer.app.serving import models, worker
+from visformer.app.serving.admission import Admission
 from visformer.app.serving.stop_signal import Stopped
 from visformer.app.serving.worker_pool import WorkerPool
 from visformer.edits import Silence
 from visformer.errors import CheckpointError, DeadlineError, ShortageError, TextError
 from visformer.model.checkpoints import save_checkpoint
-from visformer.system import limits
+from visformer.system import cancellation, limits
 from visformer.system.cancellation import CURRENT, Cancellation
 
 SENTENCES = ("I see a cat.", "The dog is red.", "我看见一只猫。")
@@ -224,6 +226,19 @@ def test_a_process_that_was_stopped_is_replaced(pool, endless, monkeypatch):
     assert not set(before) & set(pool.pids)
 
 
+def test_long_work_whose_process_was_stopped_ends_and_the_process_is_replaced(monkeypatch):
+    monkeypatch.setattr(limits, "GRACE_SECONDS", 0.2)
+    pool, desk = WorkerPool(None, 1), Admission(at_once=1, long_seconds=0.5)
+    before = pool.pids
+
+    os.kill(before[0], signal.SIGSTOP)
+    with pytest.raises(DeadlineError):
+        desk.run("file", partial(pool.call, str, 7), on_wait=lambda before: None, is_long=True)
+    assert pool.call(str, 7) == "7"
+    assert pool.pids != before
+    pool.close()
+
+
 def test_a_model_that_cannot_be_loaded_is_an_error_at_startup(tmp_path):
     with pytest.raises(CheckpointError, match="nowhere"):
         WorkerPool(str(tmp_path / "nowhere"), 1)
@@ -254,6 +269,22 @@ class Model:
 
     def talks(self):
         return SimpleQueue()
+
+    def computes(self):
+        while True:
+            cancellation.check()
+
+
+def test_a_process_ends_what_computes_for_too_long(monkeypatch):
+    monkeypatch.setattr(worker, "load_to_serve", lambda name: Model())
+    monkeypatch.setattr(limits, "WORK_SECONDS", 0.1)
+    responses = io.BytesIO()
+    worker.serve("any", io.BytesIO(pickle.dumps(("computes", (), {})) + pickle.dumps(("talks", (), {}))), responses)
+    responses.seek(0)
+    assert pickle.load(responses) == (False, None)
+    has_failed, error = pickle.load(responses)
+    assert has_failed and isinstance(error, DeadlineError)
+    assert pickle.load(responses)[0], "it goes on with the next"
 
 
 def test_an_error_that_cannot_be_pickled_arrives_as_its_message_which_is_not_logged(monkeypatch, capfd):

@@ -1,6 +1,7 @@
 """Middleware around Streamlit's server where it runs app.py, which has no place to name it.
 
-A visitor loses: in an app started by ``visformer run``, what headers, the gate and the served messages protect from.
+A visitor loses: in an app started by ``visformer run``, what headers, the gate and the served messages protect from;
+and the server, whose memory fills with long messages that are never sent to their end.
 """
 
 from typing import Any
@@ -21,3 +22,8 @@ def put_around_app(*middleware: Any) -> None:
         return app
 
     _SERVER.create_starlette_app = created
+
+
+def read_short_messages(most: int) -> None:
+    """Have websockets refuse a browser's message of more bytes as it begins; Streamlit has one limit for both ways."""
+    _SERVER.get_max_message_size_bytes = lambda: most
