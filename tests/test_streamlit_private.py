@@ -76,7 +76,7 @@ PARTS = {
     "advice": lambda: takes(skills.nudge_suppression_reason, "app_dir") and callable(skills.are_skills_installed),
     "around": lambda: all(
         line in inspect.getsource(starlette_server)
-        for line in ("app = create_starlette_app(self._runtime)", "ws_max_size = get_max_message_size_bytes()")
+        for line in ("app = create_starlette_app(self._runtime)", '"ws": _get_websocket_protocol(),')
     ),
     "files": lambda: (
         takes(MemoryUploadedFileManager.add_file, "session_id", "file")

@@ -14,7 +14,7 @@ from benchmarks.load.replicas import ROOT, Site, free_port, wait_until_ready
 from tests.browser.conftest import chromium  # noqa: F401
 
 ROOM = ("visformer.app.serving", "run", "asgi.py", "--server.headless=true", "--server.port")
-UVICORN = ("uvicorn", "asgi:app", "--ws-max-size", "500000", "--ws-per-message-deflate", "false", "--port")
+UVICORN = ("uvicorn", "asgi:app", "--ws", "visformer.app.serving.websocket:Websocket", "--port")
 RUN = ("visformer", "run", "--headless", "--port")
 
 

@@ -235,6 +235,10 @@ SENT_BYTES = limit(
     500_000, "bytes", N_("Size of a message that a browser sends"),
     N_("every table of the lab filled to the last cell; each connection can make the server keep so much"),
 )
+SENT_RATE = limit(
+    100_000, "bytes", N_("Bytes a second that a browser sends"),
+    N_("each message counts as 2 kB more; twenty seconds' worth may come at once, then the connection ends"),
+)
 WIDGET_DEPTH = limit(
     8, "levels", N_("Nesting of what a browser says that a widget holds"), N_("a table's own needs four")
 )

@@ -7,9 +7,9 @@ from streamlit.web.cli import main as main
 from visformer.app.serving.gate import Gate
 from visformer.app.serving.headers import Protected
 from visformer.app.serving.pieces import InPieces
+from visformer.app.serving.websocket import Websocket
 from visformer.app.streamlit_private import addresses, advice, around, files, messages, warm_start
 from visformer.pictures.registry.picture import pages
-from visformer.system import limits
 
 
 def import_app() -> None:
@@ -29,7 +29,7 @@ def import_app() -> None:
 addresses.leave_pages_to_app()
 advice.keep_quiet()
 around.put_around_app(Protected, Gate, InPieces, messages.Messages)
-around.read_short_messages(limits.SENT_BYTES)
+around.speak_through(Websocket)
 messages.leave_out_what_no_widget_holds()
 files.keep_few_uploads()
 files.keep_few_downloads()

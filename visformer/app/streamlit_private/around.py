@@ -1,9 +1,10 @@
 """Middleware around Streamlit's server where it runs app.py, which has no place to name it.
 
 A visitor loses: in an app started by ``visformer run``, what headers, the gate and the served messages protect from;
-and the server, whose memory fills with long messages that are never sent to their end.
+and the server, which one browser keeps from all others with thousands of empty messages.
 """
 
+import asyncio
 from typing import Any
 
 from streamlit.web.server.starlette import starlette_server
@@ -24,6 +25,6 @@ def put_around_app(*middleware: Any) -> None:
     _SERVER.create_starlette_app = created
 
 
-def read_short_messages(most: int) -> None:
-    """Have websockets refuse a browser's message of more bytes as it begins; Streamlit has one limit for both ways."""
-    _SERVER.get_max_message_size_bytes = lambda: most
+def speak_through(websocket: type[asyncio.Protocol]) -> None:
+    """Have ``streamlit run`` speak to browsers through this; plain uvicorn has the option ``--ws``."""
+    _SERVER._get_websocket_protocol = lambda: websocket

@@ -53,7 +53,7 @@ class Messages:
 def _served(data: bytes) -> bytes | None:
     """Return a message that is served, without the thousands of widgets that no page has."""
     if len(data) > limits.SENT_BYTES:
-        return None  # where the server was started so that it reads longer ones
+        return None  # under a server that reads longer ones, see deploy.md
     try:
         sent = BackMsg.FromString(data)
     except DecodeError:
