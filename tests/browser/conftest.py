@@ -48,7 +48,7 @@ def start(port, log, *, root=ROOT, **environment):
     options = ("--server.headless=true", "--server.address=127.0.0.1", f"--server.port={port}")
     with log.open("a") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "visformer.app.serving.server", "run", "app.py", *options],
+            [sys.executable, "-m", "visformer.app.serving", "run", "app.py", *options],
             cwd=root,
             env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
             stdout=out,

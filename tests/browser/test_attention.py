@@ -52,6 +52,15 @@ def test_a_lone_surrogate_in_the_text_box_is_replaced(page):
     assert "\ufffd" in box.input_value()
 
 
+def test_a_book_in_the_sentence_box_does_not_lose_the_connection(page):
+    ensure_sentence(page, SENTENCE)
+    page.get_by_label("Sentence", exact=True).focus()
+    page.evaluate("document.execCommand('insertText', false, '猫'.repeat(400_000))")
+    page.keyboard.press("Enter")
+    page.get_by_text("20000 characters; at most 1000 can be shown").wait_for()
+    ensure_sentence(page, SENTENCE)
+
+
 def test_the_selection_reaches_the_address_and_a_link_restores_it(open_app, model):
     trace = model.trace(EXAMPLES[0])
     page = open_app(query="?lang=en&stack=cross&layer=2&head=3&query=2&key=5")

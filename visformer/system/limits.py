@@ -155,7 +155,11 @@ LAB_BASE = limit(
 
 WORK_SECONDS = limit(
     30, "seconds", N_("Seconds that one computation may take"),
-    N_("a beam search over the longest sentence takes 10; it also ends once nobody waits for it"),
+    N_("of the processor; a beam search over the longest sentence takes 10; it also ends once nobody waits for it"),
+)
+LONG_SECONDS = limit(
+    300, "seconds", N_("Seconds by the clock for what takes long"),
+    N_("it gives way to all else, so that 30 of the processor may take minutes; an ordinary sentence has 30"),
 )
 GRACE_SECONDS = limit(
     5, "seconds", N_("Seconds that a process has to end a computation"),
@@ -169,6 +173,10 @@ SHARE = limit(
     3, "computations", N_("Computations of one visitor at a time"),
     N_("waiting or running: the page, the one that it no longer needs, and a file; others get their turn in between"),
 )
+RECENT_SECONDS = limit(
+    60, "seconds", N_("Seconds after which what a visitor has computed counts half"),
+    N_("who has computed least lately goes first; a pause of some minutes, and everybody is equal again"),
+)
 ORDINARY = limit(
     128, "tokens", N_("Tokens of an ordinary computation"),
     N_("times beams or changes; what is more, other models and files wait for one place of their own"),
@@ -178,7 +186,7 @@ EDITS = limit(
 )
 QUEUE = limit(
     60, "requests", N_("Requests waiting for the model"),
-    N_("a room pressing Enter together, and as many that take long; the next visitor is asked to try again"),
+    N_("a room pressing Enter together, and as many that take long; then who has computed most is asked to try again"),
 )
 SESSIONS = limit(
     1_000, "visitors", N_("Visitors at once"),
@@ -225,6 +233,14 @@ CHOICE_CHARACTERS = limit(
     200, "characters", N_("Characters of one setting in a link"),
     N_("a longer one, such as many changed cells, is left out of the link"),
 )
+SENT_BYTES = limit(
+    500_000, "bytes", N_("Size of a message that a browser sends"),
+    N_("every table of the lab filled to the last cell; each connection can make the server keep so much"),
+)
+SENT_RATE = limit(
+    100_000, "bytes", N_("Bytes a second that a browser sends"),
+    N_("each message counts as 2 kB more; twenty seconds' worth may come at once, then the connection ends"),
+)
 WIDGET_DEPTH = limit(
     8, "levels", N_("Nesting of what a browser says that a widget holds"), N_("a table's own needs four")
 )
@@ -246,7 +262,7 @@ _SERVER = {
     ),
     "server.maxMessageSize": limit(
         20, "megabytes", N_("Megabytes of one message"),
-        N_("our longest has 4; the limit also applies to what a browser sends"),
+        N_("of ours: the longest has 4; what a browser sends has a limit of its own"),
     ),
 }
 # fmt: on

@@ -1,6 +1,7 @@
 """Downloads of models from a local hub: size, progress, cancelling, errors, and one download for all visitors."""
 
 import re
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -15,7 +16,7 @@ from tests.app.support import button, captions, texts
 from visformer.adapters.huggingface import files
 from visformer.adapters.huggingface.fetch import BROKE_OFF
 from visformer.adapters.huggingface.files import Files, helpful, require_room
-from visformer.app.serving import model_downloads, workbench
+from visformer.app.serving import model_downloads, models, workbench
 from visformer.app.serving.model_downloads import Download, Phase
 from visformer.errors import CheckpointError
 from visformer.system import limits
@@ -225,6 +226,35 @@ def test_a_model_in_shards_needs_all_of_them(hub, tmp_path):
     for damaged in ("[", "[" * 9_000, "{}", '{"weight_map": 1}', '{"weight_map": {"a": [1]}}'):
         cached("model.safetensors.index.json")[0].write_text(damaged)
         assert files.is_here("someone/sharded"), "loading it reports what is wrong"
+
+
+@pytest.mark.parametrize("is_cached", [True, False])
+def test_weights_that_are_gone_are_missed_in_the_cache_and_in_a_folder(hub, folder, tmp_path, is_cached):
+    name, place = NAME, tmp_path / "cache"
+    if is_cached:
+        download = wait_for(Download(NAME), Phase.OFFERED)
+        download.start("a")
+        wait_for(download, Phase.HERE)
+    else:
+        name = str(shutil.copytree(folder, place))
+    assert models.can_be_loaded_again(name)
+    weights = next(place.rglob("model.safetensors"))
+    weights.rename(weights.with_name("elsewhere"))
+    assert not models.can_be_loaded_again(name)
+    weights.with_name("elsewhere").rename(weights)
+    assert models.can_be_loaded_again(name)
+    weights.unlink()
+    for shard in ("model-1-of-2.safetensors", "model-2-of-2.safetensors"):
+        weights.with_name(shard).write_bytes(b"")
+    index = weights.with_name("model.safetensors.index.json")
+    index.write_text('{"weight_map": {"a": "model-1-of-2.safetensors", "b": "model-2-of-2.safetensors"}}')
+    assert models.can_be_loaded_again(name)
+    weights.with_name("model-2-of-2.safetensors").unlink()
+    assert not models.can_be_loaded_again(name)
+
+
+def test_an_untrained_model_can_always_be_made_again():
+    assert models.can_be_loaded_again("untrained-32x4-enc1-dec2-ff64-pre-learned-seed4")
 
 
 def test_a_visitor_sees_size_progress_and_then_the_model(hub, new_app, monkeypatch):

@@ -35,7 +35,7 @@ class Report(Collector):
         yield _histogram("visformer_queue_seconds", "Waiting in the queue.", counts.queued)
         yield GaugeMetricFamily("visformer_queue_length", "Requests in the queue.", ADMISSION.waiting)
         yield GaugeMetricFamily("visformer_running", "Requests that are being computed.", ADMISSION.running)
-        stuck = "Age of the oldest computation, in seconds, while no thread is free."
+        stuck = "Seconds that the oldest computation is late, while no thread is free."
         yield GaugeMetricFamily("visformer_stuck_seconds", stuck, ADMISSION.stuck_seconds)
         yield GaugeMetricFamily("visformer_sessions", "Browsers connected.", other_sessions.count())
         yield GaugeMetricFamily("visformer_kept_bytes", "Traces and decodings in the cache.", RESULTS.nbytes)
