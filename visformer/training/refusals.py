@@ -10,7 +10,7 @@ from visformer.training import supplement
 from visformer.training.lexicon import Entry
 
 LISTS = ("alignment.tsv", "held_out.tsv", "judged/*.tsv")
-COLUMNS = frozenset({"en", "zh", "source", "expected"})
+COLUMNS = frozenset({"en", "zh", "source", "expected", "first", "second"})
 CHINESE = re.compile("[一-鿿]")
 ENGLISH_WORD = re.compile(r"n't\b|'\w+|\w+?(?=n't\b)|\w+")
 FUNCTION_PARTS = frozenset({"pronoun", "number", "name"})
