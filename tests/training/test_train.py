@@ -1,20 +1,23 @@
 import csv
+import json
 from dataclasses import replace
 
 import pytest
 import torch
+from safetensors import safe_open
 from torch.nn import functional as F
 
 from tests.support import tiny_config, tiny_tokenizer
 from visformer.errors import CheckpointError
 from visformer.model.transformer import Transformer
-from visformer.training.data import Pair, to_examples
+from visformer.training.data import Pair
 from visformer.training.optimizer import Muon, orthogonalised
 from visformer.training.train import (
     FastDropout,
     TrainingPlan,
-    average,
+    initial_model,
     learning_rate,
+    moment_steps,
     smoothed_loss,
     train,
     use_fast_dropout,
@@ -22,21 +25,18 @@ from visformer.training.train import (
 )
 
 PAIRS = [Pair("I went to school.", "我去学校。"), Pair("She likes school.", "她喜欢学校。")] * 4
-PLAN = TrainingPlan(
-    epochs=3, batch_tokens=60, learning_rate=1e-2, warmup_steps=2, bpe_dropout=0.1, patience=9, average=2
-)
+PLAN = TrainingPlan(epochs=3, batch_tokens=60, learning_rate=1e-2, warmup_steps=2)
+CONFIG = tiny_config(dropout=0.1, tie_embeddings=True)
 
 
-def run(folder, plan=PLAN, **settings):
+def run(folder, plan=PLAN):
     return train(
         plan,
-        tiny_config(dropout=0.1, tie_embeddings=True),
+        CONFIG,
         tiny_tokenizer(),
-        pairs=PAIRS,
-        stop_pairs=PAIRS[:2],
-        supplement=lambda epoch: [Pair(f"{epoch}", f"{epoch}", "zh-en")],
+        epoch_pairs=lambda epoch: ([*PAIRS, Pair(f"{epoch}", f"{epoch}", "zh-en")], 0.1 if epoch < 2 else 0.0),
+        valid_pairs=PAIRS[:2],
         folder=folder,
-        **settings,
     )
 
 
@@ -72,8 +72,8 @@ def test_fast_dropout_replaces_every_dropout():
 
 
 def test_the_rate_warms_up_and_decays_to_nothing():
-    rates = [learning_rate(replace(PLAN, warmup_steps=10), step, 100) for step in range(101)]
-    assert rates.index(max(rates)) in (9, 10)
+    rates = [learning_rate(replace(PLAN, warmup_steps=10), step, step / 100) for step in range(101)]
+    assert rates.index(max(rates)) in (8, 9)
     assert rates[0] == pytest.approx(PLAN.learning_rate / 10)
     assert rates[100] == 0
     assert rates[:10] == sorted(rates[:10])
@@ -106,7 +106,7 @@ def test_training_learns_writes_its_curve_and_is_seeded(tmp_path):
     with (tmp_path / "a" / "curve.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["epoch"] for row in rows] == ["1", "2", "3"]
-    assert float(rows[-1]["stop_loss"]) < float(rows[0]["stop_loss"])
+    assert float(rows[-1]["valid_loss"]) < float(rows[0]["valid_loss"])
 
 
 def test_an_interrupted_run_resumes(tmp_path, monkeypatch):
@@ -128,27 +128,33 @@ def test_an_interrupted_run_resumes(tmp_path, monkeypatch):
         assert torch.equal(p, q)
 
 
-def test_it_stops_when_the_loss_no_longer_falls(tmp_path, monkeypatch):
-    losses = iter([3.0, 2.0, 2.5, 2.6, 2.7, *[9.0] * 20])
-    monkeypatch.setattr("visformer.training.train.validation_loss", lambda *args: next(losses))
-    run(tmp_path, replace(PLAN, epochs=10, patience=2))
-    assert len((tmp_path / "curve.csv").read_text().splitlines()) == 1 + 4
+def test_the_steps_of_moments_grow_by_one_factor():
+    steps = moment_steps(10, 10**9)
+    assert steps == [10**i for i in range(1, 9)]
+    assert moment_steps(10, 12_000) == [3, 8, 23, 65, 185, 524, 1488, 4226]
+    assert moment_steps(10, 20) == [1, 2, 3, 4, 5, 7, 10, 14], "none twice"
 
 
-def test_the_kept_model_is_the_best_on_the_stopping_pairs(tmp_path):
-    model = run(tmp_path)
-    examples = to_examples(tiny_tokenizer(), PAIRS[:2])
-    kept = validation_loss(model, examples)
-    with (tmp_path / "curve.csv").open() as file:
-        assert kept <= min(float(row["stop_loss"]) for row in csv.DictReader(file)) + 1e-6
-
-
-def test_average_is_the_mean(tmp_path):
-    from safetensors.torch import save_file
-
-    for i, value in enumerate((1.0, 4.0)):
-        save_file({"w": torch.full((2,), value)}, tmp_path / f"{i}.safetensors")
-    assert average(sorted(tmp_path.iterdir()))["w"].tolist() == [2.5, 2.5]
+def test_moments_are_kept_without_changing_the_run(tmp_path):
+    plain, kept = run(tmp_path / "plain"), run(tmp_path / "kept", replace(PLAN, keep_moments=5))
+    for p, q in zip(plain.parameters(), kept.parameters(), strict=True):
+        assert torch.equal(p, q)
+    with (tmp_path / "kept" / "curve.csv").open() as file:
+        last = list(csv.DictReader(file))[-1]
+    files = sorted((tmp_path / "kept" / "moments").iterdir())
+    assert len(files) == 3
+    far, tokens = [], [0]
+    for path in files:
+        with safe_open(path, framework="pt") as file:
+            told = {key: json.loads(value) for key, value in file.metadata().items()}
+            name = "decoder.layers.0.ffn.w_1.weight"
+            start = initial_model(CONFIG, PLAN.seed).get_parameter(name)
+            far.append((file.get_tensor(name).float() - start).norm().item())
+        assert path.name == f"step-{told['step']:07d}.safetensors"
+        tokens.append(told["tokens"])
+    assert far == sorted(far) and far[0] > 0
+    tokens.append(int(last["tokens"]))
+    assert tokens == sorted(set(tokens))
 
 
 def test_a_damaged_state_is_named(tmp_path):
