@@ -1,4 +1,4 @@
-"""Keep sentences by which translators are evaluated out of what they are trained with."""
+"""Keep the sentences by which translators are evaluated out of what they are trained with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ COLUMNS = frozenset({"en", "zh", "source", "expected", "first", "second"})
 CHINESE = re.compile("[一-鿿]")
 ENGLISH_WORD = re.compile(r"n't\b|'\w+|\w+?(?=n't\b)|\w+")
 FUNCTION_PARTS = frozenset({"pronoun", "number", "name"})
-AUXILIARIES = frozenset("be am is are was were been being do does did have has had will would can could shall should may might must not".split())
+FUNCTION_FORMS = frozenset({"m", "cup", "cups"})
+FUNCTION_WORDS = frozenset(
+    "a an be am is are was were been being do does did have has had will would can ca wo could shall should may might "
+    "must not n't 's 'm 're 've 'll 'd".split()
+)
 
 
 def plain(text: str) -> str:
@@ -28,15 +32,13 @@ def evaluation_texts(folder: Path) -> set[str]:
     for path in (path for pattern in LISTS for path in sorted(folder.glob(pattern))):
         header, *lines = path.read_text(encoding="utf-8").splitlines()
         wanted = [i for i, name in enumerate(header.split("\t")) if name in COLUMNS]
-        for line in lines:
-            cells = line.split("\t")
-            texts |= {cells[i].replace(" ", "") if CHINESE.search(cells[i]) else cells[i] for i in wanted if i < len(cells)}
+        texts |= {cells[i] for cells in (line.split("\t") for line in lines) for i in wanted if i < len(cells)}
     return texts
 
 
 @dataclass(frozen=True)
 class Refusals:
-    """What no generated sentence may equal.
+    """What no generated sentence may be.
 
     Attributes:
         lemmas: inflected English word -> lemma.
@@ -55,54 +57,63 @@ class Refusals:
     names: supplement.Supplement
 
     @classmethod
-    def load(cls, folder: Path, entries: tuple[Entry, ...], literals: tuple[set[str], set[str]]) -> Refusals:
+    def load(cls, folder: Path, entries: tuple[Entry, ...], *, literals: set[str]) -> Refusals:
         """Read the lists in `folder`.
 
         Args:
             folder: `supplement/`.
             entries: the lexicon.
-            literals: English and Chinese words that stand in rules; function words if they are not in the lexicon.
+            literals: words that stand in rules; function words if they are not in the lexicon.
         """
         lemmas: dict[str, str] = {}
         content: set[str] = set()
-        function: set[str] = {word.lower() for side in literals for word in side}
-        segments = set(literals[1])
+        function = {word.lower() for word in literals}
+        segments = set(literals)
         for entry in entries:
-            base = [part[0] for part in entry.en[""][0]]
-            kind = function if entry.part in FUNCTION_PARTS else content
-            for name, variants in (*entry.en.items(), *entry.zh.items()):
-                for form in variants:
-                    if name in {"place", "the", "at", "m", "cup", "cups"}:
-                        function |= {text for text, _, _, label in form if label != "content"}
-                    elif form in entry.en.get(name, ()) and len(form) == len(base):
-                        lemmas |= {part[0].lower(): lemma.lower() for part, lemma in zip(form, base, strict=True)}
-            kind |= {word.lower() for word in base}
-            chinese = "".join(part[0] for part in entry.zh[""][0])
-            segments |= {part[0] for part in entry.zh[""][0]} | {chinese}
-            kind |= {part[0] for part in entry.zh[""][0]} | {chinese}
-        function = (function - content) | AUXILIARIES
-        known = cls(lemmas, frozenset(segments), frozenset(function), frozenset(), frozenset(), supplement.load(folder))
+            base = [text.lower() for text, _, _ in entry.en[""][0]]
+            for variants in entry.en.values():
+                if len(variants[0]) == len(base):
+                    pairs = zip((part[0].lower() for part in variants[0]), base, strict=True)
+                    lemmas |= {word: lemma for word, lemma in pairs if word != lemma}
+            zh = [text for text, _, _ in entry.zh[""][0]]
+            whole = {" ".join(base), "".join(zh)}
+            if entry.part in FUNCTION_PARTS:
+                function.update(base, whole)
+            else:
+                content |= whole
+            for side in (entry.en, entry.zh):
+                forms = [form for name in FUNCTION_FORMS & side.keys() for form in side[name]]
+                function |= {
+                    text for form in (*forms, *side.get("place", ())) for text, _, label in form if label != "content"
+                }
+            segments |= {*zh, "".join(zh)}
+        known = cls(
+            lemmas,
+            frozenset(segments),
+            frozenset(function - content | FUNCTION_WORDS),
+            frozenset(),
+            frozenset(),
+            supplement.load(folder),
+        )
         texts = evaluation_texts(folder)
-        contents = {known.content(text) for text in texts} - {frozenset()}
-        return cls(lemmas, known.segments, known.function, frozenset(map(plain, texts)), frozenset(contents), known.names)
+        contents = frozenset({known.content(text) for text in texts} - {frozenset()})
+        return cls(lemmas, known.segments, known.function, frozenset(map(plain, texts)), contents, known.names)
 
     def content(self, text: str) -> frozenset[str]:
         """Return the content words of a sentence: lemmas in English, the longest known words in Chinese."""
         if not CHINESE.search(text):
             words = [self.lemmas.get(word, word) for word in ENGLISH_WORD.findall(text.lower())]
-            return frozenset(word for word in words if word not in self.function)
+            return frozenset(words) - self.function
         words = []
-        start = 0
         text = plain(text)
+        start = 0
         while start < len(text):
             length = next((n for n in (5, 4, 3, 2) if text[start : start + n] in self.segments), 1)
             words.append(text[start : start + length])
             start += length
-        return frozenset(word for word in words if word not in self.function)
+        return frozenset(words) - self.function
 
     def refuse(self, en: str, zh: str) -> bool:
         """Whether a pair equals an evaluated sentence, has the same content, or holds a held-out name."""
-        for text in (en, zh):
-            if plain(text) in self.texts or self.content(text) in self.contents:
-                return True
-        return supplement.refused(self.names, en, zh)
+        same = any(plain(text) in self.texts or self.content(text) in self.contents for text in (en, zh))
+        return same or supplement.refused(self.names, en, zh)
