@@ -82,7 +82,7 @@ class Reader:
 
     def read(self, where):
         for text in self.page.evaluate(READ):
-            words = [word for word in pseudo.bare(text) if word not in SPOKEN]
+            words = [word for word in pseudo.unbracketed(text) if word not in SPOKEN]
             if words and text not in KEPT:
                 self.found.setdefault(text, where)
 

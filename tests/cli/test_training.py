@@ -1,3 +1,5 @@
+"""visformer train and visformer evaluate."""
+
 import json
 import shutil
 from pathlib import Path
@@ -27,25 +29,25 @@ def run(*arguments):
 
 
 def test_train_then_evaluate(tmp_path, pairs, monkeypatch):
-    """On a few rows only; tests/training tests the whole."""
+    """On a few rows; tests/training tests the figures."""
     monkeypatch.setattr("visformer.training.mixture.GRAMMAR_TEXTS", 50)
-    out, few = tmp_path / "run", shutil.copytree(SUPPLEMENT, tmp_path / "supplement")
+    out, supplement = tmp_path / "run", shutil.copytree(SUPPLEMENT, tmp_path / "supplement")
     for name in ("held_out.tsv", "alignment.tsv", "judged/everyday.tsv", "judged/minimal_pairs.tsv"):
-        rows = (few / name).read_text(encoding="utf-8").splitlines(keepends=True)
-        (few / name).write_text("".join(rows[:4]), encoding="utf-8")
+        rows = (supplement / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        (supplement / name).write_text("".join(rows[:4]), encoding="utf-8")
     sizes = ["--epochs", 2, "--epoch-pairs", 20, "--vocab", 700, "--d-model", 16, "--layers", 1, "--keep-moments", 3]
-    run("train", "--pairs", pairs, "--valid", pairs, "--supplement", few, "--out", out, *sizes)
+    files = ["--pairs", pairs, "--supplement", supplement]
+    run("train", *files, "--valid", pairs, "--out", out, *sizes)
     assert (out / "curve.csv").exists()
     assert len(list((out / "moments").iterdir())) == 1
-    files = ["--model", out / "checkpoint", "--pairs", pairs, "--supplement", few]
-    figures = json.loads(run("evaluate", *files, "--names", "--judged", "--alignment", "--json"))
+    figures = json.loads(run("evaluate", "--model", out / "checkpoint", *files, "--names", "--judged", "--alignment", "--json"))
     assert figures["bleu"]["pairs"] == 8
     assert figures["names"]["all"]["sentences"] == 3
     assert {kind: row["n"] for kind, row in figures["judged"].items()} == {"ordinary": 3, "pairs": 3}
     assert 0 < figures["alignment"]["en-zh"]["aer of uniform"] < 1
 
 
-def test_evaluate_prints_indented_lines(tmp_path, pairs):
+def test_evaluate_prints_figures_as_indented_lines(tmp_path, pairs):
     save_checkpoint(tmp_path / "m", tiny_translator().module, tiny_tokenizer())
     printed = run("evaluate", "--model", tmp_path / "m", "--pairs", pairs, "--half")
     assert "bleu:\n  en_zh: " in printed
@@ -60,7 +62,7 @@ def test_evaluate_prints_indented_lines(tmp_path, pairs):
         (["train", "--pairs", "no.tsv", "--valid", "no.tsv"], "no.tsv cannot be read: No such file or directory\n"),
     ],
 )
-def test_a_usage_error_is_one_sentence_and_an_exit_code(arguments, message):
+def test_a_usage_error_has_a_message_and_an_exit_code(arguments, message):
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code != 0
     assert message in result.output

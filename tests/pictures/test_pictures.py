@@ -276,7 +276,9 @@ def test_decay_over_distance():
     np.testing.assert_allclose(positions.decay(Rotary(), 9, **sizes)[""], scores, atol=1e-6)
 
     factors = positions.decay(Alibi(), 9, **sizes)
-    assert list(factors) == [" 1", " 4"] and factors[" 1"][1] == pytest.approx(np.exp(-1 / 4))  # 2^(-8/4)
+    assert list(factors) == [", h = 1", ", h = 4"] and factors[", h = 1"][1] == pytest.approx(
+        np.exp(-1 / 4)
+    )  # 2^(-8/4)
     learned = positions.decay(Learned(), 9, **sizes)[""]
     assert np.isfinite(learned).tolist() == [True] * 5 + [False] * 4 and learned[0] == pytest.approx(1)
     assert positions.decay(NoPosition(), 9, **sizes)[""].tolist() == [1.0] * 9

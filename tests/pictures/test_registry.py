@@ -83,6 +83,6 @@ def test_the_same_picture_in_a_notebook(trace):
     assert len(figure.data) == 4
     assert "mask_steps" in dir(vf.figures)
     waves = vf.figures.waves(d_model=8, lang="zh")
-    assert waves.layout.xaxis.title.text == "pos，从 0 数起"
+    assert waves.layout.xaxis.title.text == "pos，从 0 起"
     with pytest.raises(VisformerError, match=r"This picture needs a model"):
         vf.figures.beams(trace)

@@ -121,7 +121,7 @@ def alibi(n: int, n_heads: int) -> list[Panel]:
     return [
         Panel(
             name="mask",
-            title=Message(f"{head + 1}: −{slope:.4g} · |i − j|"),
+            title=Message(f"h = {head + 1}: −{slope:.4g} · |i − j|"),
             values=bias[head],
             rows=places,
             columns=replace(places, title=N_("key")),
@@ -147,7 +147,7 @@ def decay(position: Position, n: int, *, d_model: int, d_k: int, n_heads: int, m
     if (angles := position.angles(n, d_k)) is not None:
         return {"": np.cos(angles).mean(axis=1)}
     if (bias := position.bias(n_heads, 2)) is not None:  # grows with the distance: all of (head, n, n) is not needed
-        return {f" {head + 1}": np.exp(bias[head, 0, 1] * np.arange(n)) for head in sorted({0, n_heads - 1})}
+        return {f", h = {head + 1}": np.exp(bias[head, 0, 1] * np.arange(n)) for head in sorted({0, n_heads - 1})}
     return {"": np.ones(n)}
 
 

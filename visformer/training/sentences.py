@@ -242,13 +242,14 @@ def spell(words: list[Word], short: bool) -> str:
 
 
 def sensible(used: list[tuple[Entry, str]]) -> bool:
-    """Whether no word is used twice, and nobody is both subject and object ("I see me")."""
+    """Whether no word is used twice, nor a person as subject and object ("I see me") or owner ("my cat is mine")."""
     content = [entry for entry, _ in used if entry.part != "pronoun"]
     people = {
         case: {tag for entry, form in used if form == case for tag in entry.tags if tag.startswith("person ")}
-        for case in ("subject", "object")
+        for case in ("subject", "object", "my", "mine")
     }
-    return len(set(content)) == len(content) and not people["subject"] & people["object"]
+    twice = people["subject"] & people["object"] | people["my"] & people["mine"]
+    return len(set(content)) == len(content) and not twice
 
 
 def compose(node: Node, rng: random.Random) -> Sentence | None:

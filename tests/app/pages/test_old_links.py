@@ -1,4 +1,4 @@
-"""Links that people have sent: each shows what it showed when ``tests/golden/links.json`` was recorded.
+"""Old links: each shows what it showed when ``tests/golden/links.json`` was recorded.
 
 After an intended change, record again: see ``tests/golden/record.py``.
 """
@@ -12,7 +12,7 @@ from tests.app.pages.seen import open_link, seen
 from tests.golden.likeness import hold, read
 
 LINKS = read("links.json")
-ABOUT = ("link", "locale", "note")
+LINK_FIELDS = ("link", "locale", "note")
 """Fields of a record that describe its link, not the page."""
 
 NAMES = """
@@ -30,14 +30,14 @@ tokens_piece tokens_side view
 
 @pytest.fixture(scope="module", params=LINKS, ids=lambda one: one["link"][:80])
 def opened(request):
-    """Open each recorded link in a session."""
+    """Each recorded link, opened in a session."""
     expected = request.param
     return expected, open_link(expected["link"], locale=expected.get("locale", "en-US"))
 
 
 def test_a_link_shows_what_it_showed(opened):
     expected, app = opened
-    about = {name: expected[name] for name in ABOUT if name in expected}
+    about = {name: expected[name] for name in LINK_FIELDS if name in expected}
     hold(expected, about | seen(app))
 
 
@@ -47,10 +47,10 @@ def test_a_link_shows_the_same_after_a_rerun(opened):
 
 
 def test_every_name_is_recorded_with_two_values():
-    requested = defaultdict(set)
+    values_of = defaultdict(set)
     for one in LINKS:
         for name, values in parse_qs(urlsplit(one["link"]).query, keep_blank_values=True).items():
             if not any(remark.startswith(f"{name}=") for remark in one.get("remarks", [])):
-                requested[name].update(values)
-    assert [name for name in NAMES if len(requested[name]) < 2] == []
+                values_of[name].update(values)
+    assert [name for name in NAMES if len(values_of[name]) < 2] == []
     assert {name for one in LINKS for name in one["address"]} == {*NAMES}

@@ -1,4 +1,4 @@
-"""What no page of ours sends, to a real server, started either way: others notice nothing, and nothing is written."""
+"""Requests that the app's page never sends, to a real server started either way: they affect no other visitor."""
 
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
@@ -10,12 +10,12 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from benchmarks.load.__main__ import Watch
 from benchmarks.load.replicas import ROOT, free_port
 from benchmarks.load.visitor import Visitor, Wrong
-from tests.deploy.conftest import RUN, UVICORN, run, serving
+from tests.deploy.conftest import UVICORN, VISFORMER, run, serving
 
 
-@pytest.fixture(scope="module", params=[RUN, UVICORN], ids=["run", "asgi"])
+@pytest.fixture(scope="module", params=[VISFORMER, UVICORN], ids=["run", "asgi"])
 def server(request, tmp_path_factory):
-    """Its folder is its home."""
+    """A server whose home is the folder of its log."""
     folder = tmp_path_factory.mktemp("server")
     with serving(folder, request.param, HOME=str(folder), VISFORMER_PROCESSES="1", VISFORMER_HOSTS="") as started:
         yield started
@@ -38,24 +38,23 @@ def status(address, path="/", **headers):
         connection.close()
 
 
-def connected(address, **headers):
+def websocket_status(address, **headers):
     return status(address, "/_stcore/stream", **WEBSOCKET, **headers)
 
 
-def test_only_our_own_host_and_pages_are_let_in(server):
+def test_requests_for_other_hosts_and_from_pages_of_other_origins_are_refused(server):
     address = server.address
-    other_port = f"http://localhost:{free_port()}"
     assert status(address) == status(address, Origin=address) == 200
-    assert connected(address, Origin=address) == 101
-    for headers in ({"Origin": other_port}, {"Origin": "http://evil.example"}):
-        assert status(address, **headers) == connected(address, **headers) == 403
+    assert websocket_status(address, Origin=address) == 101
+    for origin in (f"http://localhost:{free_port()}", "http://evil.example"):
+        assert status(address, Origin=origin) == websocket_status(address, Origin=origin) == 403
     evil = {"Host": "evil.example", "Origin": "http://evil.example"}
-    assert status(address, **evil) == connected(address, **evil) == 403
+    assert status(address, **evil) == websocket_status(address, **evil) == 403
     assert status(address, "/_stcore/metrics") == 404
 
 
-class Knowing(Visitor):
-    """Keeps the name of its session."""
+class VisitorWithId(Visitor):
+    """Knows the id of its session."""
 
     def _resolved(self, message):
         message = super()._resolved(message)
@@ -64,46 +63,47 @@ class Knowing(Visitor):
         return message
 
 
-def kept(server):
-    """Bytes of Traces of the model that was loaded at the start; only ``asgi.py`` says them."""
+def cached_bytes(server):
+    """Return the size of all cached Traces; only ``asgi.py`` reports it."""
     return Watch(server.address).read()["visformer_kept_bytes"] if "asgi:app" in server.process.args else -1
 
 
-def test_messages_that_act_on_the_server_do_nothing(server):
+def test_messages_that_act_on_the_server_have_no_effect(server):
     async def attack():
-        mine, other = Knowing(server.address), Knowing(server.address)
-        for visitor in (mine, other):
+        visitors = [VisitorWithId(server.address) for _ in range(2)]
+        attacker = visitors[0]
+        for visitor in visitors:
             await visitor.open()
         messages = [BackMsg(clear_cache=True)]
         for payload in ("dismiss_skills_nudge", "install_skills"):
             message = BackMsg()
-            message.backend_operation_request.session_id = mine.session
+            message.backend_operation_request.session_id = attacker.session
             getattr(message.backend_operation_request, payload).SetInParent()
             messages.append(message)
         for message in messages:
-            await mine._socket.send(message.SerializeToString())
-        answers = [await visitor.enter("I like tea.") for visitor in (mine, other)]  # after what was sent before
-        for visitor in (mine, other):
+            await attacker._socket.send(message.SerializeToString())
+        translations = [(await visitor.enter("I like tea.")).translation for visitor in visitors]
+        for visitor in visitors:
             await visitor.close()
-        return answers
+        return translations
 
     def files():
         return {path.name for path in ROOT.iterdir()}, {path.name for path in server.log.parent.iterdir()} - {".cache"}
 
-    written, before = files(), kept(server)
-    assert [answer.translation for answer in run(attack())] == ["我喜欢茶。"] * 2
-    assert files() == written
-    assert kept(server) > before or before == -1  # the model with its processes still computes
+    files_before, cached_before = files(), cached_bytes(server)
+    assert run(attack()) == ["我喜欢茶。"] * 2
+    assert files() == files_before
+    assert cached_bytes(server) > cached_before or cached_before == -1  # the model and its processes still compute
 
 
-ODD = [
+INVALID_VALUES = [
     {"json_value": "{"},
     {"string_value": "x"},
     {"bool_value": True},
     {"double_value": float("nan")},
     {"int_value": -(2**62)},
-    {"string_array_value": ["x"] * 9},
-    {"double_array_value": [1e308]},
+    {"string_array_value": {"data": ["x"] * 9}},
+    {"double_array_value": {"data": [1e308]}},
     {"json_value": '{"selection": 5, "click": {"row": -1}, "wanted": 5, "step": [1], "ask": {}}'},
     {"json_value": '{"a":' * 300 + "1" + "}" * 300},
     {"string_value": '{"edited_rows": {"99": {"nope": 1e400}}, "added_rows": 5, "deleted_rows": ["a"]}'},
@@ -111,24 +111,17 @@ ODD = [
 ]
 
 
-def test_values_that_no_widget_holds_leave_the_page_as_it_was(server):
+def test_invalid_values_of_widgets_and_an_unknown_page_raise_no_exception(server):
     async def attack(page):
         visitor = Visitor(server.address)
         await visitor.open(page=page)
-        for odd in ODD:
-            names = [*visitor._widgets.values(), "source", "", "$$ID-a-source"]
-            states = [WidgetState(id=name) for name in names]
-            for state in states:
-                for field, value in odd.items():
-                    if isinstance(value, list):
-                        getattr(state, field).data.extend(value)
-                    else:
-                        setattr(state, field, value)
-            await visitor._run(*states)  # raises Wrong where an exception reaches the visitor
+        for value in INVALID_VALUES:
+            ids = [*visitor._widgets.values(), "source", "", "$$ID-a-source"]
+            await visitor._run(*(WidgetState(id=id_, **value) for id_ in ids))  # raises Wrong if the visitor sees one
             visitor._states.clear()
         await visitor.close()
 
-    async def name_what_is_not_there():
+    async def open_unknown_page():
         visitor = Visitor(server.address)
         try:
             await visitor.open(page="../../etc")
@@ -138,5 +131,5 @@ def test_values_that_no_widget_holds_leave_the_page_as_it_was(server):
     for page in ("", "lab", "decoding"):
         run(attack(page))
     with pytest.raises(Wrong, match="the page is not found"):
-        run(name_what_is_not_there())
+        run(open_unknown_page())
     assert "Traceback" not in server.log.read_text()
