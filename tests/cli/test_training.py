@@ -40,7 +40,9 @@ def test_train_then_evaluate(tmp_path, pairs, monkeypatch):
     run("train", *files, "--valid", pairs, "--out", out, *sizes)
     assert (out / "curve.csv").exists()
     assert len(list((out / "moments").iterdir())) == 1
-    figures = json.loads(run("evaluate", "--model", out / "checkpoint", *files, "--names", "--judged", "--alignment", "--json"))
+    figures = json.loads(
+        run("evaluate", "--model", out / "checkpoint", *files, "--names", "--judged", "--alignment", "--json")
+    )
     assert figures["bleu"]["pairs"] == 8
     assert figures["names"]["all"]["sentences"] == 3
     assert {kind: row["n"] for kind, row in figures["judged"].items()} == {"ordinary": 3, "pairs": 3}

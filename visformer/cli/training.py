@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--valid", "valid_file", type=PATH, required=True, help="TSV; one half gives the held-out loss.")
 @with_default("--supplement", type=PATH, default=Path("supplement"))
 @with_default("--out", "folder", type=PATH, default=Path("runs/en-zh"), help="Resumes if the folder exists.")
-@with_default("--epochs", default=80)
+@with_default("--epochs", default=75)
 @with_default("--epoch-pairs", default=12_000, help="The state is written after each epoch.")
 @with_default("--vocab", "vocab_size", default=10_000)
 @with_default("--d-model", default=256)
