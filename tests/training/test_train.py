@@ -1,3 +1,5 @@
+"""Training: the loss, dropout, optimizer and schedule, and runs that resume and keep moments."""
+
 import csv
 import json
 from dataclasses import replace
@@ -40,20 +42,30 @@ def run(folder, plan=PLAN):
     )
 
 
+def assert_equal_parameters(model, other):
+    for p, q in zip(model.parameters(), other.parameters(), strict=True):
+        assert torch.equal(p, q)
+
+
+def curve(folder):
+    """Return the rows of a training curve."""
+    with (folder / "curve.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize(("dtype", "far"), [(torch.float64, 1e-12), (torch.bfloat16, 1e-2)])
-def test_smoothed_loss_is_torchs_and_so_is_its_gradient(smoothing, dtype, far):
-    logits = torch.randn(300, 31, dtype=dtype, requires_grad=True)  # more rows than go into one piece
-    target = torch.randint(0, 31, (300,))  # 0, padding, among them
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.bfloat16, 1e-2)])
+def test_the_smoothed_loss_and_its_gradient_equal_torch(smoothing, dtype, tolerance):
+    logits = torch.randn(300, 31, dtype=dtype, requires_grad=True)  # more rows than in one chunk
+    target = torch.randint(0, 31, (300,))  # some of them 0, padding
     ours = smoothed_loss(logits, target, smoothing)
     theirs = F.cross_entropy(logits.double(), target, label_smoothing=smoothing, ignore_index=0)
-    assert ours.item() == pytest.approx(theirs.item(), abs=far)
+    assert ours.item() == pytest.approx(theirs.item(), abs=tolerance)
     grads = [torch.autograd.grad(loss, logits)[0] for loss in (ours, theirs)]
-    torch.testing.assert_close(*grads, atol=far / 100, rtol=far)
+    torch.testing.assert_close(*grads, atol=tolerance / 100, rtol=tolerance)
 
 
 def test_fast_dropout_drops_its_share_and_keeps_the_mean():
-    torch.manual_seed(0)
     x, drop = torch.ones(1000, 333), FastDropout(0.25)
     y = drop(x)
     assert (y == 0).float().mean().item() == pytest.approx(0.25, abs=0.003)
@@ -71,7 +83,7 @@ def test_fast_dropout_replaces_every_dropout():
     assert kinds.count(FastDropout) == 2 + 2 + 3  # embeddings, encoder blocks, decoder blocks
 
 
-def test_the_rate_warms_up_and_decays_to_nothing():
+def test_the_learning_rate_rises_during_warmup_and_then_falls_to_zero():
     rates = [learning_rate(replace(PLAN, warmup_steps=10), step, step / 100) for step in range(101)]
     assert rates.index(max(rates)) in (8, 9)
     assert rates[0] == pytest.approx(PLAN.learning_rate / 10)
@@ -81,9 +93,10 @@ def test_the_rate_warms_up_and_decays_to_nothing():
 
 
 @pytest.mark.parametrize("shape", [(1, 8, 8), (3, 8, 20)])
-def test_muon_steps_have_singular_values_near_one(shape):
+def test_an_orthogonalised_matrix_has_singular_values_near_one(shape):
+    """Five steps of the published polynomial give 0.7 to 1.2, less for tiny singular values."""
     values = torch.linalg.svdvals(orthogonalised(torch.randn(shape)))
-    assert values.min() > 0.3  # five steps of the published polynomial end between about 0.7 and 1.2, tiny ones lower
+    assert values.min() > 0.3
     assert values.max() < 1.3
 
 
@@ -98,19 +111,16 @@ def test_muon_finds_the_minimum_of_a_quadratic():
     assert (weight - goal).abs().max() < 0.05
 
 
-def test_training_learns_writes_its_curve_and_is_seeded(tmp_path):
+def test_training_lowers_the_loss_and_is_reproducible(tmp_path):
     model = run(tmp_path / "a")
-    other = run(tmp_path / "b")
-    for p, q in zip(model.parameters(), other.parameters(), strict=True):
-        assert torch.equal(p, q)
-    with (tmp_path / "a" / "curve.csv").open() as file:
-        rows = list(csv.DictReader(file))
+    assert_equal_parameters(model, run(tmp_path / "b"))
+    rows = curve(tmp_path / "a")
     assert [row["epoch"] for row in rows] == ["1", "2", "3"]
     assert float(rows[-1]["valid_loss"]) < float(rows[0]["valid_loss"])
 
 
 def test_an_interrupted_run_resumes(tmp_path, monkeypatch):
-    unbroken = run(tmp_path / "unbroken")
+    uninterrupted = run(tmp_path / "a")
     calls = []
 
     def interrupted(*args):
@@ -121,11 +131,9 @@ def test_an_interrupted_run_resumes(tmp_path, monkeypatch):
 
     monkeypatch.setattr("visformer.training.train.validation_loss", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run(tmp_path / "broken")
+        run(tmp_path / "b")
     monkeypatch.undo()
-    resumed = run(tmp_path / "broken")
-    for p, q in zip(unbroken.parameters(), resumed.parameters(), strict=True):
-        assert torch.equal(p, q)
+    assert_equal_parameters(uninterrupted, run(tmp_path / "b"))
 
 
 def test_the_steps_of_moments_grow_by_one_factor():
@@ -137,10 +145,7 @@ def test_the_steps_of_moments_grow_by_one_factor():
 
 def test_moments_are_kept_without_changing_the_run(tmp_path):
     plain, kept = run(tmp_path / "plain"), run(tmp_path / "kept", replace(PLAN, keep_moments=5))
-    for p, q in zip(plain.parameters(), kept.parameters(), strict=True):
-        assert torch.equal(p, q)
-    with (tmp_path / "kept" / "curve.csv").open() as file:
-        last = list(csv.DictReader(file))[-1]
+    assert_equal_parameters(plain, kept)
     files = sorted((tmp_path / "kept" / "moments").iterdir())
     assert len(files) == 3
     far, tokens = [], [0]
@@ -153,11 +158,11 @@ def test_moments_are_kept_without_changing_the_run(tmp_path):
         assert path.name == f"step-{told['step']:07d}.safetensors"
         tokens.append(told["tokens"])
     assert far == sorted(far) and far[0] > 0
-    tokens.append(int(last["tokens"]))
+    tokens.append(int(curve(tmp_path / "kept")[-1]["tokens"]))
     assert tokens == sorted(set(tokens))
 
 
-def test_a_damaged_state_is_named(tmp_path):
+def test_a_damaged_state_is_reported_with_a_remedy(tmp_path):
     (tmp_path / "state.safetensors").write_bytes(b"nothing")
     with pytest.raises(CheckpointError, match=r"state\.safetensors.*remove it to start over"):
         run(tmp_path)

@@ -80,36 +80,31 @@ UNTRAINED = limit(
     "least and most", N_("Sizes of an untrained model"),
     N_("the largest is the paper's base model with 16 heads: 193 MB, made in a second"),
 )
-DOWNLOAD_BYTES = limit(
-    4 * 2**30, "bytes", N_("Size of all downloads at a time"),
-    N_("in memory one may need twice as much: many files are float16; models are loaded one at a time"),
-)
 
 # Memory ---------------------------------------------------------------------------------------------------------------
 
+KEPT_BYTES = limit(
+    380 * 10**6, "bytes", N_("Models besides the first one, uploads and made files"),
+    N_(
+        "together; what was used longest ago makes room; the largest untrained model and files beside it fit; "
+        "`VISFORMER_MEMORY` sets another number, GPT-2 needs 550 MB"
+    ),
+)
+OWN_KEPT_BYTES = limit(
+    4 * 10**9, "bytes", N_("The same under `visformer run`"),
+    N_("on one's own machine, where models with a billion parameters may be tried"),
+)
 BENCHES = limit(
-    3, "models", N_("Other models kept in memory"),
-    N_("the least recently used is dropped; three of the largest downloads take 26 GB"),
-)
-UNTRAINED_BENCHES = limit(
-    4, "models", N_("Untrained models whose Traces are kept in memory"),
-    N_("each can be computed again; none displaces a loaded model"),
-)
-LONG_BYTES = limit(
-    200_000_000, "bytes", N_("Models kept where long work is done"),
-    N_("the largest untrained model alone, or many small ones; each is made again when it is needed"),
+    8, "models", N_("Other models whose vocabularies are kept"),
+    N_("a few megabytes each; the least recently used is dropped"),
 )
 MAX_TRACE_BYTES = limit(
     512 * 2**20, "bytes", N_("Size of a Trace"),
     N_("estimated before anything is computed; all tensors of 24 heads at 512 tokens take about 300 MB"),
 )
 TRACE_BYTES = limit(
-    256 * 2**20, "bytes", N_("Cached Traces of the first model"),
+    256 * 2**20, "bytes", N_("Cached Traces and decodings"),
     N_("shared by all visitors; the least recently used are dropped; a short sentence takes 50 kB, the longest 20 MB"),
-)
-OTHER_TRACE_BYTES = limit(
-    64 * 2**20, "bytes", N_("Cached Traces of each other model"),
-    N_("shared by all visitors; the least recently used are dropped"),
 )
 MESSAGE_BYTES = limit(
     8_000_000, "bytes", N_("Browser messages cached with each Trace"), N_("for reruns of a page")
@@ -140,6 +135,9 @@ HANDOUT_BYTES = limit(
     N_("forty steps of 75 tokens with the bundled model; what a browser still opens"),
 )
 PNG_SIDE = limit(20_000, "pixels", N_("Pixels per side of a PNG"), N_("what image viewers can open"))
+WAVES = limit(
+    16, "dimensions", N_("Curves of a positional encoding"), N_("eight pairs, one for each colour; all would be 40 MB")
+)
 LAB_ROWS = limit(
     64, "rows", N_("Rows of a worked example's table"), N_("computed in the server's own process; nobody reads more")
 )
@@ -162,6 +160,10 @@ WORK_SECONDS = limit(
 GRACE_SECONDS = limit(
     5, "seconds", N_("Seconds that a process has to end a computation"),
     N_("it may be in the middle of one large product; then the process is replaced"),
+)
+PAGES = limit(
+    4, "pages", N_("Pages drawn at a time"),
+    N_("they share one interpreter; a session draws one, and while it waits for the model another page has the place"),
 )
 SHARE = limit(
     3, "computations", N_("Computations of one visitor at a time"),
@@ -231,13 +233,6 @@ WIDGETS = limit(
 )
 UPLOADS = limit(
     2, "files", N_("Uploaded files kept for a visitor"), N_("one is read as soon as it is there; the older ones go")
-)
-UPLOAD_BYTES = limit(
-    32_000_000, "bytes", N_("Uploaded files kept for all visitors"), N_("the oldest go; a thousand states fit")
-)
-MADE_BYTES = limit(
-    256 * 2**20, "bytes", N_("Made files kept for all visitors"),
-    N_("browsers fetch theirs at once; the largest go first, but not the one just made; two of the largest fit"),
 )
 STATE_BYTES = limit(
     64_000, "bytes", N_("Size of an uploaded state file"), N_("twenty times the longest sentence and its target")

@@ -19,6 +19,7 @@ from visformer.app.serving import model_downloads, workbench
 from visformer.app.serving.model_downloads import Download, Phase
 from visformer.errors import CheckpointError
 from visformer.system import limits
+from visformer.system.kept import KEPT
 
 NAME = "someone/tiny-gpt2"
 
@@ -78,7 +79,7 @@ def cached(pattern):
 def test_the_size_is_known_before_anything_is_downloaded(hub, folder):
     download = wait_for(Download(NAME), Phase.OFFERED, Phase.FAILED)
     assert download.total == size_of(folder)
-    requests = [path for _, path in hub.asked if NAME in path]
+    requests = [path for _, path in hub.requests if NAME in path]
     assert requests == [f"/api/models/{NAME}"], "one request, and nothing is downloaded yet"
 
 
@@ -95,11 +96,11 @@ def test_several_visitors_share_one_download_into_the_cache(hub):
     assert hub.downloads("model.safetensors") == 1
     assert hub.downloads("pytorch_model.bin") == 0
     assert files.is_here(NAME)
-    n_requests = len(hub.asked)
+    n_requests = len(hub.requests)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VISFORMER_MODELS", NAME)
         workbench.workbench_of(NAME).trace("I went to school", None)
-    assert len(hub.asked) == n_requests, "it is loaded from the cache"
+    assert len(hub.requests) == n_requests, "it is loaded from the cache"
 
 
 def test_a_download_stops_when_the_last_visitor_cancels(hub):
@@ -153,8 +154,8 @@ def test_an_unknown_name_is_an_error():
 
 
 def test_a_model_that_is_too_large_or_has_no_safetensors_is_an_error(hub, monkeypatch):
-    monkeypatch.setattr(limits, "DOWNLOAD_BYTES", 3_000_000)
-    assert re.search(r"is 4 MB, and downloads are limited to 3 MB.*operator", error_of())
+    monkeypatch.setenv("VISFORMER_MEMORY", "3")
+    assert re.search(r"is 4 MB, and models may take 3 MB of memory here.*operator.*VISFORMER_MEMORY", error_of())
     del hub.models[NAME]["model.safetensors"]
     assert re.search(r"has no model.safetensors", error_of())
 
@@ -192,7 +193,7 @@ def test_a_download_without_memory_for_a_thread_fails_and_can_be_retried(hub, mo
 def test_running_downloads_share_one_limit(hub, folder, monkeypatch):
     hub.add("someone/other", folder)
     one, other = (wait_for(Download(name), Phase.OFFERED) for name in (NAME, "someone/other"))
-    monkeypatch.setattr(limits, "DOWNLOAD_BYTES", int(1.5 * one.total))
+    monkeypatch.setattr(KEPT, "most", lambda: int(1.5 * one.total))
     hub.gate.clear()
     one.start("a")
     wait_until_midway(one)

@@ -78,6 +78,12 @@ def is_here(name: str) -> bool:
         return True  # but damaged: loading it raises the error
 
 
+def snapshot_of(name: str) -> Path:
+    """Return the folder of the cache with the files of a model that :func:`is_here`."""
+    config = _cached(name, "config.json")
+    return Path(name) if config is None else config.parent
+
+
 def _cached(name: str, file: str) -> Path | None:
     path = try_to_load_from_cache(name, file)
     return Path(path) if isinstance(path, str) else None

@@ -11,8 +11,9 @@ from prometheus_client.registry import Collector
 
 from visformer.app.serving.admission import ADMISSION, BOUNDS, Histogram
 from visformer.app.serving.long_work import LONG_WORK
-from visformer.app.serving.workbench import Workbench
+from visformer.app.serving.workbench import RESULTS, Workbench
 from visformer.app.streamlit_private import other_sessions
+from visformer.system.kept import KEPT
 
 
 class Report(Collector):
@@ -37,7 +38,9 @@ class Report(Collector):
         stuck = "Age of the oldest computation, in seconds, while no thread is free."
         yield GaugeMetricFamily("visformer_stuck_seconds", stuck, ADMISSION.stuck_seconds)
         yield GaugeMetricFamily("visformer_sessions", "Browsers connected.", other_sessions.count())
-        yield GaugeMetricFamily("visformer_kept_bytes", "Traces and decodings in the cache.", self._bench.nbytes)
+        yield GaugeMetricFamily("visformer_kept_bytes", "Traces and decodings in the cache.", RESULTS.nbytes)
+        yield GaugeMetricFamily("visformer_memory_bytes", "Other models, uploads and made files.", KEPT.nbytes)
+        yield GaugeMetricFamily("visformer_memory_limit_bytes", "The most that they may have.", KEPT.most())
         for i, pid in enumerate(
             (*self._bench.pids, *LONG_WORK.pids)
         ):  # Prometheus' own collector covers this process alone
