@@ -1,5 +1,7 @@
 """Training data: pairs of sentences, examples and batches."""
 
+import random
+
 import pytest
 import torch
 
@@ -52,6 +54,14 @@ def test_batches_have_every_example_once_and_stay_within_the_limit():
         assert src.numel() + tgt.numel() <= 60
         lengths += [((s > 0).sum().item(), (t > 0).sum().item()) for s, t in zip(src, tgt, strict=True)]
     assert sorted(lengths) == sorted((len(e.src), len(e.tgt)) for e in examples)
+
+
+def test_batches_hold_little_padding():
+    rng = random.Random(0)
+    lengths = [max(2, round(rng.gauss(10, 3))) for _ in range(4000)]
+    examples = [Example(src=[7] * max(2, n + rng.randint(-3, 3)), tgt=[8] * n) for n in lengths]
+    padded = sum(src.numel() + tgt.numel() for src, tgt in batches(examples, tokens=3000, seed=1))
+    assert sum(len(e.src) + len(e.tgt) for e in examples) / padded > 0.92
 
 
 def test_the_order_of_batches_depends_on_the_seed():

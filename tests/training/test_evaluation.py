@@ -1,5 +1,6 @@
-"""Evaluation: alignment error rate, BLEU, and held-out names."""
+"""Evaluation: alignment error rate, BLEU, judged sentences and held-out names."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,17 @@ from tests.support import tiny_tokenizer, tiny_translator
 from tests.training.test_supplement import FOLDER
 from visformer.errors import DataError
 from visformer.training.data import Pair
-from visformer.training.evaluation import Aligned, align, alignment_error_rate, bleu, held_out_names, read_aligned
+from visformer.training.evaluation import (
+    Aligned,
+    align,
+    alignment_error_rate,
+    bleu,
+    held_out_names,
+    judged,
+    read_aligned,
+    wilson,
+)
+from visformer.training.supplement import read_rows
 
 GOLD = Aligned(
     source=("I", "like", "school", "."),
@@ -84,6 +95,72 @@ def test_a_copy_of_the_source_has_most_names_to_copy_right_but_no_sentence():
     assert all(not row.exact for row in results)
     copies = [row for row in results if row.kind == "copy"]
     assert sum(row.name_right for row in copies) >= len(copies) - 4  # "X University" is not a copy of "X大学"
+
+
+class Parrot:
+    """Translates from a list."""
+
+    def __init__(self, translations):
+        self.translations = translations
+
+    def translate_batch(self, sources, *, to):
+        return [self.translations[source] for source in sources]
+
+
+@pytest.mark.parametrize(
+    ("output", "right"),
+    [
+        ("My hair is long.", True),
+        ("MY HAIR IS LONG", True),
+        ("This, my hair, is lengthy.", True),
+        ("My chair is long.", False),
+        ("My hair is long, his is short.", False),
+        ("My hair.", False),
+    ],
+)
+def test_a_sentence_is_right_if_it_has_its_words_and_none_of_the_others(tmp_path, output, right):
+    (tmp_path / "judged").mkdir()
+    rows = {"everyday": ["我的头发很长。", "zh-en", "ordinary", "hair long|lengthy", "his short"], "minimal_pairs": []}
+    for name, row in rows.items():
+        (tmp_path / "judged" / f"{name}.tsv").write_text("header\n" + "\t".join(row), encoding="utf-8")
+    (result,) = judged(Parrot({"我的头发很长。": output}), tmp_path)
+    assert (result.kind, result.outputs, result.right) == ("ordinary", (output,), right)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "right"),
+    [
+        ("汤姆帮玛丽。", "玛丽帮汤姆。", True),
+        ("汤姆帮玛丽。", "汤姆帮玛丽。", False),
+        ("玛丽帮汤姆。", "汤姆帮玛丽。", False),
+    ],
+)
+def test_a_pair_is_right_if_both_sentences_are(tmp_path, first, second, right):
+    (tmp_path / "judged").mkdir()
+    (tmp_path / "judged" / "everyday.tsv").write_text("header\n", encoding="utf-8")
+    one, other = "汤姆.*玛丽", "玛丽.*汤姆"
+    row = ["roles", "en-zh", "Tom helped Mary.", one, other, "Mary helped Tom.", other, one]
+    (tmp_path / "judged" / "minimal_pairs.tsv").write_text("header\n" + "\t".join(row), encoding="utf-8")
+    (result,) = judged(Parrot({row[2]: first, row[5]: second}), tmp_path)
+    assert (result.kind, result.right) == ("pairs", right)
+
+
+def test_the_judged_lists_are_whole():
+    sentences = read_rows(FOLDER / "judged" / "everyday.tsv", columns=5)
+    pairs = read_rows(FOLDER / "judged" / "minimal_pairs.tsv", columns=8)
+    assert Counter(row[2] for row in sentences) == {"ordinary": 150, "hard": 150}
+    assert len(pairs) == 60
+    assert all(row[3].strip() for row in sentences)
+    assert all(cell for row in pairs for cell in row), "an empty expression would match every translation"
+    assert {row[1] for row in (*sentences, *pairs)} == {"en-zh", "zh-en"}
+
+
+@pytest.mark.parametrize(
+    ("right", "n", "interval"),
+    [(81, 263, (0.2553, 0.3662)), (15, 148, (0.0624, 0.1605)), (0, 20, (0.0, 0.1611)), (1, 29, (0.0061, 0.1718))],
+)
+def test_wilsons_interval_is_the_one_in_newcombe_1998(right, n, interval):
+    assert wilson(right, n) == pytest.approx(interval, abs=5e-5)
 
 
 def test_a_row_with_missing_columns_is_refused_with_its_number(tmp_path):
