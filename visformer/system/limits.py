@@ -239,7 +239,7 @@ SENT_BYTES = limit(
 )
 SENT_RATE = limit(
     100_000, "bytes", N_("Bytes a second that a browser sends"),
-    N_("each message counts as 2 kB more; twenty seconds' worth may come at once, then the connection ends"),
+    N_("each message counts as 2 kB more; six seconds' worth may come at once, then the connection ends"),
 )
 WIDGET_DEPTH = limit(
     8, "levels", N_("Nesting of what a browser says that a widget holds"), N_("a table's own needs four")

@@ -15,7 +15,7 @@ from websockets.server import ServerProtocol
 from visformer.system import limits
 
 FRAME = 2_000  # bytes that a frame counts for besides its own: it takes as long to read
-AT_ONCE = 20  # seconds' worth that may come at once
+AT_ONCE = 6  # seconds' worth that may come at once: one message of the longest, or 300 empty ones
 
 
 class Frames(ServerProtocol):
