@@ -89,7 +89,7 @@ class Site:
     module: str = "streamlit"
 
 
-APP = Site("app.py", ".vf-root[data-painted]", "data-painted", "visformer.app.serving.server")  # as visformer run does
+APP = Site("app.py", ".vf-root[data-painted]", "data-painted", "visformer.app.serving")  # as visformer run does
 HELLO = Site("benchmarks/hello_page.py", "[data-testid=stText]")
 TRANSLATE = Site("benchmarks/translate_page.py", "[data-testid=stText]")
 

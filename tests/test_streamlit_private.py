@@ -76,7 +76,10 @@ PARTS = {
     "advice": lambda: (
         has_parameters(skills.nudge_suppression_reason, "app_dir") and callable(skills.are_skills_installed)
     ),
-    "around": lambda: "app = create_starlette_app(self._runtime)" in inspect.getsource(starlette_server),
+    "around": lambda: all(
+        line in inspect.getsource(starlette_server)
+        for line in ("app = create_starlette_app(self._runtime)", '"ws": _get_websocket_protocol(),')
+    ),
     "files": lambda: (
         has_parameters(MemoryUploadedFileManager.add_file, "session_id", "file")
         and {"file_storage", "_total_bytes"} <= {*vars(MemoryUploadedFileManager("/"))}

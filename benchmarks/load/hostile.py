@@ -100,7 +100,7 @@ async def _lesson(visitor: Hostile) -> None:
 
 async def _long(visitor: Hostile) -> None:
     await visitor.open()
-    await visitor.enter("a" * 18_000_000)
+    await visitor.enter("a" * 400_000)
 
 
 async def _uploads(visitor: Hostile) -> None:

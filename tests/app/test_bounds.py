@@ -18,7 +18,7 @@ from visformer.pictures.registry.options import Number, Place, Several, resolved
 from visformer.pictures.registry.picture import is_figure, pages, pictures
 from visformer.pictures.registry.setting import Source
 from visformer.system import limits
-from visformer.web.panels import click_from
+from visformer.web.panels import click_from, pack_panels
 from visformer.web.selection import Selection
 
 ABSURD = ["999999999", "1e9", "inf", "-999999999", "9" * 200, ".".join(["9999"] * 40)]
@@ -56,7 +56,7 @@ def largest(picture, source):
             values[option.name] = resolved(option.most, setting)
             values[option.name] = int(values[option.name]) if option.whole else values[option.name]
         elif isinstance(option, Several):
-            values[option.name] = list(range(option.count(setting)))
+            values[option.name] = list(range(option.count(setting)))[-option.most :]
     return picture.make(source, values)
 
 
@@ -64,6 +64,26 @@ def largest(picture, source):
 def test_the_largest_picture_of_a_formula_is_small_enough_to_be_exported(picture):
     drawn = largest(picture, Source(d_model=WIDEST))
     assert size_of("figure" if is_figure(drawn) else "panels", drawn) <= limits.MAX_NUMBERS
+
+
+@pytest.mark.parametrize("picture", [p for p in pictures().values() if p.formula], ids=lambda picture: picture.name)
+def test_the_largest_picture_of_a_formula_is_sent_as_one_message(picture):
+    """Our longest message has 4 MB; 512 waves had 41, more than the server passes on, and took three seconds."""
+    drawn = largest(picture, Source(d_model=WIDEST))
+    message = drawn.to_json() if is_figure(drawn) else pack_panels(drawn, gettext=str, lang="en")
+    assert len(message) < 5_000_000
+
+
+def test_a_page_shows_no_more_waves_than_it_has_colours_for(new_app):
+    """Streamlit's box has "Select all"."""
+    app = new_app(page="see/positions", positions_dimensions=".".join(map(str, range(limits.WAVES + 1))))
+    assert not app.exception and "positions_dimensions" not in app.query_params
+    [box] = app.multiselect
+    for count, shown in ((limits.WAVES, True), (limits.WAVES + 1, False), (3, True)):
+        box.set_value([*range(count)]).run()
+        assert not app.exception
+        assert any(f"{count} are selected; at most 16 can be shown" in text.value for text in app.text) != shown
+        [box] = app.multiselect
 
 
 def test_comparing_kinds_of_positions_computes_no_bias_for_all_pairs(monkeypatch):

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 import visformer
 from benchmarks.load.replicas import free_port
 from visformer.cli import main, running
-from visformer.system import settings
+from visformer.system import limits, settings
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def started(monkeypatch):
 def served(monkeypatch):
     """The arguments with which the app would have been served, with the working folder and the model."""
     calls = []
-    for name in ("VISFORMER_MODEL", "VISFORMER_HOSTS"):
+    for name in ("VISFORMER_MODEL", "VISFORMER_HOSTS", "VISFORMER_MEMORY"):
         monkeypatch.setenv(name, "")  # restored after a test, even if the command changes it
     monkeypatch.chdir(os.getcwd())
     monkeypatch.setattr(
@@ -51,6 +51,14 @@ def test_run_serves_the_app_of_this_repository(served):
     assert arguments[-2:] == ["--server.port", "8600"]
     assert model == "en-zh"
     assert os.path.exists(os.path.join(folder, ".streamlit", "config.toml"))
+
+
+@pytest.mark.parametrize(("set_before", "kept"), [("", limits.OWN_KEPT_BYTES), ("700", 700_000_000)])
+@pytest.mark.usefixtures("served")
+def test_run_keeps_large_models_in_memory_unless_told_otherwise(monkeypatch, set_before, kept):
+    monkeypatch.setenv("VISFORMER_MEMORY", set_before)
+    assert CliRunner().invoke(main, ["run"]).exit_code == 0
+    assert settings.MEMORY() == kept
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,15 @@ import pytest
 from benchmarks.load.replicas import ROOT, Site, free_port, wait_until_ready
 from tests.browser.conftest import chromium  # noqa: F401
 
-STREAMLIT = ("streamlit", "run", "asgi.py", "--server.headless=true", "--server.port")
-UVICORN = ("uvicorn", "asgi:app", "--port")
-VISFORMER = ("visformer", "run", "--headless", "--port")
+ROOM = ("visformer.app.serving", "run", "asgi.py", "--server.headless=true", "--server.port")
+UVICORN = ("uvicorn", "asgi:app", "--ws", "visformer.app.serving.websocket:Websocket", "--port")
+RUN = ("visformer", "run", "--headless", "--port")
 MARKER = "zyxmarker"
 """A word to type and then search for in logs."""
 
 
 @contextmanager
-def serving(folder, command=STREAMLIT, *, ready=True, **environment):
+def serving(folder, command=ROOM, *, ready=True, **environment):
     """Run a server; yield its address, its log, which is in the folder, and its process.
 
     Args:

@@ -1,19 +1,26 @@
 """Requests that the app's page never sends, to a real server started either way: they affect no other visitor."""
 
+import asyncio
+from contextlib import suppress
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.exceptions import ConnectionClosed
 
 from benchmarks.load.__main__ import Watch
+from benchmarks.load.hostile import Hostile
 from benchmarks.load.replicas import ROOT, free_port
 from benchmarks.load.visitor import Visitor, Wrong
-from tests.deploy.conftest import UVICORN, VISFORMER, run, serving
+from tests.deploy.conftest import ROOM, RUN, UVICORN, run, serving
+from visformer.system import limits
 
 
-@pytest.fixture(scope="module", params=[VISFORMER, UVICORN], ids=["run", "asgi"])
+@pytest.fixture(scope="module", params=[RUN, ROOM, UVICORN], ids=["run", "room", "uvicorn"])
 def server(request, tmp_path_factory):
     """A server whose home is the folder of its log."""
     folder = tmp_path_factory.mktemp("server")
@@ -53,24 +60,71 @@ def test_requests_for_other_hosts_and_from_pages_of_other_origins_are_refused(se
     assert status(address, "/_stcore/metrics") == 404
 
 
-class VisitorWithId(Visitor):
-    """Knows the id of its session."""
+@pytest.mark.parametrize(
+    "sent",
+    [[[bytes(600_000)]], [[bytes(300_000), bytes(300_000)]], [b""] * 5_000],
+    ids=["a long message", "a long message in parts", "too many"],
+)
+def test_who_sends_too_much_is_disconnected(server, sent):
+    """And nothing is compressed, which the client offers: a few kB would become megabytes."""
 
-    def _resolved(self, message):
-        message = super()._resolved(message)
-        if message.WhichOneof("type") == "new_session":
-            self.session = message.new_session.initialize.session_id
-        return message
+    async def attack():
+        visitor = Visitor(server.address)
+        await visitor.open()
+        assert not visitor._socket.protocol.extensions
+        await visitor._socket.send(bytes(limits.SENT_BYTES))  # is read, and dropped
+        assert (await visitor.enter("I see a cat.")).picture
+        with suppress(ConnectionClosed):
+            for each in sent:
+                await visitor._socket.send(each)
+        await asyncio.wait_for(visitor._socket.wait_closed(), 20)
+        await visitor.close()
+
+    run(attack())
+    assert "Traceback" not in server.log.read_text()
+
+
+async def made(visitor, name):
+    """Ask for a file by its id; its address, or None."""
+    message = BackMsg()
+    request = message.backend_operation_request
+    request.request_id, request.session_id, request.deferred_file.file_id = "file", visitor.session, name
+    await visitor._socket.send(message.SerializeToString())
+    async for data in visitor._socket:
+        answer = ForwardMsg.FromString(data)
+        if answer.WhichOneof("type") == "backend_operation_response":
+            return answer.backend_operation_response.deferred_file.url or None
+
+
+def test_the_id_of_a_file_cannot_be_guessed_and_ends_with_the_next_run_of_its_page(server):
+    async def ask():
+        visitor = Hostile(server.address)
+        await visitor.open()
+        await visitor.files()
+        first = visitor._files["SVG"]
+        assert await made(visitor, first)
+        await visitor.enter("I see a cat.")
+        assert await made(visitor, first) is None
+        assert await made(visitor, "made up\nto look like a line of the log") is None
+        assert await made(visitor, visitor._files["SVG"])
+        await visitor.close()
+        return first, visitor._files["SVG"]
+
+    one, other = run(ask())
+    assert UUID(hex=one).version == UUID(hex=other).version == 4, "122 bits of the system's generator"
+    assert one != other
+    assert "Traceback" not in server.log.read_text()
+    assert "made up" not in server.log.read_text()
 
 
 def cached_bytes(server):
     """Return the size of all cached Traces; only ``asgi.py`` reports it."""
-    return Watch(server.address).read()["visformer_kept_bytes"] if "asgi:app" in server.process.args else -1
+    return Watch(server.address).read()["visformer_kept_bytes"] if RUN[0] not in server.process.args else -1
 
 
 def test_messages_that_act_on_the_server_have_no_effect(server):
     async def attack():
-        visitors = [VisitorWithId(server.address) for _ in range(2)]
+        visitors = [Hostile(server.address) for _ in range(2)]
         attacker = visitors[0]
         for visitor in visitors:
             await visitor.open()

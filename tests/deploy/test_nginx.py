@@ -26,6 +26,7 @@ class Upstream(BaseHTTPRequestHandler):
         self._answer(b"received")
 
     def do_GET(self):
+        self.server.extensions.append(self.headers["Sec-WebSocket-Extensions"])
         if self.path == "/_stcore/stream":
             self.server.opened.release()
             self.server.ended.wait()
@@ -49,6 +50,7 @@ class Upstream(BaseHTTPRequestHandler):
 @pytest.fixture
 def upstream():
     with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as server:
+        server.extensions = []
         server.bodies, server.opened, server.ended = [], threading.Semaphore(0), threading.Event()
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
@@ -63,11 +65,11 @@ class Client:
     def connect(self):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
 
-    def status(self, path, **upload):
+    def status(self, path, **request):
         """Return the status of a request; with a body it is a PUT."""
         connection = self.connect()
         try:
-            connection.request("PUT" if upload else "GET", path, **upload)
+            connection.request("PUT" if "body" in request else "GET", path, **request)
             return connection.getresponse().status
         finally:
             connection.close()
@@ -131,6 +133,12 @@ def test_names_of_sessions_and_files_are_not_logged(start, tmp_path):
         ["GET", "/media/", "200"],
         ["GET", "/tokens", "200"],
     ]
+
+
+def test_websockets_are_not_compressed(start, upstream):
+    upstream.ended.set()
+    assert start().status("/_stcore/stream", headers={"Sec-WebSocket-Extensions": "permessage-deflate"}) == 200
+    assert upstream.extensions == [None]
 
 
 def test_the_number_of_sessions_of_an_address_is_limited(start, upstream):

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.load.expected import expected
 from benchmarks.load.plan import own_sentences
 from benchmarks.load.visitor import Visitor
-from tests.browser.support import shown, submit, tokens, type_sentence
+from tests.browser.support import state_of, submit, tokens, type_sentence
 from tests.deploy.conftest import MARKER, run
 
 VISITORS = 8
@@ -94,7 +94,7 @@ def test_a_browser_reconnects_by_itself(site, chromium):
     (sentence, another) = sentences(2)
     type_sentence(page, sentence)
     page.wait_for_url(f"**text=*{MARKER}*")
-    before, address = shown(page), page.url
+    before, address = state_of(page), page.url
     cookie = next(f"{c['name']}={c['value']}" for c in context.cookies() if c["name"] == "visitor")
     killed = site.replica_of(cookie)
     killed.kill()
@@ -110,7 +110,7 @@ def test_a_browser_reconnects_by_itself(site, chromium):
     page.wait_for_timeout(2000)
     assert page.get_by_label("Sentence", exact=True).input_value() == sentence
     assert page.url == address
-    after = shown(page)
+    after = state_of(page)
     assert {n: v for n, v in after.items() if n != "painted"} == {n: v for n, v in before.items() if n != "painted"}
     results = expected([sentence, another])
     assert tuple(tokens(page)) == results[sentence].picture.tokens[0]

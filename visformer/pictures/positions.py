@@ -14,6 +14,7 @@ from visformer.panel import Labels, Panel, numbered, telling_limit, traced
 from visformer.pictures.registry.options import Number, Place, Several
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
+from visformer.system import limits
 from visformer.trace import Trace
 
 _POSITION, _DIMENSION, _PAIR = N_("pos, from 0"), N_("dimension"), N_("pair i")
@@ -253,7 +254,8 @@ BASE = Number(
 )
 DIMENSIONS = Several(
     name="dimensions", label=N_("Dimensions"), help="Dimensions to draw, from 0, separated by dots.",
-    default=_dimensions, count=lambda setting: setting["d_model"], per=lambda setting: setting["d_model"],
+    default=_dimensions, count=lambda setting: setting["d_model"], most=limits.WAVES,
+    per=lambda setting: setting["d_model"],
 )
 MAX_LEN = Number(
     name="max_len", label="max_len", help="Rows of the learned table.",

@@ -20,7 +20,7 @@ from streamlit.testing.v1 import AppTest, local_script_runner
 
 from benchmarks.messages import read_message
 from tests.addresses import fields_of
-from tests.golden.likeness import SAVED, listed, numbers, short
+from tests.golden.compare import SAVED, listed, numbers, short
 from tests.web.support import heads_of, shapes_of
 
 APP = Path(__file__).parents[3] / "app.py"

@@ -6,7 +6,7 @@ After an intended change, record again: see ``tests/golden/record.py``.
 import pytest
 
 from tests.app.pages.seen import AS_A_FILE, open_file, open_link, saved, seen
-from tests.golden.likeness import SAVED, hold, read
+from tests.golden.compare import SAVED, assert_alike, read
 from tests.golden.record import LESSON, STEPS, of_state, of_step, states
 
 
@@ -17,7 +17,7 @@ def _lesson_is_offered(monkeypatch):
 
 @pytest.mark.parametrize("expected", read("states.json"), ids=lambda one: one["file"])
 def test_a_state_shows_what_it_showed(expected):
-    hold(expected, of_state(expected["file"]))
+    assert_alike(expected, of_state(expected["file"]))
 
 
 @pytest.mark.parametrize("name", states())
@@ -29,7 +29,7 @@ def test_a_state_is_saved_again_unchanged(name):
 @pytest.mark.usefixtures("_lesson_is_offered")
 @pytest.mark.parametrize("number", range(1, STEPS + 1))
 def test_a_step_of_a_lesson_shows_what_it_showed(number):
-    hold(read("lesson.json")[number - 1], of_step(number))
+    assert_alike(read("lesson.json")[number - 1], of_step(number))
 
 
 def test_a_lesson_opened_as_a_file_shows_its_first_step():
@@ -39,7 +39,7 @@ def test_a_lesson_opened_as_a_file_shows_its_first_step():
         address, _along, _link = (one.pop(name, {}) for name in ("address", "along", "link"))
         one["address"] = {name: value for name, value in address.items() if name not in ("lesson", "step")}
         one["offers"] = [text.partition(" → ")[0] for text in one["offers"]]
-    hold(expected, found)
+    assert_alike(expected, found)
 
 
 @pytest.mark.usefixtures("_lesson_is_offered")

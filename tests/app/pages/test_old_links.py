@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.app.pages.seen import open_link, seen
-from tests.golden.likeness import hold, read
+from tests.golden.compare import assert_alike, read
 
 LINKS = read("links.json")
 LINK_FIELDS = ("link", "locale", "note")
@@ -25,7 +25,7 @@ masks_switched masks_view merging model order positions_base positions_d positio
 positions_max_len positions_n positions_offset positions_pair positions_view query renormalising stack step target text
 tokens_piece tokens_side view
 """.split()
-"""Every name that an address may hold."""
+"""Every name that an address may have."""
 
 
 @pytest.fixture(scope="module", params=LINKS, ids=lambda one: one["link"][:80])
@@ -38,12 +38,12 @@ def opened(request):
 def test_a_link_shows_what_it_showed(opened):
     expected, app = opened
     about = {name: expected[name] for name in LINK_FIELDS if name in expected}
-    hold(expected, about | seen(app))
+    assert_alike(expected, about | seen(app))
 
 
 def test_a_link_shows_the_same_after_a_rerun(opened):
     _expected, app = opened
-    hold(seen(app), seen(app.run()))
+    assert_alike(seen(app), seen(app.run()))
 
 
 def test_every_name_is_recorded_with_two_values():

@@ -2,12 +2,17 @@
 
 import threading
 import time
+from contextlib import suppress
+from functools import cache
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.app.serving.support import cannot_start
 from tests.waiting import until
-from visformer.app.serving.admission import BOUNDS, Admission, Histogram
+from visformer.app.serving.admission import BOUNDS, Admission, Histogram, _Flight
+from visformer.app.serving.recent_use import RecentUse
 from visformer.errors import BusyError, DeadlineError
 from visformer.system import cancellation, limits
 
@@ -301,10 +306,36 @@ def test_work_continues_while_somebody_else_waits_for_it(admission, visitors, ga
     assert visitors.wait()["first"] == "long"
 
 
-def test_the_time_for_which_nothing_was_finished_is_known(admission, visitors, gate):
+def test_the_time_for_which_nothing_was_finished_is_known(gate):
+    admission = Admission(at_once=1, seconds=0.05)
+    visitors = Visitors(admission)
+    visitors.request("deaf", "deaf", lambda: gate.wait(SECONDS))
+    assert admission.stuck_seconds == 0, "it is not late yet"
     until(lambda: admission.stuck_seconds > 0.01)
     gate.set()
+    visitors.wait()
     until(lambda: admission.stuck_seconds == 0)
+
+
+def test_what_takes_long_has_time_by_the_clock_as_long_as_it_does_not_compute():
+    admission = Admission(at_once=1, seconds=0.05, long_seconds=SECONDS)
+    made = admission.run("starved", lambda: time.sleep(0.4) or "made", on_wait=lambda ahead: None, is_long=True)
+    assert made == "made"
+
+
+def test_work_ends_once_it_has_computed_for_too_long(admission, monkeypatch):
+    monkeypatch.setattr(limits, "WORK_SECONDS", 0.1)
+
+    def compute():
+        while True:
+            cancellation.check()
+
+    begin = time.thread_time()
+    for is_long in (False, True):
+        with pytest.raises(DeadlineError, match=r"longer than 0\.1 seconds"):
+            admission.run("endless", compute, on_wait=lambda before: None, is_long=is_long)
+    assert time.thread_time() - begin < 0.1, "it was computed in another thread"
+    assert admission.run("next", lambda: cancellation.check() or "answer", on_wait=no_notice) == "answer"
 
 
 def test_long_work_delays_no_ordinary_sentence(admission, gate):
@@ -323,18 +354,108 @@ def test_ordinary_sentences_delay_no_long_work(admission):
     assert admission.run("long export", lambda: "made", on_wait=no_notice, is_long=True) == "made"
 
 
+def waits(admission, session, key, work=lambda: None, *, is_long=False):
+    """Ask without waiting."""
+    return admission._join(key, session, _Flight(work, is_long=is_long))
+
+
+def used(admission, **seconds):
+    for session, each in seconds.items():
+        admission._recent.add([session], each, time.perf_counter())
+
+
 def test_sessions_take_turns(gate):
-    """The first request of each session is computed before anybody's second."""
+    """Everybody's first comes before anybody's second."""
     admission, order = Admission(at_once=1), []
-    visitors = Visitors(admission)
-    visitors.request("long", "long", lambda: gate.wait(SECONDS))
-    until(lambda: admission.running == 1)
-    for number, name in enumerate(("a1", "a2", "a3", "b1", "b2"), 1):
-        visitors.request(name, name, lambda name=name: order.append(name), session=name[0])
-        until(lambda number=number: admission.waiting == number)
+    waits(admission, "somebody", "long", lambda: gate.wait(SECONDS))
+    for key in ("a1", "a2", "a3", "b1"):
+        last = waits(admission, key[0], key, lambda key=key: order.append(key))
     gate.set()
+    last.result.result(SECONDS)
+    until(lambda: admission.running == 0)
+    assert order == ["a1", "b1", "a2", "a3"]
+
+
+@cache
+def admission_with(at_once):
+    return Admission(at_once=at_once, queue=3)
+
+
+STEPS = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 8), st.booleans()), max_size=12)
+
+
+@given(
+    before=STEPS,
+    meanwhile=STEPS,
+    heavy=st.lists(st.floats(0.1, 100), min_size=5, max_size=5),
+    mine=st.floats(0, 0.09),
+    at_once=st.integers(1, 3),
+)
+def test_who_has_computed_least_waits_for_what_is_being_computed_and_nothing_else(
+    before, meanwhile, heavy, mine, at_once
+):
+    """Whatever the others ask for, join and leave, before and meanwhile."""
+    admission, go, started = admission_with(at_once), threading.Semaphore(0), []
+    admission._recent = RecentUse()
+    used(admission, light=mine, **dict(zip("abcde", heavy, strict=True)))
+
+    def ask(session, key):
+        return waits(admission, session, key, lambda: started.append(key) or go.acquire(timeout=SECONDS))
+
+    def act(steps):
+        for session, key, leaves in steps:
+            with suppress(BusyError):
+                flight = ask(session, key)
+                if leaves:
+                    admission._leave(key, session, flight)
+
+    for i in range(at_once):
+        ask("abcde"[i], f"running {i}")
+    act(before)
+    light = ask("light", "mine")
+    act(meanwhile)
+    until(lambda: len(started) == at_once)
+    go.release()
+    until(lambda: len(started) > at_once)
+    assert started[at_once] == "mine"
+    go.release(100)
+    assert light.result.result(SECONDS)
+    until(lambda: admission.running == 0)
+
+
+def test_the_one_who_has_computed_most_is_refused_where_too_many_wait(admission, visitors):
+    used(admission, greedy=9, busy=3, modest=1)
+    greedy, modest = waits(admission, "greedy", "g"), waits(admission, "modest", "m")
+    newcomer = waits(admission, "new", "n")
+    with pytest.raises(BusyError, match="2 are waiting"):
+        greedy.result.result(SECONDS)
+    assert not newcomer.result.done() and not modest.result.done()
+    with pytest.raises(BusyError, match="2 are waiting"):
+        admission.run("b", lambda: "never", session="busy", on_wait=no_notice)
+    assert admission.counts.outcomes["rejected"] == 2
+    assert admission.waiting == 2
+
+
+def test_what_a_newcomer_asks_for_comes_first_though_somebody_else_has_asked_before(admission, visitors, gate):
+    order = []
+    used(admission, greedy=9, modest=1)
+    for session, key in (("greedy", "shared"), ("modest", "m"), ("new", "shared")):
+        flight = waits(admission, session, key, lambda key=key: order.append(key))
+    gate.set()
+    flight.result.result(SECONDS)
     visitors.wait()
-    assert order == ["a1", "b1", "a2", "b2", "a3"]
+    until(lambda: admission.running == 0)
+    assert order == ["shared", "m"]
+
+
+def test_who_leaves_has_computed_all_the_same(admission):
+    done = threading.Event()
+    flight = waits(admission, "hasty", "endless", lambda: work_forever(done))
+    time.sleep(0.05)
+    admission._leave("endless", "hasty", flight)
+    assert done.wait(SECONDS)
+    until(lambda: admission.running == 0)
+    assert admission._recent.at(time.perf_counter())["hasty"] > 0.04
 
 
 def test_the_number_of_computations_of_a_session_is_limited(gate):

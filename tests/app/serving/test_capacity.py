@@ -1,6 +1,13 @@
-"""The limit on the number of visitors."""
+"""The limits on the number of visitors, and of pages drawn at a time."""
+
+import threading
+import time
+from contextlib import nullcontext, suppress
+
+import pytest
 
 from tests.app.support import picture_components, texts
+from tests.waiting import until
 from visformer.app.serving import capacity
 from visformer.system import limits
 
@@ -25,5 +32,63 @@ def test_one_visitor_too_many_gets_an_error_and_is_admitted_later(new_app, monke
 
 def test_admitted_visitors_stay_admitted(new_app, monkeypatch):
     app = new_app()
-    set_visitors(monkeypatch, 3)
+    monkeypatch.setattr(limits, "SESSIONS", 2)
+    monkeypatch.setattr(capacity, "count", lambda: 3)
     assert picture_components(app.run())
+
+
+@pytest.fixture
+def places(monkeypatch):
+    """Two places to draw."""
+    monkeypatch.setattr(capacity, "_PLACES", threading.Semaphore(2))
+
+
+def draw(most, begin, waits=nullcontext):
+    """Draw a page in a thread, with a fragment inside; ``most``: the numbers of those that were drawn at a time."""
+
+    def page():
+        with capacity.drawing(), capacity.drawing():
+            most.append(capacity._PLACES._value)
+            with waits():
+                begin.wait(20)
+            assert capacity.is_drawing()
+        assert not capacity.is_drawing()
+
+    thread = threading.Thread(target=page)
+    thread.start()
+    return thread
+
+
+def test_no_more_pages_are_drawn_at_a_time_than_there_are_places(places):
+    begun, go_on = [], threading.Event()
+    threads = [draw(begun, go_on) for _ in range(5)]
+    until(lambda: len(begun) == 2)
+    time.sleep(0.05)
+    assert len(begun) == 2
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert len(begun) == 5 and capacity._PLACES._value == 2
+
+
+def test_a_page_that_waits_keeps_no_other_from_being_drawn(places):
+    begun, go_on = [], threading.Event()
+    threads = [draw(begun, go_on, capacity.aside) for _ in range(5)]
+    until(lambda: len(begun) == 5)
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert capacity._PLACES._value == 2
+
+
+def test_what_draws_no_page_has_no_place_to_give(places):
+    with capacity.aside():
+        assert not capacity.is_drawing()
+    assert capacity._PLACES._value == 2
+
+
+def test_an_error_gives_the_place_back(places):
+    for context in (capacity.drawing, capacity.aside):
+        with suppress(ZeroDivisionError), capacity.drawing(), context():
+            raise ZeroDivisionError
+    assert not capacity.is_drawing() and capacity._PLACES._value == 2

@@ -1,7 +1,8 @@
-"""Files in the server's memory: uploads of a session, all uploads, and generated files are limited."""
+"""Files in the server's memory: few uploads of a session, and of all files no more than may be kept."""
 
 from types import SimpleNamespace
 
+import pytest
 from streamlit import runtime
 from streamlit.runtime.media_file_storage import MediaFileKind
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
@@ -10,7 +11,17 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from visformer.app.serving import server  # noqa: F401  it sets the limits when it is imported
 from visformer.app.streamlit_private import files
+from visformer.errors import BudgetError
 from visformer.system import limits
+from visformer.system.kept import Kept
+
+
+@pytest.fixture(autouse=True)
+def kept(monkeypatch):
+    """What is kept: nothing at first."""
+    kept = Kept(lambda: limits.KEPT_BYTES)
+    monkeypatch.setattr(files, "KEPT", kept)
+    return kept
 
 
 def uploaded(*sent):
@@ -30,9 +41,22 @@ def test_uploads_of_a_session_leave_those_of_others_alone():
     assert uploaded(("mine", "a"), ("other", "b"), ("mine", "c")) == {"mine": ["a", "c"], "other": ["b"]}
 
 
-def test_all_sessions_together_keep_no_more_than_the_limit(monkeypatch):
-    monkeypatch.setattr(limits, "UPLOAD_BYTES", 2_500)
-    assert uploaded(*((name, name) for name in "abcde")) == {"d": ["d"], "e": ["e"]}
+def test_all_sessions_together_keep_no_more_than_the_limit(kept):
+    kept.most = lambda: 2_500
+    left = uploaded(*((name, name) for name in "abcde"))
+    assert {name: names for name, names in left.items() if names} == {"d": ["d"], "e": ["e"]}
+
+
+def test_what_a_session_sent_is_counted_until_it_leaves(kept):
+    files = MemoryUploadedFileManager("/upload")
+    for data in (b"x", b"x" * 900, b"x" * 500):
+        files.add_file("mine", UploadedFileRec("same", "same", "text/plain", data))
+        assert kept.nbytes == len(data)
+    files.add_file("mine", UploadedFileRec("b", "b", "text/plain", b"x" * 70))
+    files.remove_file("mine", "same")
+    assert (kept.nbytes, [*files.file_storage["mine"]]) == (70, ["b"])
+    files.remove_session_files("mine")
+    assert (kept.nbytes, files._total_bytes, "mine" in files.file_storage) == (0, 0, False)
 
 
 def generated(*contents):
@@ -51,11 +75,31 @@ def test_files_that_differ_anywhere_are_different_files():
     assert names[0] == names[2] != names[1]
 
 
-def test_generated_files_together_keep_to_the_limit_and_the_latest_is_kept(monkeypatch):
-    monkeypatch.setattr(limits, "MADE_BYTES", 100)
+def test_all_files_together_are_no_more_than_the_limit_and_the_latest_stays(kept):
+    kept.most = lambda: 100
     small, large = b"s" * 10, b"l" * 80
-    assert generated(small, large, b"m" * 30)[0] == [small, b"m" * 30]
-    assert generated(small, b"x" * 500)[0] == [b"x" * 500]
+    assert generated(large, small, b"m" * 30)[0] == [small, b"m" * 30]
+    uploads = MemoryUploadedFileManager("/upload")
+    uploads.add_file("mine", UploadedFileRec("a", "a", "text/plain", b"x" * 60))
+    assert generated(large)[0] == [large]
+    assert uploads.get_files("mine", ["a"]) == []
+
+
+def test_a_file_that_does_not_fit_is_refused_and_not_kept(kept):
+    kept.most = lambda: 100
+    files = MemoryMediaFileStorage("/media")
+    with pytest.raises(BudgetError, match="takes 500 B of memory, and 100 B of 100 B are free"):
+        files.load_and_get_id(b"x" * 500, "text/html", MediaFileKind.DOWNLOADABLE, "a.html")
+    assert files._files_by_id == {}
+
+
+def test_a_file_that_streamlit_deletes_is_counted_no_more(kept):
+    files = MemoryMediaFileStorage("/media")
+    name = files.load_and_get_id(b"x" * 50, "text/html", MediaFileKind.DOWNLOADABLE, "a.html")
+    assert kept.nbytes == 50
+    for _ in range(2):
+        files.delete_file(name)
+    assert (kept.nbytes, files._files_by_id) == (0, {})
 
 
 def test_downloads_are_freed_once_browsers_had_ten_seconds_to_fetch_them(monkeypatch):

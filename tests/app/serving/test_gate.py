@@ -10,7 +10,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from visformer.app.serving.gate import Gate, is_allowed
+from visformer.app.serving.middleware.gate import Gate, is_allowed
 
 
 def serve(_request):

@@ -8,7 +8,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_assets_routes
 
-from visformer.app.serving.headers import Protected
+from visformer.app.serving.middleware.headers import Protected
 
 
 async def echo(request):

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import threading
 
 import pandas as pd
 import pytest
@@ -69,22 +70,33 @@ def test_what_is_not_a_message_is_dropped(rest):
     assert passed_on(connect, {"type": "websocket.receive", **rest}) == [connect]
 
 
-def test_megabytes_of_text_are_cut():
+def test_a_long_message_is_dropped_unread():
     message = BackMsg()
-    for text in ("short", "猫" * 18_000_000):
-        message.rerun_script.widget_states.widgets.add(id="$$ID-a-source", string_value=text)
-    short, cut = widgets_passed_on(message)
-    assert short.string_value == "short"
-    assert 1_000 < len(cut.string_value) <= 100_000
+    widget = message.rerun_script.widget_states.widgets.add(id="$$ID-a-source")
+    for length, is_read in ((limits.SENT_BYTES - 100, True), (limits.SENT_BYTES, False)):
+        widget.string_value = "x" * length
+        sent = {"type": "websocket.receive", "bytes": message.SerializeToString()}
+        assert passed_on(sent) == ([sent] if is_read else [])
 
 
-def test_too_many_widgets_and_too_long_json_are_left_out():
+def test_each_file_that_is_asked_for_has_a_thread_to_wait_in():
+    """Streamlit makes files in the loop's own threads, of which there are six on two cores."""
+    everybody = threading.Barrier(limits.QUEUE + 1)
+
+    async def app(_scope, _receive, _send):
+        await asyncio.gather(*(asyncio.to_thread(everybody.wait, 20) for _ in range(everybody.parties)))
+
+    asyncio.run(Messages(app)({"type": "lifespan"}, None, None))
+    assert not everybody.broken
+
+
+def test_too_many_widgets_are_left_out():
     message = BackMsg()
-    message.rerun_script.widget_states.widgets.add(id="$$ID-a-attention", json_value='{"click": "' + "x" * 200_000)
+    message.rerun_script.widget_states.widgets.add(id="$$ID-a-attention", json_value="{}")
     for i in range(20_000):
         message.rerun_script.widget_states.widgets.add(id=f"$$ID-a-{i}", bool_value=True)
     first, *others = widgets_passed_on(message)
-    assert (first.id, first.json_value) == ("$$ID-a-attention", "")
+    assert (first.id, first.json_value) == ("$$ID-a-attention", "{}")
     assert [widget.id for widget in others] == [f"$$ID-a-{i}" for i in range(limits.WIDGETS - 1)]
 
 

@@ -1,6 +1,7 @@
 """Downloads of models from a local hub: size, progress, cancelling, errors, and one download for all visitors."""
 
 import re
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -15,10 +16,11 @@ from tests.app.support import button, captions, texts
 from visformer.adapters.huggingface import files
 from visformer.adapters.huggingface.fetch import BROKE_OFF
 from visformer.adapters.huggingface.files import Files, helpful, require_room
-from visformer.app.serving import model_downloads, workbench
+from visformer.app.serving import model_downloads, models, workbench
 from visformer.app.serving.model_downloads import Download, Phase
 from visformer.errors import CheckpointError
 from visformer.system import limits
+from visformer.system.kept import KEPT
 
 NAME = "someone/tiny-gpt2"
 
@@ -78,7 +80,7 @@ def cached(pattern):
 def test_the_size_is_known_before_anything_is_downloaded(hub, folder):
     download = wait_for(Download(NAME), Phase.OFFERED, Phase.FAILED)
     assert download.total == size_of(folder)
-    requests = [path for _, path in hub.asked if NAME in path]
+    requests = [path for _, path in hub.requests if NAME in path]
     assert requests == [f"/api/models/{NAME}"], "one request, and nothing is downloaded yet"
 
 
@@ -95,11 +97,11 @@ def test_several_visitors_share_one_download_into_the_cache(hub):
     assert hub.downloads("model.safetensors") == 1
     assert hub.downloads("pytorch_model.bin") == 0
     assert files.is_here(NAME)
-    n_requests = len(hub.asked)
+    n_requests = len(hub.requests)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VISFORMER_MODELS", NAME)
         workbench.workbench_of(NAME).trace("I went to school", None)
-    assert len(hub.asked) == n_requests, "it is loaded from the cache"
+    assert len(hub.requests) == n_requests, "it is loaded from the cache"
 
 
 def test_a_download_stops_when_the_last_visitor_cancels(hub):
@@ -153,8 +155,8 @@ def test_an_unknown_name_is_an_error():
 
 
 def test_a_model_that_is_too_large_or_has_no_safetensors_is_an_error(hub, monkeypatch):
-    monkeypatch.setattr(limits, "DOWNLOAD_BYTES", 3_000_000)
-    assert re.search(r"is 4 MB, and downloads are limited to 3 MB.*operator", error_of())
+    monkeypatch.setenv("VISFORMER_MEMORY", "3")
+    assert re.search(r"is 4 MB, and models may take 3 MB of memory here.*operator.*VISFORMER_MEMORY", error_of())
     del hub.models[NAME]["model.safetensors"]
     assert re.search(r"has no model.safetensors", error_of())
 
@@ -192,7 +194,7 @@ def test_a_download_without_memory_for_a_thread_fails_and_can_be_retried(hub, mo
 def test_running_downloads_share_one_limit(hub, folder, monkeypatch):
     hub.add("someone/other", folder)
     one, other = (wait_for(Download(name), Phase.OFFERED) for name in (NAME, "someone/other"))
-    monkeypatch.setattr(limits, "DOWNLOAD_BYTES", int(1.5 * one.total))
+    monkeypatch.setattr(KEPT, "most", lambda: int(1.5 * one.total))
     hub.gate.clear()
     one.start("a")
     wait_until_midway(one)
@@ -224,6 +226,35 @@ def test_a_model_in_shards_needs_all_of_them(hub, tmp_path):
     for damaged in ("[", "[" * 9_000, "{}", '{"weight_map": 1}', '{"weight_map": {"a": [1]}}'):
         cached("model.safetensors.index.json")[0].write_text(damaged)
         assert files.is_here("someone/sharded"), "loading it reports what is wrong"
+
+
+@pytest.mark.parametrize("is_cached", [True, False])
+def test_weights_that_are_gone_are_missed_in_the_cache_and_in_a_folder(hub, folder, tmp_path, is_cached):
+    name, place = NAME, tmp_path / "cache"
+    if is_cached:
+        download = wait_for(Download(NAME), Phase.OFFERED)
+        download.start("a")
+        wait_for(download, Phase.HERE)
+    else:
+        name = str(shutil.copytree(folder, place))
+    assert models.can_be_loaded_again(name)
+    weights = next(place.rglob("model.safetensors"))
+    weights.rename(weights.with_name("elsewhere"))
+    assert not models.can_be_loaded_again(name)
+    weights.with_name("elsewhere").rename(weights)
+    assert models.can_be_loaded_again(name)
+    weights.unlink()
+    for shard in ("model-1-of-2.safetensors", "model-2-of-2.safetensors"):
+        weights.with_name(shard).write_bytes(b"")
+    index = weights.with_name("model.safetensors.index.json")
+    index.write_text('{"weight_map": {"a": "model-1-of-2.safetensors", "b": "model-2-of-2.safetensors"}}')
+    assert models.can_be_loaded_again(name)
+    weights.with_name("model-2-of-2.safetensors").unlink()
+    assert not models.can_be_loaded_again(name)
+
+
+def test_an_untrained_model_can_always_be_made_again():
+    assert models.can_be_loaded_again("untrained-32x4-enc1-dec2-ff64-pre-learned-seed4")
 
 
 def test_a_visitor_sees_size_progress_and_then_the_model(hub, new_app, monkeypatch):

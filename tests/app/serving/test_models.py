@@ -10,7 +10,6 @@ from visformer.app.serving import models, workbench
 from visformer.app.session import boxes, url_state
 from visformer.errors import VisformerError
 from visformer.model.untrained import Untrained
-from visformer.system import limits
 
 
 @pytest.fixture
@@ -122,11 +121,3 @@ def test_an_invalid_untrained_model_in_a_link_is_an_error(new_app, name, message
     page = new_app(model=name)
     assert not page.exception
     assert any(message in text for text in texts(page))
-
-
-def test_untrained_models_evict_no_other_model(monkeypatch, folder):
-    monkeypatch.setenv("VISFORMER_MODELS", folder)
-    kept = workbench.workbench_of(folder)
-    for seed in range(limits.UNTRAINED_BENCHES + limits.BENCHES + 1):
-        workbench.workbench_of(Untrained(seed=seed).name)
-    assert workbench.workbench_of(folder) is kept

@@ -1,7 +1,9 @@
 """The workbench: the model and the cache that sessions share."""
 
 import threading
+import time
 import types
+from contextlib import nullcontext
 from dataclasses import replace
 from unittest import mock
 
@@ -11,10 +13,12 @@ import pytest
 import visformer as vf
 from tests.app.serving.support import cannot_start
 from tests.web.support import made_up_trace
-from visformer.app.serving import workbench
-from visformer.app.serving.workbench import Cache, Workbench
+from visformer.app.serving import admission, capacity, workbench
+from visformer.app.serving.admission import ADMISSION
+from visformer.app.serving.workbench import Workbench
 from visformer.errors import ShortageError, TextError
 from visformer.system import limits
+from visformer.system.kept import Kept
 
 
 class Model:
@@ -46,25 +50,22 @@ def bench(tmp_path):
     return bench
 
 
-def test_a_full_cache_evicts_the_least_recently_used():
-    trace = made_up_trace()
-    cache = Cache(budget=2 * trace.nbytes)
-    for key in ("a", "b"):
-        cache.put(key, trace)
-    cache.get("a")
-    cache.put("c", trace)
-    assert cache.get("b") is None
-    assert cache.get("a") is cache.get("c") is trace
-    assert cache.nbytes == 2 * trace.nbytes
+def test_all_models_together_cache_no_more_than_the_limit(bench, tmp_path, monkeypatch):
+    kept = Kept(lambda: 2 * bench.example.nbytes)
+    monkeypatch.setattr(workbench, "RESULTS", kept)
+    other = Workbench(lambda: bench.model, tmp_path / "none.safetensors")
+    for one in (bench, other, bench):
+        one.trace("b a", None)
+    other.trace("c", None)
+    assert bench.holds("b a", None) and other.holds("c", None)
+    assert not other.holds("b a", None), "the least recently used is evicted"
+    assert kept.nbytes == 2 * bench.example.nbytes
 
 
-def test_a_trace_larger_than_the_cache_is_not_cached():
-    large, small = made_up_trace(), types.SimpleNamespace(nbytes=1)
-    cache = Cache(budget=large.nbytes - 1)
-    cache.put("small", small)
-    cache.put("large", large)
-    assert cache.get("large") is None
-    assert cache.get("small") is small, "nothing is evicted for it"
+def test_a_trace_larger_than_the_cache_is_shown_all_the_same(bench, monkeypatch):
+    monkeypatch.setattr(workbench, "RESULTS", Kept(lambda: bench.example.nbytes - 1))
+    assert bench.trace("b a", None).tokens
+    assert not bench.holds("b a", None)
 
 
 def test_the_example_needs_no_model(bench):
@@ -200,6 +201,18 @@ def test_a_trace_that_is_computed_ahead_is_computed_once_and_only_with_a_loaded_
     assert bench.model.requests == [("a", None)]
     with pytest.raises(TextError):
         bench.expect("a" * 9999, None, ("*.pattern",))
+
+
+def test_a_page_that_waits_for_the_model_gives_its_place_to_another(bench, monkeypatch):
+    here, seen = Model(), []
+    monkeypatch.setattr(ADMISSION, "notice", lambda: nullcontext(lambda ahead: seen.append(capacity.is_drawing())))
+    monkeypatch.setattr(admission, "PATIENCE", 0.001)
+    here.trace = lambda *given, **named: time.sleep(0.1) or made_up_trace()
+    bench.start_workers = lambda: here
+    with capacity.drawing():
+        bench.trace("b a", None)
+        assert capacity.is_drawing(), "and takes one again to be drawn"
+    assert seen and not any(seen)
 
 
 def test_long_work_runs_in_its_own_process(bench):

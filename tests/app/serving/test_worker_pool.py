@@ -11,6 +11,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -22,12 +23,13 @@ import visformer as vf
 from tests.support import tiny_tokenizer, tiny_translator
 from tests.waiting import until
 from visformer.app.serving import models, worker
+from visformer.app.serving.admission import Admission
 from visformer.app.serving.stop_signal import Stopped
 from visformer.app.serving.worker_pool import WorkerPool
 from visformer.edits import Silence
 from visformer.errors import CheckpointError, DeadlineError, ShortageError, TextError
 from visformer.model.checkpoints import save_checkpoint
-from visformer.system import limits
+from visformer.system import cancellation, limits
 from visformer.system.cancellation import CURRENT, Cancellation
 
 SENTENCES = ("I see a cat.", "The dog is red.", "我看见一只猫。")
@@ -221,6 +223,19 @@ def test_a_process_that_does_not_stop_its_work_is_replaced(pool, monkeypatch):
     assert not set(before) & set(pool.pids)
 
 
+def test_long_work_whose_process_was_stopped_ends_and_the_process_is_replaced(monkeypatch):
+    monkeypatch.setattr(limits, "GRACE_SECONDS", 0.2)
+    pool, admission = WorkerPool(None, 1), Admission(at_once=1, long_seconds=0.5)
+    before = pool.pids
+
+    os.kill(before[0], signal.SIGSTOP)
+    with pytest.raises(DeadlineError):
+        admission.run("file", partial(pool.call, str, 7), on_wait=lambda before: None, is_long=True)
+    assert pool.call(str, 7) == "7"
+    assert pool.pids != before
+    pool.close()
+
+
 def test_a_model_that_cannot_be_loaded_is_an_error_at_the_start(tmp_path):
     with pytest.raises(CheckpointError, match="nowhere"):
         WorkerPool(str(tmp_path / "nowhere"), 1)
@@ -251,6 +266,23 @@ class Model:
 
     def return_a_queue(self):
         return SimpleQueue()
+
+    def compute_forever(self):
+        while True:
+            cancellation.check()
+
+
+def test_a_process_ends_what_computes_for_too_long(monkeypatch):
+    monkeypatch.setattr(worker, "load_to_serve", lambda name: Model())
+    monkeypatch.setattr(limits, "WORK_SECONDS", 0.1)
+    responses = io.BytesIO()
+    requests = io.BytesIO(pickle.dumps(("compute_forever", (), {})) + pickle.dumps(("return_a_queue", (), {})))
+    worker.serve("any", requests, responses)
+    responses.seek(0)
+    assert pickle.load(responses) == (False, None)
+    has_failed, error = pickle.load(responses)
+    assert has_failed and isinstance(error, DeadlineError)
+    assert pickle.load(responses)[0], "it goes on with the next"
 
 
 def test_what_cannot_be_unpickled_arrives_as_a_message_that_is_not_logged(monkeypatch, capfd):

@@ -1,15 +1,13 @@
-"""Streamlit's server for this app: ``python -m visformer.app.serving.server run app.py``, with Streamlit's options.
-
-Where the server is started in another way (asgi.py), importing this module is enough.
-"""
+"""Streamlit's server for this app. Where it is started in another way (asgi.py), importing this module is enough."""
 
 from importlib import import_module
 
 from streamlit.web.cli import main as main
 
-from visformer.app.serving.gate import Gate
-from visformer.app.serving.headers import Protected
-from visformer.app.serving.pieces import InPieces
+from visformer.app.serving.middleware.gate import Gate
+from visformer.app.serving.middleware.headers import Protected
+from visformer.app.serving.middleware.pieces import InPieces
+from visformer.app.serving.websocket import Websocket
 from visformer.app.streamlit_private import addresses, advice, around, files, messages, warm_start
 from visformer.pictures.registry.picture import pages
 
@@ -31,10 +29,8 @@ def import_app() -> None:
 addresses.leave_pages_to_app()
 advice.keep_quiet()
 around.put_around_app(Protected, Gate, InPieces, messages.Messages)
+around.speak_through(Websocket)
 messages.leave_out_what_no_widget_holds()
 files.keep_few_uploads()
 files.keep_few_downloads()
 warm_start.run_once_up(import_app)
-
-if __name__ == "__main__":
-    main(prog_name="streamlit")

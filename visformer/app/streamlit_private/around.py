@@ -1,8 +1,10 @@
 """Middleware around Streamlit's server where it runs app.py, which has no place to name it.
 
-A visitor loses: in an app started by ``visformer run``, what headers, the gate and the served messages protect from.
+A visitor loses: in an app started by ``visformer run``, what headers, the gate and the served messages protect from;
+and the server, which one browser keeps from all others with thousands of empty messages.
 """
 
+import asyncio
 from typing import Any
 
 from streamlit.web.server.starlette import starlette_server
@@ -21,3 +23,8 @@ def put_around_app(*middleware: Any) -> None:
         return app
 
     _SERVER.create_starlette_app = created
+
+
+def speak_through(websocket: type[asyncio.Protocol]) -> None:
+    """Have ``streamlit run`` speak to browsers through this; plain uvicorn has the option ``--ws``."""
+    _SERVER._get_websocket_protocol = lambda: websocket
