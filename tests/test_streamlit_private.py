@@ -26,8 +26,7 @@ from streamlit.runtime.state import SessionState
 from streamlit.runtime.state.common import WidgetMetadata, user_key_from_element_id
 from streamlit.runtime.state.session_state import WStates
 from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
-from streamlit.web import bootstrap, skills
-from streamlit.web.server.starlette import starlette_server
+from streamlit.web import skills
 
 from visformer.app import streamlit_private
 from visformer.app.streamlit_private.first_page import inline_scripts
@@ -73,8 +72,7 @@ PARTS = {
         and isinstance(PagesManager.intended_page_name, property)
         and "pages_manager" in ScriptRunContext.__dataclass_fields__
     ),
-    "advice": lambda: takes(skills.nudge_suppression_reason, "app_dir") and callable(skills.are_skills_installed),
-    "around": lambda: "app = create_starlette_app(self._runtime)" in inspect.getsource(starlette_server),
+    "advice": lambda: takes(skills.nudge_suppression_reason, "app_dir"),
     "files": lambda: (
         takes(MemoryUploadedFileManager.add_file, "session_id", "file")
         and {"file_storage", "_total_bytes"} <= {*vars(MemoryUploadedFileManager("/"))}
@@ -108,7 +106,6 @@ PARTS = {
         and user_key_from_element_id("$$ID-abc-source") == "source"
         and "session_state" in ScriptRunContext.__dataclass_fields__
     ),
-    "warm_start": lambda: takes(bootstrap._on_server_start, "server"),
     "words": lambda: all(map(is_said, {*WORDS, *ICONS} - PUT_TOGETHER)),
 }
 NAMES = re.compile(r"\bst[A-Z]\w+|\bdvn-\w+|\bmodebar\b|\bmain-svg\b|\bdata-stale\b|dataset\.(\w+)")

@@ -21,7 +21,7 @@ from benchmarks.load.replicas import Site, wait_until_ready
 from benchmarks.load.room import Outcome, crowd, lone
 from benchmarks.load.tabs import tabs
 
-ASGI = browser.Site("asgi.py", ".vf-root[data-painted]", "data-painted")
+ASGI = browser.Site("streamlit run asgi.py", ".vf-root[data-painted]", "data-painted")
 INTERVAL = 5.0
 """Seconds between two readings of the server's metrics."""
 

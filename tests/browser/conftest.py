@@ -44,10 +44,9 @@ def free_port():
 
 def start(port, log, *, root=ROOT, **environment):
     """Start a server of the app in ``root``, with its output at the end of ``log``; return it once it answers."""
-    options = ("--server.headless=true", "--server.address=127.0.0.1", f"--server.port={port}")
     with log.open("a") as out:
         running = subprocess.Popen(
-            [sys.executable, "-m", "visformer.app.serving.server", "run", "app.py", *options],
+            [sys.executable, "-m", "visformer", "run", "--headless", "--address=127.0.0.1", f"--port={port}"],
             cwd=root,
             env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
             stdout=out,

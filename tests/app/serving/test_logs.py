@@ -1,8 +1,7 @@
-"""Logs do not contain what visitors type; and TCP_NODELAY."""
+"""Logs do not contain what visitors type."""
 
 import asyncio
 import logging
-import socket
 
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackendOperationRequest
@@ -10,7 +9,7 @@ from streamlit.runtime.backend_operation_handler import DeferredFileHandler
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 
-from visformer.app.streamlit_private import logs, warm_start
+from visformer.app.streamlit_private import logs
 from visformer.app.streamlit_private.words import ICONS
 from visformer.errors import TextError
 
@@ -78,15 +77,3 @@ def test_names_of_a_session_and_of_its_files_are_not_logged(written, path):
         "uvicorn.access", logging.ERROR, '%s - "%s %s HTTP/%s" %d', "::1", "PUT", f"{path}abc/def?x", "1.1", 204
     )
     assert f'"PUT {path} HTTP/1.1" 204' in text
-
-
-def test_accepted_connections_have_nagles_algorithm_off():
-    """The socket is bound as Streamlit does, without naming the protocol, so that asyncio does not turn it off."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        warm_start.send_at_once()
-        with socket.create_connection(listening.getsockname()) as caller:
-            accepted, _ = listening.accept()
-            with accepted, caller:
-                assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

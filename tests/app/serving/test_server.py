@@ -1,31 +1,39 @@
-"""Starting Streamlit's server, in a process of its own."""
+"""Starting the server, in a process of its own; and its sockets."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
+from visformer.app.serving.sockets import send_at_once
+
 ROOT = Path(__file__).parents[3]
 
 STARTED = """
-import sys, threading
+import signal, sys, threading
+from pathlib import Path
+import click
 from streamlit import config
-from streamlit.web import bootstrap, skills
+from streamlit.web import skills
 from visformer.app.serving import server
-from visformer.app.streamlit_private import warm_start
 
-warm_start.send_at_once = lambda: print("sends at once")
-for name, value in {"headless": True, "address": "127.0.0.1", "port": 0}.items():
-    config.set_option(f"server.{name}", value)
-bootstrap.run("app.py", False, [], {}, stop_immediately_for_testing=True)
-for thread in threading.enumerate():
-    if thread.name == "imports":
-        thread.join()
-config.set_option("server.headless", False)  # a developer's machine
-bootstrap._maybe_print_skills_recommendation()
-print("offers to install" if skills.should_show_skills_nudge() else "offers nothing")
-print("app" if "visformer.app.widgets.controls" in sys.modules else "no app")
-print("torch" if "torch" in sys.modules else "no torch")
+def end():
+    for thread in threading.enumerate():
+        if thread.name == "imports":
+            thread.join()
+    print("offers to install" if skills.should_show_skills_nudge() else "offers nothing")
+    print("app" if "visformer.app.widgets.controls" in sys.modules else "no app")
+    print("torch" if "torch" in sys.modules else "no torch", flush=True)
+    signal.raise_signal(signal.SIGINT)
+
+def launch(address):
+    print("opens", address.replace(str(config.get_option("server.port")), "PORT"))
+    threading.Thread(target=end).start()
+
+server.send_at_once = lambda: print("sends at once")
+click.launch = launch
+server.serve(Path("app.py"), address="127.0.0.1", port=0, headless=False)
 """
 
 
@@ -39,9 +47,18 @@ def test_at_startup_nagles_algorithm_is_off_and_the_app_is_imported_without_torc
         text=True,
         timeout=120,
     )
-    assert run.returncode == 0, run.stderr
-    lines = run.stdout.split("\n")
-    assert "sends at once" in lines
-    assert {"app", "no torch"} <= set(lines)
+    lines = set(run.stdout.split("\n"))
+    assert lines >= {"sends at once", "opens http://127.0.0.1:PORT", "app", "no torch", "offers nothing"}, run.stderr
     assert "agents" not in run.stdout
-    assert "offers nothing" in lines
+
+
+def test_accepted_connections_have_nagles_algorithm_off():
+    """The socket is bound as Streamlit does, without naming the protocol, so that asyncio does not turn it off."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        send_at_once()
+        with socket.create_connection(listening.getsockname()) as caller:
+            accepted, _ = listening.accept()
+            with accepted, caller:
+                assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
