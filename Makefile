@@ -34,7 +34,7 @@ test-unit: $(DEV) ## run the tests that need no browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests --ignore=tests/browser --ignore=tests/deploy -n $(WORKERS)
 
 # The long ones run first, so that no worker still has one of them to run at the end.
-LONG    := $(patsubst %,tests/browser/test_%.py,presenting walking outages)
+LONG    := $(patsubst %,tests/browser/test_%.py,presenting presentation_steps outages)
 BROWSER := $(LONG) $(filter-out $(LONG),$(wildcard tests/browser/test_*.py))
 
 test-browser: $(DEV) ## run the tests in Chromium

@@ -2,21 +2,24 @@
 
 from visformer.app.pages import attention
 from visformer.app.presentation import following
+from visformer.app.serving.capacity import drawing
 from visformer.app.serving.workbench import workbench
 from visformer.app.session import address
 from visformer.app.shell import entrance, head, screen, side_bar, surroundings
 from visformer.app.widgets import controls
 
-entrance.begin()
+with drawing():
+    entrance.begin()
 
-sections = screen.sections()
-attention.ahead(controls.prefetch())  # send a new picture before drawing anything else
-opened = screen.open_screen(sections)
+    sections = screen.sections()
+    attention.ahead(controls.prefetch())  # send a new picture before drawing anything else
+    opened = screen.open_screen(sections)
 
-run = opened.draw_page()  # before the head, whose boxes make the browser fetch scripts: they would delay the picture
-head.draw(run, opened)
-side_bar.draw(sections)
-surroundings.draw()
-address.update(run)
-following.publish(run)
-workbench().load_soon()  # imports torch seconds later, once the picture is on screen
+    # Before the head, whose boxes make the browser fetch scripts: they would delay the picture.
+    run = opened.draw_page()
+    head.draw(run, opened)
+    side_bar.draw(sections)
+    surroundings.draw()
+    address.update(run)
+    following.publish(run)
+    workbench().load_soon()  # imports torch seconds later, once the picture is on screen

@@ -1,6 +1,7 @@
 """The app for a whole lecture room: app.py, a readiness probe (/healthz) and metrics (/metrics).
 
-``streamlit run asgi.py``, or ``uvicorn asgi:app --no-access-log`` from this folder. Loads the model at startup.
+``python -m visformer.app.serving run asgi.py`` from this folder; docs/deploy.md has the options. Loads the model at
+startup.
 """
 
 from collections.abc import AsyncIterator
@@ -33,14 +34,14 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
 
 
 async def healthz(_request: Request) -> Response:
-    """Return 200 while sentences can be computed, else 503; if loading the model failed, try again."""
+    """Return 200 while sentences are computed, also by processes that are replaced; else 503, and try to load again."""
     from visformer.app.serving.admission import ADMISSION
     from visformer.app.serving.models import MODEL, can_be_loaded_again
     from visformer.app.serving.workbench import workbench
 
     bench = workbench()
-    if ADMISSION.stuck_seconds > limits.WORK_SECONDS + 2 * limits.GRACE_SECONDS:
-        return PlainTextResponse(f"nothing got through for {ADMISSION.stuck_seconds:.0f} seconds", status_code=503)
+    if ADMISSION.stuck_seconds > 2 * limits.GRACE_SECONDS:
+        return PlainTextResponse("nothing gets through: a computation does not end", status_code=503)
     if bench.is_loaded and not can_be_loaded_again(MODEL):
         return PlainTextResponse("the model's weights cannot be read any more", status_code=503)
     if bench.is_loaded:

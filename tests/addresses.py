@@ -1,9 +1,9 @@
-"""What an address holds."""
+"""Addresses of the app."""
 
 
 def fields_of(address):
-    """The fields of an address without its version, which stands with every state; a room alone is no state."""
+    """Return the fields of an address without its version, which is there if they describe a state."""
     fields = dict(address)
     version = fields.pop("v", None)
-    assert version == ("1" if {*fields} - {"follow"} else None), address
+    assert version == ("1" if {*fields} - {"follow"} else None), address  # a room to follow is no state
     return fields

@@ -1,6 +1,6 @@
-"""A language that nobody speaks: every message in brackets. What is shown without them is not translated.
+"""A pseudo-language with every message in brackets: text on screen without brackets is not translated.
 
-Text passes when all its letters stand in brackets, but for tokens, typed text, numbers, and the names below.
+Exempt are tokens, typed text, numbers, and the names below.
 """
 
 import re
@@ -16,36 +16,36 @@ from visformer.export.formats import FORMATS
 CODE, NAME = "xx", "⟦Xx⟧"
 
 NAMES = {
-    "a name, the same in every language": (
+    "proper names": (
         "Visformer visformer EN YAML LayerNorm LN".split(),
         [f.name for f in FORMATS],
     ),
-    "notation of the paper, or a setting as the code has it": (
+    "notation of the paper, and names of settings in the code": (
         "softmax sin cos exp mask pos base d_model n_heads max_len self cross ffn top-p".split(),
         "PE Kᵀ PEᵀ xᵀ W_Q W_K W_V W_O W_Qᵀ d_k".split(),
     ),
-    "a key, as it is written on it": (("Shift", "Esc"),),
+    "keys of a keyboard": (("Shift", "Esc"),),
 }
-"""Why it may stand without brackets, and what."""
+"""Words that are the same in every language, by the reason."""
 
 _ALLOWED = frozenset(name for kinds in NAMES.values() for names in kinds for name in names)
 _MARKS = (
     re.compile(r"\$[^$]*\$"),  # a formula in a sentence
     re.compile(r":(?:gray|color|red-badge)(?=\[)|\{foreground=[^}]*\}"),  # Streamlit's colours
-    re.compile(r"%\{[^}]*\}|</?[a-z]+>"),  # Plotly's places for numbers, and its tags
-    re.compile(r"visformer/[\w/]+\.py"),  # where our lines stand
+    re.compile(r"%\{[^}]*\}|</?[a-z]+>"),  # Plotly's placeholders and tags
+    re.compile(r"visformer/[\w/]+\.py"),  # a path in the source code
 )
 _WORD = re.compile(r"[^\W\d_][\w.-]*\w")  # one letter alone is a symbol or a key
 
 
 @cache
 def messages() -> frozenset[str]:
-    """Those of the code: to find them takes a second."""
+    """Return the messages in the code; finding them takes a second."""
     return frozenset(messages_in_code())
 
 
 def write(folder: Path) -> Path:
-    """The language as one file in a folder of catalogues."""
+    """Write the catalogue of the pseudo-language into a folder of catalogues and return its path."""
     catalogue = Catalog(locale=None, domain="visformer", charset="utf-8")
     for message in sorted(messages()):
         catalogue.add(message, f"⟦{message}⟧")
@@ -58,12 +58,12 @@ def write(folder: Path) -> Path:
     return path
 
 
-def bare(text: str) -> list[str]:
-    """The words outside of brackets that are no names."""
-    left, depth = [], 0
+def unbracketed(text: str) -> list[str]:
+    """Return the words outside brackets, without the exempt names."""
+    outside, depth = [], 0
     for mark in _MARKS:
         text = mark.sub(" ", text)
     for character in text:
         depth += (character == "⟦") - (character == "⟧")
-        left.append(" " if depth or character == "⟧" else character)
-    return [word for word in _WORD.findall("".join(left)) if word not in _ALLOWED]
+        outside.append(" " if depth or character == "⟧" else character)
+    return [word for word in _WORD.findall("".join(outside)) if word not in _ALLOWED]

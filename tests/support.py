@@ -1,4 +1,4 @@
-"""A translator small enough for every test: untrained, two words of vocabulary beyond letters and bytes."""
+"""An untrained translator, small enough for every test."""
 
 import re
 from functools import lru_cache
@@ -28,6 +28,6 @@ def tiny_config(**changes) -> TransformerConfig:
 def tiny_translator(*, seed: int = 0, **changes) -> Translator:
     torch.manual_seed(seed)
     module = Transformer(tiny_config(**changes))
-    for weight in module.parameters():  # so that the greedy path is not one token for ever
+    for weight in module.parameters():  # otherwise greedy decoding repeats one token
         torch.nn.init.normal_(weight, std=0.5)
     return Translator(module.eval(), tiny_tokenizer(), name="tiny")

@@ -1,4 +1,4 @@
-"""The benchmarks measure what they say; no times in here."""
+"""The benchmarks compare what they claim to compare. Nothing is timed here."""
 
 import ast
 
@@ -15,11 +15,11 @@ def test_the_copy_without_taps_is_bit_identical_and_shares_the_weights(norm):
     model = tiny_translator(norm=norm, tie_embeddings=True).module
     copy = untapped.without_taps(model)
     src, tgt = subjects.random_ids(400, 9, seed=1), subjects.random_ids(400, 7, seed=2)
-    src[0, -2:] = 0  # padding takes another way through the masks
+    src[0, -2:] = 0  # padding changes the masks
     with torch.inference_mode():
         assert torch.equal(copy(src, tgt), model(src, tgt))
-    storages = [{weight.data_ptr() for weight in either.parameters()} for either in (copy, model)]
-    assert storages[0] == storages[1]
+    of_copy, of_model = ({weight.data_ptr() for weight in module.parameters()} for module in (copy, model))
+    assert of_copy == of_model
 
 
 def test_the_copy_has_no_taps_left():
@@ -34,7 +34,7 @@ def test_the_copy_has_no_taps_left():
 
 
 @pytest.mark.parametrize("n", [16, 64, 256])
-def test_a_text_of_n_tokens_has_n_tokens(n):
+def test_benchmark_sentences_have_exactly_n_tokens(n):
     translator = tiny_translator()
     pair = subjects.sentences(tiny_tokenizer(), n)
     assert pair.src_ids.shape == pair.tgt_ids.shape == (1, n)
@@ -43,7 +43,7 @@ def test_a_text_of_n_tokens_has_n_tokens(n):
     assert trace.meta["to"] == "zh"
 
 
-def test_both_sides_of_each_model_row_do_the_same_work(monkeypatch):
+def test_both_sides_of_each_comparison_give_the_same_output(monkeypatch):
     monkeypatch.setattr(models, "LENGTHS", (16,))
-    rows = list(models.rows(tiny_translator(), QUICK))  # raises where outputs differ
+    rows = list(models.rows(tiny_translator(), QUICK))  # raises if outputs differ
     assert [row.goal for row in rows] == [1.15, None, 1.04, 1.1, 0.6]

@@ -1,4 +1,4 @@
-"""README and docs: every link leads somewhere, both languages say the same things, and what they show works."""
+"""README and docs: links resolve, both languages have the same structure, and commands and snippets work."""
 
 import ast
 import inspect
@@ -17,13 +17,13 @@ from scripts.docs import CHINESE, DOCS, ROOT, make
 from visformer.cli import main
 
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "supplement").glob("*.md")])
-TWINS = [page for page in PAGES if page.name.endswith(CHINESE)]
+TRANSLATIONS = [page for page in PAGES if page.name.endswith(CHINESE)]
 ENGLISH_ONLY = {"api.md", "benchmarks.md", "CHANGELOG.md", "CONTRIBUTING.md"}
-FOR_OPERATORS = ("deploy", "load")
+WITHOUT_PICTURE = {*ENGLISH_ONLY, "deploy.md", "load.md"}  # a server has nothing to show
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-PROMPT = re.compile(r"^(?:\.venv[/\\](?:bin|Scripts)[/\\])?visformer\s+(.*)$")
-KILOBYTES = 150, 2000  # of one picture, and of all
+COMMAND = re.compile(r"^(?:\.venv[/\\](?:bin|Scripts)[/\\])?visformer\s+(.*)$")
+MAX_KILOBYTES = {"one picture": 150, "all pictures": 2000}
 
 
 def text_of(page):
@@ -34,21 +34,26 @@ def prose(page):
     return FENCE.sub("", text_of(page))
 
 
+def english(page):
+    """Return the page that a translation belongs to; a page in English is its own."""
+    return page.with_name(page.name.replace(CHINESE, ".md"))
+
+
 def anchors(page):
-    """The anchors of headings, as hosts of repositories make them."""
+    """Return the anchors of headings as GitHub generates them."""
     titles = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def named(page):
+def path_of(page):
     return str(page.relative_to(ROOT))
 
 
-# The files as they are -----------------------------------------------------------------------------------------------
+# The files ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
-def test_links_of_the_files_lead_somewhere(page):
+@pytest.mark.parametrize("page", PAGES, ids=path_of)
+def test_links_in_the_files_resolve(page):
     for link in LINK.findall(prose(page)):
         parts = urlsplit(link)
         if parts.scheme:
@@ -59,71 +64,73 @@ def test_links_of_the_files_lead_somewhere(page):
         assert not parts.fragment or unquote(parts.fragment) in anchors(target), link
 
 
-def test_every_page_is_there_in_both_languages():
+@pytest.mark.parametrize("page", PAGES, ids=path_of)
+def test_a_page_has_one_title_and_skips_no_heading_level(page):
+    levels = [len(marks) for marks in re.findall(r"^(#+) ", prose(page), re.MULTILINE)]
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_every_page_exists_in_both_languages():
     guides = {page for page in (*ROOT.glob("*.md"), *DOCS.glob("*.md")) if page.name not in ENGLISH_ONLY}
-    chinese = {page for page in guides if page in TWINS}
-    assert {page.with_name(page.name.removesuffix(CHINESE) + ".md") for page in chinese} == guides - chinese
+    chinese = guides & {*TRANSLATIONS}
+    assert {english(page) for page in chinese} == guides - chinese
     assert len(chinese) >= 10
-
-
-@pytest.mark.parametrize("chinese", TWINS, ids=named)
-def test_both_languages_have_the_same_parts(chinese):
-    english = chinese.with_name(chinese.name.removesuffix(CHINESE) + ".md")
-    ours, theirs = text_of(english), text_of(chinese)
-    assert f"[中文]({chinese.name})" in ours
-    assert f"[English]({english.name})" in theirs
-    for part in (r"^(#+) ", r"^!\[", r"^\|"):
-        assert re.findall(part, prose(english), re.MULTILINE) == re.findall(part, prose(chinese), re.MULTILINE), part
-    assert [kind for kind, _ in FENCE.findall(ours)] == [kind for kind, _ in FENCE.findall(theirs)]
-    for (kind, one), (_, other) in zip(FENCE.findall(ours), FENCE.findall(theirs), strict=True):
-        if kind == "python":
-            assert ast.dump(ast.parse(one)) == ast.dump(ast.parse(other)), "the same code, comments aside"
-        elif kind in ("sh", "powershell"):
-            assert [words(line) for line in one.splitlines()] == [words(line) for line in other.splitlines()]
-
-
-def test_every_guide_has_a_picture():
-    """Except for operators: a server shows nothing."""
-    without = {page.name for page in DOCS.glob("*.md") if "](images/" not in text_of(page)}
-    expected = {
-        *ENGLISH_ONLY,
-        *(f"{name}{end}.md" for name in FOR_OPERATORS for end in ("", CHINESE.removesuffix(".md"))),
-    }
-    assert without == {name for name in expected if (DOCS / name).exists()}
-
-
-def test_pictures_are_small_and_all_are_shown():
-    shown = "".join(map(text_of, PAGES))
-    sizes = {path.name: path.stat().st_size / 1000 for path in (DOCS / "images").iterdir()}
-    assert not [name for name in sizes if f"images/{name})" not in shown]
-    assert max(sizes.values()) < KILOBYTES[0], sizes
-    assert sum(sizes.values()) < KILOBYTES[1], sizes
-
-
-@pytest.mark.parametrize("page", PAGES, ids=named)
-def test_tests_that_a_page_names_are_there(page):
-    for file, test in re.findall(r"`(test_\w+\.py)::(test_\w+)`", prose(page)):
-        places = [place for place in (ROOT / "tests").rglob(file) if f"def {test}(" in text_of(place)]
-        assert len(places) == 1, f"{file}::{test}"
-
-
-# What they show ------------------------------------------------------------------------------------------------------
 
 
 def words(line):
     return shlex.split(line.replace("\\", "/"), comments=True)
 
 
+@pytest.mark.parametrize("chinese", TRANSLATIONS, ids=path_of)
+def test_both_languages_have_the_same_headings_pictures_tables_and_code(chinese):
+    original = english(chinese)
+    assert f"[中文]({chinese.name})" in text_of(original)
+    assert f"[English]({original.name})" in text_of(chinese)
+    for part in (r"^(#+) ", r"^!\[", r"^\|"):
+        assert re.findall(part, prose(original), re.MULTILINE) == re.findall(part, prose(chinese), re.MULTILINE), part
+    blocks, translated = (FENCE.findall(text_of(page)) for page in (original, chinese))
+    assert [kind for kind, _ in blocks] == [kind for kind, _ in translated]
+    for (kind, one), (_, other) in zip(blocks, translated, strict=True):
+        if kind == "python":
+            assert ast.dump(ast.parse(one)) == ast.dump(ast.parse(other)), "comments may differ"
+        elif kind in ("sh", "powershell"):
+            assert [words(line) for line in one.splitlines()] == [words(line) for line in other.splitlines()]
+
+
+def test_every_guide_has_a_picture():
+    without = {english(page).name for page in DOCS.glob("*.md") if "](images/" not in text_of(page)}
+    assert without == {name for name in WITHOUT_PICTURE if (DOCS / name).exists()}
+
+
+def test_all_pictures_are_small_and_used():
+    text = "".join(map(text_of, PAGES))
+    sizes = {path.name: path.stat().st_size / 1000 for path in (DOCS / "images").iterdir()}
+    assert not [name for name in sizes if f"images/{name})" not in text]
+    assert max(sizes.values()) < MAX_KILOBYTES["one picture"], sizes
+    assert sum(sizes.values()) < MAX_KILOBYTES["all pictures"], sizes
+
+
+@pytest.mark.parametrize("page", PAGES, ids=path_of)
+def test_tests_named_on_a_page_exist(page):
+    for file, test in re.findall(r"`(test_\w+\.py)::(test_\w+)`", prose(page)):
+        places = [place for place in (ROOT / "tests").rglob(file) if f"def {test}(" in text_of(place)]
+        assert len(places) == 1, f"{file}::{test}"
+
+
+# Commands and snippets ------------------------------------------------------------------------------------------------
+
+
 def commands(page):
-    """The arguments of every ``visformer ...`` in a block for a shell."""
+    """Yield the arguments of every ``visformer ...`` in a block for a shell."""
     for kind, block in FENCE.findall(text_of(page)):
         if kind in ("sh", "powershell"):
-            found = (PROMPT.match(line) for line in block.splitlines())
+            found = (COMMAND.match(line) for line in block.splitlines())
             yield from (words(line[1]) for line in found if line)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(commands(page))], ids=named)
-def test_commands_are_understood(page):
+@pytest.mark.parametrize("page", [page for page in PAGES if any(commands(page))], ids=path_of)
+def test_commands_are_valid(page):
     for name, *arguments in commands(page):
         main.commands[name].make_context(name, arguments)  # raises UsageError
 
@@ -132,45 +139,30 @@ def snippets(page):
     return [block for kind, block in FENCE.findall(text_of(page)) if kind == "python"]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=named)
-def test_what_snippets_call_exists(page):
+@pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=path_of)
+def test_snippets_use_names_and_parameters_that_exist(page):
     for node in ast.walk(ast.parse("\n".join(snippets(page)))):
-        if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("vf.") and "(" not in ast.unparse(node):
-            found = vf
-            for name in ast.unparse(node).split(".")[1:]:
-                found = getattr(found, name)
-        if (
-            isinstance(node, ast.Call)
-            and ast.unparse(node.func).startswith("vf.")
-            and "(" not in ast.unparse(node.func)
-        ):
-            called = eval(ast.unparse(node.func), {"vf": vf})
-            inspect.signature(called).bind(*node.args, **{keyword.arg: None for keyword in node.keywords})
+        name = ast.unparse(node.func if isinstance(node, ast.Call) else node)
+        if isinstance(node, ast.Call | ast.Attribute) and re.fullmatch(r"vf(\.\w+)+", name):
+            value = eval(name, {"vf": vf})
+            if isinstance(node, ast.Call):
+                inspect.signature(value).bind(*node.args, **{keyword.arg: None for keyword in node.keywords})
 
 
 @pytest.fixture(scope="module")
 def names():
-    """What the snippets take as given."""
-    trace = vf.load("en-zh").trace("I like cats.", record=("*.pattern", "*.scores"))
-    even = np.full((2, 2, 3, 3), 1 / 3)
+    """Names that snippets use without defining them."""
+    uniform = np.full((2, 2, 3, 3), 1 / 3)
     tokens = ["a", "b", "c"]
     return {
         "vf": vf,
-        "trace": trace,
-        "tokens": tokens,
-        "patterns": even,
-        "source_tokens": tokens,
-        "target_tokens": tokens,
-        "encoder_patterns": even,
-        "decoder_patterns": even,
-        "cross_patterns": even,
+        "trace": vf.load("en-zh").trace("I like cats.", record=("*.pattern", "*.scores")),
+        **dict.fromkeys(("tokens", "source_tokens", "target_tokens"), tokens),
+        **dict.fromkeys(("patterns", "encoder_patterns", "decoder_patterns", "cross_patterns"), uniform),
     }
 
 
-RUNNING = ("README.md", "docs/notebook.md", "docs/export.md", "docs/raw-tensors.md")
-
-
-@pytest.mark.parametrize("page", RUNNING)
+@pytest.mark.parametrize("page", ["README.md", "docs/notebook.md", "docs/export.md", "docs/raw-tensors.md"])
 def test_snippets_run(page, names, tmp_path, monkeypatch):
     from visformer.panel import traced
 
@@ -182,11 +174,11 @@ def test_snippets_run(page, names, tmp_path, monkeypatch):
         exec(block, {**names, "panel": panel})
 
 
-# The site ------------------------------------------------------------------------------------------------------------
+# The site -------------------------------------------------------------------------------------------------------------
 
 
 class Html(HTMLParser):
-    """The ids of a page, where its links lead, and what it loads."""
+    """Ids, links and loaded files of an HTML page."""
 
     def __init__(self, path):
         super().__init__()
@@ -194,27 +186,26 @@ class Html(HTMLParser):
         self.feed(text_of(path))
 
     def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        self.ids |= {given[name] for name in ("id", "name") if given.get(name)}
-        if tag == "a" and given.get("href"):
-            self.links.add(given["href"])
-        elif given.get("href" if tag == "link" else "src"):
-            self.loaded.add(given["href" if tag == "link" else "src"])
+        values = dict(attrs)
+        self.ids |= {values[name] for name in ("id", "name") if values.get(name)}
+        address = values.get("href" if tag in ("a", "link") else "src")
+        if address:
+            (self.links if tag == "a" else self.loaded).add(address)
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """The site, built anew; a warning of the generator fails."""
+    """Build the site; a warning of the generator is an error."""
     return make(tmp_path_factory.mktemp("docs")).resolve()
 
 
 @pytest.fixture(scope="module")
 def site(root):
-    """Every page of the site."""
+    """Every page of the site, by its path."""
     return {path: Html(path) for path in root.rglob("*.html") if path.name != "404.html"}
 
 
-def test_links_of_the_site_lead_somewhere(site, root):
+def test_links_on_the_site_resolve(site, root):
     assert len(site) > 50
     for path, page in site.items():
         for link in page.links | page.loaded:
@@ -229,22 +220,23 @@ def test_links_of_the_site_lead_somewhere(site, root):
                 assert unquote(parts.fragment) in site[target].ids, f"{path}: {link}"
 
 
-def test_the_site_loads_nothing_from_elsewhere(site, root):
+def test_the_site_loads_nothing_from_other_hosts(site, root):
     for path, page in site.items():
         assert not [link for link in page.loaded if urlsplit(link).netloc], path
     for style in root.rglob("*.css"):
         assert not re.search(r"url\(['\"]?(?:https?:)?//|@import", text_of(style)), style
 
 
-def test_each_page_of_the_site_leads_to_itself_in_the_other_language(site, root):
+def test_each_page_of_the_site_links_to_its_translation(site, root):
     for path, page in site.items():
         name = path.relative_to(root)
-        twin = root / Path(*name.parts[1:]) if name.parts[0] == "zh" else root / "zh" / name
-        assert any((path.parent / link).resolve() == twin for link in page.links if not urlsplit(link).scheme), path
+        translation = root / Path(*name.parts[1:]) if name.parts[0] == "zh" else root / "zh" / name
+        links = {(path.parent / link).resolve() for link in page.links if not urlsplit(link).scheme}
+        assert translation in links, path
 
 
 def test_every_page_is_in_the_navigation(site, root):
-    """Decisions apart, which their own list names."""
+    """Except decision records, which have a list of their own."""
     listed = {(root / link).resolve() for link in site[root / "index.html"].links if not urlsplit(link).scheme}
     assert {path for path in site if path.parent == root} <= listed
 
@@ -252,10 +244,3 @@ def test_every_page_is_in_the_navigation(site, root):
 def test_the_api_page_has_every_public_name(site, root):
     for name in vf.__all__:
         assert f"visformer.{name}" in site[root / "api.html"].ids
-
-
-def test_headings_go_down_one_by_one():
-    for page in PAGES:
-        levels = [len(marks) for marks in re.findall(r"^(#+) ", prose(page), re.MULTILINE)]
-        assert levels.count(1) == 1, page
-        assert all(after <= before + 1 for before, after in pairwise(levels)), page

@@ -1,4 +1,4 @@
-"""The formulas in NumPy against plain loops; `tests/golden/test_worked.py` holds them against worked examples."""
+"""The formulas in NumPy against plain loops; `tests/golden/test_worked.py` compares them with worked examples."""
 
 import math
 
@@ -15,18 +15,17 @@ NUMBERS = st.floats(-50, 50)
 SCORES = hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=4, max_side=5), elements=NUMBERS)
 
 
-def close(got, wanted, digits):
-    np.testing.assert_allclose(got, wanted, rtol=0, atol=0.5000001 * 10**-digits)
+def assert_close(actual, expected):
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-12)
 
 
-def test_rows_of_chosen_positions_are_those_of_the_table():
-    np.testing.assert_array_equal(
-        formulas.encoding_at([9, 0, 4], 5, 100), formulas.sinusoidal_encoding(10, 5, 100)[[9, 0, 4]]
-    )
+def test_encodings_of_single_positions_are_rows_of_the_table():
+    table = formulas.sinusoidal_encoding(10, 5, 100)
+    np.testing.assert_array_equal(formulas.encoding_at([9, 0, 4], 5, 100), table[[9, 0, 4]])
 
 
 @pytest.mark.parametrize("d_model", [1, 2, 3, 7, 8, 33])
-def test_positions_are_the_papers_formula(d_model):
+def test_the_sinusoidal_encoding_is_the_papers_formula(d_model):
     table = formulas.sinusoidal_encoding(6, d_model, base=50.0)
     assert table.shape == (6, d_model) and table.dtype == np.float64
     for pos in range(6):
@@ -36,37 +35,37 @@ def test_positions_are_the_papers_formula(d_model):
             assert table[pos, column] == pytest.approx(wave, abs=1e-14)
 
 
-def test_no_positions():
+def test_the_encoding_of_no_positions_is_empty():
     assert formulas.sinusoidal_encoding(0, 4).shape == (0, 4)
 
 
 @pytest.mark.parametrize(("n", "d", "base"), [(-1, 4, 1e4), (3, 0, 1e4), (3, 4, 0.0), (3, 4, -2.0), (3, 4, math.nan)])
-def test_positions_that_make_no_sense(n, d, base):
+def test_invalid_sizes_and_bases_are_refused(n, d, base):
     with pytest.raises(ConfigError, match=f"n_positions={n}, d_model={d}, base={base}"):
         formulas.sinusoidal_encoding(n, d, base)
 
 
-def test_layer_norm_eps_stands_where_it_is_said_to():
-    x = [1.0, 2.0, 3.0, 4.0]
-    close(formulas.layer_norm(x, eps=2.0), np.array([-1.5, -0.5, 0.5, 1.5]) / math.sqrt(1.25 + 2.0), 9)
-    close(formulas.layer_norm_sample_std(x, eps=2.0), np.array([-1.5, -0.5, 0.5, 1.5]) / (math.sqrt(5 / 3) + 2.0), 9)
+def test_layer_norm_adds_eps_to_the_variance_or_to_the_sample_standard_deviation():
+    x, centred = [1.0, 2.0, 3.0, 4.0], np.array([-1.5, -0.5, 0.5, 1.5])
+    assert_close(formulas.layer_norm(x, eps=2.0), centred / math.sqrt(1.25 + 2.0))
+    assert_close(formulas.layer_norm_sample_std(x, eps=2.0), centred / (math.sqrt(5 / 3) + 2.0))
 
 
 @pytest.mark.parametrize("norm", [formulas.layer_norm, formulas.layer_norm_sample_std])
 def test_layer_norm_gain_and_bias_act_per_feature(norm):
     x = np.random.default_rng(0).normal(size=(2, 3, 4))
     gain, bias = np.array([1.0, 2.0, -3.0, 0.5]), np.array([0.0, 1.0, 2.0, 3.0])
-    np.testing.assert_allclose(norm(x, gain=gain, bias=bias), norm(x) * gain + bias, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(norm(x)[1, 2], norm(x[1, 2]), rtol=0, atol=1e-14)
+    assert_close(norm(x, gain=gain, bias=bias), norm(x) * gain + bias)
+    assert_close(norm(x)[1, 2], norm(x[1, 2]))
 
 
 @pytest.mark.parametrize("x", [[1.0], 3.0])
-def test_one_number_has_no_sample_deviation(x):
+def test_one_number_has_no_sample_standard_deviation(x):
     with pytest.raises(ShapeError, match="at least 2"):
         formulas.layer_norm_sample_std(x)
 
 
-def test_feed_forward_knows_two_activations():
+def test_feed_forward_refuses_an_unknown_activation():
     with pytest.raises(ConfigError, match="swish"):
         formulas.feed_forward([[1.0]], [[1.0]], b_1=[0.0], w_2=[[1.0]], b_2=[0.0], activation="swish")
 
@@ -77,19 +76,19 @@ def test_the_causal_mask_is_lower_triangular():
 
 
 @given(SCORES, st.data())
-def test_rows_sum_to_one_or_are_all_zero(scores, data):
+def test_rows_of_softmax_sum_to_one_or_if_fully_masked_to_zero(scores, data):
     mask = data.draw(hnp.arrays(np.bool_, scores.shape))
     pattern = formulas.softmax(scores, mask)
     visible = mask.any(-1)
-    np.testing.assert_allclose(pattern.sum(-1), visible.astype(float), rtol=0, atol=1e-12)
+    assert_close(pattern.sum(-1), visible.astype(float))
     assert (pattern[~mask] == 0).all()
     assert (pattern >= 0).all()
 
 
 @given(SCORES, st.floats(-1000, 1000))
-def test_softmax_does_not_care_for_a_constant(scores, constant):
+def test_adding_a_constant_to_all_scores_leaves_softmax_unchanged(scores, constant):
     np.testing.assert_allclose(formulas.softmax(scores + constant), formulas.softmax(scores), rtol=0, atol=1e-10)
 
 
-def test_softmax_of_huge_scores():
-    close(formulas.softmax([[1e300, 0.0], [-1e300, -1e300]]), [[1, 0], [0.5, 0.5]], 12)
+def test_softmax_of_huge_scores_does_not_overflow():
+    assert_close(formulas.softmax([[1e300, 0.0], [-1e300, -1e300]]), [[1, 0], [0.5, 0.5]])

@@ -1,4 +1,4 @@
-"""Every marked string has a Chinese translation, and no translation object is global."""
+"""Every message has a Chinese translation, languages can be added, and Chinese has one term for one thing."""
 
 import builtins
 import re
@@ -17,11 +17,18 @@ LESSON = ROOT / "visformer/app/lessons/shipped/from-text-to-translation.yaml"
 HAN = "[\u4e00-\u9fff]"
 
 
+def write_catalogue(folder, locale, messages=""):
+    path = folder / locale / "LC_MESSAGES" / "visformer.po"
+    path.parent.mkdir(parents=True)
+    path.write_text(f'msgid ""\nmsgstr ""\n"X-Language-Name: {locale}\\n"\n\n{messages}', encoding="utf-8")
+    return path
+
+
 def test_every_message_is_translated():
     assert not list(complaints(i18n.catalogue("zh"), pseudo.messages()))
 
 
-def test_languages_side_by_side():
+def test_several_languages_can_be_used_at_once():
     assert i18n.translations("zh").gettext("Encoder") == "编码器"
     assert i18n.translations("en").gettext("Encoder") == "Encoder"
     assert i18n.translations("xx").gettext("Encoder") == "Encoder"
@@ -41,11 +48,11 @@ def test_languages_side_by_side():
         ("<b>", "en"),
     ],
 )
-def test_closest_language(locale, language):
+def test_a_locale_gets_the_closest_language(locale, language):
     assert i18n.closest(locale) == language
 
 
-def test_another_language_is_one_file(tmp_path, monkeypatch):
+def test_another_language_is_one_more_file(tmp_path, monkeypatch):
     monkeypatch.setattr(i18n, "LOCALES", tmp_path)
     assert i18n.languages() == {"en": "EN"}
     monkeypatch.setattr(i18n, "LOCALES", tmp_path / "one_more")
@@ -59,58 +66,54 @@ def test_another_language_is_one_file(tmp_path, monkeypatch):
     assert remark.localized(str) == "lang=zh: choose one of en, xx."
 
 
-def test_sentences_stand_behind_each_other_as_each_language_does_it():
+def test_sentences_are_joined_by_a_space_except_in_chinese():
     assert i18n.paragraph("One.", "Two?", "Three.") == "One. Two? Three."
     assert i18n.paragraph("第一句。", "第二句？", "d = 4。") == "第一句。第二句？d = 4。"
 
 
-def test_two_files_for_one_language_are_told_apart(tmp_path, monkeypatch):
+def test_two_variants_of_a_language_have_different_codes(tmp_path, monkeypatch):
     monkeypatch.setattr(i18n, "LOCALES", tmp_path)
-    for name in ("zh_CN", "zh_TW"):
-        path = tmp_path / name / "LC_MESSAGES" / "visformer.po"
-        path.parent.mkdir(parents=True)
-        path.write_text(f'msgid ""\nmsgstr ""\n"X-Language-Name: {name}\\n"\n', encoding="utf-8")
+    for locale in ("zh_CN", "zh_TW"):
+        write_catalogue(tmp_path, locale)
     assert i18n.languages() == {"en": "EN", "zh": "zh_CN", "zh-tw": "zh_TW"}
     assert [i18n.closest(locale) for locale in ("zh-TW", "zh-HK", "zh", "zh-Hant-TW")] == ["zh-tw", "zh", "zh", "zh"]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("messages", "complaint"),
     [
         ('msgid "Encoder"\nmsgstr "A"\n\nmsgid "Encoder"\nmsgstr "B"\n', "twice"),
         ('msgid "Encoder"\nmsgstr "A"\nmsgstr "B"\n', "two translations"),
         ('msgid "Encoder"\nmsgstr ""\n', "not translated"),
     ],
 )
-def test_what_a_union_of_two_branches_leaves_behind_is_found(tmp_path, text, said):
-    path = tmp_path / "xx" / "LC_MESSAGES" / "visformer.po"
-    path.parent.mkdir(parents=True)
-    path.write_text('msgid ""\nmsgstr ""\n"X-Language-Name: X\\n"\n\n' + text, encoding="utf-8")
-    assert any(complaint.startswith(said) for complaint in complaints(path, {"Encoder"}))
+def test_leftovers_of_a_merge_are_found(tmp_path, messages, complaint):
+    path = write_catalogue(tmp_path, "xx", messages)
+    assert any(each.startswith(complaint) for each in complaints(path, {"Encoder"}))
 
 
 def chinese():
-    """Every Chinese text of the interface and the bundled lesson; every line of the docs, less code and addresses."""
+    """Yield every Chinese text of interface, shipped lesson and docs, without code and links, and where it is from."""
     with i18n.catalogue("zh").open("rb") as file:
         yield from ((str(message.id), str(message.string)) for message in read_po(file) if message.id)
     yield from ((LESSON.name, text) for text in re.findall(r"zh: (.+?)\}?$", LESSON.read_text(encoding="utf-8"), re.M))
     for path in (ROOT / "README.zh-CN.md", *sorted((ROOT / "docs").glob("*.zh-CN.md"))):
         prose = re.sub(r"(?ms)^```.*?^```", "", path.read_text(encoding="utf-8"))
-        prose = re.sub(r"`[^`\n]*`", "§", prose)  # something, so that the spaces around it are none between two words
+        prose = re.sub(r"`[^`\n]*`", "§", prose)  # a placeholder, so that the spaces around it do not meet
         prose = re.sub(r"\]\([^)]*\)|\*\*|<[^>]*>", "", prose)
         yield from ((path.name, line) for line in prose.splitlines())
 
 
 def test_chinese_has_one_term_for_one_thing():
     table = re.findall(r"(?m)^\| .+? \| (.+?) \| (.+?) \|$", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
-    refused = [word for term, others in table if re.search(HAN, term) for word in re.split("[、；]", others)]
-    assert len(refused) > 20
-    assert not [(where, word) for where, text in chinese() for word in refused if word in text]
+    rejected = [word for term, others in table if re.search(HAN, term) for word in re.split("[、；]", others)]
+    assert len(rejected) > 20
+    assert not [(where, word) for where, text in chinese() for word in rejected if word in text]
 
 
-def test_chinese_is_set_alike():
+def test_chinese_has_consistent_spaces_and_punctuation():
     wrong = re.compile(rf"{HAN}[A-Za-z0-9√{{]|[A-Za-z0-9}}]{HAN}|{HAN} ?[,;:?!]|{HAN} {HAN}")
-    brackets = re.compile(r"\([^()]*\)")  # of Latin and of shapes
+    brackets = re.compile(r"\([^()]*\)")  # around Latin text and shapes
     assert not [
         (where, text) for where, text in chinese() if wrong.search(brackets.sub("", text).replace("按 ? 查", ""))
     ]

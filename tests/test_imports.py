@@ -1,11 +1,11 @@
-"""What is slow to import waits until it is needed; each in a process of its own."""
+"""Modules that are slow to import are imported only when needed. Each case has a process of its own."""
 
 import subprocess
 import sys
 
 import pytest
 
-LIGHT = [
+CASES = [
     ("visformer.formulas", "torch"),
     ("visformer; visformer.Trace; visformer.errors", "torch"),
     ("visformer; visformer.TransformerConfig(src_vocab=1, tgt_vocab=1)", "torch"),
@@ -19,8 +19,8 @@ LIGHT = [
 ]
 
 
-@pytest.mark.parametrize(("what", "heavy"), LIGHT)
-def test_nothing_heavy_comes_along(what, heavy):
-    code = f"import {what}; import sys; print([name for name in {heavy.split()} if name in sys.modules])"
+@pytest.mark.parametrize(("imported", "slow"), CASES)
+def test_slow_modules_are_not_imported(imported, slow):
+    code = f"import {imported}; import sys; print([name for name in {slow.split()} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.strip() == "[]"

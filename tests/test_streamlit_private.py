@@ -1,6 +1,6 @@
-"""Streamlit's private parts: each still there, in one of two folders, and each says what a visitor would lose.
+"""Streamlit's private parts exist in the installed version, and are used in two folders only.
 
-When Streamlit changes, these fail before anything else does, and say which purpose is hit.
+After an update of Streamlit, these tests fail first and name what a visitor would lose.
 """
 
 import inspect
@@ -27,6 +27,7 @@ from streamlit.runtime.state.common import WidgetMetadata, user_key_from_element
 from streamlit.runtime.state.session_state import WStates
 from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
 from streamlit.web import skills
+from streamlit.web.server.starlette import starlette_server
 
 from visformer.app import streamlit_private
 from visformer.app.streamlit_private.first_page import inline_scripts
@@ -39,29 +40,29 @@ PYTHON = sorted(Path(streamlit_private.__path__[0]).glob("[!_]*.py"))
 STATIC = Path(streamlit.__file__).parent / "static"
 LOSES = re.compile(r"A visitor loses: [^.]{12,}\.")
 
-PUT_TOGETHER = {
+NOT_IN_SCRIPTS = {
     *("1 option available.", "{what} options available.", "Press Enter to apply", "1MB per file"),
     "Failed to generate file for download",
 }
-"""Words that Streamlit's scripts hold in pieces, and one that its server sends (test_logs.py asks it)."""
+"""Words that Streamlit's scripts assemble from pieces, and one that its server sends (see test_logs.py)."""
 
 
 @cache
 def scripts():
-    """Streamlit's own page, all its scripts and styles, as one text."""
+    """Return all scripts and styles of Streamlit's page as one text."""
     files = [path for path in (STATIC / "static").rglob("*") if path.suffix in (".js", ".css")]
     return "".join(path.read_text(encoding="utf-8") for path in files)
 
 
-def is_said(word):
+def is_in_scripts(word):
     return all(part in scripts() for part in re.split(r"\{\w+\}", word.removesuffix(" icon")))
 
 
-def takes(function, *names):
+def has_parameters(function, *names):
     return set(names) <= set(inspect.signature(function).parameters)
 
 
-def has_marks_of_first_page():
+def first_page_can_be_edited():
     page = (STATIC / "index.html").read_text(encoding="utf-8")
     return '<html lang="en">' in page and "<title>Streamlit</title>" in page and len(inline_scripts()) == 1
 
@@ -72,16 +73,16 @@ PARTS = {
         and isinstance(PagesManager.intended_page_name, property)
         and "pages_manager" in ScriptRunContext.__dataclass_fields__
     ),
-    "advice": lambda: takes(skills.nudge_suppression_reason, "app_dir"),
+    "advice": lambda: has_parameters(skills.nudge_suppression_reason, "app_dir"),
     "files": lambda: (
-        takes(MemoryUploadedFileManager.add_file, "session_id", "file")
+        has_parameters(MemoryUploadedFileManager.add_file, "session_id", "file")
         and {"file_storage", "_total_bytes"} <= {*vars(MemoryUploadedFileManager("/"))}
         and callable(MemoryUploadedFileManager.remove_session_files)
         and callable(MediaFileManager.remove_orphaned_files)
         and "file_id = _calculate_file_id(" in inspect.getsource(memory_media_file_storage)
         and "_files_by_id" in vars(memory_media_file_storage.MemoryMediaFileStorage("/"))
     ),
-    "first_page": has_marks_of_first_page,
+    "first_page": first_page_can_be_edited,
     "logs": lambda: all(
         "get_logger(__name__)" in inspect.getsource(import_module(f"streamlit.{name}"))
         for name in ("error_util", "runtime.backend_operation_handler")
@@ -94,8 +95,8 @@ PARTS = {
     ),
     "other_sessions": lambda: (
         hasattr(SessionManager, "get_active_session_info")
-        and takes(AppSession.request_rerun, "client_state")
-        and takes(Runtime.is_active_session, "session_id")
+        and has_parameters(AppSession.request_rerun, "client_state")
+        and has_parameters(Runtime.is_active_session, "session_id")
         and isinstance(Runtime.stats_mgr, property)
         and isinstance(GaugeStat, type)
         and bool(ACTIVE_SESSIONS_FAMILY)
@@ -106,30 +107,33 @@ PARTS = {
         and user_key_from_element_id("$$ID-abc-source") == "source"
         and "session_state" in ScriptRunContext.__dataclass_fields__
     ),
-    "words": lambda: all(map(is_said, {*WORDS, *ICONS} - PUT_TOGETHER)),
+    "websocket": lambda: '"ws": _get_websocket_protocol(),' in inspect.getsource(starlette_server),
+    "words": lambda: all(map(is_in_scripts, {*WORDS, *ICONS} - NOT_IN_SCRIPTS)),
 }
+"""File of a purpose to whether the parts that it uses exist."""
+
 NAMES = re.compile(r"\bst[A-Z]\w+|\bdvn-\w+|\bmodebar\b|\bmain-svg\b|\bdata-stale\b|dataset\.(\w+)")
 
 
 @pytest.mark.parametrize("path", PYTHON, ids=lambda path: path.stem)
-def test_a_private_part_is_still_there(path):
-    assert PARTS[path.stem](), f"{path.stem} no longer holds. {LOSES.search(path.read_text(encoding='utf-8'))[0]}"
+def test_a_private_part_still_exists(path):
+    assert PARTS[path.stem](), f"{path.stem} no longer works. {LOSES.search(path.read_text(encoding='utf-8'))[0]}"
 
 
 @pytest.mark.parametrize("path", BROWSER, ids=lambda path: path.name)
-def test_what_is_looked_for_in_streamlit_s_page_is_in_its_scripts(path):
+def test_selectors_on_streamlits_page_are_in_its_scripts(path):
     text = path.read_text(encoding="utf-8")
     found = [re.sub("([A-Z])", r"-\1", match[1]).lower() if match[1] else match[0] for match in NAMES.finditer(text)]
     gone = [name for name in found if name not in scripts()]
-    assert not gone, f"{path.stem} no longer holds. {LOSES.search(text)[0]}"
+    assert not gone, f"{path.stem} no longer works. {LOSES.search(text)[0]}"
 
 
 @pytest.mark.parametrize("path", [*BROWSER, *PYTHON], ids=lambda path: path.name)
-def test_each_says_what_a_visitor_loses(path):
+def test_each_file_says_what_a_visitor_loses(path):
     assert LOSES.search(path.read_text(encoding="utf-8"))
 
 
-def test_there_are_few():
+def test_there_are_at_most_15_purposes():
     assert len({path.stem for path in [*BROWSER, *PYTHON]}) <= 15
 
 
@@ -141,7 +145,7 @@ PRIVATE = {
 }
 
 
-def test_nothing_private_stands_anywhere_else():
+def test_private_parts_are_used_nowhere_else():
     files = [path for folder in ("visformer", "pages") for path in (ROOT / folder).rglob("*.*")] + [*ROOT.glob("*.py")]
     found = [
         f"{path.relative_to(ROOT)}: {match[0]}"

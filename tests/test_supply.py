@@ -1,4 +1,4 @@
-"""What the app is installed from: every pin has its hashes, and an audit that did not happen is not taken for one."""
+"""Dependencies: every pin is locked with its hashes, and an audit that could not run does not pass for one."""
 
 import re
 import subprocess
@@ -12,34 +12,34 @@ ROOT = Path(__file__).parents[1]
 LOCKED = re.compile(r"^([\w.-]+)==(\S+)(?: ; .+)? \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", re.MULTILINE)
 
 
-def test_the_lock_holds_every_pin_with_its_hashes():
+def test_every_pin_is_locked_with_its_hashes():
     lock = (ROOT / "requirements.lock").read_text()
     locked = {(name.lower(), version) for name, version, _hashes in LOCKED.findall(lock)}
-    assert len(LOCKED.findall(lock)) == len(re.findall(r"^[\w.-]+==", lock, re.MULTILINE)), "none is without"
+    assert len(locked) == len(re.findall(r"^[\w.-]+==", lock, re.MULTILINE)), "an entry has no hashes"
     pins = re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
     missing = {(re.sub("[-_.]+", "-", name).lower(), version) for name, version in pins} - locked
     assert {name for name, _version in missing} == {"torch"}, "run: make lock"
     assert not [name for name, _version in locked if name.startswith(("nvidia", "cuda", "triton"))]
 
 
-def test_the_image_takes_the_lock():
+def test_the_image_is_installed_from_the_lock():
     assert "--require-hashes -r requirements.lock" in (ROOT / "deploy" / "Dockerfile").read_text()
     assert "!requirements.lock" in (ROOT / ".dockerignore").read_text().split("\n")
 
 
-def ended(stdout="", stderr=""):
+def finished(stdout="", stderr=""):
     return lambda command, **_: subprocess.CompletedProcess(command, 1, stdout, stderr)
 
 
-def too_late(command, **_):
+def timed_out(command, **_):
     raise subprocess.TimeoutExpired(command, audit.PATIENCE)
 
 
 SKIPPED = '{"dependencies": [{"name": "torch", "skip_reason": "not on PyPI"}]}'
 
 
-@pytest.mark.parametrize("run", [ended(stderr="a\nno route\n"), ended(), ended(SKIPPED), too_late])
-def test_what_was_not_audited_is_said_last(run, monkeypatch, capsys):
+@pytest.mark.parametrize("run", [finished(stderr="a\nno route\n"), finished(), finished(SKIPPED), timed_out])
+def test_an_audit_that_could_not_run_ends_with_not_audited(run, monkeypatch, capsys):
     monkeypatch.setattr(subprocess, "run", run)
     assert audit.main() == 0
     assert capsys.readouterr().out.split("\n")[-2] == "not audited"
@@ -47,6 +47,6 @@ def test_what_was_not_audited_is_said_last(run, monkeypatch, capsys):
 
 def test_a_known_vulnerability_fails(monkeypatch, capsys):
     found = '{"dependencies": [{"name": "a", "version": "1", "vulns": [{"id": "CVE-1", "fix_versions": ["2"]}]}]}'
-    monkeypatch.setattr(subprocess, "run", ended(found))
+    monkeypatch.setattr(subprocess, "run", finished(found))
     assert audit.main() == 1
     assert "a 1: CVE-1, fixed in 2" in capsys.readouterr().out

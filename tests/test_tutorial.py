@@ -1,4 +1,4 @@
-"""The tutorial runs from top to bottom, and shows what it says."""
+"""The tutorial notebook runs, and its outputs agree with its text."""
 
 import time
 from pathlib import Path
@@ -12,45 +12,45 @@ TUTORIAL = Path(__file__).parent.parent / "docs" / "tutorial.ipynb"
 
 @pytest.fixture(scope="module")
 def executed():
-    """The notebook with what its cells gave."""
+    """The notebook with outputs; ``seconds`` is the time that it took to run."""
     notebook = nbformat.read(TUTORIAL, as_version=4)
-    begun = time.perf_counter()
+    began = time.perf_counter()
     NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
-    notebook.seconds = time.perf_counter() - begun
+    notebook.seconds = time.perf_counter() - began
     return notebook
 
 
-def given(notebook, what):
-    """What the one cell gave whose source holds this."""
-    (cell,) = (cell for cell in notebook.cells if cell.cell_type == "code" and what in cell.source)
-    return cell.outputs
+def output_of(notebook, code):
+    """Return the first output of the only cell that contains this code."""
+    (cell,) = (cell for cell in notebook.cells if cell.cell_type == "code" and code in cell.source)
+    return cell.outputs[0]
 
 
-def test_it_is_kept_without_outputs():
+def test_the_notebook_is_stored_without_outputs():
     for cell in nbformat.read(TUTORIAL, as_version=4).cells:
         assert not cell.get("outputs")
         assert not cell.get("execution_count")
 
 
-def test_it_takes_less_than_half_a_minute(executed):
+def test_the_notebook_runs_within_30_seconds(executed):
     assert executed.seconds < 30
 
 
-def test_a_trace_is_the_explorer_and_a_figure_is_plotly(executed):
-    assert given(executed, "trace = model.trace(sentence)\n")[0].data["text/html"].startswith("<iframe srcdoc=")
-    assert given(executed, "average_attn_weights=False")[0].data["text/html"].startswith("<iframe srcdoc=")
-    figure = given(executed, "vf.figures.attention_head(")[0].data["application/vnd.plotly.v1+json"]
+def test_a_trace_is_shown_in_the_explorer_and_a_figure_by_plotly(executed):
+    assert output_of(executed, "trace = model.trace(sentence)\n").data["text/html"].startswith("<iframe srcdoc=")
+    assert output_of(executed, "average_attn_weights=False").data["text/html"].startswith("<iframe srcdoc=")
+    figure = output_of(executed, "vf.figures.attention_head(").data["application/vnd.plotly.v1+json"]
     assert figure["data"][0]["type"] == "heatmap"
 
 
-def test_the_numbers_are_those_of_the_text(executed):
-    assert given(executed, "model.translate(sentence)")[0].data["text/plain"] == "'我去东北大学。'"
-    (strongest, *_) = eval(given(executed, "strongest = ")[0].data["text/plain"])
+def test_outputs_agree_with_the_text(executed):
+    assert output_of(executed, "model.translate(sentence)").data["text/plain"] == "'我去东北大学。'"
+    (strongest, *_) = eval(output_of(executed, "strongest = ").data["text/plain"])
     assert strongest[2] > 0.99
-    assert float(given(executed, "np.sqrt(q.shape")[0].data["text/plain"]) < 1e-6
+    assert float(output_of(executed, "np.sqrt(q.shape").data["text/plain"]) < 1e-6
     trained, silenced = (
-        float(word.strip(",\n")) for word in given(executed, "chance(())")[0].text.split() if "0." in word
+        float(word.strip(",\n")) for word in output_of(executed, "chance(())").text.split() if "0." in word
     )
     assert silenced < trained
-    assert "has shape (4, 4, 4); expected (head, query, key) = (any, 3, 3)" in given(executed, "words[:-1]")[0].text
-    assert len(eval(given(executed, "vf.export.save")[0].data["text/plain"])) == 6
+    assert "has shape (4, 4, 4); expected (head, query, key) = (any, 3, 3)" in output_of(executed, "words[:-1]").text
+    assert len(eval(output_of(executed, "vf.export.save").data["text/plain"])) == 6

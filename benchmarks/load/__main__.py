@@ -9,6 +9,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from benchmarks.load.replicas import Site, wait_until_ready
 from benchmarks.load.room import Outcome, crowd, lone
 from benchmarks.load.tabs import tabs
 
-ASGI = browser.Site("streamlit run asgi.py", ".vf-root[data-painted]", "data-painted")
+ASGI = replace(browser.APP, command="visformer.app.serving run asgi.py")
 INTERVAL = 5.0
 """Seconds between two readings of the server's metrics."""
 

@@ -50,7 +50,7 @@ class Replica:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
         with log.open("w") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "streamlit", "run", "asgi.py", *options],
+                [sys.executable, "-m", "visformer.app.serving", "run", "asgi.py", *options],
                 cwd=ROOT,
                 env=environment,
                 stdout=out,

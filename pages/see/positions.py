@@ -16,6 +16,9 @@ FORMULAS = {
 &\theta_i(m) = m \cdot 10000^{-2i/d_k}""",
     "alibi": r"""&\sym{scores}{S}_{ij} = \sym{q}{q}_i \sym{k}{k}_j^\top / \sqrt{d_k} - m_h |i - j| \\[4pt]
 &m_h = 2^{-8h/H}""",
+    "kinds": r"""&\sym{input}{x}_{pos} + \sym{position}{P}_{pos} \\[4pt]
+&(R_m \sym{q}{q})^\top (R_n \sym{k}{k}) \\[4pt]
+&\sym{q}{q}_i \sym{k}{k}_j^\top / \sqrt{d_k} - m_h |i - j|""",
 }
 OTHERS = {
     "rotary": {
@@ -25,6 +28,10 @@ OTHERS = {
     "alibi": {
         "source": N_("Press et al. 2022, § 3"),
         "code": (("formulas.py", "alibi_bias"), ("formulas.py", "alibi_slopes")),
+    },
+    "kinds": {
+        "source": N_("Paper, § 3.5; Su et al. 2021; Press et al. 2022"),
+        "code": (("formulas.py", "encoding_at"), ("formulas.py", "rotate"), ("formulas.py", "alibi_bias")),
     },
 }
 

@@ -1,3 +1,6 @@
+"""vf.load and vf.wrap: checkpoints, the bundled translator, and models in memory."""
+
+import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
@@ -34,7 +37,7 @@ def test_a_folder_loads_as_a_model(folder):
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "nonsense", "no config", "size mismatch"])
-def test_a_damaged_checkpoint_says_which_file_and_what_to_do(folder, damage):
+def test_a_damaged_checkpoint_is_reported_with_its_file_and_a_remedy(folder, damage):
     path = folder / "model.safetensors"
     if damage == "missing":
         path.unlink()
@@ -48,10 +51,9 @@ def test_a_damaged_checkpoint_says_which_file_and_what_to_do(folder, damage):
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata()
         save_file(load_file(path) | {"encoder.layers.0.ffn.w_1.weight": torch.zeros(3, 3)}, path, metadata=metadata)
-    told = damage if damage == "size mismatch" else "cannot be read"
-    with pytest.raises(
-        CheckpointError, match=rf"(?s)model\.safetensors.*{told}.*restore the file, e\.g\. git checkout"
-    ):
+    reason = damage if damage == "size mismatch" else "cannot be read"
+    remedy = r"restore the file, e\.g\. git checkout"
+    with pytest.raises(CheckpointError, match=rf"(?s)model\.safetensors.*{reason}.*{remedy}"):
         vf.load(folder)
 
 
@@ -61,7 +63,7 @@ def test_an_unknown_name_lists_the_bundled_models(monkeypatch):
         vf.load("en-fr")
 
 
-def test_wrap_takes_our_transformer_only():
+def test_wrap_takes_a_visformer_transformer():
     module = vf.Transformer(tiny_config())
     model = vf.wrap(module, tiny_tokenizer())
     assert not module.training
@@ -77,17 +79,15 @@ def test_the_bundled_translator_is_small_and_translates_the_example():
     assert model.translate("我去东北大学。").text == "I went to Northeastern University."
 
 
-def test_the_shipped_trace_is_what_the_model_computes():
-    shipped = vf.Trace.load(FOLDER / "en-zh" / "example.safetensors")
-    fresh = vf.load("en-zh").trace(shipped.meta["source"])
-    assert (fresh.tokens, fresh.names(), fresh.meta) == (shipped.tokens, shipped.names(), shipped.meta)
-    for name in fresh:
-        torch.testing.assert_close(
-            torch.tensor(fresh[name].value), torch.tensor(shipped[name].value), atol=1e-5, rtol=0
-        )
+def test_the_bundled_trace_is_what_the_model_computes():
+    bundled = vf.Trace.load(FOLDER / "en-zh" / "example.safetensors")
+    computed = vf.load("en-zh").trace(bundled.meta["source"])
+    assert (computed.tokens, computed.names(), computed.meta) == (bundled.tokens, bundled.names(), bundled.meta)
+    for name in computed:
+        np.testing.assert_allclose(computed[name], bundled[name], atol=1e-5, rtol=0)
 
 
-def test_public_names_are_exported():
+def test_every_public_name_can_be_imported():
     for name in vf.__all__:
         assert getattr(vf, name) is not None
     assert set(vf.__all__) <= set(dir(vf))
@@ -95,13 +95,12 @@ def test_public_names_are_exported():
         vf.nothing  # noqa: B018
 
 
-def test_a_model_says_what_it_is():
+def test_the_repr_of_a_model_has_its_kind_and_sizes():
     assert repr(vf.load("en-zh")) == "Translator(en-zh: encoder-decoder, 3 + 3 layers, 8 heads, d_model 256)"
 
 
 @pytest.mark.parametrize("name", ["", " "])
-def test_no_name_is_no_folder(name, tmp_path, monkeypatch):
-    """An empty name is not the current folder either."""
+def test_a_blank_name_is_refused_even_if_the_current_folder_has_a_checkpoint(name, tmp_path, monkeypatch):
     save_checkpoint(tmp_path, tiny_translator().module, tiny_tokenizer())
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CheckpointError, match=f"^'{name}' is not a model name: give a bundled one"):
@@ -112,6 +111,6 @@ def test_no_name_is_no_folder(name, tmp_path, monkeypatch):
     ("folder", "name"),
     [("mine/model", "mine/model"), ("mine/checkpoint-200", "mine/checkpoint-200"), ("mine/small", "small")],
 )
-def test_a_folder_whose_name_says_nothing_is_named_with_the_one_above(folder, name, tmp_path):
+def test_a_model_has_the_name_of_its_folder_and_of_the_parent_if_that_is_too_general(folder, name, tmp_path):
     save_checkpoint(tmp_path / folder, tiny_translator().module, tiny_tokenizer())
     assert vf.load(tmp_path / folder).info.name == name

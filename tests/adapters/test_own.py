@@ -1,5 +1,6 @@
-"""Our own model as an adapter: a trace holds what the model computed."""
+"""Visformer's own model: a Trace has what the model computed, and edits change it."""
 
+import json
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,7 @@ from visformer.trace.names import all_names
 SENTENCE, TARGET = "I went to school.", "我喜欢学校。"
 
 
-def test_the_sides_are_labelled():
+def test_a_trace_has_the_tokens_of_each_side():
     model = tiny_translator()
     trace = model.trace(SENTENCE, TARGET)
     assert trace.tokens["src"] == model.tokenize(SENTENCE) == ("I", "went", "to", "school", ".", "</s>")
@@ -30,7 +31,7 @@ def test_the_sides_are_labelled():
     assert trace.meta["forced"]
 
 
-def test_the_direction_can_be_given():
+def test_the_direction_is_detected_or_given():
     model = tiny_translator()
     assert model.trace("Tom", to="zh").tokens["tgt"][0] == "<zh>"
     assert model.trace("Tom", to="en").tokens["tgt"][0] == "<en>"
@@ -39,23 +40,23 @@ def test_the_direction_can_be_given():
         model.trace("Tom", to="fr")
 
 
-def test_without_a_target_it_traces_its_own_translation():
+def test_without_a_target_the_model_s_translation_is_traced():
     model = tiny_translator()
     decoding = model.translate(SENTENCE)
     trace = model.trace(SENTENCE)
     assert trace.meta["target"] == decoding.text
     assert trace.tokens["next"][: len(decoding.tokens)] == decoding.tokens
     assert not trace.meta["forced"]
-    full = model.trace(SENTENCE, record=("logits",))["logits"].value
-    assert tuple(full.argmax(axis=1)[: len(decoding.ids)]) == decoding.ids
+    logits = model.trace(SENTENCE, record=("logits",))["logits"].value
+    assert tuple(logits.argmax(axis=1)[: len(decoding.ids)]) == decoding.ids
 
 
 @pytest.mark.parametrize(("norm", "bundled"), [("post", False), ("pre", False), ("post", True)])
-def test_the_weights_of_a_trace_computed_its_tensors(norm, bundled):
-    """Compute each linear map and each norm again, in NumPy, from the tensor before it."""
+def test_tensors_of_a_trace_follow_from_each_other_and_its_weights(norm, bundled):
+    """Each linear map and each norm is computed again, in NumPy, from the tensor before it."""
     model = vf.load("en-zh") if bundled else tiny_translator(norm=norm)
     trace, info = model.trace(SENTENCE, None if bundled else TARGET, record=("*",)), model.info
-    own, p = ({name: np.float64(t.value) for name, t in some.items()} for some in (trace.tensors, trace.params))
+    own, p = ({name: np.float64(t.value) for name, t in group.items()} for group in (trace.tensors, trace.params))
 
     def linear(path, c, x):
         return x @ p[f"{path}.w_{c}"] + p[f"{path}.b_{c}"]
@@ -64,61 +65,64 @@ def test_the_weights_of_a_trace_computed_its_tensors(norm, bundled):
         centred = x - x.mean(-1, keepdims=True)
         return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * p[f"{path}.gamma"] + p[f"{path}.beta"]
 
-    found = {f"{side}.embed": p[f"{side}.embedding"] * info.d_model**0.5 for side in ("src", "tgt")}
-    found["logits"] = own["decoder.out"] @ p["output.w"]
-    for at in [name.removesuffix(".resid_pre") for name in own if name.endswith(".resid_pre")]:
-        before = own[f"{at}.resid_pre"]
-        for kind in ("self", "cross", "ffn") if "decoder" in at else ("self", "ffn"):
-            total = own[f"{at}.{'attn' if kind == 'self' else kind}_sum"]
-            found[f"{at}.norm_{kind}"] = normed(f"{at}.norm_{kind}", before if norm == "pre" else total)
-            x = own[f"{at}.norm_{kind}"] if norm == "pre" else before
-            before = own[f"{at}.resid_{'post' if kind == 'ffn' else kind}"]
+    expected = {f"{side}.embed": p[f"{side}.embedding"] * info.d_model**0.5 for side in ("src", "tgt")}
+    expected["logits"] = own["decoder.out"] @ p["output.w"]
+    for layer in [name.removesuffix(".resid_pre") for name in own if name.endswith(".resid_pre")]:
+        before = own[f"{layer}.resid_pre"]
+        for kind in ("self", "cross", "ffn") if "decoder" in layer else ("self", "ffn"):
+            total = own[f"{layer}.{'attn' if kind == 'self' else kind}_sum"]
+            expected[f"{layer}.norm_{kind}"] = normed(f"{layer}.norm_{kind}", before if norm == "pre" else total)
+            x = own[f"{layer}.norm_{kind}"] if norm == "pre" else before
+            before = own[f"{layer}.resid_{'post' if kind == 'ffn' else kind}"]
             if kind == "ffn":
-                found[f"{at}.ffn.hidden"] = np.maximum(0, linear(f"{at}.ffn", 1, x))
-                found[f"{at}.ffn.out"] = linear(f"{at}.ffn", 2, own[f"{at}.ffn.hidden"])
+                expected[f"{layer}.ffn.hidden"] = np.maximum(0, linear(f"{layer}.ffn", 1, x))
+                expected[f"{layer}.ffn.out"] = linear(f"{layer}.ffn", 2, own[f"{layer}.ffn.hidden"])
                 continue
-            path, read = f"{at}.{kind}_attn", own["encoder.out"] if kind == "cross" else x
+            path, read = f"{layer}.{kind}_attn", own["encoder.out"] if kind == "cross" else x
             for c, y in (("q", x), ("k", read), ("v", read)):
-                found[f"{path}.{c}"] = linear(path, c, y).reshape(len(y), info.n_heads, -1).swapaxes(0, 1)
-            found[f"{path}.out"] = linear(path, "o", own[f"{path}.heads"].swapaxes(0, 1).reshape(len(x), -1))
+                expected[f"{path}.{c}"] = linear(path, c, y).reshape(len(y), info.n_heads, -1).swapaxes(0, 1)
+            expected[f"{path}.out"] = linear(path, "o", own[f"{path}.heads"].swapaxes(0, 1).reshape(len(x), -1))
     if norm == "pre":
-        found |= {f"{stack}.out": normed(f"{stack}.norm", own[f"{stack}.{n - 1}.resid_post"])
-                  for stack, n in (("encoder", info.n_encoder_layers), ("decoder", info.n_decoder_layers))}  # fmt: skip
-    for name, value in found.items():
+        last = {"encoder": info.n_encoder_layers - 1, "decoder": info.n_decoder_layers - 1}
+        expected |= {
+            f"{stack}.out": normed(f"{stack}.norm", own[f"{stack}.{n}.resid_post"]) for stack, n in last.items()
+        }
+    for name, value in expected.items():
         np.testing.assert_allclose(own[name], value, atol=1e-5 * max(1, np.abs(value).max()), err_msg=name)
     if bundled:
-        assert found["logits"].argmax(axis=-1).tolist() == trace.meta["ids"]["next"]
+        assert expected["logits"].argmax(axis=-1).tolist() == trace.meta["ids"]["next"]
 
 
-def test_everything_can_be_recorded_and_little_too():
+def test_record_selects_all_or_some_tensors():
     model = tiny_translator()
     trace = model.trace(SENTENCE, TARGET, record=("*",))
     assert set(trace.names()) == set(all_names(2, 3))
     assert trace["decoder.1.self_attn.mask"].value.dtype == bool
     assert trace["decoder.1.self_attn.mask"].value[0].tolist() == np.tri(5, dtype=bool).tolist()
     assert trace["encoder.0.self_attn.mask"].value.all()
-    few = model.trace(SENTENCE, TARGET, record=("encoder.1.*.q",))
-    assert few.names() == ("encoder.1.self_attn.q",)
-    assert dict(few.params) == {}
+    for one_name in (("encoder.1.*.q",), "encoder.1.*.q"):
+        trace = model.trace(SENTENCE, TARGET, record=one_name)
+        assert trace.names() == ("encoder.1.self_attn.q",)
+        assert dict(trace.params) == {}
 
 
-def test_a_glob_that_names_nothing_is_refused():
+def test_a_glob_that_matches_no_tensor_is_refused():
     with pytest.raises(TraceError, match=r"record='\*\.patern' matches no tensor"):
         tiny_translator().trace(SENTENCE, TARGET, record=("*.patern",))
 
 
-def test_the_budget_is_what_the_trace_then_holds(monkeypatch):
+def test_a_trace_may_have_as_many_bytes_as_the_limit_and_not_one_more(monkeypatch):
     model = tiny_translator()
-    held = model.trace(SENTENCE, TARGET, record=("*",)).nbytes
-    monkeypatch.setattr("visformer.system.limits.MAX_TRACE_BYTES", held)
-    assert model.trace(SENTENCE, TARGET, record=("*",)).nbytes == held
-    monkeypatch.setattr("visformer.system.limits.MAX_TRACE_BYTES", held - 1)
-    with pytest.raises(BudgetError, match=f"{held:,} bytes, 1 over"):
+    nbytes = model.trace(SENTENCE, TARGET, record=("*",)).nbytes
+    monkeypatch.setattr("visformer.system.limits.MAX_TRACE_BYTES", nbytes)
+    assert model.trace(SENTENCE, TARGET, record=("*",)).nbytes == nbytes
+    monkeypatch.setattr("visformer.system.limits.MAX_TRACE_BYTES", nbytes - 1)
+    with pytest.raises(BudgetError, match=f"{nbytes:,} bytes, 1 over"):
         model.trace(SENTENCE, TARGET, record=("*",))
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\t\n", "\u3000"])
-def test_no_text_is_refused(text):
+def test_a_blank_text_is_refused(text):
     model = tiny_translator()
     for call in (model.tokenize, model.translate, model.trace, lambda t: model.trace("I", t)):
         with pytest.raises(TextError, match="There is no text"):
@@ -127,13 +131,13 @@ def test_no_text_is_refused(text):
 
 @pytest.mark.parametrize("text", ["a" * 10_000, "x" * 513])
 def test_a_long_text_is_refused_with_its_length(text):
-    tokens = len(tiny_tokenizer().encode(text)) + 1  # and </s>
-    with pytest.raises(TextError, match=rf"{tokens} tokens long and the limit is 512"):
+    n_tokens = len(tiny_tokenizer().encode(text)) + 1  # and </s>
+    with pytest.raises(TextError, match=rf"{n_tokens} tokens long and the limit is 512"):
         tiny_translator().trace(text)
 
 
-def test_sixty_four_threads_get_their_own_numbers():
-    """Sentences of different lengths, every other one under an edit, all at once on one model."""
+def test_64_threads_compute_what_each_computes_alone():
+    """Sentences of different lengths, every other one with an edit, all at once on one model."""
     model = tiny_translator()
 
     def trace(i):
@@ -146,33 +150,29 @@ def test_sixty_four_threads_get_their_own_numbers():
     sys.setswitchinterval(1e-5)
     try:
         with ThreadPoolExecutor(64) as threads:
-            found = list(threads.map(lambda i: barrier.wait(60) < 0 or trace(i), range(64)))
+            parallel = list(threads.map(lambda i: barrier.wait(60) < 0 or trace(i), range(64)))
     finally:
         sys.setswitchinterval(before)
-    for alone, together in zip(serial, found, strict=True):
+    for alone, together in zip(serial, parallel, strict=True):
         assert together.tokens == alone.tokens
         for name in alone:
             assert together[name].value.tobytes() == alone[name].value.tobytes()
 
 
-def test_silence_takes_a_head_out():
-    model = tiny_translator()
-    edit = edits.Silence("decoder.1.cross_attn", head=1)
-    trace = model.trace(SENTENCE, TARGET, record=("*",), edits=(edit,))
-    assert not trace["decoder.1.cross_attn.heads"].value[1].any()
-    assert trace["decoder.1.cross_attn.heads"].value[0].any()
-    plain = model.trace(SENTENCE, TARGET, record=("*",))
-    np.testing.assert_array_equal(trace["decoder.0.cross_attn.out"], plain["decoder.0.cross_attn.out"])
-    assert np.abs(trace["logits"].value - plain["logits"].value).max() > 1e-3
-    half = model.trace(
-        SENTENCE, TARGET, record=("*.heads",), edits=(edits.Silence("decoder.1.cross_attn", head=1, scale=0.5),)
+def test_silence_scales_a_head():
+    model, path = tiny_translator(), "decoder.1.cross_attn"
+    plain, silent, half = (
+        model.trace(SENTENCE, TARGET, record=("*",), edits=[edits.Silence(path, head=1, scale=scale)])
+        for scale in (1.0, 0.0, 0.5)
     )
-    np.testing.assert_allclose(
-        half["decoder.1.cross_attn.heads"].value[1], plain["decoder.1.cross_attn.heads"].value[1] / 2
-    )
+    assert not silent[f"{path}.heads"].value[1].any()
+    assert silent[f"{path}.heads"].value[0].any()
+    np.testing.assert_array_equal(silent["decoder.0.cross_attn.out"], plain["decoder.0.cross_attn.out"])
+    assert np.abs(silent["logits"].value - plain["logits"].value).max() > 1e-3
+    np.testing.assert_allclose(half[f"{path}.heads"].value[1], plain[f"{path}.heads"].value[1] / 2)
 
 
-def test_edits_change_the_translation_and_leave_the_model_as_it_was():
+def test_edits_change_the_translation_but_not_the_model():
     model = tiny_translator()
 
     def steps(*changes):
@@ -192,7 +192,7 @@ def test_edits_change_the_translation_and_leave_the_model_as_it_was():
         (edits.SetPattern("encoder.0.self_attn", 0, ((1.0,),)), r"shape \(1, 1\)"),
     ],
 )
-def test_an_edit_that_cannot_be_honoured_raises(edit, message):
+def test_an_edit_that_does_not_fit_the_trace_is_refused(edit, message):
     with pytest.raises(EditError, match=message):
         tiny_translator().trace(SENTENCE, TARGET, edits=(edit,))
 
@@ -206,21 +206,20 @@ def test_an_edit_that_cannot_be_honoured_raises(edit, message):
         edits.SetPattern("encoder.0.self_attn", 0, ((0.5, 0.5), (0.0, 1.0))),
     ],
 )
-def test_edits_are_keys_and_json(edit):
-    import json
-
-    assert edits.from_json(json.loads(json.dumps(edit.to_json()))) == edit
-    assert len({edit, edits.from_json(edit.to_json())}) == 1
+def test_an_edit_is_hashable_and_restored_from_json(edit):
+    restored = edits.from_json(json.loads(json.dumps(edit.to_json())))
+    assert restored == edit
+    assert len({edit, restored}) == 1
 
 
 @pytest.mark.parametrize("data", [{}, {"edit": "Delete"}, {"edit": "Silence", "nose": 1}])
-def test_json_that_is_no_edit_is_named(data):
+def test_json_that_is_not_an_edit_is_refused(data):
     with pytest.raises(EditError, match="is not an edit"):
         edits.from_json(data)
 
 
-def test_a_target_may_be_the_ids_of_a_decoding():
-    """A text that was decoded token by token may be tokenized differently when encoded again."""
+def test_a_target_may_be_given_as_ids():
+    """Encoding the text of a decoding may give other tokens than those that were decoded."""
     model = tiny_translator()
     ids = [model.tokenizer.encode(character)[0] for character in TARGET[:3]]
     trace = model.trace(SENTENCE, ids)
@@ -230,15 +229,7 @@ def test_a_target_may_be_the_ids_of_a_decoding():
         model.trace(SENTENCE, ())
 
 
-def test_one_glob_may_be_a_plain_string():
-    model = tiny_translator()
-    names = model.trace(SENTENCE, TARGET, record="*.q").names()
-    assert names == model.trace(SENTENCE, TARGET, record=("*.q",)).names()
-    assert all(name.endswith(".q") for name in names)
-
-
-def test_it_has_the_same_methods_as_hub_models():
+def test_it_has_the_public_methods_of_hub_models():
     model = tiny_translator()
     assert model.generate(SENTENCE, max_new_tokens=4).tokens == model.translate(SENTENCE, max_new_tokens=4).tokens
-    offered = {name for name in dir(HubModel) if not name.startswith("_")}
-    assert offered <= {name for name in dir(type(model)) if not name.startswith("_")}
+    assert {name for name in dir(HubModel) if not name.startswith("_")} <= {*dir(model)}

@@ -1,10 +1,10 @@
-"""Head scores against sums written out cell by cell."""
+"""Scores of heads compared with their definitions, computed cell by cell."""
 
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from visformer.analysis import heads
@@ -13,28 +13,28 @@ from visformer.analysis.heads import SCORES, head_scores, row_entropy, same_plac
 WORDS = ("the", "cat", ",", "。", "...", "</s>", " ", "a-b", "S")
 
 
-def by_hand(pattern, queries, keys, special, cross):
-    """The definitions, one cell after another, for one head."""
-    found = {score.name: [] for score in SCORES if score.cross or not cross}
+def cell_by_cell(pattern, queries, keys, special, cross):
+    """Compute the scores of a head by their definitions."""
+    scores = {score.name: [] for score in SCORES if score.cross or not cross}
     for q, row in enumerate(pattern.astype(float).tolist()):
         if sum(row) == 0:
             continue
         cells = list(enumerate(row))
-        # The key at the same fraction; a tie goes to the even one.
-        place = min(range(len(keys)), key=lambda k: (abs(q * (len(keys) - 1) - k * (len(queries) - 1)), k % 2, k))
-        one = {
+        # The key at the same fraction of the sentence; of two, the even one.
+        same = min(range(len(keys)), key=lambda k: (abs(q * (len(keys) - 1) - k * (len(queries) - 1)), k % 2, k))
+        of_row = {
             "entropy": sum(-w * math.log(w) for w in row if w > 0),
             "first": row[0],
-            "diagonal": row[place if len(queries) > 1 else 0],
+            "diagonal": row[same if len(queries) > 1 else 0],
             "separator": sum(w for k, w in cells if special[k] or keys[k] in (",", "。", "...")),
             "distance": sum(w * (q - k) for k, w in cells),
             "previous": sum(w for k, w in cells if k == q - 1),
             "next": sum(w for k, w in cells if k == q + 1),
             "same_token": sum(w for k, w in cells if k != q and keys[k] == queries[q]),
         }
-        for name, values in found.items():
-            values.append(one[name])
-    return {name: sum(values) / len(values) if values else math.nan for name, values in found.items()}
+        for name, values in scores.items():
+            values.append(of_row[name])
+    return {name: sum(values) / len(values) if values else math.nan for name, values in scores.items()}
 
 
 @st.composite
@@ -51,31 +51,28 @@ def patterns(draw):
     return pattern, queries, keys, [key == "</s>" for key in keys], cross
 
 
-@settings(deadline=None)
 @given(patterns(), st.sampled_from([1, 60, heads._BLOCK]))
-def test_scores_are_the_sums_of_their_definitions(given_, block):
-    pattern, queries, keys, special, cross = given_
-    whole, heads._BLOCK = heads._BLOCK, block  # one head at a time, a few, or all
-    try:
+def test_scores_equal_their_definitions(patterns, block):
+    pattern, queries, keys, special, cross = patterns
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(heads, "_BLOCK", block)  # one head at a time, a few, or all
         scores = head_scores(list(pattern), queries=queries, keys=keys, special=special, cross=cross)
-    finally:
-        heads._BLOCK = whole
     for layer, head in np.ndindex(pattern.shape[:2]):
-        expected = by_hand(pattern[layer, head], queries, keys, special, cross)
+        expected = cell_by_cell(pattern[layer, head], queries, keys, special, cross)
         assert scores.keys() == expected.keys()
         for name, value in expected.items():
             assert scores[name].shape == pattern.shape[:2]
             assert scores[name][layer, head] == pytest.approx(value, rel=1e-5, abs=1e-6, nan_ok=True), name
 
 
-def test_a_sharp_row_has_no_entropy_whatever_its_rounding():
+def test_the_entropy_of_a_row_with_rounding_errors_is_not_negative():
     pattern = np.array([[1.0000001, 0, 0], [0, 0, 0], [1e-45, 1, 0]], dtype=np.float32)
     assert row_entropy(pattern).tolist() == pytest.approx([0, 0, 0], abs=1e-6)
     assert not np.signbit(row_entropy(pattern)).any()
 
 
 @given(st.integers(1, 50), st.integers(1, 50))
-def test_first_meets_first_and_last_meets_last(n_queries, n_keys):
+def test_same_place_maps_the_first_query_to_the_first_key_and_the_last_to_the_last(n_queries, n_keys):
     places = same_place(n_queries, n_keys)
     assert places[0] == 0
     assert n_queries == 1 or places[-1] == n_keys - 1
@@ -84,10 +81,10 @@ def test_first_meets_first_and_last_meets_last(n_queries, n_keys):
         assert places.tolist() == list(range(n_keys))
 
 
-def test_separators_are_special_or_punctuation_only():
+def test_separators_are_special_tokens_and_punctuation():
     tokens = ("</s>", ",", "。", "“", "a,", "+", " ", "", "—", "Univ.")
     assert separators(tokens, [True] + [False] * 9).tolist() == [True, True, True, True] + [False] * 4 + [True, False]
 
 
-def test_the_table_has_no_name_twice():
+def test_names_and_labels_of_scores_are_unique():
     assert len({score.name for score in SCORES}) == len(SCORES) == len({score.label for score in SCORES})

@@ -13,17 +13,17 @@ def model_name():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _nothing_is_waited_for():
-    """No browser draws here; and AppTest has all packages searched for components in each run, which takes 0.2 s."""
+def _scan_for_components_once():
+    """AppTest searches all packages for components in each run, which takes 0.2 s."""
     with pytest.MonkeyPatch.context() as patch:
-        found = manifest_scanner.scan_component_manifests()
-        patch.setattr(manifest_scanner, "scan_component_manifests", lambda: found)
+        manifests = manifest_scanner.scan_component_manifests()
+        patch.setattr(manifest_scanner, "scan_component_manifests", lambda: manifests)
         yield
 
 
 @pytest.fixture
 def new_app(model_name, monkeypatch):
-    """Starts sessions: ``new_app(lang="zh", page="see/masks", layer="2")``. They share the model, as visitors do."""
+    """Start sessions: ``new_app(lang="zh", page="see/masks", layer="2")``. They share the model, as visitors do."""
     monkeypatch.setattr(workbench, "MODEL", model_name)
 
     def start(*, locale="en-US", page="", **link):

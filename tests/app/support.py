@@ -1,4 +1,4 @@
-"""A session state and an address without a server."""
+"""Reading and using the pages of a session; session state and address without a server."""
 
 from contextlib import contextmanager
 from unittest.mock import patch
@@ -7,56 +7,168 @@ import streamlit as st
 
 from benchmarks.messages import read_message
 from tests.addresses import fields_of
+from visformer.app.session import boxes
 
-_OTHERS = ("visformer_link", "visformer_connection", "visformer_present", "visformer_words")
+VIEWS = {
+    "see/tokens": ("tokens_side", ["src", "tgt"]),
+    "see/positions": (
+        "positions_view",
+        ["waves", "matrix", "angles", "similarity", "rotation", "learned", "rotary", "alibi", "kinds"],
+    ),
+    "see/embedding": ("embedding_side", ["src", "tgt"]),
+    "see/masks": ("masks_view", ["batch", "scores", "steps", "edit"]),
+    "understand/head": ("head_view", ["steps", "joined", "silence"]),
+    "understand/block": ("block_view", ["stream", "added", "zeros", "similar", "norms", "parts"]),
+    "understand/decoding": ("decoding_view", ["steps", "beams"]),
+}
+"""Page to the key of its switch and its views."""
+
+PAGES = [*VIEWS, "understand/lab"]
+"""Every page but the first."""
+
+_ON_EVERY_PAGE = ("visformer_link", "visformer_connection", "visformer_present", "visformer_words")
 
 
-def pictures(app):
-    """What the canvas of a page draws, and what feeds it; not what stands in the head of every page.
-
-    A picture that went ahead of the page comes behind its view.
-    """
-    found = [one for one in app.get("bidi_component") if one.proto.component_name not in _OTHERS]
-    (early,) = [one for one in found if one.proto.id.endswith("attention_ahead")] or [None]
-    view, *feeds = [one for one in found if one is not early and not one.proto.id.endswith("present_words")] or [None]
-    ahead = [early] if early is not None and read_message(early.proto.bytes)[0]["to"] else []
-    return [one for one in (view, *ahead, *feeds) if one is not None]
+# Reading a page -------------------------------------------------------------------------------------------------------
 
 
-def went_ahead(app):
-    """Whether the picture of the explorer went ahead of the page."""
-    (early,) = [one for one in app.get("bidi_component") if one.proto.id.endswith("attention_ahead")]
-    return read_message(early.proto.bytes)[0]["kind"] == "attention"
+def texts(app, start=""):
+    return [text.value for text in app.text if text.value.startswith(start)]
 
 
-def presented(app):
-    """What a presentation of the page is told."""
-    (feed,) = [one for one in app.get("bidi_component") if one.proto.id.endswith("present_words")]
-    return read_message(feed.proto.bytes)[0]
+def captions(app, start=""):
+    return [caption.value for caption in app.caption if caption.value.startswith(start)]
+
+
+def ignored(app):
+    """Return the lines of the notice about what was ignored in a link or file."""
+    return [line for text in texts(app) if ": " in text and "=" in text for line in text.split("\n")]
 
 
 def address_of(app):
-    """The fields of a session's address."""
-    fields = {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
-    return fields_of(fields)
+    """Return the fields of a session's address."""
+    return fields_of({name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()})
+
+
+def _component(app, name):
+    (found,) = [one for one in app.get("bidi_component") if one.proto.id.endswith(name)] or [None]
+    return found
+
+
+def picture_components(app):
+    """Return the components that draw the picture of a page: the view, then what feeds it.
+
+    A picture that was sent ahead of the page is the first to feed it.
+    """
+    ahead = _component(app, "attention_ahead")
+    others = [one for one in app.get("bidi_component") if one.proto.component_name not in _ON_EVERY_PAGE]
+    view, *feeds = [one for one in others if one not in (ahead, _component(app, "present_words"))] or [None]
+    has_picture = ahead is not None and read_message(ahead.proto.bytes)[0]["to"]
+    return [one for one in (view, ahead if has_picture else None, *feeds) if one is not None]
+
+
+def was_sent_ahead(app):
+    """Return whether the picture of the explorer was sent ahead of the page."""
+    return read_message(_component(app, "attention_ahead").proto.bytes)[0]["kind"] == "attention"
+
+
+def presented(app):
+    """Return what a presentation of the page shows, from the header of its message."""
+    return read_message(_component(app, "present_words").proto.bytes)[0]
+
+
+def shows_something(app):
+    return bool(picture_components(app) or app.get("plotly_chart") or app.dataframe)
+
+
+# Using a page ---------------------------------------------------------------------------------------------------------
+
+
+def button(app, label):
+    (found,) = [button for button in app.button if button.label == label]
+    return found
+
+
+def enter(app, text, *, box=boxes.SOURCE):
+    """Type a text and press Enter."""
+    return app.text_input(key=box).set_value(text).run()
+
+
+def open_page(app, page):
+    app.switch_page(f"pages/{page}.py")
+    app.run()
+    assert not app.exception
+    return app
+
+
+def choose(app, key, value):
+    """Select an option of a switch."""
+    next(group for group in app.get("button_group") if group.key == key).set_value(value)
+    app.run()
+    assert not app.exception
+
+
+def choose_other_token(app, step):
+    """On the page about decoding, choose the first other candidate of a step, from 0; return its label."""
+    app.session_state["decoding_step"] = step  # a click, which only a browser can send
+    app.run()
+    (box,) = [box for box in app.selectbox if box.key.startswith("decoding_other")]
+    label = box.options[0]
+    box.select_index(0).run()
+    assert not app.exception
+    return label
+
+
+def upload(app, popover, name, content):
+    """Open a popover by its key and upload a file in it."""
+    app.session_state[popover] = True
+    app.run()
+    app.get("file_uploader")[0].upload(name, content, "text/plain").run()
+    assert not app.exception
+    return app
+
+
+def move_all_controls(app):
+    """Move each control to each of its ends, one at a time."""
+    for kind in ("slider", "number_input"):
+        for key in [widget.key for widget in app.get(kind)]:
+            for end in ("min", "max"):
+                widget = next((w for w in app.get(kind) if w.key == key), None)
+                if widget is None:  # the view no longer has it
+                    continue
+                widget.set_value(getattr(widget, end))
+                app.run()
+                assert not app.exception, (key, end)
+    for key in [w.key for w in app.toggle]:
+        app.toggle(key=key).set_value(not app.toggle(key=key).value).run()
+        assert not app.exception, key
+    for key in [w.key for w in app.radio]:
+        app.radio(key=key).set_value(1).run()  # the second option, as they are numbers
+        assert not app.exception, key
+    for key in [w.key for w in app.selectbox if w.key not in (boxes.EXAMPLE, boxes.MODEL)]:
+        app.selectbox(key=key).select_index(len(app.selectbox(key=key).options) - 1).run()
+        assert not app.exception, key
+
+
+# Without a server -----------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def in_a_session(values):
-    """``st.session_state`` is this dict."""
+    """Replace ``st.session_state`` by a copy of this dict."""
     with patch.object(st, "session_state", dict(values)) as session:
         yield session
 
 
 @contextmanager
 def address():
-    """``st.query_params`` is this dict."""
+    """Replace ``st.query_params`` by a dict."""
     with patch.object(st, "query_params", _Address()) as link:
         yield link
 
 
 class _Address(dict):
-    """As much of Streamlit's as is used."""
+    """As much of ``st.query_params`` as the app uses."""
 
     def to_dict(self):
         return dict(self)

@@ -1,4 +1,4 @@
-"""A bare page that mounts the explorer on the bytes of a Trace, without a server: requests are answered here."""
+"""A bare page that shows the explorer without a server: requests for scripts and weights are answered here."""
 
 import base64
 
@@ -40,19 +40,19 @@ def text_of(message):
     return base64.b64encode(message).decode()
 
 
-class Bare:
-    """A page in a browser context of its own; console messages fail the test that closes it."""
+class BarePage:
+    """A page in a browser context of its own; console messages fail the test when it is closed."""
 
     def __init__(self, browser, *, width=1280, height=720, scheme="light", scale=1, touch=False):
-        self.complaints = []
+        self.problems = []
         self.context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, device_scale_factor=scale, has_touch=touch
         )
         self.context.route("**/*", self._answer)
         self.page = self.context.new_page()
         self.page.set_default_timeout(40_000)
-        self.page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", lambda message: self.problems.append(f"{message.type}: {message.text}"))
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.goto(ORIGIN)
         self.page.wait_for_function("window.explorer")
 
@@ -64,41 +64,44 @@ class Bare:
         elif url.startswith(ORIGIN) and url.endswith(".js"):
             route.fulfill(body=script(url.removeprefix(ORIGIN)), content_type="text/javascript")
         else:
-            self.complaints.append(f"a request to elsewhere: {url}")
+            self.problems.append(f"request to {url}")
             route.abort()
 
-    def run(self, file, body, given):
-        """Run a function body on ``given``, with the file's exports in ``m``."""
-        return self.page.evaluate(f"async (given) => {{ const m = await import('{ORIGIN}{file}'); {body} }}", given)
+    def run(self, file, body, args):
+        """Run a function body on ``args``, with the file's exports in ``m``."""
+        return self.page.evaluate(f"async (args) => {{ const m = await import('{ORIGIN}{file}'); {body} }}", args)
 
     def mount(self, trace, *, complete=True, **options):
-        """Mount the explorer with a Trace's first message and, if complete, what a host sends without a request."""
+        """Mount the explorer with a Trace's first message and, if complete, the second, which needs no request."""
         self.trace = trace
         self.page.evaluate("text => explorer.mount(text)", text_of(pack(trace, **options)))
         if complete:
-            self.bring(())
+            self._send_rest(())
         return self.page
 
-    def bring(self, wanted):
-        """Deliver the second message."""
+    def update(self, trace, **options):
+        """Replace the Trace that is shown."""
+        self.page.evaluate("text => explorer.update(text)", text_of(pack(trace, **options)))
+
+    def _send_rest(self, wanted):
         rest = pack_rest(self.trace, wanted=wanted)
         if rest is not None:
             self.page.evaluate("text => explorer.update(text)", text_of(rest))
 
     def answer(self):
         """Answer the explorer's last request, as a host would."""
-        self.bring(tuple(self.needed[-1]))
+        self._send_rest(tuple(self.needed[-1]))
 
     @property
     def needed(self):
         return self.page.evaluate("explorer.needed")
 
     def selection(self):
-        """Return the selection reported last, after the debounce time."""
+        """Return the last selection reported, after the debounce time."""
         self.page.wait_for_function("explorer.selections.length")
         self.page.wait_for_timeout(300)
         return self.page.evaluate("explorer.selections.at(-1)")
 
     def close(self):
         self.context.close()
-        assert not self.complaints
+        assert not self.problems

@@ -16,12 +16,13 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from benchmarks.chromium import FLAGS, path
-from tests.browser.bare import Bare
+from tests.browser.bare import BarePage
 from tests.browser.slow import slow_down
 from tests.browser.support import wait_until_done
 
 ROOT = Path(__file__).parent.parent.parent
-expect.set_options(timeout=40_000)  # the same as for pages
+TIMEOUT = 40_000
+expect.set_options(timeout=TIMEOUT)
 
 
 @pytest.fixture(scope="session")
@@ -31,21 +32,21 @@ def model_name():
 
 @pytest.fixture(scope="session")
 def server(model_name, tmp_path_factory):
-    """The address of the app."""
+    """The address of a server of the app."""
     with serving(model_name, tmp_path_factory.mktemp("server")) as address:
         yield address
 
 
 def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return unused.getsockname()[1]
 
 
 def start(port, log, *, root=ROOT, **environment):
-    """Start a server of the app in ``root``, with its output at the end of ``log``; return it once it answers."""
+    """Start a server of the app in ``root``, append its output to ``log``, and return its process once it answers."""
     with log.open("a") as out:
-        running = subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "visformer", "run", "--headless", "--address=127.0.0.1", f"--port={port}"],
             cwd=root,
             env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
@@ -53,14 +54,14 @@ def start(port, log, *, root=ROOT, **environment):
             stderr=subprocess.STDOUT,
         )
     for _ in range(600):
-        if running.poll() is not None:
+        if process.poll() is not None:
             break
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2).close()
-            return running
+            return process
         except OSError:
             time.sleep(0.1)
-    running.kill()
+    process.kill()
     pytest.fail(f"the server did not start:\n{log.read_text()}")
 
 
@@ -68,18 +69,18 @@ def start(port, log, *, root=ROOT, **environment):
 def serving(model_name, folder, root=ROOT, **environment):
     """Run a server of the app in ``root`` and yield its address; its output goes to log.txt in ``folder``."""
     port, log = free_port(), folder / "log.txt"
-    running = start(port, log, root=root, VISFORMER_MODEL=model_name, **environment)
+    process = start(port, log, root=root, VISFORMER_MODEL=model_name, **environment)
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
-        running.terminate()
-        running.wait(timeout=20)
+        process.terminate()
+        process.wait(timeout=20)
     assert "Traceback" not in log.read_text()
 
 
 @contextmanager
-def hosting(folder):
-    """Serve the files of a folder, and yield the address."""
+def serving_files(folder):
+    """Serve the files of a folder and yield the address."""
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_):
@@ -101,40 +102,41 @@ def chromium():
 
 
 @cache
-def context_of(chromium, **look):
-    """Return a browser context, shared by all pages with the same settings, so that they share the HTTP cache."""
-    return chromium.new_context(**look)
+def context_of(chromium, **settings):
+    """Return the browser context of all pages with these settings, so that they share the HTTP cache."""
+    return chromium.new_context(**settings)
 
 
-def listen(page, complaints, own):
-    """Record a page's errors, and requests to other addresses than ``own``."""
-    page.on("console", lambda message: message.type in ("error", "warning") and complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
+def record_problems(page, problems, own):
+    """Record a page's errors, warnings, and requests to other addresses than ``own``."""
+    page.on("console", lambda message: message.type in ("error", "warning") and problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
     own = (own, "blob:", "data:", "about:srcdoc")
-    page.on("request", lambda request: request.url.startswith(own) or complaints.append(f"elsewhere: {request.url}"))
+    page.on("request", lambda request: request.url.startswith(own) or problems.append(f"request to {request.url}"))
 
 
 class Visitors:
-    """Opens pages, and records their errors."""
+    """Opens pages, and records their problems."""
 
     def __init__(self, server, chromium):
         self.server, self.chromium = server, chromium
-        self.pages, self.complaints = [], []
+        self.pages, self.problems = [], []
 
     def page(self, *, width=1440, height=900, scheme="light", locale="en-US", scale=1):
-        """Return an empty page of a new visitor: without cookies and local storage."""
+        """Return an empty page of a new visitor; clear the storage of all pages with the same settings."""
         context = context_of(self.chromium, color_scheme=scheme, locale=locale, device_scale_factor=scale)
         page = context.new_page()
         self.pages.append(page)
-        page.set_default_timeout(40_000)
+        page.set_default_timeout(TIMEOUT)
         page.set_viewport_size({"width": width, "height": height})
         stored = {"origin": self.server, "storageTypes": "cookies,local_storage"}
         context.new_cdp_session(page).send("Storage.clearDataForOrigin", stored)
-        listen(page, self.complaints, self.server)
+        record_problems(page, self.problems, self.server)
         return page
 
-    def open(self, *, query="", script="", **look):
-        page = self.page(**look)
+    def open(self, *, query="", script="", **settings):
+        """Open the app, and wait until it is complete; settings: those of ``page``."""
+        page = self.page(**settings)
         page.add_init_script(script)
         page.goto(self.server + "/" + query)
         page.wait_for_selector(".vf-root[data-painted]")
@@ -149,17 +151,17 @@ class Visitors:
 
 @contextmanager
 def visiting(server, chromium, *, expected=None):
-    """Visitors of a server; an error in a page's console fails the test, unless it contains what is expected."""
-    opened = Visitors(server, chromium)
-    yield opened
-    opened.close()
-    assert not [one for one in opened.complaints if expected is None or expected not in one]
+    """Visitors of a server; a problem of a page fails the test, unless it contains ``expected``."""
+    visitors = Visitors(server, chromium)
+    yield visitors
+    visitors.close()
+    assert not [problem for problem in visitors.problems if expected is None or expected not in problem]
 
 
 @pytest.fixture(scope="session")
 def visitors(server, chromium):
-    with visiting(server, chromium) as opened:
-        yield opened
+    with visiting(server, chromium) as visitors:
+        yield visitors
 
 
 @pytest.fixture(scope="module")
@@ -169,49 +171,49 @@ def shared_page(visitors):
 
 @pytest.fixture
 def page(visitors, shared_page):
-    """A page shared by the tests of a module, as the previous test left it: opening one takes seconds."""
+    """A page shared by the tests of a module, in the state the previous test left it: opening one takes seconds."""
     yield shared_page
-    assert not visitors.complaints
+    assert not visitors.problems
 
 
 @pytest.fixture
 def open_app(server, chromium):
-    """Open fresh pages: ``open_app(query="?lang=zh", width=360, scheme="dark")``; any console error fails the test."""
-    with visiting(server, chromium) as opened:
-        yield opened.open
+    """Open fresh pages: ``open_app(query="?lang=zh", width=360, scheme="dark")``; any problem fails the test."""
+    with visiting(server, chromium) as visitors:
+        yield visitors.open
 
 
 @pytest.fixture
 def visitor(server, chromium):
     """A visitor of deep links; Streamlit first looks for its server below the page, so 404 errors are expected."""
-    with visiting(server, chromium, expected="404") as opened:
-        yield opened
+    with visiting(server, chromium, expected="404") as visitor:
+        yield visitor
 
 
 @pytest.fixture
 def visit(chromium):
-    """Open files and other sites, each page in a context of its own; a dialog, too, fails the test."""
-    contexts, complaints = [], []
+    """Open files and other sites, each page in a context of its own; a dialog fails the test, too."""
+    contexts, problems = [], []
 
-    def start(address, *, own=None, width=1440, height=900, scheme="light", **look):
-        look |= {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
-        contexts.append(chromium.new_context(**look))
+    def open_page(address, *, own=None, width=1440, height=900, scheme="light", **settings):
+        settings |= {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
+        contexts.append(chromium.new_context(**settings))
         page = contexts[-1].new_page()
-        page.set_default_timeout(40_000)
-        listen(page, complaints, own or address)
-        page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+        page.set_default_timeout(TIMEOUT)
+        record_problems(page, problems, own or address)
+        page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
         page.goto(address)
         return page
 
-    yield start
+    yield open_page
     for context in contexts:
         context.close()
-    assert not complaints
+    assert not problems
 
 
 @pytest.fixture(scope="module")
 def bare(chromium):
     """The explorer without a server, shared by the tests of a module."""
-    opened = Bare(chromium)
-    yield opened
-    opened.close()
+    bare = BarePage(chromium)
+    yield bare
+    bare.close()

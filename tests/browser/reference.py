@@ -1,7 +1,7 @@
 """Reference implementation of derive.js in NumPy, float64."""
 
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import compress, groupby
 
 import numpy as np
 
@@ -18,13 +18,12 @@ class Options:
     value: float = 0.0
 
     def as_json(self):
-        limit = {"kind": self.kind, "value": self.value}
         names = ("how", "merging", "hiding", "renormalising")
-        return {**{name: getattr(self, name) for name in names}, "limit": limit}
+        return {name: getattr(self, name) for name in names} | {"limit": {"kind": self.kind, "value": self.value}}
 
 
 @dataclass(frozen=True)
-class Shown:
+class Derived:
     """values: float64 (row, column); kept: the same shape; hidden: (row,); rows, columns: the tokens of each."""
 
     values: np.ndarray
@@ -56,8 +55,8 @@ def kept_by_mass(row, share):
     total = row.sum()
     descending = np.sort(row)[::-1]
     enough = np.flatnonzero(np.cumsum(descending) >= share * total * (1 - 1e-6))
-    least = descending[enough[0]] if enough.size else descending[-1]
-    return (row >= least) & (row > 0)
+    smallest = descending[enough[0]] if enough.size else descending[-1]
+    return (row >= smallest) & (row > 0)
 
 
 def derived(heads, words, special, options):
@@ -72,22 +71,20 @@ def derived(heads, words, special, options):
     values = merged(combined(heads, options.how), rows, columns)
     mass = values.sum(axis=1)
     if options.hiding:
-        sides = [[all(flags[i] for i in g) for g in gs] for flags, gs in zip(special, (rows, columns), strict=True)]
-        stays = [[not gone for gone in side] if not all(side) else [True] * len(side) for side in sides]
-        values, mass = values[np.ix_(*stays)], mass[stays[0]]
-        rows, columns = (
-            [g for g, on in zip(gs, s, strict=True) if on] for gs, s in zip((rows, columns), stays, strict=True)
-        )
+        hidden = [[all(flags[i] for i in g) for g in gs] for flags, gs in zip(special, (rows, columns), strict=True)]
+        visible = [[not flag for flag in flags] if not all(flags) else [True] * len(flags) for flags in hidden]
+        values, mass = values[np.ix_(*visible)], mass[visible[0]]
+        rows, columns = (list(compress(gs, flags)) for gs, flags in zip((rows, columns), visible, strict=True))
         if options.renormalising:
-            left = values.sum(axis=1, keepdims=True)
-            mass = np.where(left[:, 0] > 0, mass / np.where(left[:, 0] > 0, left[:, 0], 1), mass)
-            values = np.divide(values, left, out=values.copy(), where=left > 0)
+            total = values.sum(axis=1, keepdims=True)
+            mass = np.where(total[:, 0] > 0, mass / np.where(total[:, 0] > 0, total[:, 0], 1), mass)
+            values = np.divide(values, total, out=values.copy(), where=total > 0)
     if options.kind == "none":
         kept = np.ones(values.shape, dtype=bool)
     elif options.kind == "weight":
         kept = (values >= options.value) & (values > 0)
     else:
         kept = np.array([kept_by_mass(row, options.value) for row in values])
-    seen = (values * kept).sum(axis=1)
-    hidden = 1 - np.divide(seen, mass, out=np.ones_like(seen), where=mass > 0)
-    return Shown(values, kept, hidden, rows, columns)
+    kept_mass = (values * kept).sum(axis=1)
+    hidden = 1 - np.divide(kept_mass, mass, out=np.ones_like(kept_mass), where=mass > 0)
+    return Derived(values, kept, hidden, rows, columns)

@@ -1,28 +1,28 @@
 """A simulated slow connection, which reveals tests that read a page before it is complete."""
 
-ONE_BY_ONE = """(gap) => {
+DELAY_MESSAGES = """(delay) => {
   window.WebSocket = class extends WebSocket {
-    addEventListener(name, hear, ...more) {
-      if (name !== "message") return super.addEventListener(name, hear, ...more)
-      let all = Promise.resolve()  // a chain: timers of their own could overtake each other
+    addEventListener(name, listener, ...options) {
+      if (name !== "message") return super.addEventListener(name, listener, ...options)
+      let last = Promise.resolve()  // a chain keeps the order of messages, independent timers might not
       return super.addEventListener(name, (event) => {
-        const later = () => new Promise((go) => setTimeout(go, gap))
-        all = all.then(later).then(() => hear.call(this, event)).catch(reportError)
-      }, ...more)
+        const wait = () => new Promise((resolve) => setTimeout(resolve, delay))
+        last = last.then(wait).then(() => listener.call(this, event)).catch(reportError)
+      }, ...options)
     }
   }
 }"""
 
 
-def slow_down(browser, gap):
-    """Delay WebSocket messages so that they arrive at least ``gap`` milliseconds apart; 0: no delay."""
-    if not gap:
+def slow_down(browser, delay):
+    """Delay WebSocket messages so that they arrive at least ``delay`` milliseconds apart; 0: no delay."""
+    if not delay:
         return
-    begin = browser.new_context
+    new_context = browser.new_context
 
-    def begin_slowly(**options):
-        context = begin(**options)
-        context.add_init_script(f"({ONE_BY_ONE})({gap})")
+    def new_slow_context(**options):
+        context = new_context(**options)
+        context.add_init_script(f"({DELAY_MESSAGES})({delay})")
         return context
 
-    browser.new_context = begin_slowly
+    browser.new_context = new_slow_context

@@ -6,7 +6,7 @@ from visformer.pictures.registry.picture import pages
 SIZES = {"small": (1280, 720), "large": (1920, 1080)}
 PAGES = [*pages()]
 PICTURES = ".vf-thumbs, .vf-matrix, .js-plotly-plot .plotly, [data-testid=stDataFrame] canvas"
-SEEN = """() => {
+VISIBLE = """() => {
   const parts = []
   const walk = (node) => {
     for (const one of node.querySelectorAll("*")) {
@@ -24,61 +24,64 @@ SEEN = """() => {
   walk(document.body)
   return parts
 }"""
-ROOM = """() => [document.documentElement, document.querySelector("[data-testid=stMain]")]
-  .map((one) => one.scrollHeight - innerHeight)"""
-SHOWN = """() => {
+"""Text and drawings on the page: where each ends, and whether it is part of the picture."""
+OVERFLOW = """() => Math.max(...[document.documentElement, document.querySelector("[data-testid=stMain]")]
+  .map((element) => element.scrollHeight - innerHeight))"""
+POSITION = """() => {
   const all = (selector) => [...document.querySelectorAll("*")].flatMap((one) =>
     one.shadowRoot ? [...one.shadowRoot.querySelectorAll(selector)] : [])
   const text = (selector) => all(selector).map((one) => one.textContent).join("")
   return [location.pathname, text(".vf-step"), all(".vf-root").map((one) => one.dataset.stack ?? "").join(""),
     text(".vf-part") + text(".vf-rows")]
 }"""
+"""Page, step, stack and part that are shown."""
 
 
-def open_at(visitor, name, *, query=""):
+def open_at(visitor, name, *, query="", scale=1):
+    """Open a page by its name in the address, ready to be presented."""
     width, height = SIZES["small"]
-    page = visitor.page(width=width, height=height)
+    page = visitor.page(width=width, height=height, scale=scale)
     page.goto(f"{visitor.server}/{name}{query}")
     page.get_by_role("button", name="Present").wait_for()
     page.locator(PICTURES).first.wait_for()
     wait_until_done(page)
-    page.get_by_text("中文", exact=True).wait_for()  # the script of the language buttons is loaded last
+    page.get_by_text("中文", exact=True).wait_for()  # the language buttons appear last
     return page
 
 
 def check_in_window(page, place="", *, alone=True):
     """Check that the whole picture is inside the window and, with alone, that nothing else is visible."""
-    assert max(page.evaluate(ROOM)) <= 0, f"the page scrolls: {place}"
-    seen, size = page.evaluate(SEEN), page.viewport_size
-    assert [one for one in seen if one["tag"] in ("CANVAS", "svg")], place
-    assert not (alone and [one for one in seen if not one["picture"]]), place
-    assert max(one["bottom"] for one in seen) <= size["height"] + 1, place
-    assert max(one["right"] for one in seen) <= size["width"] + 1, place
+    assert page.evaluate(OVERFLOW) <= 0, f"the page scrolls: {place}"
+    parts, size = page.evaluate(VISIBLE), page.viewport_size
+    assert [part for part in parts if part["tag"] in ("CANVAS", "svg")], place
+    assert not (alone and [part for part in parts if not part["picture"]]), place
+    assert max(part["bottom"] for part in parts) <= size["height"] + 1, place
+    assert max(part["right"] for part in parts) <= size["width"] + 1, place
 
 
 def stable(page, script):
-    """Return what a script returns, once it no longer changes."""
-    seen = None
-    while seen != (seen := page.evaluate(script)):
+    """Return the value of a script, once it no longer changes."""
+    value = None
+    while value != (value := page.evaluate(script)):
         page.wait_for_timeout(400)
-    return seen
+    return value
 
 
 def present(page):
     page.keyboard.press("p")
     page.locator("html.vf-presenting").wait_for(state="attached")
-    stable(page, SEEN)  # tables and curves have their new layout
+    stable(page, VISIBLE)  # tables and curves have their new layout
 
 
 def settled(page, *, after=None):
-    """Wait until the layout is stable and differs from ``after``; return page, step, stack and part shown."""
-    seen, now = None, ()
+    """Wait until the position is stable and differs from ``after``; return its page, step, stack and part."""
+    position = ()
     for _ in range(120):
-        seen = now
+        before = position
         page.wait_for_timeout(100)
         wait_until_done(page)
         page.locator(PICTURES).filter(visible=True).first.wait_for()  # tables are drawn after the script has ended
-        now = tuple(page.evaluate(SHOWN))
-        if seen == now != after:
-            return now
-    raise AssertionError(f"the page still shows {now}")
+        position = tuple(page.evaluate(POSITION))
+        if before == position != after:
+            return position
+    raise AssertionError(f"the position is still {position}")

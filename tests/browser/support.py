@@ -1,4 +1,4 @@
-"""Actions of a visitor, and helpers to read the page."""
+"""Actions of a visitor, and helpers that read the page."""
 
 from urllib.parse import parse_qsl, urlsplit
 
@@ -8,7 +8,7 @@ DONE = "[data-testid=stApp][data-test-script-state=notRunning]"
 
 
 def wait_until_done(page):
-    """Wait until the script run has ended: the picture is sent first, the address last."""
+    """Wait until the script run has ended; the address changes last."""
     page.locator(DONE).wait_for()
 
 
@@ -17,20 +17,20 @@ def address_of(page):
     return fields_of(parse_qsl(urlsplit(page.url).query))
 
 
-def shown(page):
-    """Return the explorer's data attributes: stack, layer, head, query, key, weight, painted."""
+def state_of(page):
+    """Return the explorer's data attributes, such as stack, layer, head, query, key, weight and painted."""
     return page.locator(".vf-root").evaluate("element => ({...element.dataset})")
 
 
 def type_sentence(page, text, *, box="Sentence"):
     """Submit a sentence, and wait until a new picture is painted."""
-    before = shown(page)["painted"]
+    before = state_of(page)["painted"]
     submit(page, text, box=box)
     page.locator(f".vf-root[data-painted]:not([data-painted='{before}'])").wait_for()
     wait_until_done(page)
 
 
-def show(page, text):
+def ensure_sentence(page, text):
     """Submit a sentence unless the page shows it already."""
     if page.get_by_label("Sentence", exact=True).input_value() != text:
         type_sentence(page, text)
@@ -42,18 +42,18 @@ def submit(page, text, *, box="Sentence"):
     page.get_by_label(box, exact=True).press("Enter")
 
 
-def turn_to(page, title):
-    """Open a page through the side bar."""
+def go_to(page, title):
+    """Open the page with this title from the side bar."""
     page.get_by_test_id("stPageLink-NavLink").filter(has_text=title).click()
     wait_until_done(page)
 
 
-def tokens(page, line=0):
-    """Return the tokens of the source (0) or the target (1)."""
-    return page.locator(".vf-side").nth(line).locator(".vf-token").all_inner_texts()
+def tokens(page):
+    """Return the tokens of the source."""
+    return page.locator(".vf-side").first.locator(".vf-token").all_inner_texts()
 
 
-def place_of(page, selector):
+def layout_of(page, selector):
     """Return the layout of a canvas, from its data attributes."""
     return page.locator(selector).first.evaluate(
         "e => Object.fromEntries(Object.entries(e.dataset).map(([k, v]) => [k, Number(v)]))"
@@ -62,11 +62,11 @@ def place_of(page, selector):
 
 def points_of_cells(page, cells, *, inside=0.5):
     """Return positions of cells of the large head in its canvas; inside: fraction from a cell's upper left corner."""
-    place = place_of(page, ".vf-large")
+    layout = layout_of(page, ".vf-large")
     return [
         {
-            "x": place["left"] + (key - place["column"] + inside) * place["cellWidth"],
-            "y": place["top"] + (query - place["row"] + inside) * place["cellHeight"],
+            "x": layout["left"] + (key - layout["column"] + inside) * layout["cellWidth"],
+            "y": layout["top"] + (query - layout["row"] + inside) * layout["cellHeight"],
         }
         for query, key in cells
     ]
@@ -79,11 +79,11 @@ def point_of_cell(page, query, key):
 
 def points_of_thumb(page, number, shape, *, canvas=".vf-thumbs"):
     """Return the centres of the cells of a thumbnail; number: its index in the grid; shape: its rows and columns."""
-    place = place_of(page, canvas)
-    row, column = divmod(number, int(place["columns"]))
-    left, top = place["left"] + column * place["step"], place["top"] + row * place["rise"]
+    layout = layout_of(page, canvas)
+    row, column = divmod(number, int(layout["columns"]))
+    left, top = layout["left"] + column * layout["step"], layout["top"] + row * layout["rise"]
     return [
-        {"x": left + (c + 0.5) / shape[1] * place["size"], "y": top + (r + 0.5) / shape[0] * place["size"]}
+        {"x": left + (c + 0.5) / shape[1] * layout["size"], "y": top + (r + 0.5) / shape[0] * layout["size"]}
         for r in range(shape[0])
         for c in range(shape[1])
     ]
@@ -95,8 +95,8 @@ def point_of_thumb(page, number, *, canvas=".vf-thumbs"):
 
 
 def point_of_head(page, layer, head):
-    """Return the centre of a head's thumbnail in the overview, if it is ordered by layer and head."""
-    return point_of_thumb(page, layer * int(place_of(page, ".vf-thumbs")["columns"]) + head)
+    """Return the centre of a head's thumbnail in an overview ordered by layer and head."""
+    return point_of_thumb(page, layer * int(layout_of(page, ".vf-thumbs")["columns"]) + head)
 
 
 def click_head(page, layer, head, **options):
@@ -111,10 +111,10 @@ def head_of(trace, stack, layer, head):
 
 def check_cell(page, trace, stack, *, layer, head, query, key):
     """Check that the weight shown is that of the Trace, to four significant digits."""
-    data = shown(page)
+    data = state_of(page)
     weight = float(f"{head_of(trace, stack, layer, head)[query, key]:.3e}")
-    place = (data["stack"], *(int(data[name]) for name in ("layer", "head", "query", "key")))
-    assert (*place, float(data["weight"])) == (stack, layer, head, query, key, weight)
+    selected = (data["stack"], *(int(data[name]) for name in ("layer", "head", "query", "key")))
+    assert (*selected, float(data["weight"])) == (stack, layer, head, query, key, weight)
     assert float(page.locator(".vf-weight").inner_text()) == weight
 
 
@@ -123,11 +123,11 @@ IMAGE = """
   copy.drawImage(canvas, 0, 0)
   const { data } = copy.getImageData(0, 0, canvas.width, canvas.height)
 """
-"""Copy a canvas and read the copy's pixels: reading its own would slow it down and cause a console warning."""
+"""Copy a canvas and read the copy's pixels: reading those of the canvas causes a console warning."""
 
 
-def _image(page, canvas, body, given=None):
-    return page.locator(canvas).evaluate(f"(canvas, given) => {{ {IMAGE} {body} }}", given)
+def _image(page, canvas, body, args=None):
+    return page.locator(canvas).evaluate(f"(canvas, args) => {{ {IMAGE} {body} }}", args)
 
 
 def colours_at(page, canvas, points):
@@ -135,7 +135,7 @@ def colours_at(page, canvas, points):
     body = """
       const ratio = canvas.width / parseFloat(canvas.style.width)
       const at = ({ x, y }) => 4 * (Math.floor(y * ratio) * canvas.width + Math.floor(x * ratio))
-      return given.map((point) => Array.from(data.subarray(at(point), at(point) + 3)))
+      return args.map((point) => Array.from(data.subarray(at(point), at(point) + 3)))
     """
     return _image(page, canvas, body, points)
 
@@ -150,12 +150,12 @@ def colours_of(page, canvas):
     return set(_image(page, canvas, body))
 
 
-def inked(page, canvas):
+def opaque_pixels(page, canvas):
     """Count the pixels of a canvas that are not transparent."""
     return _image(page, canvas, "return data.filter((part, i) => i % 4 === 3 && part).length")
 
 
-def pixels(page, canvas):
+def fingerprint(page, canvas):
     """Return a hash of a canvas's pixels, and the number of its colours."""
     body = """
       let sum = 0
@@ -186,6 +186,6 @@ def hover_cell(page, panel, row, column):
 
 def _cell(page, panel, row, column):
     canvas = f"canvas[data-panel='{panel}']"
-    place = place_of(page, canvas)
-    x, y = place["left"] + (column + 0.5) * place["cellWidth"], place["top"] + (row + 0.5) * place["cellHeight"]
-    return page.locator(canvas).first, {"x": x, "y": y}
+    layout = layout_of(page, canvas)
+    x = layout["left"] + (column + 0.5) * layout["cellWidth"]
+    return page.locator(canvas).first, {"x": x, "y": layout["top"] + (row + 0.5) * layout["cellHeight"]}

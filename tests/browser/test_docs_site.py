@@ -1,9 +1,9 @@
-"""The documentation in Chromium: no requests to other servers, and a search that finds Chinese."""
+"""The documentation site: its pictures, its search, and the switch of languages."""
 
 import pytest
 
 from scripts.docs import make
-from tests.browser.conftest import hosting
+from tests.browser.conftest import serving_files
 
 pytestmark = pytest.mark.browser
 
@@ -11,49 +11,47 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     """The address of a server of the built site."""
-    with hosting(make(tmp_path_factory.mktemp("docs"))) as address:
+    with serving_files(make(tmp_path_factory.mktemp("docs"))) as address:
         yield address
 
 
 @pytest.fixture
-def read(address, visit):
+def open_docs(address, visit):
     """Open a page of the site, and wait until its search is loaded."""
 
-    def start(name, **look):
-        page = visit(f"{address}/{name}", own=address, **look)
+    def open_page(name, **settings):
+        page = visit(f"{address}/{name}", own=address, **settings)
         page.wait_for_load_state("networkidle")
         return page
 
-    return start
+    return open_page
 
 
 @pytest.mark.parametrize(
     ("name", "scheme"), [("index", "dark"), ("zh/app", "light"), ("zh/export", "dark"), ("api", "light")]
 )
-def test_every_picture_loads_without_requests_to_other_servers(read, name, scheme):
-    page = read(f"{name}.html", scheme=scheme)
+def test_pictures_load_without_requests_to_other_servers_in_the_system_s_theme(open_docs, name, scheme):
+    page = open_docs(f"{name}.html", scheme=scheme)
     assert page.evaluate("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
-    dark = (
-        sum(map(int, page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3)"))) < 128
-    )
-    assert dark == (scheme == "dark")
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3)")
+    assert (sum(map(int, background)) < 128) == (scheme == "dark")
 
 
-def test_a_phone_is_wide_enough(read):
-    page = read("zh/models.html", width=360, height=740)
+def test_a_page_fits_a_phone(open_docs):
+    page = open_docs("zh/models.html", width=360, height=740)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-def test_chinese_is_found(read):
-    page = read("zh/index.html")
+def test_the_search_finds_chinese(open_docs):
+    page = open_docs("zh/index.html")
     page.keyboard.press("/")
     page.keyboard.type("因果掩码")
     page.get_by_role("option", name="掩码").first.click()
     page.wait_for_url("**/zh/app.html*#*")
 
 
-def test_the_switch_leads_to_the_same_page(read):
-    page = read("export.html")
+def test_the_language_switch_leads_to_the_same_page(open_docs):
+    page = open_docs("export.html")
     page.get_by_role("link", name="中文", exact=True).click()
     page.get_by_role("heading", name="保存", exact=False).first.wait_for()
     assert page.url.endswith("/zh/export.html")

@@ -1,4 +1,4 @@
-"""Links: the first after a start, one to a missing page, copied ones, and ones that are too long."""
+"""Links: right after a start, to a page that does not exist, copied, and too long."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import serving, visiting
-from tests.browser.support import shown, submit, wait_for_panels, wait_until_done
+from tests.browser.support import state_of, submit, wait_for_panels, wait_until_done
 
 pytestmark = pytest.mark.browser
 
@@ -17,41 +17,40 @@ CLIPBOARD = """() => {
 }"""
 
 
-def test_a_link_to_a_page_that_does_not_exist_opens_the_first_with_all_else(visitor, server):
-    """Ignored values are reported as text, and do not become markup."""
-    wrong = "foo=<img src=x onerror=alert(1)>&view=**pie**"
-    page = visitor.open(query=f"nowhere?layer=2&text=I+like+cats.&{wrong}")
-    for said in (
+def test_a_link_to_a_page_that_does_not_exist_opens_the_first_page_with_its_valid_options(visitor, server):
+    """Everything else is reported, as text that does not become markup."""
+    invalid = "foo=<img src=x onerror=alert(1)>&view=**pie**"
+    page = visitor.open(query=f"nowhere?layer=2&text=I+like+cats.&{invalid}")
+    for notice in (
         "/nowhere: there is no page with this name.",
         "foo=<img src=x onerror=alert(1)>: no page has such an option.",
         "view=**pie**: choose one of heatmap, arcs, tokens, layer.",
     ):
-        page.get_by_text(said).wait_for()
+        page.get_by_text(notice).wait_for()
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page).to_have_url(f"{server}/?v=1&text=I+like+cats.&layer=2")
     page.get_by_role("button", name="Dismiss").click()
     expect(page.get_by_text("/nowhere")).to_have_count(0)
 
 
-def test_the_first_link_after_a_start_and_the_first_page_under_the_name_that_it_would_have(
+def test_a_deep_link_works_right_after_a_start_and_attention_is_a_name_of_the_first_page(
     model_name, chromium, tmp_path
 ):
-    """Each opens its page, and nothing over it. Of asgi.py: tests/deploy/test_room.py."""
-    with serving(model_name, tmp_path) as address, visiting(address, chromium, expected="404") as opened:
-        page = opened.open(query="masks?masks_view=steps")
+    """No dialog covers the page. tests/deploy/test_room.py tests the same for asgi.py."""
+    with serving(model_name, tmp_path) as address, visiting(address, chromium, expected="404") as visitors:
+        page = visitors.open(query="masks?masks_view=steps")
         wait_for_panels(page)
         expect(page.get_by_role("dialog")).to_have_count(0)
         assert page.get_by_role("slider", name="Tokens read so far").count()
-        page = opened.open(query="attention?stack=cross&layer=2")
-        page.locator(".vf-root[data-painted]").wait_for()
+        page = visitors.open(query="attention?stack=cross&layer=2")
         expect(page).to_have_url(f"{address}/?v=1&stack=cross&layer=2")
         expect(page.get_by_text("there is no page with this name")).to_have_count(0)
         expect(page.get_by_role("dialog")).to_have_count(0)
-        page = opened.open(query="attention?lesson=from-text-to-translation&step=5")
+        page = visitors.open(query="attention?lesson=from-text-to-translation&step=5")
         expect(page).to_have_url(f"{address}/head?v=1&lesson=from-text-to-translation&step=5&layer=3&head=8&query=3")
 
 
-def test_the_address_is_copied_and_the_button_confirms(open_app):
+def test_copy_link_copies_the_address_and_says_so(open_app):
     page = open_app(query="?stack=cross&layer=2&head=3")
     page.evaluate(CLIPBOARD)
     page.get_by_role("button", name="Copy link").click()
@@ -60,7 +59,7 @@ def test_the_address_is_copied_and_the_button_confirms(open_app):
     page.get_by_role("button", name="Copy link").wait_for()
     page.goto(page.evaluate("window.copied")[0])
     page.wait_for_selector(".vf-root[data-painted]")
-    assert {name: shown(page)[name] for name in ("stack", "layer", "head")} == {
+    assert {name: state_of(page)[name] for name in ("stack", "layer", "head")} == {
         "stack": "decoder.cross_attn",
         "layer": "1",
         "head": "2",
@@ -73,13 +72,13 @@ def test_without_clipboard_access_the_address_is_shown_for_copying(open_app):
     page.get_by_role("button", name="Copy link").click()
     field = page.get_by_label("Address of this page")
     expect(field).to_have_value(page.url)
-    chosen = field.evaluate("field => field.value.slice(field.selectionStart, field.selectionEnd)")
-    assert chosen == page.url
+    selected = field.evaluate("field => field.value.slice(field.selectionStart, field.selectionEnd)")
+    assert selected == page.url
     page.keyboard.press("Escape")
     expect(field).to_be_hidden()
 
 
-def test_texts_too_long_for_a_link_are_kept_in_a_file_and_come_back(open_app, tmp_path):
+def test_a_text_too_long_for_a_link_is_saved_to_a_file_and_restored_from_it(open_app, tmp_path):
     page = open_app(query="?layer=2")
     text = "我去东北大学。" * 70
     submit(page, text)
@@ -100,18 +99,18 @@ def test_texts_too_long_for_a_link_are_kept_in_a_file_and_come_back(open_app, tm
     expect(page.get_by_label("Sentence", exact=True)).to_have_value(text)
 
 
-def test_on_a_phone_the_list_of_pages_closes_when_a_page_or_lesson_is_selected(open_app):
-    """Or the way back to a lesson that was left."""
+def test_on_a_phone_the_side_bar_closes_when_one_of_its_entries_is_selected(open_app):
+    """A page, the lesson, and the way back to a lesson that was left."""
     page = open_app(width=390, height=844)
     side_bar = page.get_by_test_id("stSidebar")
-    chosen = side_bar.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks")
+    masks = side_bar.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks")
     back = side_bar.get_by_role("button", name="Back to step 1")
-    for choice in (chosen, side_bar.get_by_role("button", name="Guided lesson"), back):
-        if choice is back:
+    for entry in (masks, side_bar.get_by_role("button", name="Guided lesson"), back):
+        if entry is back:
             page.get_by_role("button", name="Leave the lesson").click()
             wait_until_done(page)
         page.get_by_test_id("stExpandSidebarButton").click()
         expect(side_bar).to_have_attribute("data-collapsed", "false")
-        choice.click()
+        entry.click()
         wait_until_done(page)
         expect(side_bar).to_have_attribute("data-collapsed", "true")

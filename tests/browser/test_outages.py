@@ -1,4 +1,4 @@
-"""What a visitor sees when the server or the connection fails and recovers; the failures are real."""
+"""What a visitor sees when the server or the connection fails and recovers."""
 
 import signal
 import time
@@ -6,8 +6,8 @@ import time
 import pytest
 
 from tests.browser.conftest import free_port, start
-from tests.browser.line import Line
-from tests.browser.support import click_head, shown, submit, tokens, type_sentence
+from tests.browser.proxy import Proxy
+from tests.browser.support import click_head, state_of, submit, tokens, type_sentence
 from visformer.i18n import translations
 
 NOTICE = ".vf-connection"
@@ -16,15 +16,16 @@ LOST = (
     "The connection to the server is lost. You can still explore what you see, and your sentence is kept; the "
     "page reconnects by itself as soon as the server answers."
 )
-LONG = 15.0
-SOON = """(notice) => {
+OUTAGE = 15.0
+"""Seconds."""
+CHECK_NOTICE = """(notice) => {
   const app = document.querySelector("[data-testid=stApp]")
   new MutationObserver((_, observer) => {
     observer.disconnect()
-    setTimeout(() => (window.noticedSoon = notice.checkVisibility()), 500)
+    setTimeout(() => (window.noticedEarly = notice.checkVisibility()), 500)
   }).observe(app, { attributeFilter: ["data-test-connection-state"] })
 }"""
-"""Notes whether the notice is there half a second after the connection is lost; the browser's own clock is punctual."""
+"""Checks whether the notice is visible half a second after the connection is lost, by the browser's own clock."""
 
 
 class Server:
@@ -38,8 +39,8 @@ class Server:
     def start(self):
         self.process = start(self.port, self.log, MALLOC_ARENA_MAX="1")
 
-    def send(self, what):
-        self.process.send_signal(what)
+    def send(self, number):
+        self.process.send_signal(number)
 
     def kill(self):
         self.process.kill()
@@ -48,24 +49,24 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    running = Server(tmp_path_factory.mktemp("server"))
-    yield running
-    running.send(signal.SIGCONT)
-    running.kill()
-    log = running.log.read_text()
+    server = Server(tmp_path_factory.mktemp("server"))
+    yield server
+    server.send(signal.SIGCONT)
+    server.kill()
+    log = server.log.read_text()
     assert "Traceback" not in log, log
 
 
 @pytest.fixture
-def line(server):
-    way = Line(server.port)
-    yield way
-    way.close()
+def proxy(server):
+    proxy = Proxy(server.port)
+    yield proxy
+    proxy.close()
 
 
 @pytest.fixture
 def visit(chromium):
-    """Open pages whose console errors are ignored: losing the server causes some."""
+    """Open pages without recording their problems: losing the server causes console errors."""
     contexts = []
 
     def open_page(address, **context):
@@ -87,56 +88,55 @@ def wait_for_sentence(page, text, box="Sentence"):
     page.locator(".vf-side").first.get_by_text(text.split()[0], exact=True).first.wait_for()
 
 
-def test_some_time_without_a_connection_or_with_the_server_asleep(server, line, visit):
+def test_sentence_and_selection_survive_a_cut_connection_and_a_suspended_server(server, proxy, visit):
     """One visitor's connection is cut; another's server is suspended, like a laptop with its lid closed."""
-    cut = visit(line.address, locale="zh-CN")
+    cut = visit(proxy.address, locale="zh-CN")
     type_sentence(cut, "She likes the old school.", box="句子")
     click_head(cut, 1, 2)
-    asleep = visit(server.address, locale="en-US")
+    suspended = visit(server.address, locale="en-US")
     start = time.monotonic()
-    cut.locator(NOTICE).evaluate(SOON)
-    line.cut()
+    cut.locator(NOTICE).evaluate(CHECK_NOTICE)
+    proxy.cut()
     server.send(signal.SIGSTOP)
-    submit(asleep, "We went home.")
+    submit(suspended, "We went home.")
 
     cut.locator(NOTICE).wait_for()
-    assert cut.evaluate("window.noticedSoon") is False, "most interruptions are shorter"
+    assert cut.evaluate("window.noticedEarly") is False, "most interruptions are shorter"
     assert cut.locator(NOTICE).inner_text() == translations("zh").gettext(LOST) != LOST
-    cut.wait_for_timeout(4000)  # Streamlit's own dialog takes some attempts to come
+    cut.wait_for_timeout(4000)  # Streamlit's own dialog would appear after some attempts
     assert not cut.locator(DIALOG).is_visible()
     click_head(cut, 2, 5)
     cut.locator(".vf-root[data-layer='2'][data-head='5']").wait_for()
-    cut.wait_for_timeout(max(0, 1000 * (LONG - (time.monotonic() - start))))
+    cut.wait_for_timeout(max(0, 1000 * (OUTAGE - (time.monotonic() - start))))
 
     server.send(signal.SIGCONT)
-    line.mend()
-    wait_for_sentence(asleep, "We went home.")
-    assert not asleep.locator(NOTICE).is_visible()
+    proxy.restore()
+    wait_for_sentence(suspended, "We went home.")
+    assert not suspended.locator(NOTICE).is_visible()
     cut.locator(NOTICE).wait_for(state="hidden")
     assert cut.get_by_label("句子", exact=True).input_value() == "She likes the old school."
-    assert {name: shown(cut)[name] for name in ("layer", "head")} == {"layer": "2", "head": "5"}
+    assert {name: state_of(cut)[name] for name in ("layer", "head")} == {"layer": "2", "head": "5"}
     type_sentence(cut, "It was late.", box="句子")
     assert tokens(cut)[0] == "It"
     cut.wait_for_timeout(500)
     assert not cut.locator(DIALOG).is_visible()
 
 
-@pytest.mark.parametrize("heard", [True, False])
-def test_a_server_that_is_killed_in_the_middle_of_a_request(server, visit, heard):
-    """Or before it has read the request; the restarted server gets the sentence either way."""
+@pytest.mark.parametrize("request_is_read", [True, False])
+def test_a_restarted_server_computes_the_sentence_during_which_it_was_killed(server, visit, request_is_read):
     page = visit(server.address + "/?view=arcs&stack=cross&layer=3&head=2")
     type_sentence(page, "She likes the old school.")
-    if not heard:
+    if not request_is_read:
         server.send(signal.SIGSTOP)
     submit(page, "We went to the school yesterday.")
-    page.wait_for_timeout(20 if heard else 200)
+    page.wait_for_timeout(20 if request_is_read else 200)
     server.kill()
     page.locator(NOTICE).wait_for()
     server.start()
     page.locator(NOTICE).wait_for(state="hidden")
     wait_for_sentence(page, "We went to the school yesterday.")
     assert tokens(page) == ["We", "went", "to", "the", "school", "yesterday", ".", "</s>"]
-    now = shown(page)
-    assert (now["stack"], now["layer"], now["head"], now["view"]) == ("decoder.cross_attn", "2", "1", "arcs")
+    state = state_of(page)
+    assert (state["stack"], state["layer"], state["head"], state["view"]) == ("decoder.cross_attn", "2", "1", "arcs")
     query = "v=1&text=We+went+to+the+school+yesterday.&stack=cross&view=arcs&layer=3&head=2"
     page.wait_for_url(f"{server.address}/?{query}")

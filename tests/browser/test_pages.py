@@ -1,4 +1,4 @@
-"""All pages, opened one after another, and clicks that edit the model."""
+"""All pages, what they show of a hostile sentence, and clicks in their pictures."""
 
 from urllib.parse import quote
 
@@ -7,49 +7,57 @@ import pytest
 from playwright.sync_api import expect
 
 import visformer as vf
-from tests.browser.support import click_cell, hover_cell, place_of, show, turn_to, wait_for_panels, wait_until_done
+from tests.browser.support import (
+    click_cell,
+    ensure_sentence,
+    go_to,
+    hover_cell,
+    layout_of,
+    wait_for_panels,
+    wait_until_done,
+)
 from visformer.edits import Silence
 from visformer.pictures.registry.picture import pages
 
 pytestmark = pytest.mark.browser
 
-NASTY = (
+HOSTILE = (
     "<img src=x onerror=window.hit=1> $\\zeta^2$ **Bold** [Link](https://evil.example) :red[Zed] `Code` =1+1 "
     "<script>hit=1"
 )
-MADE = """() => ({
+MARKUP = """() => ({
   hit: window.hit ?? null,
-  made: [...document.querySelectorAll("img[src='x'], a[href*='evil.example'], strong, code, .katex, [style*='color']")]
+  texts: [...document.querySelectorAll("img[src='x'], a[href*='evil.example'], strong, code, .katex, [style*='color']")]
     .map((element) => element.textContent).filter((text) => /Bold|Code|ζ|zeta|Zed|Link/.test(text) && text.length < 12),
 })"""
+"""What the sentence became: a script that ran, elements, links, formulas or emphasis."""
 
 
-def test_every_page_opens_and_carries_the_sentence_which_makes_no_markup(open_app):
-    """The visitor's text becomes no element, link, formula or emphasis."""
-    page = open_app(query=f"?text={quote(NASTY)}&target={quote(NASTY)}", width=1280, height=720)
+def test_every_page_opens_with_the_sentence_which_does_not_become_markup(open_app):
+    page = open_app(query=f"?text={quote(HOSTILE)}&target={quote(HOSTILE)}", width=1280, height=720)
     page.get_by_text("Target as typed:").wait_for()
     for declared in pages().values():
-        turn_to(page, declared.title)
-        drawn = ".vf-root[data-painted] canvas, .js-plotly-plot .main-svg, [data-testid=stDataFrame] canvas"
-        page.locator(drawn).first.wait_for()
+        go_to(page, declared.title)
+        pictures = ".vf-root[data-painted] canvas, .js-plotly-plot .main-svg, [data-testid=stDataFrame] canvas"
+        page.locator(pictures).first.wait_for()
         if declared.has_sentence:
-            expect(page.get_by_label("Sentence", exact=True)).to_have_value(NASTY)
+            expect(page.get_by_label("Sentence", exact=True)).to_have_value(HOSTILE)
         else:
             expect(page.get_by_label("Sentence", exact=True)).to_have_count(0)
         assert not page.get_by_test_id("stException").count()
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), declared.title
-        assert page.evaluate(MADE) == {"hit": None, "made": []}, declared.title
+        assert page.evaluate(MARKUP) == {"hit": None, "texts": []}, declared.title
 
 
 def select(page, view):
-    """Select a view, on whichever kind of switch Streamlit draws."""
+    """Select a view, on either kind of switch."""
     page.get_by_role("radio", name=view).or_(page.get_by_role("button", name=view)).first.click()
 
 
-def test_a_cell_is_read_exactly_and_its_sum_written_out(page, model_name):
+def test_a_clicked_cell_has_the_weight_of_the_trace_and_a_written_out_sum(page, model_name):
     trace = vf.load(model_name).trace("I like cats.", record=("*.scores", "*.q", "*.k"))
-    show(page, "I like cats.")
-    turn_to(page, "Inside a head")
+    ensure_sentence(page, "I like cats.")
+    go_to(page, "Inside a head")
     wait_for_panels(page)
     click_cell(page, "scores", 0, 2)
     weight = trace["encoder.0.self_attn.scores"].value[0, 1, 2]
@@ -60,21 +68,17 @@ def test_a_cell_is_read_exactly_and_its_sum_written_out(page, model_name):
     assert np.float32(root.get_attribute("data-value")) == weight
 
 
-def test_a_small_window_shows_the_softmax_row_the_sum_and_the_value_pointed_at(open_app):
-    """At 1280 × 720, without scrolling."""
+def test_a_small_window_shows_the_panel_the_value_under_the_pointer_and_the_sum_without_scrolling(open_app):
     page = open_app(width=1280, height=720)
     for title, panel in (("Inside a head", "pattern"), ("Embedding + position", "input")):
-        turn_to(page, title)
+        go_to(page, title)
         page.locator(f"canvas[data-panel={panel}]").wait_for()
         hover_cell(page, panel, 0, 1)
-        for shown in (
-            page.locator(f"canvas[data-panel={panel}]"),
-            page.locator(f".vf-root:has([data-panel={panel}]) .vf-value"),
-        ):
-            box = shown.bounding_box()
+        for selector in (f"canvas[data-panel={panel}]", f".vf-root:has([data-panel={panel}]) .vf-value"):
+            box = page.locator(selector).bounding_box()
             assert box["y"] >= 0, title
             assert box["y"] + box["height"] <= 720, title
-    turn_to(page, "Inside a head")
+    go_to(page, "Inside a head")
     page.locator("canvas[data-panel=pattern]").wait_for()
     click_cell(page, "pattern", 0, 1)
     code = page.get_by_test_id("stCode").first
@@ -83,21 +87,21 @@ def test_a_small_window_shows_the_softmax_row_the_sum_and_the_value_pointed_at(o
     assert code.bounding_box()["y"] + 60 <= 720
 
 
-def test_a_step_of_decoding_is_chosen_by_a_click(open_app):
+def test_a_click_selects_a_step_of_decoding(open_app):
     page = open_app(width=1280, height=720)
-    turn_to(page, "Decoding")
+    go_to(page, "Decoding")
     wait_for_panels(page)
     page.locator(".js-plotly-plot .ytick").filter(has_text="我 ◂").wait_for()
     click_cell(page, "sure", 0, 1)
     page.locator(".js-plotly-plot .ytick").filter(has_text="去 ◂").wait_for()
     wait_until_done(page)
     box = page.locator(".js-plotly-plot").bounding_box()
-    assert box["y"] + box["height"] <= 720, "all bars are in the window"
+    assert box["y"] + box["height"] <= 720, "all bars are inside the window"
 
 
 def test_a_click_silences_a_head_and_the_model_translates_again(page, model_name):
-    show(page, "I like cats.")
-    turn_to(page, "Inside a head")
+    ensure_sentence(page, "I like cats.")
+    go_to(page, "Inside a head")
     select(page, "Silence or scale a head")
     page.locator("canvas[data-panel=factors]").wait_for()
     click_cell(page, "factors", 2, 5)
@@ -107,15 +111,15 @@ def test_a_click_silences_a_head_and_the_model_translates_again(page, model_name
     page.get_by_text("After: ").wait_for(state="detached")
 
 
-def test_a_click_changes_the_mask_and_a_label_its_whole_row(page):
-    turn_to(page, "Masks")
+def test_a_click_on_a_cell_changes_the_mask_and_one_on_a_label_its_whole_row(page):
+    go_to(page, "Masks")
     select(page, "Change it")
     wait_for_panels(page)
     click_cell(page, "mask", 1, 0)
     page.get_by_text("Before: ").wait_for()
     wait_until_done(page)
-    place = place_of(page, "canvas[data-panel=mask]")
-    position = {"x": place["left"] - 12, "y": place["top"] + 2.5 * place["cellHeight"]}
+    layout = layout_of(page, "canvas[data-panel=mask]")
+    position = {"x": layout["left"] - 12, "y": layout["top"] + 2.5 * layout["cellHeight"]}
     page.locator("canvas[data-panel=mask]").click(position=position)
     root = page.locator(".vf-root:has(canvas[data-panel=mask])")
     for column in range(3):
@@ -127,16 +131,16 @@ def test_a_click_changes_the_mask_and_a_label_its_whole_row(page):
 
 
 def test_clearing_a_column_in_the_lab_removes_it(page):
-    turn_to(page, "The lab")
+    go_to(page, "The lab")
     page.get_by_label("Worked example", exact=True).click()
     page.get_by_role("option", name="A product that does not exist", exact=True).click()
     page.get_by_text("3 is not 2").wait_for()
     q = page.get_by_test_id("stDataFrame").first
-    for row, said in ((0, "Q has an empty cell"), (1, None)):
+    for row in (0, 1):
         q.click(position={"x": 2.5 * 48, "y": 36 + (row + 0.5) * 26})
         page.keyboard.press("Delete")
-        if said:
-            page.get_by_text(said).wait_for()
+        if row == 0:
+            page.get_by_text("Q has an empty cell").wait_for()
     wait_for_panels(page)
     hover_cell(page, "Q·Kᵀ", 1, 2)
     expect(page.locator(".vf-root")).to_have_attribute("data-value", "104")

@@ -14,19 +14,19 @@ pytestmark = pytest.mark.browser
 READ = """
   const bytes = (text) => {
     const payload = Uint8Array.from(atob(text), (c) => c.charCodeAt(0))
-    const all = new Uint8Array(payload.length + given.shift)
-    all.set(payload, given.shift)
-    return all.subarray(given.shift)
+    const all = new Uint8Array(payload.length + args.shift)
+    all.set(payload, args.shift)
+    return all.subarray(args.shift)
   }
-  const { readMessage } = await import(given.origin + 'shared/message.js')
-  const { stacks, weights } = m.readPicture(readMessage(bytes(given.first)))
-  if (given.rest) {
-    const { chunks, numbers } = readMessage(bytes(given.rest))
+  const { readMessage } = await import(args.origin + 'shared/message.js')
+  const { stacks, weights } = m.readPicture(readMessage(bytes(args.first)))
+  if (args.rest) {
+    const { chunks, numbers } = readMessage(bytes(args.rest))
     weights.add(chunks, numbers)
   }
   return stacks.map(({ name, shape: [nLayers, nHeads], thumbOf }) => {
-    const places = Array.from({ length: nLayers * nHeads }, (_, i) => ({ l: Math.floor(i / nHeads), h: i % nHeads }))
-    return [name, places.map(({ l, h }) => [[...weights.of(`${name}/${l}/${h}`)], [...thumbOf({ layer: l, head: h })]])]
+    const heads = Array.from({ length: nLayers * nHeads }, (_, i) => ({ l: Math.floor(i / nHeads), h: i % nHeads }))
+    return [name, heads.map(({ l, h }) => [[...weights.of(`${name}/${l}/${h}`)], [...thumbOf({ layer: l, head: h })]])]
   })
 """
 
@@ -41,7 +41,6 @@ shapes = st.fixed_dictionaries(
     }
 )
 
-
 IN_TWO_MESSAGES = {"n_src": 120, "n_tgt": 115, "n_layers": 2, "n_decoder_layers": 2, "n_heads": 3, "seed": 0}
 
 
@@ -49,12 +48,12 @@ IN_TWO_MESSAGES = {"n_src": 120, "n_tgt": 115, "n_layers": 2, "n_decoder_layers"
 @given(shapes, st.integers(0, 3))
 @example(IN_TWO_MESSAGES, 0)
 def test_javascript_reads_what_python_packs(bare, shape, shift):
-    """Every head's weights and thumbnail, at every alignment: a host may pass a view into a larger buffer."""
+    """Every head's weights and thumbnail, at any alignment: a host may pass a view into a larger buffer."""
     trace = made_up_trace(**shape)
     first, rest = pack(trace), pack_rest(trace)
     assert (rest is not None) == (shape == IN_TWO_MESSAGES)
-    sent = {"first": text_of(first), "rest": rest and text_of(rest), "shift": shift, "origin": ORIGIN}
-    stacks = bare.run("explorer/picture.js", READ, sent)
+    args = {"first": text_of(first), "rest": rest and text_of(rest), "shift": shift, "origin": ORIGIN}
+    stacks = bare.run("explorer/picture.js", READ, args)
     patterns = {name: trace.stack(*name.split(".")).value for name, _ in stacks}
     assert len(patterns) == 3
     side = thumbnail_side([pattern.shape for pattern in patterns.values()])

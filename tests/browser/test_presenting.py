@@ -1,4 +1,4 @@
-"""Presentations: only the picture is visible, all of it inside the window; and phones that follow."""
+"""Presentations: how they start and end, their keys and notes, and phones that follow."""
 
 import io
 
@@ -7,11 +7,10 @@ import zxingcpp
 from PIL import Image
 from playwright.sync_api import expect
 
-from tests.browser.stage import ROOM, check_in_window, open_at, present, settled, stable
-from tests.browser.support import address_of, point_of_cell, shown, turn_to, wait_for_panels
+from tests.browser.stage import OVERFLOW, VISIBLE, check_in_window, open_at, present, settled, stable
+from tests.browser.support import address_of, go_to, point_of_cell, state_of, wait_for_panels
 
 pytestmark = pytest.mark.browser
-
 
 STATE = """() => ({ scrolled: document.querySelector("[data-testid=stMain]").scrollTop,
   boxes: [...document.querySelectorAll("[data-testid=stElementContainer]")].map((one) => {
@@ -20,12 +19,12 @@ STATE = """() => ({ scrolled: document.querySelector("[data-testid=stMain]").scr
   }),
   style: document.querySelector("[data-testid=stMainBlockContainer]").getAttribute("style"),
   focused: document.activeElement.outerHTML.slice(0, 80) })"""
-"""The state of the page that leaving has to restore."""
+"""The state of the page that ending a presentation has to restore."""
 
 
 @pytest.mark.parametrize("name", ["masks", "decoding"])
-def test_leaving_restores_the_page(visitor, name):
-    """On a page of panels and one of curves; tests/browser/test_walking.py tests the presentation itself."""
+def test_ending_a_presentation_restores_the_page(visitor, name):
+    """A page of panels and one of curves; test_presentation_steps.py tests the others while they are presented."""
     page = open_at(visitor, name)
     page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 30)")
     before = stable(page, STATE)
@@ -37,27 +36,27 @@ def test_leaving_restores_the_page(visitor, name):
     assert stable(page, STATE) == before
 
 
-def test_type_is_larger_by_three_fifths_and_of_the_strongest_contrast(visitor):
+def test_a_presentation_is_1_6_times_as_large_and_has_maximum_contrast(visitor):
     page = open_at(visitor, "")
-    size = "element => parseFloat(getComputedStyle(element).fontSize)"
-    label = "canvas => Number(canvas.dataset.left)"
-    caption = page.get_by_text("Each row reads, each column is read").first
-    before = caption.evaluate(size), page.locator(".vf-place").bounding_box()["height"]
-    margin = page.locator(".vf-large").evaluate(label)
-    present(page)
-    assert page.locator(".vf-look-for").evaluate(size) == pytest.approx(1.6 * before[0])
-    assert page.locator(".vf-place").bounding_box()["height"] == pytest.approx(1.6 * before[1], rel=0.02)
     canvas = page.locator(".vf-large")
-    drawn = canvas.evaluate("canvas => canvas.getBoundingClientRect().width / parseFloat(canvas.style.width)")
-    assert drawn == pytest.approx(1.6, rel=1e-3)
+    font_size = "element => parseFloat(getComputedStyle(element).fontSize)"
+    label_width = "canvas => Number(canvas.dataset.left)"
+    caption = page.get_by_text("Each row reads, each column is read").first
+    font_before, height_before = caption.evaluate(font_size), page.locator(".vf-place").bounding_box()["height"]
+    label_before = canvas.evaluate(label_width)
+    present(page)
+    assert page.locator(".vf-look-for").evaluate(font_size) == pytest.approx(1.6 * font_before)
+    assert page.locator(".vf-place").bounding_box()["height"] == pytest.approx(1.6 * height_before, rel=0.02)
+    zoom = canvas.evaluate("canvas => canvas.getBoundingClientRect().width / parseFloat(canvas.style.width)")
+    assert zoom == pytest.approx(1.6, rel=1e-3)
     assert canvas.evaluate("canvas => canvas.width") == pytest.approx(canvas.bounding_box()["width"], abs=2), "sharp"
-    assert canvas.evaluate(label) == margin, "labels are as wide as before, in larger units"
+    assert canvas.evaluate(label_width) == label_before, "in units that are 1.6 times as large"
     check_contrast(page)
     check_cell_under_the_pointer(page)
 
 
 def check_contrast(page):
-    """Check for maximum contrast, light and dark."""
+    """Check for black on white in light mode, and white on black in dark mode."""
     for scheme, ink, paper in (
         ("light", "rgb(0, 0, 0)", "rgb(255, 255, 255)"),
         ("dark", "rgb(255, 255, 255)", "rgb(0, 0, 0)"),
@@ -73,7 +72,7 @@ def check_contrast(page):
 def check_cell_under_the_pointer(page):
     box, point = page.locator(".vf-large").bounding_box(), point_of_cell(page, 2, 3)
     page.mouse.move(box["x"] + 1.6 * point["x"], box["y"] + 1.6 * point["y"])
-    assert (shown(page)["query"], shown(page)["key"]) == ("2", "3")
+    assert (state_of(page)["query"], state_of(page)["key"]) == ("2", "3")
 
 
 TABLES = """() => [...document.querySelectorAll("[data-testid=stDataFrame]")]
@@ -91,12 +90,15 @@ def test_tables_show_whole_rows_and_stand_beside_each_other_only_where_there_is_
         if shown:
             page.keyboard.press("ArrowRight")
         page.locator(".vf-rows").get_by_text(part).wait_for()
+        page.locator(".dvn-scroller").filter(visible=True).wait_for()
+        stable(page, VISIBLE)  # tables have their new width
         [(first, rows)] = stable(page, TABLES)
         shown.append((page.locator(".vf-rows").inner_text().split(": ")[1], round(first), round(rows)))
         check_in_window(page)
     assert shown == [("rows 1–7", 0, 8), ("rows 1–7", 0, 8), ("rows 8–13", 7, 7)]
     page.set_viewport_size({"width": 1920, "height": 1080})
-    assert len(stable(page, TABLES)) == 2
+    expect(page.locator(".dvn-scroller").filter(visible=True)).to_have_count(2)
+    stable(page, VISIBLE)
     check_in_window(page)
 
 
@@ -132,12 +134,14 @@ def test_a_curve_takes_its_half_of_the_window_without_plotlys_buttons(visitor, s
     assert curve["width"] == pytest.approx(max(240, panel["width"]), abs=2)  # 150 enlarged: Plotly's least
     assert curve["x"] < panel["x"] and panel["y"] < curve["y"] + curve["height"], "beside each other"
     assert size[1] - 40 < curve["y"] + curve["height"] <= size[1]
+    whole = page.locator(".st-key-picture_decoding_bars").bounding_box()  # which cuts off what is outside
+    assert whole["y"] + whole["height"] >= curve["y"] + curve["height"] - 1
     assert plot.evaluate("element => getComputedStyle(element).backgroundColor") == "rgba(0, 0, 0, 0)"
     plot.hover(force=True)
     expect(page.locator(".modebar")).to_be_hidden()
 
 
-def test_the_button_does_what_the_key_does_and_letters_in_a_box_do_nothing(visitor):
+def test_the_button_starts_a_presentation_and_letters_typed_in_a_box_do_not(visitor):
     page = open_at(visitor, "")
     box = page.get_by_label("Sentence", exact=True)
     box.press("p")
@@ -155,14 +159,14 @@ def test_the_button_does_what_the_key_does_and_letters_in_a_box_do_nothing(visit
     expect(page.locator("html.vf-presenting")).to_have_count(0)
 
 
-def test_arrows_and_a_remote_control_walk_on(visitor):
+def test_arrow_keys_and_a_remote_control_go_to_the_next_step_and_page(visitor):
     page = open_at(visitor, "")
     present(page)
-    stacks = [shown(page)["stack"]]
+    stacks = [state_of(page)["stack"]]
     for key in ("ArrowRight", "PageDown"):
         page.keyboard.press(key)
-        stacks.append(shown(page)["stack"])
-        page.wait_for_timeout(150)  # as fast as a hand
+        stacks.append(state_of(page)["stack"])
+        page.wait_for_timeout(150)  # nobody presses keys faster
     assert stacks == ["encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"]
     page.keyboard.press("ArrowRight")
     page.wait_for_url("**/tokens*")
@@ -172,23 +176,23 @@ def test_arrows_and_a_remote_control_walk_on(visitor):
     page.keyboard.press("PageUp")
     page.locator(".vf-thumbs").wait_for()
     page.locator(".vf-thumbs").focus()
-    page.keyboard.press("ArrowRight")  # goes through the heads, as ever
-    assert shown(page)["head"] == "1"
+    page.keyboard.press("ArrowRight")  # goes to the next head when the overview has the focus
+    assert state_of(page)["head"] == "1"
 
 
-def test_a_note_is_restored_at_its_step(visitor):
+def test_a_note_belongs_to_its_step(visitor):
     page = open_at(visitor, "masks")
     present(page)
     expect(page.locator(".vf-note-line input")).to_be_hidden()
     page.keyboard.press("n")
     page.locator(".vf-note-line input").fill("padding q p")
     page.keyboard.press("Enter")
-    assert max(page.evaluate(ROOM)) <= 0
-    place = settled(page)
-    for _ in range(8):  # through the parts of the first step
+    assert page.evaluate(OVERFLOW) <= 0
+    position = settled(page)
+    for _ in range(8):  # the first step has several parts
         page.keyboard.press("ArrowRight")
-        place = settled(page, after=place)
-        if place[1] == "2/4":
+        position = settled(page, after=position)
+        if position[1] == "2/4":
             break
     expect(page.locator(".vf-step")).to_have_text("2/4")
     expect(page.locator(".vf-note-line input")).to_have_value("")
@@ -197,45 +201,49 @@ def test_a_note_is_restored_at_its_step(visitor):
     page.mouse.move(640, 700)
     bar, note = (page.locator(name).bounding_box() for name in (".vf-acts", ".vf-note-line"))
     expect(page.locator(".vf-acts")).to_be_visible()
-    assert bar["y"] + bar["height"] <= note["y"], "the buttons leave the note free"
+    assert bar["y"] + bar["height"] <= note["y"], "the buttons do not cover the note"
     page.keyboard.press("Escape")
     page.keyboard.press("p")
     page.locator("html.vf-presenting").wait_for(state="attached")
     expect(page.locator(".vf-note-line input")).to_be_hidden()
 
 
-def read_code(page):
+def read_qr_code(page):
     """Return the text of the QR code on the screen."""
     page.locator(".vf-code-image svg").wait_for()
-    (found,) = zxingcpp.read_barcodes(Image.open(io.BytesIO(page.screenshot())))
-    return found.text
+    (code,) = zxingcpp.read_barcodes(Image.open(io.BytesIO(page.screenshot())))
+    return code.text
 
 
-def following(page, visitor, server):
-    """Let the room follow, and open the address in the QR code on a phone."""
+def open_following_phone(page, visitor, server):
+    """Let the room follow, and open the address in the QR code on a phone.
+
+    Its scale gives it a browser context of its own: a new page clears the storage of its context, where the presenter's
+    tab has the key of the room.
+    """
     page.get_by_role("button", name="Let the room follow").click()
     expect(page.locator(".vf-address")).to_contain_text("follow=")
-    phone = open_at(visitor, "", query=read_code(page).removeprefix(f"{server}/"))
+    phone = open_at(visitor, "", query=read_qr_code(page).removeprefix(f"{server}/"), scale=2)
     page.keyboard.press("Escape")
     return phone
 
 
-def test_a_phone_reads_the_address_and_then_follows(visitor, server):
+def test_a_phone_that_scans_the_qr_code_follows_until_it_leaves(visitor, server):
     page = open_at(visitor, "masks", query="?masks_view=scores&text=I+like+cats.")
     present(page)
     page.keyboard.press("q")
-    assert read_code(page) == page.url
+    assert read_qr_code(page) == page.url
     assert address_of(page) == {"masks_view": "scores", "text": "I like cats."}
     expect(page.locator(".vf-code-hint")).to_contain_text("Only this computer")
-    phone = following(page, visitor, server)
+    phone = open_following_phone(page, visitor, server)
     phone.wait_for_url("**/masks?*follow=*")
     expect(page.locator("html.vf-presenting")).to_have_count(1)
     page.keyboard.press("ArrowRight")
     phone.get_by_role("slider", name="Tokens read so far").wait_for()
-    place = settled(page)
+    position = settled(page)
     for _ in range(2):
         page.keyboard.press("ArrowRight")
-        place = settled(page, after=place)
+        position = settled(page, after=position)
     phone.wait_for_url("**/head?*follow=*")
     wait_for_panels(phone)
     phone.get_by_role("button", name="Browse on my own").click()
@@ -248,18 +256,18 @@ def test_a_phone_reads_the_address_and_then_follows(visitor, server):
     phone.wait_for_url("**/masks?*follow=*")
 
 
-def test_a_reload_takes_the_room_up_again_and_a_phone_says_who_is_gone(visitor, server):
+def test_a_room_survives_a_reload_and_its_phones_say_when_the_presenter_is_gone(visitor, server):
     page = open_at(visitor, "masks")
     page.get_by_role("button", name="QR code").first.click()
-    phone = following(page, visitor, server)
+    phone = open_following_phone(page, visitor, server)
     expect(page.get_by_text("The audience follows")).to_be_visible()
     page.reload()
     page.reload()
     expect(page.get_by_text("The audience follows")).to_be_visible()
-    kept = page.evaluate("sessionStorage.getItem('visformer.room')")
-    assert kept
-    assert not {kept, kept.partition(".")[2]} & {page.url, *address_of(page).values()}
-    turn_to(page, "Tokens")
+    secret = page.evaluate("sessionStorage.getItem('visformer.room')")
+    assert secret
+    assert not {secret, secret.partition(".")[2]} & {page.url, *address_of(page).values()}
+    go_to(page, "Tokens")
     phone.wait_for_url("**/tokens?*follow=*")
     expect(phone.get_by_text("You are following the presenter.")).to_be_visible()
     page.goto("about:blank")

@@ -1,4 +1,4 @@
-"""A lesson on the command line: checked with a line for each fault, and written to one file."""
+"""visformer lesson: check lists each fault with its line, export writes one file."""
 
 import pytest
 from click.testing import CliRunner
@@ -35,7 +35,7 @@ def test_faults_of_the_file_and_of_the_model_are_listed_with_their_lines(file):
     assert chinese.output.splitlines()[1].startswith("第 9 行: tried: 这里没有这个名称")
 
 
-def test_a_missing_file(tmp_path):
+def test_a_missing_file_is_an_error(tmp_path):
     result = run("check", tmp_path / "none.yaml")
     assert (result.exit_code, "No such file" in result.output) == (1, True)
 

@@ -15,24 +15,25 @@ import pytest
 from click.testing import CliRunner
 
 import visformer
+from benchmarks.load.replicas import free_port
 from visformer.cli import main, running
-from visformer.system import settings
+from visformer.system import limits, settings
 
 
 @pytest.fixture
 def started(monkeypatch):
-    """Record the processes that would have been started."""
-    calls = []
-    monkeypatch.setattr(subprocess, "call", lambda command, **how: calls.append((command, how)) or 0)
-    return calls
+    """The commands of processes that would have been started."""
+    commands = []
+    monkeypatch.setattr(subprocess, "call", lambda command, **_: commands.append(command) or 0)
+    return commands
 
 
 @pytest.fixture
 def served(monkeypatch):
-    """Record what would have been served, with the folder and the model."""
+    """The arguments with which the app would have been served, with the working folder and the model."""
     calls = []
-    for name in ("VISFORMER_MODEL", "VISFORMER_HOSTS"):
-        monkeypatch.setenv(name, "")  # what a test sets is put back
+    for name in ("VISFORMER_MODEL", "VISFORMER_HOSTS", "VISFORMER_MEMORY"):
+        monkeypatch.setenv(name, "")  # restored after a test, even if the command changes it
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(
         "visformer.app.serving.server.serve",
@@ -41,7 +42,7 @@ def served(monkeypatch):
     return calls
 
 
-def test_run_starts_the_app_of_this_repository(served):
+def test_run_serves_the_app_of_this_repository(served):
     result = CliRunner().invoke(main, ["run", "--port", "8600", "--headless", "--model", "en-zh"])
     assert result.exit_code == 0, result.output
     [(script, options, model)] = served
@@ -49,6 +50,14 @@ def test_run_starts_the_app_of_this_repository(served):
     assert sys.argv == [str(script)]
     assert options == {"address": "localhost", "headless": True, "port": 8600}
     assert model == "en-zh"
+
+
+@pytest.mark.parametrize(("set_before", "kept"), [("", limits.OWN_KEPT_BYTES), ("700", 700_000_000)])
+@pytest.mark.usefixtures("served")
+def test_run_keeps_large_models_in_memory_unless_told_otherwise(monkeypatch, set_before, kept):
+    monkeypatch.setenv("VISFORMER_MEMORY", set_before)
+    assert CliRunner().invoke(main, ["run"]).exit_code == 0
+    assert settings.MEMORY() == kept
 
 
 @pytest.mark.parametrize(
@@ -60,7 +69,7 @@ def test_run_starts_the_app_of_this_repository(served):
         ("demo.example", "box.local", ("demo.example", "box.local")),
     ],
 )
-def test_the_name_that_the_server_listens_under_is_served(served, monkeypatch, set_before, address, hosts):
+def test_the_address_to_listen_on_is_an_allowed_host(served, monkeypatch, set_before, address, hosts):
     monkeypatch.setenv("VISFORMER_HOSTS", set_before)
     result = CliRunner().invoke(main, ["run", "--address", address])
     assert result.exit_code == 0, result.output
@@ -71,15 +80,15 @@ def test_bench_passes_its_arguments_on(started, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(main, ["bench", "model", "--quick", "--json", "b.json"])
     assert result.exit_code == 0, result.output
-    assert started[0][0][1:] == ["-m", "benchmarks", "model", "--quick", "--json", str(tmp_path / "b.json")]
+    assert started[0][1:] == ["-m", "benchmarks", "model", "--quick", "--json", str(tmp_path / "b.json")]
 
 
 @pytest.mark.parametrize("by", ["option", "environment"])
-def test_a_port_in_use_is_one_line(served, by):
+def test_a_port_in_use_is_an_error_of_one_line(served, by):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        said = {"args": ["run", "--port", port]} if by == "option" else {"args": ["run"]}
-        result = CliRunner().invoke(main, **said, env={"STREAMLIT_SERVER_PORT": port if by == "environment" else None})
+        arguments, variable = (["--port", port], None) if by == "option" else ([], port)
+        result = CliRunner().invoke(main, ["run", *arguments], env={"STREAMLIT_SERVER_PORT": variable})
     assert (result.exit_code, served) == (1, [])
     [line] = result.output.splitlines()
     assert line.startswith(f"Error: Port {port} of localhost cannot be used (Address already in use): choose another")
@@ -88,34 +97,32 @@ def test_a_port_in_use_is_one_line(served, by):
 
 def test_the_app_starts_without_write_access_and_network(tmp_path):
     """Neither the working folder nor the home is writable, and the proxy does not answer."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    nowhere = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
+    port = free_port()
+    no_network = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
     app = subprocess.Popen(
         [sys.executable, "-m", "visformer", "run", "--headless", "--port", str(port)],
         cwd="/proc",  # not writable even for root
-        env={**os.environ, "PYTHONPATH": str(running.HERE), "HOME": "/proc", **nowhere},
+        env={**os.environ, "PYTHONPATH": str(running.HERE), "HOME": "/proc", **no_network},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
         text=True,
     )
     try:
-        said = []
+        lines = []
         for line in app.stdout:
-            said.append(line.strip())
+            lines.append(line.strip())
             if "URL:" in line:
                 break
-        app.terminate()  # only the command: the server must end with it
+        app.terminate()  # the server must end with the command
         app.communicate(timeout=20)
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), timeout=5)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(app.pid, signal.SIGKILL)
-    assert said[-1] == f"URL: http://localhost:{port}"
-    assert not [line for line in said if "rror" in line or "arning" in line or "Traceback" in line]
+    assert lines[-1] == f"URL: http://localhost:{port}"
+    assert not [line for line in lines if "rror" in line or "arning" in line or "Traceback" in line]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +136,7 @@ def test_without_the_repository_the_error_names_the_remedy(monkeypatch, tmp_path
     assert remedy in result.output
 
 
-def test_an_installed_package_starts_the_app_that_came_with_it(monkeypatch, tmp_path, served):
+def test_an_installed_package_serves_the_app_installed_with_it(monkeypatch, tmp_path, served):
     site, app = tmp_path / "site-packages", tmp_path / "share" / "visformer"
     (app / "pages" / "see").mkdir(parents=True)
     (app / "app.py").touch()
@@ -148,7 +155,7 @@ def test_an_installed_package_starts_the_app_that_came_with_it(monkeypatch, tmp_
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "message"),
     [
         ("/nowhere/at/all", "There is no model '/nowhere/at/all': no such folder."),
         ("runs/en-zh/none", "There is no model 'runs/en-zh/none': no such folder."),
@@ -161,44 +168,39 @@ def test_an_installed_package_starts_the_app_that_came_with_it(monkeypatch, tmp_
     ],
 )
 @pytest.mark.parametrize("by", ["option", "environment"])
-def test_a_missing_model_is_an_error_before_anything_is_served(served, tmp_path, monkeypatch, model, said, by):
+def test_a_missing_model_is_an_error_before_anything_is_served(served, tmp_path, monkeypatch, model, message, by):
     def offline(*_, **__):
         raise ConnectionError
 
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", offline)
     monkeypatch.chdir(tmp_path)
-    by_option = by == "option"
-    monkeypatch.setenv("VISFORMER_MODEL", "" if by_option else model)
-    result = CliRunner().invoke(main, ["run", *(["--model", model] if by_option else [])])
+    arguments, variable = (["--model", model], "") if by == "option" else ([], model)
+    result = CliRunner().invoke(main, ["run", *arguments], env={"VISFORMER_MODEL": variable})
     assert (result.exit_code, served) == (1, [])
-    assert said in result.output
+    assert message in result.output
 
 
 def test_a_wheel_contains_the_whole_app():
-    """Every tracked file of the app is named in pyproject.toml."""
-    settings = tomllib.loads((running.HERE / "pyproject.toml").read_text())["tool"]["setuptools"]
-    shipped = {file for globs in settings["data-files"].values() for glob in globs for file in running.HERE.glob(glob)}
-    app = {
-        running.HERE / "app.py",
-        running.HERE / ".streamlit" / "config.toml",
-        *(running.HERE / "pages").rglob("*.py"),
-    }
-    assert shipped == app
-    for target, globs in settings["data-files"].items():
-        inside = target.removeprefix("share/visformer").strip("/")
-        assert {str(Path(glob).parent) for glob in globs} == {inside or "."}
+    """Every file of the app is named in pyproject.toml."""
+    root = running.HERE
+    files = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
+    shipped = {file for globs in files.values() for glob in globs for file in root.glob(glob)}
+    assert shipped == {root / "app.py", root / ".streamlit" / "config.toml", *(root / "pages").rglob("*.py")}
+    for target, globs in files.items():
+        folder = target.removeprefix("share/visformer").strip("/")
+        assert {str(Path(glob).parent) for glob in globs} == {folder or "."}
 
 
 @pytest.mark.parametrize(
-    ("code", "ours", "said"), [(2, 2, ""), (3, 1, "Error: The benchmarks failed with exit code 3.")]
+    ("code", "exit_code", "message"), [(2, 2, ""), (3, 1, "Error: The benchmarks failed with exit code 3.")]
 )
-def test_a_failure_of_the_benchmarks_is_reported_except_wrong_usage(monkeypatch, code, ours, said):
+def test_a_failure_of_the_benchmarks_is_reported_except_wrong_usage(monkeypatch, code, exit_code, message):
     monkeypatch.setattr(subprocess, "call", lambda *_, **__: code)
     result = CliRunner().invoke(main, ["bench", "--bogus"])
-    assert (result.exit_code, result.output.strip()) == (ours, said)
+    assert (result.exit_code, result.output.strip()) == (exit_code, message)
 
 
-def test_ctrl_c_ends_a_command_as_shells_expect(monkeypatch):
+def test_ctrl_c_ends_a_command_with_exit_code_130(monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
@@ -219,12 +221,12 @@ def test_a_closed_pipe_is_no_error():
 
 
 def test_models_are_listed():
-    people, program = (CliRunner().invoke(main, ["models", *more]) for more in ([], ["--json"]))
-    info, untrained = json.loads(program.stdout)
+    text, machine_readable = (CliRunner().invoke(main, ["models", *options]) for options in ([], ["--json"]))
+    info, untrained = json.loads(machine_readable.stdout)
     assert (untrained["name"], untrained["source"]) == ("untrained-256x8-enc3-dec3-ff1024", "random weights, seed 0")
     assert (info["name"], info["kind"], info["licence"]) == ("en-zh", "encoder-decoder", "Apache-2.0")
-    assert "untrained-256x8-enc3-dec3-ff1024: random weights" in people.output
-    assert people.output.startswith("en-zh: encoder-decoder, 3 + 3 layers, 8 heads, d_model 256")
+    assert "untrained-256x8-enc3-dec3-ff1024: random weights" in text.output
+    assert text.output.startswith("en-zh: encoder-decoder, 3 + 3 layers, 8 heads, d_model 256")
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in main.commands)])
@@ -234,7 +236,7 @@ def test_every_help_has_an_example(command):
     assert f"  visformer {' '.join(command)}" in result.output.split("Example", 1)[1]
 
 
-def test_commands_complete():
+def test_the_shell_completes_commands():
     environment = {
         **os.environ,
         "_VISFORMER_COMPLETE": "bash_complete",

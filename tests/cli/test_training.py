@@ -1,14 +1,15 @@
+"""visformer train and visformer evaluate."""
+
 import json
 import shutil
 from pathlib import Path
 
 import pytest
-import torch
 from click.testing import CliRunner
 
 from tests.support import SENTENCES, tiny_tokenizer, tiny_translator
 from visformer.cli import main
-from visformer.model.checkpoints import load_checkpoint, save_checkpoint
+from visformer.model.checkpoints import save_checkpoint
 
 SUPPLEMENT = Path(__file__).parents[2] / "supplement"
 
@@ -27,34 +28,28 @@ def run(*arguments):
     return result.stdout
 
 
-def test_train_then_evaluate(tmp_path, pairs):
-    """On a few rows only; tests/training/test_evaluation.py tests the whole."""
-    out, few = tmp_path / "run", shutil.copytree(SUPPLEMENT, tmp_path / "supplement")
-    for name in ("held_out.tsv", "alignment.tsv"):
-        rows = (few / name).read_text(encoding="utf-8").splitlines(keepends=True)
-        (few / name).write_text("".join(rows[:4]), encoding="utf-8")
-    sizes = ["--epochs", 1, "--vocab", 700, "--d-model", 16, "--layers", 1, "--supplement-pairs", 20]
-    run("train", "--pairs", pairs, "--valid", pairs, "--out", out, *sizes)
+def test_train_then_evaluate(tmp_path, pairs, monkeypatch):
+    """On a few rows; tests/training tests the figures."""
+    monkeypatch.setattr("visformer.training.mixture.GRAMMAR_TEXTS", 50)
+    out, supplement = tmp_path / "run", shutil.copytree(SUPPLEMENT, tmp_path / "supplement")
+    for name in ("held_out.tsv", "alignment.tsv", "judged/everyday.tsv", "judged/minimal_pairs.tsv"):
+        rows = (supplement / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        (supplement / name).write_text("".join(rows[:4]), encoding="utf-8")
+    sizes = ["--epochs", 2, "--epoch-pairs", 20, "--vocab", 700, "--d-model", 16, "--layers", 1, "--keep-moments", 3]
+    files = ["--pairs", pairs, "--supplement", supplement]
+    run("train", *files, "--valid", pairs, "--out", out, *sizes)
     assert (out / "curve.csv").exists()
-    files = ["--model", out / "checkpoint", "--pairs", pairs, "--supplement", few]
-    figures = json.loads(run("evaluate", *files, "--names", "--alignment", "--json"))
+    assert len(list((out / "moments").iterdir())) == 1
+    figures = json.loads(
+        run("evaluate", "--model", out / "checkpoint", *files, "--names", "--judged", "--alignment", "--json")
+    )
     assert figures["bleu"]["pairs"] == 8
     assert figures["names"]["all"]["sentences"] == 3
+    assert {kind: row["n"] for kind, row in figures["judged"].items()} == {"ordinary": 3, "pairs": 3}
     assert 0 < figures["alignment"]["en-zh"]["aer of uniform"] < 1
 
 
-def test_training_can_start_from_a_checkpoint(tmp_path, pairs):
-    start = tiny_translator(tie_embeddings=True).module
-    save_checkpoint(tmp_path / "start", start, tiny_tokenizer())
-    files = ["--pairs", pairs, "--valid", pairs, "--init", tmp_path / "start", "--out", tmp_path / "run"]
-    run("train", *files, "--epochs", 1, "--learning-rate", 0, "--dropout", 0, "--supplement-pairs", 5)
-    trained, tokenizer = load_checkpoint(tmp_path / "run" / "checkpoint")
-    for before, after in zip(start.parameters(), trained.parameters(), strict=True):
-        assert torch.equal(before.half().float(), after)
-    assert len(tokenizer) == len(tiny_tokenizer())
-
-
-def test_evaluate_prints_indented_lines(tmp_path, pairs):
+def test_evaluate_prints_figures_as_indented_lines(tmp_path, pairs):
     save_checkpoint(tmp_path / "m", tiny_translator().module, tiny_tokenizer())
     printed = run("evaluate", "--model", tmp_path / "m", "--pairs", pairs, "--half")
     assert "bleu:\n  en_zh: " in printed
@@ -64,12 +59,12 @@ def test_evaluate_prints_indented_lines(tmp_path, pairs):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["evaluate"], "Nothing to evaluate: give --pairs FILE, --names or --alignment."),
+        (["evaluate"], "Nothing to evaluate: give --pairs FILE, --names, --judged or --alignment."),
         (["evaluate", "--model", "nowhere", "--names"], "There is no model 'nowhere'"),
         (["train", "--pairs", "no.tsv", "--valid", "no.tsv"], "no.tsv cannot be read: No such file or directory\n"),
     ],
 )
-def test_a_usage_error_is_one_sentence_and_an_exit_code(arguments, message):
+def test_a_usage_error_has_a_message_and_an_exit_code(arguments, message):
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code != 0
     assert message in result.output

@@ -13,19 +13,27 @@ import pytest
 from benchmarks.load.replicas import ROOT, Site, free_port, wait_until_ready
 from tests.browser.conftest import chromium  # noqa: F401
 
-STREAMLIT = ("streamlit", "run", "asgi.py", "--server.headless=true", "--server.port")
-UVICORN = ("uvicorn", "asgi:app", "--port")
+ROOM = ("visformer.app.serving", "run", "asgi.py", "--server.headless=true", "--server.port")
+UVICORN = ("uvicorn", "asgi:app", "--ws", "visformer.app.serving.websocket:Websocket", "--port")
 RUN = ("visformer", "run", "--headless", "--port")
+MARKER = "zyxmarker"
+"""A word to type and then search for in logs."""
 
 
 @contextmanager
-def serving(folder, command=STREAMLIT, *, ready=True, **environment):
-    """A server whose output goes to a log in the folder; the last word of its command takes the port."""
+def serving(folder, command=ROOM, *, ready=True, **environment):
+    """Run a server; yield its address, its log, which is in the folder, and its process.
+
+    Args:
+        command: what to run, without the port, which is its last argument.
+        ready: whether to wait until the model is loaded.
+        environment: environment variables to add.
+    """
     log, port = folder / "server.log", free_port()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
     with log.open("w") as out:
-        started = [sys.executable, "-m", *command, str(port)]
-        process = subprocess.Popen(started, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT)
+        arguments = [sys.executable, "-m", *command, str(port)]
+        process = subprocess.Popen(arguments, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT)
     server = SimpleNamespace(address=f"http://localhost:{port}", log=log, process=process)
     try:
         if ready:
@@ -44,9 +52,9 @@ def run(coroutine):
 
 @pytest.fixture
 def site(tmp_path):
-    started = Site(tmp_path)
+    site = Site(tmp_path)
     try:
-        started.wait()
-        yield started
+        site.wait()
+        yield site
     finally:
-        started.close()
+        site.close()

@@ -1,20 +1,21 @@
-"""nginx alone, with the configuration that is shipped: what one address may ask for, and that nothing goes to disk."""
+"""nginx with the shipped configuration: limits for one address, and nothing is written to disk or into logs."""
 
 import http.client
 import subprocess
 import threading
-import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from benchmarks.load.replicas import ROOT, free_port, nginx
+from tests.waiting import until
 
 UPLOAD = "/_stcore/upload_file/session/file"
 
 
-class Behind(BaseHTTPRequestHandler):
-    """What nginx passes requests on to: it keeps bodies, and holds streams open until it is ended."""
+class Upstream(BaseHTTPRequestHandler):
+    """A server behind nginx that keeps bodies, and holds streams open until ``ended`` is set."""
 
     protocol_version = "HTTP/1.1"
 
@@ -22,9 +23,10 @@ class Behind(BaseHTTPRequestHandler):
         chunked = "Transfer-Encoding" in self.headers
         body = b"".join(iter(self._chunk, b"")) if chunked else self.rfile.read(int(self.headers["Content-Length"]))
         self.server.bodies.append(body)
-        self._answer(b"taken")
+        self._answer(b"received")
 
     def do_GET(self):
+        self.server.extensions.append(self.headers["Sec-WebSocket-Extensions"])
         if self.path == "/_stcore/stream":
             self.server.opened.release()
             self.server.ended.wait()
@@ -46,8 +48,9 @@ class Behind(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def behind():
-    with ThreadingHTTPServer(("127.0.0.1", 0), Behind) as server:
+def upstream():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as server:
+        server.extensions = []
         server.bodies, server.opened, server.ended = [], threading.Semaphore(0), threading.Event()
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
@@ -55,71 +58,76 @@ def behind():
         server.shutdown()
 
 
+class Client:
+    def __init__(self, port):
+        self.port = port
+
+    def connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+
+    def status(self, path, **request):
+        """Return the status of a request; with a body it is a PUT."""
+        connection = self.connect()
+        try:
+            connection.request("PUT" if "body" in request else "GET", path, **request)
+            return connection.getresponse().status
+        finally:
+            connection.close()
+
+
 @pytest.fixture
-def start(behind, tmp_path):
-    """Starts nginx with parts of its configuration replaced; a function that asks it, and answers with the status."""
+def start(upstream, tmp_path):
+    """Start nginx with parts of its configuration replaced; return a client."""
     running = []
 
-    def started(replaced=()):
-        port, text = free_port(), (ROOT / "deploy" / "nginx.conf").read_text()
-        here = {"listen 8080;": f"listen 127.0.0.1:{port};", "error.log emerg": "error.log info"}
-        for old, new in (here | dict(replaced)).items():
+    def started(replacements=()):
+        client, text = Client(free_port()), (ROOT / "deploy" / "nginx.conf").read_text()
+        local = {"listen 8080;": f"listen 127.0.0.1:{client.port};", "error.log emerg": "error.log info"}
+        for old, new in (local | dict(replacements)).items():
             assert old in text
             text = text.replace(old, new)
         (tmp_path / "nginx.conf").write_text(text)
-        (tmp_path / "replicas.conf").write_text(f"server 127.0.0.1:{behind.server_address[1]};")
+        (tmp_path / "replicas.conf").write_text(f"server 127.0.0.1:{upstream.server_address[1]};")
         command = [nginx(), "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf"), "-g", "daemon off;"]
         running.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
 
-        def ask(path, **request):
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-            try:
-                connection.request("PUT" if request else "GET", path, **request)
-                return connection.getresponse().status
-            finally:
-                connection.close()
+        def answers():
+            with suppress(OSError):
+                return client.status("/healthz")
 
-        ask.port = port
-        for _ in range(200):
-            try:
-                ask("/healthz")
-                return ask
-            except OSError:
-                time.sleep(0.02)
-        pytest.fail("nginx did not start")
+        until(answers)
+        return client
 
     yield started
-    for one in running:
-        one.terminate()
-        one.wait(timeout=20)
+    for process in running:
+        process.terminate()
+        process.wait(timeout=20)
 
 
-def test_nothing_that_is_sent_or_answered_is_written_to_disk(start, behind, tmp_path):
-    ask = start()
-    whole = b"secret " * (2**20 // 7)
-    assert ask(UPLOAD, body=whole) == ask("/anywhere", body=whole) == 200
-    assert ask(UPLOAD, body=(whole[i : i + 5] for i in range(0, 500_000, 5)), encode_chunked=True) == 200
-    assert behind.bodies == [whole, whole, whole[:500_000]]
-    assert ask(UPLOAD, body=whole + whole) == 413
-    slow = http.client.HTTPConnection("127.0.0.1", ask.port, timeout=20)
+def test_bodies_of_requests_and_responses_are_not_written_to_disk(start, upstream, tmp_path):
+    client = start()
+    body = b"secret " * (2**20 // 7)
+    assert client.status(UPLOAD, body=body) == client.status("/anywhere", body=body) == 200
+    assert client.status(UPLOAD, body=(body[i : i + 5] for i in range(0, 500_000, 5)), encode_chunked=True) == 200
+    assert upstream.bodies == [body, body, body[:500_000]]
+    assert client.status(UPLOAD, body=body + body) == 413
+    slow = client.connect()
     slow.request("GET", "/large")
-    answer = slow.getresponse()
-    assert answer.read(10) == b"x" * 10
-    assert ask("/") == 200  # meanwhile the large one waits for its reader
-    assert len(answer.read()) == 20_000_000 - 10
+    response = slow.getresponse()
+    assert response.read(10) == b"x" * 10
+    assert client.status("/") == 200, "while the large response waits for its reader"
+    assert len(response.read()) == 20_000_000 - 10
     slow.close()
     assert "temporary file" not in (tmp_path / "error.log").read_text()
     assert not [path for path in tmp_path.glob("tmp_*/**/*") if path.is_file()]
 
 
-def test_the_names_of_a_session_and_of_its_files_are_not_logged(start, tmp_path):
-    ask = start()
-    assert ask(UPLOAD, body=b"a") == ask("/media/secret.csv") == ask("/tokens?text=secret") == 200
+def test_names_of_sessions_and_files_are_not_logged(start, tmp_path):
+    client = start()
+    assert client.status(UPLOAD, body=b"a") == client.status("/media/secret.csv") == 200
+    assert client.status("/tokens?text=secret") == 200
     log = tmp_path / "access.log"
-    for _ in range(500):  # nginx logs a request after it is answered
-        if log.read_text().count(" 200 ") >= 3:
-            break
-        time.sleep(0.02)
+    until(lambda: log.read_text().count(" 200 ") >= 3)  # nginx logs a request after answering it
     assert [line.split()[2:5] for line in log.read_text().splitlines()][-3:] == [
         ["PUT", "/_stcore/upload_file/", "200"],
         ["GET", "/media/", "200"],
@@ -127,25 +135,31 @@ def test_the_names_of_a_session_and_of_its_files_are_not_logged(start, tmp_path)
     ]
 
 
-def test_one_address_opens_so_many_sessions_at_once(start, behind):
-    ask = start({"sessions 1000;": "sessions 3;"})
-    threads = [threading.Thread(target=ask, args=["/_stcore/stream"]) for _ in range(3)]
+def test_websockets_are_not_compressed(start, upstream):
+    upstream.ended.set()
+    assert start().status("/_stcore/stream", headers={"Sec-WebSocket-Extensions": "permessage-deflate"}) == 200
+    assert upstream.extensions == [None]
+
+
+def test_the_number_of_sessions_of_an_address_is_limited(start, upstream):
+    client = start({"sessions 1000;": "sessions 3;"})
+    threads = [threading.Thread(target=client.status, args=["/_stcore/stream"]) for _ in range(3)]
     for thread in threads:
         thread.start()
-        assert behind.opened.acquire(timeout=20)
-    assert ask("/_stcore/stream") == 429
-    assert ask("/") == 200, "who is in goes on"
-    behind.ended.set()
+        assert upstream.opened.acquire(timeout=20)
+    assert client.status("/_stcore/stream") == 429
+    assert client.status("/") == 200, "open sessions are not affected"
+    upstream.ended.set()
     for thread in threads:
         thread.join()
 
 
 @pytest.mark.parametrize(
-    ("burst", "path", "request_"),
+    ("burst", "path", "upload"),
     [("burst=20000", "/", {}), ("burst=600", "/_stcore/stream", {}), ("burst=100", UPLOAD, {"body": b"a"})],
 )
-def test_one_address_asks_so_often(start, behind, burst, path, request_):
-    behind.ended.set()
+def test_the_rate_of_requests_of_an_address_is_limited(start, upstream, burst, path, upload):
+    upstream.ended.set()
     rates = {"rate=1000r/s": "rate=1r/m", "rate=20r/s": "rate=1r/m", "rate=5r/s": "rate=1r/m"}
-    ask = start({**rates, burst: "burst=3"})
-    assert [ask(path, **request_) for _ in range(5)] == [200] * 4 + [429]
+    client = start({**rates, burst: "burst=3"})
+    assert [client.status(path, **upload) for _ in range(5)] == [200] * 4 + [429]

@@ -10,10 +10,9 @@ import pytest
 from benchmarks.load.expected import expected
 from benchmarks.load.plan import own_sentences
 from benchmarks.load.visitor import Visitor
-from tests.browser.support import shown, submit, tokens, type_sentence
-from tests.deploy.conftest import run
+from tests.browser.support import state_of, submit, tokens, type_sentence
+from tests.deploy.conftest import MARKER, run
 
-MARKER = "zyxmarker"
 VISITORS = 8
 
 
@@ -21,69 +20,70 @@ def sentences(count):
     return [sentence.replace(".", f" {MARKER}.") for sentence, _ in zip(own_sentences(), range(count), strict=False)]
 
 
-def assert_own(answer, expected_here):
-    assert answer.picture == expected_here.picture
-    assert answer.translation == expected_here.translation
+def assert_nothing_typed_is_logged(logs):
+    assert not [name for name, log in logs.items() if MARKER.encode() in log]
 
 
-def cookies_of_both(site, count):
-    """Return the cookies of ``count`` visitors, at least one for each replica."""
+def replicas_by_cookie(site, count):
+    """Return the cookies of ``count`` visitors and their replicas, both of which have visitors."""
     while True:
-        found = [site.cookie() for _ in range(count)]
-        assert len(set(found)) == count, "each visitor gets its own"
-        places = {cookie: site.replica_of(cookie) for cookie in found}
-        if len(set(places.values())) == 2:
-            return places
+        cookies = [site.cookie() for _ in range(count)]
+        assert len(set(cookies)) == count, "each visitor gets a cookie of their own"
+        replicas = {cookie: site.replica_of(cookie) for cookie in cookies}
+        if len(set(replicas.values())) == 2:
+            return replicas
 
 
-async def room(site, places, typed, looked_up):
-    visitors = {cookie: Visitor(site.address, headers={"Cookie": cookie}) for cookie in places}
+async def work_while_a_replica_is_killed(site, replicas, typed, results):
+    """Return how many visitors had to change the replica."""
+    visitors = {cookie: Visitor(site.address, headers={"Cookie": cookie}) for cookie in replicas}
     first = dict(zip(visitors, typed, strict=False))
+
+    def check(answer, sentence):
+        assert answer.picture == results[sentence].picture
+        assert answer.translation == results[sentence].translation
+
     for cookie, visitor in visitors.items():
         await visitor.open()
-        assert_own(await visitor.enter(first[cookie]), looked_up[first[cookie]])
-    lost = next(iter(places.values()))
+        check(await visitor.enter(first[cookie]), first[cookie])
+    killed = next(iter(replicas.values()))
 
     async def work(cookie, more):
         for sentence in more:
             try:
-                assert_own(await visitors[cookie].enter(sentence), looked_up[sentence])
+                check(await visitors[cookie].enter(sentence), sentence)
             except Exception:
-                assert places[cookie] is lost, "nobody else notices"
+                assert replicas[cookie] is killed, "visitors of the other replica are not affected"
                 return
             await asyncio.sleep(0.02)
 
     rest = typed[len(visitors) :]
     working = [asyncio.create_task(work(c, rest[i :: len(visitors)])) for i, c in enumerate(visitors)]
     await asyncio.sleep(0.3)
-    lost.kill()
+    killed.kill()
     await asyncio.gather(*working)
     for visitor in visitors.values():
         await visitor.close()
-    moved = [cookie for cookie, place in places.items() if place is lost]
-    for cookie in moved:  # what Streamlit's page does by itself: once more, with the same address
+    moved = [cookie for cookie, replica in replicas.items() if replica is killed]
+    for cookie in moved:  # what Streamlit's page does by itself: connect again, with the same address
         again = Visitor(site.address, headers={"Cookie": cookie})
-        was = urllib.parse.parse_qs(visitors[cookie].query)["text"][0]
-        assert_own(await again.open(visitors[cookie].query), looked_up[was])
-        assert_own(await again.enter(first[cookie]), looked_up[first[cookie]])
+        check(await again.open(visitors[cookie].query), urllib.parse.parse_qs(visitors[cookie].query)["text"][0])
+        check(await again.enter(first[cookie]), first[cookie])
         await again.close()
     return len(moved)
 
 
-def test_visitors_of_a_killed_replica_go_on_at_the_other(site):
+def test_visitors_of_a_killed_replica_continue_on_the_other(site):
     typed = sentences(5 * VISITORS)
-    looked_up = expected(typed)
-    places = cookies_of_both(site, VISITORS)
-    moved = run(room(site, places, typed, looked_up))
+    moved = run(work_while_a_replica_is_killed(site, replicas_by_cookie(site, VISITORS), typed, expected(typed)))
     assert 0 < moved < VISITORS
     logs = site.logs()
     assert b"/_stcore/stream 101" in logs["access.log"]
     assert b" 502, 200" in logs["access.log"] or b" 502, 101" in logs["access.log"], "the other one was asked"
-    for name, log in logs.items():
-        assert MARKER.encode() not in log, f"{name} holds what was typed"
+    assert_nothing_typed_is_logged(logs)
 
 
-def test_a_browser_goes_on_by_itself(site, chromium):
+def test_a_browser_reconnects_by_itself(site, chromium):
     """Streamlit's page reconnects; sentence, page and selected head are in its address."""
     context = chromium.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
@@ -94,11 +94,11 @@ def test_a_browser_goes_on_by_itself(site, chromium):
     (sentence, another) = sentences(2)
     type_sentence(page, sentence)
     page.wait_for_url(f"**text=*{MARKER}*")
-    before, address = shown(page), page.url
+    before, address = state_of(page), page.url
     cookie = next(f"{c['name']}={c['value']}" for c in context.cookies() if c["name"] == "visitor")
-    lost = site.replica_of(cookie)
-    lost.kill()
-    (other,) = [replica for replica in site.replicas if replica is not lost]
+    killed = site.replica_of(cookie)
+    killed.kill()
+    (other,) = [replica for replica in site.replicas if replica is not killed]
     page.wait_for_function("() => document.querySelector('[data-testid=stStatusWidget]') === null", timeout=60_000)
     for _ in range(300):
         with urllib.request.urlopen(f"{other.address}/metrics", timeout=10) as answer:
@@ -106,34 +106,26 @@ def test_a_browser_goes_on_by_itself(site, chromium):
                 break
         page.wait_for_timeout(200)
     else:
-        pytest.fail("the browser did not come back")
+        pytest.fail("the browser did not reconnect")
     page.wait_for_timeout(2000)
     assert page.get_by_label("Sentence", exact=True).input_value() == sentence
     assert page.url == address
-    after = shown(page)
+    after = state_of(page)
     assert {n: v for n, v in after.items() if n != "painted"} == {n: v for n, v in before.items() if n != "painted"}
-    found = expected([sentence, another])
-    assert tuple(tokens(page)) == found[sentence].picture.tokens[0]
+    results = expected([sentence, another])
+    assert tuple(tokens(page)) == results[sentence].picture.tokens[0]
     submit(page, another)
-    page.get_by_text(f"Translation: {found[another].translation}", exact=True).wait_for()
-    assert tuple(tokens(page)) == found[another].picture.tokens[0]
+    page.get_by_text(f"Translation: {results[another].translation}", exact=True).wait_for()
+    assert tuple(tokens(page)) == results[another].picture.tokens[0]
     context.close()
-    for name, log in site.logs().items():
-        assert MARKER.encode() not in log, f"{name} holds what was typed"
+    assert_nothing_typed_is_logged(site.logs())
 
 
-def test_answers_arrive_with_their_policy(site):
+def test_visitors_get_security_headers_but_neither_health_nor_metrics(site):
     with urllib.request.urlopen(site.address, timeout=10) as answer:
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
         assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; ")
-
-
-def test_health_and_metrics_are_hidden_from_visitors(site):
     for path in ("/healthz", "/metrics", "/_stcore/metrics"):
-        assert_not_there(site, path)
-
-
-def assert_not_there(site, path):
-    with pytest.raises(urllib.error.HTTPError, match="404") as refused:
-        urllib.request.urlopen(site.address + path, timeout=10)
-    refused.value.close()
+        with pytest.raises(urllib.error.HTTPError, match="404") as refused:
+            urllib.request.urlopen(site.address + path, timeout=10)
+        refused.value.close()

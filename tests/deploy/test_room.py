@@ -1,4 +1,4 @@
-"""Six visitors at once on a real server: everybody gets their own results. `make load` measures the speed."""
+"""Visitors at once on a real server: everybody gets their own results. `make load` measures the speed."""
 
 import asyncio
 import os
@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from dataclasses import replace
@@ -19,9 +18,8 @@ from benchmarks.load.plan import tasks
 from benchmarks.load.replicas import ROOT, free_port
 from benchmarks.load.room import Outcome, crowd
 from benchmarks.load.visitor import Answer, Visitor
-from tests.deploy.conftest import UVICORN, run, serving
-
-MARKER = "zyxmarker"
+from tests.deploy.conftest import MARKER, UVICORN, run, serving
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -30,19 +28,40 @@ def server(tmp_path_factory):
         yield started
 
 
-def test_six_visitors_get_their_own(server):
+async def enter(address, *sentences, query="", pages=()):
+    """Type sentences one after another and then open pages; return the answers to the sentences."""
+    visitor = Visitor(address)
+    await visitor.open(query)
+    answers = [await visitor.enter(sentence) for sentence in sentences]
+    for page in pages:
+        await visitor.visit(page)
+    await visitor.close()
+    return answers
+
+
+def health(address):
+    """Return status and text of /healthz, or (0, "") while nothing answers."""
+    try:
+        with urllib.request.urlopen(f"{address}/healthz", timeout=5) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+    except OSError:
+        return 0, ""
+
+
+def test_six_visitors_get_their_own_results(server):
     planned = [replace(task, at=task.at / 3) for task in tasks(6, 18, pause=3)]
-    looked_up = expected(task.sentence for task in planned)
-    found = run(crowd(server.address, planned, looked_up))
-    assert not found.wrong
-    assert found.rejected == 0
-    assert len(found.enter) == len(planned)
-    assert "decoding" in found.other
+    outcome = run(crowd(server.address, planned, expected(task.sentence for task in planned)))
+    assert not outcome.wrong
+    assert outcome.rejected == 0
+    assert len(outcome.enter) == len(planned)
+    assert "decoding" in outcome.other
     metrics = Watch(server.address).read()
-    different = len({task.sentence for task in planned})
     assert metrics["visformer_requests_total cached"] > 0
     assert metrics["visformer_requests_total failed"] == metrics["visformer_requests_total rejected"] == 0
-    assert metrics["visformer_requests_total computed"] >= different
+    assert metrics["visformer_requests_total computed"] >= len({task.sentence for task in planned})
     assert metrics["visformer_forward_seconds_count"] == metrics["visformer_requests_total computed"]
     assert metrics["visformer_queue_length"] == metrics["visformer_running"] == 0
     assert metrics["visformer_model_ready"] == 1
@@ -52,17 +71,17 @@ def test_six_visitors_get_their_own(server):
 
 def test_the_page_has_the_visitors_language_before_its_script_runs(server):
     request = urllib.request.Request(server.address, headers={"Accept-Language": "zh-CN"})
-    with urllib.request.urlopen(request, timeout=20) as answer:
-        page = answer.read().decode()
+    with urllib.request.urlopen(request, timeout=20) as response:
+        page = response.read().decode()
     assert '<html lang="zh">' in page
     assert "<title>Visformer</title>" in page
 
 
-def test_the_same_from_all_at_once_is_computed_once(server):
+def test_one_sentence_from_several_visitors_at_once_is_computed_once(server):
     sentence = "Everybody here types this one sentence now."
     before = Watch(server.address).read()
 
-    async def together():
+    async def enter_together():
         visitors = [Visitor(server.address) for _ in range(6)]
         for visitor in visitors:
             await visitor.open()
@@ -72,44 +91,34 @@ def test_the_same_from_all_at_once_is_computed_once(server):
             await visitor.close()
         return sessions, answers
 
-    sessions, answers = run(together())
-    after = Watch(server.address).read()
+    sessions, answers = run(enter_together())
     assert sessions == 6
     assert {answer.picture for answer in answers} == {expected([sentence])[sentence].picture}
     computed = "visformer_requests_total computed"
-    assert after[computed] - before[computed] == 1
+    assert Watch(server.address).read()[computed] - before[computed] == 1
 
 
-def test_if_a_worker_is_killed_only_its_own_visitors_notice(server):
+def test_killed_workers_are_replaced_and_visitors_get_their_results(server):
     """Killed as by the system when memory runs out."""
-    before = _model_pids(server)
+
+    def worker_pids():
+        listed = subprocess.run(["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True, check=True)
+        return {int(pid) for pid in listed.stdout.split()}
+
+    before = worker_pids()
     assert len(before) == 2
     for pid in before:
         os.kill(pid, signal.SIGKILL)
     sentences = ("Somebody sat on the chair.", "Somebody else sat on the floor.")
-    looked_up = expected(sentences)
-
-    async def go_on():
-        visitor = Visitor(server.address)
-        await visitor.open()
-        answers = [await visitor.enter(sentence) for sentence in sentences]
-        await visitor.close()
-        return answers
-
-    for sentence, answer in zip(sentences, run(go_on()), strict=True):
-        assert answer.picture == looked_up[sentence].picture
-    assert set(_model_pids(server)) - set(before)
-    memory = Watch(server.address).read()
-    assert memory["visformer_model_0_process_resident_memory_bytes"] > 1e8
+    results = expected(sentences)
+    pictures = [answer.picture for answer in run(enter(server.address, *sentences))]
+    assert pictures == [results[sentence].picture for sentence in sentences]
+    assert worker_pids() - before
+    assert Watch(server.address).read()["visformer_model_0_process_resident_memory_bytes"] > 1e8
     assert "Traceback" not in server.log.read_text()
 
 
-def _model_pids(server):
-    listed = subprocess.run(["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True, check=True)
-    return [int(pid) for pid in listed.stdout.split()]
-
-
-def test_the_check_finds_what_is_mixed_up():
+def test_the_load_test_finds_wrong_results():
     """Without this, the checks of the load test might never fail."""
     own = Expected(Picture((("I", "</s>"), ("我", "</s>")), "digest"), "我")
     right = Answer(own.picture, 0.1, ["Translation: 我"])
@@ -119,31 +128,31 @@ def test_the_check_finds_what_is_mixed_up():
         "other weights than computed alone": replace(right, picture=replace(own.picture, digest="other")),
         "another translation than computed alone": replace(right, texts=["Translation: 你"]),
     }
-    found = Outcome()
-    found.take(right, own)
-    assert not found.wrong
+    outcome = Outcome()
+    outcome.take(right, own)
+    assert not outcome.wrong
     for answer in wrong.values():
-        found.take(answer, own)
-    assert found.wrong == dict.fromkeys(wrong, 1)
-    found.take(replace(right, texts=["Too many sentences are being computed right now"]), own)
-    assert found.rejected == 1
+        outcome.take(answer, own)
+    assert outcome.wrong == dict.fromkeys(wrong, 1)
+    outcome.take(replace(right, texts=["Too many sentences are being computed right now"]), own)
+    assert outcome.rejected == 1
 
 
-def test_the_first_page_that_anybody_opens_may_be_any(tmp_path):
+def test_any_page_can_be_the_first_to_be_opened(tmp_path):
     """Streamlit treats the folder pages/ as pages of an older convention until app.py has run once."""
+
+    async def open_tokens(address):
+        visitor = Visitor(address)
+        answer = await visitor.open(page="tokens")
+        await visitor.close()
+        return answer
+
     with serving(tmp_path, VISFORMER_PROCESSES="0") as server:
-
-        async def look():
-            visitor = Visitor(server.address)
-            answer = await visitor.open(page="tokens")
-            await visitor.close()
-            return answer
-
-        assert run(look()).translation == "我去东北大学。"
+        assert run(open_tokens(server.address)).translation == "我去东北大学。"
 
 
-def test_a_number_of_processes_that_is_none_is_one_line():
-    command = [sys.executable, "-m", "uvicorn", "asgi:app", "--port", str(free_port())]
+def test_an_invalid_number_of_processes_is_an_error_without_a_traceback():
+    command = [sys.executable, "-m", *UVICORN, str(free_port())]
     environment = {**os.environ, "VISFORMER_PROCESSES": "two"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode
@@ -151,64 +160,41 @@ def test_a_number_of_processes_that_is_none_is_one_line():
     assert "Traceback" not in done.stderr
 
 
-def test_nothing_typed_is_logged_even_where_requests_are(tmp_path):
+def test_nothing_typed_is_logged_even_if_requests_are(tmp_path):
     """Started by uvicorn, which logs every request."""
+    texts = (f"I like {MARKER}.", f"{MARKER} " * 300, f"half {MARKER} \N{REPLACEMENT CHARACTER}")
     with serving(tmp_path, UVICORN) as server:
         urllib.request.urlopen(f"{server.address}/?text={MARKER}&target={MARKER}", timeout=20).close()
-        run(_type_everything(server.address))
-    said = server.log.read_text()
-    assert '"GET / HTTP/1.1" 200' in said
-    assert '"WebSocket /_stcore/stream" [accepted]' in said
-    assert MARKER not in said
+        run(enter(server.address, *texts, query=f"text={MARKER}", pages=("tokens", "decoding")))
+    log = server.log.read_text()
+    assert '"GET / HTTP/1.1" 200' in log
+    assert '"WebSocket /_stcore/stream" [accepted]' in log
+    assert MARKER not in log
 
 
-async def _type_everything(address):
-    visitor = Visitor(address)
-    await visitor.open(f"text={MARKER}")
-    for text in (f"I like {MARKER}.", f"{MARKER} " * 300, f"half {MARKER} \N{REPLACEMENT CHARACTER}"):
-        await visitor.enter(text)
-    for page in ("tokens", "decoding"):
-        await visitor.visit(page)
-    await visitor.close()
-
-
-def test_a_server_without_its_model_says_so(tmp_path):
-    said, end = "", time.monotonic() + 60
+def test_a_server_that_cannot_load_its_model_reports_why(tmp_path):
+    problem = "the model cannot be loaded, trying again: "
     with serving(tmp_path, ready=False, VISFORMER_MODEL=str(tmp_path / "none")) as server:
-        while said in ("", "loading") and time.monotonic() < end:
-            time.sleep(0.1)
-            said = _refused(server.address) or said
-    assert said.startswith("the model cannot be loaded, trying again: ")
+        until(lambda: health(server.address)[1].startswith(problem), seconds=60)
+        assert health(server.address)[0] == 503
 
 
 def test_weights_that_disappear_make_a_server_unready_until_they_are_back(tmp_path):
     folder = shutil.copytree(ROOT / "visformer" / "model" / "checkpoints" / "en-zh", tmp_path / "own")
     with serving(tmp_path, VISFORMER_MODEL=str(folder), VISFORMER_PROCESSES="0") as server:
         (folder / "model.safetensors").rename(folder / "elsewhere")
-        assert _refused(server.address) == "the model's weights cannot be read any more"
+        assert health(server.address) == (503, "the model's weights cannot be read any more")
         (folder / "elsewhere").rename(folder / "model.safetensors")
-        assert _refused(server.address) == "status 200"
+        assert health(server.address) == (200, "ready")
 
 
-def _refused(address):
-    """The text of /healthz with status 503; empty while there is no response."""
-    try:
-        urllib.request.urlopen(f"{address}/healthz", timeout=5).close()
-    except urllib.error.HTTPError as refused:
-        with refused:
-            return refused.read().decode() if refused.code == 503 else f"status {refused.code}"
-    except OSError:
-        return None
-    return "status 200"
-
-
-def test_the_load_test_says_what_hostile_visitors_take_from_the_others():
+def test_the_load_test_compares_visitors_with_and_without_hostile_ones():
     times = {"p95": 0.2, "n": 9}
     result = {"sessions": {"Enter to picture": times}, "with hostile visitors": {}}
     assert _hostile_verdicts(result) == []
     others = {"Enter to picture": {"p95": 0.5}, "wrong": {"no answer": 1}, "rejected": 2}
     result["with hostile visitors"] = {"others": others, "server": {"memory, MB": [900, 2001, 1000]}}
-    assert [(said, met) for _, said, met in _hostile_verdicts(result)] == [
+    assert [(value, met) for _, value, met in _hostile_verdicts(result)] == [
         ("2.50 times", False),
         ("2001 MB", False),
         ("3 errors", False),

@@ -1,4 +1,4 @@
-"""Each format is declared once, and can be written."""
+"""Every declared format can be written, and the package has its public names."""
 
 import pytest
 
@@ -8,24 +8,23 @@ from visformer import figures
 from visformer.export.formats import FORMATS
 from visformer.pictures import positions
 
-THINGS = {
+EXAMPLES = {
     "trace": made_up_trace,
     "panels": lambda: [positions.encoding(5, 6)],
     "figure": lambda: figures.position_waves(4, 4, [0]),
 }
 
 
-@pytest.mark.parametrize("kind", THINGS)
+@pytest.mark.parametrize("kind", EXAMPLES)
 def test_every_offered_format_can_be_written(tmp_path, kind):
-    offered = [one for one in FORMATS if kind in one.offers]
-    for one in offered:
-        path = tmp_path / f"x{one.ending}"
-        vf.export.save(THINGS[kind](), path)
-        assert path.stat().st_size > 0
-    assert len(offered) >= 4
+    endings = [one.ending for one in FORMATS if kind in one.offers]
+    for ending in endings:
+        vf.export.save(EXAMPLES[kind](), tmp_path / f"x{ending}")
+        assert (tmp_path / f"x{ending}").stat().st_size > 0
+    assert len(endings) >= 4
 
 
-def test_the_package_has_the_names_in_all():
+def test_every_public_name_of_the_package_is_a_function():
     assert {*vf.export.__all__} <= {*dir(vf.export)}
     assert all(callable(getattr(vf.export, name)) for name in vf.export.__all__)
     with pytest.raises(AttributeError, match=r"visformer\.export.*nonsense"):

@@ -1,4 +1,4 @@
-"""Numbers as text: each reads back as the same float32, and no token becomes a formula."""
+"""Tensors and panels as CSV and JSON: numbers are exact, and no text becomes a spreadsheet formula."""
 
 import csv
 import io
@@ -17,10 +17,9 @@ from visformer.export.tables import harmless
 from visformer.i18n import translations
 from visformer.panel import Labels, Panel
 from visformer.system import limits
-from visformer.trace import Trace
 
 
-def test_csv_reads_back_bit_for_bit():
+def test_csv_has_every_value_exactly_and_labels():
     trace = made_up_trace()
     table = pd.read_csv(io.StringIO(to_csv(trace).removeprefix("\ufeff")), dtype={"value": np.float32})
     assert list(table) == ["tensor", "head", "query", "query_token", "key", "key_token", "value"]
@@ -44,25 +43,24 @@ FORMULAS = {
 def test_no_token_becomes_a_formula(token, cell):
     text = to_csv(made_up_trace(tokens=[token, 'a"b,c\nd', "我"])).removeprefix("\ufeff")
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
-    found = {row[side] for row in rows for side in ("query_token", "key_token")}
-    assert found >= {cell, 'a"b,c\nd', "我"}
+    assert {row[side] for row in rows for side in ("query_token", "key_token")} >= {cell, 'a"b,c\nd', "我"}
 
 
 @pytest.mark.parametrize("token", ["a=1", "e-mail", "a, -b", "'=1", "x@y", "", " ", "a;b"])
-def test_other_tokens_are_as_they_are(token):
+def test_harmless_tokens_are_not_changed(token):
     assert harmless(token) == token
 
 
 @pytest.mark.parametrize("separator", ["\t", ";"])
-def test_no_other_separator_makes_a_formula(separator):
-    """Some spreadsheets read CSV by tabs, or by semicolons where a comma stands in numbers."""
+def test_no_token_becomes_a_formula_with_another_separator(separator):
+    """Some spreadsheets split CSV at tabs, or at semicolons where numbers have a decimal comma."""
     text = to_csv(made_up_trace(tokens=[*FORMULAS, 'a"b,c\nd'])).removeprefix("\ufeff")
     lines = text.replace("\r", "\n").split("\n")
     cells = [cell for line in lines for cell in line.split(separator)]
     assert not [cell for cell in cells if cell.lstrip(' "\u3000').startswith(tuple("=+-@＝＋－＠"))]
 
 
-def test_no_name_in_a_trace_is_a_formula():
+def test_no_name_of_a_tensor_becomes_a_formula():
     trace = made_up_trace()
     tensor = replace(next(iter(trace.tensors.values())), name="=1.pattern")
     assert to_csv(replace(trace, tensors={tensor.name: tensor})).splitlines()[1].startswith("'=1.pattern,")
@@ -72,21 +70,21 @@ def test_csv_begins_with_a_byte_order_mark():
     assert to_csv(made_up_trace()).encode().startswith(b"\xef\xbb\xbf")
 
 
-def test_json_holds_everything():
+def test_json_has_all_tensors_and_weights_or_the_named_ones():
     trace = tiny_translator().trace("I 去", "我", record=("*",))
-    read = json.loads(to_json(trace))
-    assert read["tokens"] == {side: list(tokens) for side, tokens in trace.tokens.items()}
-    for group, held in (("tensors", trace.tensors), ("params", trace.params)):
-        assert list(read[group]) == list(held)
-        for name, tensor in held.items():
-            assert read[group][name]["axes"] == [axis.name for axis in tensor.axes]
-            np.testing.assert_array_equal(np.array(read[group][name]["values"], tensor.value.dtype), tensor.value)
-    text = to_json(trace, "logits")
-    assert list(json.loads(text)["tensors"]) == ["logits"]
-    assert "params" not in json.loads(text)
+    saved = json.loads(to_json(trace))
+    assert saved["tokens"] == {side: list(tokens) for side, tokens in trace.tokens.items()}
+    for group, tensors in (("tensors", trace.tensors), ("params", trace.params)):
+        assert list(saved[group]) == list(tensors)
+        for name, tensor in tensors.items():
+            assert saved[group][name]["axes"] == [axis.name for axis in tensor.axes]
+            np.testing.assert_array_equal(np.array(saved[group][name]["values"], tensor.value.dtype), tensor.value)
+    saved = json.loads(to_json(trace, "logits"))
+    assert list(saved["tensors"]) == ["logits"]
+    assert "params" not in saved
 
 
-def test_other_tensors_have_columns_of_their_own_axes():
+def test_csv_has_a_column_for_each_axis_of_a_tensor():
     trace = tiny_translator().trace("I", "我", record=("*",))
     rows = list(csv.reader(io.StringIO(to_csv(trace, "encoder.0.self_attn.q", "encoder.1.self_attn.q"))))
     assert rows[0][1:] == ["head", "query", "query_token", "d_k", "value"]
@@ -95,7 +93,7 @@ def test_other_tensors_have_columns_of_their_own_axes():
     assert {row[-1] for row in masks[1:]} <= {"0", "1"}
 
 
-def test_panels_are_tables_as_they_are_drawn():
+def test_a_panel_is_a_table_with_its_labels_as_header_and_first_column():
     labels = Labels(("=1", "我"))
     one = Panel(name="a", title=N_("mask"), values=np.array([[1.5, np.nan], [0, -2]]), rows=labels, columns=labels)
     text = panels_csv(one, one, gettext=translations("zh").gettext).removeprefix("\ufeff")
@@ -106,14 +104,12 @@ def test_panels_are_tables_as_they_are_drawn():
     assert panels_csv(wide).splitlines()[:2] == ["\ufeffb,1st,2nd", "row,1.0,1.0"]
 
 
-def test_errors_give_the_reason(monkeypatch):
+def test_tensors_that_cannot_be_written_are_refused(monkeypatch):
     trace = tiny_translator().trace("I", "我", record=("*",))
     with pytest.raises(TraceError, match=r"logits and encoder\.out have different axes"):
         to_csv(trace, "encoder.out", "logits")
     with pytest.raises(MissingTensor):
         to_json(trace, "nonsense")
-    with pytest.raises(TraceError, match="no attention patterns"):
-        to_csv(Trace(tokens={}, special={}, words={}, tensors={}))
     monkeypatch.setattr(limits, "MAX_NUMBERS", 10)
     for write in (to_csv, to_json):
         with pytest.raises(BudgetError, match="at most 10 are written"):

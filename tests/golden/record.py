@@ -1,13 +1,12 @@
-"""Record again what addresses and saved files show: ``python -m tests.golden.record``.
+"""Record again what links and saved files show: ``python -m tests.golden.record``.
 
-Only for a change that is meant to be seen. What is recorded is what links that people have sent, and files that they
-have saved, showed when they were made; ``tests/app/pages/test_old_links.py``, ``tests/app/pages/test_old_files.py`` and
-``tests/golden/test_old_traces.py`` hold the app to it. Look at the difference that it leaves, line by line. Links
-behind the command are added to those that are there::
+Only after a change that visitors are meant to see: read the difference line by line. The records are what links and
+files showed when people made them; ``tests/app/pages/test_old_links.py``, ``tests/app/pages/test_old_files.py`` and
+``tests/golden/test_old_traces.py`` compare the app with them. Arguments are links to add::
 
     python -m tests.golden.record "/masks?masks_view=scores" "/?stack=cross&layer=3"
 
-The files themselves, in ``tests/golden/saved``, are never made anew: they are old.
+The files in ``tests/golden/saved`` are never written again: earlier versions have saved them.
 """
 
 import logging
@@ -15,11 +14,11 @@ import os
 import sys
 
 from tests.app.pages.seen import AS_A_FILE, open_file, open_link, seen
-from tests.golden.likeness import SAVED, read, write
-from tests.golden.traces import meaning, saved_traces
+from tests.golden.compare import SAVED, read, write
+from tests.golden.traces import content, saved_traces
 
 LESSON, STEPS = "every-feature", 20
-"""The name of a saved lesson, without its extension, and its number of steps."""
+"""Name of the saved lesson, without extension, and its number of steps."""
 
 
 def of_link(link, *, locale="", **more):
@@ -34,24 +33,24 @@ def of_state(name):
 
 
 def of_step(number):
-    """Record a step of the lesson, an operator's own: ``VISFORMER_LESSONS`` has to be its folder."""
+    """Record a step of the lesson; ``VISFORMER_LESSONS`` has to be its folder."""
     return of_link(f"/?lesson={LESSON}&step={number}")
 
 
 def states():
-    """The names of the files, sorted."""
+    """Return the names of the saved states, sorted."""
     return sorted(path.name for path in SAVED.glob("*.json"))
 
 
-def main(more):
-    """Record every link and every file again, and ``more`` links."""
+def main(links):
+    """Record every recorded link, ``links`` in addition, and every file."""
     logging.disable(logging.WARNING)  # Streamlit logs in each run that AppTest is not a server
     known = [{name: one[name] for name in ("link", "locale", "note") if name in one} for one in read("links.json")]
-    write("links.json", [of_link(**one) for one in [*known, *({"link": link} for link in more)]])
+    write("links.json", [of_link(**one) for one in [*known, *({"link": link} for link in links)]])
     os.environ["VISFORMER_LESSONS"] = str(SAVED)
     write("states.json", [of_state(name) for name in states()])
     write("lesson.json", [of_step(number) for number in range(1, STEPS + 1)])
-    write("traces.json", [meaning(path) for path in saved_traces()])
+    write("traces.json", [content(path) for path in saved_traces()])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The claims of the course notes, checked by computing each that can be computed."""
+"""Claims of the course notes, and computations that support their corrections."""
 
 import math
 
@@ -9,13 +9,13 @@ import torch
 from visformer.pictures.examples.claims import CLAIMS, claims_of
 
 
-def claim(page, begins):
-    (found,) = [claim for claim in claims_of(page) if claim.printed.startswith(begins)]
-    return found
+def claim(page, beginning):
+    (match,) = [claim for claim in claims_of(page) if claim.printed.startswith(beginning)]
+    return match
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.printed)
-def test_every_claim_is_whole(claim):
+def test_every_claim_has_a_page_a_correction_and_a_reason(claim):
     assert claim.page in ("positions", "masks", "head", "block")
     assert claim.printed != claim.right
     assert claim.why.endswith(".")
@@ -25,7 +25,7 @@ def test_every_claim_is_whole(claim):
 
 
 @pytest.mark.parametrize(
-    ("page", "begins", "right"),
+    ("page", "beginning", "right"),
     [
         ("positions", "$2 / 10000", "= 0.02$"),
         ("positions", "$i", r"$i \cdot 10000^{-2j/d}$"),
@@ -34,28 +34,27 @@ def test_every_claim_is_whole(claim):
         ("block", "LayerNorm", "γ and β: 2 × d_model numbers"),
     ],
 )
-def test_what_other_tests_compute_is_said(page, begins, right):
-    """By test_formulas.py, test_worked.py ("zero-mask") and test_pictures.py (the parameters of a layer norm)."""
-    assert claim(page, begins).right.endswith(right)
+def test_a_claim_is_corrected_to_what_other_tests_compute(page, beginning, right):
+    """In test_formulas.py, test_worked.py ("zero-mask") and test_pictures.py (the parameters of a layer norm)."""
+    assert claim(page, beginning).right.endswith(right)
 
 
-def test_masked_fill_hides_what_is_0():
+def test_masked_fill_hides_where_the_mask_is_0():
     mask = torch.tensor([[1, 0, 1]])
     pattern = torch.zeros(1, 3).masked_fill(mask == 0, -1e9).softmax(dim=-1)
     assert np.allclose(pattern, [[0.5, 0, 0.5]])
     assert claim("masks", "0 = visible").right.startswith("1 = may attend")
 
 
-def test_scores_spread_like_the_root_of_d_k():
-    """Why they are divided by it: the products of unit normal vectors have deviation sqrt(d_k)."""
+def test_the_standard_deviation_of_products_is_the_root_of_d_k():
+    """Of vectors of independent standard normal numbers: the reason for dividing scores by it."""
     rng = np.random.default_rng(0)
     for d_k in (4, 64, 256):
         products = (rng.normal(size=(20_000, d_k)) * rng.normal(size=(20_000, d_k))).sum(axis=-1)
         assert products.std() == pytest.approx(math.sqrt(d_k), rel=0.03)
 
 
-def test_columns_and_rows_are_a_convention():
-    """The same numbers either way, so neither is called right."""
+def test_column_and_row_vectors_give_the_same_query_so_the_claim_is_a_convention():
     rng = np.random.default_rng(0)
     x, w = rng.normal(size=4), rng.normal(size=(3, 4))
     assert np.allclose(w @ x, x[None] @ w.T)

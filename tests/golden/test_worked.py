@@ -1,4 +1,4 @@
-"""Every computed figure of the course notes' examples, and every misprint, worked out by hand in float64."""
+"""The examples of the course notes: results worked out by hand, and every misprint."""
 
 import numpy as np
 import pytest
@@ -11,9 +11,18 @@ from visformer.pictures.examples.worked import compute, differs, trimmed
 from visformer.pictures.lab import examples
 
 BY_NAME = examples()
+COMPUTABLE = pytest.mark.parametrize(
+    "example", [example for example in BY_NAME.values() if not example.instead], ids=lambda example: example.name
+)
 
-# (example, result, first row, rows, digits): as they must come out; of a tensor, its first sample and head.
-COMPUTED = [
+
+def compute_example(name, **changes):
+    """Compute an example of the notes with its inputs, some of them changed."""
+    return compute(BY_NAME[name], BY_NAME[name].inputs | changes)
+
+
+# (example, result, first row, expected rows, digits); of a tensor, its first sample and head.
+EXPECTED = [
     ("sinusoid", "1 / base^(2i/d)", 0, [[1, 0.01]], 4),
     ("sinusoid", "PE", 0, [[0, 1, 0, 1], [0.8415, 0.5403, 0.0100, 0.99995], [0.9093, -0.4161, 0.0200, 0.9998]], 4),
     ("sinusoid", "PE", 3, [[0.1411, -0.9900, 0.0300, 0.99955], [-0.7568, -0.6536, 0.0400, 0.9992]], 4),
@@ -51,7 +60,7 @@ COMPUTED = [
     ("zero-mask", "visformer's rule", 0, [[0] * 3] * 3, 4),
 ]
 
-# (example, result, row): the columns whose print is wrong; every other printed number is right.
+# (example, result, row): the columns that are misprinted; every other printed number is right.
 MISPRINTS = {
     ("sinusoid", "1 / base^(2i/d)", 0): [1],
     ("sinusoid", "PE", 1): [2, 3],
@@ -74,15 +83,18 @@ MISPRINTS = {
 }
 
 
-@pytest.mark.parametrize(("name", "result", "first", "rows", "digits"), COMPUTED)
-def test_computed(name, result, first, rows, digits):
-    found = compute(BY_NAME[name], BY_NAME[name].inputs)[result]
-    found = found[(0,) * (found.ndim - 2)][first : first + len(rows)]
-    np.testing.assert_allclose(found, rows, atol=0.5001 * 10.0**-digits, rtol=0)
+@pytest.mark.parametrize(("name", "result", "first", "rows", "digits"), EXPECTED)
+def test_a_result_equals_the_one_worked_out_by_hand(name, result, first, rows, digits):
+    values = compute_example(name)[result]
+    values = values[(0,) * (values.ndim - 2)][first : first + len(rows)]
+    np.testing.assert_allclose(values, rows, atol=0.5001 * 10.0**-digits, rtol=0)
 
 
-def test_what_the_notes_counted_from_one():
-    """Positions 2 and 6 in a formula that counts from 0; the third column, rightly and as printed."""
+# How misprints came about
+
+
+def test_the_encodings_of_the_same_word_were_computed_for_positions_counted_from_1():
+    """At 2 and 6, in a formula that counts from 0. The third column is wrong in another way."""
     encoding = formulas.encoding_at([2, 6], 4)
     embedding = BY_NAME["same-word"].inputs["embedding"][0]
     printed = BY_NAME["same-word"].printed["embedding + PE"]
@@ -92,10 +104,9 @@ def test_what_the_notes_counted_from_one():
 
 
 def test_base_100_gives_what_is_printed_for_base_10000():
-    sinusoid = BY_NAME["sinusoid"]
-    found = compute(sinusoid, sinusoid.inputs | {"base": np.array([[100.0]])})
-    for name, printed in sinusoid.printed.items():
-        assert not differs(found[name], printed).any()
+    results = compute_example("sinusoid", base=np.array([[100.0]]))
+    for name, printed in BY_NAME["sinusoid"].printed.items():
+        assert not differs(results[name], printed).any()
 
 
 def test_the_scaled_scores_were_divided_by_two():
@@ -111,29 +122,42 @@ def test_the_printed_projections_are_columns_of_x():
     assert np.array_equal(printed["Q·Kᵀ / √d_k"], printed["Q·Kᵀ"] / np.sqrt(2))
 
 
-def test_made_up_positions():
+def test_printed_results_of_wrong_scores_follow_neither_from_them_nor_from_each_other():
+    """The softmax of the printed scores is not the printed one; nor is that times V what is printed next."""
+    v = BY_NAME["mended"].inputs["V"]
+    pattern = formulas.softmax([[11.5, 14.5, 17.5], [25, 32, 39]])
+    assert np.allclose(pattern, [[0.0024, 0.0473, 0.9503], [0.0000, 0.0009, 0.9991]], atol=5e-5)
+    assert np.allclose(pattern @ v, [[16.90, 17.90], [17.00, 18.00]], atol=5e-3)
+    printed = np.array([[0.11, 0.23, 0.66], [0.09, 0.24, 0.67]])
+    assert np.allclose(printed @ v, [[16.10, 17.10], [16.16, 17.16]], atol=5e-3)
+
+
+# Examples
+
+
+def test_the_invented_positions_are_a_tenth_of_row_plus_column():
     positions = BY_NAME["sum"].inputs["P"]
     assert np.allclose(positions, [[0.1 * (p + 1 + j) for j in range(4)] for p in range(5)])
 
 
-def test_both_conventions_give_one_query():
-    found = compute(BY_NAME["query"], BY_NAME["query"].inputs)
-    assert np.array_equal(found["W_Q · x"], found["xᵀ · W_Qᵀ"])
-    assert not np.allclose(found["W_Q · x"], found["xᵀ · W_Q"])
+def test_both_conventions_give_the_same_query():
+    results = compute_example("query")
+    assert np.array_equal(results["W_Q · x"], results["xᵀ · W_Qᵀ"])
+    assert not np.allclose(results["W_Q · x"], results["xᵀ · W_Q"])
 
 
 @pytest.mark.parametrize("sample", [0, 1])
 @pytest.mark.parametrize("head", [0, 1])
-def test_every_head_of_every_sample(sample, head):
+def test_every_head_of_every_sample_equals_torch(sample, head):
     example = BY_NAME["one-head"]
     assert example.inputs["Q"].shape == (2, 2, 3, 2)
     assert example.inputs["Q"].ravel().tolist() == list(range(1, 25))
-    found = compute(example, example.inputs)
+    results = compute_example("one-head")
     place = example.place("softmax · V", {"sample": sample, "head": head})
     q = torch.from_numpy(example.inputs["Q"])
     for name, scale in (("softmax · V", None), ("without √d_k: softmax · V", 1.0)):
-        wanted = torch.nn.functional.scaled_dot_product_attention(q, q, q, scale=scale)[sample, head]
-        assert np.allclose(found[name][place], wanted.numpy(), rtol=1e-12)
+        expected = torch.nn.functional.scaled_dot_product_attention(q, q, q, scale=scale)[sample, head]
+        assert np.allclose(results[name][place], expected.numpy(), rtol=1e-12)
 
 
 SHAPES = {
@@ -148,39 +172,37 @@ SHAPES = {
 }
 
 
-def test_shapes_on_the_way_through_multi_head_attention():
-    found = compute(BY_NAME["shapes"], BY_NAME["shapes"].inputs)
-    assert {name: values.shape for name, values in found.items()} == SHAPES
+def test_multi_head_attention_has_the_shapes_of_its_steps():
+    results = compute_example("shapes")
+    assert {name: values.shape for name, values in results.items()} == SHAPES
     assert attention.SENTENCES == (("欢迎", "来", "到", "北京"), ("欢迎", "来", "到", "上海"))
-    assert np.array_equal(found["X"][0, :3], found["X"][1, :3]), "the same three words in the same places"
-    assert not np.allclose(found["times W_O"][0, 0], found["times W_O"][1, 0]), "but another word to read"
+    assert np.array_equal(results["X"][0, :3], results["X"][1, :3]), "the same three words at the same positions"
+    assert not np.allclose(results["times W_O"][0, 0], results["times W_O"][1, 0]), "but another last word to read"
 
 
-def test_multi_head_attention_is_torchs():
-    found = compute(BY_NAME["shapes"], BY_NAME["shapes"].inputs)
+def test_multi_head_attention_equals_torch():
+    results = compute_example("shapes")
     w_q, w_k, w_v, w_o = torch.from_numpy(attention.weights(512)[1]).transpose(1, 2)
     theirs = torch.nn.MultiheadAttention(512, 8, bias=False, batch_first=True, dtype=torch.float64)
-    x = torch.from_numpy(found["X"])
+    x = torch.from_numpy(results["X"])
     with torch.no_grad():
         theirs.in_proj_weight.copy_(torch.cat([w_q, w_k, w_v]))
         theirs.out_proj.weight.copy_(w_o)
         out, pattern = theirs(x, x, x, average_attn_weights=False)
-    assert np.allclose(found["softmax(Q·Kᵀ / √d_k)"], pattern.numpy(), atol=1e-12)
-    assert np.allclose(found["times W_O"], out.numpy(), atol=1e-10)
+    assert np.allclose(results["softmax(Q·Kᵀ / √d_k)"], pattern.numpy(), atol=1e-12)
+    assert np.allclose(results["times W_O"], out.numpy(), atol=1e-10)
 
 
-@pytest.mark.parametrize("example", BY_NAME.values(), ids=BY_NAME)
-def test_every_result_of_several_axes_is_cut_down_to_a_matrix(example):
-    if example.instead:
-        return
-    arrays = {**example.inputs, **compute(example, example.inputs)}
+@COMPUTABLE
+def test_every_tensor_of_an_example_can_be_sliced_to_a_matrix(example):
+    arrays = {**example.inputs, **compute_example(example.name)}
     assert set(example.axes) <= set(arrays)
-    at = example.choices(arrays)
+    last = {axis: size - 1 for axis, size in example.choices(arrays).items()}
     for name, values in arrays.items():
-        assert values[example.place(name, {axis: size - 1 for axis, size in at.items()})].ndim == 2, name
+        assert values[example.place(name, last)].ndim == 2, name
 
 
-BAD = [
+INVALID = [
     ("sinusoid", "d", [[0]], "d is 0: give a whole number from 1 to 64"),
     ("sinusoid", "d", [[2.5]], "d is 2.5: give a whole number"),
     ("sinusoid", "base", [[-1]], "base is -1: give a whole number"),
@@ -205,53 +227,40 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("name", "given", "values", "says"), BAD)
-def test_what_cannot_be_computed_gets_a_sentence(name, given, values, says):
-    example = BY_NAME[name]
-    with pytest.raises(ShapeError, match=says) as raised:
-        compute(example, example.inputs | {given: np.asarray(values, dtype=np.float64)})
-    assert "\n" not in str(raised.value)
+@pytest.mark.parametrize(("name", "input_name", "values", "message"), INVALID)
+def test_invalid_inputs_are_reported_in_one_line(name, input_name, values, message):
+    with pytest.raises(ShapeError, match=message) as caught:
+        compute_example(name, **{input_name: np.asarray(values, dtype=np.float64)})
+    assert "\n" not in str(caught.value)
 
 
-def test_cleared_rows_and_columns_are_taken_away():
+def test_empty_rows_and_columns_are_removed():
     nan = np.nan
     assert trimmed(np.array([[1, nan, 2, nan], [nan] * 4, [3, nan, nan, nan]])).tolist()[0] == [1, 2]
-    assert trimmed(np.array([[1, nan], [nan, 4]])).shape == (2, 2), "a single empty cell is not"
+    assert trimmed(np.array([[1, nan], [nan, 4]])).shape == (2, 2), "a single empty cell stays"
     assert trimmed(np.full((3, 2), nan)).shape == (0, 0)
 
 
 def test_exp_of_the_largest_score():
-    assert compute(BY_NAME["softmax"], BY_NAME["softmax"].inputs)["exp"][0, 0] == pytest.approx(1.644e9, rel=5e-4)
+    assert compute_example("softmax")["exp"][0, 0] == pytest.approx(1.644e9, rel=5e-4)
 
 
-@pytest.mark.parametrize("example", BY_NAME.values(), ids=BY_NAME)
-def test_misprints_are_marked_and_nothing_else(example):
-    if example.instead:
-        return
-    found = compute(example, example.inputs)
-    assert set(example.printed) <= set(found)
+@COMPUTABLE
+def test_exactly_the_misprints_are_marked(example):
+    results = compute_example(example.name)
+    assert set(example.printed) <= set(results)
     marked = {}
     for name, printed in example.printed.items():
-        marks = differs(found[name], printed)
+        marks = differs(results[name], printed)
         rows = marks.reshape(-1, marks.shape[-1])
         marked |= {(example.name, name, row): np.flatnonzero(rows[row]).tolist() for row in range(len(rows))}
-        assert not marks.any() or example.remarks[name], "a line says what went wrong"
+        assert not marks.any() or example.remarks[name], "a remark explains the misprint"
     assert {place: columns for place, columns in marked.items() if columns} == {
         place: columns for place, columns in MISPRINTS.items() if place[0] == example.name
     }
 
 
-def test_the_broken_example_says_what_does_not_fit():
+def test_the_broken_example_reports_its_shapes_and_another_replaces_it():
     with pytest.raises(ShapeError, match=r"Q is 2 × 3 and Kᵀ is 2 × 3.*3 is not 2"):
-        compute(BY_NAME["broken"], BY_NAME["broken"].inputs)
+        compute_example("broken")
     assert BY_NAME[BY_NAME["broken"].instead].inputs["Q"].shape == (2, 2)
-
-
-def test_the_notes_own_follow_ups_of_wrong_scores():
-    """Neither the softmax of the printed scores nor the printed softmax times V gives what is printed next."""
-    v = BY_NAME["mended"].inputs["V"]
-    pattern = formulas.softmax([[11.5, 14.5, 17.5], [25, 32, 39]])
-    assert np.allclose(pattern, [[0.0024, 0.0473, 0.9503], [0.0000, 0.0009, 0.9991]], atol=5e-5)
-    assert np.allclose(pattern @ v, [[16.90, 17.90], [17.00, 18.00]], atol=5e-3)
-    printed = np.array([[0.11, 0.23, 0.66], [0.09, 0.24, 0.67]])
-    assert np.allclose(printed @ v, [[16.10, 17.10], [16.16, 17.16]], atol=5e-3)

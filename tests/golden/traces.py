@@ -1,18 +1,18 @@
 """The content of a saved Trace, as plain values."""
 
-from tests.golden.likeness import SAVED, numbers
+from tests.golden.compare import SAVED, numbers
 from visformer import Trace, export
 
-ASKED = ("encoder.0.self_attn.q", "decoder.0.self_attn.pattern", "decoder.0.cross_attn.pattern", "src.position")
-"""Some tensors that a model may not have, with a reason."""
+OPTIONAL = ("encoder.0.self_attn.q", "decoder.0.self_attn.pattern", "decoder.0.cross_attn.pattern", "src.position")
+"""Some tensors that a model may lack; the Trace then gives a reason."""
 
 
 def saved_traces():
-    """The saved files, sorted."""
+    """Return the paths of the saved Traces, sorted."""
     return sorted(SAVED.glob("*.safetensors"))
 
 
-def meaning(path):
+def content(path):
     """Read a file and return its content as plain values."""
     trace = Trace.load(path)
     lines = export.to_csv(trace).splitlines()
@@ -26,7 +26,7 @@ def meaning(path):
         "meta": dict(trace.meta),
         "tensors": [_tensor(trace[tensor]) for tensor in trace.names()],
         "params": [_tensor(tensor) for tensor in trace.params.values()],
-        "lacks": {tensor: str(reason) for tensor in ASKED if (reason := trace.lacks(tensor))},
+        "lacks": {tensor: str(reason) for tensor in OPTIONAL if (reason := trace.lacks(tensor))},
         "csv": [*lines[:4], f"… {len(lines)} lines in all …"],
     }
 

@@ -1,4 +1,4 @@
-"""Small models without any parameter at its initial 0 or 1, and helpers that record and edit tapped tensors."""
+"""Small models with random weights, biases and norms, and helpers that record and edit tapped tensors."""
 
 import torch
 
@@ -19,57 +19,58 @@ SIZES = {
 
 
 def randomise(module, *, seed=0, std=0.4):
-    """Randomise every parameter: a LayerNorm at 1 and 0, or a zero bias, would hide a mix-up."""
+    """Randomise every parameter: if all gains were 1 and all biases 0, exchanging two would change nothing."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in module.named_parameters():
             noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-            centre = 1.0 if parameter.dim() == 1 and name.endswith("weight") else 0.0  # a LayerNorm's gain
-            parameter.copy_(centre + std * noise)
+            mean = 1.0 if parameter.dim() == 1 and name.endswith("weight") else 0.0  # a LayerNorm's gain
+            parameter.copy_(mean + std * noise)
     return module
 
 
 def build(*, seed=0, std=0.4, dtype=torch.float32, **changes):
-    """Build a small Transformer in eval mode with random weights, biases and norms."""
+    """Return a small Transformer in eval mode."""
     model = Transformer(TransformerConfig(**{**SIZES, **changes}))
     return randomise(model, seed=seed, std=std).to(dtype).eval()
 
 
 def ids(batch, length, *, vocab=19, seed=0):
-    """Token ids without padding, (batch, length)."""
+    """Return token ids without padding, (batch, length)."""
     return torch.randint(1, vocab, (batch, length), generator=torch.Generator().manual_seed(seed))
 
 
 def run(model, *args):
-    """One forward pass without gradients."""
+    """Return the logits of a forward pass without gradients."""
     with torch.no_grad():
         return model(*args)
 
 
 def record(model, *args):
-    """Return logits, and everything that was tapped as a list of (name, tensor)."""
-    seen = []
+    """Return the logits of a forward pass, and its tapped tensors by name, each of which is tapped once."""
+    tapped = {}
 
     def visit(name, tensor):
-        seen.append((name, tensor.clone()))
+        assert name not in tapped
+        tapped[name] = tensor.clone()
         return tensor
 
     with taps.session(visit):
         logits = run(model, *args)
-    return logits, seen
+    return logits, tapped
 
 
 def edit(model, changes, *args):
     """Return logits and tapped tensors of a pass in which ``changes[name](tensor)`` replaces the named tensors."""
-    seen = {}
+    tapped = {}
 
     def visit(name, tensor):
-        seen[name] = changes[name](tensor) if name in changes else tensor
-        return seen[name]
+        tapped[name] = changes[name](tensor) if name in changes else tensor
+        return tapped[name]
 
     with taps.session(visit):
         logits = run(model, *args)
-    return logits, seen
+    return logits, tapped
 
 
 def count_parameters(model):

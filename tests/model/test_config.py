@@ -1,4 +1,4 @@
-"""The configuration: every bad value is named, and the defaults are the paper's base model."""
+"""The configuration: invalid values are refused, the defaults are the paper's base model, and sizes count."""
 
 import dataclasses
 import math
@@ -13,7 +13,7 @@ from visformer.model.transformer import Transformer
 
 SHARED_VOCAB = 37000  # section 5.1: a shared source-target vocabulary of about 37000 tokens
 
-BAD = [
+INVALID = [
     ("src_vocab", -3),
     ("src_vocab", 10.0),
     ("src_vocab", "10"),
@@ -39,8 +39,8 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value"), BAD)
-def test_a_bad_value_is_named(name, value):
+@pytest.mark.parametrize(("name", "value"), INVALID)
+def test_the_error_names_an_invalid_field_and_its_value(name, value):
     with pytest.raises(ConfigError, match=name) as caught:
         TransformerConfig(**{"src_vocab": 10, "tgt_vocab": 10, name: value})
     assert str(value) in str(caught.value)
@@ -48,12 +48,12 @@ def test_a_bad_value_is_named(name, value):
     assert caught.value.localized(lambda message: f"> {message}") == f"> {caught.value}"
 
 
-def test_rotary_needs_pairs():
+def test_rotary_positions_need_an_even_d_k():
     with pytest.raises(ConfigError, match="d_model / n_heads is 3 and must be even"):
         TransformerConfig(10, 10, d_model=12, n_heads=4, position="rotary")
 
 
-def test_heads_must_divide_the_width():
+def test_n_heads_must_divide_d_model():
     with pytest.raises(ConfigError, match=r"d_model=10.*n_heads=4"):
         TransformerConfig(src_vocab=5, tgt_vocab=5, d_model=10, n_heads=4)
 
@@ -69,12 +69,12 @@ def test_heads_must_divide_the_width():
         ("max_len", 1),
     ],
 )
-def test_values_at_the_edge_are_good(name, value):
+def test_extreme_values_are_valid(name, value):
     config = TransformerConfig(**{"src_vocab": 1, "tgt_vocab": 1, name: value})
     assert getattr(config, name) == value
 
 
-def test_frozen_hashable_and_by_keyword_after_the_vocabularies():
+def test_a_config_is_frozen_and_hashable_and_takes_only_vocabulary_sizes_by_position():
     config = TransformerConfig(10, 12)
     with pytest.raises(dataclasses.FrozenInstanceError):
         config.d_model = 8
@@ -97,12 +97,13 @@ def test_defaults_are_the_base_model_of_table_3():
     ("norm", "final_norm", "expected"),
     [("post", None, False), ("pre", None, True), ("post", True, True), ("pre", False, False)],
 )
-def test_final_norm(norm, final_norm, expected):
+def test_a_final_norm_is_the_default_with_pre_norm_only(norm, final_norm, expected):
     config = TransformerConfig(src_vocab=5, tgt_vocab=5, norm=norm, final_norm=final_norm)
     assert config.has_final_norm is expected
 
 
-def _papers_count(vocab, d, d_ff, layers):
+def expected_parameters(vocab, d, d_ff, layers):
+    """Count the parameters of the paper's model with ``layers`` encoder and as many decoder layers."""
     attention = 4 * (d * d + d)  # W_Q, W_K, W_V, W_O and their biases
     feed_forward = d * d_ff + d_ff + d_ff * d + d
     norm = 2 * d
@@ -116,26 +117,16 @@ def _papers_count(vocab, d, d_ff, layers):
     [(512, 2048, 8, 63_082_496), (1024, 4096, 16, 214_245_376)],
     ids=["base", "big"],
 )
-def test_models_have_the_papers_parameters(d_model, d_ff, n_heads, count):
+def test_base_and_big_model_have_as_many_parameters_as_in_the_paper(d_model, d_ff, n_heads, count):
     """Table 3: 65 and 213 million, with a vocabulary of "about" 37000."""
     sizes = {"d_model": d_model, "d_ff": d_ff, "n_heads": n_heads}
     with torch.device("meta"):
         model = Transformer(TransformerConfig(SHARED_VOCAB, SHARED_VOCAB, **sizes, tie_embeddings=True))
-    assert count_parameters(model) == _papers_count(SHARED_VOCAB, d_model, d_ff, 6) == count
+    assert count_parameters(model) == expected_parameters(SHARED_VOCAB, d_model, d_ff, 6) == count
 
 
-def test_every_part_is_counted_untied_learned_and_final_norm():
-    config = TransformerConfig(
-        src_vocab=7,
-        tgt_vocab=11,
-        d_model=6,
-        n_heads=2,
-        n_encoder_layers=1,
-        n_decoder_layers=1,
-        d_ff=10,
-        max_len=9,
-        position="learned",
-        norm="pre",
-    )
-    both = _papers_count(0, 6, 10, 1)
-    assert count_parameters(Transformer(config)) == both + (7 + 11 + 11) * 6 + 2 * 9 * 6 + 2 * 12
+def test_untied_embeddings_learned_positions_and_final_norms_have_parameters_of_their_own():
+    sizes = {"d_model": 6, "n_heads": 2, "n_encoder_layers": 1, "n_decoder_layers": 1, "d_ff": 10, "max_len": 9}
+    model = Transformer(TransformerConfig(7, 11, **sizes, position="learned", norm="pre"))
+    layers = expected_parameters(0, 6, 10, 1)
+    assert count_parameters(model) == layers + (7 + 11 + 11) * 6 + 2 * 9 * 6 + 2 * 12

@@ -1,4 +1,4 @@
-"""Decoding against plain arithmetic: exhaustive search, and the model run without a cache."""
+"""Decoding compared with exhaustive search, with plain arithmetic, and with decoding without a cache."""
 
 import itertools
 from functools import partial
@@ -20,28 +20,27 @@ SENTENCES = ["I went to school.", "我去学校。", "她喜欢 Tom。", "a"]
 @pytest.mark.parametrize(
     "settings", [{}, {"temperature": 1.3, "top_k": 40, "seed": 4}, {"beam_size": 4}, {"prefix": "我喜欢"}]
 )
-def test_the_cache_changes_no_token(source, settings, monkeypatch):
+def test_tokens_and_probabilities_are_the_same_with_and_without_a_cache(source, settings, monkeypatch):
     model = tiny_translator()
     cached = model.translate(source, max_new_tokens=12, **settings)
     original = NextToken.__init__
     monkeypatch.setattr(NextToken, "__init__", lambda self, *args, cached: original(self, *args, cached=False))
-    plain = model.translate(source, max_new_tokens=12, **settings)
-    assert cached.ids == plain.ids
+    uncached = model.translate(source, max_new_tokens=12, **settings)
+    assert cached.ids == uncached.ids
     assert len(cached.ids) > 1
-    for a, b in zip(cached.steps, plain.steps, strict=True):
+    for a, b in zip(cached.steps, uncached.steps, strict=True):
         assert a.chosen.probability == pytest.approx(b.chosen.probability, abs=1e-5)
 
 
-def test_greedy_takes_the_likeliest_token_at_each_step():
+def test_greedy_decoding_chooses_the_most_probable_token_that_is_not_special():
     decoding = tiny_translator().translate("I went to school.", max_new_tokens=8)
     for step in decoding.steps:
         assert step.chosen == step.candidates[0] or step.candidates[0].token.startswith("<")
-        assert [c.probability for c in step.candidates] == sorted(
-            (c.probability for c in step.candidates), reverse=True
-        )
+        probabilities = [candidate.probability for candidate in step.candidates]
+        assert probabilities == sorted(probabilities, reverse=True)
 
 
-def test_a_batch_gives_what_each_sentence_gives_alone():
+def test_a_batch_has_the_translations_of_each_sentence_alone():
     model = tiny_translator()
     together = model.translate_batch(SENTENCES, to="zh")
     longest = max(len(model.tokenize(s)) for s in SENTENCES)
@@ -50,9 +49,8 @@ def test_a_batch_gives_what_each_sentence_gives_alone():
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("beam_size", [1, 2, 5])
-def test_a_wide_beam_finds_what_exhaustive_search_finds(beam_size, seed):
-    """With four ids and three steps every sentence can be scored."""
+def test_a_wide_beam_finds_the_best_of_all_sentences_and_a_narrow_one_stays_narrow(seed):
+    """With four ids and three steps, every sentence can be scored."""
     torch.manual_seed(seed)
     table = torch.randn(4, 4).log_softmax(dim=-1)
 
@@ -66,49 +64,48 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(beam_size, seed):
     end, steps = 1, 3
     allowed = torch.ones(4, dtype=torch.bool)
     search = partial(beam_search, Bigram(), torch.tensor([[0]]), allowed=allowed, end_ids=[end], max_new_tokens=steps)
-    found = search(beam_size=4**steps)
+    wide = search(beam_size=4**steps)
     scores = {}
     for length in range(1, steps + 1):
         for ids in itertools.product(range(4), repeat=length):
             if end not in ids[:-1] and ids[-1] == end:
                 path = [0, *ids]
                 scores[ids] = sum(table[a, b].item() for a, b in itertools.pairwise(path)) / length
-    assert tuple(found.ids) == max(scores, key=scores.get)
-    assert [row.shape for row in found.along] == [(4,)] * len(found.ids)
-    narrow = search(beam_size=beam_size)
-    assert all(len(step) <= beam_size for step in narrow.steps)
+    assert tuple(wide.ids) == max(scores, key=scores.get)
+    assert [row.shape for row in wide.along] == [(4,)] * len(wide.ids)
+    for beam_size in (1, 2, 5):
+        assert all(len(step) <= beam_size for step in search(beam_size=beam_size).steps)
 
 
-def test_beams_know_their_parents():
+def test_a_beam_continues_its_parent():
     decoding = tiny_translator().translate("我去学校。", beam_size=3, max_new_tokens=6)
-    for before, here in itertools.pairwise(decoding.beams):
-        for beam in here:
-            assert beam.log_probability <= before[beam.parent].log_probability
-            assert not before[beam.parent].finished
+    for parents, beams in itertools.pairwise(decoding.beams):
+        for beam in beams:
+            assert beam.log_probability <= parents[beam.parent].log_probability
+            assert not parents[beam.parent].finished
 
 
 distributions = st.lists(st.floats(-6, 3), min_size=2, max_size=12).map(lambda row: torch.tensor([row]).log_softmax(-1))
 
 
 @given(distributions, st.floats(0.2, 4), st.integers(1, 14), st.floats(0.05, 1))
-def test_reshaping_keeps_a_distribution_and_cuts_what_it_says(log_probabilities, temperature, top_k, top_p):
+def test_a_reshaped_row_is_a_distribution_over_top_k_and_top_p(log_probabilities, temperature, top_k, top_p):
     result = reshape(log_probabilities, temperature=temperature, top_k=top_k, top_p=top_p)
     assert result.sum().item() == pytest.approx(1, abs=1e-5)
     kept = int((result > 0).sum())
     ties = int((log_probabilities == log_probabilities.max()).sum())
     assert kept <= max(top_k, ties) or len(set(log_probabilities[0].tolist())) < log_probabilities.shape[1]
     assert result[0, log_probabilities.argmax()] > 0
-    nucleus = reshape(log_probabilities, top_p=top_p)
-    assert log_probabilities.exp()[nucleus > 0].sum().item() >= top_p - 1e-5
-    smaller = log_probabilities.exp()[nucleus > 0].sum() - log_probabilities.exp()[nucleus > 0].min()
-    assert smaller.item() < top_p + 1e-5
+    nucleus = log_probabilities.exp()[reshape(log_probabilities, top_p=top_p) > 0]
+    assert nucleus.sum().item() >= top_p - 1e-5
+    assert (nucleus.sum() - nucleus.min()).item() < top_p + 1e-5
 
 
 LOGITS = (2.0, 1.5, 1.5, 0.3, -0.4, -1.0, -2.5, 0.9)
 
 
 @pytest.mark.parametrize(
-    ("temperature", "top_k", "top_p", "wanted"),
+    ("temperature", "top_k", "top_p", "expected"),
     [
         (1.0, None, 1.0, [0.347194, 0.210584, 0.210584, 0.063427, 0.031497, 0.017286, 0.003857, 0.115571]),
         (0.5, None, 1.0, [0.528886, 0.194566, 0.194566, 0.017651, 0.004353, 0.001311, 0.000065, 0.058602]),
@@ -120,41 +117,41 @@ LOGITS = (2.0, 1.5, 1.5, 0.3, -0.4, -1.0, -2.5, 0.9)
         (0.1, None, 0.95, [1, 0, 0, 0, 0, 0, 0, 0]),
     ],
 )
-def test_reshaping_does_what_transformers_does(temperature, top_k, top_p, wanted):
+def test_reshaped_probabilities_equal_those_of_transformers(temperature, top_k, top_p, expected):
     """Numbers from transformers 5.23: TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper, then softmax."""
     row = torch.tensor([LOGITS]).log_softmax(-1)
-    found = reshape(row, temperature=temperature, top_k=top_k, top_p=top_p)
-    assert found[0].tolist() == pytest.approx(wanted, abs=1e-6)
+    reshaped = reshape(row, temperature=temperature, top_k=top_k, top_p=top_p)
+    assert reshaped[0].tolist() == pytest.approx(expected, abs=1e-6)
 
 
 SETTINGS = [{}, {"temperature": 0.5}, {"temperature": 2.0, "top_k": 3}, {"top_p": 0.4}, {"top_k": 1}]
 
 
-@pytest.mark.parametrize("shape", SETTINGS)
-def test_a_step_can_be_reshaped_to_any_setting(shape):
-    """Against the logits of one full pass over the finished pair, in float64, with NumPy's own sorting."""
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_a_step_can_be_reshaped_with_any_settings(settings):
+    """Compared with the logits of a full pass, in float64, with NumPy's sorting."""
     model = tiny_translator()
-    found = model.translate("She likes the school.", max_new_tokens=3)
-    trace = model.trace("She likes the school.", found.ids, record=("logits",))
+    decoding = model.translate("She likes the school.", max_new_tokens=3)
+    trace = model.trace("She likes the school.", decoding.ids, record=("logits",))
     blocked = [i for i in range(len(model.tokenizer)) if model.tokenizer.is_special([i])[0] and i != model._end]
-    for step, logits in zip(found.steps, trace["logits"].value.astype(np.float64), strict=False):
+    for step, logits in zip(decoding.steps, trace["logits"].value.astype(np.float64), strict=False):
         logits[blocked] = -np.inf
-        scaled = np.exp((logits - logits.max()) / shape.get("temperature", 1.0))
+        scaled = np.exp((logits - logits.max()) / settings.get("temperature", 1.0))
         order = np.argsort(-scaled)
-        scaled[order[shape.get("top_k", len(scaled)) :]] = 0.0
-        chances = scaled / scaled.sum()
-        before = np.cumsum(chances[order]) - chances[order]
-        chances[order[before >= shape.get("top_p", 1.0)]] = 0.0
-        chances /= chances.sum()
-        reshaped = step.reshaped(**shape)
-        assert [c.drawn_probability for c in reshaped] == pytest.approx([chances[c.id] for c in reshaped], abs=1e-5)
+        scaled[order[settings.get("top_k", len(scaled)) :]] = 0.0
+        expected = scaled / scaled.sum()
+        before = np.cumsum(expected[order]) - expected[order]
+        expected[order[before >= settings.get("top_p", 1.0)]] = 0.0
+        expected /= expected.sum()
+        reshaped = step.reshaped(**settings)
+        assert [c.drawn_probability for c in reshaped] == pytest.approx([expected[c.id] for c in reshaped], abs=1e-5)
         assert [c.probability for c in reshaped] == [c.probability for c in step.candidates]
 
 
-@pytest.mark.parametrize("shape", SETTINGS[1:])
-def test_a_step_has_the_probabilities_sampled_from(shape):
-    for step in tiny_translator().translate("She likes the school.", max_new_tokens=3, **shape).steps:
-        assert step.reshaped(**shape) == step.candidates
+@pytest.mark.parametrize("settings", SETTINGS[1:])
+def test_candidates_have_the_probabilities_that_were_sampled_from(settings):
+    for step in tiny_translator().translate("She likes the school.", max_new_tokens=3, **settings).steps:
+        assert step.reshaped(**settings) == step.candidates
 
 
 @pytest.mark.parametrize(
@@ -167,28 +164,24 @@ def test_a_step_has_the_probabilities_sampled_from(shape):
         ({"beam_size": 2, "temperature": 1.0}, "beam_size=2"),
     ],
 )
-def test_settings_out_of_range_are_named(settings, message):
+def test_settings_out_of_range_are_refused(settings, message):
     with pytest.raises(VisformerError, match=message):
         tiny_translator().translate("I", **settings)
 
 
-def test_sampling_is_seeded():
+def test_a_seed_gives_one_sample_and_other_seeds_others():
     model = tiny_translator()
     texts = {seed: model.translate("I went", temperature=2.0, seed=seed, max_new_tokens=8).text for seed in (1, 2, 3)}
     assert texts[1] == model.translate("I went", temperature=2.0, seed=1, max_new_tokens=8).text
     assert len(set(texts.values())) > 1
 
 
-def test_a_prefix_begins_the_target():
-    model = tiny_translator()
-    decoding = model.translate("I went to school.", prefix="我喜欢", max_new_tokens=4)
+def test_the_target_begins_with_the_prefix():
+    decoding = tiny_translator().translate("I went to school.", prefix="我喜欢", max_new_tokens=4)
     assert decoding.text.startswith("我喜欢")
-    free = model.translate("I went to school.", max_new_tokens=6)
-    again = model.translate("I went to school.", prefix=free.text[:0], max_new_tokens=6)
-    assert again.ids == free.ids
 
 
-def test_specials_are_never_generated():
+def test_special_tokens_are_never_generated():
     model = tiny_translator()
     for seed in range(5):
         ids = model.translate("a", temperature=5.0, seed=seed, max_new_tokens=30).ids

@@ -1,6 +1,6 @@
-"""Taps: what they return is used; sessions nest, close, and do not affect each other."""
+"""Taps: the model continues with what they return; sessions nest, end, and do not affect each other."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -10,43 +10,43 @@ from visformer.model import taps
 
 BATCH, SRC, TGT = 2, 7, 5
 SMALL = {"n_encoder_layers": 1, "n_decoder_layers": 1}
-NAMES = [name for name, _ in record(build(**SMALL), ids(BATCH, SRC), ids(BATCH, TGT))[1]]
+NAMES = [*record(build(**SMALL), ids(BATCH, SRC), ids(BATCH, TGT))[1]]
 """Every tap of one layer of each kind; tests/parity/test_formulas_model.py checks the tensors themselves."""
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize("name", NAMES)
-def test_an_edit_anywhere_is_followed(norm, name):
-    """The model continues with whatever a tap returns: every recorded tensor is one that is used."""
+def test_an_edit_of_any_tensor_changes_the_logits(norm, name):
+    """Every recorded tensor is one that the model uses."""
     model, src, tgt = build(norm=norm, **SMALL), ids(BATCH, SRC), ids(BATCH, TGT)
     plain = run(model, src, tgt)
 
     def change(tensor):
         return torch.ones_like(tensor).tril() if tensor.dtype == torch.bool else tensor.flip(-1) * 0.5 + 0.25
 
-    edited, seen = edit(model, {name: change}, src, tgt)
+    edited, tapped = edit(model, {name: change}, src, tgt)
     if name.startswith("decoder") and name.endswith("self_attn.mask"):
         assert torch.equal(edited, plain)  # a causal mask is lower triangular already
-        edited, seen = edit(model, {name: torch.ones_like}, src, tgt)
+        edited, tapped = edit(model, {name: torch.ones_like}, src, tgt)
     assert not torch.equal(edited, plain)
-    assert torch.equal(seen["logits"], edited)
+    assert torch.equal(tapped["logits"], edited)
     assert torch.equal(run(model, src, tgt), plain)
 
 
-def keeper(into):
+def append_to(names):
     def visit(name, tensor):
-        into.append(name)
+        names.append(name)
         return tensor
 
     return visit
 
 
-def test_sessions_nest_and_the_inner_one_alone_sees():
+def test_of_nested_sessions_only_the_inner_one_gets_tensors():
     model, outer, inner = build(), [], []
-    with taps.session(keeper(outer)):
+    with taps.session(append_to(outer)):
         run(model, ids(1, 3), ids(1, 2))
         count = len(outer)
-        with taps.session(keeper(inner)):
+        with taps.session(append_to(inner)):
             run(model, ids(1, 3), ids(1, 2))
         assert len(inner) == count == len(outer)
         run(model, ids(1, 3), ids(1, 2))
@@ -56,33 +56,29 @@ def test_sessions_nest_and_the_inner_one_alone_sees():
     assert taps.current() is taps.CLOSED
 
 
-def test_a_session_closes_when_the_visitor_raises():
-    model, seen = build(), []
+def test_a_session_ends_when_its_visitor_raises():
+    model, names = build(), []
 
     def refuse(name, tensor):
         if name == "encoder.1.attn_sum":
             raise RuntimeError("stop here")
         return tensor
 
-    with taps.session(keeper(seen)):
+    with taps.session(append_to(names)):
         outer = taps.current()
         with pytest.raises(RuntimeError, match="stop here"), taps.session(refuse):
             run(model, ids(1, 3), ids(1, 2))
         assert taps.current() is outer
-    assert taps.current() is taps.CLOSED and seen == []
+    assert taps.current() is taps.CLOSED and names == []
 
 
-def test_an_unwanted_mask_is_not_built():
+def test_masks_that_are_not_wanted_are_not_tapped():
     names = []
-    with taps.session(keeper(names), wanted=lambda name: name == "encoder.0.self_attn.mask"):
+    with taps.session(append_to(names), wanted=lambda name: name == "encoder.0.self_attn.mask"):
         run(build(), ids(1, 3), ids(1, 2))
     assert [name for name in names if name.endswith("mask")] == ["encoder.0.self_attn.mask"]
 
 
-def test_a_new_thread_starts_with_no_session():
-    found = []
-    with taps.session(lambda name, tensor: tensor):
-        thread = threading.Thread(target=lambda: found.append(taps.current()))
-        thread.start()
-        thread.join()
-    assert found == [taps.CLOSED]
+def test_a_new_thread_has_no_session():
+    with taps.session(lambda name, tensor: tensor), ThreadPoolExecutor(1) as threads:
+        assert threads.submit(taps.current).result() is taps.CLOSED

@@ -1,4 +1,4 @@
-"""Untrained Transformers: each has one name, and its weights depend on nothing else."""
+"""Untrained Transformers: the name has all sizes and the seed, and determines the weights."""
 
 import json
 
@@ -17,7 +17,7 @@ from visformer.model.checkpoints import FOLDER
 from visformer.model.positions import POSITIONS
 from visformer.model.untrained import Untrained, names_untrained
 
-SOME = st.builds(
+untrained = st.builds(
     lambda heads, wide, **more: Untrained(d_model=2 * heads * wide, n_heads=heads, **more),
     heads=st.integers(1, 16),
     wide=st.integers(1, 32),
@@ -30,10 +30,10 @@ SOME = st.builds(
 )
 
 
-@given(SOME)
-def test_each_has_one_name(wanted):
-    assert names_untrained(wanted.name)
-    assert Untrained.named(wanted.name) == wanted
+@given(untrained)
+def test_a_model_is_restored_from_its_name(model):
+    assert names_untrained(model.name)
+    assert Untrained.named(model.name) == model
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_an_invalid_name_is_refused_with_a_valid_example(name):
     assert repr(name) in str(refused.value)
 
 
-def test_by_default_it_is_as_large_as_the_bundled_translator():
+def test_the_default_sizes_are_those_of_the_bundled_translator():
     with safe_open(FOLDER / BUNDLED[0] / "model.safetensors", "numpy") as file:
         bundled = json.loads(file.metadata()["config"])
     config = vf.untrained().module.config
@@ -56,32 +56,35 @@ def test_by_default_it_is_as_large_as_the_bundled_translator():
         assert getattr(config, name) == bundled[name], name
 
 
-def test_name_and_arguments_give_the_same_model():
+def test_a_name_and_the_same_arguments_give_the_same_model():
     named = vf.load("untrained-32x4-enc1-dec2-ff64-pre-learned-seed3")
     state = torch.get_rng_state()
-    made = vf.untrained(
+    model = vf.untrained(
         d_model=32, n_heads=4, n_encoder_layers=1, n_decoder_layers=2, d_ff=64, norm="pre", position="learned", seed=3
     )
     assert torch.equal(torch.get_rng_state(), state)
-    assert named.info == made.info
-    assert (made.info.n_encoder_layers, made.info.n_decoder_layers, made.info.position) == (1, 2, "learned")
+    assert named.info == model.info
+    assert (model.info.n_encoder_layers, model.info.n_decoder_layers, model.info.position) == (1, 2, "learned")
     for name, weight in named.module.state_dict().items():
-        assert torch.equal(weight, made.module.state_dict()[name]), name
+        assert torch.equal(weight, model.module.state_dict()[name]), name
     other = vf.load("untrained-32x4-enc1-dec2-ff64-pre-learned-seed4").module.state_dict()
     assert not torch.equal(other["output.weight"], named.module.state_dict()["output.weight"])
 
 
-def test_like_copies_tokenizer_and_sizes():
+def test_an_untrained_model_can_have_tokenizer_and_sizes_of_another():
     tiny = tiny_translator(tie_embeddings=True)
-    made = vf.untrained(tiny, norm="pre")
-    assert made.tokenizer is tiny.tokenizer
-    assert made.module.config.tie_embeddings and made.module.config.norm == "pre"
-    assert made.info.name == "untrained-16x2-enc2-dec3-ff24-pre"
-    assert made.trace("I went", "我去")["encoder.1.self_attn.pattern"].value.shape[0] == 2
+    model = vf.untrained(tiny, norm="pre")
+    assert model.tokenizer is tiny.tokenizer
+    assert model.module.config.tie_embeddings and model.module.config.norm == "pre"
+    assert model.info.name == "untrained-16x2-enc2-dec3-ff24-pre"
+    assert model.trace("I went", "我去")["encoder.1.self_attn.pattern"].value.shape[0] == 2
+
+
+def test_an_untrained_model_can_be_loaded_in_float64():
     assert vf.load("untrained-16x2-enc2-dec3-ff24", dtype=torch.float64).module.output.weight.dtype == torch.float64
 
 
-def test_the_bare_name_has_the_defaults():
+def test_the_name_untrained_alone_has_the_default_sizes():
     assert names_untrained("untrained") and not names_untrained("untraineds")
     assert Untrained.named("untrained") == Untrained()
     assert url_state.read({"model": "untrained"})[0].model == Untrained().name

@@ -1,4 +1,4 @@
-"""The attention function compared with torch's own and with the formulas in NumPy."""
+"""The attention function compared with torch's and with the formulas in NumPy."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def make_mask(kind, query, key):
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
 @pytest.mark.parametrize("kind", MASKS)
 @pytest.mark.parametrize("shapes", SHAPES)
-def test_equals_torch(shapes, kind, dtype):
+def test_attention_equals_torch(shapes, kind, dtype):
     query, key, value = tensors(shapes, dtype)
     mask = make_mask(kind, query, key)
     output, _ = attention(query, key, value, mask=mask)
@@ -51,7 +51,7 @@ def test_equals_torch(shapes, kind, dtype):
 
 @pytest.mark.parametrize("kind", MASKS)
 @pytest.mark.parametrize("shapes", SHAPES)
-def test_equals_the_formulas(shapes, kind):
+def test_attention_equals_the_formulas(shapes, kind):
     query, key, value = tensors(shapes)
     mask = make_mask(kind, query, key)
     output, pattern = attention(query, key, value, mask=mask)
@@ -61,54 +61,51 @@ def test_equals_the_formulas(shapes, kind):
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16], ids=str)
-def test_a_row_that_may_attend_to_nothing_is_zeros(dtype):
+def test_fully_masked_rows_and_their_gradients_are_zero(dtype):
     query, key, value = (t.requires_grad_() for t in tensors("heads", dtype))
     mask = torch.ones(2, 1, 5, 7, dtype=torch.bool)
     mask[0, :, 2], mask[1] = False, False
     output, pattern = attention(query, key, value, mask=mask)
-    nothing = ~mask.any(-1).expand(2, 3, 5)
-    assert (pattern[nothing] == 0).all() and (output[nothing] == 0).all()
-    torch.testing.assert_close(
-        pattern[~nothing].sum(-1), torch.ones(12, dtype=dtype), rtol=0, atol=1e-2 if dtype.itemsize == 2 else 1e-6
-    )
+    masked = ~mask.any(-1).expand(2, 3, 5)
+    assert (pattern[masked] == 0).all() and (output[masked] == 0).all()
+    ones = torch.ones(12, dtype=dtype)
+    torch.testing.assert_close(pattern[~masked].sum(-1), ones, rtol=0, atol=1e-2 if dtype.itemsize == 2 else 1e-6)
     output.square().sum().backward()
     for leaf in (query, key, value):
         assert leaf.grad.isfinite().all()
-    assert (query.grad[nothing] == 0).all() and query.grad[~nothing].abs().sum() > 0
+    assert (query.grad[masked] == 0).all() and query.grad[~masked].abs().sum() > 0
     assert (value.grad[1] == 0).all()
 
 
-def test_a_plain_function_sees_every_step_in_order():
+def test_a_tap_gets_scores_mask_pattern_and_heads_in_this_order():
     query, key, value = tensors("heads")
-    seen = {}
+    tapped = {}
 
     def tap(name, tensor):
-        seen[name] = tensor
+        tapped[name] = tensor
         return tensor
 
     output, pattern = attention(query, key, value, mask=causal_mask(7)[:5], tap=tap)
-    assert list(seen) == ["scores", "mask", "pattern", "heads"]
-    assert seen["heads"] is output and seen["pattern"] is pattern
-    torch.testing.assert_close(seen["scores"], query @ key.mT / 2, rtol=0, atol=1e-14)
-    assert seen["mask"].dtype == torch.bool and seen["mask"].shape == (2, 3, 5, 7)
-    assert torch.equal(seen["mask"][1, 2], causal_mask(7)[:5])
+    assert list(tapped) == ["scores", "mask", "pattern", "heads"]
+    assert tapped["heads"] is output and tapped["pattern"] is pattern
+    torch.testing.assert_close(tapped["scores"], query @ key.mT / 2, rtol=0, atol=1e-14)
+    assert tapped["mask"].dtype == torch.bool and tapped["mask"].shape == (2, 3, 5, 7)
+    assert torch.equal(tapped["mask"][1, 2], causal_mask(7)[:5])
+    attention(query, key, value, tap=tap)
+    assert tapped["mask"].shape == (2, 3, 5, 7) and tapped["mask"].all(), "without a mask, all of it is True"
 
 
-def test_without_a_mask_the_tap_sees_that_everything_may():
-    query, key, value = tensors("heads")
-    masks = []
-    attention(query, key, value, tap=lambda name, t: masks.append(t) or t if name == "mask" else t)
-    assert len(masks) == 1 and masks[0].shape == (2, 3, 5, 7) and masks[0].all()
-
-
-def test_widths_that_do_not_fit():
-    with pytest.raises(ShapeError, match=r"\(2, 3\), \(3, 2\) and \(3, 2\)"):
-        attention(torch.zeros(2, 3), torch.zeros(3, 2), torch.zeros(3, 2))
-
-
-def test_lengths_that_do_not_fit():
-    with pytest.raises(ShapeError, match=r"\(4, 2\)"):
-        attention(torch.zeros(5, 2), torch.zeros(3, 2), torch.zeros(4, 2))
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        (((2, 3), (3, 2), (3, 2)), r"\(2, 3\), \(3, 2\) and \(3, 2\)"),
+        (((5, 2), (3, 2), (4, 2)), r"\(4, 2\)"),
+    ],
+    ids=["widths", "lengths"],
+)
+def test_shapes_that_do_not_fit_are_refused(shapes, message):
+    with pytest.raises(ShapeError, match=message):
+        attention(*map(torch.zeros, shapes))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +118,7 @@ def test_lengths_that_do_not_fit():
     ],
     ids=["sizes", "more dimensions", "float", "int"],
 )
-def test_masks_that_do_not_fit(mask):
+def test_masks_of_another_shape_or_dtype_are_refused(mask):
     query, key = torch.zeros(3, 2), torch.zeros(4, 2)
     with pytest.raises(ShapeError, match="mask"):
         attention(query, key, key, mask=mask)

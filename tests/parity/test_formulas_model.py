@@ -14,16 +14,16 @@ TOLERANCE = 1e-10
 
 
 class Reference:
-    """Section 3 in NumPy float64, from the model's own weights; ``seen`` has the tensors that taps should receive."""
+    """Section 3 in NumPy float64, with the weights of a model; ``tensors`` has what taps should receive."""
 
     def __init__(self, model):
-        self.config, self.seen = model.config, {}
-        # The weights of layer i live under "encoder.layers.i", its tensors are named "encoder.i".
+        self.config, self.tensors = model.config, {}
+        # The weights of layer i are under "encoder.layers.i", its tensors are named "encoder.i".
         state = model.state_dict().items()
         self.weights = {name.replace(".layers.", "."): tensor.double().numpy() for name, tensor in state}
 
     def keep(self, name, value):
-        self.seen[name] = value
+        self.tensors[name] = value
         return value
 
     def linear(self, name, x):
@@ -59,7 +59,7 @@ class Reference:
         self.keep(f"{name}.k", k)
         v = self.keep(f"{name}.v", self.split(self.linear(f"{name}.w_v", source)))
         self.keep(f"{name}.scores", np.einsum("bhqd,bhkd->bhqk", q, k) / math.sqrt(self.config.d_k) + bias)
-        self.keep(f"{name}.mask", np.broadcast_to(mask, self.seen[f"{name}.scores"].shape))
+        self.keep(f"{name}.mask", np.broadcast_to(mask, self.tensors[f"{name}.scores"].shape))
         heads, pattern = formulas.attention(q, k, v, mask=mask, bias=bias)
         self.keep(f"{name}.pattern", pattern)
         concat = np.concatenate(list(self.keep(f"{name}.heads", heads).transpose(1, 0, 2, 3)), axis=-1)
@@ -121,7 +121,7 @@ class Reference:
         y = self.embed("tgt", tgt_ids)
         y = self.stack("decoder", y, self.config.n_decoder_layers, self_mask, memory, src_keys)
         self.keep("logits", y @ self.weights["output.weight"].T)
-        return self.seen
+        return self.tensors
 
 
 def padded(tensor, lengths):
@@ -142,10 +142,9 @@ def test_every_tapped_tensor_equals_the_formulas(norm, final_norm, is_padded, ac
     if is_padded:
         src, tgt = padded(src, (7, 3, 0)), padded(tgt, (2, 5, 1))
     expected = Reference(model).run(src.numpy(), tgt.numpy())
-    _, seen = record(model, src, tgt)
-    got = dict(seen)
-    assert sorted(name for name, _ in seen) == sorted(expected), "each once"
+    _, tapped = record(model, src, tgt)
+    assert tapped.keys() == expected.keys()
     for name, value in expected.items():
-        assert got[name].shape == value.shape, name
-        assert (got[name].dtype == torch.bool) == name.endswith(".mask")
-        np.testing.assert_allclose(got[name].numpy(), value, rtol=0, atol=TOLERANCE, err_msg=name)
+        assert tapped[name].shape == value.shape, name
+        assert (tapped[name].dtype == torch.bool) == name.endswith(".mask")
+        np.testing.assert_allclose(tapped[name].numpy(), value, rtol=0, atol=TOLERANCE, err_msg=name)

@@ -1,4 +1,4 @@
-"""Whole tensors compared with ``torch.nn.Transformer``, which shares no code with ours."""
+"""Outputs, gradients and conversion compared with ``torch.nn.Transformer``."""
 
 import warnings
 
@@ -26,7 +26,8 @@ SIZES = {
 
 
 @pytest.fixture(autouse=True)
-def _slow_path():
+def _without_fast_path():
+    """The fast path of torch gives zeros at padded positions."""
     before = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     yield
@@ -34,7 +35,7 @@ def _slow_path():
 
 
 def make(**changes):
-    """A ``torch.nn.Transformer`` in eval mode with no weight at its initial value."""
+    """Return a ``torch.nn.Transformer`` in eval mode with random weights, biases and norms."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="enable_nested_tensor is True")
         theirs = nn.Transformer(**{**SIZES, **changes})
@@ -58,20 +59,20 @@ def inputs(dtype, padded):
 
 
 def masks_of(src_ids, tgt_ids):
-    """torch's masks are inverted."""
+    """Return torch's masks, in which True is masked."""
     keys = {"src_key_padding_mask": src_ids == 0, "memory_key_padding_mask": src_ids == 0}
     return {"tgt_mask": ~causal_mask(TGT), "tgt_key_padding_mask": tgt_ids == 0, **keys}
 
 
 def run_theirs(theirs, x, y, src_ids, tgt_ids):
-    """Return every layer's output and both stacks', all (batch, token, d_model)."""
+    """Return the outputs of every layer and of both stacks, all (batch, token, d_model)."""
     if not theirs.batch_first:
         x, y = x.transpose(0, 1), y.transpose(0, 1)
-    seen, handles = {}, []
+    outputs, handles = {}, []
 
     def keep(name):
         def hook(module, args, output):
-            seen[name] = output if theirs.batch_first else output.transpose(0, 1)
+            outputs[name] = output if theirs.batch_first else output.transpose(0, 1)
 
         return hook
 
@@ -84,15 +85,15 @@ def run_theirs(theirs, x, y, src_ids, tgt_ids):
         theirs(x, y, **masks_of(src_ids, tgt_ids))
     for handle in handles:
         handle.remove()
-    return seen
+    return outputs
 
 
 def run_ours(ours, x, y, src_ids, tgt_ids):
-    seen = {}
+    """Return all tapped tensors."""
+    tapped = {}
 
     def visit(name, tensor):
-        assert name not in seen
-        seen[name] = tensor
+        tapped[name] = tensor
         return tensor
 
     with taps.session(visit), torch.no_grad():
@@ -100,9 +101,9 @@ def run_ours(ours, x, y, src_ids, tgt_ids):
         out = ours.decoder(
             y, memory, self_mask=causal_mask(TGT) & padding_mask(tgt_ids), cross_mask=padding_mask(src_ids)
         )
-    torch.testing.assert_close(seen["encoder.out"], memory, rtol=0, atol=0)
-    torch.testing.assert_close(seen["decoder.out"], out, rtol=0, atol=0)
-    return seen
+    torch.testing.assert_close(tapped["encoder.out"], memory, rtol=0, atol=0)
+    torch.testing.assert_close(tapped["decoder.out"], out, rtol=0, atol=0)
+    return tapped
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
@@ -112,16 +113,18 @@ def run_ours(ours, x, y, src_ids, tgt_ids):
 @pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])
 def test_every_layer_equals_torch(norm_first, activation, padded, batch_first, dtype):
     theirs = make(norm_first=norm_first, activation=activation, batch_first=batch_first, dtype=dtype)
-    given = inputs(dtype, padded)
-    expected, got = run_theirs(theirs, *given), run_ours(copy(theirs), *given)
+    tensors = inputs(dtype, padded)
+    expected, tapped = run_theirs(theirs, *tensors), run_ours(copy(theirs), *tensors)
     assert len(expected) == 2 + 3 + 2
     for name, tensor in expected.items():
         assert tensor.abs().max() > 0.1
-        torch.testing.assert_close(got[name], tensor, rtol=0, atol=TOLERANCE[dtype], msg=lambda m, n=name: f"{n}: {m}")
+        torch.testing.assert_close(
+            tapped[name], tensor, rtol=0, atol=TOLERANCE[dtype], msg=lambda m, n=name: f"{n}: {m}"
+        )
 
 
 @pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])
-def test_without_any_mask_too(norm_first):
+def test_without_masks_the_output_equals_torch(norm_first):
     theirs = make(norm_first=norm_first, batch_first=True, dtype=torch.float64)
     x, y, *_ = inputs(torch.float64, padded=False)
     ours = copy(theirs)
@@ -134,16 +137,16 @@ def test_gradients_equal_torch(norm_first):
     theirs = make(norm_first=norm_first, batch_first=True, dtype=torch.float64)
     x, y, src_ids, tgt_ids = inputs(torch.float64, padded=True)
     ours = copy(theirs)
-    leaf_theirs, leaf_ours = x.clone().requires_grad_(), x.clone().requires_grad_()
+    x_theirs, x_ours = x.clone().requires_grad_(), x.clone().requires_grad_()
     cross, self_mask = padding_mask(src_ids), causal_mask(TGT) & padding_mask(tgt_ids)
-    out = ours.decoder(y, ours.encoder(leaf_ours, mask=cross), self_mask=self_mask, cross_mask=cross)
+    out = ours.decoder(y, ours.encoder(x_ours, mask=cross), self_mask=self_mask, cross_mask=cross)
     out.square().sum().backward()
-    out = theirs(leaf_theirs, y, **masks_of(src_ids, tgt_ids))
+    out = theirs(x_theirs, y, **masks_of(src_ids, tgt_ids))
     out.square().sum().backward()
-    torch.testing.assert_close(leaf_ours.grad, leaf_theirs.grad, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(x_ours.grad, x_theirs.grad, rtol=1e-9, atol=1e-9)
 
 
-def test_from_torch_copies_everything():
+def test_from_torch_copies_sizes_options_dtype_and_mode():
     theirs = make(dtype=torch.float64, dropout=0.25, norm_first=True, activation=F.gelu)
     ours = copy(theirs)
     config = ours.config
@@ -163,23 +166,22 @@ def test_from_torch_copies_everything():
 
 def test_from_torch_shares_no_storage():
     theirs = make()
-    ours = copy(theirs)
-    used = {p.data_ptr() for p in theirs.parameters()}
-    assert used.isdisjoint(p.data_ptr() for p in ours.parameters())
+    storage = {p.data_ptr() for p in theirs.parameters()}
+    assert storage.isdisjoint(p.data_ptr() for p in copy(theirs).parameters())
 
 
 @pytest.mark.parametrize("activation", [nn.ReLU(), nn.GELU(), F.relu, F.gelu], ids=["ReLU", "GELU", "relu", "gelu"])
-def test_from_torch_knows_relu_and_gelu_in_every_form(activation):
+def test_from_torch_takes_relu_and_gelu_as_modules_and_functions(activation):
     theirs = make(batch_first=True, dtype=torch.float64)
     for layer in [*theirs.encoder.layers, *theirs.decoder.layers]:
         layer.activation = activation
-    given = inputs(torch.float64, padded=True)
-    expected, got = run_theirs(theirs, *given), run_ours(copy(theirs), *given)
-    torch.testing.assert_close(got["decoder.out"], expected["decoder.out"], rtol=0, atol=1e-10)
+    tensors = inputs(torch.float64, padded=True)
+    expected, tapped = run_theirs(theirs, *tensors), run_ours(copy(theirs), *tensors)
+    torch.testing.assert_close(tapped["decoder.out"], expected["decoder.out"], rtol=0, atol=1e-10)
 
 
 def changed(path, value):
-    """A Transformer with another value at a path."""
+    """Return a Transformer with another value at a path."""
     theirs = make()
     owner, _, name = path.rpartition(".")
     setattr(theirs.get_submodule(owner), name, value)
@@ -190,7 +192,7 @@ class _OwnLayer(nn.TransformerEncoderLayer):
     pass
 
 
-CANNOT = {
+UNSUPPORTED = {
     "no Transformer": (lambda: nn.Linear(2, 2), "Linear"),
     "callable": (lambda: make(activation=torch.tanh), "tanh"),
     "lambda": (lambda: make(activation=lambda h: h.relu()), "lambda"),
@@ -216,13 +218,13 @@ CANNOT = {
 }
 
 
-@pytest.mark.parametrize("name", CANNOT)
-def test_from_torch_refuses_what_it_cannot_copy(name):
-    given, message = CANNOT[name]
+@pytest.mark.parametrize(("create", "message"), UNSUPPORTED.values(), ids=UNSUPPORTED)
+def test_from_torch_refuses_a_module_that_it_cannot_copy(create, message):
+    module = create()
     with pytest.raises(ConfigError, match=message):
-        copy(given())
+        copy(module)
 
 
-def test_from_torch_refuses_a_bad_vocabulary():
+def test_from_torch_refuses_an_invalid_vocabulary_size():
     with pytest.raises(ConfigError, match="src_vocab=0"):
         copy(make(), src_vocab=0)

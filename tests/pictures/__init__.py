@@ -1,1 +1,1 @@
-"""Tests of the panels that each page shows."""
+"""Tests of pictures."""

@@ -14,6 +14,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply
 
 from tests.support import tiny_translator
 from visformer import formulas
+from visformer.edits import Open, Silence
 from visformer.model.masks import causal_mask
 from visformer.model.positions import POSITIONS, Alibi, Learned, NoPosition, Rotary, Sinusoidal
 from visformer.panel import Labels
@@ -25,7 +26,7 @@ sizes = st.tuples(st.integers(1, 40), st.integers(1, 33), st.sampled_from([10.0,
 
 
 @given(sizes)
-def test_the_outer_product_is_the_angle_of_the_encoding(size):
+def test_angles_are_position_times_frequency_and_their_sines_the_encoding(size):
     n, d_model, base = size
     place, rate, angle = positions.outer_product(n, d_model, base)
     table = positions.encoding(n, d_model, base).values
@@ -35,22 +36,22 @@ def test_the_outer_product_is_the_angle_of_the_encoding(size):
 
 
 @given(st.integers(0, 50), st.integers(-50, 50), st.integers(0, 7))
-def test_the_rotation_maps_a_position_to_the_later_one(position, offset, pair):
-    turn, start, found, wanted = positions.rotation(position, offset, pair=pair, d_model=16)
-    assert np.allclose(turn.values @ start.values, found.values)
-    assert np.allclose(found.values, wanted.values, atol=1e-9)
+def test_a_rotation_maps_the_encoding_of_a_position_to_that_of_another(position, offset, pair):
+    turn, start, product, end = positions.rotation(position, offset, pair=pair, d_model=16)
+    assert np.allclose(turn.values @ start.values, product.values)
+    assert np.allclose(product.values, end.values, atol=1e-9)
     table = formulas.sinusoidal_encoding(position + 1, 16)
     assert np.allclose(start.values[:, 0], table[position, 2 * pair : 2 * pair + 2])
 
 
-def test_similarity_depends_on_the_distance_alone():
+def test_the_similarity_of_encodings_depends_only_on_their_distance():
     table = positions.similarity(20, 16).values
     for offset in range(20):
         assert np.ptp(np.diagonal(table, offset)) < 1e-9
     assert np.allclose(np.diagonal(table), 8), "each pair adds sin² + cos²"
 
 
-def test_a_learned_table_ends_unlike_the_sinusoid():
+def test_a_learned_encoding_has_no_values_beyond_its_table_and_a_sinusoid_has():
     table = positions.learned(10, 4, max_len=6).values
     assert np.isfinite(table[:6]).all()
     assert np.isnan(table[6:]).all()
@@ -58,8 +59,7 @@ def test_a_learned_table_ends_unlike_the_sinusoid():
 
 
 @pytest.mark.parametrize("make", [positions.encoding, positions.similarity])
-def test_the_first_positions_are_labelled_with_their_tokens(make):
-    """pos counts from 0, as in the paper's formula."""
+def test_positions_counted_from_0_are_labelled_with_their_tokens(make):
     panel = make(4, 6, tokens=("I", "went"))
     assert panel.rows.texts == ("0: I", "1: went", "2", "3")
     assert np.array_equal(panel.values, make(4, 6).values)
@@ -68,7 +68,7 @@ def test_the_first_positions_are_labelled_with_their_tokens(make):
 
 
 @pytest.mark.parametrize("side", ["src", "tgt"])
-def test_the_sum_is_the_input_of_the_first_layer(trace, side):
+def test_embedding_and_position_add_up_to_the_input_of_the_first_layer(trace, side):
     embed, position, total = embedding.sums(trace, side)
     assert np.allclose(total.values, trace[f"{side}.input"].value, atol=1e-6)
     assert embed.end == position.end == total.end == max(np.abs(p.values).max() for p in (embed, position, total))
@@ -80,18 +80,18 @@ def test_the_sum_is_the_input_of_the_first_layer(trace, side):
 ANGLE, BARE_ANGLE = "∠ embedding · √d, sum (°)", "∠ embedding, embedding + PE (°)"
 
 
-def test_the_table_gives_norms_and_angles(trace):
+def test_the_table_has_norms_and_angles_of_embeddings_and_sums(trace):
     table = embedding.table(trace, "src")
-    row = trace["src.embed"].value[2], trace["src.input"].value[2]
-    assert table["|embedding · √d|"][2] == pytest.approx(np.linalg.norm(row[0]), rel=1e-5)
-    cosine = row[0] @ row[1] / np.linalg.norm(row[0]) / np.linalg.norm(row[1])
+    embed, total = trace["src.embed"].value[2], trace["src.input"].value[2]
+    assert table["|embedding · √d|"][2] == pytest.approx(np.linalg.norm(embed), rel=1e-5)
+    cosine = embed @ total / np.linalg.norm(embed) / np.linalg.norm(total)
     assert table["pos"].tolist() == list(range(len(table)))
     assert (table["no."] == table["pos"] + 1).all()
     assert table[ANGLE][2] == pytest.approx(math.degrees(math.acos(cosine)), rel=1e-4)
-    assert (table[ANGLE] < table[BARE_ANGLE]).all(), "that is what the factor is for"
+    assert (table[ANGLE] < table[BARE_ANGLE]).all(), "the reason for the factor √d"
 
 
-def test_one_word_at_two_positions_has_two_inputs(trace):
+def test_a_token_at_two_positions_has_one_embedding_and_two_inputs(trace):
     first, second = embedding.repeated(trace, "src")
     assert trace.tokens["src"][first] == trace.tokens["src"][second]
     compared = embedding.compare(trace, "src", first, second)
@@ -100,53 +100,48 @@ def test_one_word_at_two_positions_has_two_inputs(trace):
     assert compared["sum"][0] > 0.1
 
 
-def of_tokens(**tokens):
-    sides = {**tokens, "next": tokens["tgt"]}
-    none = {side: (False,) * len(each) for side, each in sides.items()}
-    words = {side: tuple(range(len(each))) for side, each in sides.items()}
-    return Trace(tokens=sides, special=none, words=words, tensors={})
+def trace_of(src, tgt):
+    """Return a Trace without tensors."""
+    sides = {"src": src, "tgt": tgt, "next": tgt}
+    special = {side: (False,) * len(tokens) for side, tokens in sides.items()}
+    words = {side: tuple(range(len(tokens))) for side, tokens in sides.items()}
+    return Trace(tokens=sides, special=special, words=words, tensors={})
 
 
-def test_the_masks_of_a_batch():
-    sentences = ("a", "b", "c", "</s>"), ("d", "</s>")
-    targets = ("<zh>", "e", "f"), ("<zh>", "g")
-    traces = [of_tokens(src=src, tgt=tgt) for src, tgt in zip(sentences, targets, strict=True)]
-    padding, causal, both, cross = masks.batch(traces)
-    assert padding.values.tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
-    assert causal.values.tolist() == np.tri(3).tolist()
-    assert both.values.tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 0]]
-    assert cross.values.tolist() == [[1, 1, 0, 0]] * 3
-    assert cross.columns.texts == ("d", "</s>", "<pad>", "<pad>")
-    other = masks.batch(traces, hidden_is_one=True)
-    assert all(
-        np.array_equal(1 - a.values, b.values) for a, b in zip((padding, causal, both, cross), other, strict=True)
-    )
+@pytest.mark.parametrize("hidden_is_one", [False, True])
+def test_the_masks_of_a_batch(hidden_is_one):
+    traces = [trace_of(("a", "b", "c", "</s>"), ("<zh>", "e", "f")), trace_of(("d", "</s>"), ("<zh>", "g"))]
+    panels = masks.batch(traces, hidden_is_one=hidden_is_one)
+    padding, causal, both, cross = (1 - panel.values if hidden_is_one else panel.values for panel in panels)
+    assert padding.tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
+    assert causal.tolist() == np.tri(3).tolist()
+    assert both.tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 0]]
+    assert cross.tolist() == [[1, 1, 0, 0]] * 3
+    assert panels[3].columns.texts == ("d", "</s>", "<pad>", "<pad>")
 
 
-def test_softmax_sees_the_masked_scores(trace):
-    scores, mask, left, pattern = masks.before_and_after(trace, "decoder.1.self_attn", 1)
-    assert np.array_equal(np.isnan(left.values), mask.values == 0)
-    assert np.allclose(formulas.softmax(np.nan_to_num(left.values, nan=-np.inf)), pattern.values, atol=1e-6)
-    assert left.end == scores.end
+def test_the_pattern_is_the_softmax_of_the_masked_scores(trace):
+    scores, mask, masked, pattern = masks.before_and_after(trace, "decoder.1.self_attn", 1)
+    assert np.array_equal(np.isnan(masked.values), mask.values == 0)
+    assert np.allclose(formulas.softmax(np.nan_to_num(masked.values, nan=-np.inf)), pattern.values, atol=1e-6)
+    assert masked.end == scores.end
 
 
-def test_the_causal_mask_grows_character_by_character():
+def test_the_causal_mask_is_revealed_row_by_row():
     mask = masks.revealed("我去东北大", 3).values
     assert np.array_equal(mask[:3], np.tri(5)[:3])
     assert np.isnan(mask[3:]).all()
 
 
-def test_only_an_open_future_is_read(trace, model):
-    from visformer.edits import Open
-
+def test_later_tokens_are_read_only_if_the_mask_is_opened(trace, model):
     assert masks.future_mass(trace, "decoder.0.self_attn.pattern").max() == 0
     opened = model.trace(
         "She likes the school.", "我喜欢学校。", record=("*.pattern", "logits"), edits=[Open("decoder.*.self_attn")]
     )
     assert masks.future_mass(opened, "decoder.0.self_attn.pattern").min() > 0
     panel = masks.next_tokens([("opened", opened)])
-    chances = formulas.softmax(opened["logits"].value)
-    assert panel.values[0, 1] == pytest.approx(chances[1, opened.meta["ids"]["next"][1]])
+    probabilities = formulas.softmax(opened["logits"].value)
+    assert panel.values[0, 1] == pytest.approx(probabilities[1, opened.meta["ids"]["next"][1]])
 
 
 PLACES = [
@@ -157,26 +152,24 @@ PLACES = [
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.path)
-def test_one_query_from_left_to_right(trace, place):
-    shown = {panel.name: panel for column in head.steps(trace, place) for panel in column}
-    q, k, v = (shown[name].values.astype(np.float64) for name in "qkv")
-    assert np.allclose(q @ k.T, shown["products"].values, atol=1e-4)
-    assert np.allclose(shown["products"].values / math.sqrt(q.shape[1]), shown["scores"].values, atol=1e-6)
-    seen = ~np.isnan(shown["masked"].values) if "masked" in shown else None
-    hidden = trace[f"{place.path}.mask"].value[place.head, place.query] == 0
-    assert hidden.any() == ("masked" in shown), "only a mask that hides something is a step"
-    assert seen is None or np.array_equal(~seen[0], hidden)
-    assert np.allclose(formulas.softmax(shown["scores"].values, seen), shown["pattern"].values, atol=1e-6)
-    assert np.allclose(shown["pattern"].values @ v, shown["heads"].values, atol=1e-4)
+def test_the_steps_of_a_query_follow_from_each_other(trace, place):
+    values = {panel.name: panel.values.astype(np.float64) for column in head.steps(trace, place) for panel in column}
+    assert np.allclose(values["q"] @ values["k"].T, values["products"], atol=1e-4)
+    assert np.allclose(values["products"] / math.sqrt(values["q"].shape[1]), values["scores"], atol=1e-6)
+    mask = trace[f"{place.path}.mask"].value[place.head, place.query]
+    assert ("masked" in values) == (not mask.all()), "a mask that hides nothing is not a step"
+    assert "masked" not in values or np.array_equal(~np.isnan(values["masked"][0]), mask)
+    assert np.allclose(formulas.softmax(values["scores"], mask[None]), values["pattern"], atol=1e-6)
+    assert np.allclose(values["pattern"] @ values["v"], values["heads"], atol=1e-4)
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.path)
 @pytest.mark.parametrize("name", ["q", "k", "v", "products", "scores", "pattern", "heads"])
-def test_the_sum_written_out_gives_the_cell(trace, place, name):
+def test_the_written_out_sum_gives_the_value_of_the_cell(trace, place, name):
     panel = next(panel for column in head.steps(trace, place) for panel in column if panel.name == name)
     row, column = panel.values.shape[0] - 1, 0
     text = head.written_out(trace, place, name, column, row)
-    assert not re.search(r"-|\+ *[−-]", text), "a minus is one, and never follows a plus"
+    assert not re.search(r"-|\+ *[−-]", text), "minus signs are typographic, and none follows a plus"
     result, *terms = text.replace("−", "-").split("=", 1)
     assert float(result) == pytest.approx(float(panel.values[row, column]), abs=1e-5)
     if name in ("q", "k", "v", "products", "heads"):
@@ -184,7 +177,7 @@ def test_the_sum_written_out_gives_the_cell(trace, place, name):
         assert eval(terms) == pytest.approx(float(result), abs=2e-2)
 
 
-def test_a_cell_of_another_sentence_has_no_sum(trace):
+def test_a_cell_outside_the_trace_has_no_sum(trace):
     for name, column, row in (("products", 99, 0), ("k", 0, 99), ("q", 999, 0)):
         assert head.written_out(trace, PLACES[0], name, column, row) == ""
 
@@ -196,7 +189,7 @@ def test_w_o_multiplies_the_concatenated_heads(trace):
     assert np.allclose(heads.values.ravel() @ weight + bias, out.values.ravel(), atol=1e-4)
 
 
-def test_the_stream_shows_vector_lengths(trace):
+def test_the_residual_stream_shows_the_lengths_of_vectors(trace):
     panel = block.stream(trace, "decoder")
     assert panel.columns.texts[:4] == ("|x|", "|self 1|", "|LN|", "|cross 1|")
     assert len(panel.columns) == 1 + 3 * 6
@@ -204,7 +197,7 @@ def test_the_stream_shows_vector_lengths(trace):
     assert np.allclose(panel.values[:, -1], np.linalg.norm(trace["decoder.out"].value, axis=1), rtol=1e-5)
 
 
-def test_with_pre_norm_the_stream_is_the_bare_sum():
+def test_with_pre_norm_the_residual_stream_has_no_layer_norms():
     pre = tiny_translator(norm="pre").trace("She likes the school.", "我喜欢学校。", record=("*",))
     assert block.stream(pre, "encoder").columns.texts[:3] == ("|x|", "|self 1|", "|x + self|")
 
@@ -212,20 +205,22 @@ def test_with_pre_norm_the_stream_is_the_bare_sum():
 @pytest.mark.parametrize(
     ("stack", "part"), [("encoder", "self"), ("encoder", "ffn"), ("decoder", "cross"), ("decoder", "ffn")]
 )
-def test_a_sublayer_adds(trace, stack, part):
-    by, out, total, norm = block.added(trace, stack, 1, part)
-    assert np.allclose(by.values + out.values, total.values, atol=1e-4)
-    weights = {name: trace.params[f"{stack}.1.norm_{part}.{name}"].value for name in ("gamma", "beta")}
-    normed = formulas.layer_norm(total.values, gain=weights["gamma"], bias=weights["beta"])
-    assert np.allclose(normed, norm.values, atol=1e-4)
-    assert by.end == out.end == total.end
+def test_a_sublayer_is_added_and_the_sum_normalised(trace, stack, part):
+    x, out, total, norm = block.added(trace, stack, 1, part)
+    assert np.allclose(x.values + out.values, total.values, atol=1e-4)
+    gain, bias = (trace.params[f"{stack}.1.norm_{part}.{name}"].value for name in ("gamma", "beta"))
+    assert np.allclose(formulas.layer_norm(total.values, gain=gain, bias=bias), norm.values, atol=1e-4)
+    assert x.end == out.end == total.end
 
 
-def test_zeros_and_cosines(trace):
+def test_the_share_of_zeros_in_the_hidden_layer_has_its_mean_in_the_middle_of_the_scale(trace):
     zeros = block.silent_share(trace, "encoder")
     assert zeros.values[1, 0] == (trace["encoder.1.ffn.hidden"].value[0] == 0).mean()
     assert zeros.middle == pytest.approx(zeros.values.mean())
-    assert zeros.end == pytest.approx(np.abs(zeros.values - zeros.values.mean()).max()), "differences fill the scale"
+    assert zeros.end == pytest.approx(np.abs(zeros.values - zeros.values.mean()).max())
+
+
+def test_every_layer_has_a_panel_of_cosines(trace):
     first = block.similarities(trace, "encoder")[0]
     assert np.allclose(np.diagonal(first.values), 1, atol=1e-6)
     titles = [panel.title for panel in block.similarities(trace, "decoder")]
@@ -233,11 +228,14 @@ def test_zeros_and_cosines(trace):
 
 
 @pytest.mark.parametrize(("stack", "n_norms"), [("encoder", 2), ("decoder", 3)])
-def test_who_talks_to_whom_is_measured(trace, model, stack, n_norms):
+def test_the_table_of_sublayers_has_effects_between_tokens_and_parameters(trace, model, stack, n_norms):
+    """The effect is measured: how far other tokens' vectors move if the first changes by 1."""
     parts = {str(part.name): part for part in block.who_talks(trace, stack)}
-    quiet = {"feed-forward": False, "layer norm": False, "residual sum": False}
-    cross = {"cross-attention": True} if stack == "decoder" else {}
-    assert {name: part.talks for name, part in parts.items()} == {"self-attention": True, **cross, **quiet}
+    attention = ["self-attention", "cross-attention"] if stack == "decoder" else ["self-attention"]
+    others = ["feed-forward", "layer norm", "residual sum"]
+    assert {name: part.talks for name, part in parts.items()} == {
+        **dict.fromkeys(attention, True), **dict.fromkeys(others, False)
+    }  # fmt: skip
     x = torch.tensor(trace[f"{stack}.0.resid_pre"].value)[None]
     changed = x.clone()
     changed[0, 0] += 1
@@ -245,25 +243,24 @@ def test_who_talks_to_whom_is_measured(trace, model, stack, n_norms):
     with torch.inference_mode():
         before, after = (attend(y, y, mask=mask if stack == "decoder" else None) for y in (x, changed))
     assert parts["self-attention"].moved == pytest.approx((after - before)[0, 1:].abs().max().item(), rel=1e-3)
-    assert all(parts[name].moved == 0 for name in quiet)
-    for name in ("self-attention", *cross):
+    assert all(parts[name].moved == 0 for name in others)
+    for name in attention:
         assert parts[name].parameters == 4 * (16 * 16 + 16)
     assert parts["feed-forward"].parameters == 16 * 24 + 24 + 24 * 16 + 16
-    assert parts["layer norm"].parameters == n_norms * 2 * 16, "gamma and beta, which one table denies"
+    assert parts["layer norm"].parameters == n_norms * 2 * 16, "gamma and beta, which the course notes deny"
     assert parts["residual sum"].parameters == 0
     assert [name for name, part in parts.items() if part.misprinted] == ["layer norm"]
 
 
-def test_every_kind_of_position_side_by_side():
-    every = positions.kinds(10, 4, max_len=6)
-    assert list(every) == list(POSITIONS)
-    learned = every.pop("learned")
+def test_only_learned_positions_have_parameters_and_an_end():
+    kinds = positions.kinds(10, 4, max_len=6)
+    assert list(kinds) == list(POSITIONS)
+    learned = kinds.pop("learned")
     assert (learned.parameters, learned.missing) == (torch.nn.Embedding(6, 4).weight.numel(), 4)
-    assert not any(kind.parameters or kind.missing for kind in every.values())
+    assert not any(kind.parameters or kind.missing for kind in kinds.values())
 
 
-def test_decay_over_distance():
-    """Compared with scores computed by torch, not by the curves' formulas."""
+def test_curves_over_distance_equal_scores_computed_by_torch_and_transformers():
     sizes = {"d_model": 16, "d_k": 8, "n_heads": 4, "max_len": 5}
     table = torch.from_numpy(positions.encoding(9, 16).values)
     similar = torch.nn.functional.cosine_similarity(table, table[:1]).numpy()
@@ -276,38 +273,37 @@ def test_decay_over_distance():
     np.testing.assert_allclose(positions.decay(Rotary(), 9, **sizes)[""], scores, atol=1e-6)
 
     factors = positions.decay(Alibi(), 9, **sizes)
-    assert list(factors) == [" 1", " 4"] and factors[" 1"][1] == pytest.approx(np.exp(-1 / 4))  # 2^(-8/4)
+    assert list(factors) == [", h = 1", ", h = 4"] and factors[", h = 1"][1] == pytest.approx(
+        np.exp(-1 / 4)
+    )  # 2^(-8/4)
     learned = positions.decay(Learned(), 9, **sizes)[""]
     assert np.isfinite(learned).tolist() == [True] * 5 + [False] * 4 and learned[0] == pytest.approx(1)
     assert positions.decay(NoPosition(), 9, **sizes)[""].tolist() == [1.0] * 9
 
 
-def test_norms_share_a_scale_where_they_are_compared(trace):
+def test_norms_that_are_compared_share_a_colour_scale(trace):
     tensors = {name: replace(tensor, value=3 * tensor.value) for name, tensor in trace.tensors.items()}
-    loud = replace(trace, tensors=tensors)
-    first, second, last = block.norms(trace, "encoder", {"post": trace, "pre": loud})
-    assert first.end == second.end == max(first.values.max(), second.values.max())
-    assert last.end == last.values.max() < first.end
-    assert [panel.note for panel in (first, last)] == [f"colour scale up to {one.end:.1f}" for one in (first, last)]
+    post, pre, sublayers = block.norms(trace, "encoder", {"post": trace, "pre": replace(trace, tensors=tensors)})
+    assert post.end == pre.end == max(post.values.max(), pre.values.max())
+    assert sublayers.end == sublayers.values.max() < post.end
+    for panel in (post, sublayers):
+        assert panel.note == f"colour scale up to {panel.end:.1f}"
 
 
-def test_the_head_that_changes_most_is_after_the_silenced_one(trace, model):
-    from visformer.edits import Silence
+def test_the_head_that_changes_most_is_found_after_the_silenced_one(trace, model):
+    silenced = model.trace(trace.meta["source"], trace.meta["target"], edits=[Silence("decoder.1.self_attn", 0)])
 
-    target = trace.meta["target"]
-    silenced = model.trace(
-        trace.meta["source"], target, record=("*.pattern",), edits=[Silence("decoder.1.self_attn", 0)]
-    )
-    path, found = masks.changed_most(trace, silenced)
-    size = np.abs(trace[f"{path}.pattern"].value[found] - silenced[f"{path}.pattern"].value[found]).mean()
-    assert path in ("decoder.1.cross_attn", "decoder.2.self_attn", "decoder.2.cross_attn"), (
-        "nothing before it can change"
-    )
-    for name in (name for name in silenced if name.endswith(".pattern")):
-        assert np.abs(trace[name].value - silenced[name].value).mean(axis=(1, 2)).max() <= size
+    def change(name):
+        """Return the mean change of each head."""
+        return np.abs(trace[name].value - silenced[name].value).mean(axis=(1, 2))
+
+    path, most = masks.changed_most(trace, silenced)
+    assert path in ("decoder.1.cross_attn", "decoder.2.self_attn", "decoder.2.cross_attn"), "what follows"
+    patterns = [name for name in silenced if name.endswith(".pattern")]
+    assert change(f"{path}.pattern")[most] == max(change(name).max() for name in patterns)
 
 
-def test_a_mask_of_several_heads_shows_their_share(trace):
+def test_the_mask_of_several_heads_shows_the_share_of_those_that_may_attend(trace):
     n = len(trace.tokens["tgt"])
     switched = np.zeros((3, 2, n, n), dtype=np.bool_)
     switched[0, :, 0, 0] = True
@@ -318,23 +314,23 @@ def test_a_mask_of_several_heads_shows_their_share(trace):
     assert np.array_equal(np.delete(panel.values.ravel(), 0), np.delete(np.tri(n).ravel(), 0))
 
 
-def test_the_least_sure_step_is_named(model):
+def test_the_title_names_the_step_with_the_lowest_probability(model):
     steps = model.translate("She likes the school.", max_new_tokens=6).steps
     panel = decoding.sureness(steps, 2, lambda _: "{step}")
-    chances = [step.log_probabilities.exp()[step.chosen.id].item() for step in steps]
-    assert panel.values[0].tolist() == pytest.approx(chances, rel=1e-5)
-    least = int(np.argmin(chances))
-    assert panel.title == f"{least + 1}"
-    assert np.argwhere(panel.outlined).tolist() == [[0, 2]]
+    probabilities = [step.log_probabilities.exp()[step.chosen.id].item() for step in steps]
+    assert panel.values[0].tolist() == pytest.approx(probabilities, rel=1e-5)
+    assert panel.title == f"{np.argmin(probabilities) + 1}"
+    assert np.argwhere(panel.outlined).tolist() == [[0, 2]], "the selected step"
 
 
-def test_cross_attention_grows(trace):
+def test_rows_of_cross_attention_after_the_selected_step_are_empty(trace):
     panel = decoding.growing(trace, 1, 2)
     assert np.isnan(panel.values[3:]).all()
     assert np.allclose(panel.values[:3], trace["decoder.1.cross_attn.pattern"].value.mean(axis=0)[:3])
 
 
-def looked_at(name, **changes):
+def view_of(name, **changes):
+    """Return the view of an example, with some inputs changed, and its results."""
     example = lab.examples()[name]
     inputs = {**example.inputs, **changes}
     results = compute(example, inputs)
@@ -342,32 +338,32 @@ def looked_at(name, **changes):
 
 
 def test_printed_results_are_beside_the_computed_ones():
-    view, results = looked_at("mended")
+    view, results = view_of("mended")
     ours, theirs = lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"])
     assert (ours.title, theirs.title) == ("Q·Kᵀ", "Q·Kᵀ, as printed")
     assert (ours.note, theirs.note) == ("computed", "as printed in the course notes")
     assert ours.end == theirs.end == 104
     assert theirs.outlined.tolist() == [[False] * 3, [True] * 3]
     assert theirs.before == "≠"
-    view, results = looked_at("sum")
+    view, results = view_of("sum")
     assert lab.beside(view, "E + P", results["E + P"])[1].before == "="
 
 
-def test_with_changed_inputs_the_print_is_not_marked_as_wrong():
-    view, results = looked_at("mended", Q=np.array([[1.0, 2.0], [4.0, 9.0]]))
+def test_with_changed_inputs_printed_results_are_not_marked_as_wrong():
+    view, results = view_of("mended", Q=np.array([[1.0, 2.0], [4.0, 9.0]]))
     assert view.changed
     printed = lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"])[1]
     assert printed.outlined is None
     assert printed.before == ""
 
 
-def test_a_matrix_of_another_shape_is_not_compared():
-    view, results = looked_at("mended", Q=np.array([[1.0, 2.0]]))
+def test_a_printed_result_of_another_shape_is_not_shown():
+    view, results = view_of("mended", Q=np.array([[1.0, 2.0]]))
     assert len(lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"])) == 1
 
 
-def test_a_slice_of_a_tensor_is_labelled_by_its_tokens():
-    view, results = looked_at("shapes")
+def test_a_slice_of_a_tensor_is_labelled_with_its_tokens():
+    view, results = view_of("shapes")
     panels = {name: lab.beside(view, name, values)[0] for name, values in results.items()}
     pattern = panels["softmax(Q·Kᵀ / √d_k)"]
     assert pattern.rows.texts == pattern.columns.texts == ("欢迎", "来", "到", "上海")
@@ -376,8 +372,8 @@ def test_a_slice_of_a_tensor_is_labelled_by_its_tokens():
     assert np.array_equal(panels["cut into heads"].values, panels["X · W_Q"].values[:, 64:128])
 
 
-def test_rows_are_labelled_by_the_positions_that_were_typed():
-    view, results = looked_at("sinusoid", pos=np.array([[2.0], [0.5]]))
+def test_rows_of_encodings_are_labelled_with_the_given_positions():
+    view, results = view_of("sinusoid", pos=np.array([[2.0], [0.5]]))
     assert lab.beside(view, "PE", results["PE"])[0].rows.texts == ("2", "0.5")
 
 
@@ -391,15 +387,13 @@ def test_rounding_errors_do_not_count_as_overflow(trace):
     assert replace(small, values=value * 1.001).overflows
 
 
-def test_outliers_do_not_flatten_the_colours_of_the_others(trace):
-    """Three of a hundred lengths are ten times larger: the scale ends below them, and a note says so."""
-    usual = block.stream(trace, "encoder")
+def test_the_colour_scale_ends_below_outliers_and_a_note_says_so(trace):
+    plain = block.stream(trace, "encoder")
     value = (out := trace["encoder.0.ffn.out"]).value.copy()
     value[0] *= 1000
     tensors = {**trace.tensors, out.name: replace(out, value=value)}
-    outlying = block.stream(replace(trace, tensors=tensors), "encoder")
-    assert outlying.overflows and outlying.end <= 1.5 * usual.end
-    noted = block.note_overflow(outlying, lambda _: "to {limit:.2f}")
-    assert noted.note == f"to {outlying.end:.2f}"
-    calm = replace(outlying, limit=None)
-    assert block.note_overflow(calm) is calm, "nothing lies beyond"
+    panel = block.stream(replace(trace, tensors=tensors), "encoder")
+    assert panel.overflows and panel.end <= 1.5 * plain.end
+    assert block.note_overflow(panel, lambda _: "to {limit:.2f}").note == f"to {panel.end:.2f}"
+    complete = replace(panel, limit=None)
+    assert block.note_overflow(complete) is complete, "without overflow there is no note"

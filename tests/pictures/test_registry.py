@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 import visformer as vf
-from tests.support import tiny_translator
 from visformer.errors import LinkError, VisformerError
 from visformer.pictures.registry.options import OptionError
 from visformer.pictures.registry.picture import pages, picture, pictures
@@ -14,21 +13,16 @@ from visformer.pictures.registry.setting import Setting, Source
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def trace():
-    return tiny_translator().trace("I went", "我 去", record=("*",))
-
-
-def test_every_page_has_its_script_and_every_script_its_page():
+def test_every_page_has_a_script_and_every_script_a_page():
     scripts = {path.relative_to(ROOT).as_posix() for path in (ROOT / "pages").rglob("*.py")}
     assert {page.path for page in pages().values()} == scripts
 
 
-def test_names_are_used_once():
-    declared = [one.name for page in pages().values() for one in page.pictures]
+def test_names_of_pictures_and_of_their_options_are_unique():
+    declared = [declaration.name for page in pages().values() for declaration in page.pictures]
     assert sorted(declared) == sorted(pictures())
-    for one in pictures().values():
-        assert len({*one.names}) == len(one.names)
+    for declaration in pictures().values():
+        assert len({*declaration.names}) == len(declaration.names)
 
 
 def test_every_view_of_a_page_says_what_to_look_for():
@@ -38,13 +32,10 @@ def test_every_view_of_a_page_says_what_to_look_for():
 
 
 @pytest.mark.parametrize("name", pictures())
-def test_a_default_is_valid_and_comes_back_from_a_link(name):
-    """A slider's default is within its range, and survives a round trip through a link."""
-    model = tiny_translator()
+def test_the_defaults_of_options_are_valid_and_restored_from_a_link(model, name):
     source = vf.figures.source_of(model, "I went", "我 去")
-    one = picture(name)
-    setting = Setting(source, one.needs)
-    for option in one.options:
+    setting = Setting(source, picture(name).needs)
+    for option in picture(name).options:
         value = option.start(setting)
         assert option.check(value, setting) == value
         if not (option.name == "scaled" or option.page_only):
@@ -52,7 +43,7 @@ def test_a_default_is_valid_and_comes_back_from_a_link(name):
         setting[option.name] = value
 
 
-def test_errors_name_the_invalid_value(trace):
+def test_errors_name_the_invalid_value_and_the_valid_ones(trace):
     source = vf.figures.source_of(trace)
     with pytest.raises(OptionError, match=r"There is no layer 9: there are 2, counted from 0."):
         picture("sublayer").make(source, {"layer": 9})
@@ -66,11 +57,11 @@ def test_errors_name_the_invalid_value(trace):
         picture("none")
 
 
-def test_a_page_offers_less_than_python_takes():
-    assert len(picture("positions").make(Source(), {"positions": 3000})[0].rows) == 3000
-    one = picture("positions")
+def test_a_link_has_a_smaller_range_than_a_call_from_python():
+    positions = picture("positions")
+    assert len(positions.make(Source(), {"positions": 3000})[0].rows) == 3000
     with pytest.raises(LinkError, match=r"expected a whole number from 2 to 1024."):
-        one.option("positions").read("3000", one.setting(Source(), {}))
+        positions.option("positions").read("3000", positions.setting(Source(), {}))
 
 
 def test_a_single_position_has_a_bias_of_zero():
@@ -78,11 +69,11 @@ def test_a_single_position_has_a_bias_of_zero():
     assert [head.values.tolist() for head in heads] == [[[0]]] * 4
 
 
-def test_the_same_picture_in_a_notebook(trace):
+def test_a_picture_is_a_figure_in_a_notebook(trace):
     figure = vf.figures.mask(trace, stack="decoder.self_attn", layer=1, head=1)
     assert len(figure.data) == 4
     assert "mask_steps" in dir(vf.figures)
     waves = vf.figures.waves(d_model=8, lang="zh")
-    assert waves.layout.xaxis.title.text == "pos，从 0 数起"
+    assert waves.layout.xaxis.title.text == "pos，从 0 起"
     with pytest.raises(VisformerError, match=r"This picture needs a model"):
         vf.figures.beams(trace)

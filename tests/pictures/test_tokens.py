@@ -5,7 +5,7 @@ from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from visformer.pictures import tokens
 
 
-def test_every_token_has_its_place_its_number_and_a_meaning():
+def test_every_row_has_position_id_and_meaning_of_its_token():
     model = vf.load("en-zh")
     trace = model.trace("She was unbelievably 亦.", "她")
     rows = tokens.rows(trace, "src")
@@ -24,13 +24,10 @@ def test_a_merge_names_the_merged_pair():
     assert tokens.merges(steps) == [(), ("a", "b"), ("a", "b"), (" ", "ab")]
 
 
-def test_unknown_text_and_bytes_are_hinted_at_and_nothing_else_is():
+def test_only_unknown_tokens_and_bytes_have_hints():
     model = vf.load("en-zh")
     assert tokens.hints(model.trace("I like cats.", "我")) == []
-    bytes_of = "🐙₁ 🐙₂ 🐙₃ 🐙₄"
-    assert tokens.hints(model.trace("I like 🐙 and 龘.", "龘")) == [
-        ("{tokens}: a character not in the vocabulary, byte by byte.", bytes_of)
-    ]
-    assert len(bytes_of.split()) == len("🐙".encode())
-    theirs = vf.wrap(tiny_module("bert"), tokenizer()).trace("the zzz cat")
-    assert [of for _, of in tokens.hints(theirs)] == ["<unk>"]
+    hint = ("{tokens}: a character not in the vocabulary, byte by byte.", "🐙₁ 🐙₂ 🐙₃ 🐙₄")
+    assert tokens.hints(model.trace("I like 🐙 and 龘.", "龘")) == [hint]
+    unknown = vf.wrap(tiny_module("bert"), tokenizer()).trace("the zzz cat")
+    assert [token for _, token in tokens.hints(unknown)] == ["<unk>"]

@@ -1,3 +1,5 @@
+"""Memory: freed memory is used again, and running out of it is a single error."""
+
 import gc
 import os
 import resource
@@ -12,20 +14,21 @@ from visformer.errors import ShortageError
 from visformer.system.memory import enough_memory, keep_freed_memory
 
 
-def fresh_pages():
+def new_pages():
+    """Return how many pages the operating system adds for 20 MB, that is for 5120 pages."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    blocks = [np.ones(2**18) for _ in range(10)]  # 2 MB each, 5120 pages together
+    blocks = [np.ones(2**18) for _ in range(10)]
     del blocks
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
 def test_freed_memory_is_used_again():
-    kept = keep_freed_memory()
-    fresh_pages()
-    assert not kept or min(fresh_pages() for _ in range(5)) < 500
+    supported = keep_freed_memory()
+    new_pages()
+    assert not supported or min(new_pages() for _ in range(5)) < 500
 
 
-SHORT = """
+RUN_OUT_OF_MEMORY = """
 import resource, torch
 import numpy
 import visformer as vf
@@ -37,7 +40,7 @@ for work in (
     lambda: torch.zeros(2**28),
     lambda: bytearray(2**28),
     lambda: numpy.zeros(2**28),
-    # A hundred: one alone may fit into what malloc still has free
+    # A hundred: a single one may fit into the memory that malloc has kept
     lambda: [model.trace("the old school " * 66) for _ in range(100)],
     lambda: [vf.load("en-zh") for _ in range(100)],
 ):
@@ -52,36 +55,35 @@ for work in (
 """
 
 
-def test_running_out_of_memory_is_one_sentence_and_work_goes_on():
+def test_running_out_of_memory_is_one_error_and_the_model_still_translates():
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", SHORT], env=environment, capture_output=True, text=True, timeout=120, check=True
-    )
+    command = [sys.executable, "-c", RUN_OUT_OF_MEMORY]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
     lines = done.stdout.splitlines()
     assert len(lines) == 10
-    assert all(said.startswith("ShortageError There was not enough memory for this.") for said in lines[::2])
+    assert all(line.startswith("ShortageError There was not enough memory for this.") for line in lines[::2])
     assert len(set(lines[1::2])) == 1 and lines[1]
 
 
-def test_what_the_failed_work_held_is_freed():
-    class Held:
+def test_memory_of_failed_work_is_freed():
+    class Result:
         pass
 
     def work():
-        held = Held()
-        seen.append(weakref.ref(held))
+        result = Result()
+        references.append(weakref.ref(result))
         raise MemoryError
 
-    seen = []
+    references = []
     with pytest.raises(ShortageError) as caught, enough_memory():
         work()
     gc.collect()
-    assert seen[0]() is None
+    assert references[0]() is None
     assert caught.value.__cause__ is None
 
 
 @pytest.mark.parametrize("error", [ValueError("out of memory"), RuntimeError("shapes"), OSError(2, "gone"), KeyError()])
-def test_other_errors_stay_what_they_are(error):
+def test_other_errors_are_not_changed(error):
     with pytest.raises(type(error)) as caught, enough_memory():
         raise error
     assert caught.value is error

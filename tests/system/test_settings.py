@@ -1,4 +1,4 @@
-"""Operator settings: read when called, by one typed reader, which no variable bypasses."""
+"""Settings of operators: environment variables, read and checked in one place."""
 
 import re
 from pathlib import Path
@@ -22,13 +22,13 @@ def test_settings_are_read_when_called(monkeypatch):
     assert settings.MODELS({"VISFORMER_MODELS": ""}) == ()
 
 
-def test_a_setting_has_its_type():
+def test_every_setting_has_a_type():
     assert settings.MODEL({}) == BUNDLED[0]
     assert [settings.ANY_MODEL({"VISFORMER_ANY_MODEL": text}) for text in ("1", "0", "")] == [True, False, False]
     assert settings.HOSTS({"VISFORMER_HOSTS": "Demo.example.org, *.school"}) == ("demo.example.org", "*.school")
     sites = settings.FRAME_ANCESTORS({"VISFORMER_FRAME_ANCESTORS": "https://a.example, http://*.b.example:8080"})
     assert sites == ("https://a.example", "http://*.b.example:8080")
-    assert [settings.PROCESSES(given) for given in ({}, {"VISFORMER_PROCESSES": "0"})] == [None, 0]
+    assert [settings.PROCESSES(variables) for variables in ({}, {"VISFORMER_PROCESSES": "0"})] == [None, 0]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_setting_has_its_type():
         (settings.FRAME_ANCESTORS, "https://a.example; script-src *"),
     ],
 )
-def test_a_wrong_value_is_named_in_both_languages(monkeypatch, setting, text):
+def test_an_invalid_value_is_reported_in_both_languages(monkeypatch, setting, text):
     monkeypatch.setenv(setting.name, text)
     expected = rf"{setting.name}={re.escape(text)}: (write 1|write names|expected a whole number|sites are needed)"
     for read in (setting, settings.check):
@@ -52,7 +52,7 @@ def test_a_wrong_value_is_named_in_both_languages(monkeypatch, setting, text):
     assert re.search("[\u4e00-\u9fff]", caught.value.localized(translations("zh").gettext))
 
 
-def test_no_variable_is_named_elsewhere():
-    """Except for the option --model, which click reads and which sets it for the app."""
-    named = {path.name for path in PACKAGE.rglob("*.py") if '"VISFORMER_' in path.read_text(encoding="utf-8")}
-    assert named == {"settings.py", "running.py"}
+def test_no_other_module_reads_a_variable():
+    """Except for running.py, whose option --model sets it for the app."""
+    files = {path.name for path in PACKAGE.rglob("*.py") if '"VISFORMER_' in path.read_text(encoding="utf-8")}
+    assert files == {"settings.py", "running.py"}

@@ -1,3 +1,5 @@
+"""The Trace: labels, axes, names, files and its repr."""
+
 import numpy as np
 import pytest
 
@@ -15,26 +17,27 @@ LABELS = {
 NAME = "decoder.0.cross_attn.pattern"
 
 
-def tensor(shape, name=NAME):
-    return TracedTensor(name, np.zeros(shape, dtype=np.float32), axes_of(name))
+def trace_of(*shape):
+    """Return a Trace with a single tensor."""
+    return Trace(**LABELS, tensors={NAME: TracedTensor(NAME, np.zeros(shape, dtype=np.float32), axes_of(NAME))})
 
 
 def test_labels_that_do_not_fit_are_refused():
-    assert Trace(**LABELS, tensors={NAME: tensor((3, 1, 2))})[NAME].shape == (3, 1, 2)
+    assert trace_of(3, 1, 2)[NAME].shape == (3, 1, 2)
     with pytest.raises(TraceError, match=r"its key axis has 3 entries, but there are 2 src tokens"):
-        Trace(**LABELS, tensors={NAME: tensor((3, 1, 3))})
+        trace_of(3, 1, 3)
     with pytest.raises(TraceError, match=r"its query axis has 2 entries, but there are 1 tgt tokens"):
-        Trace(**LABELS, tensors={NAME: tensor((3, 2, 2))})
+        trace_of(3, 2, 2)
     with pytest.raises(TraceError, match="3 axes are named"):
-        tensor((3, 1))
+        trace_of(3, 1)
     with pytest.raises(TraceError, match=r"special\['src'\] has 1 entries for 2 tokens"):
         Trace(**(LABELS | {"special": LABELS["special"] | {"src": (True,)}}), tensors={})
     with pytest.raises(TraceError, match="one entry for each"):
         Trace(tokens={"tgt": ("a",)}, special={"tgt": (False,)}, words={"tgt": (0,)}, tensors={})
 
 
-def test_nothing_can_be_changed():
-    trace = Trace(**LABELS, tensors={NAME: tensor((3, 1, 2))})
+def test_a_trace_is_immutable():
+    trace = trace_of(3, 1, 2)
     with pytest.raises(ValueError, match="read-only"):
         trace[NAME].value[0] = 1
     with pytest.raises(TypeError):
@@ -43,8 +46,8 @@ def test_nothing_can_be_changed():
         trace.meta = {}
 
 
-def test_a_missing_name_says_what_there_is():
-    trace = Trace(**LABELS, tensors={NAME: tensor((3, 1, 2))})
+def test_the_error_for_a_missing_tensor_says_what_was_recorded():
+    trace = trace_of(3, 1, 2)
     with pytest.raises(MissingTensor, match=f"no tensor of that name. Recorded: {NAME}"):
         trace["decoder.0.pattern"]
     with pytest.raises(MissingTensor, match="was not recorded"):
@@ -55,14 +58,14 @@ def test_a_missing_name_says_what_there_is():
     assert "logits" not in trace
 
 
-def test_a_tensor_is_at_home_in_numpy():
+def test_a_tensor_can_be_used_as_a_numpy_array():
     traced = tiny_translator().trace("I went", "我")["encoder.0.self_attn.pattern"]
     assert len(traced) == traced.shape[0] == 2
     assert traced[1, 0].tolist() == traced.value[1, 0].tolist()
     np.testing.assert_allclose(np.asarray(traced).sum(-1), 1, atol=1e-6)
 
 
-def test_stack_is_all_layers():
+def test_a_stack_has_the_patterns_of_all_layers():
     trace = tiny_translator().trace("I went to school.", "我去学校。")
     stacked = trace.stack("decoder", "cross_attn")
     assert stacked.axes == (Axis("layer"), Axis("head"), Axis("query", "tgt"), Axis("key", "src"))
@@ -71,50 +74,42 @@ def test_stack_is_all_layers():
     assert trace.stack("encoder").shape[0] == 2
 
 
-def test_saved_and_loaded_it_is_the_same(tmp_path):
+def test_a_trace_is_the_same_after_saving_and_loading(tmp_path):
     trace = tiny_translator().trace("I 去 😀 مرحبا", record=("*",))
     trace.save(tmp_path / "t.safetensors")
-    again = Trace.load(tmp_path / "t.safetensors")
-    assert again.names() == trace.names()
-    assert (again.tokens, again.special, again.words, again.meta) == (
-        trace.tokens,
-        trace.special,
-        trace.words,
-        trace.meta,
-    )
-    for name in trace:
-        assert again[name].value.dtype == trace[name].value.dtype
-        np.testing.assert_array_equal(again[name], trace[name])
-    assert again.params.keys() == trace.params.keys()
-    for name, param in trace.params.items():
-        assert again.params[name].axes == param.axes
-        np.testing.assert_array_equal(again.params[name], param)
+    loaded = Trace.load(tmp_path / "t.safetensors")
+    assert loaded.names() == trace.names()
+    for labels in ("tokens", "special", "words", "meta"):
+        assert getattr(loaded, labels) == getattr(trace, labels)
+    for before, after in ((trace.tensors, loaded.tensors), (trace.params, loaded.params)):
+        assert before.keys() == after.keys()
+        for name, tensor in before.items():
+            assert (tensor.axes, tensor.value.dtype) == (after[name].axes, after[name].value.dtype)
+            np.testing.assert_array_equal(tensor, after[name])
 
 
-def test_every_name_has_axes_and_no_other_has():
+def test_every_valid_name_has_axes():
     names = list(all_names(2, 3))
     assert len(names) == len(set(names))
     assert all(axes_of(name) for name in names)
-    for wrong in (
-        "encoder.0.cross_attn.q",
-        "encoder.0.norm_cross",
-        "decoder.0.self_attn.x",
-        "src",
-        "encoder.x.ffn.out",
-    ):
-        assert axes_of(wrong) is None
 
 
-def test_it_names_itself_in_one_line():
-    trace = Trace(**LABELS, tensors={NAME: tensor((3, 1, 2))})
-    assert repr(trace) == "Trace(src: a b; tgt: <zh>; 1 tensors, 24 bytes)"
-    many = Trace.from_attention(["word\n"] * 500, np.full((1, 1, 500, 500), 1 / 500))
-    assert len(repr(many)) < 130
-    assert "word… (500 tokens); 1 tensors, " in repr(many)
-    assert len(repr(many).splitlines()) == 1
+@pytest.mark.parametrize(
+    "name", ["encoder.0.cross_attn.q", "encoder.0.norm_cross", "decoder.0.self_attn.x", "src", "encoder.x.ffn.out"]
+)
+def test_an_invalid_name_has_no_axes(name):
+    assert axes_of(name) is None
 
 
-def test_an_ending_of_another_kind_of_file_is_refused(tmp_path):
+def test_the_repr_is_one_short_line():
+    assert repr(trace_of(3, 1, 2)) == "Trace(src: a b; tgt: <zh>; 1 tensors, 24 bytes)"
+    long = Trace.from_attention(["word\n"] * 500, np.full((1, 1, 500, 500), 1 / 500))
+    assert len(repr(long)) < 130
+    assert "word… (500 tokens); 1 tensors, " in repr(long)
+    assert len(repr(long).splitlines()) == 1
+
+
+def test_a_trace_is_not_saved_under_another_ending(tmp_path):
     with pytest.raises(TraceError, match=r"'a\.html': this writes only safetensors"):
         made_up_trace().save(tmp_path / "a.html")
     assert not (tmp_path / "a.html").exists()

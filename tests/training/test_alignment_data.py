@@ -1,4 +1,4 @@
-"""The hand-aligned sentence pairs: every row parses and every link points at a word."""
+"""The hand-aligned sentence pairs: words, links between them, and no overlap with other data."""
 
 import re
 
@@ -13,7 +13,7 @@ PAIRS = read_aligned(FOLDER / "alignment.tsv")
 each = pytest.mark.parametrize(("row", "pair"), [*zip(ROWS, PAIRS, strict=True)], ids=[row[0] for row in ROWS])
 
 
-def test_no_duplicates_among_fifty():
+def test_there_are_fifty_pairs_without_duplicates():
     assert len(ROWS) == 50
     for column in (0, 1):
         assert len({plain(row[column]) for row in ROWS}) == len(ROWS)
@@ -31,7 +31,7 @@ def test_words_rebuild_the_sentences(row, pair):
 
 
 @each
-def test_links_are_in_order_and_in_range_and_marks_link_only_to_marks(row, pair):
+def test_links_are_sorted_and_valid_and_link_punctuation_only_to_punctuation(row, pair):
     sure, further = ([tuple(map(int, link.split("-"))) for link in cell.split()] for cell in row[2:])
     assert sure == sorted(sure) and further == sorted(further)
     assert len({*sure, *further}) == len(sure) + len(further)
@@ -41,7 +41,7 @@ def test_links_are_in_order_and_in_range_and_marks_link_only_to_marks(row, pair)
         assert pair.source[i][0].isalnum() == pair.target[j][0].isalnum(), (pair.source[i], pair.target[j])
 
 
-def test_forbidden_sentences_are_absent():
+def test_held_out_sentences_are_absent():
     held_out = [cell for row in read_rows(FOLDER / "held_out.tsv", columns=5) for cell in row[:2]]
-    refused = ["I went to Northeastern University.", "我去东北大学。", "我去了东北大学。"]
-    assert not {*map(plain, refused + held_out)} & {plain(cell) for row in ROWS for cell in row[:2]}
+    examples = ["I went to Northeastern University.", "我去东北大学。", "我去了东北大学。"]
+    assert not {*map(plain, examples + held_out)} & {plain(cell) for row in ROWS for cell in row[:2]}

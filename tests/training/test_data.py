@@ -1,3 +1,7 @@
+"""Training data: pairs of sentences, examples and batches."""
+
+import random
+
 import pytest
 import torch
 
@@ -14,19 +18,19 @@ def test_pairs_are_read_and_attributions_ignored(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["only one", "en\t", "\t中文"])
-def test_a_line_without_two_sentences_is_named(tmp_path, line):
+def test_a_line_without_two_sentences_is_refused_with_its_number(tmp_path, line):
     path = tmp_path / "pairs.tsv"
     path.write_text(f"Hi.\t你好。\n{line}\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"pairs\.tsv, line 2"):
         read_pairs(path)
 
 
-def test_a_missing_file_is_named(tmp_path):
+def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(DataError, match=r"nowhere\.tsv"):
         read_pairs(tmp_path / "nowhere.tsv")
 
 
-def test_the_halves_are_disjoint_and_seeded():
+def test_pairs_are_split_into_two_disjoint_halves_by_seed():
     pairs = [Pair(str(i), str(i)) for i in range(11)]
     stop, test = split_pairs(pairs, seed=0)
     assert set(stop).isdisjoint(test)
@@ -34,30 +38,36 @@ def test_the_halves_are_disjoint_and_seeded():
     assert (stop, test) == split_pairs(pairs, seed=0) != split_pairs(pairs, seed=1)
 
 
-def test_examples_have_the_directions_of_their_pair():
+def test_a_pair_gives_examples_of_both_directions_or_of_its_own():
     tokenizer = tiny_tokenizer()
-    both, one = Pair("I", "我"), Pair("I", "我", "zh-en")
-    i, me = tokenizer.encode("I"), tokenizer.encode("我")
-    forward = Example(src=[*i, 1], tgt=[tokenizer.token_id("<zh>"), *me, 1])
-    back = Example(src=[*me, 1], tgt=[tokenizer.token_id("<en>"), *i, 1])
-    assert to_examples(tokenizer, [both]) == [forward, back]
-    assert to_examples(tokenizer, [one]) == [back]
+    en, zh = tokenizer.encode("I"), tokenizer.encode("我")
+    en_zh = Example(src=[*en, 1], tgt=[tokenizer.token_id("<zh>"), *zh, 1])
+    zh_en = Example(src=[*zh, 1], tgt=[tokenizer.token_id("<en>"), *en, 1])
+    assert to_examples(tokenizer, [Pair("I", "我")]) == [en_zh, zh_en]
+    assert to_examples(tokenizer, [Pair("I", "我", "zh-en")]) == [zh_en]
 
 
-def test_batches_hold_every_example_once_within_the_limit():
+def test_batches_have_every_example_once_and_stay_within_the_limit():
     examples = [Example(src=[7] * (i % 9 + 1), tgt=[8] * (i % 5 + 2)) for i in range(100)]
-    seen = []
+    lengths = []
     for src, tgt in batches(examples, tokens=60, seed=3):
         assert src.numel() + tgt.numel() <= 60
-        seen += [((s > 0).sum().item(), (t > 0).sum().item()) for s, t in zip(src, tgt, strict=True)]
-    assert sorted(seen) == sorted((len(e.src), len(e.tgt)) for e in examples)
+        lengths += [((s > 0).sum().item(), (t > 0).sum().item()) for s, t in zip(src, tgt, strict=True)]
+    assert sorted(lengths) == sorted((len(e.src), len(e.tgt)) for e in examples)
 
 
-def test_batches_are_seeded():
+def test_batches_hold_little_padding():
+    rng = random.Random(0)
+    lengths = [max(2, round(rng.gauss(10, 3))) for _ in range(4000)]
+    examples = [Example(src=[7] * max(2, n + rng.randint(-3, 3)), tgt=[8] * n) for n in lengths]
+    padded = sum(src.numel() + tgt.numel() for src, tgt in batches(examples, tokens=3000, seed=1))
+    assert sum(len(e.src) + len(e.tgt) for e in examples) / padded > 0.92
+
+
+def test_the_order_of_batches_depends_on_the_seed():
     examples = [Example(src=[i], tgt=[i, i]) for i in range(1, 40)]
-    order = [src.tolist() for src, _ in batches(examples, tokens=12, seed=1)]
-    assert order == [src.tolist() for src, _ in batches(examples, tokens=12, seed=1)]
-    assert order != [src.tolist() for src, _ in batches(examples, tokens=12, seed=2)]
+    first, again, other = ([src.tolist() for src, _ in batches(examples, tokens=12, seed=seed)] for seed in (1, 1, 2))
+    assert first == again != other
 
 
 def test_pad_fills_with_zeros():

@@ -1,4 +1,4 @@
-"""The training supplement: its lists parse, and its generator follows its rules."""
+"""The training supplement: its lists are valid, and generated sentences follow its rules."""
 
 import re
 from collections import Counter
@@ -41,7 +41,7 @@ def rows_of(name):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_files_parse(name):
+def test_every_cell_of_a_list_has_text_without_outer_spaces(name):
     rows = rows_of(name)
     assert rows
     assert all(cell and cell == cell.strip() for row in rows for cell in row)
@@ -50,13 +50,13 @@ def test_files_parse(name):
 @pytest.mark.parametrize(
     ("names", "column"), [(NAME_FILES, 0), (NAME_FILES, 1), (["syllables.tsv"], 0), (["frames.tsv"], 0)]
 )
-def test_each_is_there_once(names, column):
-    found = Counter(row[column] for name in names for row in rows_of(name))
-    assert [text for text, count in found.items() if count > 1] == []
+def test_lists_have_no_duplicates(names, column):
+    counts = Counter(row[column] for name in names for row in rows_of(name))
+    assert [text for text, count in counts.items() if count > 1] == []
 
 
 @pytest.mark.parametrize("name", ["frames.tsv", "held_out_frames.tsv"])
-def test_placeholders_match(name):
+def test_both_sentences_of_a_frame_have_its_placeholders_and_the_same_final_mark(name):
     for row in rows_of(name):
         slots = sorted(row[2].split("+"))
         assert len(set(slots)) == len(slots)
@@ -65,25 +65,27 @@ def test_placeholders_match(name):
         assert row[0][-1] + row[1][-1] in {".。", "?？", "!！", "}}"}
 
 
-def test_frames_map_one_to_one_and_held_out_frames_are_apart():
-    frames = rows_of("frames.tsv")
+def test_frames_map_one_to_one_and_do_not_include_held_out_ones():
+    frames, held_out = (
+        [[re.sub(r"\{\w+\}", "X", sentence) for sentence in row[:2]] for row in rows_of(name)]
+        for name in ("frames.tsv", "held_out_frames.tsv")
+    )
     forward, backward = {}, {}
-    for en, zh, *_ in frames:
-        en, zh = re.sub(r"\{\w+\}", "X", en), re.sub(r"\{\w+\}", "X", zh)
+    for en, zh in frames:
         assert forward.setdefault(en, zh) == zh
         assert backward.setdefault(zh, en) == en
-    for en, zh, _ in rows_of("held_out_frames.tsv"):
-        assert re.sub(r"\{\w+\}", "X", en) not in forward
-        assert re.sub(r"\{\w+\}", "X", zh) not in backward
+    for en, zh in held_out:
+        assert en not in forward
+        assert zh not in backward
 
 
-def test_same_seed_same_pairs(supplement):
+def test_pairs_depend_only_on_the_seed(supplement):
     first = generate.sample(supplement, 300, seed=7)
     assert first == generate.sample(generate.load(FOLDER), 300, seed=7)
     assert first != generate.sample(supplement, 300, seed=8)
 
 
-def test_forbidden_sentences_never_appear(supplement, many):
+def test_the_example_of_the_course_is_never_generated_but_its_parts_are(supplement, many):
     for en, zh, _ in many:
         assert plain(en) != "iwenttonortheasternuniversity"
         assert plain(zh) != "我去东北大学"
@@ -96,7 +98,7 @@ def test_forbidden_sentences_never_appear(supplement, many):
             assert generate.refused(supplement, en, zh) == ((en, zh) != ("x", "y"))
 
 
-def test_held_out_names_never_appear(supplement, many):
+def test_held_out_names_are_never_generated(supplement, many):
     text = "\n".join(f"{en}\t{zh}" for en, zh, _ in many).lower()
     places = {en: zh for en, zh, _ in rows_of("places.tsv")}
     rows = rows_of("held_out.tsv")
@@ -109,7 +111,7 @@ def test_held_out_names_never_appear(supplement, many):
         assert generate.refused(supplement, en, zh)
 
 
-def test_held_out_answers_follow_the_rules(supplement):
+def test_expected_translations_of_held_out_names_follow_the_rules(supplement):
     for source, expected, direction, name, kind in rows_of("held_out.tsv"):
         assert direction in {"en-zh", "zh-en"}
         if kind == "copy":
@@ -119,10 +121,9 @@ def test_held_out_answers_follow_the_rules(supplement):
             assert name in source and any(word in expected for word in spelled)
 
 
-def test_shares_and_directions(many):
-    total = len(many)
-    pinyin = sum(direction == "zh-en" for *_, direction in many) / total
-    latin = sum(bool(re.search("[A-Za-z]", zh)) for _, zh, _ in many) / total
+def test_generated_pairs_have_the_intended_shares_and_punctuation(many):
+    pinyin = sum(direction == "zh-en" for *_, direction in many) / len(many)
+    latin = sum(bool(re.search("[A-Za-z]", zh)) for _, zh, _ in many) / len(many)
     assert {direction for *_, direction in many} <= {"both", "en-zh", "zh-en"}
     assert pinyin == pytest.approx(0.20, abs=0.02)
     assert latin == pytest.approx(0.23, abs=0.02)
@@ -132,7 +133,7 @@ def test_shares_and_directions(many):
         assert "{" not in en + zh
 
 
-def test_pinyin_follows_the_table(supplement):
+def test_names_are_spelled_by_the_table_of_syllables(supplement):
     table = supplement.syllables
     assert generate.spell("青崖", table) == "Qingya"
     assert generate.spell_person("王晓岚", table) == "Wang Xiaolan"
@@ -146,7 +147,7 @@ def test_pinyin_follows_the_table(supplement):
             assert re.sub("[' ]", "", word).lower() == "".join(table[c] for c in core)
 
 
-def test_composed_universities_clash_with_no_listed_one(supplement):
+def test_composed_universities_do_not_include_listed_ones(supplement):
     listed = {text for pair in supplement.universities for text in pair}
     assert len(supplement.composed) > 100
     assert not listed & {text for pair in supplement.composed for text in pair}

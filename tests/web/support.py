@@ -1,4 +1,4 @@
-"""A Trace with synthetic attention, and its weights as the browser decodes them."""
+"""A Trace with made-up attention, and weights decoded from messages to the browser."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from visformer.trace.names import axes_of
 
 
 def made_up_trace(n_src=5, n_tgt=4, n_layers=2, n_heads=3, seed=0, tokens=None, n_decoder_layers=None, words=None):
-    """Make a Trace with random patterns whose rows sum to 1, causal in the decoder, for the source "a0 a1 ... </s>".
+    """Return a Trace with random patterns whose rows sum to 1, causal in the decoder, for the source "a0 a1 ... </s>".
 
     Args:
         tokens: replace the tokens of the source.
@@ -42,9 +42,9 @@ def heads_of(header, numbers, shapes):
     """Decode the weights of every head in a message, as (stack, layer, head) to (query, key).
 
     Args:
-        header: header of either message.
-        numbers: numbers of the same message.
-        shapes: stack to (layer, head, query, key), from the first message's header.
+        header: of either message.
+        numbers: of the same message.
+        shapes: stack to (layer, head, query, key), from the header of the first message.
     """
     heads = {}
     for chunk in header["chunks"]:

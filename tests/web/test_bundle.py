@@ -5,7 +5,7 @@ import re
 from visformer.web.bundle import script, stylesheet
 
 
-def test_one_module_without_imports():
+def test_a_bundle_is_one_module_without_imports():
     code = script("streamlit/attention.js")
     assert not re.search(r"^import ", code, re.MULTILINE)
     assert code.count("export ") == 1
@@ -17,5 +17,5 @@ def test_text_never_becomes_html():
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b", code)
 
 
-def test_nothing_is_fetched_from_elsewhere():
+def test_scripts_and_styles_refer_to_no_other_server():
     assert not re.search(r"https?://|@import|url\(", script("streamlit/attention.js") + stylesheet())

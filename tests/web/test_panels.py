@@ -16,26 +16,24 @@ def panel(values, **settings):
     return Panel(**({"name": "q", "title": "Q", "values": values} | sides | settings))
 
 
-def test_values_travel_exactly_with_their_labels():
-    first, second = panel([[1.5, -2.0, np.nan]], outlined=np.array([[True, False, False]])), panel([[0.25]], name="k")
-    header, numbers = read_message(pack_panels([first, second], gettext=lambda text: f"<{text}>"))
-    one, two = header["panels"]
-    assert np.array_equal(np.frombuffer(numbers, "<f4", 3, one["values"]), [1.5, -2.0, np.nan], equal_nan=True)
-    assert np.frombuffer(numbers, "u1", 3, one["outlined"]).tolist() == [1, 0, 0]
-    assert np.frombuffer(numbers, "<f4", 1, two["values"]).tolist() == [0.25]
-    assert (one["limit"], two["limit"], two["outlined"]) == (2.0, 0.25, None)
-    assert one["columns"]["texts"] == ["0", "1", "2"]
-    assert (one["title"], one["columns"]["title"]) == ("Q", "<dimension>"), (
-        "message ids are translated, symbols are not"
-    )
+def test_a_message_has_the_exact_values_and_labels_of_its_panels():
+    panels = [panel([[1.5, -2.0, np.nan]], outlined=np.array([[True, False, False]])), panel([[0.25]], name="k")]
+    header, numbers = read_message(pack_panels(panels, gettext=lambda text: f"<{text}>"))
+    q, k = header["panels"]
+    assert np.array_equal(np.frombuffer(numbers, "<f4", 3, q["values"]), [1.5, -2.0, np.nan], equal_nan=True)
+    assert np.frombuffer(numbers, "u1", 3, q["outlined"]).tolist() == [1, 0, 0]
+    assert np.frombuffer(numbers, "<f4", 1, k["values"]).tolist() == [0.25]
+    assert (q["limit"], k["limit"], k["outlined"]) == (2.0, 0.25, None)
+    assert q["columns"]["texts"] == ["0", "1", "2"]
+    assert (q["title"], q["columns"]["title"]) == ("Q", "<dimension>"), "a symbol is not translated"
 
 
 def test_a_list_of_panels_is_a_column():
-    first, second, third = (panel([[1.0, 2.0]], name=name) for name in "qkv")
-    header, _ = read_message(pack_panels([first, [second, third]]))
-    assert [shown["name"] for shown in header["panels"]] == ["q", "k", "v"]
+    q, k, v = (panel([[1.0, 2.0]], name=name) for name in "qkv")
+    header, _ = read_message(pack_panels([q, [k, v]]))
+    assert [packed["name"] for packed in header["panels"]] == ["q", "k", "v"]
     assert header["columns"] == [1, 2]
-    assert click_from({"panel": "v", "row": 0, "column": 1}, [first, [second, third]]) == Click("v", 0, 1)
+    assert click_from({"panel": "v", "row": 0, "column": 1}, [q, [k, v]]) == Click("v", 0, 1)
 
 
 def test_the_revision_changes_with_the_content():
@@ -47,19 +45,19 @@ def test_the_revision_changes_with_the_content():
 
 
 @pytest.mark.parametrize("values", [[[1.0, 2.0]], [[1.0], [2.0]]])
-def test_labels_must_fit(values):
+def test_a_panel_refuses_labels_that_do_not_fit_its_values(values):
     with pytest.raises(TraceError, match="Panel q"):
         panel(values, rows=numbered(1), columns=numbered(1))
 
 
-def test_a_traced_panel_has_its_axes_labels():
+def test_the_panel_of_a_tensor_has_the_labels_of_its_axes():
     trace = made_up_trace()
-    shown = traced(trace, "decoder.1.cross_attn.pattern", 2, title="A", scale="weight")
-    assert np.array_equal(shown.values, trace["decoder.1.cross_attn.pattern"].value[2])
-    assert shown.rows.texts == trace.tokens["tgt"]
-    assert shown.rows.after == trace.tokens["next"]
-    assert shown.columns.texts == trace.tokens["src"]
-    assert (shown.name, shown.end) == ("pattern", 1.0)
+    pattern = traced(trace, "decoder.1.cross_attn.pattern", 2, title="A", scale="weight")
+    assert np.array_equal(pattern.values, trace["decoder.1.cross_attn.pattern"].value[2])
+    assert pattern.rows.texts == trace.tokens["tgt"]
+    assert pattern.rows.after == trace.tokens["next"]
+    assert pattern.columns.texts == trace.tokens["src"]
+    assert (pattern.name, pattern.end) == ("pattern", 1.0)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +78,7 @@ def test_invalid_clicks_are_ignored(value, click):
     assert click_from(value, [panel([[1.0, 2.0, 3.0]])]) == click
 
 
-def test_a_common_scale():
+def test_the_common_limit_is_the_largest_finite_value_or_1():
     assert common_limit([[1.0, -3.0]], [[2.0, np.nan]]) == 3.0
     assert common_limit([[0.0]]) == 1.0
     assert common_limit([[np.nan]]) == 1.0

@@ -1,6 +1,7 @@
-"""The explorer's selection: from the browser, into a link and back."""
+"""The explorer's selection: from the browser, into a link and back, and within a Trace."""
 
 import string
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -39,7 +40,7 @@ def test_a_link_restores_the_selection(chosen):
 
 
 @given(selections)
-def test_the_browser_s_values_are_accepted_back(chosen):
+def test_the_browser_can_send_back_what_it_was_sent(chosen):
     assert Selection.from_browser(chosen.start()) == chosen
 
 
@@ -70,14 +71,14 @@ def test_invalid_fields_of_a_link_are_ignored_and_reported(link):
     assert set(wrong) == set(link)
 
 
-def test_the_rest_of_a_link_still_counts():
+def test_the_valid_fields_of_a_link_are_used():
     chosen, wrong = Selection.from_link({"stack": "cross", "layer": "x", "head": "2", "lang": "zh", "merging": "0"})
     assert chosen == Selection("decoder.cross_attn", head=1)
     assert {name: str(error) for name, error in wrong.items()} == {"layer": "expected a whole number of at least 1."}
 
 
 @given(st.dictionaries(st.sampled_from(["stack", "layer", "head", "view", "query", "key"]), st.text()))
-def test_any_link_is_a_selection(link):
+def test_any_link_gives_a_valid_selection(link):
     chosen, _wrong = Selection.from_link(link)
     assert Selection.from_browser(chosen.start()) == chosen
 
@@ -123,21 +124,25 @@ def test_nothing_that_a_browser_sends_is_an_error(value):
         Selection.from_browser({**VALID, **value})
 
 
+def only(trace, part):
+    """Return the Trace without the tensors of its other part: of an encoder or of a decoder."""
+    return replace(trace, tensors={name: trace[name] for name in trace if name.startswith(part)})
+
+
 def test_a_selection_is_clipped_to_the_trace():
     trace = made_up_trace(n_layers=4, n_decoder_layers=2, n_heads=3)
-    far = Selection("encoder.self_attn", 9, 9, "arcs", 1, 2)
-    assert far.within(trace) == Selection("encoder.self_attn", 3, 2, "arcs", 1, 2)
-    assert Selection("decoder.cross_attn", 3, 1).within(trace) == Selection("decoder.cross_attn", 1, 1)
-    encoder = {name: tensor for name, tensor in trace.tensors.items() if name.startswith("encoder")}
-    alone = type(trace)(trace.tokens, trace.special, trace.words, encoder)
-    assert Selection("decoder.cross_attn", 3, 1).within(alone) == Selection("encoder.self_attn", 3, 1)
+    beyond = Selection("encoder.self_attn", 9, 9, "arcs", 1, 2)
+    assert beyond.within(trace) == Selection("encoder.self_attn", 3, 2, "arcs", 1, 2)
+    cross = Selection("decoder.cross_attn", 3, 1)
+    assert cross.within(trace) == Selection("decoder.cross_attn", 1, 1)
+    assert cross.within(only(trace, "encoder")) == Selection("encoder.self_attn", 3, 1)
 
 
 def test_fields_that_do_not_fit_the_trace_are_reset_to_their_defaults():
     trace = made_up_trace(n_layers=4, n_decoder_layers=2, n_heads=3)
     n_queries, n_keys = trace.layers("decoder", "cross_attn")[0].value.shape[1:]
-    asked = Selection("decoder.cross_attn", 2, 3, "arcs", n_queries, n_keys - 1, order="beauty", heads="1-2.2-0")
-    fitting, wrong = asked.fitting(trace)
+    selection = Selection("decoder.cross_attn", 2, 3, "arcs", n_queries, n_keys - 1, order="beauty", heads="1-2.2-0")
+    fitting, wrong = selection.fitting(trace)
     assert fitting == Selection("decoder.cross_attn", 0, 0, "arcs", None, n_keys - 1)
     assert {name: str(error) for name, error in wrong.items() if name != "order"} == {
         "layer": "the layers of this model are 1 to 2.",
@@ -149,13 +154,9 @@ def test_fields_that_do_not_fit_the_trace_are_reset_to_their_defaults():
     assert fitting.fitting(trace) == (fitting, {})
 
 
-def test_a_model_without_that_attention():
+def test_a_stack_that_the_model_lacks_is_replaced_and_reported_unless_it_is_the_default():
     trace = made_up_trace()
-    encoder = {name: tensor for name, tensor in trace.tensors.items() if name.startswith("encoder")}
-    alone = type(trace)(trace.tokens, trace.special, trace.words, encoder)
-    fitting, wrong = Selection("decoder.cross_attn", 0, 1).fitting(alone)
+    fitting, wrong = Selection("decoder.cross_attn", 0, 1).fitting(only(trace, "encoder"))
     assert fitting == Selection("encoder.self_attn", 0, 1)
     assert list(wrong) == ["stack"]
-    decoder = {name: tensor for name, tensor in trace.tensors.items() if name.startswith("decoder")}
-    without = type(trace)(trace.tokens, trace.special, trace.words, decoder)
-    assert Selection().fitting(without) == (Selection("decoder.self_attn"), {}), "nobody asked for the encoder"
+    assert Selection().fitting(only(trace, "decoder")) == (Selection("decoder.self_attn"), {})

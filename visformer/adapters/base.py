@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import torch
 
@@ -88,6 +88,17 @@ class TracedModel(ABC):
             Those that ``record`` accepts for this model.
         """
         return available((*self._names, *self._weights), globs(wanted))
+
+    def outline(self) -> Self:
+        """Leave out the model's numbers.
+
+        Returns:
+            Its vocabulary, its sizes and the names of its tensors: it tokenizes but computes nothing. Can be pickled.
+        """
+        outline = object.__new__(type(self))
+        outline.info, outline.text, outline._plain = self.info, self.text, self._plain
+        outline._names, outline._weights = (*self._names, *self._weights), {}
+        return outline
 
     @abstractmethod
     def tokenize(self, text: str) -> tuple[str, ...]:

@@ -3,11 +3,14 @@
 import os
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError, safe_open
 from torch import nn
 
 from visformer.adapters.base import TracedModel
@@ -72,7 +75,27 @@ def load_to_serve(name: str | Path) -> TracedModel:
     return load(name)
 
 
-def outline(name: str) -> TracedModel:
+def nbytes_of(name: str) -> int:
+    """Return the bytes that a model's weights will take, without loading them; 0 if its files cannot be read.
+
+    The model is bundled, untrained, or on this machine.
+    """
+    if names_untrained(name):
+        return sum(weight.nbytes for weight in outline(name).module.parameters())
+    folder = FOLDER / name if name in BUNDLED else Path(name)
+    if not folder.is_dir():
+        from visformer.adapters.huggingface.files import snapshot_of
+
+        folder = snapshot_of(name)
+    nbytes = 0
+    with suppress(OSError, SafetensorError):  # loading it says what is wrong
+        for path in [*folder.glob("model.safetensors")] or folder.glob("model-*-of-*.safetensors"):
+            with safe_open(path, framework="pt") as file:
+                nbytes += sum(4 * prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+    return nbytes
+
+
+def outline(name: str) -> Translator:
     """Return an untrained model without its numbers: its vocabulary, its sizes and the names of its tensors.
 
     Raises:

@@ -26,6 +26,7 @@ from visformer.trace.names import all_names, axes_of
 class Translator(TracedModel):
     """A :class:`visformer.Transformer` between English and Chinese, both ways."""
 
+    text: Tokenizer
     _no_text = N_("There is no text: type a sentence in English or Chinese.")
 
     def __init__(
@@ -62,7 +63,7 @@ class Translator(TracedModel):
     def tokenize(self, text: str) -> tuple[str, ...]:
         """See :class:`TracedModel`; the last token is </s>."""
         self._require_text(text)
-        return self.tokenizer.shown([*self.tokenizer.encode(text), self._end])
+        return self.text.shown([*self._plain(text), self.text.token_id(EOS)])
 
     def _decode(self, source: str, to: str | None, settings: Settings) -> Decoding:
         src_ids = self._source_ids(source)

@@ -17,7 +17,7 @@ import visformer
 from visformer.adapters.lookup import require_model
 from visformer.i18n import languages
 from visformer.model.untrained import EXAMPLE, Untrained
-from visformer.system import settings
+from visformer.system import limits, settings
 
 HERE = Path(visformer.__file__).resolve().parent.parent
 """The repository, if the package is used from a clone; else the folder that it was installed into."""
@@ -71,6 +71,8 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
         os.environ["VISFORMER_MODEL"] = str(Path(model).resolve()) if Path(model).is_dir() else model
     if ":" not in address:  # a name of this machine, under which the address is printed
         os.environ[settings.HOSTS.name] = ",".join({**dict.fromkeys(settings.HOSTS()), address: None})
+    if not os.environ.get(settings.MEMORY.name):
+        os.environ[settings.MEMORY.name] = str(limits.OWN_KEPT_BYTES // 10**6)
     from visformer.app.serving.server import serve
 
     sys.argv = [str(app)]  # beside which Streamlit looks for .streamlit/

@@ -1,83 +1,71 @@
 """``visformer train`` and ``visformer evaluate``."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from visformer.cli.running import PATH, with_default
 
+if TYPE_CHECKING:
+    from visformer.model.tokenizer import Tokenizer
+    from visformer.training.mixture import Mixture
+
 
 @click.command()
 @click.option("--pairs", "pairs_file", type=PATH, required=True, help="TSV: English, Chinese.")
-@click.option("--valid", "valid_file", type=PATH, required=True, help="TSV; one half decides when to stop.")
-@with_default("--supplement", "supplement_folder", type=PATH, default=Path("supplement"))
+@click.option("--valid", "valid_file", type=PATH, required=True, help="TSV; one half gives the held-out loss.")
+@with_default("--supplement", type=PATH, default=Path("supplement"))
 @with_default("--out", "folder", type=PATH, default=Path("runs/en-zh"), help="Resumes if the folder exists.")
-@click.option("--init", type=PATH, help="Start from this checkpoint's weights, sizes and tokenizer.")
-@with_default("--epochs", default=18)
-@with_default("--vocab", "vocab_size", default=8000)
+@with_default("--epochs", default=75)
+@with_default("--epoch-pairs", default=12_000, help="The state is written after each epoch.")
+@with_default("--vocab", "vocab_size", default=10_000)
 @with_default("--d-model", default=256)
 @with_default("--layers", default=3)
 @with_default("--dropout", default=0.25)
-@with_default("--bpe-dropout", default=0.1, help="Set it to 0 for the last epochs: tokens as in use.")
 @with_default("--learning-rate", default=2e-3)
 @with_default("--batch-tokens", default=6000)
-@with_default("--supplement-pairs", default=3000, help="Generated afresh for each epoch.")
+@with_default("--keep-moments", default=0, help="Weights from so many moments, spaced by the logarithm of the step.")
 @with_default("--seed", default=1)
-@with_default("--autocast/--no-autocast", default=False, help="bf16; faster only on CPUs that support it.")
+@click.option("--autocast/--no-autocast", default=None, help="bf16; by default where the CPU computes with it.")
 def train(
     pairs_file: Path,
     valid_file: Path,
-    supplement_folder: Path,
+    supplement: Path,
     folder: Path,
-    init: Path | None,
+    epoch_pairs: int,
     vocab_size: int,
     d_model: int,
     layers: int,
     dropout: float,
-    **schedule: Any,
+    autocast: bool | None,
+    **plan: Any,
 ) -> None:
     """Train a translator between English and Chinese, in both directions with one model.
+
+    What an epoch is made of is a table in visformer/training/mixture.py.
 
     \b
     Example:
       visformer train --pairs train.tsv --valid valid.tsv --out runs/en-zh
     """
-    import jieba
-
-    from visformer.model.checkpoints import load_checkpoint, save_checkpoint
+    from visformer.model.checkpoints import save_checkpoint
     from visformer.model.config import TransformerConfig
-    from visformer.model.tokenizer import Tokenizer, jieba_words, training_words
     from visformer.system.memory import keep_freed_memory
-    from visformer.training import supplement
-    from visformer.training.data import SPLIT_SEED, Pair, read_pairs, split_pairs
-    from visformer.training.train import TrainingPlan, train
+    from visformer.training.data import SPLIT_SEED, read_pairs, split_pairs
+    from visformer.training.mixture import Mixture
+    from visformer.training.train import TrainingPlan, computes_in_bf16, train
 
     keep_freed_memory()
-    pairs = read_pairs(pairs_file)
-    stop_pairs, _ = split_pairs(read_pairs(valid_file), seed=SPLIT_SEED)
-    lists = supplement.load(supplement_folder)
-    plan = TrainingPlan(**schedule)
-
-    def more(epoch: int) -> list[Pair]:
-        return [Pair(*p) for p in supplement.sample(lists, plan.supplement_pairs, seed=plan.seed * 1000 + epoch)]
-
+    valid_pairs, _ = split_pairs(read_pairs(valid_file), seed=SPLIT_SEED)
+    mixture = Mixture.load(pairs_file, supplement)
+    click.echo(f"{len(mixture.corpus)} pairs; {mixture.left_out} are left out: translators are judged on them")
     folder.mkdir(parents=True, exist_ok=True)
-    tokenizer_file = folder / "tokenizer.json"
-    initial = None
-    if init is not None:
-        initial, own = load_checkpoint(init)
-        own.save(tokenizer_file)
-    elif not tokenizer_file.exists():
-        jieba.setLogLevel("WARNING")
-        texts, syllables = supplement.vocabulary(lists)
-        texts += [text for pair in pairs for text in (pair.en, pair.zh)]
-        words = syllables + [word for text in texts for word in training_words(text, jieba_words)]
-        Tokenizer.train(words, vocab_size=vocab_size).save(tokenizer_file)
-    tokenizer = Tokenizer.load(tokenizer_file)
-    sizes = TransformerConfig(
+    schedule = TrainingPlan(**plan, autocast=computes_in_bf16() if autocast is None else autocast)
+    tokenizer = _tokenizer(folder / "tokenizer.json", mixture, vocab_size, schedule.seed)
+    config = TransformerConfig(
         src_vocab=len(tokenizer),
         tgt_vocab=len(tokenizer),
         d_model=d_model,
@@ -88,38 +76,50 @@ def train(
         dropout=dropout,
         tie_embeddings=True,
     )
-    config = sizes if initial is None else replace(initial.config, dropout=dropout)
-    data: dict[str, Any] = {"pairs": pairs, "stop_pairs": stop_pairs, "supplement": more}
-    model = train(plan, config, tokenizer, **data, folder=folder, initial=initial)
+    epoch = partial(mixture.epoch, of=schedule.epochs, size=epoch_pairs, seed=schedule.seed)
+    model = train(schedule, config, tokenizer, epoch_pairs=epoch, valid_pairs=valid_pairs, folder=folder)
     save_checkpoint(folder / "checkpoint", model, tokenizer)
     click.echo(f"Written to {folder / 'checkpoint'}")
+
+
+def _tokenizer(file: Path, mixture: "Mixture", vocab_size: int, seed: int) -> "Tokenizer":
+    """The tokenizer of an interrupted run, or one that learns from what the model will."""
+    import jieba
+
+    from visformer.model.tokenizer import Tokenizer, jieba_words, training_words
+
+    if not file.exists():
+        jieba.setLogLevel("WARNING")
+        texts, syllables = mixture.texts(seed=seed)
+        words = syllables + [word for text in texts for word in training_words(text, jieba_words)]
+        Tokenizer.train(words, vocab_size=vocab_size).save(file)
+    return Tokenizer.load(file)
 
 
 @click.command()
 @with_default("--model", "name", default="en-zh", help="A bundled model or a checkpoint folder.")
 @click.option("--pairs", "pairs_file", type=PATH, help="TSV: English, Chinese. Prints BLEU.")
-@click.option("--half/--all", default=False, help="Only the half of the pairs that never stopped a training run.")
+@click.option("--half/--all", default=False, help="Only the half of the pairs that training does not look at.")
 @click.option("--names", is_flag=True, help="Exact match on the held-out names of the supplement.")
+@click.option("--judged", "judgement", is_flag=True, help="Words of judged everyday sentences, and minimal pairs.")
 @click.option("--alignment", is_flag=True, help="Alignment error rate of the cross-attention heads.")
 @with_default("--supplement", "folder", type=PATH, default=Path("supplement"))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def evaluate(
-    name: str, pairs_file: Path | None, half: bool, names: bool, alignment: bool, folder: Path, as_json: bool
-) -> None:
+def evaluate(as_json: bool, **wanted: Any) -> None:
     """Measure a translator with greedy decoding.
 
     \b
     Examples:
       visformer evaluate --pairs test.tsv
-      visformer evaluate --names --alignment --json
+      visformer evaluate --judged --names --alignment --json
     """
     import json
 
     from visformer.training.evaluation import report
 
-    if not (pairs_file or names or alignment):
-        raise click.UsageError("Nothing to evaluate: give --pairs FILE, --names or --alignment.")
-    result = report(name, pairs_file=pairs_file, half=half, names=names, alignment=alignment, folder=folder)
+    if not any(wanted[what] for what in ("pairs_file", "names", "judgement", "alignment")):
+        raise click.UsageError("Nothing to evaluate: give --pairs FILE, --names, --judged or --alignment.")
+    result = report(**wanted)
     click.echo(json.dumps(result, ensure_ascii=False, indent=2) if as_json else "\n".join(_lines(result)))
 
 

@@ -16,7 +16,7 @@ from safetensors.numpy import save as safetensors
 from visformer.errors import N_, BudgetError, TraceError, translated
 from visformer.export.curves import numbers_of
 from visformer.panel import Panel, one_by_one
-from visformer.system import limits
+from visformer.system import cancellation, limits
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.names import Axis
 from visformer.web.payload import SINK, sink_of, with_sink
@@ -211,6 +211,7 @@ def _check_size(tensors: list[TracedTensor]) -> None:
 
 
 def _rows(trace: Trace, tensor: TracedTensor) -> Iterator[list[Any]]:
+    cancellation.check()
     cells = [_axis_cells(trace, axis, size) for axis, size in zip(tensor.axes, tensor.shape, strict=True)]
     name, values = harmless(tensor.name), tensor.value
     if tensor.name.endswith(".pattern") and (sink := sink_of(trace, tensor)) is not None:
@@ -246,6 +247,7 @@ def _digits(values: NDArray[Any]) -> list[str]:
 
 
 def _described(tensor: TracedTensor) -> dict[str, Any]:
+    cancellation.check()
     return {
         "axes": [axis.name for axis in tensor.axes],
         "shape": list(tensor.shape),

@@ -89,7 +89,7 @@ class Learned(Position):
     label = N_("learned")
     says = N_("a learned vector for each position is added to the embedding")
     enters = N_("is added to the embedding")
-    beyond = N_("has no row")
+    beyond = N_("has no vector")
     title = N_("learned position")
     adds = True
 

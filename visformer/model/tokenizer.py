@@ -11,7 +11,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -319,5 +319,6 @@ def _plain(vocab: dict[str, int], merges: list[tuple[str, str]]) -> _Library:
     return library
 
 
+@cache
 def _pre_tokenizer() -> pre_tokenizers.PreTokenizer:
     return pre_tokenizers.Split(Regex(_SPLIT), behavior="isolated")

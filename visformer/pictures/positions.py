@@ -14,6 +14,7 @@ from visformer.panel import Labels, Panel, numbered, telling_limit, traced
 from visformer.pictures.registry.options import Number, Place, Several
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
+from visformer.system import limits
 from visformer.trace import Trace
 
 _POSITION, _DIMENSION, _PAIR = N_("pos, from 0"), N_("dimension"), N_("pair i")
@@ -121,7 +122,7 @@ def alibi(n: int, n_heads: int) -> list[Panel]:
     return [
         Panel(
             name="mask",
-            title=Message(f"{head + 1}: −{slope:.4g} · |i − j|"),
+            title=Message(f"h = {head + 1}: −{slope:.4g} · |i − j|"),
             values=bias[head],
             rows=places,
             columns=replace(places, title=N_("key")),
@@ -147,7 +148,7 @@ def decay(position: Position, n: int, *, d_model: int, d_k: int, n_heads: int, m
     if (angles := position.angles(n, d_k)) is not None:
         return {"": np.cos(angles).mean(axis=1)}
     if (bias := position.bias(n_heads, 2)) is not None:  # grows with the distance: all of (head, n, n) is not needed
-        return {f" {head + 1}": np.exp(bias[head, 0, 1] * np.arange(n)) for head in sorted({0, n_heads - 1})}
+        return {f", h = {head + 1}": np.exp(bias[head, 0, 1] * np.arange(n)) for head in sorted({0, n_heads - 1})}
     return {"": np.ones(n)}
 
 
@@ -253,7 +254,8 @@ BASE = Number(
 )
 DIMENSIONS = Several(
     name="dimensions", label=N_("Dimensions"), help="Dimensions to draw, from 0, separated by dots.",
-    default=_dimensions, count=lambda setting: setting["d_model"], per=lambda setting: setting["d_model"],
+    default=_dimensions, count=lambda setting: setting["d_model"], most=limits.WAVES,
+    per=lambda setting: setting["d_model"],
 )
 MAX_LEN = Number(
     name="max_len", label="max_len", help="Rows of the learned table.",

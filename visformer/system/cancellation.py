@@ -1,6 +1,8 @@
 """Work that ends early: at its deadline, or once nobody waits for its result.
 
-Whoever starts work sets :data:`CURRENT` around it. The work calls :func:`check` between its steps.
+Whoever starts work does so within :meth:`Cancellation.current`. The work calls :func:`check` between its steps. The
+deadline is counted in seconds of the processor, in the process that works: on a busy server, work at low priority takes
+many times as long by the clock.
 """
 
 import time
@@ -9,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Lock
 
-from visformer.errors import VisformerError
+from visformer.errors import N_, DeadlineError, VisformerError
 from visformer.system import limits
 
 
@@ -23,6 +25,7 @@ class Cancellation:
     def __init__(self) -> None:
         self.reason: VisformerError | None = None
         self._lock = Lock()
+        self._begun = 0.0  # by the clock of the thread that works
         self._since = 0.0
         self._stop: Callable[[], object] = _nothing
         self._kill: Callable[[], object] = _nothing
@@ -35,6 +38,23 @@ class Cancellation:
                 self._stop()
             elif time.monotonic() - self._since > limits.GRACE_SECONDS:
                 self._kill()
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Have :func:`check` end what this thread does meanwhile."""
+        self._begun = time.thread_time()
+        before = CURRENT.set(self)
+        try:
+            yield
+        finally:
+            CURRENT.reset(before)
+
+    def check(self) -> None:
+        """See :func:`check`."""
+        if time.thread_time() - self._begun > limits.WORK_SECONDS:
+            raise too_long(limits.WORK_SECONDS)
+        if self.reason is not None:
+            raise self.reason
 
     @contextmanager
     def notifying(self, *, stop: Callable[[], object], kill: Callable[[], object]) -> Iterator[None]:
@@ -55,11 +75,19 @@ CURRENT: ContextVar[Cancellation | None] = ContextVar("visformer_cancellation", 
 
 
 def check() -> None:
-    """Raise the reason if this thread's work is to end.
+    """Raise an error if this thread's work is to end.
 
     Raises:
         VisformerError: why it ends.
     """
     current = CURRENT.get()
-    if current is not None and current.reason is not None:
-        raise current.reason
+    if current is not None:
+        current.check()
+
+
+def too_long(seconds: float) -> DeadlineError:
+    """Return the error of work that took too many seconds."""
+    return DeadlineError(
+        N_("This took longer than {seconds} seconds and was ended: shorten the text or undo changes of the model."),
+        seconds=seconds,
+    )

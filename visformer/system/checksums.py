@@ -8,14 +8,14 @@ from visformer.system.files import write_whole
 
 SUMS = "SHA256SUMS"
 
-_SUFFIXES = (".safetensors", ".json", ".csv")
+_SUFFIXES = (".safetensors", ".json", ".csv", ".z")
 """Files of a checkpoint with a checksum; the model card, written by hand, has none."""
 
 
 def write_sums(folder: Path) -> None:
     """Write the checksums of a checkpoint's files."""
-    files = sorted(path for path in folder.iterdir() if path.suffix in _SUFFIXES)
-    lines = [f"{_digest(path)}  {path.name}\n" for path in files]
+    files = sorted(path for path in folder.rglob("*") if path.suffix in _SUFFIXES)
+    lines = [f"{_digest(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
     write_whole(folder / SUMS, "".join(lines))
 
 

@@ -80,36 +80,31 @@ UNTRAINED = limit(
     "least and most", N_("Sizes of an untrained model"),
     N_("the largest is the paper's base model with 16 heads: 193 MB, made in a second"),
 )
-DOWNLOAD_BYTES = limit(
-    4 * 2**30, "bytes", N_("Size of all downloads at a time"),
-    N_("in memory one may need twice as much: many files are float16; models are loaded one at a time"),
-)
 
 # Memory ---------------------------------------------------------------------------------------------------------------
 
+KEPT_BYTES = limit(
+    380 * 10**6, "bytes", N_("Models besides the first one, uploads and made files"),
+    N_(
+        "together; what was used longest ago makes room; the largest untrained model and files beside it fit; "
+        "`VISFORMER_MEMORY` sets another number, GPT-2 needs 550 MB"
+    ),
+)
+OWN_KEPT_BYTES = limit(
+    4 * 10**9, "bytes", N_("The same under `visformer run`"),
+    N_("on one's own machine, where models with a billion parameters may be tried"),
+)
 BENCHES = limit(
-    3, "models", N_("Other models kept in memory"),
-    N_("the least recently used is dropped; three of the largest downloads take 26 GB"),
-)
-UNTRAINED_BENCHES = limit(
-    4, "models", N_("Untrained models whose Traces are kept in memory"),
-    N_("each can be computed again; none displaces a loaded model"),
-)
-LONG_BYTES = limit(
-    200_000_000, "bytes", N_("Models kept where long work is done"),
-    N_("the largest untrained model alone, or many small ones; each is made again when it is needed"),
+    8, "models", N_("Other models whose vocabularies are kept"),
+    N_("a few megabytes each; the least recently used is dropped"),
 )
 MAX_TRACE_BYTES = limit(
     512 * 2**20, "bytes", N_("Size of a Trace"),
     N_("estimated before anything is computed; all tensors of 24 heads at 512 tokens take about 300 MB"),
 )
 TRACE_BYTES = limit(
-    256 * 2**20, "bytes", N_("Cached Traces of the first model"),
+    256 * 2**20, "bytes", N_("Cached Traces and decodings"),
     N_("shared by all visitors; the least recently used are dropped; a short sentence takes 50 kB, the longest 20 MB"),
-)
-OTHER_TRACE_BYTES = limit(
-    64 * 2**20, "bytes", N_("Cached Traces of each other model"),
-    N_("shared by all visitors; the least recently used are dropped"),
 )
 MESSAGE_BYTES = limit(
     8_000_000, "bytes", N_("Browser messages cached with each Trace"), N_("for reruns of a page")
@@ -140,6 +135,9 @@ HANDOUT_BYTES = limit(
     N_("forty steps of 75 tokens with the bundled model; what a browser still opens"),
 )
 PNG_SIDE = limit(20_000, "pixels", N_("Pixels per side of a PNG"), N_("what image viewers can open"))
+WAVES = limit(
+    16, "dimensions", N_("Curves of a positional encoding"), N_("eight pairs, one for each colour; all would be 40 MB")
+)
 LAB_ROWS = limit(
     64, "rows", N_("Rows of a worked example's table"), N_("computed in the server's own process; nobody reads more")
 )
@@ -157,15 +155,27 @@ LAB_BASE = limit(
 
 WORK_SECONDS = limit(
     30, "seconds", N_("Seconds that one computation may take"),
-    N_("a beam search over the longest sentence takes 10; it also ends once nobody waits for it"),
+    N_("of the processor; a beam search over the longest sentence takes 10; it also ends once nobody waits for it"),
+)
+LONG_SECONDS = limit(
+    300, "seconds", N_("Seconds by the clock for what takes long"),
+    N_("it gives way to all else, so that 30 of the processor may take minutes; an ordinary sentence has 30"),
 )
 GRACE_SECONDS = limit(
     5, "seconds", N_("Seconds that a process has to end a computation"),
     N_("it may be in the middle of one large product; then the process is replaced"),
 )
+PAGES = limit(
+    4, "pages", N_("Pages drawn at a time"),
+    N_("they share one interpreter; a session draws one, and while it waits for the model another page has the place"),
+)
 SHARE = limit(
     3, "computations", N_("Computations of one visitor at a time"),
     N_("waiting or running: the page, the one that it no longer needs, and a file; others get their turn in between"),
+)
+RECENT_SECONDS = limit(
+    60, "seconds", N_("Seconds after which what a visitor has computed counts half"),
+    N_("who has computed least lately goes first; a pause of some minutes, and everybody is equal again"),
 )
 ORDINARY = limit(
     128, "tokens", N_("Tokens of an ordinary computation"),
@@ -176,7 +186,7 @@ EDITS = limit(
 )
 QUEUE = limit(
     60, "requests", N_("Requests waiting for the model"),
-    N_("a room pressing Enter together, and as many that take long; the next visitor is asked to try again"),
+    N_("a room pressing Enter together, and as many that take long; then who has computed most is asked to try again"),
 )
 SESSIONS = limit(
     1_000, "visitors", N_("Visitors at once"),
@@ -223,6 +233,14 @@ CHOICE_CHARACTERS = limit(
     200, "characters", N_("Characters of one setting in a link"),
     N_("a longer one, such as many changed cells, is left out of the link"),
 )
+SENT_BYTES = limit(
+    500_000, "bytes", N_("Size of a message that a browser sends"),
+    N_("every table of the lab filled to the last cell; each connection can make the server keep so much"),
+)
+SENT_RATE = limit(
+    100_000, "bytes", N_("Bytes a second that a browser sends"),
+    N_("each message counts as 2 kB more; twenty seconds' worth may come at once, then the connection ends"),
+)
 WIDGET_DEPTH = limit(
     8, "levels", N_("Nesting of what a browser says that a widget holds"), N_("a table's own needs four")
 )
@@ -231,13 +249,6 @@ WIDGETS = limit(
 )
 UPLOADS = limit(
     2, "files", N_("Uploaded files kept for a visitor"), N_("one is read as soon as it is there; the older ones go")
-)
-UPLOAD_BYTES = limit(
-    32_000_000, "bytes", N_("Uploaded files kept for all visitors"), N_("the oldest go; a thousand states fit")
-)
-MADE_BYTES = limit(
-    256 * 2**20, "bytes", N_("Made files kept for all visitors"),
-    N_("browsers fetch theirs at once; the largest go first, but not the one just made; two of the largest fit"),
 )
 STATE_BYTES = limit(
     64_000, "bytes", N_("Size of an uploaded state file"), N_("twenty times the longest sentence and its target")
@@ -251,7 +262,7 @@ _SERVER = {
     ),
     "server.maxMessageSize": limit(
         20, "megabytes", N_("Megabytes of one message"),
-        N_("our longest has 4; the limit also applies to what a browser sends"),
+        N_("of ours: the longest has 4; what a browser sends has a limit of its own"),
     ),
 }
 # fmt: on

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from visformer.errors import N_, VisformerError
+from visformer.system import limits
 
 T = TypeVar("T")
 
@@ -99,6 +100,13 @@ PROCESSES = Setting[int | None](
     None,
     N_("half of the cores, 2 to 4"),
     _number,
+)
+MEMORY = Setting[int](
+    "VISFORMER_MEMORY",
+    N_("megabytes of memory for models besides the first, uploads and made files together"),
+    limits.KEPT_BYTES,
+    f"{limits.KEPT_BYTES // 10**6}",
+    lambda text: _number(text) * 10**6,
 )
 FRAME_ANCESTORS = Setting[tuple[str, ...]](
     "VISFORMER_FRAME_ANCESTORS",

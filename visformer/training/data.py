@@ -91,7 +91,7 @@ def batches(examples: Sequence[Example], *, tokens: int, seed: int | None) -> It
     """
     rng = random.Random(seed)
     shuffled = list(examples) if seed is None else rng.sample(examples, len(examples))
-    order = sorted(shuffled, key=lambda e: (len(e.tgt), len(e.src)))  # stable: equal lengths stay shuffled
+    order = sorted(shuffled, key=_like_lengths)  # stable: equal lengths stay shuffled
     groups: list[list[Example]] = [[]]
     width = [0, 0]
     for example in order:
@@ -105,3 +105,9 @@ def batches(examples: Sequence[Example], *, tokens: int, seed: int | None) -> It
         rng.shuffle(groups)
     for group in filter(None, groups):
         yield pad([e.src for e in group]), pad([e.tgt for e in group])
+
+
+def _like_lengths(example: Example) -> tuple[int, int]:
+    """Sort by the length of the target, in twos, then by that of the source, up and down in turns: least padding."""
+    twos = len(example.tgt) // 2
+    return twos, len(example.src) * (-1) ** twos

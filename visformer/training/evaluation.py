@@ -1,9 +1,11 @@
-"""Evaluate a translator: BLEU, exact match on held-out names, and word alignment by its cross-attention."""
+"""Evaluate a translator: BLEU, judged sentences, held-out names, and word alignment by its cross-attention."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -87,6 +89,53 @@ def _name_in(expected: str, frames: Iterable[str]) -> str:
         if re.fullmatch(rf"{re.escape(before)}.+{re.escape(after)}", expected, re.IGNORECASE):
             return expected[len(before) : len(expected) - len(after)]
     raise DataError(N_("No held-out frame fits {expected!r}."), expected=expected)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One judged sentence, or a pair of sentences that differ in one thing, and whether it is translated rightly."""
+
+    kind: str  # "ordinary", "hard" or "pairs"
+    sources: tuple[str, ...]
+    outputs: tuple[str, ...]
+    right: bool
+
+
+def judged(model: Translator, folder: Path) -> list[Judged]:
+    """Translate the judged sentences of the supplement; its README says when a translation is right."""
+    sentences = read_rows(folder / "judged" / "everyday.tsv", columns=5)
+    pairs = read_rows(folder / "judged" / "minimal_pairs.tsv", columns=8)
+    directed = [(row[0], row[1]) for row in sentences] + [(row[i], row[1]) for row in pairs for i in (2, 5)]
+    outputs: dict[str, str] = {}
+    for to in ("zh", "en"):
+        sources = [source for source, direction in directed if direction.endswith(to)]
+        outputs |= zip(sources, _translate_all(model, sources, to=to), strict=True)
+    results = []
+    for source, _, half, must, must_not in sentences:
+        right = _right(outputs[source], _patterns(must), _patterns(must_not))
+        results.append(Judged(half, (source,), (outputs[source],), right))
+    for _, _, one, must, must_not, other, other_must, other_must_not in pairs:
+        both = _right(outputs[one], [must], [must_not]) and _right(outputs[other], [other_must], [other_must_not])
+        results.append(Judged("pairs", (one, other), (outputs[one], outputs[other]), both))
+    return results
+
+
+def _right(text: str, must: Iterable[str], must_not: Iterable[str]) -> bool:
+    found = partial(re.search, string=text, flags=re.IGNORECASE | re.ASCII)
+    return all(map(found, must)) and not any(map(found, must_not))
+
+
+def _patterns(words: str) -> list[str]:
+    """One pattern for each word, or "several|words": an English word has to be whole, a Chinese one need not."""
+    one = [[rf"\b{re.escape(w)}\b" if w.isascii() else re.escape(w) for w in word.split("|")] for word in words.split()]
+    return ["|".join(alternatives) for alternatives in one]
+
+
+def wilson(right: int, n: int) -> tuple[float, float]:
+    """The 95 % interval of a share, by its score (Wilson 1927)."""
+    z = NormalDist().inv_cdf(0.975)
+    middle, half = right + z * z / 2, z * (right * (n - right) / n + z * z / 4) ** 0.5
+    return (middle - half) / (n + z * z), (middle + half) / (n + z * z)
 
 
 @dataclass(frozen=True)
@@ -194,7 +243,7 @@ def _expected_random_aer(gold: Sequence[Aligned]) -> float:
 
 
 def report(
-    name: str, *, pairs_file: Path | None, half: bool, names: bool, alignment: bool, folder: Path
+    name: str, *, pairs_file: Path | None, half: bool, names: bool, judgement: bool, alignment: bool, folder: Path
 ) -> dict[str, Any]:
     """Return what ``visformer evaluate`` prints, as JSON values.
 
@@ -212,6 +261,8 @@ def report(
         result["bleu"] = bleu(model, split_pairs(pairs, seed=SPLIT_SEED)[1] if half else pairs)
     if names:
         result["names"] = _names_report(held_out_names(model, folder))
+    if judgement:
+        result["judged"] = _judged_report(judged(model, folder))
     if alignment:
         gold = read_aligned(folder / "alignment.tsv")
         result["alignment"] = {
@@ -227,4 +278,14 @@ def _names_report(results: Sequence[HeldOut]) -> dict[str, Any]:
         rows = [row for row in results if kind in ("all", row.kind)]
         exact, right = sum(row.exact for row in rows), sum(row.name_right for row in rows)
         table[kind] = {"sentences": len(rows), "exact": exact, "name_right": right}
+    return table
+
+
+def _judged_report(results: Sequence[Judged]) -> dict[str, Any]:
+    table = {}
+    for kind in dict.fromkeys(row.kind for row in results):
+        rows = [row for row in results if row.kind == kind]
+        right = sum(row.right for row in rows)
+        low, high = wilson(right, len(rows))
+        table[kind] = {"n": len(rows), "right": right, "share": right / len(rows), "low": low, "high": high}
     return table

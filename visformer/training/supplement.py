@@ -17,7 +17,6 @@ from visformer.errors import N_, DataError
 
 FOLDER = Path(__file__).resolve().parents[2] / "supplement"
 SHARES = {"real": 0.45, "composed": 0.12, "latin": 0.23, "pinyin": 0.20}
-DROP_PUNCTUATION = 0.1
 REGION_KINDS = frozenset({"city", "country", "province"})
 FORBIDDEN = ("iwenttonortheasternuniversity", "我去东北大学")
 STARTS = "b br c cl d dr f g gr h j k kr l m n p pr r s sh st t th tr v w y z".split()
@@ -273,8 +272,6 @@ def draw(supplement: Supplement, category: str, frame: Frame, rng: random.Random
     en, zh = fill(frame, names)
     if refused(supplement, en, zh):
         return None
-    if en[-1] in ".?!" and rng.random() < DROP_PUNCTUATION:
-        en, zh = en[:-1], zh[:-1]
     return en, zh, "zh-en" if category == "pinyin" else "both"
 
 

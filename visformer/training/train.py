@@ -1,4 +1,4 @@
-"""Train the translator: warm-up, label smoothing, BPE-dropout, early stopping, checkpoint averaging (section 5)."""
+"""Train the translator in one run: warm-up, linear decay, label smoothing, BPE-dropout (section 5)."""
 
 import csv
 import json
@@ -9,13 +9,14 @@ from pathlib import Path
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 from torch.nn import functional as F
 from tqdm import tqdm
 
 from visformer.errors import N_, CheckpointError
+from visformer.model.checkpoints import save_weights
 from visformer.model.config import TransformerConfig
 from visformer.model.tokenizer import Tokenizer
 from visformer.model.transformer import PAD_ID, Transformer, load_state
@@ -28,16 +29,13 @@ from visformer.training.optimizer import Muon
 class TrainingPlan:
     """Hyperparameters. Rates are per optimiser step, probabilities in [0, 1), sizes in tokens (padding included)."""
 
-    epochs: int = 18
+    epochs: int = 75
     batch_tokens: int = 6000
     learning_rate: float = 2e-3
     warmup_steps: int = 150
     weight_decay: float = 0.05
     label_smoothing: float = 0.1
-    bpe_dropout: float = 0.1
-    supplement_pairs: int = 3000
-    patience: int = 4
-    average: int = 5
+    keep_moments: int = 0
     autocast: bool = False
     seed: int = 1
 
@@ -48,8 +46,8 @@ class Progress:
 
     epoch: int = 0
     step: int = 0
-    best_loss: float = float("inf")
-    stale_epochs: int = 0
+    tokens: int = 0
+    moments: list[int] = field(default_factory=list)
     curve: list[dict[str, float]] = field(default_factory=list)
 
 
@@ -58,53 +56,64 @@ def train(
     config: TransformerConfig,
     tokenizer: Tokenizer,
     *,
-    pairs: Sequence[Pair],
-    stop_pairs: Sequence[Pair],
-    supplement: Callable[[int], list[Pair]],
+    epoch_pairs: Callable[[int], tuple[list[Pair], float]],
+    valid_pairs: Sequence[Pair],
     folder: Path,
-    initial: Transformer | None = None,
 ) -> Transformer:
-    """Train a model, or resume the run in ``folder``, and return the best model.
+    """Train a model, or resume the run in ``folder`` at its last whole epoch.
 
     Args:
         plan: hyperparameters.
         config: configuration of the model.
         tokenizer: tokenizer for both languages.
-        pairs: training pairs, used once an epoch in both directions.
-        stop_pairs: pairs for early stopping; never trained on.
-        supplement: maps an epoch to additional pairs, different ones each time.
-        initial: trained model to start from, with the same config and tokenizer; None: random weights.
-        folder: gets ``state.safetensors`` (to resume), ``epoch-NN.safetensors`` and ``curve.csv``.
+        epoch_pairs: maps an epoch, from 0, to its pairs and its BPE-dropout.
+        valid_pairs: pairs for the curve; never trained on.
+        folder: gets ``state.safetensors`` (to resume), ``curve.csv`` and ``moments/``.
 
     Returns:
-        The average of the last checkpoints if its loss on ``stop_pairs`` is lower than the best one's, else the best.
+        The model after the last epoch.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    torch.manual_seed(plan.seed)
-    model = Transformer(config)
-    if initial is not None:
-        load_state(model, {name: weight.detach() for name, weight in initial.named_parameters()})
+    model = initial_model(config, plan.seed)
     optimizers = _optimizers(plan, model)
     progress = _resume(folder, model, optimizers)
     use_fast_dropout(model)
-    stop_examples = to_examples(tokenizer, stop_pairs)
-    while progress.epoch < plan.epochs and progress.stale_epochs < plan.patience:
+    valid = to_examples(tokenizer, valid_pairs)
+    while progress.epoch < plan.epochs:
         started = time.monotonic()
-        examples = _epoch_examples(plan, tokenizer, [*pairs, *supplement(progress.epoch)], epoch=progress.epoch)
-        train_loss = _run_epoch(plan, model, optimizers, examples, progress)
-        stop_loss = validation_loss(model, stop_examples)
+        pairs, bpe_dropout = epoch_pairs(progress.epoch)
+        examples = _epoch_examples(tokenizer, pairs, bpe_dropout, seed=plan.seed * 100_000 + progress.epoch)
+        train_loss = _run_epoch(plan, model, optimizers, examples, progress, folder / "moments")
+        valid_loss = validation_loss(model, valid)
         progress.epoch += 1
-        progress.stale_epochs = 0 if stop_loss < progress.best_loss else progress.stale_epochs + 1
-        progress.best_loss = min(progress.best_loss, stop_loss)
         seconds = time.monotonic() - started
-        row = {"epoch": progress.epoch, "step": progress.step, "train_loss": train_loss}
-        progress.curve.append(row | {"stop_loss": stop_loss, "seconds": round(seconds, 1)})
+        row = {"epoch": progress.epoch, "step": progress.step, "tokens": progress.tokens, "train_loss": train_loss}
+        progress.curve.append(row | {"valid_loss": valid_loss, "seconds": round(seconds, 1)})
         print(
-            f"epoch {progress.epoch}: train {train_loss:.4f}, held out {stop_loss:.4f} nats a token, {seconds:.0f} s",
+            f"epoch {progress.epoch}: train {train_loss:.4f}, held out {valid_loss:.4f} nats a token, {seconds:.0f} s",
             flush=True,
         )
-        _write(folder, model, optimizers, progress, keep=plan.average + plan.patience)
-    return _choose(plan, model, stop_examples, folder, progress)
+        _write(folder, model, optimizers, progress)
+    return model
+
+
+def computes_in_bf16() -> bool:
+    """Whether the CPU has instructions for bfloat16; without them it is many times slower than float32."""
+    return any(torch.cpu.get_capabilities().get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+
+
+def initial_model(config: TransformerConfig, seed: int) -> Transformer:
+    """A model before its first step: the same weights for the same seed."""
+    torch.manual_seed(seed)
+    return Transformer(config)
+
+
+def moment_steps(n: int, total: int) -> list[int]:
+    """Steps at which to keep the weights: ``n`` moments whose steps grow by one factor, without the first and the last.
+
+    The first, step 0, is :func:`initial_model`; the last is the trained model.
+    """
+    return sorted({round(total ** (i / (n - 1))) for i in range(1, n - 1)})
 
 
 Optimizers = dict[str, torch.optim.Optimizer]
@@ -147,11 +156,12 @@ class _LabelSmoothing(torch.autograd.Function):
             at = slice(first, first + _LabelSmoothing.ROWS)
             slope = logits[at].to(precise, copy=True)  # (row, vocab)
             chosen = target[at, None]  # (row, 1)
-            log_sum = slope.logsumexp(dim=-1, keepdim=True)
             expected = (1 - smoothing) * slope.gather(1, chosen) + smoothing * slope.mean(dim=-1, keepdim=True)
-            loss += ((log_sum - expected) * weight[at]).sum()
-            slope.sub_(log_sum).exp_().sub_(smoothing / logits.shape[1])
-            slope.scatter_add_(1, chosen, torch.full_like(log_sum, smoothing - 1))
+            top = slope.amax(dim=-1, keepdim=True)
+            total = slope.sub_(top).exp_().sum(dim=-1, keepdim=True)
+            loss += ((top + total.log() - expected) * weight[at]).sum()
+            slope.div_(total).sub_(smoothing / logits.shape[1])
+            slope.scatter_add_(1, chosen, torch.full_like(total, smoothing - 1))
             slopes[at] = slope.mul_(weight[at])
         ctx.save_for_backward(slopes)
         return loss.to(precise)
@@ -201,11 +211,15 @@ def use_fast_dropout(model: nn.Module) -> None:
                 setattr(module, name, FastDropout(child.p))
 
 
-def learning_rate(plan: TrainingPlan, step: int, total_steps: int) -> float:
-    """Linear warm-up, then linear decay to 0 at the last step (the paper decays with 1 / sqrt(step), section 5.3)."""
-    warmup = (step + 1) / plan.warmup_steps
-    decay = (total_steps - step) / max(1, total_steps - plan.warmup_steps)
-    return plan.learning_rate * max(0.0, min(warmup, decay))
+def learning_rate(plan: TrainingPlan, step: int, done: float) -> float:
+    """Linear warm-up, then linear decay to 0 at the end (the paper decays with 1 / sqrt(step), section 5.3).
+
+    Args:
+        plan: hyperparameters.
+        step: steps taken.
+        done: fraction of the training that is done.
+    """
+    return plan.learning_rate * min((step + 1) / plan.warmup_steps, 1 - done)
 
 
 def validation_loss(model: Transformer, examples: Sequence[Example]) -> float:
@@ -222,13 +236,13 @@ def validation_loss(model: Transformer, examples: Sequence[Example]) -> float:
     return total / count
 
 
-def _epoch_examples(plan: TrainingPlan, tokenizer: Tokenizer, pairs: list[Pair], *, epoch: int) -> list[Example]:
-    """Encode the pairs with BPE-dropout, which is seeded: one choice of merges for each slice of the pairs."""
-    slices = 16
+def _epoch_examples(tokenizer: Tokenizer, pairs: list[Pair], bpe_dropout: float, *, seed: int) -> list[Example]:
+    """Encode the pairs; with BPE-dropout, one choice of merges for each sixteenth of them."""
+    if not bpe_dropout:
+        return to_examples(tokenizer, pairs)
     examples: list[Example] = []
-    for i in range(slices):
-        with_dropout = tokenizer.with_dropout(plan.bpe_dropout, seed=plan.seed * 100_000 + epoch * slices + i)
-        examples += to_examples(with_dropout, pairs[(i + epoch) % slices :: slices])
+    for i in range(16):
+        examples += to_examples(tokenizer.with_dropout(bpe_dropout, seed=seed * 16 + i), pairs[i::16])
     return examples
 
 
@@ -238,47 +252,56 @@ def _run_epoch(
     optimizers: Optimizers,
     examples: Sequence[Example],
     progress: Progress,
+    moments: Path,
 ) -> float:
-    """Train on the examples once and return the mean loss of the batches."""
+    """Train on the examples once, keep the moments on the way, and return the mean loss of the batches."""
     model.train()
     torch.manual_seed(plan.seed + 1 + progress.epoch)  # so that a resumed run equals an uninterrupted one
     planned = list(batches(examples, tokens=plan.batch_tokens, seed=plan.seed + progress.epoch))
-    total_steps = plan.epochs * len(planned)
+    if plan.keep_moments and not progress.step:
+        progress.moments = moment_steps(plan.keep_moments, plan.epochs * len(planned))
     losses = []
     bar = tqdm(planned, desc=f"epoch {progress.epoch + 1}/{plan.epochs}", unit="batch", mininterval=5.0)
-    for src, tgt in bar:
-        for group in [group for optimizer in optimizers.values() for group in optimizer.param_groups]:
-            group["lr"] = learning_rate(plan, progress.step, total_steps)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=plan.autocast):
-            logits = model(src, tgt[:, :-1])  # (batch, tgt, vocab)
-        loss = smoothed_loss(logits.flatten(0, 1), tgt[:, 1:].flatten(), plan.label_smoothing)
-        model.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for optimizer in optimizers.values():
-            optimizer.step()
+    for i, (src, tgt) in enumerate(bar):
+        rate = learning_rate(plan, progress.step, (progress.epoch + i / len(planned)) / plan.epochs)
+        losses.append(_step(plan, model, optimizers, src, tgt, rate))
         progress.step += 1
-        losses.append(float(loss.detach()))
+        progress.tokens += int((src != PAD_ID).sum() + (tgt != PAD_ID).sum())
         bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
+        if progress.step in progress.moments:
+            path = moments / f"step-{progress.step:07d}.safetensors"
+            save_weights(path, model, seed=plan.seed, step=progress.step, tokens=progress.tokens)
     return sum(losses) / len(losses)
 
 
-def _write(folder: Path, model: Transformer, optimizers: Optimizers, progress: Progress, *, keep: int) -> None:
-    """Write what resuming needs, this epoch's weights and the curve; delete old epochs."""
-    weights = {name: p.detach() for name, p in model.named_parameters()}
+def _step(
+    plan: TrainingPlan, model: Transformer, optimizers: Optimizers, src: Tensor, tgt: Tensor, rate: float
+) -> float:
+    """Take one step along the gradient of a batch, (batch, src) and (batch, tgt), and return its loss."""
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=plan.autocast):
+        logits = model(src, tgt[:, :-1])  # (batch, tgt, vocab)
+    loss = smoothed_loss(logits.flatten(0, 1), tgt[:, 1:].flatten(), plan.label_smoothing)
+    model.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    for optimizer in optimizers.values():
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        optimizer.step()
+    return float(loss.detach())
+
+
+def _write(folder: Path, model: Transformer, optimizers: Optimizers, progress: Progress) -> None:
+    """Write what resuming needs, and the curve."""
     moments = {
         f"{kind}.{i}.{name}": value.detach()
         for kind, optimizer in optimizers.items()
         for i, state in optimizer.state_dict()["state"].items()
         for name, value in state.items()
     }
-    state = {f"model.{name}": value for name, value in weights.items()} | moments
+    state = {f"model.{name}": p.detach() for name, p in model.named_parameters()} | moments
     with whole(folder / "state.safetensors") as partial:
         save_file(state, partial, metadata={"progress": json.dumps(asdict(progress))})
-    with whole(folder / f"epoch-{progress.epoch:03d}.safetensors") as partial:
-        save_file(weights, partial)
-    for old in sorted(folder.glob("epoch-*.safetensors"))[:-keep]:
-        old.unlink()
     with whole(folder / "curve.csv") as partial, partial.open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(progress.curve[0]), lineterminator="\n")
         writer.writeheader()
@@ -309,26 +332,3 @@ def _resume(folder: Path, model: Transformer, optimizers: Optimizers) -> Progres
             reason=error,
         ) from error
     return progress
-
-
-def _choose(
-    plan: TrainingPlan, model: Transformer, stop_examples: Sequence[Example], folder: Path, progress: Progress
-) -> Transformer:
-    """Choose the best among the last epochs and the averages of the last 2 ... ``plan.average`` of them."""
-    epochs = sorted(folder.glob("epoch-*.safetensors"))
-    candidates = {path.stem: [path] for path in epochs}
-    candidates |= {f"average of {n}": epochs[-n:] for n in range(2, plan.average + 1) if n <= len(epochs)}
-    losses = {}
-    for name, paths in candidates.items():
-        load_state(model, average(paths))
-        losses[name] = validation_loss(model, stop_examples)
-    best = min(losses, key=lambda name: losses[name])
-    print(f"kept: {best}, {losses[best]:.4f} nats a token (best single epoch {progress.best_loss:.4f})", flush=True)
-    load_state(model, average(candidates[best]))
-    return model
-
-
-def average(paths: Sequence[Path]) -> dict[str, Tensor]:
-    """Average the weights of several checkpoints."""
-    states = [load_file(path) for path in paths]
-    return {name: torch.stack([state[name] for state in states]).mean(dim=0) for name in states[0]}

@@ -1,4 +1,4 @@
-"""Tiny transformers models of many families, random and small enough for every test, and a tokenizer for them."""
+"""Tiny untrained models of transformers, of many families, and a tokenizer for them."""
 
 from functools import lru_cache
 from typing import Any
@@ -76,13 +76,16 @@ _SIZES: dict[str, dict[str, Any]] = {
     "mt5": _T5,
     "umt5": _T5,
     "fsmt": {**_TWO, "src_vocab_size": SIZE, "tgt_vocab_size": SIZE, "langs": ["en", "de"]},
+    "megatron-bert": _WIDTH,
+    "xglm": {"d_model": 16, "ffn_dim": 24, "num_layers": 2, "attention_heads": 4},
 }  # fmt: skip
+_USUAL = {"encoder": _WIDTH, "decoder": _GROUPED, "encoder-decoder": _TWO}
 _IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "sep_token_id": 2, "cls_token_id": 1}
 
 
 @lru_cache(maxsize=1)
 def tokenizer() -> PreTrainedTokenizerFast:
-    """A tokenizer of words that puts <s> and </s> around a text; the second text of a pair is segment 1."""
+    """Return a tokenizer of words that puts <s> and </s> around a text; the second text of a pair is segment 1."""
     vocabulary = {token: i for i, token in enumerate([*SPECIALS, *WORDS])}
     library = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     library.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -96,13 +99,9 @@ def tokenizer() -> PreTrainedTokenizerFast:
 
 
 def tiny_module(family: str, *, attention: str = "eager", seed: int = 0, **changes: Any) -> PreTrainedModel:
-    """An untrained model whose attention is far from uniform."""
-    usual = (
-        {"encoder": _WIDTH, "decoder": _GROUPED, "encoder-decoder": _TWO}[FAMILIES[family].kind]
-        if family in FAMILIES
-        else {}
-    )
-    config = AutoConfig.for_model(family, **{"vocab_size": SIZE, **_IDS, **_SIZES.get(family, usual), **changes})
+    """Return an untrained model whose attention is far from uniform."""
+    sizes = _SIZES.get(family) or _USUAL[FAMILIES[family].kind]
+    config = AutoConfig.for_model(family, **{"vocab_size": SIZE, **_IDS, **sizes, **changes})
     kinds = {"encoder": AutoModel, "decoder": AutoModelForCausalLM, "encoder-decoder": AutoModelForSeq2SeqLM}
     torch.manual_seed(seed)
     module = kinds[kind_of(config)].from_config(config, attn_implementation=attention)

@@ -1,4 +1,4 @@
-"""A local hub: answers the library's requests, with everything that can go wrong."""
+"""A local server that answers huggingface_hub's requests, and can refuse or interrupt downloads."""
 
 import hashlib
 import json
@@ -10,10 +10,13 @@ COMMIT = "1" * 40
 
 
 class LocalHub:
-    """Serves folders as models. ``gate`` lets the weights through: closed, they stop after ``before_gate`` bytes."""
+    """Serves folders as models. While ``gate`` is not set, downloads of weights stop after ``before_gate`` bytes.
+
+    ``requests`` has method and path of each request; ``refused`` has the status and error code to answer for a model.
+    """
 
     def __init__(self):
-        self.models, self.refused, self.asked = {}, {}, []
+        self.models, self.refused, self.requests = {}, {}, []
         self.gate, self.before_gate = threading.Event(), 2**20
         self.gate.set()
         self.address = ""
@@ -23,8 +26,8 @@ class LocalHub:
         self.models[name] = {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
 
     def downloads(self, file):
-        """How often a download of this file was started."""
-        return sum(method == "GET" and path.endswith(f"/{file}") for method, path in self.asked)
+        """Return how often a download of this file was started."""
+        return sum(method == "GET" and path.endswith(f"/{file}") for method, path in self.requests)
 
     @contextmanager
     def running(self):
@@ -56,22 +59,22 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, *, with_body):
         path = self.path.split("?")[0]
-        self.hub.asked.append((self.command, path))
-        of_api = path.startswith("/api/models/")
-        name, _, file = path.removeprefix("/api/models" if of_api else "").strip("/").partition("/resolve/main/")
-        if name in self.hub.refused and not (of_api and self.hub.refused[name][0] == 403):
+        self.hub.requests.append((self.command, path))
+        for_info = path.startswith("/api/models/")
+        name, _, file = path.removeprefix("/api/models" if for_info else "").strip("/").partition("/resolve/main/")
+        if name in self.hub.refused and not (for_info and self.hub.refused[name][0] == 403):
             code, reason = self.hub.refused[name]
             self._head(code, {"X-Error-Code": reason, "X-Error-Message": reason, "Content-Length": "0"})
         elif name not in self.hub.models:
             self._head(404, {"X-Error-Code": "RepoNotFound", "Content-Length": "0"})
-        elif of_api:
-            self._send(json.dumps(self._card(name)).encode(), {"Content-Type": "application/json"}, with_body=with_body)
+        elif for_info:
+            self._send(json.dumps(self._info(name)).encode(), {"Content-Type": "application/json"}, with_body=with_body)
         else:
             body = self.hub.models[name][file]
             tags = {"X-Repo-Commit": COMMIT, "ETag": f'"{hashlib.sha256(body).hexdigest()}"'}
-            self._send(body, tags, with_body=with_body, held=file.endswith(".safetensors"))
+            self._send(body, tags, with_body=with_body, gated=file.endswith(".safetensors"))
 
-    def _card(self, name):
+    def _info(self, name):
         files = [{"rfilename": file, "size": len(body)} for file, body in self.hub.models[name].items()]
         return {"id": name, "modelId": name, "sha": COMMIT, "siblings": files, "cardData": {"license": "mit"}}
 
@@ -81,15 +84,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(key, value)
         self.end_headers()
 
-    def _send(self, body, headers, *, with_body, held=False):
+    def _send(self, body, headers, *, with_body, gated=False):
         self._head(200, {**headers, "Content-Length": str(len(body))})
         if not with_body:
             return
-        first = self.hub.before_gate if held and not self.hub.gate.is_set() else len(body)
+        end = self.hub.before_gate if gated and not self.hub.gate.is_set() else len(body)
         try:
-            self.wfile.write(body[:first])
+            self.wfile.write(body[:end])
             self.wfile.flush()
-            if first < len(body) and self.hub.gate.wait(30):
-                self.wfile.write(body[first:])
+            if end < len(body) and self.hub.gate.wait(30):
+                self.wfile.write(body[end:])
         except OSError:
-            pass  # who asked has gone
+            pass  # the client has closed the connection

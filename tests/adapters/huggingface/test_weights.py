@@ -18,7 +18,7 @@ OWN_ATTENTION = [name for name, family in FAMILIES.items() if not family.pattern
 
 
 def inputs_of(family, model, trace, path):
-    """What an attention computes its queries from, and what it computes keys and values from."""
+    """Return what an attention computes its queries from, and what it computes keys and values from."""
     layer, kind = path.rsplit(".", 1)
     stack = FAMILIES[family].stacks[path.split(".")[0]]
     before = {"self_attn": ("resid_pre", "norm_self"), "cross_attn": ("resid_self", "norm_cross")}[kind]
@@ -27,17 +27,20 @@ def inputs_of(family, model, trace, path):
     return x, x if kind == "self_attn" else trace["encoder.out"].value
 
 
+def linear(x, trace, path, letter):
+    """Apply a projection of an attention, with its bias if it has one."""
+    y = x @ trace.params[f"{path}.w_{letter}"].value
+    return y + trace.params[f"{path}.b_{letter}"].value if f"{path}.b_{letter}" in trace.params else y
+
+
 def projected(x, trace, path, letter):
-    """(head, token, d_k)."""
-    whole = x @ trace.params[f"{path}.w_{letter}"].value
-    if f"{path}.b_{letter}" in trace.params:
-        whole = whole + trace.params[f"{path}.b_{letter}"].value
-    heads = len(trace[f"{path}.{letter}"])
-    return whole.reshape(len(whole), heads, -1).transpose(1, 0, 2)
+    """Return a projection of each head, (head, token, d_k)."""
+    n_heads = len(trace[f"{path}.{letter}"])
+    return linear(x, trace, path, letter).reshape(len(x), n_heads, -1).transpose(1, 0, 2)
 
 
 @pytest.mark.parametrize("family", OWN_ATTENTION)
-def test_projections_give_what_is_seen(family):
+def test_weights_map_the_input_of_an_attention_to_its_q_k_v_and_out(family):
     """v and out exactly; q and k of the first token, which rotary does not rotate, up to a norm or a scale."""
     model = vf.wrap(tiny_module(family), tokenizer())
     trace = model.trace(TEXT, record=("*", "*.w_[qkvo]", *(("*.b_*",) if has_bias(model) else ())))
@@ -53,9 +56,7 @@ def test_projections_give_what_is_seen(family):
             np.testing.assert_allclose(ours, theirs, atol=1e-4)
         heads = trace[f"{path}.heads"].value.transpose(1, 0, 2)
         if f"{path}.out" in trace:
-            out = heads.reshape(len(heads), -1) @ trace.params[f"{path}.w_o"].value
-            if f"{path}.b_o" in trace.params:
-                out = out + trace.params[f"{path}.b_o"].value
+            out = linear(heads.reshape(len(heads), -1), trace, path, "o")
             np.testing.assert_allclose(out, trace[f"{path}.out"], atol=5e-5)
 
 
@@ -63,17 +64,17 @@ def has_bias(model):
     return any(name.rpartition(".")[2].startswith("b_") for name in model._weights)
 
 
-def test_they_are_labelled_kept_and_drawn(tmp_path):
+def test_weights_have_axes_are_saved_and_can_be_drawn(tmp_path):
     trace = vf.wrap(tiny_module("llama"), tokenizer()).trace(TEXT, record=("*.pattern", "decoder.1.*.w_k"))
     assert list(trace.params) == ["decoder.1.self_attn.w_k"]
     assert [axis.name for axis in trace.params["decoder.1.self_attn.w_k"].axes] == ["d_model", "d_heads"]
     assert traced(trace, "decoder.1.self_attn.w_k", title="W_K").columns.title == "dimension (heads × d_k)"
     trace.save(tmp_path / "t.safetensors")
-    again = Trace.load(tmp_path / "t.safetensors").params["decoder.1.self_attn.w_k"]
-    np.testing.assert_array_equal(again.value, trace.params["decoder.1.self_attn.w_k"].value)
+    loaded = Trace.load(tmp_path / "t.safetensors").params["decoder.1.self_attn.w_k"]
+    np.testing.assert_array_equal(loaded, trace.params["decoder.1.self_attn.w_k"])
 
 
-def test_a_trace_outlives_changes_to_the_model():
+def test_a_later_change_of_the_model_does_not_change_a_trace():
     module = tiny_module("gpt2")
     trace = vf.wrap(module, tokenizer()).trace(TEXT, record=("*.pattern", "*.w_v"))
     before = trace.params["decoder.0.self_attn.w_v"].value.copy()
@@ -92,18 +93,18 @@ def test_a_trace_outlives_changes_to_the_model():
         ("megatron-bert", "*.w_v", "not in visformer's table"),
     ],
 )
-def test_what_a_family_lacks_is_missing_for_a_reason(family, glob, reason):
+def test_the_error_says_why_a_family_lacks_a_weight(family, glob, reason):
     model = vf.wrap(tiny_module(family), tokenizer())
     with pytest.raises(MissingTensor, match=reason):
         model.trace(TEXT, record=("*.pattern", glob))
 
 
-def test_everything_is_everything_but_weights():
-    """The weights of a large model would not fit."""
+def test_a_star_records_all_tensors_but_no_weights():
+    """Those of a large model would exceed the limit."""
     assert not vf.wrap(tiny_module("llama"), tokenizer()).trace(TEXT, record=("*",)).params
 
 
-def test_weights_are_held_against_the_budget(monkeypatch):
+def test_weights_count_towards_the_limit_of_a_trace(monkeypatch):
     monkeypatch.setattr(limits, "MAX_TRACE_BYTES", 1000)
     with pytest.raises(BudgetError):
         vf.wrap(tiny_module("llama"), tokenizer()).trace(TEXT, record=("*.w_q",))

@@ -1,4 +1,4 @@
-"""Edits of the model as text and back."""
+"""Edits of the model, to a text for a link and back."""
 
 from contextlib import suppress
 
@@ -17,16 +17,14 @@ from visformer.system import limits
 LAYERS, HEADS, QUERIES, KEYS = SHAPE = 2, 3, 4, 5
 FULL = np.ones((LAYERS, QUERIES, KEYS), dtype=bool)
 MASKS = st.sampled_from([FULL, np.tril(FULL), np.stack([FULL[0], np.tril(FULL[1])])])
-
-
 FEW = arrays(np.bool_, SHAPE, elements=st.sampled_from([False] * 30 + [True]))
 
 
 @given(MASKS, FEW | arrays(np.bool_, SHAPE), st.booleans(), st.booleans())
-def test_edits_and_their_text_switch_these_cells_and_no_others(mask, switched, is_alike, has_row):
-    if is_alike:
+def test_edits_and_their_text_switch_exactly_the_selected_cells(mask, switched, is_same_in_all_heads, is_row):
+    if is_same_in_all_heads:
         switched = np.broadcast_to(switched[:1, :1], SHAPE).copy()
-    if has_row:
+    if is_row:
         switched[0, 1, 2] = mask[0, 2]
     edits = editing.mask_edits("decoder.self_attn", switched, mask)
     assert bool(edits) == bool(switched.any())
@@ -46,32 +44,32 @@ def test_edits_and_their_text_switch_these_cells_and_no_others(mask, switched, i
 
 
 @given(arrays(np.float64, (3, 8), elements=st.sampled_from([1.0] * 9 + [0.0, 0.25, 0.5, 1.75, 2.0])))
-def test_factors_round_trip(scales):
+def test_factors_of_heads_survive_the_round_trip(scales):
     text = url_edits.heads_text(scales)
     assert np.array_equal(url_edits.heads(text, 3, 8) if text else np.ones((3, 8)), scales)
 
 
 @given(st.text(max_size=60) | st.from_regex(r"[ob]?([0-9]{1,4}\.?){0,5}", fullmatch=True))
 def test_any_text_is_read_or_refused(text):
-    for read in (lambda: url_edits.cells(text, FULL, HEADS), lambda: url_edits.heads(text, LAYERS, HEADS)):
+    for read, arguments in ((url_edits.cells, (FULL, HEADS)), (url_edits.heads, (LAYERS, HEADS))):
         with suppress(LinkError):
-            assert read() is not None
+            assert read(text, *arguments) is not None
 
 
 @pytest.mark.parametrize("text", ["", "o", "o0.0.0", "o0.0.0.6", "b3.0.0.0", "b0.0.0.0_", "x0.0.0.0", "o\u0661.0.0.0"])
-def test_cells_outside_the_mask_are_refused(text):
+def test_invalid_cells_are_refused(text):
     with pytest.raises(LinkError):
         url_edits.cells(text, FULL, HEADS)
 
 
-def test_opening_a_whole_mask_is_one_item():
+def test_removing_a_whole_mask_is_one_item():
     mask = np.tril(FULL)
     switched = np.repeat(~mask[:, None], HEADS, axis=1)
     assert url_edits.cells_text(editing.mask_edits("decoder.self_attn", switched, mask)) == "o0.0.0.0"
 
 
-def test_a_column_of_a_long_sentence_is_two_rectangles_not_one_edit_a_cell():
-    """A link of 188 characters became 99,363 edits, and both workers were busy for minutes."""
+def test_a_column_of_a_long_sentence_is_two_rectangles():
+    """With an edit for each cell, a link of 188 characters kept both workers busy for minutes."""
     mask = np.tril(np.ones((1, 230, 230), dtype=bool))
     switched = np.zeros((1, HEADS, 230, 230), dtype=bool)
     switched[..., 100] = True
@@ -80,7 +78,7 @@ def test_a_column_of_a_long_sentence_is_two_rectangles_not_one_edit_a_cell():
     assert url_edits.cells_text(edits) == "b0.0.101-230.101_o0.0.1-100.101"
 
 
-def test_an_edit_while_decoding_reaches_the_part_that_is_there():
+def test_an_edit_is_limited_to_the_tokens_decoded_so_far():
     edit = Block("decoder.0.self_attn", query=(1, 4), key=(0, 2))
     assert edit.within((1, HEADS, 3, 3)) == Block("decoder.0.self_attn", query=(1, 3), key=(0, 2))
     assert edit.within((1, HEADS, 1, 1)) is None

@@ -1,4 +1,4 @@
-"""A lesson as one HTML file: every step has its picture, nothing is loaded, and no text becomes markup."""
+"""Hand-outs, a lesson as one HTML file: every step has a picture, nothing is loaded, and no text becomes markup."""
 
 import re
 
@@ -26,14 +26,23 @@ STATES = [
 ]
 
 
+PICTURE = re.compile('<div class="vf-host"|<table>|<img ')
+
+
 def html_of(content, language="en"):
-    lesson, found = lesson_file.read(content if isinstance(content, bytes) else content.encode())
-    assert found == ()
+    lesson, faults = lesson_file.read(content if isinstance(content, bytes) else content.encode())
+    assert faults == ()
     return page(lesson, language, model_of=model)
+
+
+def with_one_step(page_name, fields):
+    """Return a lesson whose only step links to this page; ``fields``: the state, as YAML."""
+    return GOOD.partition("steps:")[0] + f"steps:\n  - {{title: A, say: B, link: {{page: {page_name}, {fields}}}}}\n"
 
 
 @pytest.fixture(scope="module", params=["en", "zh"])
 def shipped(request):
+    """Language and hand-out of the shipped lesson."""
     return request.param, html_of(lesson_file.content(url_state.SHIPPED), request.param)
 
 
@@ -46,11 +55,11 @@ def test_every_step_of_the_shipped_lesson_has_its_words_and_a_picture(shipped):
         plain = section.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"')
         assert step.text("say", language) in plain
         assert step.text("try", language) in plain
-        assert step.text("note", language) not in plain, "that is the presenter's"
-        assert re.search('<div class="vf-host"|<table>|<img ', section)
+        assert step.text("note", language) not in plain, "notes are for the presenter"
+        assert PICTURE.search(section)
 
 
-def test_it_is_small_and_self_contained(shipped):
+def test_a_handout_is_small_and_self_contained(shipped):
     _language, text = shipped
     assert len(text.encode()) < 1_500_000
     loaded = [value for name, value in Elements(text).attributes if name in ("src", "href", "srcset")]
@@ -59,12 +68,10 @@ def test_it_is_small_and_self_contained(shipped):
     assert "default-src 'none'" in text
 
 
-@pytest.mark.parametrize(("page_name", "choices"), STATES)
-def test_any_state_of_a_page_is_drawn_or_marked_as_live(page_name, choices):
-    fields = ", ".join(f'{name}: "{value}"' for name, value in choices.items())
-    steps = f"  - {{title: A, say: B, link: {{page: {page_name}, {fields}}}}}\n"
-    text = html_of(GOOD.partition("steps:")[0] + "steps:\n" + steps)
-    assert ('class="live"' in text) != bool(re.search('<div class="vf-host"|<table>|<img ', text))
+@pytest.mark.parametrize(("page_name", "fields"), STATES)
+def test_any_state_is_drawn_or_refers_to_the_app(page_name, fields):
+    text = html_of(with_one_step(page_name, ", ".join(f'{name}: "{value}"' for name, value in fields.items())))
+    assert ('class="live"' in text) != bool(PICTURE.search(text))
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
@@ -76,11 +83,11 @@ def test_no_text_becomes_markup(hostile):
     assert not [1 for name, value in elements.attributes if name == "onerror"]
 
 
-def test_a_lesson_with_too_much_to_draw_is_refused_before_it_is_all_drawn(monkeypatch):
+def test_a_lesson_with_too_much_to_draw_is_refused_before_everything_is_drawn(monkeypatch):
     monkeypatch.setattr(limits, "HANDOUT_BYTES", 300_000)
     drawn = []
     slide = handout._slide
-    monkeypatch.setattr(handout, "_slide", lambda *given: drawn.append(1) or slide(*given))
+    monkeypatch.setattr(handout, "_slide", lambda *args: drawn.append(1) or slide(*args))
     with pytest.raises(BudgetError, match=r"steps 1 to \d+ take .* at most 300 kB: shorten sentences"):
         handout.file(lesson_file.content(url_state.SHIPPED), "en")
     assert len(drawn) < 12
@@ -93,8 +100,6 @@ def test_a_lesson_with_too_much_to_draw_is_refused_before_it_is_all_drawn(monkey
         ("decoding", "decoding_view: beams", 'decoding_view: beams, decoding_beams: "3000"'),
     ],
 )
-def test_numbers_that_no_page_takes_are_not_drawn(page_name, usual, absurd):
-    head, _, _ = GOOD.partition("steps:")
-    steps = (f"steps:\n  - {{title: A, say: B, link: {{page: {page_name}, {fields}}}}}\n" for fields in (usual, absurd))
-    one, other = (handout.file((head + step).encode(), "en") for step in steps)
+def test_numbers_out_of_range_are_drawn_as_the_default(page_name, usual, absurd):
+    one, other = (handout.file(with_one_step(page_name, fields).encode(), "en") for fields in (usual, absurd))
     assert one == other

@@ -35,32 +35,35 @@ steps:
 """
 
 
-def faults(text, gettext=str):
-    lesson, found = lesson_file.read(text if isinstance(text, bytes) else text.encode())
-    assert (lesson is None) == bool(found)
-    return [fault.localized(gettext) for fault in found]
+def lesson_of(text):
+    lesson, faults = lesson_file.read(text.encode())
+    assert faults == ()
+    return lesson
 
 
-def test_a_lesson_is_steps_with_the_state_of_a_page_each():
-    lesson, found = lesson_file.read(GOOD.encode())
-    assert found == ()
+def faults_of(text, gettext=str):
+    lesson, faults = lesson_file.read(text if isinstance(text, bytes) else text.encode())
+    assert (lesson is None) == bool(faults)
+    return [fault.localized(gettext) for fault in faults]
+
+
+def test_a_lesson_has_steps_with_texts_and_the_state_of_a_page():
+    lesson = lesson_of(GOOD)
     assert lesson.title_in("zh") == "名字"
     one, two = lesson.steps
-    assert (one.text("title", "en"), one.text("title", "zh")) == ("One", "One"), "written once, for every language"
+    assert (one.text("title", "en"), one.text("title", "zh")) == ("One", "One"), "written without a language: for all"
     assert (one.text("try", "en"), two.text("note", "zh")) == ("", "Wait.")
     assert one.state == url_state.read({"stack": "cross", "layer": "3", "head": "3"})[0]
     assert (two.state.page, two.state.choices) == ("masks", {"masks_view": "scores", "masks_layer": "2"})
-    assert (two.state.lang, two.state.lesson, two.state.step) == ("", "", ""), "these are no part of a step"
+    assert (two.state.lang, two.state.lesson, two.state.step) == ("", "", ""), "these do not belong to a step"
 
 
 @pytest.mark.parametrize("page", ["docs/lessons.md", "docs/lessons.zh-CN.md"])
-def test_the_first_lesson_in_the_guide(page):
+def test_the_first_lesson_in_the_guide_has_no_faults(page):
     text = (Path(__file__).parents[3] / page).read_text(encoding="utf-8")
-    content = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1].encode()
-    lesson, found = lesson_file.read(content)
-    assert found == ()
-    assert lesson_file.check_against_model(lesson, lambda state: trace_of(state, model)) == []
-    assert lesson_file.pack(content)
+    content = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1]
+    assert lesson_file.check_against_model(lesson_of(content), lambda state: trace_of(state, model)) == []
+    assert lesson_file.pack(content.encode())
 
 
 def replaced(old, new):
@@ -117,15 +120,15 @@ FAULTS = [
 
 @pytest.mark.parametrize(("text", "expected"), FAULTS)
 def test_each_fault_is_reported_with_its_line(text, expected):
-    found = faults(text)
-    assert all(any(line.startswith(begin) for line in found) for begin in expected), found
-    chinese = faults(text, i18n.translations("zh").gettext)
+    found = faults_of(text)
+    assert all(any(line.startswith(start) for line in found) for start in expected), found
+    chinese = faults_of(text, i18n.translations("zh").gettext)
     assert all(re.match(r"第 \d+ 行: ", line) for line in chinese), chinese
 
 
 def test_all_faults_are_reported_at_once():
     text = replaced("layer: 3,", "layer: x,").replace("    try: Click.", "    tries: Click.")
-    assert [line.split(":")[0] for line in faults(text)] == ["line 6", "line 9"]
+    assert [line.split(":")[0] for line in faults_of(text)] == ["line 6", "line 9"]
 
 
 PIECES = [*GOOD.splitlines(), "- ", "  ", "? ", ": ", *"{}[]\"'%\t", "&a ", "*a", "!!x ", "|\n", ">-\n"]
@@ -138,22 +141,22 @@ PIECES = [*GOOD.splitlines(), "- ", "  ", "? ", ": ", *"{}[]\"'%\t", "&a ", "*a"
     )
 )
 def test_any_bytes_are_a_lesson_or_faults(content):
-    lesson, found = lesson_file.read(content)
-    assert (lesson is None) == bool(found)
+    lesson, faults = lesson_file.read(content)
+    assert (lesson is None) == bool(faults)
     lines = content.count(b"\n") + content.count(b"\r") + content.decode("latin-1").count("\x85") + 2
-    for fault in found:
+    for fault in faults:
         assert 1 <= fault.line <= lines + content.count(b"\xe2\x80")
         assert "\n" not in fault.localized(str)
 
 
 REPEATED = [b"- a\n", b"a: b\n", b"{a: b, ", b"a\n", b"? ", b"- ", b"'", b"#", b"\n"]
-REPEATED_WITHIN = [(b"[a, ", b"b, "), (b'"', b"\\x41")]
+REPEATED_AFTER = [(b"[a, ", b"b, "), (b'"', b"\\x41")]
 
 
-@pytest.mark.parametrize(("begins", "text"), [*((b"", text) for text in REPEATED), *REPEATED_WITHIN])
-def test_the_largest_file_is_read_within_a_second(begins, text):
-    content = begins + text * ((limits.LESSON_BYTES - len(begins)) // len(text))
-    lesson_file.read(GOOD.encode())
+@pytest.mark.parametrize(("start", "repeated"), [*((b"", text) for text in REPEATED), *REPEATED_AFTER])
+def test_the_largest_file_is_read_within_a_second(start, repeated):
+    content = start + repeated * ((limits.LESSON_BYTES - len(start)) // len(repeated))
+    lesson_file.read(GOOD.encode())  # imports what is needed
     before = time.process_time()
     lesson_file.read(content)
     assert time.process_time() - before < 1
@@ -167,7 +170,7 @@ def test_a_short_lesson_is_packed_into_its_name():
     assert name.startswith("z")
     assert len(name) < limits.LESSON_LINK
     assert url_state.read({"lesson": name, "step": "2"})[1] == []
-    assert lesson_file.load(name) == lesson_file.read(GOOD.encode())[0]
+    assert lesson_file.load(name) == lesson_of(GOOD)
 
 
 def test_a_long_lesson_is_not_packed():
@@ -176,7 +179,7 @@ def test_a_long_lesson_is_not_packed():
 
 
 @pytest.mark.parametrize("name", ["z", "zAAAA", "z" + "A" * 100, "no-such-lesson", "../../etc/passwd", "own", ""])
-def test_a_damaged_name_is_an_error(name):
+def test_an_invalid_name_is_an_error(name):
     with pytest.raises(LessonError):
         lesson_file.load(name)
 
@@ -194,7 +197,7 @@ def test_any_name_is_a_lesson_or_an_error(text):
         lesson_file.load("z" + text)
 
 
-def test_lessons_of_the_operators_folder_are_offered(tmp_path):
+def test_lessons_in_the_operators_folder_are_offered(tmp_path):
     (tmp_path / "my-own.yaml").write_text(GOOD, encoding="utf-8")
     (tmp_path / "Not A Name.yaml").write_text(GOOD, encoding="utf-8")
     assert [*lesson_file.offered({"VISFORMER_LESSONS": str(tmp_path)})] == [url_state.SHIPPED, "my-own"]
@@ -210,18 +213,16 @@ def model(name=""):
 
 @pytest.fixture(scope="module")
 def shipped():
-    lesson, found = lesson_file.read(lesson_file.offered({})[url_state.SHIPPED].read_bytes())
-    assert found == ()
-    return lesson
+    return lesson_of(lesson_file.offered({})[url_state.SHIPPED].read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
-def traced():
+def trace():
     return model().trace(EXAMPLES[0], record=("*",))
 
 
 def test_the_shipped_lesson_has_both_languages_and_many_claims(shipped):
-    """That they hold: tests/cli/test_lesson.py."""
+    """tests/cli/test_lesson.py tests that the claims hold."""
     assert sum(len(step.claims) for step in shipped.steps) > 20
     for step in shipped.steps:
         assert {*step.texts} == {"title", "say", "try", "note"}
@@ -232,30 +233,28 @@ def test_the_shipped_lesson_has_both_languages_and_many_claims(shipped):
 
 def test_a_claim_that_does_not_hold_is_reported_with_its_line():
     text = GOOD + "    check: [{stack: cross, layer: 3, head: 3, query: 3, key: 4}, {query: 2, key: 1, at_least: 1}]\n"
-    lesson, found = lesson_file.read(text.replace("layer: 3, head: 3}", "layer: 9, head: 3}").encode())
-    assert found == ()
+    lesson = lesson_of(text.replace("layer: 3, head: 3}", "layer: 9, head: 3}"))
     one, two = lesson_file.check_against_model(lesson, lambda state: trace_of(state, model))
     assert one.localized(str) == "line 6: layer: 9: the layers of this model are 1 to 3."
     assert two.localized(str).startswith("line 12: check: this query gives key 1 the weight 0.")
 
 
 def say(shipped, number):
-    """Return the text of a step in English and in Chinese."""
+    """Return the text of a step, from 1, in English and in Chinese."""
     return [shipped.steps[number - 1].text("say", language) for language in i18n.languages()]
 
 
-def test_the_numbers_in_the_text_of_the_shipped_lesson(shipped, traced):
-    """Each number computed from the weights must be in the text."""
-    assert len(traced.tokens["src"]) == 7
-    assert traced.tokens["src"][-1] == "</s>"
+def test_the_numbers_in_the_text_of_the_shipped_lesson_are_those_of_the_model(shipped, trace):
+    assert len(trace.tokens["src"]) == 7
+    assert trace.tokens["src"][-1] == "</s>"
     assert len(model().tokenize("I photographed hedgehogs.")) > 5
     assert model().info.d_model == 256
     d_k = model().info.d_model // model().info.n_heads
     assert all("256" in text and "16" in text for text in say(shipped, 2))
-    row = traced["encoder.2.self_attn.pattern"].value[7]
+    row = trace["encoder.2.self_attn.pattern"].value[7]
     assert all(f"{row[1, 4]:.2f}" in text and f"{row[2, 4]:.2f}" in text for text in say(shipped, 4))
     assert all(f"√{d_k}" in text and f"{row[2, 4]:.2f}" in text for text in say(shipped, 5))
-    decoder = traced["decoder.0.self_attn.pattern"].value[1]
+    decoder = trace["decoder.0.self_attn.pattern"].value[1]
     assert all(f"{decoder[4, 3]:.2f}" in text for text in say(shipped, 9))
     steps = model().translate(EXAMPLES[0]).steps
     first, second = (candidate.probability for candidate in steps[0].candidates[:2])
@@ -267,11 +266,11 @@ def test_the_numbers_in_the_text_of_the_shipped_lesson(shipped, traced):
     assert all(best in text for text in say(shipped, 12))
 
 
-def test_the_two_longest_vectors_of_the_block_are_those_it_names(shipped, traced):
-    added = np.linalg.norm([traced[f"encoder.{i}.ffn.out"].value for i in range(3)], axis=-1)  # (layer, token)
+def test_the_shipped_lesson_names_the_two_longest_vectors_of_the_block(shipped, trace):
+    added = np.linalg.norm([trace[f"encoder.{i}.ffn.out"].value for i in range(3)], axis=-1)  # (layer, token)
     assert {*zip(*np.unravel_index(np.argsort(added.ravel())[-2:], added.shape), strict=True)} == {(2, 5), (2, 6)}
     assert [round(float(length)) for length in added[2, 5:]] == [66, 71]
-    after = np.linalg.norm(traced["encoder.2.resid_post"].value, axis=-1)[5:]
+    after = np.linalg.norm(trace["encoder.2.resid_post"].value, axis=-1)[5:]
     assert [round(float(length)) for length in after] == [4, 4]
     for language in i18n.languages():
         note = shipped.steps[7].text("note", language)

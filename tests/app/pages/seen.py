@@ -1,4 +1,4 @@
-"""What a visitor sees of a session, as plain values that outlive the code that draws it.
+"""What a visitor sees of a session, as plain values that can be compared with those of earlier versions.
 
 Nothing here depends on names in the code: widgets are identified by their labels, pages by their addresses. Only the
 second half, from :func:`_pictures` on, knows the format of messages to the browser.
@@ -20,7 +20,7 @@ from streamlit.testing.v1 import AppTest, local_script_runner
 
 from benchmarks.messages import read_message
 from tests.addresses import fields_of
-from tests.golden.likeness import SAVED, listed, numbers, short
+from tests.golden.compare import SAVED, listed, numbers, short
 from tests.web.support import heads_of, shapes_of
 
 APP = Path(__file__).parents[3] / "app.py"
@@ -45,19 +45,19 @@ def open_link(link, *, locale="en-US"):
 
 def open_popover(app, *names):
     """Open the popover with any of these names; one with only an icon is named by its tooltip."""
-    (box,) = [one for one in app.get("popover") if (one.proto.popover.label or one.proto.popover.help) in names]
-    app.session_state[box.key] = True
+    (popover,) = [one for one in app.get("popover") if (one.proto.popover.label or one.proto.popover.help) in names]
+    app.session_state[popover.key] = True
     return app.run()
 
 
 def open_file(app, name, *popover):
     """Upload a file of ``tests/golden/saved`` in a popover with any of these names."""
-    (box,) = open_popover(app, *popover).get("file_uploader")
-    return box.upload(name, (SAVED / name).read_bytes(), "text/plain").run()
+    (uploader,) = open_popover(app, *popover).get("file_uploader")
+    return uploader.upload(name, (SAVED / name).read_bytes(), "text/plain").run()
 
 
 def saved(app):
-    """Return the file that the app offers of a session; AppTest has no downloads, so take it from the button's call."""
+    """Return the file that the app offers of a session, as passed to the button: AppTest has no downloads."""
     with patch.object(st, "download_button") as button:
         open_popover(app, *AS_A_FILE)
     ((_label, content, name, _kind), _look) = button.call_args
@@ -68,8 +68,9 @@ def saved(app):
 def seen(app):
     """Describe the page after the last run.
 
-    "along" holds the queries of its links to other pages, "presents" what a presentation says about the current step,
-    "asks" the widgets, "offers" everything else that can be clicked. Of closed popovers, only widgets are included.
+    "says" and "beside" hold the texts of the page and of its side bar, "along" the queries of links to other pages,
+    "presents" what a presentation shows about the current step, "asks" the widgets, "offers" everything else that can
+    be clicked. Of closed popovers, only widgets are included.
     """
     assert not app.exception, app.exception
     main, beside = [*_elements(app.main)], [*_elements(app.sidebar, ("sidebar",))]
@@ -82,12 +83,12 @@ def seen(app):
         "language": _language(app),
         "address": fields_of(app.query_params),  # the links were recorded before there was a version
         "along": sorted(one.removeprefix("v=1").removeprefix("&") for one in along),
-        "remarks": [text for element, inside in main if "notice" in inside for text in _remarks(element)],
-        "says": _said([pair for pair in main if "notice" not in pair[1]]),
-        "beside": _said(beside),
+        "remarks": [line for element, inside in main if "notice" in inside for line in _remarks(element)],
+        "says": _texts([pair for pair in main if "notice" not in pair[1]]),
+        "beside": _texts(beside),
         "presents": _presented(app),
-        "asks": [_asked(element) for element, _ in everything if element.type in ASKS],
-        "offers": [one.replace("?v=1&", "?") for element, inside in everything for one in _offered(element, inside)],
+        "asks": [_widget(element) for element, _ in everything if element.type in ASKS],
+        "offers": [one.replace("?v=1&", "?") for element, inside in everything for one in _clickable(element, inside)],
         "pictures": _pictures(app),
         "figures": [_figure(json.loads(one.proto.spec or one.proto.figure.spec)) for one in app.get("plotly_chart")],
         "tables": [_table(element.value) for element, _ in main if element.type in ("dataframe", "table")],
@@ -96,7 +97,7 @@ def seen(app):
 
 
 def _elements(block, inside=()):
-    """Yield each element in reading order, and what it is in: keys of containers, "popover" and "sidebar"."""
+    """Yield each element in reading order with what it is inside: keys of containers, "popover", "sidebar"."""
     for one in block.children.values():
         if not hasattr(one, "children"):
             yield one, inside
@@ -112,15 +113,15 @@ def _remarks(element):
     return element.value.split("\n") if element.type == "text" else []
 
 
-def _said(elements):
-    """Return texts without their colours."""
+def _texts(elements):
+    """Return texts without their colours, with their kinds."""
     texts = [element for element, inside in elements if element.type in SAYS and "popover" not in inside]
     return [f"{one.type}: {_COLOURS.sub('', str(one.value))}" for one in texts if one.value]
 
 
-def _asked(widget):
-    """Describe a widget by its label: the selected value, and the options."""
-    found = {"label": widget.label, "value": _chosen(widget)}
+def _widget(widget):
+    """Describe a widget by its label, the selected value, and the options."""
+    found = {"label": widget.label, "value": _value(widget)}
     if widget.type in ("slider", "number_input"):
         ends = {"from": widget.min, "to": widget.max}
         found |= {name: f"{end:.10g}" for name, end in ends.items() if end is not None}
@@ -131,7 +132,7 @@ def _asked(widget):
     return found
 
 
-def _chosen(widget):
+def _value(widget):
     """Return a widget's value as the page displays it."""
     value = widget.value
     if widget.type == "button_group":
@@ -145,7 +146,7 @@ def _chosen(widget):
     return value if isinstance(value, str) else f"{value:.10g}"
 
 
-def _offered(element, inside):
+def _clickable(element, inside):
     """Yield buttons, popovers and links to other pages by their labels, links with their targets."""
     if "popover" in inside:
         return
@@ -172,7 +173,7 @@ def _cell(value):
 
 
 def _figure(figure):
-    """Describe a figure: names, texts and numbers of its curves, bars and points."""
+    """Describe a figure of Plotly: names, texts and numbers of its curves, bars and points."""
     layout = figure["layout"]
     axes = {name: axis for name, axis in layout.items() if name.startswith(("xaxis", "yaxis"))}
     found = {
@@ -187,40 +188,40 @@ def _figure(figure):
 
 def _curve(trace):
     found = {name: trace[name] for name in ("type", "mode", "name") if trace.get(name)}
-    found |= {name: _texts(trace[name]) for name in ("text", "hovertext") if trace.get(name)}
+    found |= {name: _labels(trace[name]) for name in ("text", "hovertext") if trace.get(name)}
     return found | {name: numbers(_array(trace[name])) for name in ("x", "y", "z", "customdata") if name in trace}
 
 
-def _texts(given):
-    return given if isinstance(given, str) else listed(text for text in given if text)
+def _labels(texts):
+    return texts if isinstance(texts, str) else listed(text for text in texts if text)
 
 
-def _array(given):
+def _array(values):
     """Decode an array as Plotly sends it; None is a gap."""
-    if isinstance(given, dict):
-        array = np.frombuffer(base64.b64decode(given["bdata"]), given["dtype"])
-        return array.reshape([int(size) for size in str(given.get("shape", array.size)).split(",")])
-    return np.array(given, dtype=np.float64)
+    if isinstance(values, dict):
+        array = np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
+        return array.reshape([int(size) for size in str(values.get("shape", array.size)).split(",")])
+    return np.array(values, dtype=np.float64)
 
 
-# Messages to our own pictures in the browser -------------------------------------------------------------------------
+# Messages to pictures in the browser ----------------------------------------------------------------------------------
 
 
 def _pictures(app):
     """Describe the explorer and panels, in reading order."""
     drawn = ("visformer_attention", "visformer_panels")
     views = [one.proto.bytes.decode() for one in app.get("bidi_component") if one.proto.component_name in drawn]
-    letters = _letters(app)
-    return [_picture([one for one in letters.get(view, []) if one[0]["kind"] != "nothing"]) for view in views]
+    messages = _messages_by_view(app)
+    return [_picture([one for one in messages.get(view, []) if one[0]["kind"] != "nothing"]) for view in views]
 
 
-def _letters(app):
+def _messages_by_view(app):
     """Group the messages of feeds by the view that they are for."""
     found = {}
     for one in app.get("bidi_component"):
         if one.proto.component_name == "visformer_feed":
-            header, numbers_of = read_message(one.proto.bytes)
-            found.setdefault(header["to"], []).append((header, numbers_of))
+            header, values = read_message(one.proto.bytes)
+            found.setdefault(header["to"], []).append((header, values))
     return found
 
 
@@ -231,8 +232,8 @@ def _language(app):
 
 
 def _presented(app):
-    """Return what a presentation says about the current step."""
-    ((presented, _),) = _letters(app)["present"]
+    """Return what a presentation shows about the current step."""
+    ((presented, _),) = _messages_by_view(app)["present"]
     return {name: presented[name] for name in ("at", "note") if presented.get(name)}
 
 

@@ -1,4 +1,4 @@
-"""The first page: every control, every kind of bad input, both languages."""
+"""The first page: translations and pictures, bad input, examples, language, and the selection in the address."""
 
 import subprocess
 import sys
@@ -7,7 +7,16 @@ import pytest
 
 from benchmarks.messages import read_message
 from tests.addresses import fields_of
-from tests.app.support import address, address_of, in_a_session, pictures, went_ahead
+from tests.app.support import (
+    address,
+    address_of,
+    enter,
+    in_a_session,
+    open_page,
+    picture_components,
+    texts,
+    was_sent_ahead,
+)
 from tests.web.support import digits, heads_of, shapes_of
 from visformer import i18n
 from visformer.app.pages import attention
@@ -22,8 +31,8 @@ EMPTY = "There is no sentence yet: type one, or choose an example."
 
 
 def messages(app):
-    """Return headers and numbers of the messages to the view, the picture first."""
-    view, *feeds = pictures(app)
+    """Return header and numbers of each message to the view, the picture first."""
+    view, *feeds = picture_components(app)
     sent = [read_message(feed.proto.bytes) for feed in feeds]
     assert {header["to"] for header, _ in sent} == {view.proto.bytes.decode()}
     return sent
@@ -34,17 +43,8 @@ def payload(app):
     return messages(app)[0]
 
 
-def draws_nothing(app):
-    return [header["kind"] for header, _ in messages(app)] == ["nothing"]
-
-
-def type_into(app, key, text):
-    app.text_input(key=key).set_value(text)
-    return app.run()
-
-
 def test_the_first_picture_needs_no_torch(model_name):
-    """Nor any other slow import; in its own process, before the model is loaded in the background."""
+    """Nor other slow imports. In its own process, before the model is loaded in the background."""
     code = f"""
 import sys
 from visformer.app.serving import models, workbench
@@ -61,7 +61,7 @@ print([name for name in slow if name in sys.modules])
 
 
 def test_a_sentence_is_translated_and_traced(new_app, model_name):
-    app = type_into(new_app(), boxes.SOURCE, "How are you?")
+    app = enter(new_app(), "How are you?")
     assert not app.exception
     trace = workbench.workbench().trace("How are you?", None)
     header, numbers = payload(app)
@@ -77,58 +77,57 @@ def test_a_sentence_is_translated_and_traced(new_app, model_name):
 def test_the_picture_of_a_new_sentence_is_sent_before_the_page(new_app):
     workbench.workbench().load().result()
     app = new_app(lang="zh")
-    assert not went_ahead(app), "it was cached"
+    assert not was_sent_ahead(app), "it was cached"
     before = dict(ADMISSION.counts.outcomes)
-    type_into(app, boxes.SOURCE, "This one goes ahead.")
-    assert went_ahead(app)
-    _view, *sent = pictures(app)
-    assert len(sent) == 1, "not sent again with the page"
-    header, _ = payload(app)
+    enter(app, "This one goes ahead.")
+    assert was_sent_ahead(app)
+    ((header, _),) = messages(app)  # not sent again with the page
     assert "goes" in header["tokens"]["src"]
     assert header["stacks"][0]["label"] == i18n.translations("zh").gettext("Encoder")
     after = ADMISSION.counts.outcomes
     assert (after["computed"] - before["computed"], after["cached"] - before["cached"]) == (1, 0)
     app.run()
-    assert not went_ahead(app)
+    assert not was_sent_ahead(app)
     assert payload(app)[0]["tokens"] == header["tokens"]
 
 
-def test_a_page_does_not_wait_long_for_its_picture(new_app, monkeypatch):
+def test_a_picture_that_takes_longer_than_the_patience_is_sent_with_the_page(new_app, monkeypatch):
     monkeypatch.setattr(attention, "PATIENCE", 0)
     workbench.workbench().load().result()
-    app = type_into(new_app(), boxes.SOURCE, "This one comes in its place.")
-    assert not went_ahead(app)
+    app = enter(new_app(), "This one comes in its place.")
+    assert not was_sent_ahead(app)
     assert "place" in payload(app)[0]["tokens"]["src"]
 
 
-def test_no_picture_is_sent_before_another_page(new_app):
+def test_no_picture_is_sent_ahead_of_another_page(new_app):
     workbench.workbench().load().result()
-    app = type_into(new_app(page="see/embedding"), boxes.SOURCE, "This one stays behind.")
+    app = enter(new_app(page="see/embedding"), "This one stays behind.")
     assert not app.exception
-    assert not went_ahead(app)
+    assert not was_sent_ahead(app)
 
 
-def test_a_picture_sent_ahead_has_the_selection_of_the_link(new_app):
-    """A step of a lesson, say, which brings sentence and selection at once."""
+def test_a_picture_sent_ahead_has_the_selection_that_comes_with_the_sentence(new_app):
+    """As in a step of a lesson."""
     workbench.workbench().load().result()
     app = new_app()
-    chosen = Selection(stack="decoder.cross_attn", layer=1, head=2)
+    selected = Selection(stack="decoder.cross_attn", layer=1, head=2)
     app.session_state[boxes.SOURCE] = "This one has a selection."
-    app.session_state["start"] = chosen
+    app.session_state["start"] = selected
     app.run()
-    assert went_ahead(app)
-    assert payload(app)[0]["start"] == {**chosen.start(), "opened": payload(app)[0]["start"]["opened"]}
+    assert was_sent_ahead(app)
+    start = payload(app)[0]["start"]
+    assert start == {**selected.start(), "opened": start["opened"]}
 
 
-def test_a_target_is_forced_and_dropped_with_its_sentence(new_app):
-    app = type_into(new_app(), boxes.TARGET, "我去东北。")
+def test_a_typed_target_is_forced_until_another_sentence_is_entered(new_app):
+    app = enter(new_app(), "我去东北。", box=boxes.TARGET)
     assert not app.exception
     assert app.text[0].value == "Target as typed: 我去东北。"
     assert payload(app)[0]["tokens"]["tgt"][0] == "<zh>"
-    type_into(app, boxes.SOURCE, "How are you?")
+    enter(app, "How are you?")
     assert app.text_input(key=boxes.TARGET).value == ""
     assert app.text[0].value.startswith("Translation: ")
-    type_into(app, boxes.TARGET, "我去东北。")
+    enter(app, "我去东北。", box=boxes.TARGET)
     app.selectbox(key=boxes.EXAMPLE).select(EXAMPLES[1]).run()
     assert app.text_input(key=boxes.TARGET).value == ""
 
@@ -139,13 +138,13 @@ def test_control_characters_of_a_target_are_visible(new_app):
 
 
 @pytest.mark.parametrize("target", ["", "   "])
-def test_an_empty_target_means_its_own_translation(new_app, target):
-    app = type_into(new_app(), boxes.TARGET, target)
+def test_without_a_target_the_models_own_translation_is_shown(new_app, target):
+    app = enter(new_app(), target, box=boxes.TARGET)
     assert app.text[0].value.startswith("Translation: ")
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "said"),
+    ("source", "target", "message"),
     [
         ("", "", EMPTY),
         ("\t\n ", "", EMPTY),
@@ -153,27 +152,25 @@ def test_an_empty_target_means_its_own_translation(new_app, target):
         ("I like cats.", "我" * 5000, "5000 characters"),
     ],
 )
-def test_an_error_is_one_sentence_without_a_picture(new_app, source, target, said):
-    app = new_app()
-    app.text_input(key=boxes.TARGET).set_value(target)
-    app.text_input(key=boxes.SOURCE).set_value(source).run()
-    if target:  # a new sentence has cleared it
-        type_into(app, boxes.TARGET, target)
+def test_an_error_is_one_sentence_without_a_picture(new_app, source, target, message):
+    app = enter(new_app(), source)
+    if target:
+        enter(app, target, box=boxes.TARGET)
     assert not app.exception
-    (line,) = app.text
-    assert said in line.value
-    assert draws_nothing(app)
+    (text,) = texts(app)
+    assert message in text
+    assert [header["kind"] for header, _ in messages(app)] == ["nothing"]
 
 
 def test_megabytes_of_text_are_not_kept(new_app):
-    app = type_into(new_app(), boxes.SOURCE, "word " * 2_000_000)
+    app = enter(new_app(), "word " * 2_000_000)
     assert len(app.session_state[boxes.SOURCE]) == 100_000
     assert "at most 1000" in app.text[0].value
 
 
-def test_examples(new_app):
+def test_every_example_is_entered_and_drawn(new_app):
     app = new_app()
-    for example in reversed(EXAMPLES):  # the first is the default
+    for example in reversed(EXAMPLES):  # ending with the default
         app.selectbox(key=boxes.EXAMPLE).select(example).run()
         assert not app.exception
         assert app.text_input(key=boxes.SOURCE).value == example
@@ -181,33 +178,25 @@ def test_examples(new_app):
         assert payload(app)[0]["tokens"]["src"][-1] == "</s>"
 
 
-def test_the_language_of_a_link_precedes_the_browsers(new_app):
+def test_the_language_of_a_link_has_precedence_over_that_of_the_browser(new_app):
     app = new_app(lang="en", locale="zh-CN")
     assert app.text_input(key=boxes.SOURCE).label == "Sentence"
     assert payload(app)[0]["stacks"][0]["label"] == "Encoder"
 
 
-def test_language_switch_stays_in_the_address(new_app):
+def test_a_switched_language_is_in_the_address(new_app):
     app = new_app()
     app.get("segmented_control")[0].set_value("zh")
     app.run()
     assert app.text_input(key=boxes.SOURCE).label == "句子"
-    assert app.query_params["lang"] in ("zh", ["zh"])
-
-
-# Selection
-
-
-def inside(app):
-    """Return the label of the link into the head in focus."""
-    return next(link.proto.label for link in app.get("page_link") if "Inside this head" in link.proto.label)
+    assert address_of(app) == {"lang": "zh"}
 
 
 def test_the_selection_reaches_the_address_and_the_head(new_app):
     """The component's own callback, since AppTest has no browser that could call it."""
     trace = workbench.workbench().trace("How are you?", None)
-    began = {"start": Selection(), boxes.LANGUAGE: "zh", "language_is_chosen": True}
-    with in_a_session(began) as session, address() as link:
+    values = {"start": Selection(), boxes.LANGUAGE: "zh", "language_is_chosen": True}
+    with in_a_session(values) as session, address() as link:
         assert selection.take(Selection("decoder.self_attn", 7, 5, "tokens", 1, 2).start(), trace)
         update_address()
         assert fields_of(link) == {
@@ -219,13 +208,11 @@ def test_the_selection_reaches_the_address_and_the_head(new_app):
             "query": "2",
             "key": "3",
         }
-        n_tokens = len(trace.tokens["tgt"])
-        kept = {name: value for name, value in session.items() if name.startswith("head_")}
-        assert kept == {
+        assert {name: value for name, value in session.items() if name.startswith("head_")} == {
             "head_stack": "decoder.self_attn",
             "head_layer_3": 3,
             "head_head_8": 6,
-            f"head_query_{n_tokens}": 1,
+            f"head_query_{len(trace.tokens['tgt'])}": 1,
         }
         assert selection.selection(trace) == Selection("decoder.self_attn", 2, 5, "tokens", 1, 2)
         assert selection.take(Selection().start(), trace)
@@ -238,16 +225,15 @@ def test_the_selection_reaches_the_address_and_the_head(new_app):
 def test_a_typed_sentence_is_in_the_address(new_app):
     app = new_app()
     assert "text" not in address_of(app), "the first example needs no link"
-    type_into(app, boxes.SOURCE, "How are you?")
+    enter(app, "How are you?")
     assert address_of(app)["text"] == "How are you?"
-    type_into(app, boxes.SOURCE, "好" * 900)
+    enter(app, "好" * 900)
     assert "text" not in address_of(app), "9 characters each: too long for an address"
 
 
 @pytest.mark.parametrize("page", ["see/attention", "see/embedding"])
 def test_a_character_in_bytes_is_explained_where_its_tokens_are_shown(new_app, page):
-    app = new_app(lang="zh")
-    app.switch_page(f"pages/{page}.py").run()
-    assert "₁" not in "".join(text.value for text in app.text)
-    type_into(app, boxes.SOURCE, "I like 龘.")
-    assert any("龘₁ 龘₂ 龘₃：词表里没有这个字符" in text.value for text in app.text)
+    app = open_page(new_app(lang="zh"), page)
+    assert "₁" not in "".join(texts(app))
+    enter(app, "I like 龘.")
+    assert any("龘₁ 龘₂ 龘₃：词表里没有这个字符" in text for text in texts(app))

@@ -1,4 +1,4 @@
-"""What a visitor reads when a file, the network or memory is missing. The next try works once it is back."""
+"""What a visitor reads when a file or memory is missing. The next try works once it is back."""
 
 import os
 import shutil
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
+from tests.app.support import enter, texts
 from visformer.app.serving import models, workbench
 from visformer.cli import checks
 from visformer.errors import CheckpointError
@@ -16,7 +17,7 @@ BUNDLED = checks.HERE / "model" / "checkpoints" / "en-zh"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch, new_app):
-    """Serve a copy of the checkpoint, which tests may damage, in place of ``new_app``'s."""
+    """The folder of the model that ``new_app`` serves: a copy of the checkpoint, for tests to damage."""
     shutil.copytree(BUNDLED, tmp_path / "own")
     for module in (models, workbench):
         monkeypatch.setattr(module, "MODEL", str(tmp_path / "own"))
@@ -25,58 +26,55 @@ def folder(tmp_path, monkeypatch, new_app):
     workbench.workbench.clear()
 
 
-def said(app):
+def text_of(app):
     assert not app.exception
-    return "\n".join(text.value for text in app.text)
+    return "\n".join(texts(app))
 
 
-def truncated(path):
+def truncate(path):
     os.truncate(path, path.stat().st_size // 2)
 
 
 @pytest.mark.parametrize(
-    ("name", "harm"),
-    [("model.safetensors", truncated), ("model.safetensors", Path.unlink), ("tokenizer.json", truncated)],
+    ("name", "damage"),
+    [("model.safetensors", truncate), ("model.safetensors", Path.unlink), ("tokenizer.json", truncate)],
 )
-def test_a_checkpoint_that_is_damaged_before_the_start(new_app, folder, name, harm, caplog):
+def test_a_checkpoint_damaged_before_the_start_is_named(new_app, folder, name, damage, caplog):
     """The visitor learns which file it is, not where on the server; the operator does, from the log."""
-    harm(folder / name)
+    damage(folder / name)
     app = new_app()
-    assert "Translation: 我去东北大学。" in said(app)  # the first picture is shipped as a file
-    app.text_input(key="source").set_value("She likes school.").run()
-    assert f" own/{name} cannot be read" in said(app)
-    assert "restore" in said(app)
-    assert str(folder.parent) not in said(app)
+    assert "Translation: 我去东北大学。" in text_of(app)  # the first picture is shipped as a file
+    text = text_of(enter(app, "She likes school."))
+    assert f" own/{name} cannot be read" in text
+    assert "restore" in text
+    assert str(folder.parent) not in text
     assert f"{folder / name} cannot be read" in caplog.text
     shutil.copy(BUNDLED / name, folder / name)
-    app.text_input(key="source").set_value("She likes the school.").run()
-    assert "Translation:" in said(app)
+    assert "Translation:" in text_of(enter(app, "She likes the school."))
 
 
-@pytest.mark.parametrize("harm", [truncated, Path.unlink])
-def test_a_checkpoint_that_disappears_while_the_app_runs(new_app, folder, harm):
-    app = new_app()
-    app.text_input(key="source").set_value("She likes school.").run()
+@pytest.mark.parametrize("damage", [truncate, Path.unlink])
+def test_a_checkpoint_damaged_while_the_app_runs_is_not_needed_any_more(new_app, folder, damage):
+    app = enter(new_app(), "She likes school.")
     for name in ("model.safetensors", "tokenizer.json", "example.safetensors"):
-        harm(folder / name)
-    app.text_input(key="source").set_value("It was late.").run()
-    assert "Translation:" in said(app)
+        damage(folder / name)
+    assert "Translation:" in text_of(enter(app, "It was late."))
 
 
-def test_a_model_of_transformers_that_is_damaged(new_app, tmp_path, monkeypatch):
+def test_a_damaged_model_from_transformers_is_named_without_its_path(new_app, tmp_path, monkeypatch):
     folder = tmp_path / "the models" / "theirs"
     tiny_module("bert").save_pretrained(folder)
     tokenizer().save_pretrained(folder)
-    truncated(folder / "model.safetensors")
+    truncate(folder / "model.safetensors")
     monkeypatch.setenv("VISFORMER_MODELS", str(folder))
-    app = new_app(model="theirs")
-    assert "'theirs'" in said(app), said(app)
-    assert str(tmp_path) not in said(app)
-    assert "the models" not in said(app)
+    text = text_of(new_app(model="theirs"))
+    assert "'theirs'" in text, text
+    assert str(tmp_path) not in text
+    assert "the models" not in text
 
 
 @pytest.mark.parametrize(
-    ("given", "seen"),
+    ("value", "shown"),
     [
         ("/srv/m/own", "own"),
         (
@@ -89,9 +87,9 @@ def test_a_model_of_transformers_that_is_damaged(new_app, tmp_path, monkeypatch)
         (7, "7"),
     ],
 )
-def test_no_path_of_the_server_is_in_an_error(given, seen):
-    error = models.discreet(CheckpointError("{what}", what=given), "/srv/m/own")
-    assert (str(error), type(error)) == (seen, CheckpointError)
+def test_an_error_contains_no_path_of_the_server(value, shown):
+    error = models.discreet(CheckpointError("{what}", what=value), "/srv/m/own")
+    assert (str(error), type(error)) == (shown, CheckpointError)
 
 
 @pytest.mark.parametrize(
@@ -103,16 +101,16 @@ def test_no_path_of_the_server_is_in_an_error(given, seen):
         ("see/attention", "web.payload.pack", MemoryError()),
     ],
 )
-def test_out_of_memory_anywhere_is_one_sentence(new_app, monkeypatch, page, function, error):
+def test_running_out_of_memory_anywhere_is_one_sentence(new_app, monkeypatch, page, function, error):
     app = new_app(page=page)
 
-    def short(*_, **__):
+    def run_out_of_memory(*_, **__):
         raise error
 
     with monkeypatch.context() as patched:
-        patched.setattr(f"visformer.{function}", short)
-        app.text_input(key="source").set_value(f"It was {page} {function}.").run()
-    assert "There was not enough memory for this." in said(app)
-    app.text_input(key="source").set_value("It was late.").run()
-    assert "Translation:" in said(app)
-    assert "not enough" not in said(app)
+        patched.setattr(f"visformer.{function}", run_out_of_memory)
+        enter(app, f"It was {page} {function}.")
+    assert "There was not enough memory for this." in text_of(app)
+    enter(app, "It was late.")
+    assert "Translation:" in text_of(app)
+    assert "not enough" not in text_of(app)

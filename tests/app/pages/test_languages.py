@@ -1,6 +1,6 @@
-"""The whole app in a made-up language, which is one more catalogue: every text must come from it.
+"""The whole app in a pseudo-language, which is one more catalogue: every text must come from it.
 
-The texts are discovered, not listed: every page in ``pages/``, every view, switch and popover of a page.
+The texts are discovered, not listed: on every page in ``pages/``, in every view, switch and popover.
 """
 
 import json
@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks.messages import read_message
 from tests import pseudo
+from tests.app.support import enter
 from visformer import i18n
 from visformer.app.lessons import lesson_file
 from visformer.app.session import boxes
@@ -21,22 +22,22 @@ ROOT = Path(__file__).parents[3]
 PAGES = sorted(path.relative_to(ROOT / "pages").with_suffix("").as_posix() for path in (ROOT / "pages").rglob("*.py"))
 SENTENCE, UNTRAINED = "I like cats.", "untrained-16x2-enc1-dec1-ff32"
 
-SHOWN = frozenset(("label", "help", "body", "content", "placeholder", "options", "text"))
-"""Fields of Streamlit's messages in which it shows text."""
+TEXT_FIELDS = frozenset(("label", "help", "body", "content", "placeholder", "options", "text"))
+"""Fields of Streamlit's messages with texts on screen."""
 
-LABELS = frozenset(("label", "help"))
-"""Fields to check of a box with tokens or sentences."""
+LABEL_FIELDS = frozenset(("label", "help"))
+"""Those to check of a box with tokens or sentences."""
 
 FORMULAS = frozenset(("latex", "code"))
-"""Not translated: the paper's notation, and our source code."""
+"""Kinds of elements that are not translated: the paper's notation, and source code."""
 
-DRAWN = frozenset(("text", "keys", "label", "about", "title", "note"))
-PLOTTED = frozenset(("name", "title", "text", "hovertemplate"))
-"""Fields with words in messages to the canvas and to Plotly."""
+PICTURE_FIELDS = frozenset(("text", "keys", "label", "about", "title", "note"))
+PLOTLY_FIELDS = frozenset(("name", "title", "text", "hovertemplate"))
+"""Fields with words in messages to pictures and to Plotly."""
 
 TABLES = frozenset(("arrow_data_frame", "dataframe"))
 
-TOKENS = (
+BOXES_OF_TOKENS = (
     "tokens_piece",
     "embedding_first",
     "embedding_second",
@@ -45,7 +46,7 @@ TOKENS = (
     boxes.EXAMPLE,
     boxes.TARGET,
 )
-"""Boxes that offer tokens or sentences."""
+"""Keys of boxes that offer tokens or sentences, or their ends."""
 
 BAD_TEXTS = ("", "word " * 2000, "qxzjkv " * 120)
 BAD_LINK = {
@@ -63,7 +64,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def start(folder, new_app, monkeypatch):
-    """Open pages in that language."""
+    """Open pages in the pseudo-language."""
     monkeypatch.setattr(i18n, "LOCALES", folder)
     lesson_file.read.cache_clear()  # which languages a lesson can have depends on it
 
@@ -80,85 +81,85 @@ def nodes(block):
         yield from nodes(child)
 
 
-def strings(message, shown=SHOWN):
-    """Yield every text that a message of Streamlit's shows."""
+def texts_of_message(message, fields=TEXT_FIELDS):
+    """Yield every text on screen in a message of Streamlit's."""
     for field, value in message.ListFields():
-        several = value if field.is_repeated else [value]
-        if field.type == field.TYPE_STRING and field.name in shown:
-            yield from several
+        values = value if field.is_repeated else [value]
+        if field.type == field.TYPE_STRING and field.name in fields:
+            yield from values
         elif field.type == field.TYPE_MESSAGE:
-            for one in several:
-                yield from strings(one, shown) if hasattr(one, "ListFields") else ()
+            for inner in values:
+                yield from texts_of_message(inner, fields) if hasattr(inner, "ListFields") else ()
 
 
-def inside(value, names, words=("text", "keys")):
-    """Yield every text of a JSON value under one of these names; below ``words``, under any name."""
+def texts_of_json(value, fields, all_below=("text", "keys")):
+    """Yield every text in these fields of a JSON value; below some fields, every text."""
     if isinstance(value, str):
-        if names is None:
+        if fields is None:
             yield value
     elif isinstance(value, dict):
-        for key, one in value.items():
-            if names is not None and key not in names and isinstance(one, str):
+        for name, inner in value.items():
+            if fields is not None and name not in fields and isinstance(inner, str):
                 continue
-            if key not in ("lang", "side"):
-                yield from inside(one, None if key in words or isinstance(one, str) else names, words)
+            if name not in ("lang", "side"):
+                take_all = name in all_below or isinstance(inner, str)
+                yield from texts_of_json(inner, None if take_all else fields, all_below)
     elif isinstance(value, list):
-        for one in value:
-            yield from inside(one, names, words)
+        for inner in value:
+            yield from texts_of_json(inner, fields, all_below)
 
 
-def drawn(data):
+def texts_of_component(data):
     """Return the words sent to a component: as JSON, or in the header of a picture."""
     with suppress(ValueError):  # not JSON: a picture, even if its length begins with the byte of a brace
-        words = json.loads(data)
-        texts = [ours for _, ours in words["words"]] if "words" in words else words  # Streamlit's own, and ours
-        return inside({"text": texts}, DRAWN)
+        return texts_of_json({"text": json.loads(data)}, PICTURE_FIELDS)
     try:
-        return inside(read_message(data)[0], DRAWN)
+        return texts_of_json(read_message(data)[0], PICTURE_FIELDS)
     except (struct.error, ValueError):
-        return [data.decode()] if b" " in data else []  # a sentence alone, or the name of a picture
+        return [data.decode()] if b" " in data else []  # a sentence, or the name of a picture
 
 
-def table(frame):
+def texts_of_table(frame):
     """Yield the names of columns, and the cells of those with words; tokens are data."""
     for column in frame.columns:
         yield str(column)
-        tokens = any(name in str(column) for name in ("token", "word", "parts", "merged"))
-        if not tokens and not pd.api.types.is_numeric_dtype(frame[column]):
+        has_tokens = any(name in str(column) for name in ("token", "word", "parts", "merged"))
+        if not has_tokens and not pd.api.types.is_numeric_dtype(frame[column]):
             yield from map(str, frame[column])
 
 
 def shown_texts(app):
-    """Yield every text that is shown: kind, key and text."""
+    """Yield kind and key of each element, and its texts."""
     for node in nodes(app._tree):
         kind, key, proto = getattr(node, "type", ""), str(getattr(node, "key", "")), getattr(node, "proto", None)
         if proto is None or kind in FORMULAS:
             continue
         if kind == "bidi_component" and key == "streamlit_words":
-            texts = [ours for _streamlits, ours in json.loads(proto.bytes)["words"]]
+            texts = [translation for _original, translation in json.loads(proto.bytes)["words"]]
         elif kind == "bidi_component" and key == "present_words":
             header, _ = read_message(proto.bytes)
-            texts = [*header["words"].values(), header["caption"]]  # the rest is typed text and places
+            texts = [*header["words"].values(), header["caption"]]  # the rest is typed text and numbers
         elif kind == "bidi_component":
-            texts = drawn(proto.bytes)
+            texts = texts_of_component(proto.bytes)
         elif kind in TABLES:
-            texts = table(node.value)
+            texts = texts_of_table(node.value)
         elif kind == "plotly_chart":
-            texts = inside(json.loads(proto.spec), PLOTTED, words=())
+            texts = texts_of_json(json.loads(proto.spec), PLOTLY_FIELDS, all_below=())
         else:
-            texts = strings(proto, LABELS if any(one in key for one in TOKENS) else SHOWN)
+            has_tokens = any(name in key for name in BOXES_OF_TOKENS)
+            texts = texts_of_message(proto, LABEL_FIELDS if has_tokens else TEXT_FIELDS)
         yield from ((kind, key, text) for text in texts)
 
 
 def untranslated(app):
-    """Return the texts shown outside brackets, and where."""
+    """Return the texts with words outside brackets: kind and key of their elements, text, and words."""
     assert not app.exception
-    checked = [(kind, key, text, pseudo.bare(text)) for kind, key, text in shown_texts(app)]
+    checked = [(kind, key, text, pseudo.unbracketed(text)) for kind, key, text in shown_texts(app)]
     return [item for item in checked if item[-1]]
 
 
 def choices(app):
-    """Yield kind and key of each view, switch and list of words on a page, except the language."""
+    """Yield kind and key of each widget that offers words on a page, except the language."""
     for kind in ("button_group", "radio", "selectbox", "toggle"):
         for one in app.get(kind):
             if one.key != boxes.LANGUAGE and all("⟦" in option for option in getattr(one, "options", ())):
@@ -166,21 +167,21 @@ def choices(app):
 
 
 def popovers(app):
-    """Return the keys of popovers that are drawn once they are open."""
-    marked = (one.proto.popover.id for one in app.get("popover"))
-    return [name.split("-", 2)[-1] for name in marked if name]
+    """Return the keys of popovers whose content is drawn when they are open."""
+    ids = (one.proto.popover.id for one in app.get("popover"))
+    return [id_.split("-", 2)[-1] for id_ in ids if id_]
 
 
-def choose(app, kind, key, place):
-    """Select the option at this place; return False if the page does not have the widget."""
-    one = next((one for one in app.get(kind) if one.key == key), None)
-    if one is None:
+def select(app, kind, key, index):
+    """Select an option of a widget; return whether the page still has the widget."""
+    widget = next((one for one in app.get(kind) if one.key == key), None)
+    if widget is None:
         return False
     if kind == "toggle":
-        one.set_value(bool(place) != one.value).run()
-    else:  # as it is written
-        one.__class__ = type("Written", (type(one),), {"format_func": property(lambda _: str)})
-        one.set_value(one.options[place]).run()
+        widget.set_value(bool(index) != widget.value).run()
+    else:  # options are texts on screen here, not values
+        widget.__class__ = type("Formatted", (type(widget),), {"format_func": property(lambda _: str)})
+        widget.set_value(widget.options[index]).run()
     return True
 
 
@@ -193,28 +194,26 @@ def test_every_text_of_a_page_is_translated(start, page):
     found += untranslated(app.run())
     for kind, key in choices(app):
         count = next(len(getattr(one, "options", (0, 1))) for one in app.get(kind) if one.key == key)
-        for place in (*range(1, count), 0):
-            if choose(app, kind, key, place):
+        for index in (*range(1, count), 0):
+            if select(app, kind, key, index):
                 found += untranslated(app)
     assert not list(map(str, found))
 
 
 @pytest.mark.parametrize("text", BAD_TEXTS)
-def test_errors_are_in_the_visitors_language(start, text):
-    app = start("see/masks")
-    app.text_input(key=boxes.SOURCE).set_value(text).run()
+def test_errors_are_translated(start, text):
+    app = enter(start("see/masks"), text)
     assert not untranslated(app)
     assert app.text
 
 
-def test_remarks_on_a_link_are_in_the_visitors_language(start):
+def test_remarks_on_a_link_are_translated(start):
     app = start("see/tokens", locale=pseudo.CODE, **BAD_LINK)
-    found = [one for one in untranslated(app) if one[0] != "text"]
-    assert not found
+    assert not [item for item in untranslated(app) if item[0] != "text"]  # remarks quote the link
     (lines,) = [text for kind, _, text in shown_texts(app) if kind == "text" and "\n" in text]
     assert all("⟦" in line for line in lines.splitlines())
 
 
 @pytest.mark.parametrize("page", ["see/attention", "see/positions", "understand/block"])
-def test_texts_about_an_untrained_model_are_in_the_visitors_language(start, page):
+def test_texts_about_an_untrained_model_are_translated(start, page):
     assert not untranslated(start(page, model=UNTRAINED))

@@ -1,4 +1,4 @@
-"""Files that people have saved: states and a lesson show what they showed when they were made.
+"""Saved files, states and a lesson, show what they showed when they were recorded.
 
 After an intended change, record again: see ``tests/golden/record.py``.
 """
@@ -6,46 +6,45 @@ After an intended change, record again: see ``tests/golden/record.py``.
 import pytest
 
 from tests.app.pages.seen import AS_A_FILE, open_file, open_link, saved, seen
-from tests.golden.likeness import SAVED, hold, read
+from tests.golden.compare import SAVED, assert_alike, read
 from tests.golden.record import LESSON, STEPS, of_state, of_step, states
 
 
 @pytest.fixture
-def _offered(monkeypatch):
-    """Offer the lesson as an operator."""
+def _lesson_is_offered(monkeypatch):
     monkeypatch.setenv("VISFORMER_LESSONS", str(SAVED))
 
 
 @pytest.mark.parametrize("expected", read("states.json"), ids=lambda one: one["file"])
 def test_a_state_shows_what_it_showed(expected):
-    hold(expected, of_state(expected["file"]))
+    assert_alike(expected, of_state(expected["file"]))
 
 
 @pytest.mark.parametrize("name", states())
-def test_a_state_is_saved_as_it_was(name):
+def test_a_state_is_saved_again_unchanged(name):
     app = open_file(open_link("/"), name, *AS_A_FILE)
     assert saved(app) == (SAVED / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.usefixtures("_offered")
+@pytest.mark.usefixtures("_lesson_is_offered")
 @pytest.mark.parametrize("number", range(1, STEPS + 1))
 def test_a_step_of_a_lesson_shows_what_it_showed(number):
-    hold(read("lesson.json")[number - 1], of_step(number))
+    assert_alike(read("lesson.json")[number - 1], of_step(number))
 
 
-def test_a_lesson_opens_as_a_file():
+def test_a_lesson_opened_as_a_file_shows_its_first_step():
     app = open_file(open_link("/"), f"{LESSON}.yaml", "Lessons")
     expected, found = read("lesson.json")[0], seen(app)
-    for one in (expected, found):  # it has no name here, and is too long to be part of an address
+    for one in (expected, found):  # a file has no name, and is too long to be in an address
         address, _along, _link = (one.pop(name, {}) for name in ("address", "along", "link"))
         one["address"] = {name: value for name, value in address.items() if name not in ("lesson", "step")}
         one["offers"] = [text.partition(" → ")[0] for text in one["offers"]]
-    hold(expected, found)
+    assert_alike(expected, found)
 
 
-@pytest.mark.usefixtures("_offered")
-def test_every_old_file_is_tested():
+@pytest.mark.usefixtures("_lesson_is_offered")
+def test_every_saved_file_is_tested():
     assert [one["file"] for one in read("states.json")] == states()
     assert len(read("lesson.json")) == STEPS
-    past_the_end = seen(open_link(f"/?lesson={LESSON}&step={STEPS + 1}"))
-    assert past_the_end["remarks"] == [f"step={STEPS + 1}: the steps of this lesson are 1 to {STEPS}."]
+    after_the_last = seen(open_link(f"/?lesson={LESSON}&step={STEPS + 1}"))
+    assert after_the_last["remarks"] == [f"step={STEPS + 1}: the steps of this lesson are 1 to {STEPS}."]

@@ -1,4 +1,4 @@
-"""Links that people have sent: each shows what it showed when ``tests/golden/links.json`` was recorded.
+"""Old links: each shows what it showed when ``tests/golden/links.json`` was recorded.
 
 After an intended change, record again: see ``tests/golden/record.py``.
 """
@@ -9,10 +9,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.app.pages.seen import open_link, seen
-from tests.golden.likeness import hold, read
+from tests.golden.compare import assert_alike, read
 
 LINKS = read("links.json")
-ABOUT = ("link", "locale", "note")
+LINK_FIELDS = ("link", "locale", "note")
 """Fields of a record that describe its link, not the page."""
 
 NAMES = """
@@ -25,32 +25,32 @@ masks_switched masks_view merging model order positions_base positions_d positio
 positions_max_len positions_n positions_offset positions_pair positions_view query renormalising stack step target text
 tokens_piece tokens_side view
 """.split()
-"""Every name that an address may hold."""
+"""Every name that an address may have."""
 
 
 @pytest.fixture(scope="module", params=LINKS, ids=lambda one: one["link"][:80])
 def opened(request):
-    """Open each recorded link in a session."""
+    """Each recorded link, opened in a session."""
     expected = request.param
     return expected, open_link(expected["link"], locale=expected.get("locale", "en-US"))
 
 
 def test_a_link_shows_what_it_showed(opened):
     expected, app = opened
-    about = {name: expected[name] for name in ABOUT if name in expected}
-    hold(expected, about | seen(app))
+    about = {name: expected[name] for name in LINK_FIELDS if name in expected}
+    assert_alike(expected, about | seen(app))
 
 
 def test_a_link_shows_the_same_after_a_rerun(opened):
     _expected, app = opened
-    hold(seen(app), seen(app.run()))
+    assert_alike(seen(app), seen(app.run()))
 
 
 def test_every_name_is_recorded_with_two_values():
-    requested = defaultdict(set)
+    values_of = defaultdict(set)
     for one in LINKS:
         for name, values in parse_qs(urlsplit(one["link"]).query, keep_blank_values=True).items():
             if not any(remark.startswith(f"{name}=") for remark in one.get("remarks", [])):
-                requested[name].update(values)
-    assert [name for name in NAMES if len(requested[name]) < 2] == []
+                values_of[name].update(values)
+    assert [name for name in NAMES if len(values_of[name]) < 2] == []
     assert {name for one in LINKS for name in one["address"]} == {*NAMES}

@@ -1,4 +1,4 @@
-"""Presentation mode: the captions over the picture, the steps, the QR code of the address, and rooms."""
+"""Presentation mode: the captions over the picture, the steps, the QR code of the address, and rooms that follow."""
 
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -9,9 +9,17 @@ import pytest
 import streamlit
 import zxingcpp
 
-from tests.app.pages.test_anatomy import PAGES, VIEWS
-from tests.app.session.test_links import ignored
-from tests.app.support import address, address_of, in_a_session, presented
+from tests.app.support import (
+    PAGES,
+    VIEWS,
+    address,
+    address_of,
+    captions,
+    enter,
+    ignored,
+    in_a_session,
+    presented,
+)
 from visformer.app.pages import attention
 from visformer.app.presentation import following, presenting, rooms
 from visformer.app.session import boxes, page, presentation_steps
@@ -20,12 +28,12 @@ from visformer.app.session.run import Run
 from visformer.system import limits
 from visformer.web.selection import Selection
 
-SESSION = "test session id"  # of every AppTest
+SESSION = "test session id"  # that of every AppTest
 ADDRESS = "http://192.168.1.20:8501"
 
 
 def walk(app, direction):
-    """Walk as with an arrow key: call the component's callback, then rerun."""
+    """Go one step on or back as with an arrow key: call the component's callback, then rerun."""
     before = app.session_state.to_dict()
     with in_a_session(before) as session:
         presenting.step(direction)
@@ -58,7 +66,7 @@ def test_the_sentence_and_its_translation_are_one_line(new_app):
 # Steps ----------------------------------------------------------------------------------------------------------------
 
 
-def test_steps_go_through_the_views_and_then_to_the_next_page(new_app):
+def test_steps_go_through_the_views_of_a_page_and_then_to_the_next_page(new_app):
     app = new_app(page="see/masks")
     key, views = VIEWS["see/masks"]
     for number, view in enumerate(views):
@@ -68,12 +76,12 @@ def test_steps_go_through_the_views_and_then_to_the_next_page(new_app):
     assert page_of(app) == "head"
     for view in reversed(views):
         walk(app, -1)
-        assert (page_of(app), app.session_state[key]) == ("masks", view), "back undoes on"
+        assert (page_of(app), app.session_state[key]) == ("masks", view)
     walk(app, -1)
     assert page_of(app) == "embedding"
 
 
-def test_decoding_is_walked_step_by_step(new_app):
+def test_steps_go_through_the_steps_of_decoding(new_app):
     app = new_app(page="understand/decoding", text="I like cats.")
     count = int(presented(app)["at"].split("/")[-1])
     assert count > 2
@@ -85,7 +93,7 @@ def test_decoding_is_walked_step_by_step(new_app):
     assert presented(app)["at"] == f"1/2 · {count}/{count}"
 
 
-def test_walking_stops_at_the_first_and_the_last_page(new_app):
+def test_steps_end_at_the_first_and_the_last_page(new_app):
     app = new_app()
     walk(app, -1)
     assert page_of(app) == ""
@@ -95,38 +103,38 @@ def test_walking_stops_at_the_first_and_the_last_page(new_app):
     assert page_of(app) == "lab"
 
 
-def test_a_lesson_handles_all_steps():
-    taken = []
+def test_an_open_lesson_takes_all_steps():
+    steps = []
     with in_a_session({}):
         runs.begin(Run())
-        presentation_steps.offer(lambda direction: taken.append("page") or True)
-        presentation_steps.guide(lambda direction: taken.append(direction) or False, place="3/7")
+        presentation_steps.offer(lambda direction: steps.append("page") or True)
+        presentation_steps.guide(lambda direction: steps.append(direction) or False, place="3/7")
         presentation_steps.arrive()
         assert presentation_steps.take(1)
-        assert presentation_steps.take(-1), "not passed on at its end"
+        assert presentation_steps.take(-1), "at its end, steps are not passed on to the page"
         assert runs.current().steps.place == "3/7"
-    assert taken == [1, -1]
+    assert steps == [1, -1]
 
 
-def test_a_key_before_the_next_run_walks_the_page_shown():
-    """As when the code is closed and a key follows at once: the run in between is aborted."""
-    taken = []
+def test_a_key_pressed_before_the_next_run_is_a_step_of_the_page_on_screen():
+    """As when the QR code is closed and a key follows at once: the run in between is aborted."""
+    steps = []
     with in_a_session({}):
         runs.begin(Run())
-        presentation_steps.offer(lambda direction: taken.append(direction) or True)
+        presentation_steps.offer(lambda direction: steps.append(direction) or True)
         presentation_steps.arrive()
         runs.begin(Run())
         assert presentation_steps.take(1)
         page.enter("masks")
         assert not presentation_steps.take(-1), "the steps of the previous page are gone"
-    assert taken == [1]
+    assert steps == [1]
 
 
-# The code of the address ----------------------------------------------------------------------------------------------
+# The QR code of the address -------------------------------------------------------------------------------------------
 
 
-def read(code):
-    """Decode the code as it is drawn: dark squares on white with a border of four."""
+def decoded(code):
+    """Return the text of a QR code as it is drawn: dark squares on white with a border of four."""
     size = code["size"]
     squares = np.array([int(square) for square in code["rows"]]).reshape(size, size)
     drawn = np.pad(1 - squares, 4, constant_values=1).astype(np.uint8) * 255
@@ -136,51 +144,48 @@ def read(code):
 
 @contextmanager
 def browsing(app, *, url=ADDRESS):
-    """The session of an app, whose browser is at this address."""
+    """Use the session of an app, whose browser is at this address."""
     context = SimpleNamespace(url=url, locale="en")
     with in_a_session(app.session_state.to_dict()) as session, patch.object(streamlit, "context", context):
         yield session
 
 
-def code_of(app, *, url=ADDRESS):
-    """Return the code that a session shows for its address."""
+def qr_code(app, *, url=ADDRESS):
+    """Return the QR code that a session shows for its address."""
     with browsing(app, url=url):
         return presenting.code()
 
 
 @pytest.mark.parametrize("url", [f"{ADDRESS}/masks", ADDRESS, f"{ADDRESS}/"])
-def test_the_code_decodes_to_the_address(new_app, url):
-    app = new_app(page="see/masks", masks_view="scores", text="我喜欢猫。")
-    code = code_of(app, url=url)
-    assert read(code) == code["address"]
-    assert (
-        code["address"] == f"{ADDRESS}/masks?v=1&text=%E6%88%91%E5%96%9C%E6%AC%A2%E7%8C%AB%E3%80%82&masks_view=scores"
-    )
+def test_the_qr_code_contains_the_address(new_app, url):
+    code = qr_code(new_app(page="see/masks", masks_view="scores", text="我喜欢猫。"), url=url)
+    expected = f"{ADDRESS}/masks?v=1&text=%E6%88%91%E5%96%9C%E6%AC%A2%E7%8C%AB%E3%80%82&masks_view=scores"
+    assert decoded(code) == code["address"] == expected
     assert code["hint"] == ""
 
 
 @pytest.mark.parametrize("host", ["localhost:8501", "127.0.0.1:8501", "[::1]:8501"])
 def test_an_address_that_no_phone_can_open_has_a_hint(new_app, host):
-    assert "Only this computer" in code_of(new_app(), url=f"http://{host}")["hint"]
+    assert "Only this computer" in qr_code(new_app(), url=f"http://{host}")["hint"]
 
 
-def test_an_address_too_long_for_a_code_has_a_hint(new_app):
-    app = new_app(text="我去东北大学。" * 50)  # each character takes 9 in an address
-    code = code_of(app)
+def test_an_address_too_long_for_a_qr_code_has_a_hint(new_app):
+    code = qr_code(new_app(text="我去东北大学。" * 50))  # each character takes 9 in an address
     assert not code.get("size")
     assert "too long for a QR code" in code["hint"]
 
 
-# A room that follows --------------------------------------------------------------------------------------------------
+# Rooms that follow ----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def own_rooms(monkeypatch):
-    made = rooms.Rooms(lambda session: session != "gone")
-    monkeypatch.setattr(following, "ROOMS", made)
-    monkeypatch.setattr(following, "wake", list)  # sessions here have no connection: they run when they are told to
-    monkeypatch.setattr(following, "_start_checks", lambda: None)  # nor does anybody leave unless a test says so
-    return made
+    """Rooms in which every session but "gone" is connected; a test reruns sessions and closes rooms itself."""
+    own = rooms.Rooms(lambda session: session != "gone")
+    monkeypatch.setattr(following, "ROOMS", own)
+    monkeypatch.setattr(following, "wake", list)
+    monkeypatch.setattr(following, "_start_checks", lambda: None)
+    return own
 
 
 @pytest.fixture
@@ -190,25 +195,21 @@ def presenter(new_app, own_rooms):
     return app.run()
 
 
-def code_for(app):
+def room_code(app):
     return rooms.code_of(app.session_state["room"])
 
 
-def captions(app, begins):
-    return [caption.value for caption in app.caption if caption.value.startswith(begins)]
-
-
 def test_two_phones_show_what_the_presenter_shows(new_app, presenter, own_rooms):
-    phones = [new_app(follow=code_for(presenter)), new_app(follow=code_for(presenter), lang="zh")]
+    phones = [new_app(follow=room_code(presenter)), new_app(follow=room_code(presenter), lang="zh")]
     for phone in phones:
         assert not phone.exception
         assert page_of(phone) == "masks"
         assert phone.session_state["masks_view"] == "scores"
         assert phone.text_input(key=boxes.SOURCE).value == "I like cats."
-        assert address_of(phone)["follow"] == code_for(presenter), "so that it follows after a reload too"
-    assert [phone.session_state[boxes.LANGUAGE] for phone in phones] == ["en", "zh"], "each keeps its own"
+        assert address_of(phone)["follow"] == room_code(presenter), "it follows after a reload, too"
+    assert [phone.session_state[boxes.LANGUAGE] for phone in phones] == ["en", "zh"], "each keeps its language"
     walk(presenter, 1)
-    presenter.text_input(key=boxes.SOURCE).set_value("Thanks.").run()
+    enter(presenter, "Thanks.")
     for phone in phones:
         phone.run()
         assert phone.session_state["masks_view"] == "steps"
@@ -229,33 +230,31 @@ def test_a_head_selected_in_the_explorer_is_selected_on_the_phone(new_app, own_r
     monkeypatch.setattr(attention, "attention_view", selects.append)
     app = new_app()
     app.session_state["room"] = own_rooms.open("")  # the session of a callback outside a run
-    phone = new_app(follow=code_for(app))
+    phone = new_app(follow=room_code(app))
     with in_a_session(app.session_state.to_dict()), address():
         selects[0](Selection(layer=1, head=2, view="arcs").start())
-    wanted = {"layer": "2", "head": "3", "view": "arcs"}
-    assert address_of(phone.run()) == {"follow": code_for(app), **wanted}
+    assert address_of(phone.run()) == {"follow": room_code(app), "layer": "2", "head": "3", "view": "arcs"}
 
 
-def test_a_missing_room_is_reported_and_a_session_tries_one_code(new_app, presenter):
+def test_an_unknown_code_is_reported_and_a_session_can_try_only_one(new_app, presenter):
     app = new_app(follow="nowhere")
-    app.query_params["follow"] = code_for(presenter)
+    app.query_params["follow"] = room_code(presenter)
     assert captions(app.run(), "No room has this code")
     app.button(key="following_closed").click().run()
     assert not captions(app, "No room has this code")
     assert not captions(app, "You are following")
 
 
-def test_while_codes_are_tried_nobody_new_comes_in(new_app, presenter, monkeypatch):
-    inside = new_app(follow=code_for(presenter))
+def test_after_too_many_wrong_codes_only_new_followers_are_refused(new_app, presenter, monkeypatch):
+    follower = new_app(follow=room_code(presenter))
     monkeypatch.setattr(limits, "WRONG_CODES", 0)
-    app = new_app(follow=code_for(presenter))
+    app = new_app(follow=room_code(presenter))
     assert captions(app, "Too many wrong codes were tried")
-    assert address_of(app)["follow"] == code_for(presenter)
-    assert captions(inside.run(), "You are following the presenter.")
-    monkeypatch.undo()
+    assert address_of(app)["follow"] == room_code(presenter)
+    assert captions(follower.run(), "You are following the presenter.")
 
 
-def test_a_session_takes_up_no_second_room(own_rooms):
+def test_a_session_resumes_one_room_only(own_rooms):
     keys = [own_rooms.open("gone") for _ in range(2)]
     with in_a_session({}):
         for key in keys:
@@ -263,20 +262,20 @@ def test_a_session_takes_up_no_second_room(own_rooms):
         assert following.presented() == rooms.code_of(keys[0])
         following.dismiss()
         assert following.room() == {"key": keys[0], "open": False}, "so that the browser forgets it"
-        for sent in ("nonsense", f"{keys[1]}x", None, 7, "x" * 10**6, {"key": keys[1]}):
-            following.take_up(sent)
+        for invalid in ("nonsense", f"{keys[1]}x", None, 7, "x" * 10**6, {"key": keys[1]}):
+            following.take_up(invalid)
             assert not following.presented()
 
 
-def test_two_who_follow_each_other_come_to_rest(new_app, presenter, own_rooms):
+def test_a_presenter_follows_nobody(new_app, presenter, own_rooms):
     other = own_rooms.open("gone")
     own_rooms.write(other, {"page": "lab"})
     presenter.session_state["follow"] = rooms.code_of(other)
     assert page_of(presenter.run()) == "masks"
 
 
-def test_the_presenter_sees_that_a_room_follows_and_can_stop_it(new_app, presenter):
-    phone = new_app(follow=code_for(presenter))
+def test_the_presenter_sees_the_room_and_can_close_it(new_app, presenter):
+    phone = new_app(follow=room_code(presenter))
     assert captions(presenter, "The audience follows")
     assert not captions(phone, "The audience follows")
     presenter.button(key="following_stop").click().run()
@@ -287,15 +286,15 @@ def test_the_presenter_sees_that_a_room_follows_and_can_stop_it(new_app, present
     assert phone.text_input(key=boxes.SOURCE).value == "I like cats.", "the last state stays"
 
 
-def test_inviting_and_dismissing(new_app, presenter, own_rooms, monkeypatch):
+def test_a_presentation_opens_one_room_and_closes_it(new_app, presenter, own_rooms, monkeypatch):
     with browsing(new_app()) as session:
         presenting.ask("follow")
         room = following.presented()
         presenting.ask("follow")
-        assert following.presented() == room, "one room for a session"
+        assert following.presented() == room, "a session has one room"
         code = presenting.code()
         assert code["followed"]
-        assert code["address"] == f"{ADDRESS}/?follow={room}" == read(code)
+        assert code["address"] == f"{ADDRESS}/?follow={room}" == decoded(code)
         presenting.ask("stop")
         assert not following.presented()
         monkeypatch.setattr(limits, "ROOMS", 1)  # the presenter's

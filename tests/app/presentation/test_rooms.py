@@ -1,4 +1,4 @@
-"""Rooms that follow a presenter: who may write, who is woken, and the limits."""
+"""Rooms that follow a presenter: who may write, who is notified, and the limits."""
 
 from types import SimpleNamespace
 
@@ -20,7 +20,7 @@ def clock():
 
 @pytest.fixture
 def connected():
-    """The sessions whose browsers are."""
+    """The sessions whose browsers are connected."""
     return {"presenter", "phone"}
 
 
@@ -29,18 +29,18 @@ def rooms(connected, clock):
     return Rooms(connected.__contains__, lambda: clock.now)
 
 
-def test_a_follower_sees_what_was_written_last(rooms):
+def test_followers_are_notified_of_changes_and_see_the_latest_state(rooms):
     key = rooms.open("presenter")
     assert rooms.follow(code_of(key), "phone") == (0, {}, True)
     assert rooms.write(key, SHOWN) == {"phone"}
-    assert rooms.write(key, dict(SHOWN)) == frozenset(), "nothing new to see"
+    assert rooms.write(key, dict(SHOWN)) == frozenset(), "nothing has changed"
     assert rooms.follow(code_of(key), "phone") == (1, SHOWN, True)
     rooms.leave(code_of(key), "phone")
     assert rooms.write(key, {}) == frozenset()
 
 
 @given(st.text(max_size=30), st.booleans())
-def test_without_its_key_a_room_cannot_be_written(text, has_code):
+def test_a_room_can_be_changed_only_with_its_key(text, has_code):
     rooms = Rooms(lambda session: True)
     key = rooms.open("presenter")
     rooms.write(key, SHOWN)
@@ -53,7 +53,7 @@ def test_without_its_key_a_room_cannot_be_written(text, has_code):
     assert rooms.follow(code_of(key), "phone") == (1, SHOWN, True)
 
 
-def test_a_room_that_is_closed_is_gone(rooms):
+def test_a_closed_room_cannot_be_followed_or_written(rooms):
     key = rooms.open("presenter")
     rooms.follow(code_of(key), "phone")
     assert rooms.close(key) == {"phone"}
@@ -61,7 +61,7 @@ def test_a_room_that_is_closed_is_gone(rooms):
     assert rooms.write(key, SHOWN) == frozenset()
 
 
-def test_there_are_only_so_many_rooms_and_one_whose_presenter_is_gone_makes_way(rooms, connected, clock):
+def test_at_the_limit_a_room_without_its_presenter_is_replaced(rooms, connected, clock):
     others = [f"session {number}" for number in range(limits.ROOMS - 2)]
     connected.update(others)
     mine, gone = rooms.open("presenter"), rooms.open("gone")
@@ -70,13 +70,13 @@ def test_there_are_only_so_many_rooms_and_one_whose_presenter_is_gone_makes_way(
     clock.now = 1
     rooms.take_up(mine, "reloading")
     assert rooms.open("presenter")
-    assert rooms.is_presented_by(mine, "reloading"), "who has been gone for longest makes way"
+    assert rooms.is_presented_by(mine, "reloading"), "the one abandoned for longest is replaced"
     assert not rooms.is_presented_by(gone, "gone")
-    assert rooms.open("presenter")
+    assert rooms.open("presenter"), "in place of the reloading one's, who is not connected either"
     assert not rooms.open("presenter")
 
 
-def test_a_room_ends_soon_after_its_presenter_is_gone_and_its_phones_know(rooms, connected, clock):
+def test_a_room_is_closed_some_time_after_its_presenter_has_left_and_followers_are_notified(rooms, connected, clock):
     key = rooms.open("presenter")
     rooms.follow(code_of(key), "phone")
     clock.now = 100 * limits.ROOM_SECONDS
@@ -92,7 +92,7 @@ def test_a_room_ends_soon_after_its_presenter_is_gone_and_its_phones_know(rooms,
     assert not rooms.take_up(key, "presenter again")
 
 
-def test_a_room_that_is_taken_up_again_goes_on(rooms, connected, clock):
+def test_a_room_that_its_presenter_resumes_continues(rooms, connected, clock):
     key = rooms.open("presenter")
     rooms.follow(code_of(key), "phone")
     connected.remove("presenter")
@@ -104,10 +104,10 @@ def test_a_room_that_is_taken_up_again_goes_on(rooms, connected, clock):
     clock.now += limits.ROOM_SECONDS
     assert rooms.check() == frozenset()
     assert rooms.follow(code_of(key), "phone").is_presented
-    assert not rooms.is_presented_by(key, "presenter"), "a tab that was copied leads, the other no longer"
+    assert not rooms.is_presented_by(key, "presenter"), "of two copies of a tab, the latest presents"
 
 
-def test_followers_are_taken_off_when_their_sessions_end(rooms, connected):
+def test_followers_are_removed_when_their_sessions_end(rooms, connected):
     key = rooms.open("presenter")
     for number in range(3):
         connected.add(f"phone {number}")
@@ -120,7 +120,7 @@ def test_followers_are_taken_off_when_their_sessions_end(rooms, connected):
     assert rooms.write(key, {}) == {"phone 0", "phone 2"}
 
 
-def test_nobody_tries_codes_for_long_and_who_is_in_notices_nothing(rooms, clock):
+def test_too_many_wrong_codes_lock_out_newcomers_for_a_minute_but_not_followers(rooms, clock):
     key = rooms.open("presenter")
     assert len(code_of(key)) == 10
     for _ in range(limits.WRONG_CODES):

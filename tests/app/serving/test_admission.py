@@ -1,12 +1,18 @@
-"""Admission to the model."""
+"""Admission to the model: how many computations at once, in which order, and who waits, shares or is rejected."""
 
 import threading
 import time
+from contextlib import suppress
+from functools import cache
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from visformer.app.serving import admission
-from visformer.app.serving.admission import BOUNDS, Admission, Histogram
+from tests.app.serving.support import cannot_start
+from tests.waiting import until
+from visformer.app.serving.admission import BOUNDS, Admission, Histogram, _Flight
+from visformer.app.serving.recent_use import RecentUse
 from visformer.errors import BusyError, DeadlineError
 from visformer.system import cancellation, limits
 
@@ -14,23 +20,27 @@ SECONDS = 20  # timeout
 
 
 class Left(BaseException):
-    """The visitor leaves."""
+    """The visitor has left."""
 
 
-def never(ahead):
-    raise AssertionError("nobody should see a notice")
+def leave(ahead):
+    raise Left
+
+
+def no_notice(ahead):
+    raise AssertionError("no notice should be shown")
 
 
 class Visitors:
     """Visitors, each in a thread of their own."""
 
-    def __init__(self, desk):
-        self.desk, self.results, self.threads = desk, {}, []
+    def __init__(self, admission):
+        self.admission, self.results, self.threads = admission, {}, []
 
-    def request(self, name, key, work, on_wait=lambda ahead: None, **how):
+    def request(self, name, key, work, on_wait=lambda ahead: None, **options):
         def run():
             try:
-                self.results[name] = self.desk.run(key, work, on_wait=on_wait, **how)
+                self.results[name] = self.admission.run(key, work, on_wait=on_wait, **options)
             except BaseException as error:
                 self.results[name] = error
 
@@ -43,26 +53,14 @@ class Visitors:
         return self.results
 
 
-def no_thread(thread):
-    """Fail as Python does when there is no memory for a thread."""
-    raise RuntimeError("can't start new thread")
-
-
-def until(condition):
-    end = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.001)
-
-
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
-    monkeypatch.setattr(admission, "PATIENCE", 0.02)
-    monkeypatch.setattr(admission, "POLL", 0.01)
+    monkeypatch.setattr("visformer.app.serving.admission.PATIENCE", 0.02)
+    monkeypatch.setattr("visformer.app.serving.admission.POLL", 0.01)
 
 
 @pytest.fixture
-def desk():
+def admission():
     return Admission(at_once=1, queue=2)
 
 
@@ -75,163 +73,159 @@ def gate():
 
 
 @pytest.fixture
-def busy(desk, gate):
-    """Visitors, of whom the first has a long computation running."""
-    visitors = Visitors(desk)
+def visitors(admission, gate):
+    """Visitors, of whom the first has a computation running that waits for the gate."""
+    visitors = Visitors(admission)
     visitors.request("first", "long", lambda: gate.wait(SECONDS) and "long")
-    until(lambda: desk.running == 1)
+    until(lambda: admission.running == 1)
     return visitors
 
 
-def test_a_lone_visitor_sees_no_notice(desk):
-    assert desk.run("a", lambda: 1, on_wait=never) == 1
-    assert desk.counts.outcomes["computed"] == sum(desk.counts.outcomes.values()) == 1
+def test_a_lone_visitor_sees_no_notice(admission):
+    assert admission.run("a", lambda: 1, on_wait=no_notice) == 1
+    assert admission.counts.outcomes["computed"] == sum(admission.counts.outcomes.values()) == 1
 
 
-def test_never_more_at_once_than_allowed():
-    desk, lock, now, most = Admission(at_once=2, queue=30), threading.Lock(), [0], [0]
+def test_no_more_computations_run_at_once_than_allowed():
+    admission, lock, running, most = Admission(at_once=2, queue=30), threading.Lock(), [0], [0]
 
     def work():
         with lock:
-            now[0] += 1
-            most[0] = max(most[0], now[0])
+            running[0] += 1
+            most[0] = max(most[0], running[0])
         time.sleep(0.005)
         with lock:
-            now[0] -= 1
+            running[0] -= 1
         return threading.current_thread().name
 
-    visitors = Visitors(desk)
+    visitors = Visitors(admission)
     for i in range(20):
         visitors.request(i, i, work)
-    results = visitors.wait()
+    threads = visitors.wait()
     assert most == [2]
-    assert len(results) == 20
-    assert len(set(results.values())) <= 2, "OpenMP would make a team for each thread that ever computed"
+    assert len(threads) == 20
+    assert len(set(threads.values())) <= 2, "OpenMP would create a team for each thread that computes"
 
 
-def test_concurrent_requests_for_the_same_key_are_computed_once(desk, busy, gate):
+def test_concurrent_requests_for_the_same_key_are_computed_once(admission, visitors, gate):
     runs = []
     for i in range(5):
-        busy.request(i, "same", lambda: runs.append(1) or "result")
-    until(lambda: desk.counts.outcomes["shared"] == 4)
-    assert desk.waiting == 1, "joining another's request takes no place in the queue"
+        visitors.request(i, "same", lambda: runs.append(1) or "result")
+    until(lambda: admission.counts.outcomes["shared"] == 4)
+    assert admission.waiting == 1, "joining another's request takes no place in the queue"
     gate.set()
-    results = busy.wait()
+    results = visitors.wait()
     assert runs == [1]
     assert [results[i] for i in range(5)] == ["result"] * 5
 
 
-def test_first_come_first_served(desk, busy, gate):
+def test_first_come_first_served(admission, visitors, gate):
     order = []
-    for name in ("a", "b"):
-        busy.request(name, name, lambda name=name: order.append(name))
-        until(lambda name=name: desk.waiting == {"a": 1, "b": 2}[name])
+    for number, name in enumerate(("a", "b"), 1):
+        visitors.request(name, name, lambda name=name: order.append(name))
+        until(lambda number=number: admission.waiting == number)
     gate.set()
-    busy.wait()
+    visitors.wait()
     assert order == ["a", "b"]
 
 
-def test_a_full_queue_rejects_with_an_error(desk, busy, gate):
+def test_a_full_queue_rejects_with_an_error(admission, visitors, gate):
     for name in ("a", "b"):
-        busy.request(name, name, lambda: "in time")
-    until(lambda: desk.waiting == 2)
+        visitors.request(name, name, lambda: "in time")
+    until(lambda: admission.waiting == 2)
     with pytest.raises(BusyError, match="2 are waiting"):
-        desk.run("c", lambda: "never", on_wait=never)
-    busy.request("d", "a", lambda: "never")  # but joining another's request is free
-    until(lambda: desk.counts.outcomes["shared"] == 1)
+        admission.run("c", lambda: "never", on_wait=no_notice)
+    visitors.request("d", "a", lambda: "never")  # joining another's request is still possible
+    until(lambda: admission.counts.outcomes["shared"] == 1)
     gate.set()
-    results = busy.wait()
+    results = visitors.wait()
     assert results["a"] == results["b"] == results["d"] == "in time"
-    assert desk.counts.outcomes["rejected"] == 1
-    assert desk.run("c", lambda: "now", on_wait=never) == "now"
+    assert admission.counts.outcomes["rejected"] == 1
+    assert admission.run("c", lambda: "now", on_wait=no_notice) == "now"
 
 
-def test_an_error_reaches_all_callers_and_the_next_request_tries_again(desk, busy, gate):
+def test_an_error_reaches_all_callers_and_the_next_request_tries_again(admission, visitors, gate):
     def fail():
         raise KeyError("broken")
 
     for i in range(3):
-        busy.request(i, "bad", fail)
-    until(lambda: desk.counts.outcomes["shared"] == 2)
+        visitors.request(i, "bad", fail)
+    until(lambda: admission.counts.outcomes["shared"] == 2)
     gate.set()
-    results = busy.wait()
+    results = visitors.wait()
     assert [type(results[i]) for i in range(3)] == [KeyError] * 3
-    assert desk.counts.outcomes["failed"] == 1
-    assert desk.run("bad", lambda: "mended", on_wait=never) == "mended"
+    assert admission.counts.outcomes["failed"] == 1
+    assert admission.run("bad", lambda: "works", on_wait=no_notice) == "works"
 
 
-def test_a_timeout_raised_by_the_work_is_an_error_like_any_other(desk):
+def test_a_timeout_raised_by_the_work_is_an_error_like_any_other(admission):
     def fail():
         raise TimeoutError("its own")
 
     with pytest.raises(TimeoutError, match="its own"):
-        desk.run("a", fail, on_wait=never)
+        admission.run("a", fail, on_wait=no_notice)
 
 
-def test_a_waiting_visitor_sees_how_many_are_ahead(desk, busy, gate):
-    told = {"a": [], "b": []}
-    for name in told:
-        busy.request(name, name, lambda: None, on_wait=told[name].append)
-        until(lambda name=name: told[name])
-    assert told["a"][0] == 1
-    assert told["b"][0] == 2
+def test_a_waiting_visitor_sees_how_many_are_ahead(admission, visitors, gate):
+    ahead = {"a": [], "b": []}
+    for name in ahead:
+        visitors.request(name, name, lambda: None, on_wait=ahead[name].append)
+        until(lambda name=name: ahead[name])
+    assert ahead["a"][0] == 1
+    assert ahead["b"][0] == 2
     gate.set()
-    busy.wait()
-    assert desk.waiting == desk.running == 0
+    visitors.wait()
+    assert admission.waiting == admission.running == 0
 
 
-def leave(ahead):
-    raise Left
-
-
-def test_nothing_is_computed_for_a_visitor_who_has_left(desk, busy, gate):
+def test_nothing_is_computed_for_a_visitor_who_has_left(admission, visitors, gate):
     runs = []
-    busy.request("gone", "a", lambda: runs.append(1), on_wait=leave)
-    until(lambda: "gone" in busy.results)
-    assert isinstance(busy.results["gone"], Left)
-    assert desk.waiting == 0
-    assert desk.counts.outcomes["left"] == 1
+    visitors.request("gone", "a", lambda: runs.append(1), on_wait=leave)
+    until(lambda: "gone" in visitors.results)
+    assert isinstance(visitors.results["gone"], Left)
+    assert admission.waiting == 0
+    assert admission.counts.outcomes["left"] == 1
     gate.set()
-    busy.wait()
+    visitors.wait()
     assert runs == []
 
 
-def test_a_leaving_visitor_does_not_cancel_the_result_of_others(desk, busy, gate):
+def test_a_leaving_visitor_does_not_cancel_the_result_of_others(admission, visitors, gate):
     leaving = threading.Event()
 
     def on_wait(ahead):
         if leaving.is_set():
             raise Left
 
-    busy.request("gone", "a", lambda: "result", on_wait=on_wait)
-    until(lambda: desk.waiting == 1)
-    busy.request("stays", "a", lambda: "never")
-    until(lambda: desk.counts.outcomes["shared"] == 1)
+    visitors.request("gone", "a", lambda: "result", on_wait=on_wait)
+    until(lambda: admission.waiting == 1)
+    visitors.request("stays", "a", lambda: "never")
+    until(lambda: admission.counts.outcomes["shared"] == 1)
     leaving.set()
-    until(lambda: "gone" in busy.results)
-    assert desk.waiting == 1
+    until(lambda: "gone" in visitors.results)
+    assert admission.waiting == 1
     gate.set()
-    assert busy.wait()["stays"] == "result"
+    assert visitors.wait()["stays"] == "result"
 
 
-def test_leaving_during_the_computation_blocks_nobody(desk, gate):
-    visitors = Visitors(desk)
+def test_leaving_during_the_computation_blocks_nobody(admission, gate):
+    visitors = Visitors(admission)
     visitors.request("gone", "long", lambda: gate.wait(SECONDS), on_wait=leave)
     until(lambda: "gone" in visitors.results)
     visitors.request("next", "b", lambda: "done")
-    until(lambda: desk.waiting == 1)
+    until(lambda: admission.waiting == 1)
     gate.set()
     assert visitors.wait()["next"] == "done"
 
 
-def test_durations_are_counted(desk, busy, gate):
-    busy.request("a", "a", lambda: time.sleep(0.03))
+def test_durations_are_counted(admission, visitors, gate):
+    visitors.request("a", "a", lambda: time.sleep(0.03))
     time.sleep(0.05)
     gate.set()
-    busy.wait()
-    until(lambda: sum(desk.counts.computed.counts) == 2)
-    assert desk.counts.queued.total > 0.04
-    assert desk.counts.computed.total > 0.07
+    visitors.wait()
+    until(lambda: sum(admission.counts.computed.counts) == 2)
+    assert admission.counts.queued.total > 0.04
+    assert admission.counts.computed.total > 0.07
 
 
 def test_the_bounds_of_a_histogram_are_inclusive():
@@ -239,129 +233,242 @@ def test_the_bounds_of_a_histogram_are_inclusive():
     for seconds in (0.0, BOUNDS[0], BOUNDS[0] * 1.001, BOUNDS[-1], BOUNDS[-1] + 1):
         histogram.add(seconds)
     assert histogram.counts == [2, 1] + [0] * (len(BOUNDS) - 3) + [1, 1]
-    assert sum(histogram.counts) == 5
 
 
-def test_a_request_joins_the_computation_that_was_begun_for_it():
-    desk, go = Admission(at_once=1), threading.Event()
-    ran = []
+def test_a_request_joins_the_computation_that_was_begun_for_it(gate):
+    admission, runs = Admission(at_once=1), []
 
     def work():
-        go.wait(SECONDS)
-        ran.append(1)
+        gate.wait(SECONDS)
+        runs.append(1)
         return "done"
 
-    begun = desk.begin("a", work)
-    assert desk.begin("a", work) is begun
-    assert desk.begin("b", work) is None, "no thread is free"
-    visitors = Visitors(desk)
+    begun = admission.begin("a", work)
+    assert admission.begin("a", work) is begun
+    assert admission.begin("b", work) is None, "no thread is free"
+    visitors = Visitors(admission)
     visitors.request("first", "a", work)
-    while not desk._flights["a"].callers:
-        time.sleep(0.001)
-    go.set()
-    visitors.wait()
-    assert visitors.results == {"first": "done"}
+    until(lambda: admission._flights["a"].callers)
+    gate.set()
+    assert visitors.wait() == {"first": "done"}
     assert begun.result() == "done"
-    assert ran == [1]
-    assert (desk.counts.outcomes["computed"], desk.counts.outcomes["shared"]) == (1, 0)
+    assert runs == [1]
+    assert (admission.counts.outcomes["computed"], admission.counts.outcomes["shared"]) == (1, 0)
 
 
 def test_requests_start_no_new_threads(monkeypatch):
-    desk = Admission(at_once=2)
-    monkeypatch.setattr(threading.Thread, "start", no_thread)
-    assert [desk.run(n, lambda n=n: 2 * n, on_wait=never) for n in range(4)] == [0, 2, 4, 6]
-    assert desk.running == 0
+    admission = Admission(at_once=2)
+    monkeypatch.setattr(threading.Thread, "start", cannot_start)
+    assert [admission.run(n, lambda n=n: 2 * n, on_wait=no_notice) for n in range(4)] == [0, 2, 4, 6]
+    assert admission.running == 0
 
 
-def steps(done):
-    """Work that takes for ever, step by step."""
+def work_forever(stopped):
+    """Work until cancelled, then set an event."""
     try:
         while True:
             cancellation.check()
             time.sleep(0.001)
     finally:
-        done.set()
+        stopped.set()
 
 
-def test_work_ends_at_its_deadline_and_says_so():
-    desk, done = Admission(at_once=1, seconds=0.1), threading.Event()
+def test_work_is_stopped_at_its_deadline_with_an_error():
+    admission, stopped = Admission(at_once=1, seconds=0.1), threading.Event()
     with pytest.raises(DeadlineError, match=r"longer than 0\.1 seconds"):
-        desk.run("endless", lambda: steps(done), on_wait=lambda before: None)
-    assert done.wait(SECONDS)
-    assert desk.run("next", lambda: "answer", on_wait=never) == "answer"
+        admission.run("endless", lambda: work_forever(stopped), on_wait=lambda ahead: None)
+    assert stopped.wait(SECONDS)
+    assert admission.run("next", lambda: "answer", on_wait=no_notice) == "answer"
 
 
-def test_work_ends_when_nobody_waits_for_it_any_more(desk):
-    done, running = threading.Event(), threading.Event()
+def test_work_is_stopped_when_nobody_waits_for_it_any_more(admission):
+    stopped, running = threading.Event(), threading.Event()
 
-    def leave(before):
+    def leave_once_running(ahead):
         if running.is_set():
             raise Left
 
     def work():
         running.set()
-        steps(done)
+        work_forever(stopped)
 
     with pytest.raises(Left):
-        desk.run("endless", work, on_wait=leave)
-    assert done.wait(SECONDS)
-    until(lambda: desk.running == 0)
-    assert desk.run("endless", lambda: "computed anew", on_wait=never) == "computed anew"
+        admission.run("endless", work, on_wait=leave_once_running)
+    assert stopped.wait(SECONDS)
+    until(lambda: admission.running == 0)
+    assert admission.run("endless", lambda: "computed anew", on_wait=no_notice) == "computed anew"
 
 
-def test_work_that_somebody_else_waits_for_goes_on(desk, busy, gate):
+def test_work_continues_while_somebody_else_waits_for_it(admission, visitors, gate):
     with pytest.raises(Left):
-        desk.run("long", pytest.fail, on_wait=lambda before: (_ for _ in ()).throw(Left))
+        admission.run("long", pytest.fail, on_wait=leave)
     gate.set()
-    assert busy.wait()["first"] == "long"
+    assert visitors.wait()["first"] == "long"
 
 
-def test_it_is_known_for_how_long_nothing_gets_through(desk, busy, gate):
-    until(lambda: desk.stuck_seconds > 0.01)
-    gate.set()
-    until(lambda: desk.stuck_seconds == 0)
-
-
-def test_what_takes_long_keeps_no_ordinary_sentence_waiting(desk, gate):
-    visitors = Visitors(desk)
-    for name in ("a", "b"):
-        visitors.request(name, name, lambda: gate.wait(SECONDS), is_long=True)
-    until(lambda: (desk.running, desk.waiting) == (1, 1))
-    assert desk.run("short", lambda: "at once", on_wait=never) == "at once"
+def test_the_time_for_which_nothing_was_finished_is_known(gate):
+    admission = Admission(at_once=1, seconds=0.05)
+    visitors = Visitors(admission)
+    visitors.request("deaf", "deaf", lambda: gate.wait(SECONDS))
+    assert admission.stuck_seconds == 0, "it is not late yet"
+    until(lambda: admission.stuck_seconds > 0.01)
     gate.set()
     visitors.wait()
-    assert desk.running == 0
+    until(lambda: admission.stuck_seconds == 0)
 
 
-def test_ordinary_sentences_do_not_take_the_place_of_what_takes_long(desk, busy, gate):
-    assert desk.run("long export", lambda: "made", on_wait=never, is_long=True) == "made"
+def test_what_takes_long_has_time_by_the_clock_as_long_as_it_does_not_compute():
+    admission = Admission(at_once=1, seconds=0.05, long_seconds=SECONDS)
+    made = admission.run("starved", lambda: time.sleep(0.4) or "made", on_wait=lambda ahead: None, is_long=True)
+    assert made == "made"
+
+
+def test_work_ends_once_it_has_computed_for_too_long(admission, monkeypatch):
+    monkeypatch.setattr(limits, "WORK_SECONDS", 0.1)
+
+    def compute():
+        while True:
+            cancellation.check()
+
+    begin = time.thread_time()
+    for is_long in (False, True):
+        with pytest.raises(DeadlineError, match=r"longer than 0\.1 seconds"):
+            admission.run("endless", compute, on_wait=lambda before: None, is_long=is_long)
+    assert time.thread_time() - begin < 0.1, "it was computed in another thread"
+    assert admission.run("next", lambda: cancellation.check() or "answer", on_wait=no_notice) == "answer"
+
+
+def test_long_work_delays_no_ordinary_sentence(admission, gate):
+    visitors = Visitors(admission)
+    for name in ("a", "b"):
+        visitors.request(name, name, lambda: gate.wait(SECONDS), is_long=True)
+    until(lambda: (admission.running, admission.waiting) == (1, 1))
+    assert admission.run("short", lambda: "at once", on_wait=no_notice) == "at once"
+    gate.set()
+    visitors.wait()
+    assert admission.running == 0
+
+
+@pytest.mark.usefixtures("visitors")
+def test_ordinary_sentences_delay_no_long_work(admission):
+    assert admission.run("long export", lambda: "made", on_wait=no_notice, is_long=True) == "made"
+
+
+def waits(admission, session, key, work=lambda: None, *, is_long=False):
+    """Ask without waiting."""
+    return admission._join(key, session, _Flight(work, is_long=is_long))
+
+
+def used(admission, **seconds):
+    for session, each in seconds.items():
+        admission._recent.add([session], each, time.perf_counter())
 
 
 def test_sessions_take_turns(gate):
     """Everybody's first comes before anybody's second."""
-    desk, order = Admission(at_once=1), []
-    visitors = Visitors(desk)
-    visitors.request("long", "long", lambda: gate.wait(SECONDS))
-    until(lambda: desk.running == 1)
-    for i, (name, session) in enumerate({"a1": "a", "a2": "a", "a3": "a", "b1": "b", "b2": "b"}.items()):
-        visitors.request(name, name, lambda name=name: order.append(name), session=session)
-        until(lambda i=i: desk.waiting == i + 1)
+    admission, order = Admission(at_once=1), []
+    waits(admission, "somebody", "long", lambda: gate.wait(SECONDS))
+    for key in ("a1", "a2", "a3", "b1"):
+        last = waits(admission, key[0], key, lambda key=key: order.append(key))
     gate.set()
+    last.result.result(SECONDS)
+    until(lambda: admission.running == 0)
+    assert order == ["a1", "b1", "a2", "a3"]
+
+
+@cache
+def admission_with(at_once):
+    return Admission(at_once=at_once, queue=3)
+
+
+STEPS = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 8), st.booleans()), max_size=12)
+
+
+@given(
+    before=STEPS,
+    meanwhile=STEPS,
+    heavy=st.lists(st.floats(0.1, 100), min_size=5, max_size=5),
+    mine=st.floats(0, 0.09),
+    at_once=st.integers(1, 3),
+)
+def test_who_has_computed_least_waits_for_what_is_being_computed_and_nothing_else(
+    before, meanwhile, heavy, mine, at_once
+):
+    """Whatever the others ask for, join and leave, before and meanwhile."""
+    admission, go, started = admission_with(at_once), threading.Semaphore(0), []
+    admission._recent = RecentUse()
+    used(admission, light=mine, **dict(zip("abcde", heavy, strict=True)))
+
+    def ask(session, key):
+        return waits(admission, session, key, lambda: started.append(key) or go.acquire(timeout=SECONDS))
+
+    def act(steps):
+        for session, key, leaves in steps:
+            with suppress(BusyError):
+                flight = ask(session, key)
+                if leaves:
+                    admission._leave(key, session, flight)
+
+    for i in range(at_once):
+        ask("abcde"[i], f"running {i}")
+    act(before)
+    light = ask("light", "mine")
+    act(meanwhile)
+    until(lambda: len(started) == at_once)
+    go.release()
+    until(lambda: len(started) > at_once)
+    assert started[at_once] == "mine"
+    go.release(100)
+    assert light.result.result(SECONDS)
+    until(lambda: admission.running == 0)
+
+
+def test_the_one_who_has_computed_most_is_refused_where_too_many_wait(admission, visitors):
+    used(admission, greedy=9, busy=3, modest=1)
+    greedy, modest = waits(admission, "greedy", "g"), waits(admission, "modest", "m")
+    newcomer = waits(admission, "new", "n")
+    with pytest.raises(BusyError, match="2 are waiting"):
+        greedy.result.result(SECONDS)
+    assert not newcomer.result.done() and not modest.result.done()
+    with pytest.raises(BusyError, match="2 are waiting"):
+        admission.run("b", lambda: "never", session="busy", on_wait=no_notice)
+    assert admission.counts.outcomes["rejected"] == 2
+    assert admission.waiting == 2
+
+
+def test_what_a_newcomer_asks_for_comes_first_though_somebody_else_has_asked_before(admission, visitors, gate):
+    order = []
+    used(admission, greedy=9, modest=1)
+    for session, key in (("greedy", "shared"), ("modest", "m"), ("new", "shared")):
+        flight = waits(admission, session, key, lambda key=key: order.append(key))
+    gate.set()
+    flight.result.result(SECONDS)
     visitors.wait()
-    assert order == ["a1", "b1", "a2", "b2", "a3"]
+    until(lambda: admission.running == 0)
+    assert order == ["shared", "m"]
 
 
-def test_a_session_has_its_share_and_no_more(gate):
-    limited = Admission(at_once=1, queue=99)
-    visitors = Visitors(limited)
+def test_who_leaves_has_computed_all_the_same(admission):
+    done = threading.Event()
+    flight = waits(admission, "hasty", "endless", lambda: work_forever(done))
+    time.sleep(0.05)
+    admission._leave("endless", "hasty", flight)
+    assert done.wait(SECONDS)
+    until(lambda: admission.running == 0)
+    assert admission._recent.at(time.perf_counter())["hasty"] > 0.04
+
+
+def test_the_number_of_computations_of_a_session_is_limited(gate):
+    admission = Admission(at_once=1, queue=99)
+    visitors = Visitors(admission)
     for i in range(limits.SHARE):
         visitors.request(i, i, lambda: gate.wait(SECONDS), session="greedy", is_long=bool(i % 2))
-        until(lambda i=i: limited.running + limited.waiting == i + 1)
+        until(lambda i=i: admission.running + admission.waiting == i + 1)
     with pytest.raises(BusyError, match=f"You have {limits.SHARE} computations waiting"):
-        limited.run("more", lambda: "never", on_wait=never, session="greedy")
-    visitors.request("joined", 0, lambda: "never", session="greedy")  # somebody's own request again
+        admission.run("more", lambda: "never", on_wait=no_notice, session="greedy")
+    visitors.request("joined", 0, lambda: "never", session="greedy")  # requested before: it takes no place
     visitors.request("other", "other", lambda: "done", session="other")
-    until(lambda: limited.running + limited.waiting == limits.SHARE + 1)
+    until(lambda: admission.running + admission.waiting == limits.SHARE + 1)
     gate.set()
     assert visitors.wait()["other"] == "done"
-    assert limited.run("more", lambda: "now", on_wait=never, session="greedy") == "now"
+    assert admission.run("more", lambda: "now", on_wait=no_notice, session="greedy") == "now"

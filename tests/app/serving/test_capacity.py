@@ -1,21 +1,32 @@
-"""The limit on the number of visitors."""
+"""The limits on the number of visitors, and of pages drawn at a time."""
 
-from tests.app.support import pictures
+import threading
+import time
+from contextlib import nullcontext, suppress
+
+import pytest
+
+from tests.app.support import picture_components, texts
+from tests.waiting import until
 from visformer.app.serving import capacity
 from visformer.system import limits
 
 
-def test_one_visitor_too_many_sees_an_error_and_is_admitted_later(new_app, monkeypatch):
-    monkeypatch.setattr(limits, "SESSIONS", 2)
-    monkeypatch.setattr(capacity, "count", lambda: 3)
+def set_visitors(monkeypatch, count, *, limit=2):
+    monkeypatch.setattr(limits, "SESSIONS", limit)
+    monkeypatch.setattr(capacity, "count", lambda: count)
+
+
+def test_one_visitor_too_many_gets_an_error_and_is_admitted_later(new_app, monkeypatch):
+    set_visitors(monkeypatch, 3)
     app = new_app(lang="zh")
-    assert [text.value for text in app.text] == ["这台服务器最多同时接待 2 位访客，现在已经满了。请一分钟后再试。"]
-    assert not pictures(app)
+    assert texts(app) == ["这台服务器最多同时接待 2 位访客，现在已经满了。请一分钟后再试。"]
+    assert not picture_components(app)
     assert not app.exception
     assert not app.text_input
-    monkeypatch.setattr(capacity, "count", lambda: 2)  # this visitor included
+    set_visitors(monkeypatch, 2)  # this visitor included
     app.button(key="try_again").click().run()
-    assert pictures(app)
+    assert picture_components(app)
     assert app.text_input
 
 
@@ -23,4 +34,61 @@ def test_admitted_visitors_stay_admitted(new_app, monkeypatch):
     app = new_app()
     monkeypatch.setattr(limits, "SESSIONS", 2)
     monkeypatch.setattr(capacity, "count", lambda: 3)
-    assert pictures(app.run())
+    assert picture_components(app.run())
+
+
+@pytest.fixture
+def places(monkeypatch):
+    """Two places to draw."""
+    monkeypatch.setattr(capacity, "_PLACES", threading.Semaphore(2))
+
+
+def draw(most, begin, waits=nullcontext):
+    """Draw a page in a thread, with a fragment inside; ``most``: the numbers of those that were drawn at a time."""
+
+    def page():
+        with capacity.drawing(), capacity.drawing():
+            most.append(capacity._PLACES._value)
+            with waits():
+                begin.wait(20)
+            assert capacity.is_drawing()
+        assert not capacity.is_drawing()
+
+    thread = threading.Thread(target=page)
+    thread.start()
+    return thread
+
+
+def test_no_more_pages_are_drawn_at_a_time_than_there_are_places(places):
+    begun, go_on = [], threading.Event()
+    threads = [draw(begun, go_on) for _ in range(5)]
+    until(lambda: len(begun) == 2)
+    time.sleep(0.05)
+    assert len(begun) == 2
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert len(begun) == 5 and capacity._PLACES._value == 2
+
+
+def test_a_page_that_waits_keeps_no_other_from_being_drawn(places):
+    begun, go_on = [], threading.Event()
+    threads = [draw(begun, go_on, capacity.aside) for _ in range(5)]
+    until(lambda: len(begun) == 5)
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert capacity._PLACES._value == 2
+
+
+def test_what_draws_no_page_has_no_place_to_give(places):
+    with capacity.aside():
+        assert not capacity.is_drawing()
+    assert capacity._PLACES._value == 2
+
+
+def test_an_error_gives_the_place_back(places):
+    for context in (capacity.drawing, capacity.aside):
+        with suppress(ZeroDivisionError), capacity.drawing(), context():
+            raise ZeroDivisionError
+    assert not capacity.is_drawing() and capacity._PLACES._value == 2

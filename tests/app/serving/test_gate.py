@@ -1,4 +1,4 @@
-"""Who is let in, by the name in the request, the page it comes from, and what it asks for."""
+"""Which requests are served: by their host, the origin of the page that sends them, and their path."""
 
 from contextlib import suppress
 
@@ -10,25 +10,26 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from visformer.app.serving.gate import Gate, is_allowed
+from visformer.app.serving.middleware.gate import Gate, is_allowed
 
 
-def served(_request):
+def serve(_request):
     return PlainTextResponse("served")
 
 
-async def connected(socket):
+async def connect(socket):
     await socket.accept()
     await socket.close()
 
 
 APP = Starlette(
-    routes=[Route("/{path:path}", served), WebSocketRoute("/{path:path}", connected)], middleware=[Middleware(Gate)]
+    routes=[Route("/{path:path}", serve), WebSocketRoute("/{path:path}", connect)], middleware=[Middleware(Gate)]
 )
+SERVED, REFUSED = [200, 101], [403]
 
 
 def statuses(path="/_stcore/stream", **headers):
-    """Of a request, and of a websocket where it is accepted."""
+    """Return the status of a request, and of a websocket if it is accepted."""
     client = TestClient(APP)
     found = [client.get(path, headers=headers).status_code]
     with suppress(WebSocketDisconnect), client.websocket_connect(path, headers=headers):
@@ -36,32 +37,29 @@ def statuses(path="/_stcore/stream", **headers):
     return found
 
 
-LET_IN, REFUSED = [200, 101], [403]
-
-
 @pytest.mark.parametrize(
     "host", ["localhost", "LOCALHOST:8501", "localhost.", "127.0.0.1:8501", "[::1]:8501", "10.0.0.7"]
 )
-def test_localhost_and_addresses_in_digits_are_served(host):
-    assert statuses(host=host) == LET_IN
+def test_localhost_and_ip_addresses_are_served(host):
+    assert statuses(host=host) == SERVED
 
 
 @pytest.mark.parametrize(
     "host",
     ["evil.example", "localhost.evil.example", "evil-localhost", "", "localhost:x", "[", "127.0.0.1.evil.example"],
 )
-def test_another_name_is_refused(host):
+def test_other_hosts_are_refused(host):
     assert statuses(host=host, origin=f"http://{host}") == REFUSED
     assert statuses(host=host) == REFUSED
 
 
-def test_the_operator_says_which_names_are_served(monkeypatch):
+def test_the_operator_sets_the_hosts_that_are_served(monkeypatch):
     monkeypatch.setenv("VISFORMER_HOSTS", "Demo.example.org, *.school.example")
-    served_names = ["demo.example.org", "a.school.example", "b.a.school.example", "127.0.0.1"]
+    hosts = ["demo.example.org", "a.school.example", "b.a.school.example", "127.0.0.1"]
     others = ["localhost", "school.example", "evilschool.example", "example.org"]
-    assert [name for name in served_names + others if is_allowed(name)] == served_names
+    assert [name for name in hosts + others if is_allowed(name)] == hosts
     monkeypatch.setenv("VISFORMER_HOSTS", "*")
-    assert statuses(host="evil.example") == LET_IN
+    assert statuses(host="evil.example") == SERVED
 
 
 @pytest.mark.parametrize(
@@ -73,8 +71,8 @@ def test_the_operator_says_which_names_are_served(monkeypatch):
         ("http://LOCALHOST:80", "localhost"),
     ],
 )
-def test_a_page_of_the_same_server_is_served(origin, host):
-    assert statuses(origin=origin, host=host) == LET_IN
+def test_requests_of_the_servers_own_pages_are_served(origin, host):
+    assert statuses(origin=origin, host=host) == SERVED
 
 
 @pytest.mark.parametrize(
@@ -90,20 +88,20 @@ def test_a_page_of_the_same_server_is_served(origin, host):
         "file://",
     ],
 )
-def test_a_page_of_another_server_or_port_is_refused(origin):
+def test_requests_of_pages_from_another_host_or_port_are_refused(origin):
     assert statuses(origin=origin, host="localhost:8501") == REFUSED
 
 
 @pytest.mark.parametrize("path", ["health", "host-config", "stream", "upload_file/session/file"])
-def test_what_the_page_asks_streamlit_for_is_served(path):
+def test_streamlits_paths_that_the_page_needs_are_served(path):
     assert statuses(f"/_stcore/{path}", host="localhost")[0] == 200
 
 
 @pytest.mark.parametrize("path", ["metrics", "metrics/", "agent/interact", "script-health-check", "", "streams"])
-def test_the_rest_of_streamlit_is_not(path):
+def test_streamlits_other_paths_are_not_found(path):
     for prefix in ("", "/below"):
         assert statuses(f"{prefix}/_stcore/{path}", host="localhost") == [404]
 
 
-def test_the_app_s_own_addresses_are_served():
-    assert statuses("/metrics", host="localhost") == LET_IN
+def test_the_apps_own_paths_are_served():
+    assert statuses("/metrics", host="localhost") == SERVED

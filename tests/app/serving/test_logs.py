@@ -17,23 +17,23 @@ MARKER = "zyxmarker"
 
 
 @pytest.fixture
-def written(caplog):
-    """A function that logs under a name and returns the text of the log."""
+def log(caplog):
+    """Log an error with the logger of this name, and return the text of the log."""
     logs.keep_typed_text_out()
 
-    def log(name, level, *args, **kwargs):
+    def logged(name, *args, **kwargs):
         logger = logging.getLogger(name)
         logger.addHandler(caplog.handler)
         try:
-            logger.log(level, *args, **kwargs)
+            logger.error(*args, **kwargs)
         finally:
             logger.removeHandler(caplog.handler)
         return caplog.text
 
-    return log
+    return logged
 
 
-def test_only_the_place_and_type_of_an_exception_are_logged(written):
+def test_only_the_place_and_type_of_an_exception_are_logged(log):
     def deep():
         try:
             raise KeyError(MARKER)
@@ -42,13 +42,13 @@ def test_only_the_place_and_type_of_an_exception_are_logged(written):
 
     with pytest.raises(TextError) as caught:
         deep()
-    text = written("streamlit.error_util", logging.ERROR, "Uncaught app execution", exc_info=caught.value)
+    text = log("streamlit.error_util", "Uncaught app execution", exc_info=caught.value)
     assert MARKER not in text
     for part in ("Uncaught app execution", "KeyError", "in deep", "TextError: {given} characters of {text}", "Then:"):
         assert part in text
 
 
-def test_a_download_that_fails_is_one_sentence_and_its_place_in_the_log(caplog, monkeypatch):
+def test_a_failed_download_is_one_sentence_to_the_visitor_and_its_place_in_the_log(caplog, monkeypatch):
     def make():
         raise KeyError(MARKER)
 
@@ -63,17 +63,13 @@ def test_a_download_that_fails_is_one_sentence_and_its_place_in_the_log(caplog, 
     assert MARKER not in caplog.text
 
 
-def test_only_the_path_of_a_request_is_logged(written):
-    text = written(
-        "uvicorn.access", logging.ERROR, '%s - "%s %s"', "1.2.3.4", "GET", f"/?text={MARKER}", extra={"x": 1}
-    )
+def test_only_the_path_of_a_request_is_logged(log):
+    text = log("uvicorn.access", '%s - "%s %s"', "1.2.3.4", "GET", f"/?text={MARKER}", extra={"x": 1})
     assert '1.2.3.4 - "GET /"' in text
     assert MARKER not in text
 
 
 @pytest.mark.parametrize("path", ["/_stcore/upload_file/", "/media/"])
-def test_names_of_a_session_and_of_its_files_are_not_logged(written, path):
-    text = written(
-        "uvicorn.access", logging.ERROR, '%s - "%s %s HTTP/%s" %d', "::1", "PUT", f"{path}abc/def?x", "1.1", 204
-    )
+def test_names_of_sessions_and_files_are_not_logged(log, path):
+    text = log("uvicorn.access", '%s - "%s %s HTTP/%s" %d', "::1", "PUT", f"{path}abc/def?x", "1.1", 204)
     assert f'"PUT {path} HTTP/1.1" 204' in text

@@ -1,21 +1,27 @@
-"""Long work: in a process of its own, models by name and no more of them than fit."""
+"""Long work: models by name, no more of them than fit into memory, and computations in a process of their own."""
 
 import os
+import threading
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import visformer as vf
 from tests.support import tiny_translator
-from visformer.adapters.load import outline
+from visformer.adapters.load import nbytes_of, outline
+from visformer.app.lessons import handout
 from visformer.app.serving import long_work, workbench
 from visformer.app.serving.long_work import LongWork, Named
-from visformer.errors import TextError
+from visformer.app.session.url_state import State
+from visformer.errors import BudgetError, TextError
 from visformer.export.formats import FORMATS, Options, file_of
+from visformer.model.checkpoints import save_checkpoint
 from visformer.pictures.registry.picture import pictures
 from visformer.pictures.registry.setting import Source
 from visformer.system import limits
+from visformer.system.kept import Kept
 
 SMALL = "untrained-16x2-enc1-dec1-ff32"
 
@@ -23,13 +29,14 @@ SMALL = "untrained-16x2-enc1-dec1-ff32"
 @pytest.fixture
 def models(monkeypatch):
     """The models of this process, none at first."""
-    kept = type(long_work._MODELS)()
-    monkeypatch.setattr(long_work, "_MODELS", kept)
-    return kept
+    there = {}
+    monkeypatch.setattr(long_work, "_MODELS", there)
+    monkeypatch.setattr(long_work, "KEPT", Kept(lambda: limits.KEPT_BYTES))
+    return there
 
 
 @pytest.fixture(scope="module")
-def apart():
+def process():
     """A process for long work."""
     work = LongWork()
     work.start()
@@ -37,66 +44,120 @@ def apart():
     work._pool.close()
 
 
-def test_many_seeds_of_a_model_take_no_more_memory_than_the_limit(models, monkeypatch):
-    size = long_work._size(vf.load(SMALL))
-    monkeypatch.setattr(limits, "LONG_BYTES", 3 * size)
+def size_of(model):
+    return sum(weight.nbytes for weight in model.module.parameters())
+
+
+def test_many_seeds_of_a_model_take_no_more_memory_than_the_limit(models):
+    most = long_work.KEPT.most = lambda: 3 * nbytes_of(SMALL)
     for seed in range(1, 9):
-        assert long_work.model(f"{SMALL}-seed{seed}").info.d_model == 16
-        assert sum(map(long_work._size, models.values())) <= limits.LONG_BYTES
+        Named(f"{SMALL}-seed{seed}").trace("I like it.", "我")
+        assert sum(map(size_of, models.values())) <= most()
     assert [*models] == [f"{SMALL}-seed{seed}" for seed in (6, 7, 8)]
-    assert long_work.model(f"{SMALL}-seed6") is models[f"{SMALL}-seed6"], "not made anew"
+    before = models[f"{SMALL}-seed6"]
+    Named(f"{SMALL}-seed6").trace("I like it.", "我")
+    assert models[f"{SMALL}-seed6"] is before, "not made anew"
+    long_work.KEPT.put("a file", b"", nbytes_of(SMALL))
+    long_work.LONG_WORK.run(int)
+    assert {*models} == {f"{SMALL}-seed{seed}" for seed in (8, 6)}, "a file makes room for itself in the same way"
 
 
-def test_the_largest_untrained_model_alone_fits():
-    most = {name: most for name, (_least, most) in limits.UNTRAINED.items()}
-    name = "untrained-{d_model}x{n_heads}-enc{n_encoder_layers}-dec{n_decoder_layers}-ff{d_ff}-learned".format(**most)
-    assert long_work._size(outline(name)) <= limits.LONG_BYTES
+@pytest.mark.parametrize("name", ["untrained-512x16-enc6-dec6-ff2048-learned", "en-zh"])
+def test_the_size_of_a_model_is_known_before_it_is_loaded(name):
+    assert 0 < nbytes_of(name) == size_of(vf.load(name)) <= limits.KEPT_BYTES
 
 
-def test_an_outline_knows_all_but_the_numbers():
-    there, full = outline(SMALL), vf.load(SMALL)
-    assert all(weight.is_meta for weight in there.module.parameters())
-    assert there.info == full.info
-    assert there.tokenize("I like it.") == full.tokenize("I like it.")
-    assert there.available(("*.pattern", "*.w_q", "*.nothing")) == ("*.pattern", "*.w_q")
+def test_a_model_that_does_not_fit_is_refused_before_it_is_loaded(models, monkeypatch):
+    long_work.KEPT.most = lambda: nbytes_of(SMALL) - 1
+    monkeypatch.setattr("visformer.adapters.load.load_to_serve", lambda name: pytest.fail("it was loaded"))
+    with pytest.raises(BudgetError, match=r"are free for it.*VISFORMER_MEMORY"):
+        Named(SMALL).trace("I like it.", "我")
 
 
-def test_what_waits_holds_no_model(models):
-    bench = workbench.workbench_of(f"{SMALL}-seed11")
+def test_a_model_in_use_makes_no_room(models):
+    long_work.KEPT.most = lambda: nbytes_of(SMALL)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work():
+        begun.set()
+        go_on.wait(20)
+
+    thread = threading.Thread(target=long_work.LONG_WORK.run, args=(work,), kwargs={"models": [SMALL]})
+    thread.start()
+    assert begun.wait(20)
+    with pytest.raises(BudgetError):
+        Named(f"{SMALL}-seed7").trace("I like it.", "我")
+    go_on.set()
+    thread.join()
+    assert Named(f"{SMALL}-seed7").trace("I like it.", "我").tokens
+
+
+def test_a_lesson_names_its_models():
+    small, default = (SimpleNamespace(state=State(model=model)) for model in (SMALL, ""))
+    assert handout.models_of(SimpleNamespace(steps=[small, default, small])) == {SMALL, "en-zh"}
+    assert handout.models_of(SimpleNamespace(steps=[small])) == {SMALL, "en-zh"}, "which speaks for it"
+
+
+def test_an_outline_has_everything_but_the_weights():
+    model, full = outline(SMALL), vf.load(SMALL)
+    assert all(weight.is_meta for weight in model.module.parameters())
+    assert model.info == full.info
+    assert model.tokenize("I like it.") == full.tokenize("I like it.")
+    assert model.available(("*.pattern", "*.w_q", "*.nothing")) == ("*.pattern", "*.w_q")
+
+
+def test_a_workbench_holds_no_weights_of_an_untrained_model(models):
+    name = f"{SMALL}-seed11"
+    bench = workbench.workbench_of(name)
     assert all(weight.is_meta for weight in bench.loaded().module.parameters())
     trace = bench.trace("I like it.", "我")
-    assert [*models] == [f"{SMALL}-seed11"]
-    np.testing.assert_array_equal(
-        trace["encoder.0.self_attn.pattern"].value,
-        vf.load(f"{SMALL}-seed11").trace("I like it.", "我")["encoder.0.self_attn.pattern"].value,
-    )
+    assert [*models] == [name]
+    expected = vf.load(name).trace("I like it.", "我")
+    pattern = "encoder.0.self_attn.pattern"
+    np.testing.assert_array_equal(trace[pattern].value, expected[pattern].value)
 
 
-def test_a_process_of_its_own_at_low_priority_computes_the_same(apart, monkeypatch):
+def test_a_model_in_a_folder_is_loaded_where_long_work_is_done(process, models, tmp_path, monkeypatch):
+    model = tiny_translator()
+    save_checkpoint(tmp_path, model.module, model.tokenizer)
+    monkeypatch.setenv("VISFORMER_MODELS", str(tmp_path))
+    monkeypatch.setattr(long_work, "LONG_WORK", process)
+    monkeypatch.setattr("visformer.adapters.load.load_to_serve", lambda name: pytest.fail("it was loaded here"))
+    bench = workbench.workbench_of(str(tmp_path))
+    there = bench.loaded("I went")
+    assert not hasattr(there, "module")
+    assert there.info == vf.load(tmp_path).info and there.tokenize("I went") == model.tokenize("I went")
+    trace = bench.trace("I went", "我 去")
+    assert trace.tokens == model.trace("I went", "我 去").tokens
+    assert bench.untrained("I went", "我 去", norm="pre", record=("*.pattern",)).tokens == trace.tokens
+
+
+def test_the_process_has_a_low_priority_and_computes_the_same(process, monkeypatch):
     if hasattr(os, "getpriority"):
-        assert os.getpriority(os.PRIO_PROCESS, apart.pids[0]) == 19
-    monkeypatch.setattr(long_work, "LONG_WORK", apart)
-    there, here = Named(SMALL).trace("I like it.", "我"), vf.load(SMALL).trace("I like it.", "我")
-    assert there.tokens == here.tokens
-    for name in here:
-        np.testing.assert_array_equal(there[name].value, here[name].value)
+        assert os.getpriority(os.PRIO_PROCESS, process.pids[0]) == 19
+    monkeypatch.setattr(long_work, "LONG_WORK", process)
+    trace, expected = Named(SMALL).trace("I like it.", "我"), vf.load(SMALL).trace("I like it.", "我")
+    assert trace.tokens == expected.tokens
+    for name in expected:
+        np.testing.assert_array_equal(trace[name].value, expected[name].value)
     assert Named("en-zh").translate("I like it.").text == vf.load("en-zh").translate("I like it.").text
 
 
 @pytest.mark.parametrize("item", [item for item in FORMATS if item.name != "PNG"], ids=lambda item: item.name)
-def test_a_file_that_is_made_there_is_the_same(apart, item):
+def test_the_process_makes_the_same_files(process, item):
     trace = tiny_translator().trace("I went", "我 去", record=("*.pattern",))
     waves, matrix = (pictures()[name].make(Source()) for name in ("waves", "positions"))
-    how = Options(place={"stack": "encoder.self_attn", "layer": 0, "head": 0}, lang="zh")
-    for kind, what in (("trace", trace), ("figure", waves), ("panels", matrix)):
-        if kind in item.offers and item.name != "HTML":  # which names its Trace at random
-            make = partial(file_of, item.name, kind, what, how)
-            assert apart.run(make) == make()
+    options = Options(place={"stack": "encoder.self_attn", "layer": 0, "head": 0}, lang="zh")
+    for kind, content in (("trace", trace), ("figure", waves), ("panels", matrix)):
+        make = partial(file_of, item.name, kind, content, options)
+        if kind in item.offers and item.name == "HTML":  # the page names its Trace at random
+            assert b"<html" in process.run(make)
         elif kind in item.offers:
-            assert b"<html" in apart.run(partial(file_of, item.name, kind, what, how))
+            assert process.run(make) == make()
 
 
-def test_a_lesson_s_sentences_have_the_limits_of_a_page(models):
+@pytest.mark.usefixtures("models")
+def test_sentences_of_a_lesson_have_the_limits_of_a_page():
     with pytest.raises(TextError, match="tokens; at most"):
         long_work.Limited("en-zh").trace("a b " * 200, None)
     with pytest.raises(TextError, match="characters; at most"):

@@ -1,8 +1,9 @@
-"""Messages that none of our pages sends: the others of Streamlit's protocol, and values that no widget holds."""
+"""Messages that the app's page never sends: other kinds of Streamlit's protocol, and invalid values of widgets."""
 
 import asyncio
 import json
 import math
+import threading
 
 import pandas as pd
 import pytest
@@ -12,7 +13,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.state.session_state import Serialized, WStates
 
-from visformer.app.serving import server  # noqa: F401  what is left out is left out once it is imported
+from visformer.app.serving import server  # noqa: F401  it installs the checks when it is imported
 from visformer.app.streamlit_private.messages import Messages
 from visformer.system import limits
 
@@ -20,7 +21,7 @@ SERVED = {"rerun_script", "stop_script", "file_urls_request", "app_heartbeat", "
 
 
 def messages():
-    """One of each kind."""
+    """Yield a message of each kind."""
     for kind in BackMsg.DESCRIPTOR.oneofs_by_name["type"].fields:
         message = BackMsg()
         if kind.name == "backend_operation_request":
@@ -37,19 +38,24 @@ def messages():
 
 
 def passed_on(*sent):
-    """What an app behind the middleware gets of the messages of a websocket."""
-    arriving = iter([*sent, {"type": "websocket.disconnect"}])
-    got = []
+    """Return the messages of a websocket that reach an app behind the middleware."""
+    messages = iter([*sent, {"type": "websocket.disconnect"}])
+    received = []
 
     async def receive():
-        return next(arriving)
+        return next(messages)
 
     async def app(_scope, receive, _send):
-        while not got or got[-1]["type"] != "websocket.disconnect":
-            got.append(await receive())
+        while not received or received[-1]["type"] != "websocket.disconnect":
+            received.append(await receive())
 
     asyncio.run(Messages(app)({"type": "websocket"}, receive, None))
-    return got[:-1]
+    return received[:-1]
+
+
+def widgets_passed_on(message):
+    (received,) = passed_on({"type": "websocket.receive", "bytes": message.SerializeToString()})
+    return BackMsg.FromString(received["bytes"]).rerun_script.widget_states.widgets
 
 
 @pytest.mark.parametrize(("kind", "data"), list(messages()))
@@ -59,59 +65,67 @@ def test_only_the_messages_that_the_app_needs_are_passed_on(kind, data):
 
 
 @pytest.mark.parametrize("rest", [{"bytes": b"\xff\xff"}, {"bytes": b""}, {"text": "{}"}, {"bytes": None, "text": "x"}])
-def test_what_is_no_message_is_dropped(rest):
+def test_what_is_not_a_message_is_dropped(rest):
     connect = {"type": "websocket.connect"}
     assert passed_on(connect, {"type": "websocket.receive", **rest}) == [connect]
 
 
-def test_megabytes_of_text_are_cut_before_streamlit_copies_them():
+def test_a_long_message_is_dropped_unread():
     message = BackMsg()
-    for text in ("short", "猫" * 18_000_000):
-        message.rerun_script.widget_states.widgets.add(id="$$ID-a-source", string_value=text)
-    (got,) = passed_on({"type": "websocket.receive", "bytes": message.SerializeToString()})
-    short, cut = BackMsg.FromString(got["bytes"]).rerun_script.widget_states.widgets
-    assert short.string_value == "short"
-    assert 1_000 < len(cut.string_value) <= 100_000
+    widget = message.rerun_script.widget_states.widgets.add(id="$$ID-a-source")
+    for length, is_read in ((limits.SENT_BYTES - 100, True), (limits.SENT_BYTES, False)):
+        widget.string_value = "x" * length
+        sent = {"type": "websocket.receive", "bytes": message.SerializeToString()}
+        assert passed_on(sent) == ([sent] if is_read else [])
 
 
-def test_thousands_of_widgets_and_what_no_component_sends_are_cut_too():
+def test_each_file_that_is_asked_for_has_a_thread_to_wait_in():
+    """Streamlit makes files in the loop's own threads, of which there are six on two cores."""
+    everybody = threading.Barrier(limits.QUEUE + 1)
+
+    async def app(_scope, _receive, _send):
+        await asyncio.gather(*(asyncio.to_thread(everybody.wait, 20) for _ in range(everybody.parties)))
+
+    asyncio.run(Messages(app)({"type": "lifespan"}, None, None))
+    assert not everybody.broken
+
+
+def test_too_many_widgets_are_left_out():
     message = BackMsg()
-    message.rerun_script.widget_states.widgets.add(id="$$ID-a-attention", json_value='{"click": "' + "x" * 200_000)
+    message.rerun_script.widget_states.widgets.add(id="$$ID-a-attention", json_value="{}")
     for i in range(20_000):
         message.rerun_script.widget_states.widgets.add(id=f"$$ID-a-{i}", bool_value=True)
-    (got,) = passed_on({"type": "websocket.receive", "bytes": message.SerializeToString()})
-    first, *others = BackMsg.FromString(got["bytes"]).rerun_script.widget_states.widgets
-    assert (first.id, first.json_value) == ("$$ID-a-attention", "")
+    first, *others = widgets_passed_on(message)
+    assert (first.id, first.json_value) == ("$$ID-a-attention", "{}")
     assert [widget.id for widget in others] == [f"$$ID-a-{i}" for i in range(limits.WIDGETS - 1)]
 
 
-def held(value_type, deserializer, **sent):
-    """What a widget of this type holds after a browser has sent this, and its type then."""
+def value_after(value_type, deserialize, **sent):
+    """Return the value of a widget of this type after a browser has sent this."""
     states = WStates()
-    states.set_widget_metadata(WidgetMetadata("widget", deserializer, lambda value: value, value_type))
-    state = WidgetState(id="widget")
-    for name, value in sent.items():
-        if isinstance(value, list):
-            getattr(state, name).data.extend(value)
-        else:
-            setattr(state, name, value)
-    states.states["widget"] = Serialized(state)
-    found = states["widget"]
+    states.set_widget_metadata(WidgetMetadata("widget", deserialize, lambda value: value, value_type))
+    states.states["widget"] = Serialized(WidgetState(id="widget", **sent))
+    value = states["widget"]
     assert states.widget_metadata["widget"].value_type == value_type
-    return found
+    return value
 
 
-def test_a_widget_holds_what_it_can_hold():
-    assert held("string_value", lambda text: text, string_value="a") == "a"
-    assert held("double_value", lambda number: number, double_value=2.5) == 2.5
-    assert held("string_array_value", lambda chosen: chosen and list(chosen), string_array_value=["a"]) == ["a"]
-    assert held("json_value", lambda state: state, json_value='{"selection": {"layer": 1}}') == {
-        "selection": {"layer": 1}
-    }
-    assert held("string_value", lambda text: text) is None  # cleared
-    assert held("string_value", json.loads, string_value='{"edited_rows": {"0": {"1": 2.0}}}') == {
-        "edited_rows": {"0": {"1": 2.0}}
-    }
+@pytest.mark.parametrize(
+    ("value_type", "deserialize", "sent", "value"),
+    [
+        ("string_value", lambda text: text, "a", "a"),
+        ("double_value", lambda number: number, 2.5, 2.5),
+        ("string_array_value", lambda array: array and list(array), {"data": ["a"]}, ["a"]),
+        ("json_value", lambda state: state, '{"selection": {"layer": 1}}', {"selection": {"layer": 1}}),
+        ("string_value", json.loads, '{"edited_rows": {"0": {"1": 2.0}}}', {"edited_rows": {"0": {"1": 2.0}}}),
+    ],
+)
+def test_a_valid_value_is_the_value_of_its_widget(value_type, deserialize, sent, value):
+    assert value_after(value_type, deserialize, **{value_type: sent}) == value
+
+
+def test_a_cleared_widget_has_no_value():
+    assert value_after("string_value", lambda text: text) is None
 
 
 @pytest.mark.parametrize(
@@ -126,16 +140,16 @@ def test_a_widget_holds_what_it_can_hold():
         {"string_value": "{}"},
         {"bool_value": True},
         {"double_value": math.nan},
-        {"double_array_value": [1e308]},
+        {"double_array_value": {"data": [1e308]}},
         {"int_value": -1},
     ],
 )
-def test_anything_else_is_a_widget_that_was_not_touched(sent):
-    assert held("json_value", lambda state: state or {"first": 1}, **sent) == {"first": 1}
+def test_after_an_invalid_value_a_widget_has_its_default(sent):
+    assert value_after("json_value", lambda state: state or {"default": 1}, **sent) == {"default": 1}
 
 
-def test_a_value_that_the_widget_cannot_read_is_left_out():
-    assert held("double_value", lambda number: 7 if number is None else int(number), double_value=math.nan) == 7
+def test_after_a_value_that_it_cannot_read_a_widget_has_its_default():
+    assert value_after("double_value", lambda number: 7 if number is None else int(number), double_value=math.nan) == 7
 
 
 @pytest.mark.parametrize(
@@ -143,7 +157,7 @@ def test_a_value_that_the_widget_cannot_read_is_left_out():
     [("$$ID-a-source", True), ("$$STREAMLIT_INTERNAL_KEY_a__events", True)]
     + [(name, False) for name in ("", "source", "\0", "$$GENERATED_WIDGET_ID-x", "inside")],
 )
-def test_only_widgets_hold_anything(name, is_kept):
+def test_only_names_of_widgets_are_kept(name, is_kept):
     states = WStates()
     states.set_widget_from_proto(WidgetState(id=name, string_value="x"))
     assert (name in states.states) == is_kept
@@ -153,14 +167,14 @@ TABLE = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["0", "1"])
 
 
 def edited(table=TABLE, **edits):
-    """What a table holds after a browser has sent these edits of it."""
+    """Return the content of a table after a browser has sent these edits."""
     edits = {"edited_rows": {}, "added_rows": [], "deleted_rows": [], **edits}
     index = data_editor.INDEX_IDENTIFIER
     schema = dict.fromkeys(table, data_editor.ColumnDataKind.FLOAT) | {index: data_editor.ColumnDataKind.INTEGER}
     return data_editor._apply_dataframe_edits(table.copy(), edits, schema).to_numpy().tolist()
 
 
-def test_a_table_is_edited():
+def test_valid_edits_of_a_table_are_made():
     assert edited(edited_rows={0: {"1": 7}}, deleted_rows=[1]) == [[1, 7]]
     assert edited(added_rows=[{"0": 5, "1": None}])[:2] == TABLE.to_numpy().tolist()
     assert len(edited(added_rows=[{}])) == 3
@@ -187,6 +201,6 @@ def test_a_table_is_edited():
         {"deleted_rows": ["a"]},
     ],
 )
-def test_edits_of_another_table_are_left_out(edits, caplog):
+def test_invalid_edits_of_a_table_are_left_out(edits, caplog):
     assert edited(**edits) == TABLE.to_numpy().tolist()
     assert not caplog.records

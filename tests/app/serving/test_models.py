@@ -1,15 +1,15 @@
-"""The models that a visitor may choose, and the attention page with some of them."""
+"""The models that a visitor may choose, and untrained models on the first page."""
 
 import numpy as np
 import pytest
 
 import visformer as vf
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
+from tests.app.support import enter, texts
 from visformer.app.serving import models, workbench
 from visformer.app.session import boxes, url_state
 from visformer.errors import VisformerError
 from visformer.model.untrained import Untrained
-from visformer.system import limits
 
 
 @pytest.fixture
@@ -19,14 +19,14 @@ def folder(tmp_path):
     return str(tmp_path / "tiny-llama")
 
 
-def test_the_operators_list_follows_the_default_model(monkeypatch):
+def test_the_operators_models_are_offered_after_the_default_one(monkeypatch):
     monkeypatch.delenv("VISFORMER_MODELS", raising=False)
     assert models.offered() == (models.MODEL,)
     monkeypatch.setenv("VISFORMER_MODELS", "gpt2, /models/x,,gpt2")
     assert models.offered() == (models.MODEL, "gpt2", "/models/x")
 
 
-def test_a_name_that_is_not_offered_is_refused_before_it_is_looked_up(monkeypatch, folder):
+def test_a_model_that_is_not_offered_is_refused(monkeypatch, folder):
     with pytest.raises(VisformerError, match="not offered here: choose one of"):
         workbench.workbench_of("gpt2")
     monkeypatch.setenv("VISFORMER_ANY_MODEL", "1")
@@ -54,27 +54,29 @@ def test_a_link_holds_the_label_of_a_folder_and_not_its_path(monkeypatch, folder
     page = new_app(model="tiny-llama")
     assert page.session_state[boxes.MODEL] == folder
     assert page.query_params["model"] == "tiny-llama"
-    assert any("The model continues with" in text.value for text in page.text)
+    assert any("The model continues with" in text for text in texts(page))
     assert folder not in url_state.State(model=folder).file()
     assert url_state.read({"model": "tiny-llama"})[0].model == folder
 
 
 def trace_of(page):
-    """Return the page's trace, and the error that it shows instead."""
-    run = page.session_state["run"]
-    return run.trace, run.problem
+    return page.session_state["run"].trace
 
 
-def test_an_untrained_model_borrows_the_translation_and_follows_its_sliders(new_app):
+def model_box(page):
+    (box,) = [box for box in page.selectbox if box.label == "Model"]
+    return box
+
+
+def test_an_untrained_model_uses_the_translators_translation_and_follows_its_sliders(new_app):
     page = new_app()
-    translated = trace_of(page)[0].meta["target"]
-    (chooser,) = [box for box in page.selectbox if box.label == "Model"]
-    assert chooser.options == ["Translator en-zh", "Untrained model"]
-    chooser.select_index(1).run()
-    trace, _ = trace_of(page)
+    translated = trace_of(page).meta["target"]
+    assert model_box(page).options == ["Translator en-zh", "Untrained model"]
+    model_box(page).select_index(1).run()
+    trace = trace_of(page)
     assert trace.meta["model"] == page.session_state[boxes.MODEL] == Untrained().name
     assert trace.meta["target"] == translated
-    assert any(translated in text.value and "Untrained" in text.value for text in page.text)
+    assert any(translated in text and "Untrained" in text for text in texts(page))
     page.select_slider(key="untrained_d_model").set_value(96).run()
     page.select_slider(key="untrained_n_heads").set_value(3).run()
     assert page.session_state[boxes.MODEL] == "untrained-96x3-enc3-dec3-ff1024"
@@ -82,7 +84,7 @@ def test_an_untrained_model_borrows_the_translation_and_follows_its_sliders(new_
     assert page.session_state[boxes.MODEL] == "untrained-64x2-enc3-dec3-ff1024", "the most heads that divide d_model"
     page.select_slider(key="untrained_n_decoder_layers").set_value(1).run()
     page.number_input(key="untrained_seed").set_value(7).run()
-    trace, _ = trace_of(page)
+    trace = trace_of(page)
     assert not page.exception
     assert trace.stack("encoder").shape[:2] == (3, 2) and trace.stack("decoder", "cross_attn").shape[:2] == (1, 2)
     model = vf.load("untrained-64x2-enc3-dec1-ff1024-seed7")
@@ -90,24 +92,21 @@ def test_an_untrained_model_borrows_the_translation_and_follows_its_sliders(new_
         trace["encoder.2.self_attn.pattern"].value,
         model.trace(trace.meta["source"], translated)["encoder.2.self_attn.pattern"].value,
     )
-    page.text_input(key=boxes.TARGET).set_value("我").run()
-    assert any(text.value == "Target as typed: 我" for text in page.text)
+    assert "Target as typed: 我" in texts(enter(page, "我", box=boxes.TARGET))
 
 
 def test_the_untrained_sizes_are_kept_while_another_model_is_selected(new_app):
     page = new_app(model="untrained-96x3-enc1-dec2-ff64-pre-learned-seed7")
-    assert trace_of(page)[0].meta["model"] == "untrained-96x3-enc1-dec2-ff64-pre-learned-seed7"
+    assert trace_of(page).meta["model"] == "untrained-96x3-enc1-dec2-ff64-pre-learned-seed7"
     assert page.select_slider(key="untrained_n_heads").value == 3
-    (chooser,) = [box for box in page.selectbox if box.label == "Model"]
-    chooser.select_index(0).run()
+    model_box(page).select_index(0).run()
     assert "model" not in page.query_params
-    (chooser,) = [box for box in page.selectbox if box.label == "Model"]
-    chooser.select_index(1).run()
+    model_box(page).select_index(1).run()
     assert page.session_state[boxes.MODEL] == "untrained-96x3-enc1-dec2-ff64-pre-learned-seed7"
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("untrained-128x5-enc2-dec2-ff512", "d_model=128 cannot be divided among n_heads=5"),
         ("untrained-1024x4-enc2-dec2-ff512", "d_model=1024: an untrained Transformer can have 8 to 512 here"),
@@ -118,15 +117,7 @@ def test_the_untrained_sizes_are_kept_while_another_model_is_selected(new_app):
         ),
     ],
 )
-def test_an_invalid_untrained_name_in_a_link_gives_an_error(new_app, name, said):
+def test_an_invalid_untrained_model_in_a_link_is_an_error(new_app, name, message):
     page = new_app(model=name)
     assert not page.exception
-    assert any(said in text.value for text in page.text)
-
-
-def test_untrained_models_evict_no_loaded_one(monkeypatch, folder):
-    monkeypatch.setenv("VISFORMER_MODELS", folder)
-    kept = workbench.workbench_of(folder)
-    for seed in range(limits.UNTRAINED_BENCHES + limits.BENCHES + 1):
-        workbench.workbench_of(Untrained(seed=seed).name)
-    assert workbench.workbench_of(folder) is kept
+    assert any(message in text for text in texts(page))

@@ -1,4 +1,4 @@
-"""How a large file goes out."""
+"""Generated files are sent in pieces and uncompressed."""
 
 import asyncio
 
@@ -9,11 +9,11 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
 from starlette.routing import Route
 
-from visformer.app.serving.pieces import PIECE, InPieces
+from visformer.app.serving.middleware.pieces import PIECE, InPieces
 
 
-def answered(content, path="/media/made.csv", **headers):
-    """The messages of an answer: its start, and the pieces of its body."""
+def response(content, path="/media/generated.csv", **headers):
+    """Return the messages of a response: its start, and the pieces of its body."""
     app = Starlette(
         routes=[Route(path, lambda request: Response(content, media_type="text/csv"))],
         middleware=[Middleware(InPieces), Middleware(GZipMiddleware)],
@@ -33,22 +33,22 @@ def answered(content, path="/media/made.csv", **headers):
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, 3 * PIECE + 7])
-def test_it_goes_out_in_pieces(size):
+def test_a_generated_file_is_sent_in_pieces(size):
     content = bytes(i % 251 for i in range(size))
-    start, *pieces = answered(content)
+    start, *pieces = response(content)
     assert b"".join(piece["body"] for piece in pieces) == content
     assert max(len(piece["body"]) for piece in pieces) <= PIECE
     assert [piece.get("more_body", False) for piece in pieces] == [True] * (len(pieces) - 1) + [False]
     assert (b"content-length", str(size).encode()) in start["headers"]
 
 
-def test_nobody_waits_until_it_is_compressed():
-    start, *pieces = answered(b"0.5," * PIECE, **{"accept-encoding": "gzip"})
+def test_a_generated_file_is_not_compressed():
+    start, *pieces = response(b"0.5," * PIECE, **{"accept-encoding": "gzip"})
     assert b"content-encoding" not in dict(start["headers"])
     assert sum(len(piece["body"]) for piece in pieces) == 4 * PIECE
 
 
-def test_what_is_no_made_file_goes_out_as_it_is():
-    start, *pieces = answered(b"0.5," * PIECE, path="/other", **{"accept-encoding": "gzip"})
+def test_other_responses_are_compressed():
+    start, *pieces = response(b"0.5," * PIECE, path="/other", **{"accept-encoding": "gzip"})
     assert dict(start["headers"])[b"content-encoding"] == b"gzip"
     assert sum(len(piece["body"]) for piece in pieces) < PIECE

@@ -1,4 +1,4 @@
-"""Starting the server, in a process of its own; and its sockets."""
+"""Starting the server, and its sockets."""
 
 import os
 import socket
@@ -37,9 +37,9 @@ server.serve(Path("app.py"), address="127.0.0.1", port=0, headless=False)
 """
 
 
-def test_at_startup_nagles_algorithm_is_off_and_the_app_is_imported_without_torch(tmp_path):
+def test_at_startup_the_app_is_imported_without_torch_and_no_agent_is_advertised(tmp_path):
     (tmp_path / ".claude").mkdir()  # the home of somebody who has a coding agent
-    run = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", STARTED],
         cwd=ROOT,
         env={**os.environ, "HOME": str(tmp_path)},
@@ -47,9 +47,9 @@ def test_at_startup_nagles_algorithm_is_off_and_the_app_is_imported_without_torc
         text=True,
         timeout=120,
     )
-    lines = set(run.stdout.split("\n"))
-    assert lines >= {"sends at once", "opens http://127.0.0.1:PORT", "app", "no torch", "offers nothing"}, run.stderr
-    assert "agents" not in run.stdout
+    lines = {*done.stdout.split("\n")}
+    assert lines >= {"sends at once", "opens http://127.0.0.1:PORT", "app", "no torch", "offers nothing"}, done.stderr
+    assert "agents" not in done.stdout
 
 
 def test_accepted_connections_have_nagles_algorithm_off():

@@ -1,7 +1,9 @@
-"""The model and the cache that sessions share."""
+"""The workbench: the model and the cache that sessions share."""
 
 import threading
+import time
 import types
+from contextlib import nullcontext
 from dataclasses import replace
 from unittest import mock
 
@@ -9,64 +11,61 @@ import numpy as np
 import pytest
 
 import visformer as vf
-from tests.app.serving.test_admission import no_thread
+from tests.app.serving.support import cannot_start
 from tests.web.support import made_up_trace
-from visformer.app.serving import workbench
-from visformer.app.serving.workbench import Cache, Workbench
+from visformer.app.serving import admission, capacity, workbench
+from visformer.app.serving.admission import ADMISSION
+from visformer.app.serving.workbench import Workbench
 from visformer.errors import ShortageError, TextError
 from visformer.system import limits
+from visformer.system.kept import Kept
 
 
 class Model:
-    """A model that records the requests it gets."""
+    """A model that records its requests."""
 
     info = types.SimpleNamespace(max_tokens=512, kind="encoder-decoder")
 
     def __init__(self):
-        self.asked = []
+        self.requests = []
 
     def tokenize(self, text):
         return text.split()
 
     def trace(self, source, target=None, *, record, edits):
-        self.asked.append((source, target))
+        self.requests.append((source, target))
         return made_up_trace()
 
     def translate(self, source, **settings):
-        self.asked.append((source, settings))
+        self.requests.append((source, settings))
         return types.SimpleNamespace(text=source.upper(), nbytes=1)
 
 
 @pytest.fixture
 def bench(tmp_path):
-    example = made_up_trace()
+    example, model = made_up_trace(), Model()
     example.save(tmp_path / "example.safetensors")
-    model = Model()
-    made = Workbench(lambda: model, tmp_path / "example.safetensors")
-    made.example, made.model = example, model
-    return made
+    bench = Workbench(lambda: model, tmp_path / "example.safetensors")
+    bench.example, bench.model = example, model
+    return bench
 
 
-def test_the_cache_is_bounded_by_bytes():
-    trace = made_up_trace()
-    cache = Cache(budget=2 * trace.nbytes)
-    for key in ("a", "b"):
-        cache.put(key, trace)
-    cache.get("a")
-    cache.put("c", trace)
-    assert cache.get("b") is None, "the least recently used is evicted"
-    assert cache.get("a") is cache.get("c") is trace
-    assert cache.nbytes == 2 * trace.nbytes
+def test_all_models_together_cache_no_more_than_the_limit(bench, tmp_path, monkeypatch):
+    kept = Kept(lambda: 2 * bench.example.nbytes)
+    monkeypatch.setattr(workbench, "RESULTS", kept)
+    other = Workbench(lambda: bench.model, tmp_path / "none.safetensors")
+    for one in (bench, other, bench):
+        one.trace("b a", None)
+    other.trace("c", None)
+    assert bench.holds("b a", None) and other.holds("c", None)
+    assert not other.holds("b a", None), "the least recently used is evicted"
+    assert kept.nbytes == 2 * bench.example.nbytes
 
 
-def test_a_trace_larger_than_the_budget_is_not_cached():
-    trace = made_up_trace()
-    cache = Cache(budget=trace.nbytes - 1)
-    small = types.SimpleNamespace(nbytes=1)
-    cache.put("b", small)
-    cache.put("a", trace)
-    assert cache.get("a") is None
-    assert cache.get("b") is small, "nothing is evicted for it"
+def test_a_trace_larger_than_the_cache_is_shown_all_the_same(bench, monkeypatch):
+    monkeypatch.setattr(workbench, "RESULTS", Kept(lambda: bench.example.nbytes - 1))
+    assert bench.trace("b a", None).tokens
+    assert not bench.holds("b a", None)
 
 
 def test_the_example_needs_no_model(bench):
@@ -74,9 +73,9 @@ def test_the_example_needs_no_model(bench):
     assert not bench.is_loaded
 
 
-def test_no_memory_for_a_thread_is_an_error_and_the_next_request_tries_again(bench, monkeypatch):
+def test_a_thread_that_cannot_start_is_an_error_and_the_next_request_tries_again(bench, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", no_thread)
+        patch.setattr(threading.Thread, "start", cannot_start)
         bench.load_soon()
         with pytest.raises(ShortageError, match="not enough memory"):
             bench.trace("b a", None)
@@ -87,20 +86,20 @@ def test_each_sentence_is_computed_once(bench):
     for _ in range(3):
         bench.trace("b a", None)
         bench.trace("b a", "c")
-    assert bench.model.asked == [("b a", None), ("b a", "c")]
+    assert bench.model.requests == [("b a", None), ("b a", "c")]
 
 
 def test_forward_passes_run_in_the_workers(bench):
-    elsewhere = Model()
-    elsewhere.pids = (7,)
-    bench.start_workers = lambda: elsewhere
+    workers = Model()
+    workers.pids = (7,)
+    bench.start_workers = lambda: workers
     assert bench.pids == ()
     bench.load().result()
     assert bench.pids == (7,)
     bench.trace("b a", None)
     bench.decoded("b a", beam_size=2)
-    assert [source for source, _ in elsewhere.asked] == ["b a", "b a"]
-    assert bench.model.asked == []
+    assert [source for source, _ in workers.requests] == ["b a", "b a"]
+    assert bench.model.requests == []
 
 
 def test_workers_that_do_not_start_are_tried_again(bench):
@@ -117,16 +116,16 @@ def test_workers_that_do_not_start_are_tried_again(bench):
     assert bench.trace("b a", None)
 
 
-@pytest.mark.parametrize(("wanted", "processes"), [(None, 2), ("0", 0), ("3", 3)])
-def test_the_operator_sets_the_number_of_workers(bench, monkeypatch, wanted, processes):
+@pytest.mark.parametrize(("setting", "processes"), [(None, 2), ("0", 0), ("3", 3)])
+def test_the_operator_sets_the_number_of_workers(bench, monkeypatch, setting, processes):
     started = []
     monkeypatch.setattr(workbench, "workbench", lambda: bench)
     monkeypatch.setattr(workbench, "ADMISSION", types.SimpleNamespace(at_once=2))
     monkeypatch.setattr(workbench, "WorkerPool", lambda name, n: started.append((name, n)) or bench.model)
     monkeypatch.setattr(workbench, "LONG_WORK", types.SimpleNamespace(start=lambda: started.append("long work")))
     monkeypatch.delenv("VISFORMER_PROCESSES", raising=False)
-    if wanted is not None:
-        monkeypatch.setenv("VISFORMER_PROCESSES", wanted)
+    if setting is not None:
+        monkeypatch.setenv("VISFORMER_PROCESSES", setting)
     assert workbench.serve_a_room() is bench
     bench.load().result()
     assert started == (["long work", (workbench.MODEL, processes)] if processes else [])
@@ -136,7 +135,7 @@ def test_each_decoding_is_computed_once(bench):
     for _ in range(2):
         assert bench.decoded("b a", beam_size=2).text == "B A"
         assert bench.decoded("b a", beam_size=3).text == "B A"
-    assert bench.model.asked == [("b a", {"beam_size": size, "edits": ()}) for size in (2, 3)]
+    assert bench.model.requests == [("b a", {"beam_size": size, "edits": ()}) for size in (2, 3)]
 
 
 def test_many_visitors_load_the_model_once(tmp_path):
@@ -148,7 +147,7 @@ def test_many_visitors_load_the_model_once(tmp_path):
     for thread in threads:
         thread.join()
     assert loads == [1]
-    assert len(model.asked) == 8
+    assert len(model.requests) == 8
 
 
 @pytest.mark.parametrize(
@@ -158,10 +157,10 @@ def test_many_visitors_load_the_model_once(tmp_path):
 def test_texts_over_a_limit_do_not_reach_the_model(bench, source, target):
     with pytest.raises(TextError):
         bench.trace(source, target)
-    assert not bench.model.asked
+    assert not bench.model.requests
 
 
-def test_the_width_is_that_of_the_model_or_none_without_a_model(monkeypatch, tmp_path):
+def test_the_width_is_d_model_or_none_without_a_model(monkeypatch, tmp_path):
     assert workbench.width() == workbench.workbench().loaded().info.d_model
     workbench.width.clear()
     monkeypatch.setattr(workbench, "MODEL", str(tmp_path))
@@ -170,7 +169,7 @@ def test_the_width_is_that_of_the_model_or_none_without_a_model(monkeypatch, tmp
 
 
 def test_more_tensors_of_a_cached_translation_need_no_second_decoding(tmp_path):
-    """The next page needs other tensors of the same translation: they equal those of a trace made from scratch."""
+    """The next page needs other tensors of the same translation."""
     model = vf.load("en-zh")
     bench = Workbench(lambda: model, tmp_path / "none.safetensors")
     record = ("*.self_attn.q", "*.pattern", "*.ffn.hidden")
@@ -178,11 +177,11 @@ def test_more_tensors_of_a_cached_translation_need_no_second_decoding(tmp_path):
         bench.trace(source, None)
         with mock.patch.object(model, "_greedy_ids", side_effect=AssertionError("decoded once more")):
             more = bench.trace(source, None, record=record)
-        alone = model.trace(source, record=record)
-        assert dict(more.meta) == dict(alone.meta)
-        assert list(more) == list(alone)
-        for name in alone:
-            np.testing.assert_array_equal(more[name].value, alone[name].value)
+        expected = model.trace(source, record=record)
+        assert dict(more.meta) == dict(expected.meta)
+        assert list(more) == list(expected)
+        for name in expected:
+            np.testing.assert_array_equal(more[name].value, expected[name].value)
 
 
 def test_a_translation_that_was_cut_off_is_decoded_again(bench):
@@ -192,26 +191,38 @@ def test_a_translation_that_was_cut_off_is_decoded_again(bench):
     assert bench.trace("a", None, record=("*.q",)).meta == cut.meta
 
 
-def test_an_expected_trace_is_computed_once_and_only_with_a_loaded_model(bench):
+def test_a_trace_that_is_computed_ahead_is_computed_once_and_only_with_a_loaded_model(bench):
     assert bench.expect("a", None, ("*.pattern",)) is None
-    assert bench.model.asked == []
+    assert bench.model.requests == []
     bench.load().result()
-    expected = bench.expect("a", None, ("*.pattern",))
-    assert expected.result() is bench.trace("a", None)
+    trace = bench.expect("a", None, ("*.pattern",))
+    assert trace.result() is bench.trace("a", None)
     assert bench.expect("a", None, ("*.pattern",)) is None
-    assert bench.model.asked == [("a", None)]
+    assert bench.model.requests == [("a", None)]
     with pytest.raises(TextError):
         bench.expect("a" * 9999, None, ("*.pattern",))
 
 
-def test_what_takes_long_runs_where_long_work_is_done(bench):
-    here, apart = Model(), Model()
-    bench.start_workers, bench.long_runner = lambda: here, apart
+def test_a_page_that_waits_for_the_model_gives_its_place_to_another(bench, monkeypatch):
+    here, seen = Model(), []
+    monkeypatch.setattr(ADMISSION, "notice", lambda: nullcontext(lambda ahead: seen.append(capacity.is_drawing())))
+    monkeypatch.setattr(admission, "PATIENCE", 0.001)
+    here.trace = lambda *given, **named: time.sleep(0.1) or made_up_trace()
+    bench.start_workers = lambda: here
+    with capacity.drawing():
+        bench.trace("b a", None)
+        assert capacity.is_drawing(), "and takes one again to be drawn"
+    assert seen and not any(seen)
+
+
+def test_long_work_runs_in_its_own_process(bench):
+    workers, long_worker = Model(), Model()
+    bench.start_workers, bench.long_runner = lambda: workers, long_worker
     bench.load().result()
     bench.trace("a b", None)
     bench.decoded("a b", beam_size=8)
-    assert [len(here.asked), len(apart.asked)] == [2, 0]
+    assert [len(workers.requests), len(long_worker.requests)] == [2, 0]
     bench.trace("a " * (limits.ORDINARY + 1), None)
     bench.decoded("a " * 40, beam_size=8)
-    assert [len(here.asked), len(apart.asked)] == [2, 2]
-    assert bench.expect("b " * (limits.ORDINARY + 1), None, ("*.pattern",)) is None, "nobody began it ahead of its turn"
+    assert [len(workers.requests), len(long_worker.requests)] == [2, 2]
+    assert bench.expect("b " * (limits.ORDINARY + 1), None, ("*.pattern",)) is None, "it is not computed ahead"

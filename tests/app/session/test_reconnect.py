@@ -1,4 +1,4 @@
-"""The widget values that a browser sends after it lost its server."""
+"""Values of widgets that a browser sends after it has lost its server."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from visformer.app.streamlit_private import reconnect
 
 
 @pytest.mark.parametrize(
-    ("locale", "link", "switched", "lang", "address"),
+    ("locale", "link", "sent", "lang", "address"),
     [
         ("en-US", {}, "EN", "en", {}),
         ("zh-CN", {}, "中文", "zh", {}),
@@ -17,10 +17,10 @@ from visformer.app.streamlit_private import reconnect
         ("zh-CN", {"lang": "zh"}, "EN", "en", {"lang": "en"}),
     ],
 )
-def test_the_language_stays_and_the_address_holds_the_choice(
-    new_app, monkeypatch, locale, link, switched, lang, address
+def test_the_language_stays_and_the_address_has_it_if_it_was_chosen(
+    new_app, monkeypatch, locale, link, sent, lang, address
 ):
-    monkeypatch.setattr(reconnect, "widget_values", lambda: {boxes.LANGUAGE: switched})
+    monkeypatch.setattr(reconnect, "widget_values", lambda: {boxes.LANGUAGE: sent})
     app = new_app(locale=locale, **link)
     assert app.session_state[boxes.LANGUAGE] == lang
     assert address_of(app) == address

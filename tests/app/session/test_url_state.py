@@ -1,4 +1,4 @@
-"""The state in a link or file: any bytes give a state and remarks on what was ignored; states survive a round trip."""
+"""The state in a link or file: any input gives a state and remarks on the rest, and a state survives a round trip."""
 
 import json
 from dataclasses import replace
@@ -37,41 +37,41 @@ names = st.text() | st.sampled_from(["layer", "heads", "limit", "text", "lang", 
 @example(State())
 def test_a_state_survives_the_round_trip_through_an_address(state):
     query = parse_qs(urlencode(state.fields()), keep_blank_values=True, max_num_fields=100)
-    given, twice = url_state.from_address(query)
-    assert url_state.read(given) == (replace(state, page=""), [])
-    assert not twice
+    fields, duplicates = url_state.from_address(query)
+    assert url_state.read(fields) == (replace(state, page=""), [])
+    assert not duplicates
 
 
 @given(states)
 def test_a_state_survives_the_round_trip_through_a_file(state):
-    given, unread = url_state.from_file(state.file().encode())
-    assert url_state.read(given) == (state, [])
-    assert not unread
+    fields, remarks = url_state.from_file(state.file().encode())
+    assert url_state.read(fields) == (state, [])
+    assert not remarks
 
 
-@given(st.binary() | st.dictionaries(names, values).map(lambda found: json.dumps(found).encode()))
+@given(st.binary() | st.dictionaries(names, values).map(lambda fields: json.dumps(fields).encode()))
 @example(b"[" * 10_000)
 @example(b"1" * 5_000)
 @example(b'{"visformer_state": 1, "text": "\\ud83d", "\\ud83d": "x", "layer": 2, "layer": "\\u202e"}')
-def test_any_file_gives_a_state_or_a_reason(content):
+def test_any_file_gives_a_state_and_printable_remarks(content):
     for bytes_ in (content, content.replace(b"{", b'{"visformer_state": 1, ', 1)):
-        given, unread = url_state.from_file(bytes_)
-        check_printable(*unread, *url_state.read(given)[1])
+        fields, remarks = url_state.from_file(bytes_)
+        assert_printable(*remarks, *url_state.read(fields)[1])
 
 
 @given(st.dictionaries(names, st.lists(st.text(), min_size=1, max_size=3)))
 def test_any_address_gives_a_state_and_remarks_on_the_rest(address):
-    given, twice = url_state.from_address(address)
-    state, wrong = url_state.read(given)
-    check_printable(*twice, *wrong)
-    assert len(twice) == sum(len(each) - 1 for each in address.values()) + ("page" in address)
-    said = {remark.said for remark in wrong}
-    for name, value in given.items():
-        is_default = url_state.read({name: value}) == (State(), [])  # layer=1, say
-        assert is_default or name in state.fields() or f"{name}={value}" in said
+    fields, duplicates = url_state.from_address(address)
+    state, remarks = url_state.read(fields)
+    assert_printable(*duplicates, *remarks)
+    assert len(duplicates) == sum(len(each) - 1 for each in address.values()) + ("page" in address)
+    reported = {remark.said for remark in remarks}
+    for name, value in fields.items():
+        is_default = url_state.read({name: value}) == (State(), [])  # such as layer=1
+        assert is_default or name in state.fields() or f"{name}={value}" in reported
 
 
-def check_printable(*remarks):
+def assert_printable(*remarks):
     for remark in remarks:
         for language in i18n.languages():
             line = remark.localized(i18n.translations(language).gettext)
@@ -105,24 +105,25 @@ def test_a_remark_is_one_printable_line(address, expected):
     ],
 )
 def test_a_file_without_a_state_is_reported(content, expected):
-    given, (remark,) = url_state.from_file(content)
-    assert given == {}
+    fields, (remark,) = url_state.from_file(content)
+    assert fields == {}
     assert str(remark.why) == expected
 
 
-def test_a_value_in_a_file_that_is_no_text_is_reported():
-    given, (remark,) = url_state.from_file(b'{"visformer_state": 1, "head": "2", "layer": {"a": [1]}}')
-    assert given == {"head": "2"}
+def test_a_value_in_a_file_that_is_not_text_is_reported():
+    fields, (remark,) = url_state.from_file(b'{"visformer_state": 1, "head": "2", "layer": {"a": [1]}}')
+    assert fields == {"head": "2"}
     assert remark.localized(str) == 'layer={"a": [1]}: expected a text in quotation marks here.'
 
 
 @pytest.mark.parametrize("depth", [100, 400, 900, 2_000, 9_000])
-def test_what_stands_inside_each_other_is_read_or_told(depth):
+def test_a_deeply_nested_value_is_reported(depth):
     content = b'{"visformer_state": 1, "head": "2", "layer": ' + b'{"a":' * depth + b"1" + b"}" * (depth + 1)
-    given, (remark,) = url_state.from_file(content, "a.json")
-    assert given in ({"head": "2"}, {})
-    told = ("expected a text in quotation marks here.", "this file is not valid JSON.")
-    assert str(remark.why) in told
+    fields, (remark,) = url_state.from_file(content, "a.json")
+    assert (fields, str(remark.why)) in (
+        ({"head": "2"}, "expected a text in quotation marks here."),
+        ({}, "this file is not valid JSON."),
+    )
 
 
 def test_a_link_stays_under_4_kB():

@@ -1,4 +1,4 @@
-"""The order of the calls in app.py does not matter: swapping two neighbours changes nothing that a visitor sees."""
+"""Calls on neighbouring lines of app.py can be swapped without a difference on screen."""
 
 import ast
 from itertools import pairwise
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from visformer.app.serving import workbench
 from visformer.app.session import url_state
 
 ROOT = Path(__file__).parents[3]
@@ -28,47 +29,42 @@ def swapped(one, two):
     return "".join([*lines[: one.lineno - 1], *second, *first, *lines[two.end_lineno :]])
 
 
-def seen(node):
-    """Return what is on the screen, as nested blocks."""
+def screen(node):
+    """Return what is on screen, as nested blocks."""
     proto = getattr(node, "proto", None)
-    inside = [seen(child) for _, child in sorted(getattr(node, "children", {}).items())]
+    inside = [screen(child) for _, child in sorted(getattr(node, "children", {}).items())]
     return type(node).__name__, proto and proto.SerializeToString(deterministic=True), inside
 
 
 @pytest.fixture
 def visit(model_name, monkeypatch, tmp_path):
-    """A function that opens a version of app.py, types a sentence, and returns the screen before and after."""
-    from visformer.app.serving import workbench
-
+    """Open a version of app.py, type a sentence, and return screen and address before and after."""
     monkeypatch.setattr(workbench, "MODEL", model_name)
     (tmp_path / "pages").symlink_to(ROOT / "pages")
 
-    def start(source, name):
+    def visited(source, name):
         (tmp_path / "app.py").write_text(source, encoding="utf-8")
         page, link = VISITS[name]
         app = AppTest.from_file(tmp_path / "app.py", default_timeout=60)
         app.query_params.update(link)
         if page:
             app.switch_page(f"pages/{page}.py")
-        found = []
+        states = []
         for _ in range(2):
             app.run()
             assert not app.exception
-            found.append((seen(app._tree), dict(app.query_params)))
+            states.append((screen(app._tree), dict(app.query_params)))
             if app.text_input:
                 app.text_input(key="source").set_value("I like cats.")
-        return found
+        return states
 
-    return start
-
-
-def test_there_are_calls_to_swap():
-    assert len(PAIRS) >= 5
+    return visited
 
 
 @pytest.mark.parametrize("name", VISITS)
-def test_two_neighbouring_calls_swapped_change_nothing(visit, name):
+def test_swapping_two_neighbouring_calls_changes_nothing_on_screen(visit, name):
     visit(SOURCE, name)  # fills the caches
-    plain = visit(SOURCE, name)
+    expected = visit(SOURCE, name)
+    assert len(PAIRS) >= 5
     for one, two in PAIRS:
-        assert visit(swapped(one, two), name) == plain, ast.unparse(one)
+        assert visit(swapped(one, two), name) == expected, ast.unparse(one)

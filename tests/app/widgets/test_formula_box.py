@@ -1,4 +1,4 @@
-"""The formulas beside the pictures."""
+"""The formulas beside the pictures, and the source code below them."""
 
 import ast
 from pathlib import Path
@@ -15,14 +15,14 @@ PAGES = sorted((Path(__file__).parents[3] / "pages").glob("*/*.py"))
 
 def constants(page):
     """Return the formulas of a page, and the source code that it shows."""
-    found = {"FORMULA": "", "FORMULAS": {}, "CODE": ()}
+    values = {"FORMULA": "", "FORMULAS": {}, "CODE": ()}
     for node in ast.parse(page.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) in found:
-            found[node.targets[0].id] = ast.literal_eval(node.value)
-    return [found["FORMULA"], *found["FORMULAS"].values()], found["CODE"]
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) in values:
+            values[node.targets[0].id] = ast.literal_eval(node.value)
+    return [values["FORMULA"], *values["FORMULAS"].values()], values["CODE"]
 
 
-SHOWN = {page.stem: constants(page) for page in PAGES if page.stem not in ("attention", "lab")}  # they have none
+SHOWN = {page.stem: constants(page) for page in PAGES if page.stem not in ("attention", "lab")}  # these have no formula
 SHOWN |= {example.name: ([example.formula], example.code) for example in examples().values()}
 
 
@@ -39,12 +39,11 @@ def test_every_symbol_has_its_colour_and_every_formula_its_source_code(formulas,
         assert "return" in excerpt(file, name)
 
 
-def test_every_example_names_a_section():
+def test_every_worked_example_names_a_section_of_the_paper():
     assert all(example.section.startswith("3.") for example in examples().values())
 
 
-def test_the_lab_colours_what_its_formulas_colour():
-    """A result whose symbol is in its example's formula has the symbol's colour."""
+def test_the_symbols_of_the_lab_belong_to_results_or_inputs_and_have_colours():
     results = {
         name for example in examples().values() if not example.instead for name in compute(example, example.inputs)
     }

@@ -3,6 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.app.support import captions, texts
 from visformer.app.widgets.queue_notice import notice
 
 
@@ -12,16 +13,16 @@ def page():
     from visformer.app.widgets.queue_notice import notice
 
     st.session_state["lang"] = st.query_params.get("lang", "en")
-    ends = st.query_params["ends"]
+    end = st.query_params["end"]
     try:
-        with notice() as look:
-            for before in () if ends == "no queue" else (3, 2):
-                look(before)
-            if ends == "waits":
+        with notice() as show:
+            for ahead in () if end == "no queue" else (3, 2):
+                show(ahead)
+            if end == "waits":
                 st.stop()
-            if ends == "fails":
-                raise KeyError("the model's own")
-            look(None)
+            if end == "fails":
+                raise KeyError("raised by the model")
+            show(None)
     except KeyError:
         st.text("failed")
 
@@ -33,21 +34,22 @@ def run(**query):
 
 
 @pytest.mark.parametrize(("lang", "text"), [("en", "In the queue: 2 ahead of you."), ("zh", "排队中：前面还有 2 个。")])
-def test_the_place_in_the_queue_is_shown(lang, text):
-    assert [caption.value for caption in run(ends="waits", lang=lang).caption] == [text]
+def test_the_number_of_requests_ahead_is_shown(lang, text):
+    assert captions(run(end="waits", lang=lang)) == [text]
 
 
-@pytest.mark.parametrize("ends", ["computes", "fails"])
-def test_the_notice_disappears(ends):
-    app = run(ends=ends)
+@pytest.mark.parametrize("end", ["computes", "fails"])
+def test_the_notice_disappears(end):
+    app = run(end=end)
     assert not app.caption
-    assert [text.value for text in app.text] == ["failed"] * (ends == "fails")
+    assert texts(app) == ["failed"] * (end == "fails")
 
 
 def test_without_a_queue_nothing_is_sent():
-    assert len(run(ends="no queue").main) == 0
+    assert len(run(end="no queue").main) == 0
 
 
-def test_outside_a_page_nothing_is_shown():
-    with notice() as look:
-        look(3)
+def test_outside_a_page_nothing_is_shown(monkeypatch):
+    monkeypatch.setattr("streamlit.empty", lambda: pytest.fail("something is shown"))
+    with notice() as show:
+        show(3)

@@ -1,4 +1,4 @@
-"""Visible tokens, and the colours of the theme."""
+"""Invisible characters, and the colours of the theme."""
 
 import tomllib
 from itertools import pairwise
@@ -25,13 +25,13 @@ from visformer.pictures.theme import BACKGROUND, LINE, PRIMARY, SEQUENTIAL, SURF
         ("שלום", "שלום"),
     ],
 )
-def test_visible(token, shown):
+def test_invisible_characters_are_shown_as_symbols_or_code_points(token, shown):
     assert visible(token) == shown
 
 
 @pytest.mark.parametrize(("theme", "sign"), [("light", -1), ("dark", 1)])
 def test_the_ramp_gets_steadily_darker_or_lighter(theme, sign):
-    """So it can be read in grey, and with every kind of colour blindness."""
+    """So it can be read in greyscale, and with any kind of colour blindness."""
     rgb = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in SEQUENTIAL[theme]]
     lightness = [0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in rgb]
     steps = [sign * (after - before) for before, after in pairwise(lightness)]

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -64,23 +65,35 @@ def is_here(name: str) -> bool:
     Raises:
         HFValidationError: this cannot be a name on a hub.
     """
-    if Path(name).is_dir():
-        return True
-    if _cached(name, "config.json") is None:
-        return False
-    index = _cached(name, _INDEX)
-    if _cached(name, _SINGLE) is not None or index is None:
-        return _cached(name, _SINGLE) is not None
+    return Path(name).is_dir() or (_found(name, "config.json") is not None and has_weights(name))
+
+
+def has_weights(name: str) -> bool:
+    """Whether all weights of a model can be read, in its folder or in the cache.
+
+    Raises:
+        HFValidationError: this cannot be a name on a hub.
+    """
+    index = _found(name, _INDEX)
+    if _found(name, _SINGLE) is not None or index is None:
+        return _found(name, _SINGLE) is not None
     try:
         shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-        return all(_cached(name, shard) for shard in shards)
+        return all(_found(name, shard) for shard in shards)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return True  # but damaged: loading it raises the error
 
 
-def _cached(name: str, file: str) -> Path | None:
-    path = try_to_load_from_cache(name, file)
-    return Path(path) if isinstance(path, str) else None
+def snapshot_of(name: str) -> Path:
+    """Return the folder of the cache with the files of a model that :func:`is_here`."""
+    config = _found(name, "config.json")
+    return Path(name) if config is None else config.parent
+
+
+def _found(name: str, file: str) -> Path | None:
+    """Return a file of a model that can be read, if there is one."""
+    path = Path(name, file) if Path(name).is_dir() else try_to_load_from_cache(name, file)
+    return Path(path) if isinstance(path, str | Path) and os.access(path, os.R_OK) else None
 
 
 def files_of(name: str) -> Files:

@@ -50,13 +50,14 @@ class HubModel(TracedModel):
         TraceError: the rows of its attention weights do not sum to 1.
     """
 
+    text: HubText
     _no_text = N_("There is no text: type a sentence.")
 
     def __init__(
         self, module: Any, tokenizer: Any, *, name: str | None = None, licence: str = "-", source: str = "-"
     ) -> None:
         self.module = module.eval()
-        self.text: HubText = HubText(tokenizer)
+        self.text = HubText(tokenizer)
         self._plain = self.text.encode_plain
         self._engine = Engine(module)
         self._config = module.config
@@ -84,8 +85,8 @@ class HubModel(TracedModel):
         self._require_text(text)
         if second is not None:
             self._require_text(second)
-        ids, _segments = self.text.encode(text, second if self._engine.kind == "encoder" else None)
-        if second is not None and self._engine.kind == "decoder":
+        ids, _segments = self.text.encode(text, second if self.info.kind == "encoder" else None)
+        if second is not None and self.info.kind == "decoder":
             ids = [*ids, *self._plain(second)]
         return self.text.shown(ids)
 

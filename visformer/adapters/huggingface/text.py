@@ -29,6 +29,9 @@ class HubText:
         model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
         self.scheme = "" if model is None else type(model).__name__
 
+    def __reduce__(self) -> tuple[type["HubText"], tuple[Any]]:
+        return HubText, (self._tokenizer,)  # without the lock
+
     def __len__(self) -> int:
         return len(self._tokenizer)
 

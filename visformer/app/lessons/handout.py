@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from visformer.adapters.bundled import BUNDLED
 from visformer.app.lessons import lesson_file
 from visformer.app.lessons.lesson_file import Lesson, Step
 from visformer.app.serving import long_work
@@ -15,6 +16,7 @@ from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
 from visformer.errors import N_, BudgetError, LinkError
 from visformer.i18n import translations
+from visformer.model.untrained import names_untrained
 from visformer.pictures.registry.picture import Picture, is_figure, pages
 from visformer.pictures.registry.setting import Setting, Source
 from visformer.pictures.theme import visible
@@ -35,6 +37,12 @@ def file(content: bytes, language: str) -> bytes:
         raise faults[0].why
     models = cache(lambda name: long_work.Limited(name or MODEL))
     return page(lesson, language, model_of=models, most=limits.HANDOUT_BYTES).encode()
+
+
+def models_of(lesson: Lesson) -> set[str]:
+    """Return the names of the models that :func:`file` loads."""
+    names = {step.state.model or MODEL for step in lesson.steps}
+    return names | {BUNDLED[0] for name in names if names_untrained(name)}
 
 
 def page(lesson: Lesson, language: str, *, model_of: ModelOf, most: float = math.inf) -> str:

@@ -13,6 +13,7 @@ import streamlit as st
 from visformer import i18n
 from visformer.app.edits import editing, url_edits
 from visformer.app.lessons import lesson_file
+from visformer.app.serving.capacity import drawing
 from visformer.app.serving.workbench import require_servable
 from visformer.app.session import address, remarks, slots, url_state, visit
 from visformer.app.session import page as pages
@@ -205,7 +206,8 @@ def _files(name: str) -> None:
 
     content, keep = _content(name), partial(st.download_button, on_click="ignore")
     about = _("The whole lesson in one file that works offline")
-    html = downloads.made(partial(handout.file, content, lang), key=(lang, content), place="lesson")
+    making = partial(handout.file, content, lang)
+    html = downloads.made(making, key=(lang, content), place="lesson", models=handout.models_of(lesson))
     with st.container(horizontal=True):
         keep("YAML", lambda: content, f"{called}.yaml", "text/yaml", key="lesson_yaml")
         try:
@@ -218,6 +220,7 @@ def _files(name: str) -> None:
     downloads.tell("lesson", st)
 
 
+@drawing()  # reading it takes as long as drawing a page
 def _open(key: str) -> None:
     """Open an uploaded lesson, before the page reruns."""
     uploaded: Any = Slot(key, None).get()

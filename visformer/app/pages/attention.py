@@ -8,6 +8,7 @@ import streamlit as st
 from visformer import i18n
 from visformer.app.presentation import following
 from visformer.app.serving.admission import PATIENCE
+from visformer.app.serving.capacity import aside
 from visformer.app.session import address, boxes, page, run, selection, visit
 from visformer.app.widgets import controls, downloads
 from visformer.app.widgets.component import attention_picture, attention_view, attention_weights
@@ -29,7 +30,9 @@ def ahead(expected: "Future[Trace] | None") -> None:
     """
     if expected is not None and page.current_page() == _PAGE:
         with suppress(TimeoutError, VisformerError), enough_memory():
-            if expected.exception(PATIENCE) is None:  # otherwise the page will show the error
+            with aside():
+                problem = expected.exception(PATIENCE)
+            if problem is None:  # otherwise the page will show the error
                 _picture(expected.result(), ahead=True)
                 run.current().ahead = expected.result()
                 return

@@ -6,7 +6,7 @@ import streamlit as st
 from visformer.app.session import boxes
 from visformer.app.widgets import controls
 from visformer.model.positions import POSITIONS
-from visformer.pictures.positions import CIRCLE, KINDS, LEARNED, ROTARY, ROTARY_SCORE, ROTATION, kinds
+from visformer.pictures.positions import CIRCLE, KINDS, LEARNED, ROTARY, ROTARY_SCORE, ROTATION, Kind, kinds
 from visformer.pictures.registry.setting import Setting
 
 
@@ -60,12 +60,22 @@ def _table(setting: Setting, *names: str) -> None:
             _(every[name].position.label),
             _(every[name].position.enters),
             every[name].parameters,
-            _(every[name].position.beyond) + (f" ({every[name].missing} / {n})" if every[name].missing else ""),
+            _beyond(every[name], n),
         )
         for name in names
     ]
     columns = [_("encoding"), _("what it does"), _("parameters"), _("beyond max_len")]
     st.table(pd.DataFrame(rows, columns=columns).set_index(columns[0]))  # not st.dataframe: its cells do not wrap
+
+
+def _beyond(kind: Kind, n: int) -> str:
+    _ = boxes.gettext()
+    beyond = _(kind.position.beyond)
+    return (
+        _("{beyond} ({missing} of {n} positions)").format(beyond=beyond, missing=kind.missing, n=n)
+        if kind.missing
+        else beyond
+    )
 
 
 DRAWN = {ROTATION.view: rotation, LEARNED.view: learned, ROTARY.view: rotary, KINDS.view: side_by_side}

@@ -1,6 +1,8 @@
 """Admission: everything that computes passes here, a few at a time, with one computation for identical requests.
 
-What takes long has a queue and a place of its own, so that it keeps nobody with an ordinary sentence waiting.
+What takes long has a queue and a place of its own, so that it keeps nobody with an ordinary sentence waiting. In each
+queue, the session that has computed least lately goes first, so that who asks for one sentence waits for what is being
+computed, not for those who compute all the time; where too many wait, the one that has computed most is refused.
 Independent of Streamlit and torch. Callers wait while a thread pool computes, so that a visitor who leaves does not
 cancel a result that others wait for.
 """
@@ -16,9 +18,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args
 
-from visformer.errors import N_, BusyError, DeadlineError
+from visformer.app.serving.recent_use import RecentUse
+from visformer.errors import N_, BusyError
 from visformer.system import limits
-from visformer.system.cancellation import CURRENT, Cancellation
+from visformer.system.cancellation import Cancellation, too_long
 
 AT_ONCE = min(3, max(1, (os.cpu_count() or 2) // 2 - 1))
 """Ordinary computations at a time, besides the one that takes long."""
@@ -78,16 +81,14 @@ class Counts:
 
 @dataclass(eq=False)
 class _Flight:
-    """One computation and the number of callers that wait for it."""
+    """One computation and those who wait for it."""
 
     work: Callable[[], Any]
-    session: str = ""  # of the visitor who was first to ask; "": none
+    callers: list[str] = field(default_factory=list)  # their sessions; whoever leaves last stays, to be charged
     is_long: bool = False
-    turn: int = 0  # how many computations this session had before: everybody's first comes before anybody's second
     result: Future[Any] = field(default_factory=Future)
     requested: float = field(default_factory=time.perf_counter)
-    callers: int = 1
-    begun: float | None = None  # when its computation began
+    begun: float = 0.0  # when its computation began
     cancellation: Cancellation = field(default_factory=Cancellation)
 
 
@@ -98,16 +99,23 @@ class Admission:
     """
 
     def __init__(
-        self, *, at_once: int = AT_ONCE, queue: int = limits.QUEUE, seconds: float = limits.WORK_SECONDS
+        self,
+        *,
+        at_once: int = AT_ONCE,
+        queue: int = limits.QUEUE,
+        seconds: float = limits.WORK_SECONDS,
+        long_seconds: float = limits.LONG_SECONDS,
     ) -> None:
         self.counts = Counts()
         self.notice: Notice = lambda: nullcontext(lambda before: None)  # the app sets its own
-        self.at_once, self._queue, self._seconds = at_once, queue, seconds
+        self.at_once, self._queue = at_once, queue
+        self._seconds = {False: seconds, True: long_seconds}  # by the clock; Cancellation limits the processor's
         self._places = {False: at_once, True: 1}  # by whether it takes long
         self._lock = threading.Lock()
         self._flights: dict[Hashable, _Flight] = {}
         self._waiting: OrderedDict[Hashable, _Flight] = OrderedDict()
         self._computing: list[_Flight] = []  # the oldest first
+        self._recent = RecentUse()
         # Pools, not the sessions' short-lived threads: OpenMP creates a team for each thread that calls it.
         self._threads = {is_long: ThreadPoolExecutor(n, "model") for is_long, n in self._places.items()}
         # Start all threads now: later there may not be enough memory for one.
@@ -134,8 +142,9 @@ class Admission:
 
         Raises:
             BusyError: the queue is full, or this session already has its share of computations.
+            DeadlineError: it took too long.
         """
-        flight = self._join(key, _Flight(work, session, is_long))
+        flight = self._join(key, session, _Flight(work, is_long=is_long))
         patience = PATIENCE
         try:
             while wait([flight.result], patience).not_done:
@@ -144,7 +153,7 @@ class Admission:
             result: _R = flight.result.result()
             return result
         finally:
-            self._leave(key, flight)
+            self._leave(key, session, flight)
 
     def begin(self, key: Hashable, work: Callable[[], _R]) -> Future[_R] | None:
         """Start computing what :meth:`run` will request in a moment, if a thread is free; that call then joins.
@@ -155,8 +164,8 @@ class Admission:
             The future result; None: no thread is free.
         """
         with self._lock:
-            if key not in self._flights and len(self._lane(False)) < self.at_once:
-                self._flights[key] = self._waiting[key] = _Flight(work, callers=0)
+            if key not in self._flights and len(self._in_work(False)) < self.at_once:
+                self._flights[key] = self._waiting[key] = _Flight(work)
                 self._start_next()
             flight = self._flights.get(key)
         return flight.result if flight is not None else None
@@ -168,80 +177,94 @@ class Admission:
 
     @property
     def stuck_seconds(self) -> float:
-        """Age of the oldest computation in seconds while no thread of its kind is free, else 0."""
+        """For how many seconds the oldest computation has been overdue while no thread of its kind is free; else 0."""
         with self._lock:
-            begun = {n: [f.begun for f in self._computing if f.is_long == n and f.begun] for n in self._places}
-        oldest = [min(times) for is_long, times in begun.items() if len(times) >= self._places[is_long]]
-        return time.perf_counter() - min(oldest) if oldest else 0.0
+            late = [
+                max(map(self._age, lane)) - self._seconds[is_long]
+                for is_long, places in self._places.items()
+                if len(lane := self._in_work(is_long)) == places
+            ]
+        return max([0.0, *late])
 
     @property
     def waiting(self) -> int:
         """Requests in the queue at present."""
         return len(self._waiting)
 
-    def _lane(self, is_long: bool) -> list[_Flight]:
-        """Return what computes or waits where this would."""
-        return [flight for flight in (*self._computing, *self._waiting.values()) if flight.is_long == is_long]
+    def _in_work(self, is_long: bool) -> list[_Flight]:
+        return [flight for flight in self._computing if flight.is_long == is_long]
 
-    def _join(self, key: Hashable, flight: _Flight) -> _Flight:
+    def _join(self, key: Hashable, session: str, flight: _Flight) -> _Flight:
         with self._lock:
             same = self._flights.get(key)
             if same is not None:
                 if same.callers:
                     self.counts.add("shared")
-                same.callers += 1
+                same.callers.append(session)
                 return same
-            self._refuse(flight)
+            self._require_share(session)
+            flight.callers.append(session)
             self._flights[key] = self._waiting[key] = flight
             self._start_next()
+            self._refuse_one_too_many(flight.is_long)
         return flight
 
-    def _refuse(self, flight: _Flight) -> None:
-        """Raise a BusyError if there is no room for it; else give it its turn."""
-        waiting = len(self._lane(flight.is_long)) - self._places[flight.is_long]
-        own = [one for one in (*self._computing, *self._waiting.values()) if one.session == flight.session]
-        flight.turn = len(own) if flight.session else 0
-        if flight.turn >= limits.SHARE:
+    def _require_share(self, session: str) -> None:
+        own = sum(session in flight.callers for flight in (*self._computing, *self._waiting.values()))
+        if session and own >= limits.SHARE:
             self.counts.add("rejected")
-            raise BusyError(
-                N_("You have {n} computations waiting already: try again when one of them is done."), n=flight.turn
-            )
-        if waiting >= self._queue:
+            raise BusyError(N_("You have {n} computations waiting already: try again when one of them is done."), n=own)
+
+    def _refuse_one_too_many(self, is_long: bool) -> None:
+        """Refuse the last in turn if the queue is too long, which need not be the one who came last."""
+        waiting = self._in_turn(is_long)
+        if len(waiting) > self._queue:
+            refused = self._waiting.pop(waiting[-1])
+            del self._flights[waiting[-1]]
             self.counts.add("rejected")
-            raise BusyError(
-                N_("Too many sentences are being computed right now: {n} are waiting. Try again in a few seconds."),
-                n=waiting,
+            refused.result.set_exception(
+                BusyError(
+                    N_("Too many sentences are being computed right now: {n} are waiting. Try again in a few seconds."),
+                    n=self._queue,
+                )
             )
 
     def _start_next(self) -> None:
         """Hand the requests whose turn it is to the free threads. Called with the lock held."""
         for is_long, places in self._places.items():
-            free = places - sum(flight.is_long == is_long for flight in self._computing)
-            for key in self._in_turn(is_long)[:free]:
-                flight = self._waiting.pop(key)
+            while len(self._in_work(is_long)) < places and (keys := self._in_turn(is_long)):
+                flight = self._waiting.pop(keys[0])
+                flight.begun = time.perf_counter()
                 self._computing.append(flight)
                 self._is_busy.set()
-                self._threads[is_long].submit(self._compute, key, flight)
+                self._threads[is_long].submit(self._compute, keys[0], flight)
 
     def _in_turn(self, is_long: bool) -> list[Hashable]:
-        """Return the keys of what waits, the next one first."""
-        waiting = [key for key, flight in self._waiting.items() if flight.is_long == is_long]
-        return sorted(waiting, key=lambda key: self._waiting[key].turn)
+        """Return the keys of what waits, the next one first: by recent use, and of equal ones the first to come."""
+        now = time.perf_counter()
+        used = self._recent.at(now)
+        for flight in self._computing:
+            for session in {*flight.callers}:
+                used[session] = used.get(session, 0.0) + now - flight.begun
+        used[""] = 0.0  # what is asked for outside of a session
+        waiting = {key: flight.callers for key, flight in self._waiting.items() if flight.is_long == is_long}
+        return sorted(waiting, key=lambda key: min((used.get(session, 0.0) for session in waiting[key]), default=0.0))
+
+    @staticmethod
+    def _age(flight: _Flight) -> float:
+        return time.perf_counter() - flight.begun
 
     def _compute(self, key: Hashable, flight: _Flight) -> None:
-        begin = flight.begun = time.perf_counter()
-        current = CURRENT.set(flight.cancellation)
         try:
-            result = flight.work()
+            with flight.cancellation.current():
+                result = flight.work()
         except BaseException as error:
             self._finish(key, flight, "failed")
             flight.result.set_exception(flight.cancellation.reason or error)  # for all callers
         else:
             self._finish(key, flight, "computed")
             flight.result.set_result(result)
-        finally:
-            CURRENT.reset(current)
-        self.counts.add_times(begin - flight.requested, time.perf_counter() - begin)
+        self.counts.add_times(flight.begun - flight.requested, self._age(flight))
 
     def _finish(self, key: Hashable, flight: _Flight, outcome: Outcome) -> None:
         """Free the key and the thread: later requests find the result in the cache that ``work`` filled."""
@@ -250,24 +273,21 @@ class Admission:
             if self._flights.get(key) is flight:
                 del self._flights[key]
             self._computing.remove(flight)
+            self._recent.add(flight.callers, self._age(flight), time.perf_counter())
             self._start_next()
 
     def _cancel_overdue(self) -> None:
         """Run for ever: cancel computations past their deadline; cancel those again that have not ended since."""
-        reason = DeadlineError(
-            N_("This took longer than {seconds} seconds and was ended: shorten the text or undo changes of the model."),
-            seconds=self._seconds,
-        )
         while self._is_busy.wait():
-            time.sleep(min(POLL, self._seconds))
+            time.sleep(min(POLL, *self._seconds.values()))
             with self._lock:
                 computing = list(self._computing)
                 if not computing:
                     self._is_busy.clear()
             for flight in computing:
-                age = time.perf_counter() - (flight.begun or time.perf_counter())
-                if flight.cancellation.reason or age > self._seconds:
-                    flight.cancellation.cancel(reason)
+                seconds = self._seconds[flight.is_long]
+                if flight.cancellation.reason or self._age(flight) > seconds:
+                    flight.cancellation.cancel(too_long(seconds))
 
     def _ahead(self, key: Hashable) -> int | None:
         """Return the number of requests ahead of this one; None: it is being computed."""
@@ -275,14 +295,13 @@ class Admission:
             if key not in self._waiting:
                 return None
             is_long = self._waiting[key].is_long
-            running = sum(flight.is_long == is_long for flight in self._computing)
-            return self._in_turn(is_long).index(key) + running
+            return self._in_turn(is_long).index(key) + len(self._in_work(is_long))
 
-    def _leave(self, key: Hashable, flight: _Flight) -> None:
+    def _leave(self, key: Hashable, session: str, flight: _Flight) -> None:
         """Take one caller off; drop or cancel a computation that nobody waits for any more."""
         with self._lock:
-            flight.callers -= 1
-            if flight.callers or self._flights.get(key) is not flight:
+            if len(flight.callers) > 1 or self._flights.get(key) is not flight:
+                flight.callers.remove(session)
                 return
             del self._flights[key]  # a later request computes it anew
             self.counts.add("left")

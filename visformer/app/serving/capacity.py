@@ -1,8 +1,19 @@
-"""The limit on the number of visitors."""
+"""The limits on the number of visitors, and of pages that are drawn at a time.
+
+What a page computes besides the model's passes (pictures, tables, the lab) is computed where it is drawn.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 
 from visformer.app.streamlit_private.other_sessions import count
 from visformer.errors import N_, BusyError
 from visformer.system import limits
+
+_PLACES = threading.Semaphore(limits.PAGES)
+_THREAD = threading.local()
 
 
 def no_room() -> BusyError | None:
@@ -13,3 +24,31 @@ def no_room() -> BusyError | None:
         N_("The server is full: it takes at most {limit} visitors at once. Try again in a minute."),
         limit=limits.SESSIONS,
     )
+
+
+def is_drawing() -> bool:
+    """Whether this thread has one of the places where pages are drawn."""
+    return getattr(_THREAD, "is_drawing", False)
+
+
+@contextmanager
+def drawing(place: bool = True) -> Iterator[None]:
+    """Wait for a place, and have it while a page or a part of one is drawn; a session has one thread, so one place."""
+    before = is_drawing()
+    _move(place)
+    try:
+        yield
+    finally:
+        _move(before)
+
+
+aside = partial(drawing, False)
+"""Gives another page the place, if any, while this one waits for something."""
+
+
+def _move(place: bool) -> None:
+    if place and not is_drawing():
+        _PLACES.acquire()
+    elif is_drawing() and not place:
+        _PLACES.release()
+    _THREAD.is_drawing = place

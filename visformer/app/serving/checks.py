@@ -3,6 +3,7 @@
 from visformer.errors import N_, CheckpointError, ConfigError, TextError
 from visformer.model.untrained import Untrained
 from visformer.system import limits
+from visformer.system.kept import KEPT
 
 
 def check_untrained(wanted: Untrained) -> None:
@@ -25,15 +26,15 @@ def check_untrained(wanted: Untrained) -> None:
 
 def check_download(name: str, nbytes: int) -> None:
     """Raise a :class:`CheckpointError` for a model whose weights would not fit into memory."""
-    if nbytes > limits.DOWNLOAD_BYTES:
+    if nbytes > KEPT.most():
         raise CheckpointError(
             N_(
-                "{name!r} is {size}, and downloads are limited to {limit}. The operator can put it into the "
-                "cache or a folder; once loaded, it takes up to twice its size in memory."
+                "{name!r} is {size}, and models may take {limit} of memory here, where weights of 16 bits take twice "
+                "their size. The operator can set more: VISFORMER_MEMORY."
             ),
             name=name,
             size=limits.size(nbytes),
-            limit=limits.size(limits.DOWNLOAD_BYTES),
+            limit=limits.size(KEPT.most()),
         )
 
 

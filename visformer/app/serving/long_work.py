@@ -3,9 +3,10 @@
 It takes functions with their arguments, which can be pickled, and models by name: what waits holds no model.
 """
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from visformer.adapters.bundled import BUNDLED
@@ -13,7 +14,7 @@ from visformer.app.serving import checks
 from visformer.app.serving.models import discreetly
 from visformer.app.serving.worker_pool import WorkerPool
 from visformer.model.untrained import names_untrained
-from visformer.system import limits
+from visformer.system.kept import KEPT
 
 if TYPE_CHECKING:  # torch
     from visformer.model.decoding import Decoding
@@ -27,6 +28,7 @@ class LongWork:
 
     def __init__(self) -> None:
         self._pool: WorkerPool | None = None
+        self._errands = ThreadPoolExecutor(1, "errands")
 
     def start(self) -> None:
         """Start the process."""
@@ -37,8 +39,22 @@ class LongWork:
         """Its process id; empty if there is none."""
         return self._pool.pids if self._pool is not None else ()
 
-    def run(self, work: Callable[..., _R], *given: Any, **named: Any) -> _R:
-        """Call a function of a module, there or here."""
+    def run(self, work: Callable[..., _R], *given: Any, models: Iterable[str] = (), **named: Any) -> _R:
+        """Call a function of a module, there or here; ``models``: the names of those that it loads.
+
+        Raises:
+            BudgetError: there is no room for its models, so it was not called.
+        """
+        with ExitStack() as used:
+            for name in models:
+                from visformer.adapters.load import nbytes_of
+
+                key, forget = ("model", name), partial(self._errands.submit, self._call, _forget, name)
+                used.enter_context(KEPT.using(key, KEPT.get(key) or nbytes_of(name), forget))
+            self._errands.submit(int).result()  # models that made room are gone before others are loaded
+            return self._call(work, *given, **named)
+
+    def _call(self, work: Callable[..., _R], *given: Any, **named: Any) -> _R:
         if self._pool is None:
             return work(*given, **named)
         result: _R = self._pool.call(work, *given, **named)
@@ -49,54 +65,61 @@ LONG_WORK = LongWork()
 
 
 class Named:
-    """A model by its name, loaded where the long work is done, and only for as long."""
+    """A model by its name, loaded where the long work is done."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
-    @property
-    def pids(self) -> tuple[int, ...]:
-        """See :class:`LongWork`."""
-        return LONG_WORK.pids
+    def outline(self) -> Any:
+        """See :meth:`visformer.adapters.base.TracedModel.outline`."""
+        return self._run(_call, "outline")
 
     def trace(self, *given: Any, **named: Any) -> "Trace":
         """See :class:`visformer.adapters.base.TracedModel`."""
-        return LONG_WORK.run(_call, self._name, "trace", *given, **named)  # type: ignore[no-any-return]
+        return self._run(_call, "trace", *given, **named)  # type: ignore[no-any-return]
 
     def translate(self, *given: Any, **named: Any) -> "Decoding":
         """See :class:`visformer.adapters.base.TracedModel`."""
-        return LONG_WORK.run(_call, self._name, "translate", *given, **named)  # type: ignore[no-any-return]
+        return self._run(_call, "translate", *given, **named)  # type: ignore[no-any-return]
+
+    def untrained(self, *given: Any, **named: Any) -> "Trace":
+        """Trace an untrained model of the same sizes; ``norm``: "post" or "pre"."""
+        return self._run(_untrained, *given, **named)  # type: ignore[no-any-return]
+
+    def _run(self, work: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        return LONG_WORK.run(work, self._name, *given, models=[self._name], **named)
+
+
+_MODELS: dict[str, Any] = {}
+"""Of the process where the long work is done; the server says which of them go."""
+
+
+def model(name: str) -> Any:
+    """Return a model, loaded in this process.
+
+    Raises:
+        VisformerError: it cannot be loaded.
+    """
+    from visformer.adapters.load import load_to_serve
+
+    if name not in _MODELS:
+        with discreetly(name):
+            _MODELS[name] = load_to_serve(name)
+    return _MODELS[name]
+
+
+def _forget(name: str) -> None:
+    _MODELS.pop(name, None)
 
 
 def _call(name: str, method: str, *given: Any, **named: Any) -> Any:
     return getattr(model(name), method)(*given, **named)
 
 
-_MODELS: OrderedDict[str, Any] = OrderedDict()  # the least recently used first
-_LOADING = threading.Lock()
+def _untrained(name: str, *given: Any, norm: str, **named: Any) -> "Trace":
+    from visformer.adapters.load import untrained
 
-
-def model(name: str) -> Any:
-    """Return a model, loaded in this process; others are dropped for it beyond ``limits.LONG_BYTES``.
-
-    Raises:
-        VisformerError: it cannot be loaded.
-    """
-    from visformer.adapters.load import load_to_serve, outline
-
-    with _LOADING:
-        if name not in _MODELS:
-            room = limits.LONG_BYTES - (_size(outline(name)) if names_untrained(name) else 0)
-            while sum(map(_size, _MODELS.values())) > room and _MODELS:
-                _MODELS.popitem(last=False)
-            with discreetly(name):
-                _MODELS[name] = load_to_serve(name)
-        _MODELS.move_to_end(name)
-        return _MODELS[name]
-
-
-def _size(loaded: Any) -> int:
-    return sum(weight.nbytes for weight in loaded.module.parameters())
+    return untrained(model(name), norm=norm).trace(*given, **named)
 
 
 def spoken(source: str) -> str:

@@ -11,8 +11,9 @@ from prometheus_client.registry import Collector
 
 from visformer.app.serving.admission import ADMISSION, BOUNDS, Histogram
 from visformer.app.serving.long_work import LONG_WORK
-from visformer.app.serving.workbench import Workbench
+from visformer.app.serving.workbench import RESULTS, Workbench
 from visformer.app.streamlit_private import other_sessions
+from visformer.system.kept import KEPT
 
 
 class Report(Collector):
@@ -34,10 +35,12 @@ class Report(Collector):
         yield _histogram("visformer_queue_seconds", "Waiting in the queue.", counts.queued)
         yield GaugeMetricFamily("visformer_queue_length", "Requests in the queue.", ADMISSION.waiting)
         yield GaugeMetricFamily("visformer_running", "Requests that are being computed.", ADMISSION.running)
-        stuck = "Age of the oldest computation, in seconds, while no thread is free."
+        stuck = "Seconds that the oldest computation is late, while no thread is free."
         yield GaugeMetricFamily("visformer_stuck_seconds", stuck, ADMISSION.stuck_seconds)
         yield GaugeMetricFamily("visformer_sessions", "Browsers connected.", other_sessions.count())
-        yield GaugeMetricFamily("visformer_kept_bytes", "Traces and decodings in the cache.", self._bench.nbytes)
+        yield GaugeMetricFamily("visformer_kept_bytes", "Traces and decodings in the cache.", RESULTS.nbytes)
+        yield GaugeMetricFamily("visformer_memory_bytes", "Other models, uploads and made files.", KEPT.nbytes)
+        yield GaugeMetricFamily("visformer_memory_limit_bytes", "The most that they may have.", KEPT.most())
         for i, pid in enumerate(
             (*self._bench.pids, *LONG_WORK.pids)
         ):  # Prometheus' own collector covers this process alone

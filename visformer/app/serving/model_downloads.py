@@ -17,6 +17,7 @@ from visformer.adapters.bundled import BUNDLED
 from visformer.app.serving import checks
 from visformer.errors import N_, BusyError, CheckpointError, ShortageError, VisformerError
 from visformer.system import limits
+from visformer.system.kept import KEPT
 from visformer.system.memory import enough_memory
 
 
@@ -141,14 +142,14 @@ class Download:
 
 
 _RESERVED: set[Download] = set()
-"""Downloads that run: all of them together have the room of one."""
+"""Downloads that run: all of them together have the room of what may be kept in memory."""
 _RESERVING = threading.Lock()
 
 
 def _reserve(wanted: Download) -> None:
     with _RESERVING:
         running = sum(each.total for each in _RESERVED)
-        if running + wanted.total > limits.DOWNLOAD_BYTES:
+        if running + wanted.total > KEPT.most():
             raise BusyError(
                 N_("{name!r} is {size}, and others of {running} are being downloaded: try again when they are here."),
                 name=wanted.name,

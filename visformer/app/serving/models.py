@@ -9,7 +9,7 @@ from pathlib import Path
 
 import visformer
 from visformer.errors import N_, Message, VisformerError
-from visformer.model.untrained import EXAMPLE
+from visformer.model.untrained import EXAMPLE, names_untrained
 from visformer.system import settings
 from visformer.system.files import called
 
@@ -52,10 +52,15 @@ def folder_of(name: str) -> Path:
 
 
 def can_be_loaded_again(name: str) -> bool:
-    """Whether the weights of a model that was loaded are still there; of one from the hub this is not known."""
+    """Whether the weights of a model that was loaded are still there, in its folder or in the hub's cache."""
     folder = folder_of(name)
-    is_ours = folder.is_absolute() and not (folder / "config.json").is_file()  # transformers writes one
-    return not is_ours or os.access(folder / "model.safetensors", os.R_OK)
+    if names_untrained(name):
+        return True
+    if folder.is_absolute() and not (folder / "config.json").is_file():  # transformers writes one
+        return os.access(folder / "model.safetensors", os.R_OK)
+    from visformer.adapters.huggingface.files import has_weights
+
+    return has_weights(name)
 
 
 @contextmanager

@@ -14,11 +14,12 @@ import click
 import streamlit as st
 from starlette.middleware import Middleware
 
-from visformer.app.serving.gate import Gate
-from visformer.app.serving.headers import Protected
-from visformer.app.serving.pieces import InPieces
+from visformer.app.serving.middleware.gate import Gate
+from visformer.app.serving.middleware.headers import Protected
+from visformer.app.serving.middleware.pieces import InPieces
 from visformer.app.serving.sockets import send_at_once
-from visformer.app.streamlit_private import addresses, advice, files, messages
+from visformer.app.serving.websocket import Websocket
+from visformer.app.streamlit_private import addresses, advice, files, messages, websocket
 from visformer.app.streamlit_private.first_page import FirstPage
 from visformer.pictures.registry.picture import pages
 
@@ -60,6 +61,7 @@ def import_app() -> None:
 
 addresses.leave_pages_to_app()
 advice.keep_quiet()
+websocket.speak_through(Websocket)
 messages.leave_out_what_no_widget_holds()
 files.keep_few_uploads()
 files.keep_few_downloads()

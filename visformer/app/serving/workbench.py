@@ -6,10 +6,9 @@ The first picture is the shipped Trace of the first example, drawn before torch 
 import gc
 import json
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,15 +19,17 @@ import streamlit as st
 from visformer.adapters.bundled import BUNDLED
 from visformer.app.serving import checks
 from visformer.app.serving.admission import ADMISSION
+from visformer.app.serving.capacity import aside
 from visformer.app.serving.long_work import LONG_WORK, Named
 from visformer.app.serving.model_downloads import require_here
 from visformer.app.serving.models import MODEL, SECOND_BOX, discreetly, folder_of, require_allowed
 from visformer.app.serving.sockets import send_at_once
 from visformer.app.serving.worker_pool import WorkerPool
 from visformer.app.streamlit_private.other_sessions import own_session
-from visformer.errors import N_, VisformerError
+from visformer.errors import N_, BudgetError, VisformerError
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.system import limits, settings
+from visformer.system.kept import Kept
 from visformer.system.memory import enough_memory
 
 if TYPE_CHECKING:  # torch, and numpy
@@ -49,33 +50,8 @@ _FIRST_BOX = N_("Sentence")
 _Result = TypeVar("_Result", "Trace", "Decoding")
 
 
-class Cache:
-    """An LRU cache of results, bounded by their total number of bytes."""
-
-    def __init__(self, budget: int) -> None:
-        self._budget = budget
-        self._lock = threading.Lock()
-        self._results: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self.nbytes = 0
-
-    def get(self, key: Hashable) -> Any:
-        """Return the result, now the most recently used, or None."""
-        with self._lock:
-            if key not in self._results:
-                return None
-            self._results.move_to_end(key)
-            return self._results[key][0]
-
-    def put(self, key: Hashable, result: "Trace | Decoding") -> None:
-        """Add a result, unless it alone exceeds the budget."""
-        nbytes = result.nbytes
-        if nbytes > self._budget:
-            return
-        with self._lock:
-            self.nbytes += nbytes - self._results.pop(key, (None, 0))[1]
-            self._results[key] = (result, nbytes)
-            while self.nbytes > self._budget:
-                self.nbytes -= self._results.popitem(last=False)[1][1]
+RESULTS = Kept(lambda: limits.TRACE_BYTES)
+"""Traces and decodings of all models, by the workbench and the request."""
 
 
 class Workbench:
@@ -86,7 +62,6 @@ class Workbench:
         load: Callable[[], Any],
         example: Path,
         *,
-        budget: int = limits.TRACE_BYTES,
         lends_target: Callable[[str], str] | None = None,
         always_long: bool = False,
     ) -> None:
@@ -95,34 +70,27 @@ class Workbench:
         Args:
             load: loads the model.
             example: file of a Trace that is available before the model.
-            budget: of the cache, in bytes.
             lends_target: returns a target for a source, for a model whose own translation would mean nothing.
             always_long: whether even short sentences take long, as far as one may know.
         """
         from visformer.trace import Trace
 
         self._load, self._lends_target = load, lends_target
-        self.start_workers: Callable[[], WorkerPool | Named | None] = lambda: None
-        self._workers: WorkerPool | Named | None = None  # runs the forward passes, if set
+        self.start_workers: Callable[[], WorkerPool | None] = lambda: None
+        self._workers: WorkerPool | None = None  # runs the forward passes, if set
         self.long_runner: Named | None = None  # runs those that take long, if set
         self._always_long = always_long
         self._model: Future[Any] | None = None
         self._lock = threading.Lock()
-        self._results = Cache(budget)
         self.problem: BaseException | None = None  # why the last attempt to load the model failed
         with suppress(VisformerError):  # a model may ship no example: its first picture then waits for the model
             trace = Trace.load(example)
-            self._results.put((trace.meta.get("source"), None, PATTERNS, ()), trace)
+            self._keep((trace.meta.get("source"), None, PATTERNS, ()), trace)
 
     @property
     def is_loaded(self) -> bool:
         """Whether a sentence can be computed without waiting for the model."""
         return self._model is not None and self._model.done()
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes in the cache at present."""
-        return self._results.nbytes
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -162,7 +130,14 @@ class Workbench:
 
     def holds(self, source: str, target: str | None, record: Sequence[str] = PATTERNS) -> bool:
         """Whether this Trace is in the cache."""
-        return self._results.get((source, target, tuple(record), ())) is not None
+        return self._kept((source, target, tuple(record), ())) is not None
+
+    def _kept(self, key: Hashable) -> Any:
+        return RESULTS.get((self, key))
+
+    def _keep(self, key: Hashable, result: "Trace | Decoding") -> None:
+        with suppress(BudgetError):  # it alone has more than all may have
+            RESULTS.put((self, key), result, result.nbytes)
 
     def trace(
         self,
@@ -196,7 +171,7 @@ class Workbench:
             return None
         key, texts, make = self._request(source, target, tuple(record), ())
         model = self.loaded(*texts)
-        if self._results.get(key) is not None or self._takes_long(model, texts):
+        if self._kept(key) is not None or self._takes_long(model, texts):
             return None
         return ADMISSION.begin((id(self), key), partial(self._make, key, partial(make, self._runner(model))))
 
@@ -224,7 +199,7 @@ class Workbench:
 
     def _known_translation(self, runner: Any, source: str, record: tuple[str, ...]) -> "Trace | None":
         """Record more tensors of a cached translation; decoding it again would take most of the time."""
-        known: Trace | None = self._results.get((source, None, PATTERNS, ()))
+        known: Trace | None = self._kept((source, None, PATTERNS, ()))
         ids = known.meta.get("ids") if known is not None and self.kind == "encoder-decoder" else None
         if known is None or not isinstance(ids, dict) or not ids.get("next"):
             return None
@@ -260,21 +235,21 @@ class Workbench:
         self, key: Hashable, texts: tuple[str, str | None], make: Callable[[Any], _Result], *, times: int = 1
     ) -> _Result:
         """Return a result from the cache, or else compute and cache it. All forward passes are started here."""
-        result: _Result | None = self._results.get(key)
+        result: _Result | None = self._kept(key)
         if result is not None:
             ADMISSION.counts.add("cached")
             return result
         model = self.loaded(*texts)
         is_long = self._takes_long(model, texts, max(1, times))
         work = partial(self._make, key, partial(make, self._runner(model, is_long=is_long)))
-        with ADMISSION.notice() as on_wait:
+        with aside(), ADMISSION.notice() as on_wait:
             return ADMISSION.run((id(self), key), work, on_wait=on_wait, session=own_session(), is_long=is_long)
 
     def _make(self, key: Hashable, make: Callable[[], _Result]) -> _Result:
-        result: _Result | None = self._results.get(key)  # set if another visitor was a moment earlier
+        result: _Result | None = self._kept(key)  # set if another visitor was a moment earlier
         if result is None:
             result = make()
-            self._results.put(key, result)
+            self._keep(key, result)
         return result
 
     @enough_memory()
@@ -284,7 +259,9 @@ class Workbench:
         Raises:
             VisformerError: a text is too long, or the model cannot be loaded.
         """
-        model = self.load().result()
+        loading = self.load()
+        with aside():
+            model = loading.result()
         room, second = model.info.max_tokens, SECOND_BOX[model.info.kind]
         for text, box in ((source, _FIRST_BOX), (target, second)):
             if text is not None:
@@ -302,7 +279,9 @@ class Workbench:
         """Return the Trace of a pair in an untrained model of the same sizes; errors as for :meth:`trace`."""
         model = self.loaded()
 
-        def make(_runner: Any) -> "Trace":
+        def make(runner: Any) -> "Trace":
+            if isinstance(runner, Named):
+                return runner.untrained(source, target, norm=norm, record=tuple(record))
             from visformer.adapters.load import untrained
 
             return untrained(model, norm=norm).trace(source, target, record=tuple(record))
@@ -315,7 +294,15 @@ class Workbench:
 def workbench() -> Workbench:
     """Return this process's workbench of the default model."""
     send_at_once()
-    return _bench_of(MODEL)
+    name = MODEL
+
+    def load() -> Any:
+        from visformer.adapters.load import load_to_serve
+
+        with discreetly(name):
+            return load_to_serve(name)
+
+    return Workbench(load, folder_of(name) / "example.safetensors")
 
 
 @st.cache_resource(show_spinner=False)
@@ -332,19 +319,18 @@ def width() -> int | None:
 
 @st.cache_resource(show_spinner=False, max_entries=limits.BENCHES)
 def _other_workbench(name: str) -> Workbench:
-    return _bench_of(name, budget=limits.OTHER_TRACE_BYTES)
+    runner = Named(name)
 
-
-@st.cache_resource(show_spinner=False, max_entries=limits.UNTRAINED_BENCHES)
-def _untrained_workbench(name: str) -> Workbench:
     def load() -> Any:
         from visformer.adapters.load import outline
 
-        return outline(name)
+        if names_untrained(name):
+            return outline(name)
+        return ADMISSION.run(("outline", name), runner.outline, on_wait=lambda _: None, is_long=True)
 
-    budget = limits.OTHER_TRACE_BYTES
-    bench = Workbench(load, Path("-"), budget=budget, lends_target=_translation, always_long=True)
-    bench.start_workers = partial(Named, name)
+    lends_target = _translation if names_untrained(name) else None
+    bench = Workbench(load, folder_of(name) / "example.safetensors", lends_target=lends_target, always_long=True)
+    bench.long_runner = runner
     return bench
 
 
@@ -357,7 +343,7 @@ def workbench_of(name: str | None) -> Workbench:
     require_servable(name)
     if not name or name == MODEL:
         return workbench()
-    return _untrained_workbench(name) if names_untrained(name) else _other_workbench(name)
+    return _other_workbench(name)
 
 
 def require_servable(name: str | None) -> None:
@@ -386,17 +372,3 @@ def serve_a_room() -> Workbench:
         bench.start_workers, bench.long_runner = partial(WorkerPool, MODEL, processes), Named(MODEL)
     bench.load()
     return bench
-
-
-_LOADING = threading.Lock()
-"""One other model is loaded at a time: until it is, it takes twice its memory."""
-
-
-def _bench_of(name: str, *, budget: int = limits.TRACE_BYTES) -> Workbench:
-    def load() -> Any:
-        from visformer.adapters.load import load_to_serve
-
-        with discreetly(name), _LOADING if name != MODEL else nullcontext():
-            return load_to_serve(name)
-
-    return Workbench(load, folder_of(name) / "example.safetensors", budget=budget, always_long=name != MODEL)

@@ -22,6 +22,7 @@ import torch
 from visformer.adapters.load import load_to_serve
 from visformer.app.serving.stop_signal import STOP, Stopped
 from visformer.errors import VisformerError
+from visformer.system.cancellation import Cancellation
 
 
 def serve(name: str | None, requests: IO[bytes], responses: IO[bytes]) -> None:
@@ -41,7 +42,8 @@ def serve(name: str | None, requests: IO[bytes], responses: IO[bytes]) -> None:
         nonlocal is_computing
         is_computing = True
         try:
-            return make()
+            with Cancellation().current():
+                return make()
         finally:
             is_computing = False
 

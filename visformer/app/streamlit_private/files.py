@@ -6,6 +6,7 @@ file, in place of which Streamlit may hand out another visitor's that is alike i
 
 import secrets
 import time
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -16,48 +17,53 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from visformer.system import limits
+from visformer.system.kept import KEPT
 
 
 def keep_few_uploads() -> None:
-    """From now on in this process, keep the latest uploads of a session, and of all of them no more than a budget."""
+    """From now on in this process, keep the latest uploads of a session, and all of them as far as memory allows."""
     manager: Any = MemoryUploadedFileManager
-    add = MemoryUploadedFileManager.add_file
+    add, remove, remove_all = manager.add_file, manager.remove_file, manager.remove_session_files
 
-    def add_and_forget(files: MemoryUploadedFileManager, session_id: str, file: UploadedFileRec) -> None:
+    def add_and_count(files: MemoryUploadedFileManager, session_id: str, file: UploadedFileRec) -> None:
+        files.remove_file(session_id, file.file_id)  # a browser may send it again, larger
         add(files, session_id, file)
-        own = [*files.file_storage[session_id]]
-        for file_id in own[: -limits.UPLOADS]:
+        key, gone = (files, session_id, file.file_id), partial(remove, files, session_id, file.file_id)
+        KEPT.put(key, file.file_id, len(file.data), gone)
+        for file_id in [*files.file_storage[session_id]][: -limits.UPLOADS]:
             files.remove_file(session_id, file_id)
-        for session in [*files.file_storage]:  # the one that uploaded first goes first
-            if files._total_bytes > limits.UPLOAD_BYTES:
-                files.remove_session_files(session)
 
-    manager.add_file = add_and_forget
+    def remove_session(files: MemoryUploadedFileManager, session_id: str) -> None:
+        for file_id in [*files.file_storage.get(session_id, ())]:
+            files.remove_file(session_id, file_id)
+        remove_all(files, session_id)
+
+    manager.add_file, manager.remove_session_files = add_and_count, remove_session
+    manager.remove_file = lambda files, session_id, file_id: KEPT.drop((files, session_id, file_id))
 
 
 def keep_few_downloads() -> None:
-    """From now on in this process, keep files up to a budget, and tell them apart by all of their bytes.
+    """From now on in this process, keep files as far as memory allows, and tell them apart by all of their bytes.
 
     Streamlit compares three parts of a file of 1 MB or more. The key makes an address unknown to all but its visitor.
     """
     module: Any = memory_media_file_storage
     storage: Any = MemoryMediaFileStorage
-    add, key = MemoryMediaFileStorage.load_and_get_id, secrets.token_bytes(32)
+    add, delete, key = storage.load_and_get_id, storage.delete_file, secrets.token_bytes(32)
 
     def name(data: bytes, mimetype: str, filename: str | None = None) -> str:
         digest = blake2b(repr((mimetype, filename)).encode(), key=key, digest_size=16)
         digest.update(data)
         return digest.hexdigest()
 
-    def add_and_forget(files: MemoryMediaFileStorage, *given: Any, **named: Any) -> str:
+    def add_and_count(files: MemoryMediaFileStorage, *given: Any, **named: Any) -> Any:
         added = add(files, *given, **named)
-        kept = files._files_by_id
-        while sum(file.content_size for file in kept.values()) > limits.MADE_BYTES and len(kept) > 1:
-            del kept[max(kept.keys() - {added}, key=lambda other: kept[other].content_size)]
+        KEPT.put((files, added), added, files._files_by_id[added].content_size, partial(delete, files, added))
         return added
 
     module._calculate_file_id = name
-    storage.load_and_get_id = add_and_forget
+    storage.load_and_get_id = add_and_count
+    storage.delete_file = lambda files, added: KEPT.drop((files, added))
 
 
 _FETCHED = 10.0  # seconds that a browser has at least to fetch a file that was made for it

@@ -8,6 +8,8 @@ import logging
 import re
 import traceback
 
+from streamlit.runtime.media_file_storage import MediaFileStorageError
+
 from visformer.errors import VisformerError
 
 
@@ -31,10 +33,11 @@ _PRIVATE = re.compile(r"(?<=^/media/).*|(?<=^/_stcore/upload_file/).*|\?.*")
 def _without_message(record: logging.LogRecord) -> bool:
     """Log only the place and the type of an error: its message may quote a sentence or a token.
 
-    Nothing of a file that is refused: its visitor is told.
+    Nothing of a file that is refused, since its visitor is told, or that there is not: its name may be made up.
     """
     if record.exc_info and record.exc_info[1] is not None:
-        if isinstance(record.exc_info[1].__cause__, VisformerError):
+        error = record.exc_info[1]
+        if isinstance(error, MediaFileStorageError) and isinstance(error.__cause__, VisformerError | None):
             return False
         record.exc_text = _place(record.exc_info[1])
         record.exc_info = None

@@ -4,8 +4,10 @@ A visitor loses: the processes that compute for everybody, which a made-up messa
 Streamlit's error after a damaged one.
 """
 
+import asyncio
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -34,6 +36,8 @@ class Messages:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request or a websocket on."""
+        if scope["type"] == "lifespan":  # of the server: a file that is asked for holds a thread until its turn comes
+            asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2 * limits.QUEUE, "file"))
 
         async def served() -> Message:
             while True:
@@ -47,7 +51,9 @@ class Messages:
 
 
 def _served(data: bytes) -> bytes | None:
-    """Return a message that is served, without megabytes of text and thousands of widgets, which would be copied."""
+    """Return a message that is served, without the thousands of widgets that no page has."""
+    if len(data) > limits.SENT_BYTES:
+        return None  # under a server that reads longer ones, see deploy.md
     try:
         sent = BackMsg.FromString(data)
     except DecodeError:
@@ -57,16 +63,10 @@ def _served(data: bytes) -> bytes | None:
         kind = sent.backend_operation_request.WhichOneof("payload")
     if kind not in SERVED:
         return None
-    most = 100 * limits.MAX_CHARACTERS
-    if len(data) <= most:
-        return data
     widgets = sent.rerun_script.widget_states.widgets
+    if len(widgets) <= limits.WIDGETS:
+        return data
     del widgets[limits.WIDGETS :]
-    for widget in widgets:
-        if len(widget.string_value) > most:
-            widget.string_value = widget.string_value[:most]
-        if len(widget.json_value) > most:
-            widget.json_value = ""  # which the widget cannot read
     cut: bytes = sent.SerializeToString()
     return cut
 

@@ -31,6 +31,7 @@ WORDS = (
     N_("Number is below the allowed range."),
     # files
     N_("Upload"),
+    N_("Cancel upload of {what}"),
     N_("file upload"),
     N_("Drag and drop a file here"),
     N_("{what} per file"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from visformer.app.serving import workbench
+from visformer.app.serving.capacity import drawing
 from visformer.app.serving.models import MODEL
 from visformer.app.serving.workbench import PATTERNS, Workbench, workbench_of
 from visformer.app.session import boxes, presentation_steps, run
@@ -101,12 +102,13 @@ def _trace_for(request: Request, ahead: "Trace | None") -> "Trace":
 
 @contextmanager
 def errors_shown() -> Iterator[None]:
-    """Show an error raised while a page or a fragment is drawn as a sentence, in place of the rest."""
-    try:
-        with enough_memory():
-            yield
-    except VisformerError as problem:
-        show_error(problem)
+    """Draw a page or a fragment when there is a place, and show an error as a sentence, in place of the rest."""
+    with drawing():
+        try:
+            with enough_memory():
+                yield
+        except VisformerError as problem:
+            show_error(problem)
 
 
 def show_error(problem: VisformerError) -> None:

@@ -1,7 +1,7 @@
 """Export buttons below pictures. A file is made only when its button is clicked, where long work is done."""
 
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -18,6 +18,7 @@ from visformer.app.widgets.formula_box import theme
 from visformer.errors import N_, BusyError, VisformerError
 from visformer.export.formats import FORMATS, Content, Kind, Options, file_of
 from visformer.system import limits
+from visformer.system.kept import KEPT
 
 if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
@@ -81,13 +82,14 @@ def offer(kind: Kind, what: Any, *, key: str, picture: str = "", **options: Any)
     tell(key, box)
 
 
-def made(make: Callable[[], bytes], *, key: Hashable, place: str) -> Callable[[], bytes]:
+def made(make: Callable[[], bytes], *, key: Hashable, place: str, models: Iterable[str] = ()) -> Callable[[], bytes]:
     """Return what makes a file once its button is clicked, when this session's turn has come.
 
     Args:
         make: a function of a module and its arguments, which can be pickled.
         key: of the file.
         place: where :func:`tell` says why there is none.
+        models: the names of those that it loads.
     """
     session, problems = other_sessions.own_session(), _problems(place)
 
@@ -97,9 +99,11 @@ def made(make: Callable[[], bytes], *, key: Hashable, place: str) -> Callable[[]
 
     def make_in_turn() -> bytes:
         files.forget_downloads()
-        work = partial(LONG_WORK.run, make)
+        work = partial(LONG_WORK.run, make, models=models)
         try:
-            return ADMISSION.run((session, key), work, on_wait=on_wait, session=session, is_long=True)
+            file = ADMISSION.run((session, key), work, on_wait=on_wait, session=session, is_long=True)
+            KEPT.make_room(len(file))
+            return file
         except VisformerError as error:
             problems.append(error)
             other_sessions.wake([session])

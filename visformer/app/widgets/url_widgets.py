@@ -32,6 +32,9 @@ def draw(option: Option, setting: Setting, page: str, *, place: Any = st, defaul
         place: the container.
         default: overrides the option's own default.
         look: further arguments of Streamlit's widget.
+
+    Raises:
+        LinkError: more are selected than a page shows.
     """
     first = option.start(setting) if default is _UNSET else default
     name = option.key(page, setting)
@@ -52,6 +55,8 @@ def draw(option: Option, setting: Setting, page: str, *, place: Any = st, defaul
         look.setdefault("help", _(option.tooltip).format(own=setting.source.d_model) if option.tooltip else None)
         value = getattr(place, widget)(label=_(option.label), key=key, **arguments, **look)
         value = value - shift if shift else value
+    if isinstance(option, Several):
+        option.require_few(value)
     setting[option.name] = value
     address.show(name, None if value == first else option.write(value))
     return value

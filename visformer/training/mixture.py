@@ -1,0 +1,138 @@
+"""What a translator is trained on, epoch by epoch: shares of a corpus, the grammar, everyday pairs and names."""
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from visformer.errors import N_, DataError
+from visformer.training import grammar, refusals, supplement
+from visformer.training.data import BOTH, Pair, read_pairs
+from visformer.training.grammar import Grammar
+from visformer.training.supplement import Supplement
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """Shares of the pairs of an epoch, which sum to 1, and its BPE-dropout, up to a fraction of the training."""
+
+    until: float
+    corpus: float
+    grammar: float
+    everyday: float
+    names: float
+    bpe_dropout: float
+
+
+# Words first, from the grammar. The corpus last: with the grammar alone BLEU falls. Then tokens as they will be typed.
+SCHEDULE = (
+    Stage(until=0.25, corpus=0.38, grammar=0.40, everyday=0.07, names=0.15, bpe_dropout=0.1),
+    Stage(until=0.75, corpus=0.54, grammar=0.24, everyday=0.07, names=0.15, bpe_dropout=0.1),
+    Stage(until=1.00, corpus=0.75, grammar=0.08, everyday=0.05, names=0.12, bpe_dropout=0.0),
+)
+
+CAPITALS, LOWER_CASE, NO_STOP = 0.03, 0.06, 0.10
+"""Shares of pairs in which English is read in capitals or in lower case, and in which both final marks are missing."""
+
+GRAMMAR_TEXTS = 20_000
+"""Sentences of the grammar that the tokenizer learns from: about as many as the corpus has."""
+
+
+def stage_of(fraction: float) -> Stage:
+    """The stage at a fraction of the training, from 0 to below 1."""
+    return next(stage for stage in SCHEDULE if fraction < stage.until)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The pairs that epochs are drawn from.
+
+    Args:
+        corpus: pairs of a file.
+        everyday: pairs written by hand.
+        sentences: the grammar.
+        names: the lists of names and their frames.
+        left_out: how many pairs of the corpus were left out because a translator is judged on them.
+    """
+
+    corpus: Sequence[Pair]
+    everyday: Sequence[Pair]
+    sentences: Grammar
+    names: Supplement
+    left_out: int = 0
+
+    @classmethod
+    def load(cls, corpus: Path, folder: Path) -> "Mixture":
+        """Read a corpus and the supplement, and leave out every pair that has a side in common with a judged sentence.
+
+        Raises:
+            DataError: a file is missing, damaged or empty; the message names it and the line.
+        """
+        judged = {refusals.plain(text) for text in refusals.evaluation_texts(folder)}
+        pairs = read_pairs(corpus)
+        kept, everyday = (
+            [pair for pair in some if judged.isdisjoint(map(refusals.plain, (pair.en, pair.zh)))]
+            for some in (pairs, [Pair(*row) for row in supplement.read_rows(folder / "everyday.tsv", columns=2)])
+        )
+        if not kept:
+            raise DataError(N_("{path} has no pair to train with: add sentences in English and Chinese."), path=corpus)
+        sources = grammar.load(folder / "grammar"), supplement.load(folder)
+        return cls(kept, everyday, *sources, left_out=len(pairs) - len(kept))
+
+    def epoch(self, number: int, *, of: int, size: int, seed: int) -> tuple[list[Pair], float]:
+        """Return the pairs of an epoch, in no order, and its BPE-dropout.
+
+        Corpus and everyday pairs take turns over the epochs; sentences and names are drawn afresh.
+
+        Args:
+            number: of the epoch, from 0.
+            of: how many epochs there are.
+            size: pairs in an epoch, before those of which the two directions differ are parted.
+            seed: the same seed gives the same pairs.
+        """
+        stages = [stage_of(i / of) for i in range(number + 1)]
+        now, fresh = stages[-1], seed * 1000 + number
+
+        def turn(pairs: Sequence[Pair], share: Callable[[Stage], float]) -> list[Pair]:
+            *before, count = (round(share(stage) * size) for stage in stages)
+            return taking_turns(pairs, sum(before), count, seed=seed)
+
+        pairs = turn(self.corpus, lambda stage: stage.corpus) + turn(self.everyday, lambda stage: stage.everyday)
+        drawn = grammar.sample(self.sentences, round(now.grammar * size), seed=fresh)
+        pairs += [Pair(sentence.en, sentence.zh) for sentence in drawn]
+        pairs += [Pair(*pair) for pair in supplement.sample(self.names, round(now.names * size), seed=fresh)]
+        return list(as_typed(pairs, random.Random(fresh))), now.bpe_dropout
+
+    def texts(self, *, seed: int) -> tuple[list[str], list[str]]:
+        """Return what a tokenizer learns from: texts, and syllables that continue a word."""
+        texts, syllables = supplement.vocabulary(self.names)
+        drawn = grammar.sample(self.sentences, GRAMMAR_TEXTS, seed=seed)
+        pairs = [*self.corpus, *self.everyday, *(Pair(sentence.en, sentence.zh) for sentence in drawn)]
+        return texts + [text for pair in as_typed(pairs, random.Random(seed)) for text in (pair.en, pair.zh)], syllables
+
+
+def taking_turns(pairs: Sequence[Pair], start: int, count: int, *, seed: int) -> list[Pair]:
+    """Return ``count`` pairs from place ``start`` of an endless sequence, which shuffles all pairs anew each time."""
+    result: list[Pair] = []
+    while len(result) < count:
+        turn, place = divmod(start + len(result), len(pairs))
+        result += random.Random(f"{seed} {turn}").sample(pairs, len(pairs))[place:]
+    return result[:count]
+
+
+def as_typed(pairs: Iterable[Pair], rng: random.Random) -> Iterator[Pair]:
+    """Write some pairs as people type: in capitals, in lower case, without the final mark.
+
+    Only English that is read loses its case, so the two directions of such a pair part.
+    """
+    for pair in pairs:
+        if rng.random() < NO_STOP and pair.en[-1] in ".?!" and pair.zh[-1] in "。？！":
+            pair = replace(pair, en=pair.en[:-1], zh=pair.zh[:-1])
+        typed = rng.random()
+        if typed < CAPITALS + LOWER_CASE and pair.direction != "zh-en":
+            english = pair.en.upper() if typed < CAPITALS else pair.en.lower()
+            yield replace(pair, en=english, direction="en-zh")
+            if pair.direction == BOTH:
+                yield replace(pair, direction="zh-en")
+        else:
+            yield pair
