@@ -11,20 +11,12 @@ from typing import Any
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from visformer.app.serving import (
-    server,  # noqa: F401  imported because it configures Streamlit's server
-)
-from visformer.app.serving.middleware.gate import Gate
-from visformer.app.serving.middleware.headers import Protected
-from visformer.app.serving.middleware.pieces import InPieces
+from visformer.app.serving.server import MIDDLEWARE
 from visformer.app.streamlit_private import logs
-from visformer.app.streamlit_private.first_page import FirstPage
-from visformer.app.streamlit_private.messages import Messages
 from visformer.errors import VisformerError
 from visformer.system import limits, settings
 
@@ -74,6 +66,6 @@ logs.keep_typed_text_out()
 app = st.App(
     Path(__file__).with_name("app.py"),
     lifespan=lifespan,
-    middleware=[Middleware(each) for each in (Protected, Gate, InPieces, Messages, FirstPage)],
+    middleware=MIDDLEWARE,
     routes=[Route("/healthz", healthz), Route("/metrics", metrics)],
 )

@@ -77,21 +77,19 @@ class Site:
     """A page to start and to use.
 
     Args:
-        script: argument of ``run``.
+        command: module that starts the server, and its arguments.
         shown: selector of the element that the visitor waits for.
         attribute: attribute of that element that changes with its content; None: its text does.
-        module: module that starts the server, with Streamlit's arguments.
     """
 
-    script: str
+    command: str
     shown: str
     attribute: str | None = None
-    module: str = "streamlit"
 
 
-APP = Site("app.py", ".vf-root[data-painted]", "data-painted", "visformer.app.serving")  # as visformer run does
-HELLO = Site("benchmarks/hello_page.py", "[data-testid=stText]")
-TRANSLATE = Site("benchmarks/translate_page.py", "[data-testid=stText]")
+APP = Site("visformer run --headless --address 127.0.0.1", ".vf-root[data-painted]", "data-painted")
+HELLO = Site("streamlit run benchmarks/hello_page.py", "[data-testid=stText]")
+TRANSLATE = Site("streamlit run benchmarks/translate_page.py", "[data-testid=stText]")
 
 
 class Traffic:
@@ -237,12 +235,12 @@ def server(
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    options = ("--server.headless=true", "--server.address=127.0.0.1", f"--server.port={port}")
+    options = {"STREAMLIT_SERVER_HEADLESS": "true", "STREAMLIT_SERVER_PORT": str(port)}
     with log.open("w+") if log else tempfile.TemporaryFile("w+") as output:
         running = subprocess.Popen(
-            [python, "-m", site.module, "run", site.script, *options],
+            [python, "-m", *site.command.split()],
             cwd=ROOT,  # so that both sides use the app's .streamlit/config.toml
-            env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
+            env={**os.environ, "PYTHONPATH": str(ROOT), **options, **(environment or {})},
             stdout=output,
             stderr=subprocess.STDOUT,
         )

@@ -26,7 +26,7 @@ from streamlit.runtime.state import SessionState
 from streamlit.runtime.state.common import WidgetMetadata, user_key_from_element_id
 from streamlit.runtime.state.session_state import WStates
 from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
-from streamlit.web import bootstrap, skills
+from streamlit.web import skills
 from streamlit.web.server.starlette import starlette_server
 
 from visformer.app import streamlit_private
@@ -73,13 +73,7 @@ PARTS = {
         and isinstance(PagesManager.intended_page_name, property)
         and "pages_manager" in ScriptRunContext.__dataclass_fields__
     ),
-    "advice": lambda: (
-        has_parameters(skills.nudge_suppression_reason, "app_dir") and callable(skills.are_skills_installed)
-    ),
-    "around": lambda: all(
-        line in inspect.getsource(starlette_server)
-        for line in ("app = create_starlette_app(self._runtime)", '"ws": _get_websocket_protocol(),')
-    ),
+    "advice": lambda: has_parameters(skills.nudge_suppression_reason, "app_dir"),
     "files": lambda: (
         has_parameters(MemoryUploadedFileManager.add_file, "session_id", "file")
         and {"file_storage", "_total_bytes"} <= {*vars(MemoryUploadedFileManager("/"))}
@@ -113,7 +107,7 @@ PARTS = {
         and user_key_from_element_id("$$ID-abc-source") == "source"
         and "session_state" in ScriptRunContext.__dataclass_fields__
     ),
-    "warm_start": lambda: has_parameters(bootstrap._on_server_start, "server"),
+    "websocket": lambda: '"ws": _get_websocket_protocol(),' in inspect.getsource(starlette_server),
     "words": lambda: all(map(is_in_scripts, {*WORDS, *ICONS} - NOT_IN_SCRIPTS)),
 }
 """File of a purpose to whether the parts that it uses exist."""

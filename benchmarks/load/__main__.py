@@ -22,7 +22,7 @@ from benchmarks.load.replicas import Site, wait_until_ready
 from benchmarks.load.room import Outcome, crowd, lone
 from benchmarks.load.tabs import tabs
 
-ASGI = replace(browser.APP, script="asgi.py")
+ASGI = replace(browser.APP, command="visformer.app.serving run asgi.py")
 INTERVAL = 5.0
 """Seconds between two readings of the server's metrics."""
 

@@ -18,7 +18,7 @@ from benchmarks.peers.environment import PYTHON, Failed
 from benchmarks.peers.stage import launched, prepare
 from benchmarks.peers.subjects import Subject, sentence, subject
 
-PAGES = {name: Site(f"benchmarks/peers/pages/{name}_page.py", "") for name in ENTER_PAGES}
+PAGES = {name: Site(f"streamlit run benchmarks/peers/pages/{name}_page.py", "") for name in ENTER_PAGES}
 
 # shown: what the page shows now. ready: whether it shows the new sentence, compared with what it showed before.
 _TOOLS = """

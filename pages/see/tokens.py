@@ -33,7 +33,7 @@ if trace is not None:
         st.markdown("**" + _("The tokens and their ids") + "**")
         rows = [(row.position, visible(row.token), row.id, _(row.meaning)) for row in tokens.rows(trace, side)]
         table = pd.DataFrame(rows, columns=[_("position"), _("token"), _("id"), _("what it is")])
-        st.dataframe(table, hide_index=True, height="content")
+        st.container(key="table_tokens").dataframe(table, hide_index=True, height="content")
     with right:
         try:
             text = controls.bench().loaded(boxes.source()).text

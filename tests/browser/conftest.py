@@ -45,10 +45,9 @@ def free_port():
 
 def start(port, log, *, root=ROOT, **environment):
     """Start a server of the app in ``root``, append its output to ``log``, and return its process once it answers."""
-    options = ("--server.headless=true", "--server.address=127.0.0.1", f"--server.port={port}")
     with log.open("a") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "visformer.app.serving", "run", "app.py", *options],
+            [sys.executable, "-m", "visformer", "run", "--headless", "--address=127.0.0.1", f"--port={port}"],
             cwd=root,
             env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
             stdout=out,

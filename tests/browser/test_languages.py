@@ -167,6 +167,27 @@ def test_switching_the_language_keeps_page_sentence_view_and_scroll_position(ope
     assert main.evaluate("element => element.scrollTop") == scrolled
 
 
+@pytest.mark.parametrize(
+    ("text", "page_title", "kept"),
+    [
+        ("Stop Open", "词元", "[role=option] :text-is('Stop')"),
+        ("停。打开。", "解码", ".stPlotlyChart text:text-is('Open')"),
+        ("Stop", "词元", "[data-testid=stText]:text-is('Stop')"),
+    ],
+    ids=["choice", "curve", "text"],
+)
+def test_the_visitors_words_stay_as_they_are(open_app, text, page_title, kept):
+    """Stop and Open are tokens here, and buttons of Streamlit's."""
+    page = open_app(query=f"?lang=zh&text={text}")
+    go_to(page, page_title)
+    if "option" in kept:
+        page.get_by_test_id("stMain").get_by_role("combobox").last.click()
+    if "stText" in kept:
+        page.get_by_test_id("stText").first.evaluate("element => element.replaceChildren('Stop')")
+    page.wait_for_timeout(300)
+    expect(page.locator(kept).first).to_be_visible()
+
+
 def test_on_a_phone_the_language_switch_is_visible_without_the_side_bar(open_app):
     page = open_app(query="?lang=en", width=390, height=844, locale="zh-HK")
     switch = page.get_by_test_id("stMain").get_by_test_id("stButtonGroup").filter(has_text="中文")

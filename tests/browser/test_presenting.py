@@ -7,7 +7,7 @@ import zxingcpp
 from PIL import Image
 from playwright.sync_api import expect
 
-from tests.browser.stage import OVERFLOW, check_in_window, open_at, present, settled, stable
+from tests.browser.stage import OVERFLOW, VISIBLE, check_in_window, open_at, present, settled, stable
 from tests.browser.support import address_of, go_to, point_of_cell, state_of, wait_for_panels
 
 pytestmark = pytest.mark.browser
@@ -73,6 +73,72 @@ def check_cell_under_the_pointer(page):
     box, point = page.locator(".vf-large").bounding_box(), point_of_cell(page, 2, 3)
     page.mouse.move(box["x"] + 1.6 * point["x"], box["y"] + 1.6 * point["y"])
     assert (state_of(page)["query"], state_of(page)["key"]) == ("2", "3")
+
+
+TABLES = """() => [...document.querySelectorAll("[data-testid=stDataFrame]")]
+  .filter((one) => one.checkVisibility())
+  .map((one) => [".dvn-scroller", "[data-testid=stDataFrameResizable]"].map((name) => one.querySelector(name)))
+  .map(([scroller, whole]) => [scroller.scrollTop / 35, whole.clientHeight / 35])"""
+"""Of each table that is visible, the row that it shows first, and how many it shows, with the header."""
+
+
+def test_tables_show_whole_rows_and_stand_beside_each_other_only_where_there_is_room(visitor):
+    page = open_at(visitor, "tokens")
+    present(page)
+    shown = []
+    for part in ("Part 1 of 3", "Part 2 of 3", "Part 3 of 3"):
+        if shown:
+            page.keyboard.press("ArrowRight")
+        page.locator(".vf-rows").get_by_text(part).wait_for()
+        page.locator(".dvn-scroller").filter(visible=True).wait_for()
+        stable(page, VISIBLE)  # tables have their new width
+        [(first, rows)] = stable(page, TABLES)
+        shown.append((page.locator(".vf-rows").inner_text().split(": ")[1], round(first), round(rows)))
+        check_in_window(page)
+    assert shown == [("rows 1–7", 0, 8), ("rows 1–7", 0, 8), ("rows 8–13", 7, 7)]
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    expect(page.locator(".dvn-scroller").filter(visible=True)).to_have_count(2)
+    stable(page, VISIBLE)
+    check_in_window(page)
+
+
+@pytest.mark.parametrize(
+    ("path", "drawn"),
+    [
+        ("decoding", ".stPlotlyChart .main-svg"),
+        ("tokens", "[data-testid=stDataFrame] canvas"),
+        ("lab?lab_example=broken", "[data-testid=stDataFrame] canvas"),
+    ],
+)
+def test_curves_and_tables_are_enlarged_below_the_text(visitor, path, drawn):
+    page = open_at(visitor, path)
+    present(page)
+    check_in_window(page, alone="lab" not in path)  # whose tables keep their names
+    zoom = page.evaluate("Number(getComputedStyle(document.documentElement).getPropertyValue('--vf-zoom'))")
+    text = page.locator(".vf-lines").bounding_box()
+    for one in page.locator(drawn).filter(visible=True).all():
+        box = one.bounding_box()
+        assert box["width"] == pytest.approx(zoom * one.evaluate("element => element.clientWidth"), rel=0.01)
+        assert box["y"] >= text["y"] + text["height"]
+        assert box["x"] >= 20 and box["x"] + box["width"] <= 1280 - 20
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=["projector", "phone"])
+def test_a_curve_takes_its_half_of_the_window_without_plotlys_buttons(visitor, size):
+    page = open_at(visitor, "decoding")
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.emulate_media(color_scheme="dark")
+    present(page)
+    plot = page.locator(".stPlotlyChart .main-svg").first
+    curve, panel = plot.bounding_box(), page.locator(".st-key-picture_decoding_attention").bounding_box()
+    assert curve["width"] == pytest.approx(max(240, panel["width"]), abs=2)  # 150 enlarged: Plotly's least
+    assert curve["x"] < panel["x"] and panel["y"] < curve["y"] + curve["height"], "beside each other"
+    assert size[1] - 40 < curve["y"] + curve["height"] <= size[1]
+    whole = page.locator(".st-key-picture_decoding_bars").bounding_box()  # which cuts off what is outside
+    assert whole["y"] + whole["height"] >= curve["y"] + curve["height"] - 1
+    assert plot.evaluate("element => getComputedStyle(element).backgroundColor") == "rgba(0, 0, 0, 0)"
+    plot.hover(force=True)
+    expect(page.locator(".modebar")).to_be_hidden()
 
 
 def test_the_button_starts_a_presentation_and_letters_typed_in_a_box_do_not(visitor):

@@ -34,10 +34,10 @@ def served(monkeypatch):
     calls = []
     for name in ("VISFORMER_MODEL", "VISFORMER_HOSTS", "VISFORMER_MEMORY"):
         monkeypatch.setenv(name, "")  # restored after a test, even if the command changes it
-    monkeypatch.chdir(os.getcwd())
+    monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(
-        "visformer.app.serving.server.main",
-        lambda arguments, **_: calls.append((arguments, os.getcwd(), os.environ["VISFORMER_MODEL"])),
+        "visformer.app.serving.server.serve",
+        lambda script, **options: calls.append((script, options, os.environ["VISFORMER_MODEL"])),
     )
     return calls
 
@@ -45,12 +45,11 @@ def served(monkeypatch):
 def test_run_serves_the_app_of_this_repository(served):
     result = CliRunner().invoke(main, ["run", "--port", "8600", "--headless", "--model", "en-zh"])
     assert result.exit_code == 0, result.output
-    [(arguments, folder, model)] = served
-    assert arguments[0] == "run"
-    assert os.path.samefile(arguments[1], os.path.join(os.path.dirname(visformer.__file__), "..", "app.py"))
-    assert arguments[-2:] == ["--server.port", "8600"]
+    [(script, options, model)] = served
+    assert script.samefile(Path(visformer.__file__).parents[1] / "app.py")
+    assert sys.argv == [str(script)]
+    assert options == {"address": "localhost", "headless": True, "port": 8600}
     assert model == "en-zh"
-    assert os.path.exists(os.path.join(folder, ".streamlit", "config.toml"))
 
 
 @pytest.mark.parametrize(("set_before", "kept"), [("", limits.OWN_KEPT_BYTES), ("700", 700_000_000)])
@@ -150,9 +149,8 @@ def test_an_installed_package_serves_the_app_installed_with_it(monkeypatch, tmp_
     (tmp_path / "mine" / "model.safetensors").touch()
     result = CliRunner().invoke(main, ["run", "--model", "mine"])
     assert result.exit_code == 0, result.output
-    [(arguments, folder, model)] = served
-    assert arguments[1] == str(app / "app.py")
-    assert folder == str(app)
+    [(script, _options, model)] = served
+    assert script == app / "app.py"
     assert model == str(tmp_path / "mine")
 
 

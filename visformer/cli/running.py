@@ -65,8 +65,6 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
             f"Port {port} of {address} cannot be used ({refused}): choose another with --port, or omit it "
             "to use the next free one."
         )
-    options = ["--server.address", address, "--server.headless", str(headless).lower()]
-    options += ["--server.port", str(port)] if port else []
     app = _app()
     if model:
         require_model(model)
@@ -75,11 +73,11 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
         os.environ[settings.HOSTS.name] = ",".join({**dict.fromkeys(settings.HOSTS()), address: None})
     if not os.environ.get(settings.MEMORY.name):
         os.environ[settings.MEMORY.name] = str(limits.OWN_KEPT_BYTES // 10**6)
-    from visformer.app.serving.server import main
+    from visformer.app.serving.server import serve
 
-    os.chdir(app.parent)  # where .streamlit/ is
+    sys.argv = [str(app)]  # beside which Streamlit looks for .streamlit/
     # in this process, so that ending the command ends the server, which handles SIGTERM and Ctrl+C itself
-    main(["run", str(app), *options], prog_name="streamlit")
+    serve(app, address=address, headless=headless, **({"port": port} if port else {}))
 
 
 @click.command(context_settings={"ignore_unknown_options": True})

@@ -54,4 +54,4 @@ def measured(stack: Stack) -> None:
         }
         for part in who_talks(trace, stack)
     ]
-    st.dataframe(rows, column_config={moved: st.column_config.NumberColumn(format="%.4f")})
+    st.container(key="table_moved").dataframe(rows, column_config={moved: st.column_config.NumberColumn(format="%.4f")})

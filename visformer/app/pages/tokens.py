@@ -38,7 +38,7 @@ def how(text: Any, trace: Trace, side: str) -> None:
         st.caption(_(_RULES.get(text.scheme, _NO_RULE)))
         if cut := tokens.cuts(trace, side):
             table = pd.DataFrame({_("word"): ["".join(parts) for parts in cut], _("parts"): _joined(cut, " · ")})
-            st.dataframe(table, hide_index=True, height="content")
+            st.container(key="table_cuts").dataframe(table, hide_index=True, height="content")
         return
     said = _("The vocabulary has {n} tokens; merges learned earlier are applied first.")
     st.caption(said.format(n=len(text)))
@@ -48,7 +48,8 @@ def how(text: Any, trace: Trace, side: str) -> None:
         return
     steps = text.merging(url_widgets.draw(option, url_widgets.nothing(), "tokens"))
     table = pd.DataFrame({_("parts"): _joined(steps, " · "), _("merged"): _joined(tokens.merges(steps), " + ")})
-    st.dataframe(table, height="content", column_config={"_index": st.column_config.NumberColumn(_("merge"))})
+    index = {"_index": st.column_config.NumberColumn(_("merge"))}
+    st.container(key="table_merges").dataframe(table, height="content", column_config=index)
 
 
 def _joined(rows: Iterable[Sequence[str]], between: str) -> list[str]:

@@ -1,5 +1,7 @@
-"""``python -m visformer.app.serving run app.py``, or ``asgi.py``, with Streamlit's options."""
+"""``python -m visformer.app.serving run asgi.py``, with Streamlit's options."""
 
-from visformer.app.serving.server import main
+from streamlit.web.cli import main
+
+from visformer.app.serving import server  # noqa: F401  imported because it configures Streamlit's server
 
 main(prog_name="streamlit")

@@ -1,15 +1,48 @@
-"""Streamlit's server for this app. Where it is started in another way (asgi.py), importing this module is enough."""
+"""The app's server, as ``visformer run`` starts it.
 
+Where it is started in another way (asgi.py), importing this module is enough.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from importlib import import_module
+from pathlib import Path
+from threading import Thread
+from typing import Any
 
-from streamlit.web.cli import main as main
+import click
+import streamlit as st
+from starlette.middleware import Middleware
 
 from visformer.app.serving.middleware.gate import Gate
 from visformer.app.serving.middleware.headers import Protected
 from visformer.app.serving.middleware.pieces import InPieces
+from visformer.app.serving.sockets import send_at_once
 from visformer.app.serving.websocket import Websocket
-from visformer.app.streamlit_private import addresses, advice, around, files, messages, warm_start
+from visformer.app.streamlit_private import addresses, advice, files, messages, websocket
+from visformer.app.streamlit_private.first_page import FirstPage
 from visformer.pictures.registry.picture import pages
+
+MIDDLEWARE = [Middleware(each) for each in (Protected, Gate, InPieces, messages.Messages, FirstPage)]
+"""What surrounds Streamlit, the outermost first."""
+
+
+def serve(script: Path, **options: Any) -> None:
+    """Serve app.py until the process is told to stop; ``options`` are Streamlit's own for its server."""
+    st.App(script, lifespan=_lifespan, middleware=MIDDLEWARE).run(
+        config={f"server.{name}": value for name, value in options.items()}
+    )
+
+
+@asynccontextmanager
+async def _lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
+    send_at_once()
+    Thread(target=import_app, name="imports", daemon=True).start()
+    if not st.get_option("server.headless"):
+        address = st.get_option("server.address")
+        host = "localhost" if address in ("0.0.0.0", "::") else address
+        click.launch(f"http://{host}:{st.get_option('server.port')}")
+    yield {}
 
 
 def import_app() -> None:
@@ -28,9 +61,7 @@ def import_app() -> None:
 
 addresses.leave_pages_to_app()
 advice.keep_quiet()
-around.put_around_app(Protected, Gate, InPieces, messages.Messages)
-around.speak_through(Websocket)
+websocket.speak_through(Websocket)
 messages.leave_out_what_no_widget_holds()
 files.keep_few_uploads()
 files.keep_few_downloads()
-warm_start.run_once_up(import_app)

@@ -23,8 +23,8 @@ from visformer.app.serving.capacity import aside
 from visformer.app.serving.long_work import LONG_WORK, Named
 from visformer.app.serving.model_downloads import require_here
 from visformer.app.serving.models import MODEL, SECOND_BOX, discreetly, folder_of, require_allowed
+from visformer.app.serving.sockets import send_at_once
 from visformer.app.serving.worker_pool import WorkerPool
-from visformer.app.streamlit_private import warm_start
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.errors import N_, BudgetError, VisformerError
 from visformer.model.untrained import Untrained, names_untrained
@@ -293,7 +293,7 @@ class Workbench:
 @st.cache_resource(show_spinner=False)
 def workbench() -> Workbench:
     """Return this process's workbench of the default model."""
-    warm_start.send_at_once()
+    send_at_once()
     name = MODEL
 
     def load() -> Any:

@@ -9,4 +9,3 @@ from streamlit.web import skills
 def keep_quiet() -> None:
     """Turn the advice off in this process."""
     skills.nudge_suppression_reason = lambda app_dir=None: "dismissed"
-    skills.are_skills_installed = lambda: True

@@ -74,10 +74,15 @@ def attention_view(on_select: Callable[[Any], None]) -> None:
     """
 
     def selected() -> None:
-        on_select(_sent(CANVAS).get("selection"))
+        on_select(_sent(f"picture_{CANVAS}").get("selection"))
 
     # Bytes: for data of any other type, Streamlit imports pandas first.
-    _ATTENTION(data=CANVAS.encode(), key=CANVAS, on_selection_change=selected, on_wanted_change=lambda: None)
+    _ATTENTION(
+        data=CANVAS.encode(),
+        key=f"picture_{CANVAS}",
+        on_selection_change=selected,
+        on_wanted_change=lambda: None,
+    )
 
 
 def attention_picture(
@@ -110,7 +115,7 @@ def attention_weights(trace: "Trace") -> None:
     from visformer.web.chunks import wanted_from
     from visformer.web.payload import pack_rest
 
-    rest = pack_rest(trace, wanted=wanted_from(_sent(CANVAS)), to=CANVAS)
+    rest = pack_rest(trace, wanted=wanted_from(_sent(f"picture_{CANVAS}")), to=CANVAS)
     if rest is not None:
         _FEED(data=rest, key=f"{CANVAS}_weights")
 
@@ -193,10 +198,10 @@ def panels(
     from visformer.web.panels import click_from, pack_panels
 
     def clicked() -> None:
-        click = click_from(_sent(key).get("click"), shown)
+        click = click_from(_sent(f"picture_{key}").get("click"), shown)
         if click is not None and on_click is not None:
             on_click(click)
 
     with st.container(gap=None):  # feeds take up no room
         _FEED(data=pack_panels(shown, **_language(), share=share, file=file, to=key), key=f"{key}_picture")
-        _PANELS(data=key.encode(), key=key, on_click_change=clicked)
+        _PANELS(data=key.encode(), key=f"picture_{key}", on_click_change=clicked)

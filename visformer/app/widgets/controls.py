@@ -192,7 +192,7 @@ def draw(shown: Any, *, key: str, share: float = 1.0, on_click: "OnClick" = None
     file = downloads.file_name(key)
     if is_figure(shown):  # its camera button makes a PNG in the visitor's browser
         config = {"toImageButtonOptions": {"filename": file, "scale": 3}, "modeBarButtonsToRemove": _TOOLS}
-        st.plotly_chart(shown, theme=None, key=key, config=config)
+        st.plotly_chart(shown, theme=None, key=f"picture_{key}", config=config)
     else:
         panels(shown, key=key, share=share, file=file, on_click=on_click)
     if export:

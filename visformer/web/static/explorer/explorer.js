@@ -35,7 +35,7 @@ const IN_ONE_ROW = 6 // minimum thumbnails per row if they are sorted
  *   host onNeed is called if exact weights of the heads in focus are missing and not on their way; update(message)
  *   delivers them; onSelect is called when the selection changes; above: height of the host's content above the view, in
  *   pixels; presents: whether the host supports presentations
- * @returns {{update: (message: object) => void, destroy: () => void, lang: string}}
+ * @returns {{update: (message: object) => void, destroy: () => void}}
  */
 export function mountAttention(element, message, host = {}) {
   const view = new AttentionView(element, host)
@@ -123,11 +123,6 @@ class AttentionView {
   destroy() {
     clearTimeout(this.reporting)
     this.leave()
-  }
-
-  /** The language of the words on the picture. */
-  get lang() {
-    return this.data?.text.lang
   }
 
   // Messages

@@ -36,7 +36,7 @@ const STRIP = 0.5 // with a smaller share of the window, other pictures follow b
  * @param {HTMLElement} element the container
  * @param {object} message what panels.py packed
  * @param {{onClick?: (click: {panel: string, row: ?number, column: ?number}) => void}} host
- * @returns {{update: (message: object) => void, destroy: () => void, lang: string}}
+ * @returns {{update: (message: object) => void, destroy: () => void}}
  */
 export function mountPanels(element, message, host = {}) {
   const view = new PanelsView(element, host)
@@ -65,10 +65,6 @@ class PanelsView {
     const resized = () => this.resized()
     const step = (direction) => this.step(direction)
     this.destroy = enter(this.root, { resized, staged: resized, repaint: () => this.paint(), step, whole: true })
-  }
-
-  get lang() {
-    return this.data.text.lang
   }
 
   update(message) {

@@ -8,7 +8,7 @@
 import { codePath, shortAddress } from "./qr.js"
 import { button, fill, focusQuietly, part } from "../shared/dom.js"
 import { STAGE, setStage, stepInView } from "../shared/stage.js"
-import { OTHERS, PICTURES, Tables } from "../streamlit_private/presentation.js"
+import { PICTURES, Tables } from "../streamlit_private/presentation.js"
 
 const ZOOM = 1.6
 const LEAST_ZOOM = 0.8
@@ -270,8 +270,7 @@ class Presentation {
   fitTables(bottom, zoom) {
     this.rows.textContent = ""
     this.rows.style.bottom = `${bottom}px`
-    const others = [...(this.body?.querySelectorAll(OTHERS) ?? [])]
-    if (!this.body || others.length) return this.tables.leave()
+    if (!this.body || this.body.querySelector(PICTURES)) return this.tables.leave()
     const room = window.innerHeight - bottom - this.rows.offsetHeight - this.body.getBoundingClientRect().top
     const rows = this.tables.fit(this.body, { zoom, room })
     if (rows) this.rows.textContent = fill(this.data.words.rows, rows)
@@ -279,10 +278,10 @@ class Presentation {
 
   /** Let plots take the rest of the window's height. */
   fitPlots(bottom, zoom) {
-    for (const plot of this.body?.querySelectorAll(PICTURES) ?? []) {
-      const height = Math.max(150, window.innerHeight - bottom - plot.parentElement.getBoundingClientRect().top)
-      plot.parentElement.style.setProperty("--vf-height", `${Math.floor(height)}px`)
-      plot.style.setProperty("--vf-inner", `${Math.floor(height / zoom)}px`)
+    for (const picture of this.body?.querySelectorAll(PICTURES) ?? []) {
+      const height = Math.max(150, window.innerHeight - bottom - picture.getBoundingClientRect().top)
+      picture.style.setProperty("--vf-height", `${Math.floor(height)}px`)
+      picture.style.setProperty("--vf-inner", `${Math.floor(height / zoom)}px`)
     }
   }
 }

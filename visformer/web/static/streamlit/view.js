@@ -39,6 +39,4 @@ function take(place, element, message, mount) {
   }
   if (place.view) place.view.update(message)
   else place.view = mount(element, message, place.host)
-  const { lang } = place.view
-  if (lang) document.documentElement.lang = lang // for screen readers, and for the language's Han glyphs
 }

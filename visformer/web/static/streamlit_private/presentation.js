@@ -8,13 +8,12 @@
 import { clamp } from "../shared/dom.js"
 import { STAGE } from "../shared/stage.js"
 
-export const PICTURES = ".stPlotlyChart"
-export const OTHERS = "[data-testid=stBidiComponentIsolated], [data-testid=stPlotlyChart]" // tables give way to them
+export const PICTURES = "[class*=st-key-picture_]" // tables give way to them
 
 const ROW = 35 // unzoomed pixels: height of a table's header and of each row
 const BORDER = 2
 const BESIDE = 540 // unzoomed pixels: minimum width of a table beside others
-const NARROW = ".st-key-lab_inputs" // the lab's tables have few columns and always fit side by side
+const TABLES = "[class*=st-key-table_]" // not the lab's, which have few columns and always fit side by side
 const SETTLED = 120 // milliseconds until a resized table can be scrolled
 
 export class Tables {
@@ -32,14 +31,13 @@ export class Tables {
   fit(body, { zoom, room }) {
     if (STAGE.lastStep !== this.lastStep) this.at = STAGE.lastStep.direction < 0 ? Infinity : 0
     this.lastStep = STAGE.lastStep
-    const tables = [...body.querySelectorAll("[data-testid=stDataFrame]")].filter((table) => !table.closest(NARROW))
-    this.tables = tables
+    const tables = [...body.querySelectorAll(TABLES)]
     const most = Math.max(1, Math.floor((room / zoom - BORDER) / ROW) - 1)
     const alone = tables.length > 1 && window.innerWidth / tables.length / zoom < BESIDE
     this.parts = (alone ? tables.map((table) => [table]) : [tables]).flatMap((together) => cut(together, most))
     const at = clamp(this.at, this.parts.length)
     const part = this.parts[at]
-    for (const table of tables) show(table, part.tables.includes(table) && part)
+    for (const table of tables) show(table, part.tables.includes(table) ? part : undefined)
     return this.parts.length > 1 ? { n: at + 1, all: this.parts.length, first: part.first + 1, last: part.last } : null
   }
 
@@ -51,11 +49,8 @@ export class Tables {
     return true
   }
 
-  /** Show all tables in full again. */
   leave() {
-    for (const table of this.tables ?? []) show(table, null)
     this.parts = []
-    this.tables = []
   }
 }
 
@@ -66,22 +61,17 @@ function cut(tables, most) {
   return Array.from({ length: count }, (_, i) => ({ tables, first: edge(i), last: edge(i + 1) }))
 }
 
-const scrollerOf = (table) => table.querySelector(".dvn-scroller")
-
 /** The number of rows of a table, even if it is hidden. */
 function rowsOf(table) {
   const { maxHeight } = table.querySelector("[data-testid=stDataFrameResizable]")?.style ?? {}
   return Math.max(0, Math.round((parseFloat(maxHeight || BORDER) - BORDER) / ROW) - 1)
 }
 
-/** Show the rows of a part; false hides the table, null shows it in full. */
+/** Show the rows of a part; undefined hides the table. */
 function show(table, part) {
-  const place = table.closest("[data-testid=stColumn]") ?? table
-  place.toggleAttribute("data-vf-off", part === false)
-  table.toggleAttribute("data-vf-rows", Boolean(part))
-  const rows = part ? Math.max(0, Math.min(part.last, rowsOf(table)) - part.first) : 0
+  table.toggleAttribute("data-vf-off", !part)
+  if (!part) return
+  const rows = Math.max(0, Math.min(part.last, rowsOf(table)) - part.first)
   table.style.setProperty("--vf-rows", `${ROW * (rows + 1) + BORDER}px`)
-  const scroll = () => scrollerOf(table)?.scrollTo(0, part ? ROW * part.first : 0)
-  scroll()
-  setTimeout(scroll, SETTLED)
+  setTimeout(() => table.querySelector(".dvn-scroller")?.scrollTo(0, ROW * part.first), SETTLED)
 }

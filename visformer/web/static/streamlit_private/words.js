@@ -6,23 +6,19 @@
  */
 
 const ATTRIBUTES = ["aria-label", "title", "placeholder", "data-title"] // data-title: Plotly's tooltips
-const EXCLUDED = "[data-testid=stText], [data-testid=stCode], [role=option]:not([style*=contents]), svg, script, style"
+const EXCLUDED = "[data-testid=stText], [role=option]:not([style*=contents]), svg"
 
 export default ({ data }) => {
   if (!data) return undefined
   const { lang, words } = JSON.parse(new TextDecoder().decode(data))
-  document.documentElement.lang = lang
+  document.documentElement.lang = lang // for screen readers, and for the language's Han glyphs
   if (!words.length) return undefined
   const translate = translator(words)
-  const options = { subtree: true, childList: true, attributeFilter: ATTRIBUTES }
   const observer = new MutationObserver((changes) => {
-    for (const { type, target, addedNodes } of changes) {
-      if (type === "childList") addedNodes.forEach((node) => walk(node, translate))
-      else translateNode(target, translate)
-    }
+    for (const { addedNodes } of changes) addedNodes.forEach((node) => walk(node, translate))
   })
   walk(document.body, translate)
-  observer.observe(document.body, options)
+  observer.observe(document.body, { subtree: true, childList: true })
   return () => observer.disconnect()
 }
 
@@ -46,7 +42,7 @@ function walk(node, translate) {
   for (const child of node.childNodes) walk(child, translate)
 }
 
-/** Translate a node's text and attributes. Translated text matches no entry, so the observer does not loop. */
+/** Translate a node's text and attributes. */
 function translateNode(node, translate) {
   if (node.nodeType === Node.TEXT_NODE) {
     const ours = translate(node.data)
