@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from visformer.app.serving.sockets import send_at_once
+from visformer.system.sockets import send_at_once
 
 ROOT = Path(__file__).parents[3]
 

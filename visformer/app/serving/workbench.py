@@ -23,7 +23,6 @@ from visformer.app.serving.capacity import aside
 from visformer.app.serving.long_work import LONG_WORK, Named
 from visformer.app.serving.model_downloads import require_here
 from visformer.app.serving.models import MODEL, SECOND_BOX, discreetly, folder_of, require_allowed
-from visformer.app.serving.sockets import send_at_once
 from visformer.app.serving.worker_pool import WorkerPool
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.errors import N_, BudgetError, VisformerError
@@ -31,6 +30,7 @@ from visformer.model.untrained import Untrained, names_untrained
 from visformer.system import limits, settings
 from visformer.system.kept import Kept
 from visformer.system.memory import enough_memory
+from visformer.system.sockets import send_at_once
 
 if TYPE_CHECKING:  # torch, and numpy
     from visformer.edits import Edit
