@@ -52,6 +52,15 @@ def test_run_serves_the_app_of_this_repository(served):
     assert model == "en-zh"
 
 
+@pytest.mark.usefixtures("served")
+def test_ctrl_c_ends_run_successfully(monkeypatch):
+    def interrupted(script, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("visformer.app.serving.server.serve", interrupted)
+    assert CliRunner().invoke(main, ["run"]).exit_code == 0
+
+
 @pytest.mark.parametrize(("set_before", "kept"), [("", limits.OWN_KEPT_BYTES), ("700", 700_000_000)])
 @pytest.mark.usefixtures("served")
 def test_run_keeps_large_models_in_memory_unless_told_otherwise(monkeypatch, set_before, kept):

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from importlib import metadata
@@ -76,8 +77,8 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
     from visformer.app.serving.server import serve
 
     sys.argv = [str(app)]  # beside which Streamlit looks for .streamlit/
-    # in this process, so that ending the command ends the server, which handles SIGTERM and Ctrl+C itself
-    serve(app, address=address, headless=headless, **({"port": port} if port else {}))
+    with suppress(KeyboardInterrupt):  # which uvicorn raises again once the server has shut down
+        serve(app, address=address, headless=headless, **({"port": port} if port else {}))
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
