@@ -26,9 +26,9 @@ class Stage:
 
 # Words first, from the grammar. The corpus last: with the grammar alone BLEU falls. Then tokens as they will be typed.
 SCHEDULE = (
-    Stage(until=0.25, corpus=0.38, grammar=0.40, everyday=0.07, names=0.15, bpe_dropout=0.1),
-    Stage(until=0.75, corpus=0.54, grammar=0.24, everyday=0.07, names=0.15, bpe_dropout=0.1),
-    Stage(until=1.00, corpus=0.75, grammar=0.08, everyday=0.05, names=0.12, bpe_dropout=0.0),
+    Stage(until=0.25, corpus=0.42, grammar=0.37, everyday=0.07, names=0.14, bpe_dropout=0.1),
+    Stage(until=0.75, corpus=0.58, grammar=0.20, everyday=0.07, names=0.15, bpe_dropout=0.1),
+    Stage(until=1.00, corpus=0.78, grammar=0.07, everyday=0.05, names=0.10, bpe_dropout=0.0),
 )
 
 CAPITALS, LOWER_CASE, NO_STOP = 0.03, 0.06, 0.10
