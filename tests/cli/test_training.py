@@ -40,26 +40,34 @@ def test_train_then_evaluate(tmp_path, pairs, monkeypatch):
     run("train", *files, "--valid", pairs, "--out", out, *sizes)
     assert (out / "curve.csv").exists()
     assert len(list((out / "moments").iterdir())) == 1
-    figures = json.loads(
-        run("evaluate", "--model", out / "checkpoint", *files, "--names", "--judged", "--alignment", "--json")
-    )
-    assert figures["bleu"]["pairs"] == 8
+    monkeypatch.setattr("visformer.evaluation.alignment.GRAMMAR_SENTENCES", 5)
+    compared = ["--seen", pairs, "--against", out / "checkpoint"]
+    everything = ["--names", "--judged", "--alignment", "--json"]
+    figures = json.loads(run("evaluate", "--model", out / "checkpoint", *files, *compared, *everything))
+    zero = dict.fromkeys(("difference", "low", "high"), 0)
+    assert figures["model"]["d_model"] == 16
+    scores = figures["bleu"]
+    assert (scores["all"]["pairs"], scores["overlaps"], "unseen" in scores) == (8, {"equal": 8, "content": 0}, False)
+    assert scores["all"]["en-zh"]["against"] == {"bleu": scores["all"]["en-zh"]["bleu"]} | zero
     assert figures["names"]["all"]["sentences"] == 3
     assert {kind: row["n"] for kind, row in figures["judged"].items()} == {"ordinary": 3, "pairs": 3}
-    assert 0 < figures["alignment"]["en-zh"]["aer of uniform"] < 1
+    assert figures["calibration"] is None, "nothing is right"
+    assert {kind: told["en-zh"]["pairs"] for kind, told in figures["alignment"].items()} == {"by hand": 3, "grammar": 5}
+    assert 0 < figures["alignment"]["by hand"]["en-zh"]["uniform"] < 1
 
 
 def test_evaluate_prints_figures_as_indented_lines(tmp_path, pairs):
     save_checkpoint(tmp_path / "m", tiny_translator().module, tiny_tokenizer())
     printed = run("evaluate", "--model", tmp_path / "m", "--pairs", pairs, "--half")
-    assert "bleu:\n  en_zh: " in printed
-    assert "pairs: 4" in printed
+    assert "bleu:\n  all:\n    pairs: 4\n    en-zh:\n      bleu: " in printed
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["evaluate"], "Nothing to evaluate: give --pairs FILE, --names, --judged or --alignment."),
+        (["evaluate", "--names", "--seen", "a.tsv"], "--seen makes no difference without --pairs FILE."),
+        (["evaluate", "--judged", "--against", "en-zh"], "--against makes no difference without --pairs FILE."),
         (["evaluate", "--model", "nowhere", "--names"], "There is no model 'nowhere'"),
         (["train", "--pairs", "no.tsv", "--valid", "no.tsv"], "no.tsv cannot be read: No such file or directory\n"),
     ],

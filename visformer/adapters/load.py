@@ -18,7 +18,7 @@ from visformer.adapters.bundled import BUNDLED
 from visformer.adapters.lookup import require_name
 from visformer.adapters.own import Translator
 from visformer.errors import N_, VisformerError
-from visformer.model.checkpoints import FOLDER, load_checkpoint
+from visformer.model.checkpoints import FOLDER, load_checkpoint, unsure_below
 from visformer.model.config import TransformerConfig
 from visformer.model.tokenizer import Tokenizer
 from visformer.model.transformer import Transformer
@@ -61,7 +61,9 @@ def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = N
     licence, source = "-", str(folder)
     if name in BUNDLED:
         licence, source = "Apache-2.0", "bundled; trained on CC-BY 2.0 FR sentences from Tatoeba"
-    return Translator(module.to(device), tokenizer, name=called(folder), licence=licence, source=source)
+    model = Translator(module.to(device), tokenizer, name=called(folder), licence=licence, source=source)
+    model.unsure_below = unsure_below(folder)
+    return model
 
 
 def load_to_serve(name: str | Path) -> TracedModel:

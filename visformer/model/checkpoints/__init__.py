@@ -1,4 +1,6 @@
-"""Checkpoints: a folder with model.safetensors, its tokenizer.json and its model card (README.md).
+"""Checkpoints: a folder with model.safetensors and tokenizer.json.
+
+One that was evaluated has evaluation.json, a bundled one also a model card (README.md), with the figures of that.
 
 The weights are float16: half the size, each within 1/2048 of the trained value. They are loaded as float32.
 """
@@ -67,6 +69,32 @@ def load_checkpoint(folder: Path, *, dtype: torch.dtype = torch.float32) -> tupl
             reason=error,
         ) from error
     return model.eval(), Tokenizer.load(folder / "tokenizer.json")
+
+
+def unsure_below(folder: Path) -> float | None:
+    """Return the confidence below which translations count as unsure, which the evaluation of a checkpoint chose.
+
+    Args:
+        folder: may contain evaluation.json, which ``visformer evaluate --judged --json`` prints.
+
+    Returns:
+        From 0 to 1; None if the checkpoint was not evaluated, or had no translation right or none wrong.
+
+    Raises:
+        CheckpointError: the file is damaged; the message says what to do.
+    """
+    path = folder / "evaluation.json"
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        return None if told.get("calibration") is None else float(told["calibration"]["threshold"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CheckpointError(
+            N_("The evaluation {path} cannot be read ({reason}): restore the file or delete it."),
+            path=path,
+            reason=error,
+        ) from error
 
 
 def _require_room(config: TransformerConfig, state: Mapping[str, torch.Tensor]) -> None:
