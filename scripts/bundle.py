@@ -1,6 +1,7 @@
 """Copy a trained checkpoint into the package, with its curve, its moments and the Trace that the first page opens with.
 
-python scripts/bundle.py runs/en-zh
+python scripts/bundle.py runs/en-zh, with the evaluation.json there that visformer evaluate --json printed; python -m
+scripts.model_card then writes its figures into the card.
 """
 
 import json
@@ -18,13 +19,14 @@ from visformer.system.checksums import write_sums
 
 
 def bundle(run: Path, name: str = "en-zh") -> None:
-    """Copy ``run``'s checkpoint to the bundled model ``name``; the model card is written by hand and not changed."""
+    """Copy ``run``'s checkpoint to the bundled model ``name``; the model card is not changed."""
     target = FOLDER / name
     target.mkdir(exist_ok=True)
     for file in (
         run / "checkpoint" / "model.safetensors",
         run / "checkpoint" / "tokenizer.json",
         run / "curve.csv",
+        run / "evaluation.json",  # before the Trace is made, which knows from it whether the model is unsure
     ):
         shutil.copyfile(file, target / file.name)  # not the permissions: everybody may read the weights
     bundle_moments(run / "moments", target / "moments")
