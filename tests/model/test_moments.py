@@ -58,6 +58,14 @@ def test_the_first_weights_depend_on_the_seed_alone():
     assert not torch.equal(first["output.weight"], other["output.weight"])
 
 
+def test_the_first_weights_are_those_of_this_torch():
+    """Bundled histories begin with such: it has to be noticed if another version of torch draws others."""
+    model = initial_model(tiny_config(src_vocab=50, tgt_vocab=50), seed=1)
+    drawn = torch.stack([model.tgt_embedding.token.weight[-1, :3], model.encoder.layers[0].ffn.w_1.weight[0, :3]])
+    expected = torch.tensor([[0.3706655, -0.1555078, 0.1273054], [-0.0928037, 0.2920329, 0.1770023]])
+    torch.testing.assert_close(drawn, expected, atol=1e-6, rtol=0)
+
+
 def test_the_divergence_is_that_of_torch():
     models = [tiny_translator(seed=seed).module for seed in (1, 2)]
     examples = to_examples(tiny_tokenizer(), [Pair("I went to school.", "我去学校。", "en-zh")])
