@@ -162,6 +162,13 @@ def test_moments_are_kept_without_changing_the_run(tmp_path):
     assert tokens == sorted(set(tokens))
 
 
+def test_a_new_run_does_not_mix_its_moments_with_those_of_another(tmp_path):
+    run(tmp_path, replace(PLAN, keep_moments=5))
+    (tmp_path / "state.safetensors").unlink()
+    run(tmp_path, replace(PLAN, keep_moments=3))
+    assert len(list((tmp_path / "checkpoint" / "moments").iterdir())) == 1
+
+
 def test_a_damaged_state_is_reported_with_a_remedy(tmp_path):
     (tmp_path / "state.safetensors").write_bytes(b"nothing")
     with pytest.raises(CheckpointError, match=r"state\.safetensors.*remove it to start over"):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -81,7 +82,10 @@ def train(
     progress = _resume(folder, model, optimizers)
     use_fast_dropout(model)
     valid = to_examples(tokenizer, valid_pairs)
-    keep = partial(_keep_moment, folder / "checkpoint" / "moments", plan, model, progress, valid)
+    moments = folder / "checkpoint" / "moments"
+    if not progress.step:
+        shutil.rmtree(moments, ignore_errors=True)  # of another run
+    keep = partial(_keep_moment, moments, plan, model, progress, valid)
     while progress.epoch < plan.epochs:
         started = time.monotonic()
         pairs, bpe_dropout = epoch_pairs(progress.epoch)
