@@ -82,10 +82,7 @@ def train(
     progress = _resume(folder, model, optimizers)
     use_fast_dropout(model)
     valid = to_examples(tokenizer, valid_pairs)
-    moments = folder / "checkpoint" / "moments"
-    if not progress.step:
-        shutil.rmtree(moments, ignore_errors=True)  # of another run
-    keep = partial(_keep_moment, moments, plan, model, progress, valid)
+    keep = partial(_keep_moment, folder / "checkpoint" / "moments", plan, model, progress, valid)
     while progress.epoch < plan.epochs:
         started = time.monotonic()
         pairs, bpe_dropout = epoch_pairs(progress.epoch)
@@ -323,6 +320,7 @@ def _resume(folder: Path, model: Transformer, optimizers: Optimizers) -> Progres
     """Load the state of an interrupted run, if there is one."""
     path = folder / "state.safetensors"
     if not path.exists():
+        shutil.rmtree(folder / "checkpoint" / "moments", ignore_errors=True)  # of another run
         return Progress()
     try:
         with safe_open(path, framework="pt") as file:
