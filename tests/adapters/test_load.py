@@ -62,12 +62,12 @@ def test_a_checkpoint_s_evaluation_says_below_which_confidence_it_is_unsure(fold
     assert vf.load(folder).unsure_below is None
     path.write_text('{"bleu": {}, "calibration": {"threshold": 0.4}}', encoding="utf-8")
     assert vf.load(folder).unsure_below == 0.4
-    for undecided in ('{"bleu": {}}', '{"calibration": null}'):
+    for undecided in ("", '{"bleu": {}}', '{"calibration": null}'):
         path.write_text(undecided, encoding="utf-8")
         assert vf.load(folder).unsure_below is None
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"calibration": {}}', '{"calibration": {"threshold": "high"}}'])
+@pytest.mark.parametrize("content", ["{", "[]", '{"calibration": {}}', '{"calibration": {"threshold": "high"}}'])
 def test_a_damaged_evaluation_is_reported_with_its_file_and_a_remedy(folder, content):
     (folder / "evaluation.json").write_text(content, encoding="utf-8")
     with pytest.raises(CheckpointError, match=r"evaluation\.json cannot be read .*: restore the file or delete it\."):

@@ -71,7 +71,7 @@ class Cancellation:
 
 
 CURRENT: ContextVar[Cancellation | None] = ContextVar("visformer_cancellation", default=None)
-"""Of the work that this thread does; None: nobody can end it."""
+"""What ends the work that this thread does; None: nothing can."""
 
 
 def check() -> None:

@@ -246,7 +246,7 @@ class Admission:
         for flight in self._computing:
             for session in {*flight.callers}:
                 used[session] = used.get(session, 0.0) + now - flight.begun
-        used[""] = 0.0  # what is asked for outside of a session
+        used[""] = 0.0  # of work that no session asked for
         waiting = {key: flight.callers for key, flight in self._waiting.items() if flight.is_long == is_long}
         return sorted(waiting, key=lambda key: min((used.get(session, 0.0) for session in waiting[key]), default=0.0))
 

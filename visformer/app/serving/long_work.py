@@ -91,7 +91,7 @@ class Named:
 
 
 _MODELS: dict[str, Any] = {}
-"""Of the process where the long work is done; the server says which of them go."""
+"""Models that the process for long work has loaded; the server says which of them go."""
 
 
 def model(name: str) -> Any:

@@ -6,16 +6,20 @@ The weights are float16: half the size, each within 1/2048 of the trained value.
 """
 
 import json
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
+from math import prod
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from visformer.errors import N_, CheckpointError, ShortageError
 from visformer.model.config import TransformerConfig
+from visformer.model.moments import initial_model, unpack
 from visformer.model.tokenizer import Tokenizer
 from visformer.model.transformer import Transformer, load_state
 from visformer.system.files import require_files, whole
@@ -40,11 +44,14 @@ def save_weights(path: Path, model: Transformer, **told: float) -> None:
         save_file(weights, partial, metadata={key: json.dumps(value) for key, value in metadata.items()})
 
 
-def load_checkpoint(folder: Path, *, dtype: torch.dtype = torch.float32) -> tuple[Transformer, Tokenizer]:
+def load_checkpoint(
+    folder: Path, *, weights: Path | int | None = None, dtype: torch.dtype = torch.float32
+) -> tuple[Transformer, Tokenizer]:
     """Read a checkpoint, in evaluation mode.
 
     Args:
         folder: contains model.safetensors and tokenizer.json.
+        weights: those of another moment of its training: a file, packed if it ends in .z, or the seed of the first.
         dtype: dtype of the loaded weights.
 
     Raises:
@@ -52,23 +59,36 @@ def load_checkpoint(folder: Path, *, dtype: torch.dtype = torch.float32) -> tupl
     """
     path = folder / "model.safetensors"
     require_files(folder)
-    try:
-        with enough_memory():
-            with safe_open(path, framework="pt") as file:
-                config = TransformerConfig(**json.loads(file.metadata()["config"]))
-                state = {name: file.get_tensor(name).to(dtype) for name in file.keys()}  # noqa: SIM118 (no mapping)
-            _require_room(config, state)
+    with _readable(path), safe_open(path, framework="pt") as file:
+        config = TransformerConfig(**json.loads(file.metadata()["config"]))
+        _require_room(config, [file.get_slice(name).get_shape() for name in file.keys()])  # noqa: SIM118 (no mapping)
+    if isinstance(weights, int):
+        model = initial_model(config, weights).to(dtype)
+    else:
+        path = weights or path
+        with _readable(path):
+            state = unpack(path.read_bytes()) if path.suffix == ".z" else load_file(path)
             model = Transformer(config).to(dtype)
             load_state(model, state)
+    return model.eval(), Tokenizer.load(folder / "tokenizer.json")
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Name a file that cannot be read, and its remedy."""
+    try:
+        with enough_memory():
+            yield
     except ShortageError:
         raise
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError, OverflowError, RuntimeError) as error:
+    except (
+        OSError, SafetensorError, zlib.error, KeyError, TypeError, ValueError, OverflowError, RuntimeError
+    ) as error:  # fmt: skip
         raise CheckpointError(
             N_("The weights {path} cannot be read ({reason}): restore the file, e.g. git checkout -- {path}"),
             path=path,
             reason=error,
         ) from error
-    return model.eval(), Tokenizer.load(folder / "tokenizer.json")
 
 
 def unsure_below(folder: Path) -> float | None:
@@ -78,14 +98,15 @@ def unsure_below(folder: Path) -> float | None:
         folder: may contain evaluation.json, which ``visformer evaluate --judged --json`` prints.
 
     Returns:
-        From 0 to 1; None if the checkpoint was not evaluated, or had no translation right or none wrong.
+        From 0 to 1; None if the checkpoint was not evaluated, or had no translation right or none wrong. Also while
+        the file is empty: a shell makes it before the evaluation that it is for begins.
 
     Raises:
         CheckpointError: the file is damaged; the message says what to do.
     """
     path = folder / "evaluation.json"
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        told = json.loads(path.read_text(encoding="utf-8") or "{}")
         return None if told.get("calibration") is None else float(told["calibration"]["threshold"])
     except FileNotFoundError:
         return None
@@ -97,12 +118,12 @@ def unsure_below(folder: Path) -> float | None:
         ) from error
 
 
-def _require_room(config: TransformerConfig, state: Mapping[str, torch.Tensor]) -> None:
+def _require_room(config: TransformerConfig, shapes: list[list[int]]) -> None:
     """Refuse a config far larger than its weights before allocating memory: a file may claim any size."""
-    held = sum(tensor.numel() for tensor in state.values())
+    held = sum(map(prod, shapes))
     layers = config.n_encoder_layers + config.n_decoder_layers
     per_layer = 4 * config.d_model**2 + 2 * config.d_model * config.d_ff  # of attention and feed-forward, at least
     positions = config.max_len if config.position == "learned" else 0
     wanted = layers * per_layer + config.d_model * max(config.src_vocab, config.tgt_vocab, positions)
-    if wanted > held or layers > len(state):
+    if wanted > held or layers > len(shapes):
         raise ValueError(f"its config asks for {wanted:,} weights and more, and it has {held:,}")
