@@ -39,7 +39,7 @@ class Report(Collector):
         yield GaugeMetricFamily("visformer_stuck_seconds", stuck, ADMISSION.stuck_seconds)
         yield GaugeMetricFamily("visformer_sessions", "Browsers connected.", other_sessions.count())
         yield GaugeMetricFamily("visformer_kept_bytes", "Traces and decodings in the cache.", RESULTS.nbytes)
-        yield GaugeMetricFamily("visformer_memory_bytes", "Other models, uploads and made files.", KEPT.nbytes)
+        yield GaugeMetricFamily("visformer_memory_bytes", "Other models, uploads and generated files.", KEPT.nbytes)
         yield GaugeMetricFamily("visformer_memory_limit_bytes", "The most that they may have.", KEPT.most())
         for i, pid in enumerate((*self._bench.pids, *LONG_WORK.pids)):  # Prometheus itself reports this process only
             yield from ProcessCollector(f"visformer_model_{i}", pid=partial(int, pid), registry=None).collect()
