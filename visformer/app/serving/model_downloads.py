@@ -143,7 +143,7 @@ class Download:
 
 
 _RESERVED: set[Download] = set()
-"""Downloads that run: all of them together have the room of what may be kept in memory."""
+"""Running downloads, which together may have as many bytes as may be kept in memory."""
 _RESERVING = threading.Lock()
 
 
