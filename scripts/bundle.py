@@ -1,6 +1,6 @@
-"""Copy a trained checkpoint into the package, with its curve, its moments and the Trace that the first page opens with.
+"""Copy a trained checkpoint into the package, with its curve, its moments, and the Trace and head of the first page.
 
-python scripts/bundle.py runs/en-zh
+python -m scripts.bundle runs/en-zh
 """
 
 import json
@@ -11,6 +11,7 @@ from pathlib import Path
 from safetensors import safe_open
 
 import visformer as vf
+from scripts.choose_heads import start
 from visformer.app.session.examples import EXAMPLES
 from visformer.model.checkpoints import FOLDER
 from visformer.model.moments import pack
@@ -28,7 +29,9 @@ def bundle(run: Path, name: str = "en-zh") -> None:
     ):
         shutil.copyfile(file, target / file.name)  # not the permissions: everybody may read the weights
     bundle_moments(run / "moments", target / "moments")
-    vf.load(name).trace(EXAMPLES[0]).save(target / "example.safetensors")
+    model = vf.load(name)
+    model.trace(EXAMPLES[0]).save(target / "example.safetensors")
+    (target / "start.json").write_text(json.dumps(start(model)) + "\n", encoding="utf-8")
     write_sums(target)
 
 

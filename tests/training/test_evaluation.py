@@ -15,6 +15,8 @@ from visformer.training.evaluation import (
     align,
     alignment_error_rate,
     bleu,
+    error_rates,
+    forced,
     held_out_names,
     judged,
     read_aligned,
@@ -40,16 +42,22 @@ def test_the_alignment_error_rate_equals_one_computed_by_hand():
 
 
 class WordForWord:
-    """A model whose only head reads the first token of the k-th source word while it predicts the k-th word."""
+    """A model whose only head reads the first token of the k-th source word while it predicts the k-th word.
+
+    ``later``: so many rows later, 1: in the row of that word itself.
+    """
 
     tokenizer = tiny_tokenizer()
+
+    def __init__(self, later=0):
+        self.later = later
 
     def trace(self, source, target, *, to, record):
         trace = tiny_translator().trace(source, target, to=to, record=record)
         tensor = trace["decoder.0.cross_attn.pattern"]
         pattern = np.zeros((1, *tensor.shape[1:]), dtype=np.float32)
         for row, word in enumerate(trace.words["next"]):
-            pattern[0, row, trace.words["src"].index(word)] = 1
+            pattern[0, (row + self.later) % len(trace.words["next"]), trace.words["src"].index(word)] = 1
         return replace(trace, tensors={tensor.name: replace(tensor, value=pattern)})
 
 
@@ -59,6 +67,14 @@ def test_a_head_that_reads_word_for_word_has_no_alignment_error(to, gold):
     assert report["best heads"]["layer 1 head 1"] == pytest.approx({"aer": 0, "entropy": 0}, abs=1e-6)
     assert report["aer of diagonal"] == pytest.approx(0)
     assert 0.5 < report["aer of uniform"] < 1
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_a_row_belongs_to_the_word_that_it_predicts_or_to_its_own(later):
+    rows = forced(WordForWord(later), [GOLD], to="zh")
+    errors = [error_rates(rows, [GOLD], own=own).item() for own in (False, True)]
+    assert errors[later] == pytest.approx(0)
+    assert errors[1 - later] > 0.5
 
 
 def test_the_entropy_of_uniform_heads_is_the_logarithm_of_the_source_length():

@@ -176,33 +176,69 @@ def alignment_error_rate(links: Sequence[Links], gold: Sequence[Aligned]) -> flo
     return 1 - hits / total
 
 
-def align(model: Translator, gold: Sequence[Aligned], *, to: str) -> dict[str, Any]:
-    """Link each target word to the source word with the most weight in its row; the gold target is forced.
+@dataclass(frozen=True)
+class Forced:
+    """The cross-attention of a hand-aligned pair whose target was forced."""
 
-    A row belongs to the word that it *predicts*. Weights are summed over the sub-words of a source word and averaged
-    over those of a target word. The uniform baseline links each target word to a random source word (its expected
-    AER), the diagonal one to the word at the same relative position.
+    pattern: NDArray[np.float32]  # (layer, head, tgt, src)
+    source: NDArray[np.float64]  # (word, token), see _word_matrix
+    target: NDArray[np.float64]
+
+    def words(self, *, own: bool = False) -> NDArray[np.float64]:
+        """Pool the pattern to words: (layer, head, target word, source word), without special tokens.
+
+        A row belongs to the word that it predicts; ``own``: to the word that it stands for, one row later. Weights are
+        summed over the tokens of a source word and averaged over those of a target word.
+        """
+        n_target, n_source = self.target.shape[1], self.source.shape[1]
+        rows = self.pattern[:, :, int(own) :][:, :, :n_target, :n_source] @ self.source.T  # (..., tgt token, src word)
+        shares = self.target / np.maximum(self.target.sum(axis=1, keepdims=True), 1e-9)
+        return np.asarray(shares @ rows)
+
+
+def forced(model: Translator, gold: Sequence[Aligned], *, to: str) -> list[Forced]:
+    """Trace every pair with its gold target."""
+    result = []
+    for pair in gold:
+        trace = model.trace(pair.source_text, pair.target_text, to=to, record=("decoder.*.cross_attn.pattern",))
+        spans = (_word_matrix(model, pair.source_text, pair.source), _word_matrix(model, pair.target_text, pair.target))
+        result.append(Forced(trace.stack("decoder", "cross_attn").value, *spans))
+    return result
+
+
+def error_rates(rows: Sequence[Forced], gold: Sequence[Aligned], *, own: bool = False) -> NDArray[np.float64]:
+    """Return the AER of each head, (layer, head), if it links each target word to the source word with most weight.
+
+    ``own``: see :meth:`Forced.words`.
+    """
+    tables = [row.words(own=own).argmax(axis=-1) for row in rows]  # each (layer, head, target word)
+    errors = np.empty(tables[0].shape[:2])
+    for place in np.ndindex(errors.shape):
+        errors[place] = alignment_error_rate([_links_of(table[place]) for table in tables], gold)
+    return errors
+
+
+def align(model: Translator, gold: Sequence[Aligned], *, to: str) -> dict[str, Any]:
+    """Link each target word to the source word with the most weight in the row that predicts it.
+
+    The uniform baseline links each target word to a random source word (its expected AER), the diagonal one to the
+    word at the same relative position.
 
     Returns:
         AER and mean entropy of a row, in nats, of the three best heads, the best first; the AER of both baselines.
     """
-    patterns, spans = [], []
-    for pair in gold:
-        trace = model.trace(pair.source_text, pair.target_text, to=to, record=("decoder.*.cross_attn.pattern",))
-        patterns.append(trace.stack("decoder", "cross_attn").value)  # (layer, head, tgt, src)
-        source = _word_matrix(model, pair.source_text, pair.source)
-        spans.append((source, _word_matrix(model, pair.target_text, pair.target)))
-    heads = {}
-    for layer, head in np.ndindex(patterns[0].shape[:2]):
-        tables = [_pool(p[layer, head], *span) for p, span in zip(patterns, spans, strict=True)]
-        heads[f"layer {layer + 1} head {head + 1}"] = {
-            "aer": alignment_error_rate([_links_of(table.argmax(axis=1)) for table in tables], gold),
-            "entropy": float(np.mean(np.concatenate([row_entropy(p[layer, head]) for p in patterns]))),
-        }
-    best = sorted(heads, key=lambda name: heads[name]["aer"])[:3]
+    rows = forced(model, gold, to=to)
+    errors = error_rates(rows, gold)
+    best = sorted(np.ndindex(errors.shape), key=lambda place: errors[place])[:3]
     diagonal = [_links_of(same_place(len(pair.target), len(pair.source))) for pair in gold]
     return {
-        "best heads": {name: heads[name] for name in best},
+        "best heads": {
+            f"layer {layer + 1} head {head + 1}": {
+                "aer": float(errors[layer, head]),
+                "entropy": float(np.mean(np.concatenate([row_entropy(row.pattern[layer, head]) for row in rows]))),
+            }
+            for layer, head in best
+        },
         "aer of uniform": _expected_random_aer(gold),
         "aer of diagonal": alignment_error_rate(diagonal, gold),
     }
@@ -219,15 +255,6 @@ def _word_matrix(model: Translator, text: str, words: Sequence[str]) -> NDArray[
             matrix[i, j] = max(0, min(b, start + len(word)) - max(a, start)) / max(1, b - a)
         start += len(word)
     return matrix
-
-
-def _pool(
-    pattern: NDArray[np.float32], source: NDArray[np.float64], target: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Pool (tgt token, src token) to (tgt word, src word): sum over keys, mean over queries, without specials."""
-    rows = pattern[: target.shape[1], : source.shape[1]] @ source.T  # (tgt token, src word)
-    shares = target / np.maximum(target.sum(axis=1, keepdims=True), 1e-9)
-    return np.asarray(shares @ rows)
 
 
 def _links_of(sources: NDArray[np.intp]) -> Links:
