@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import visformer as vf
 from tests.support import SENTENCES, tiny_tokenizer, tiny_translator
 from visformer.cli import main
 from visformer.model.checkpoints import save_checkpoint
@@ -38,8 +39,7 @@ def test_train_then_evaluate(tmp_path, pairs, monkeypatch):
     sizes = ["--epochs", 2, "--epoch-pairs", 20, "--vocab", 700, "--d-model", 16, "--layers", 1, "--keep-moments", 3]
     files = ["--pairs", pairs, "--supplement", supplement]
     run("train", *files, "--valid", pairs, "--out", out, *sizes)
-    assert (out / "curve.csv").exists()
-    assert len(list((out / "moments").iterdir())) == 1
+    assert vf.moments(out / "checkpoint").moment.tolist() == [0, 1, 2]
     figures = json.loads(
         run("evaluate", "--model", out / "checkpoint", *files, "--names", "--judged", "--alignment", "--json")
     )

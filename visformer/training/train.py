@@ -2,9 +2,11 @@
 
 import csv
 import json
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -18,6 +20,7 @@ from tqdm import tqdm
 from visformer.errors import N_, CheckpointError
 from visformer.model.checkpoints import save_weights
 from visformer.model.config import TransformerConfig
+from visformer.model.moments import initial_model
 from visformer.model.tokenizer import Tokenizer
 from visformer.model.transformer import PAD_ID, Transformer, load_state
 from visformer.system.files import whole
@@ -68,7 +71,7 @@ def train(
         tokenizer: tokenizer for both languages.
         epoch_pairs: maps an epoch, from 0, to its pairs and its BPE-dropout.
         valid_pairs: pairs for the curve; never trained on.
-        folder: gets ``state.safetensors`` (to resume), ``curve.csv`` and ``moments/``.
+        folder: gets ``state.safetensors`` (to resume), and ``checkpoint/`` with ``curve.csv`` and ``moments/``.
 
     Returns:
         The model after the last epoch.
@@ -79,11 +82,12 @@ def train(
     progress = _resume(folder, model, optimizers)
     use_fast_dropout(model)
     valid = to_examples(tokenizer, valid_pairs)
+    keep = partial(_keep_moment, folder / "checkpoint" / "moments", plan, model, progress, valid)
     while progress.epoch < plan.epochs:
         started = time.monotonic()
         pairs, bpe_dropout = epoch_pairs(progress.epoch)
         examples = _epoch_examples(tokenizer, pairs, bpe_dropout, seed=plan.seed * 100_000 + progress.epoch)
-        train_loss = _run_epoch(plan, model, optimizers, examples, progress, folder / "moments")
+        train_loss = _run_epoch(plan, model, optimizers, examples, progress, keep)
         valid_loss = validation_loss(model, valid)
         progress.epoch += 1
         seconds = time.monotonic() - started
@@ -102,16 +106,10 @@ def computes_in_bf16() -> bool:
     return any(torch.cpu.get_capabilities().get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
 
 
-def initial_model(config: TransformerConfig, seed: int) -> Transformer:
-    """A model before its first step: the same weights for the same seed."""
-    torch.manual_seed(seed)
-    return Transformer(config)
-
-
 def moment_steps(n: int, total: int) -> list[int]:
     """Steps at which to keep the weights: ``n`` moments whose steps grow by one factor, without the first and the last.
 
-    The first, step 0, is :func:`initial_model`; the last is the trained model.
+    The first, step 0, is :func:`visformer.model.moments.initial_model`; the last is the trained model.
     """
     return sorted({round(total ** (i / (n - 1))) for i in range(1, n - 1)})
 
@@ -252,7 +250,7 @@ def _run_epoch(
     optimizers: Optimizers,
     examples: Sequence[Example],
     progress: Progress,
-    moments: Path,
+    keep: Callable[[], None],
 ) -> float:
     """Train on the examples once, keep the moments on the way, and return the mean loss of the batches."""
     model.train()
@@ -269,9 +267,18 @@ def _run_epoch(
         progress.tokens += int((src != PAD_ID).sum() + (tgt != PAD_ID).sum())
         bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
         if progress.step in progress.moments:
-            path = moments / f"step-{progress.step:07d}.safetensors"
-            save_weights(path, model, seed=plan.seed, step=progress.step, tokens=progress.tokens)
+            keep()
     return sum(losses) / len(losses)
+
+
+def _keep_moment(
+    folder: Path, plan: TrainingPlan, model: Transformer, progress: Progress, valid: Sequence[Example]
+) -> None:
+    """Write the weights of this step, and what :func:`visformer.moments` reports of it."""
+    loss = validation_loss(model, valid)
+    model.train()
+    path = folder / f"step-{progress.step:07d}.safetensors"
+    save_weights(path, model, seed=plan.seed, step=progress.step, tokens=progress.tokens, loss=loss)
 
 
 def _step(
@@ -302,7 +309,8 @@ def _write(folder: Path, model: Transformer, optimizers: Optimizers, progress: P
     state = {f"model.{name}": p.detach() for name, p in model.named_parameters()} | moments
     with whole(folder / "state.safetensors") as partial:
         save_file(state, partial, metadata={"progress": json.dumps(asdict(progress))})
-    with whole(folder / "curve.csv") as partial, partial.open("w", newline="") as file:
+    (folder / "checkpoint").mkdir(exist_ok=True)
+    with whole(folder / "checkpoint" / "curve.csv") as partial, partial.open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(progress.curve[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(progress.curve)
@@ -312,6 +320,7 @@ def _resume(folder: Path, model: Transformer, optimizers: Optimizers) -> Progres
     """Load the state of an interrupted run, if there is one."""
     path = folder / "state.safetensors"
     if not path.exists():
+        shutil.rmtree(folder / "checkpoint" / "moments", ignore_errors=True)  # of another run
         return Progress()
     try:
         with safe_open(path, framework="pt") as file:

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.bundled import BUNDLED, folder_of
 from visformer.app.serving import checks
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.capacity import aside
 from visformer.app.serving.long_work import LONG_WORK, Named
 from visformer.app.serving.model_downloads import require_here
-from visformer.app.serving.models import MODEL, SECOND_BOX, discreetly, folder_of, require_allowed
+from visformer.app.serving.models import MODEL, SECOND_BOX, discreetly, require_allowed
 from visformer.app.serving.worker_pool import WorkerPool
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.errors import N_, BudgetError, VisformerError

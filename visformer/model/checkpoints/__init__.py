@@ -4,16 +4,20 @@ The weights are float16: half the size, each within 1/2048 of the trained value.
 """
 
 import json
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
+from math import prod
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from visformer.errors import N_, CheckpointError, ShortageError
 from visformer.model.config import TransformerConfig
+from visformer.model.moments import initial_model, unpack
 from visformer.model.tokenizer import Tokenizer
 from visformer.model.transformer import Transformer, load_state
 from visformer.system.files import require_files, whole
@@ -38,11 +42,14 @@ def save_weights(path: Path, model: Transformer, **told: float) -> None:
         save_file(weights, partial, metadata={key: json.dumps(value) for key, value in metadata.items()})
 
 
-def load_checkpoint(folder: Path, *, dtype: torch.dtype = torch.float32) -> tuple[Transformer, Tokenizer]:
+def load_checkpoint(
+    folder: Path, *, weights: Path | int | None = None, dtype: torch.dtype = torch.float32
+) -> tuple[Transformer, Tokenizer]:
     """Read a checkpoint, in evaluation mode.
 
     Args:
         folder: contains model.safetensors and tokenizer.json.
+        weights: those of another moment of its training: a file, packed if it ends in .z, or the seed of the first.
         dtype: dtype of the loaded weights.
 
     Raises:
@@ -50,31 +57,44 @@ def load_checkpoint(folder: Path, *, dtype: torch.dtype = torch.float32) -> tupl
     """
     path = folder / "model.safetensors"
     require_files(folder)
-    try:
-        with enough_memory():
-            with safe_open(path, framework="pt") as file:
-                config = TransformerConfig(**json.loads(file.metadata()["config"]))
-                state = {name: file.get_tensor(name).to(dtype) for name in file.keys()}  # noqa: SIM118 (no mapping)
-            _require_room(config, state)
+    with _readable(path), safe_open(path, framework="pt") as file:
+        config = TransformerConfig(**json.loads(file.metadata()["config"]))
+        _require_room(config, [file.get_slice(name).get_shape() for name in file.keys()])  # noqa: SIM118 (no mapping)
+    if isinstance(weights, int):
+        model = initial_model(config, weights).to(dtype)
+    else:
+        path = weights or path
+        with _readable(path):
+            state = unpack(path.read_bytes()) if path.suffix == ".z" else load_file(path)
             model = Transformer(config).to(dtype)
             load_state(model, state)
+    return model.eval(), Tokenizer.load(folder / "tokenizer.json")
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Name a file that cannot be read, and its remedy."""
+    try:
+        with enough_memory():
+            yield
     except ShortageError:
         raise
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError, OverflowError, RuntimeError) as error:
+    except (
+        OSError, SafetensorError, zlib.error, KeyError, TypeError, ValueError, OverflowError, RuntimeError
+    ) as error:  # fmt: skip
         raise CheckpointError(
             N_("The weights {path} cannot be read ({reason}): restore the file, e.g. git checkout -- {path}"),
             path=path,
             reason=error,
         ) from error
-    return model.eval(), Tokenizer.load(folder / "tokenizer.json")
 
 
-def _require_room(config: TransformerConfig, state: Mapping[str, torch.Tensor]) -> None:
+def _require_room(config: TransformerConfig, shapes: list[list[int]]) -> None:
     """Refuse a config far larger than its weights before allocating memory: a file may claim any size."""
-    held = sum(tensor.numel() for tensor in state.values())
+    held = sum(map(prod, shapes))
     layers = config.n_encoder_layers + config.n_decoder_layers
     per_layer = 4 * config.d_model**2 + 2 * config.d_model * config.d_ff  # of attention and feed-forward, at least
     positions = config.max_len if config.position == "learned" else 0
     wanted = layers * per_layer + config.d_model * max(config.src_vocab, config.tgt_vocab, positions)
-    if wanted > held or layers > len(state):
+    if wanted > held or layers > len(shapes):
         raise ValueError(f"its config asks for {wanted:,} weights and more, and it has {held:,}")
