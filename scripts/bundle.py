@@ -1,6 +1,6 @@
-"""Copy a trained checkpoint into the package, with its curve, its moments and the Trace that the first page opens with.
+"""Copy a trained checkpoint into the package, with its curve, its moments, and the Trace and head of the first page.
 
-python scripts/bundle.py runs/en-zh valid.tsv, with what visformer evaluate --json printed as evaluation.json in its
+python -m scripts.bundle runs/en-zh valid.tsv, with what visformer evaluate --json printed as evaluation.json in its
 checkpoint; python -m scripts.model_card then writes the figures into the card.
 """
 
@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 
 import visformer as vf
+from scripts.choose_heads import start
 from visformer.adapters.history import history
 from visformer.adapters.own import Translator
 from visformer.app.session.examples import EXAMPLES
@@ -37,7 +38,9 @@ def bundle(run: Path, valid_file: Path, name: str = "en-zh") -> None:
     for file in ("model.safetensors", "tokenizer.json", "curve.csv", "evaluation.json"):
         shutil.copyfile(source / file, target / file)  # not the permissions: everybody may read the weights
     bundle_moments(source, target, *split_pairs(read_pairs(valid_file), seed=SPLIT_SEED))
-    vf.load(name).trace(EXAMPLES[0]).save(target / "example.safetensors")
+    model = vf.load(name)
+    model.trace(EXAMPLES[0]).save(target / "example.safetensors")
+    (target / "start.json").write_text(json.dumps(start(model)) + "\n", encoding="utf-8")
     write_sums(target)
 
 
