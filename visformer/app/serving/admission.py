@@ -265,10 +265,10 @@ class Admission:
 
     def _finish(self, key: Hashable, flight: _Flight, outcome: Outcome) -> None:
         """Free the key and the thread: later requests find the result in the cache that ``work`` filled."""
-        self.counts.add(outcome)
         with self._lock:
-            if self._flights.get(key) is flight:
+            if self._flights.get(key) is flight:  # else all callers had left, and were counted then
                 del self._flights[key]
+                self.counts.add(outcome)
             self._computing.remove(flight)
             self._recent.add(flight.callers, self._age(flight), time.perf_counter())
             self._start_next()
