@@ -194,7 +194,7 @@ def test_a_download_without_memory_for_a_thread_fails_and_can_be_retried(hub, mo
 
 
 @pytest.mark.parametrize(
-    "command, message",
+    ("command", "message"),
     [(["/nowhere/python"], "No such file"), ([sys.executable, "-c", "print('a warning')"], "Expecting value")],
 )
 def test_a_download_whose_process_fails_frees_its_room_and_can_be_retried(hub, monkeypatch, command, message):
