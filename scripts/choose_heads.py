@@ -191,7 +191,7 @@ def candidates(model: Translator, n: int) -> list[str]:
     rows = [row for row in read_rows(FOLDER / "everyday.tsv", columns=2) if 4 <= len(row[0].split()) <= 8]
     chosen = random.Random(0).sample(rows, min(len(rows), 20 * n))
     translations = model.translate_batch([en for en, _ in chosen], to="zh")
-    right = [en for (en, zh), text in zip(chosen, translations, strict=True) if text == zh]
+    right = [en for (en, zh), (text, _) in zip(chosen, translations, strict=True) if text == zh]
     return [*EXAMPLES, *right[:n]]
 
 
