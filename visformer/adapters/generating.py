@@ -77,7 +77,7 @@ class Speaker:
 
         Candidates are not collected: for each step they cost as much time as a layer.
         """
-        return decode(next_token, start, choose=self._likeliest, end_ids=self.end_ids, max_new_tokens=limit)
+        return decode(next_token, start, choose=self.likeliest, end_ids=self.end_ids, max_new_tokens=limit)
 
     def speak(self, next_token: Predictor, start: Tensor, limit: int, how: Settings) -> Decoding:
         """Decode one sentence: add at most ``limit`` ids to ``start``, int64 (1, tgt), which ends with the prefix."""
@@ -93,7 +93,7 @@ class Speaker:
         def choose(log_probabilities: Tensor) -> Tensor:
             if how.samples:
                 return torch.multinomial(distribution(log_probabilities), 1, generator=generator)[:, 0]
-            return self._likeliest(log_probabilities)
+            return self.likeliest(log_probabilities)
 
         def watch(log_probabilities: Tensor, chosen: Tensor) -> None:
             steps.append(self._step(log_probabilities[0], distribution(log_probabilities)[0], int(chosen)))
@@ -112,7 +112,8 @@ class Speaker:
         )
         return self._decoding([*how.prefix, *result.ids], steps, beams)
 
-    def _likeliest(self, log_probabilities: Tensor) -> Tensor:
+    def likeliest(self, log_probabilities: Tensor) -> Tensor:
+        """Map log-probabilities, or logits, (row, vocab) to the likeliest of the ids that may be generated, (row,)."""
         return log_probabilities.masked_fill(~self.allowed, -torch.inf).argmax(dim=-1)
 
     def _step(self, log_probabilities: Tensor, sampling: Tensor, chosen: int) -> Step:

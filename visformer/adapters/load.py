@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+import zlib
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
@@ -16,10 +17,12 @@ from torch import nn
 from visformer.adapters.base import TracedModel
 from visformer.adapters.bundled import BUNDLED
 from visformer.adapters.lookup import require_name
-from visformer.adapters.own import Translator
+from visformer.adapters.own import Translator, adapted
 from visformer.errors import N_, VisformerError
 from visformer.model.checkpoints import FOLDER, load_checkpoint
 from visformer.model.config import TransformerConfig
+from visformer.model.gpt import GPT
+from visformer.model.moments import unpack
 from visformer.model.tokenizer import Tokenizer
 from visformer.model.transformer import Transformer
 from visformer.model.untrained import Untrained, names_untrained
@@ -61,7 +64,7 @@ def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = N
     licence, source = "-", str(folder)
     if name in BUNDLED:
         licence, source = "Apache-2.0", "bundled; trained on CC-BY 2.0 FR sentences from Tatoeba"
-    return Translator(module.to(device), tokenizer, name=called(folder), licence=licence, source=source)
+    return adapted(module.to(device), tokenizer, name=called(folder), licence=licence, source=source)
 
 
 def load_to_serve(name: str | Path) -> TracedModel:
@@ -88,7 +91,9 @@ def nbytes_of(name: str) -> int:
 
         folder = snapshot_of(name)
     nbytes = 0
-    with suppress(OSError, SafetensorError):  # loading it says what is wrong
+    with suppress(OSError, SafetensorError, zlib.error):  # loading it says what is wrong
+        for path in folder.glob("model.z"):
+            return sum(weight.nbytes for weight in unpack(path.read_bytes()).values())
         for path in [*folder.glob("model.safetensors")] or folder.glob("model-*-of-*.safetensors"):
             with safe_open(path, framework="pt") as file:
                 nbytes += sum(4 * prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
@@ -109,7 +114,7 @@ def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
     """Wrap a model that is already in memory, and put it into evaluation mode.
 
     Args:
-        module: a visformer Transformer, or a transformers model, which gets visformer's attention function.
+        module: a visformer Transformer or GPT, or a transformers model, which gets visformer's attention function.
         tokenizer: its tokenizer.
 
     Returns:
@@ -118,15 +123,16 @@ def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
     Raises:
         VisformerError: another kind of module.
     """
-    if isinstance(module, Transformer):
-        return Translator(module.eval(), tokenizer)
+    if isinstance(module, Transformer | GPT):
+        return adapted(module.eval(), tokenizer)
     if "transformers" in sys.modules:
         from visformer.adapters.huggingface.model import HubModel, is_pretrained
 
         if is_pretrained(module):
             return HubModel(module, tokenizer)
     raise VisformerError(
-        N_("wrap takes a visformer.Transformer or a transformers model, not {kind}."), kind=type(module).__name__
+        N_("wrap takes a visformer.Transformer, a visformer.GPT or a transformers model, not {kind}."),
+        kind=type(module).__name__,
     )
 
 

@@ -1,9 +1,10 @@
-"""The weights of a moment of a training in few bytes: about five bits a weight.
+"""The weights of a model, or of a moment of its training, in few bytes: about five bits a weight.
 
 Each row of a matrix is rounded to whole steps of a fraction of its root mean square. Small numbers are then the common
 ones, so that Huffman codes take fewer bits than a fixed width. There are no repetitions for DEFLATE to look for.
 """
 
+import json
 import zlib
 from collections.abc import Mapping
 
@@ -17,7 +18,7 @@ STEP = 0.12
 _ROW_STEP = ".step"
 
 
-def pack(weights: Mapping[str, Tensor]) -> bytes:
+def pack(weights: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
     """Round matrices to int8 multiples of a step for each row, vectors to float16, and compress them."""
     arrays: dict[str, Tensor] = {}
     for name, weight in weights.items():
@@ -28,7 +29,7 @@ def pack(weights: Mapping[str, Tensor]) -> bytes:
         else:
             arrays[name] = weight.half()
     coder = zlib.compressobj(strategy=zlib.Z_HUFFMAN_ONLY)
-    return coder.compress(save(arrays)) + coder.flush()
+    return coder.compress(save(arrays, metadata)) + coder.flush()
 
 
 def unpack(packed: bytes) -> dict[str, Tensor]:
@@ -40,3 +41,14 @@ def unpack(packed: bytes) -> dict[str, Tensor]:
     arrays = load(zlib.decompress(packed))
     steps = {name: arrays.pop(name + _ROW_STEP).float() for name in list(arrays) if name + _ROW_STEP in arrays}
     return {name: array.float() * steps.get(name, 1.0) for name, array in arrays.items()}
+
+
+def metadata_of(packed: bytes) -> dict[str, str]:
+    """Return the metadata that :func:`pack` was given: safetensors has it in its header, after the length of that.
+
+    Raises:
+        zlib.error, ValueError: the bytes are damaged.
+    """
+    raw = zlib.decompress(packed)
+    header = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")])
+    return dict(header.get("__metadata__", {}))
