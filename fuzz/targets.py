@@ -6,6 +6,7 @@ A new one is a function of bytes under ``@target(seed, ...)``.
 import json
 import os
 import tempfile
+import zlib
 from collections.abc import Callable
 from contextlib import contextmanager
 from functools import cache, wraps
@@ -329,3 +330,14 @@ def checkpoint_config(data: bytes) -> None:
         config = json.dumps(sizes)
     (folder / "model.safetensors").write_bytes(safetensors(weights, metadata={"config": config}))
     load_checkpoint(folder)
+
+
+@target(safetensors({"a": np.ones((2, 3), np.int8), "a.step": np.ones((2, 1), np.float16)}), safetensors({}))
+def packed_moment(data: bytes) -> None:
+    """The weights of a moment, as they are once decompressed."""
+    from visformer.model.checkpoints import load_checkpoint
+
+    folder, weights, config = _checkpoint()
+    (folder / "model.safetensors").write_bytes(safetensors(weights, metadata={"config": config}))
+    (folder / "moment.z").write_bytes(zlib.compress(data, level=0))
+    load_checkpoint(folder, weights=folder / "moment.z")

@@ -96,6 +96,9 @@ def stage(edition: Edition, build: Path) -> Path:
         staged = folder / name
         staged.parent.mkdir(parents=True, exist_ok=True)
         staged.write_text(_on_the_site(text, page, name), encoding="utf-8")
+    for page in ELSEWHERE:
+        for picture in page.parent.glob("*.svg"):
+            shutil.copyfile(picture, folder / picture.name)
     settings = build / f"{edition.name}.yml"
     settings.write_text(json.dumps(_settings(edition), ensure_ascii=False), encoding="utf-8")  # JSON is YAML
     return settings

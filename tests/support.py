@@ -34,11 +34,11 @@ def tiny_translator(*, seed: int = 0, **changes) -> Translator:
     return Translator(module.eval(), tiny_tokenizer(), name="tiny")
 
 
-def tiny_gpt(*, seed: int = 0, **changes) -> LanguageModel:
+def tiny_gpt(*, seed: int = 0, std: float = 0.5, **changes) -> LanguageModel:
     """Return an untrained decoder-only model."""
     torch.manual_seed(seed)
     sizes = {"d_model": 16, "n_heads": 2, "n_layers": 2, "d_ff": 24, "max_len": 32}
     module = GPT(GPTConfig(len(tiny_tokenizer()), **(sizes | changes)))
     for weight in module.parameters():
-        torch.nn.init.normal_(weight, std=0.5)
+        torch.nn.init.normal_(weight, std=std)
     return LanguageModel(module.eval(), tiny_tokenizer(), name="tiny")

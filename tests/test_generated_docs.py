@@ -1,8 +1,8 @@
-"""The tables in the docs that scripts generate are up to date and complete."""
+"""What scripts generate in the docs, tables and a diagram, is up to date and complete."""
 
 import pytest
 
-from scripts import export_tables, model_table, settings_tables
+from scripts import export_tables, model_card, model_table, settings_tables
 from scripts.docs import DOCS
 from visformer.adapters.huggingface.families import FAMILIES
 from visformer.export.formats import FORMATS
@@ -24,3 +24,21 @@ def test_the_tables_of_a_page_are_those_of_the_code(page):
     text = (DOCS / page).read_text(encoding="utf-8")
     assert text == script.written(page), f"run: python -m {script.__name__}"
     assert not [entry for entry in entries if f"`{entry}`" not in text]
+
+
+@pytest.mark.parametrize("page", model_card.PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
+def test_the_figures_of_model_card_and_readmes_are_those_of_the_evaluation(page):
+    text = page.read_text(encoding="utf-8")
+    assert text == model_card.written(page), "run: python -m scripts.model_card"
+    wanted = model_card.TABLES if page.parent == model_card.CARD else ["figures"]
+    assert [name for _, name, _ in model_card.MARKS.findall(text)] == [*wanted]
+    told = model_card.evaluation()["bleu"]["all"]
+    assert f"| {told['en-zh']['bleu']:.1f} | {told['zh-en']['bleu']:.1f} |" in text
+
+
+def test_the_reliability_diagram_is_that_of_the_evaluation():
+    told = model_card.evaluation()
+    assert model_card.DIAGRAM.read_text(encoding="utf-8") == model_card.diagram(told), (
+        "run: python -m scripts.model_card"
+    )
+    assert model_card.DIAGRAM.read_text(encoding="utf-8").count("<circle") == len(told["calibration"]["reliability"])

@@ -10,6 +10,7 @@ CASES = [
     ("visformer; visformer.Trace; visformer.errors", "torch"),
     ("visformer; visformer.TransformerConfig(src_vocab=1, tgt_vocab=1)", "torch"),
     ("visformer; visformer.load", "streamlit"),
+    ("visformer; visformer.moments", "torch pandas numpy"),
     ("visformer.export.formats", "numpy"),
     ("visformer.system.settings, visformer.system.limits", "torch numpy streamlit babel"),
     ("visformer.web.payload, visformer.figures", "torch streamlit plotly pandas babel"),

@@ -1,7 +1,8 @@
-"""Dependencies: every pin is locked with its hashes, and an audit that could not run does not pass for one."""
+"""Pins are locked with their hashes, an audit that could not run does not pass for one, and licences are shipped."""
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,15 @@ def test_every_pin_is_locked_with_its_hashes():
 def test_the_image_is_installed_from_the_lock():
     assert "--require-hashes -r requirements.lock" in (ROOT / "deploy" / "Dockerfile").read_text()
     assert "!requirements.lock" in (ROOT / ".dockerignore").read_text().split("\n")
+
+
+def test_the_licences_of_what_the_data_come_from_are_in_every_distribution():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["license-files"] == ["LICENSE", "NOTICE"], "which setuptools puts into sdist and wheel"
+    notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
+    for part in ("https://tatoeba.org", "WordNet 3.0 Copyright 2006 by Princeton University", "Chinese Open Wordnet"):
+        assert part in notice
+    assert "Title to copyright in this software, database and\n  any associated documentation" in notice, "to its end"
 
 
 def finished(stdout="", stderr=""):

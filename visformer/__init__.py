@@ -20,6 +20,7 @@ _PUBLIC = {
     "causal_mask": "visformer.model.masks",
     "padding_mask": "visformer.model.masks",
     "load": "visformer.adapters.load",
+    "moments": "visformer.adapters.history",
     "untrained": "visformer.adapters.load",
     "wrap": "visformer.adapters.load",
     "Trace": "visformer.trace",
@@ -42,6 +43,7 @@ __all__ = [
     "figures",
     "formulas",
     "load",
+    "moments",
     "padding_mask",
     "sinusoidal_encoding",
     "untrained",
@@ -50,6 +52,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from visformer import edits, errors, export, figures, formulas
+    from visformer.adapters.history import moments
     from visformer.adapters.load import load, untrained, wrap
     from visformer.model.attention import attention
     from visformer.model.config import GPTConfig, TransformerConfig

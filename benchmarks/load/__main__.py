@@ -166,7 +166,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "server": watch.as_json(),
         "with hostile visitors": attacked,
         "sentences in the log": sum(task.sentence in logged for task in planned),
-        "errors in the log": logged.count("Traceback"),
+        "errors in the log": [text[:3000] for text in logged.split("Traceback")[1:]],
     }
 
 
@@ -178,10 +178,11 @@ def verdicts(result: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
     wrong = sum(sum(who["wrong"].values()) for who in (one, many, seen))
     memory = result["server"]["memory, MB"]
     half, last = memory[len(memory) // 2], memory[-1]
+    logged = result["errors in the log"]
     return [
         *_hostile_verdicts(result),
         ("nothing wrong, no result of another's", f"{wrong} wrong", wrong == 0),
-        ("no error in the server's log", f"{result['errors in the log']}", result["errors in the log"] == 0),
+        ("no error in the server's log", f"{len(logged)}", not logged),
         ("nothing typed in the server's log", f"{result['sentences in the log']}", not result["sentences in the log"]),
         (f"p95 at most {GOAL:.0f} times the lone visitor's", f"{ratio:.2f} times", ratio <= GOAL),
         (f"at most {MOST_REJECTED:.0%} rejected", f"{rejected:.2%}", rejected <= MOST_REJECTED),
@@ -228,6 +229,8 @@ def report(result: Mapping[str, Any]) -> str:
         lines += [f"  {name}: {n} x {what}" for what, n in who["wrong"].items()]
     if attacked:
         lines += [f"  attacks: {n} x {what}" for what, n in sorted(attacked["attacks"].items())]
+    if logged := result["errors in the log"]:
+        lines.append(f"\nThe first error in the server's log:\nTraceback{logged[0]}")
     return "\n".join(lines)
 
 

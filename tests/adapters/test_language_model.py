@@ -6,36 +6,33 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
 
 import visformer as vf
+from scripts.bundle import pack_checkpoint
 from tests.support import tiny_gpt, tiny_tokenizer
 from visformer.adapters.load import nbytes_of
 from visformer.adapters.own import LanguageModel
 from visformer.edits import Silence
 from visformer.errors import BudgetError, CheckpointError, TextError, VisformerError
-from visformer.model.checkpoints import load_checkpoint, save_checkpoint
+from visformer.model.checkpoints import save_checkpoint
 from visformer.model.moments import metadata_of, pack
 from visformer.trace import Trace
 from visformer.trace.names import all_names
+from visformer.training.data import Pair
 
 TEXT = "I went to school."
 
 
 @pytest.fixture
 def folder(tmp_path):
-    save_checkpoint(tmp_path / "gpt", tiny_gpt().module, tiny_tokenizer())
+    save_checkpoint(tmp_path / "gpt", tiny_gpt(std=0.1).module, tiny_tokenizer())
     return tmp_path / "gpt"
 
 
 def packed(folder, target):
-    """Write the checkpoint in ``folder`` as one of model.z."""
-    target.mkdir()
-    shutil.copy(folder / "tokenizer.json", target)
-    with safe_open(folder / "model.safetensors", framework="pt") as file:
-        metadata = file.metadata()
-    module, _ = load_checkpoint(folder)
-    (target / "model.z").write_bytes(pack(dict(module.named_parameters()), metadata))
+    """Return a copy of the checkpoint, packed as the second bundled seed is."""
+    shutil.copytree(folder, target)
+    assert 0 < pack_checkpoint(target, [Pair("I went to school.", "我去学校。")]) < 0.005
     return target
 
 
@@ -92,7 +89,7 @@ def test_a_trace_within_the_limit_of_bytes_is_computed_and_no_larger_one(monkeyp
 
 
 def test_a_folder_loads_as_the_kind_that_its_config_tells(folder):
-    model, saved = vf.load(folder), tiny_gpt()
+    model, saved = vf.load(folder), tiny_gpt(std=0.1)
     assert isinstance(model, LanguageModel)
     assert model.module.config == saved.module.config
     for p, q in zip(saved.module.parameters(), model.module.parameters(), strict=True):

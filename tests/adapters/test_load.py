@@ -57,6 +57,23 @@ def test_a_damaged_checkpoint_is_reported_with_its_file_and_a_remedy(folder, dam
         vf.load(folder)
 
 
+def test_a_checkpoint_s_evaluation_says_below_which_confidence_it_is_unsure(folder):
+    path = folder / "evaluation.json"
+    assert vf.load(folder).unsure_below is None
+    path.write_text('{"bleu": {}, "calibration": {"threshold": 0.4}}', encoding="utf-8")
+    assert vf.load(folder).unsure_below == 0.4
+    for undecided in ("", '{"bleu": {}}', '{"calibration": null}'):
+        path.write_text(undecided, encoding="utf-8")
+        assert vf.load(folder).unsure_below is None
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"calibration": {}}', '{"calibration": {"threshold": "high"}}'])
+def test_a_damaged_evaluation_is_reported_with_its_file_and_a_remedy(folder, content):
+    (folder / "evaluation.json").write_text(content, encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"evaluation\.json cannot be read .*: restore the file or delete it\."):
+        vf.load(folder)
+
+
 def test_an_unknown_name_lists_the_bundled_models(monkeypatch):
     monkeypatch.setattr("visformer.adapters.lookup.find_spec", lambda name: None)
     with pytest.raises(CheckpointError, match=r"no model 'en-fr': the bundled one is en-zh.*requirements-hf"):
@@ -82,7 +99,8 @@ def test_the_bundled_translator_is_small_and_translates_the_example():
 def test_the_bundled_trace_is_what_the_model_computes():
     bundled = vf.Trace.load(FOLDER / "en-zh" / "example.safetensors")
     computed = vf.load("en-zh").trace(bundled.meta["source"])
-    assert (computed.tokens, computed.names(), computed.meta) == (bundled.tokens, bundled.names(), bundled.meta)
+    assert (computed.tokens, computed.names()) == (bundled.tokens, bundled.names())
+    assert computed.meta == {**bundled.meta, "confidence": pytest.approx(bundled.confidence, rel=1e-3)}
     for name in computed:
         np.testing.assert_allclose(computed[name], bundled[name], atol=1e-5, rtol=0)
 

@@ -4,6 +4,7 @@ import json
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from statistics import geometric_mean
 
 import numpy as np
 import pytest
@@ -49,6 +50,28 @@ def test_without_a_target_the_model_s_translation_is_traced():
     assert not trace.meta["forced"]
     logits = model.trace(SENTENCE, record=("logits",))["logits"].value
     assert tuple(logits.argmax(axis=1)[: len(decoding.ids)]) == decoding.ids
+
+
+def test_confidence_in_its_own_translation_follows_from_the_recorded_logits():
+    trace = tiny_translator().trace(SENTENCE, record=("logits",))
+    probabilities = torch.tensor(trace["logits"].value).double().softmax(dim=-1).numpy()
+    chosen = probabilities[np.arange(len(trace.tokens["next"])), trace.meta["ids"]["next"]]
+    assert trace.confidence == pytest.approx(geometric_mean(chosen), rel=1e-4)
+
+
+def test_a_model_says_that_it_is_unsure_of_its_own_unedited_translation_alone():
+    model = tiny_translator()
+    sure = model.trace(SENTENCE).confidence
+    assert not model.trace(SENTENCE).is_unsure, "it was never evaluated"
+    model.unsure_below = sure * 1.01
+    assert model.trace(SENTENCE).is_unsure
+    forced = model.trace(SENTENCE, TARGET)
+    assert (forced.confidence, forced.is_unsure) == (None, False)
+    edited = model.trace(SENTENCE, edits=[edits.Silence("decoder.0.cross_attn", head=0)])
+    assert not edited.is_unsure, "the threshold is not of the edited model"
+    assert edited.confidence != sure
+    model.unsure_below = sure * 0.99
+    assert not model.trace(SENTENCE).is_unsure
 
 
 @pytest.mark.parametrize(("norm", "bundled"), [("post", False), ("pre", False), ("post", True)])

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 
 SENTENCE = "我喜欢猫。"
 TOKENS = ("我", "喜欢", "猫", "like", "cats", "谢谢", "Thanks")
-"""Of the sentence, its translation, and the short sentence in the batch of masks."""
+"""Tokens of the sentence, of its translation, and of the short sentence in the batch of masks."""
 RECORD_DRAWN_TEXT = """
   window.drawn = new Set()
   for (const { prototype } of [CanvasRenderingContext2D, OffscreenCanvasRenderingContext2D]) {

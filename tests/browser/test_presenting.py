@@ -79,7 +79,7 @@ TABLES = """() => [...document.querySelectorAll("[data-testid=stDataFrame]")]
   .filter((one) => one.checkVisibility())
   .map((one) => [".dvn-scroller", "[data-testid=stDataFrameResizable]"].map((name) => one.querySelector(name)))
   .map(([scroller, whole]) => [scroller.scrollTop / 35, whole.clientHeight / 35])"""
-"""Of each table that is visible, the row that it shows first, and how many it shows, with the header."""
+"""Returns, for each visible table, the row that it shows first and how many it shows, with the header."""
 
 
 def test_tables_show_whole_rows_and_stand_beside_each_other_only_where_there_is_room(visitor):

@@ -56,7 +56,9 @@ def test_a_trace_is_summarized_and_saved(tmp_path, model):
     assert summary["tokens"]["tgt"] == list(saved.tokens["tgt"])
     assert summary["meta"]["target"] == "我去学校。"
     assert summary["tensors"] == {name: list(saved[name].shape) for name in saved}
+    assert "confidence" not in run("trace", "I went to school.", "--target", "我去学校。", *model).output
     text = run("trace", "I went to school.", *model, "--record", "*.scores").output
+    assert f"\nconfidence: {vf.load(model[1]).translate('I went to school.').confidence:.0%}\n" in text
     assert "encoder.0.self_attn.scores  (2, " in text
     assert "pattern" not in text
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from setuptools.glob import glob
 
 import visformer
 from benchmarks.load.replicas import free_port
@@ -198,6 +199,16 @@ def test_a_wheel_contains_the_whole_app():
     for target, globs in files.items():
         folder = target.removeprefix("share/visformer").strip("/")
         assert {str(Path(glob).parent) for glob in globs} == {folder or "."}
+
+
+def test_a_wheel_contains_the_moments_of_a_model(tmp_path):
+    """Also files that lie in a folder of the model's folder, as setuptools matches them."""
+    pyproject = tomllib.loads((running.HERE / "pyproject.toml").read_text())
+    moment = tmp_path / "model" / "checkpoints" / "en-zh" / "moments" / "step-0000003.z"
+    moment.parent.mkdir(parents=True)
+    moment.touch()
+    globs = pyproject["tool"]["setuptools"]["package-data"]["visformer"]
+    assert str(moment) in {file for each in globs for file in glob(str(tmp_path / each), recursive=True)}
 
 
 @pytest.mark.parametrize(

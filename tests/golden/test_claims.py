@@ -47,7 +47,7 @@ def test_masked_fill_hides_where_the_mask_is_0():
 
 
 def test_the_standard_deviation_of_products_is_the_root_of_d_k():
-    """Of vectors of independent standard normal numbers: the reason for dividing scores by it."""
+    """The reason for dividing scores by it; the vectors hold independent standard normal numbers."""
     rng = np.random.default_rng(0)
     for d_k in (4, 64, 256):
         products = (rng.normal(size=(20_000, d_k)) * rng.normal(size=(20_000, d_k))).sum(axis=-1)

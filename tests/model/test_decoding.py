@@ -2,6 +2,7 @@
 
 import itertools
 from functools import partial
+from statistics import geometric_mean
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import tiny_translator
+from visformer.adapters.generating import Speaker
 from visformer.errors import VisformerError
 from visformer.model.decoding import NextToken, beam_search, reshape
 
@@ -44,8 +46,29 @@ def test_a_batch_has_the_translations_of_each_sentence_alone():
     model = tiny_translator()
     together = model.translate_batch(SENTENCES, to="zh")
     longest = max(len(model.tokenize(s)) for s in SENTENCES)
-    alone = [model.translate(s, to="zh", max_new_tokens=2 * longest + 20).text for s in SENTENCES]
-    assert together == alone
+    alone = [model.translate(s, to="zh", max_new_tokens=2 * longest + 20) for s in SENTENCES]
+    assert [text for text, _ in together] == [decoding.text for decoding in alone]
+    assert [sure for _, sure in together] == pytest.approx([decoding.confidence for decoding in alone], rel=1e-4)
+
+
+@pytest.mark.parametrize("how", [{}, {"beam_size": 3}, {"temperature": 2.0, "seed": 4}, {"max_new_tokens": 3}])
+def test_confidence_is_the_geometric_mean_of_the_probabilities_of_what_was_chosen(how):
+    decoding = tiny_translator().translate("I went to school.", **how)
+    assert decoding.confidence == pytest.approx(geometric_mean([step.chosen.probability for step in decoding.steps]))
+    assert 0 < decoding.confidence < 1
+
+
+def test_confidence_counts_no_step_after_the_end_of_a_shorter_sentence():
+    table = torch.tensor([[0.5, 0.5], [0.125, 0.875]]).log()  # (row, id): 1 ends; the first row never does
+
+    class Same:
+        def log_probabilities(self, prefix):
+            return table[: len(prefix)]
+
+    speaker = Speaker(None, torch.ones(2, dtype=torch.bool), (1,))
+    (_, unsure), (ids, sure) = speaker.greedy(Same(), torch.zeros(2, 1, dtype=torch.long), 5)
+    assert (ids, sure) == ([1], pytest.approx(0.875))
+    assert unsure == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("seed", range(8))

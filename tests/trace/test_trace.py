@@ -1,5 +1,7 @@
 """The Trace: labels, axes, names, files and its repr."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -86,6 +88,19 @@ def test_a_trace_is_the_same_after_saving_and_loading(tmp_path):
         for name, tensor in before.items():
             assert (tensor.axes, tensor.value.dtype) == (after[name].axes, after[name].value.dtype)
             np.testing.assert_array_equal(tensor, after[name])
+
+
+def test_confidence_is_kept_in_a_file_and_one_that_is_none_is_refused(tmp_path):
+    model = tiny_translator()
+    model.unsure_below = 1.0
+    trace = model.trace("I went to school.")
+    trace.save(tmp_path / "t.safetensors")
+    loaded = Trace.load(tmp_path / "t.safetensors")
+    assert (loaded.confidence, loaded.is_unsure) == (trace.confidence, True)
+    for wrong in ("high", 1.5, True, None):
+        replace(trace, meta={**trace.meta, "confidence": wrong}).save(tmp_path / "t.safetensors")
+        with pytest.raises(TraceError, match=r"meta\['confidence'\]"):
+            Trace.load(tmp_path / "t.safetensors")
 
 
 def test_every_valid_name_has_axes():

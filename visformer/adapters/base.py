@@ -36,6 +36,7 @@ class ModelInfo:
         source: where the weights come from.
         n_kv_heads: heads of keys and values, fewer than n_heads in grouped-query attention; None: not known.
         position: positional encoding, a key of :data:`visformer.model.positions.DESCRIBED`.
+        moment: the moment of its training, as numbered by :func:`visformer.moments`, if one was asked for.
     """
 
     name: str
@@ -49,6 +50,7 @@ class ModelInfo:
     source: str
     n_kv_heads: int | None = None
     position: str = "unknown"
+    moment: int | None = None
 
 
 @dataclass(frozen=True)
@@ -238,13 +240,14 @@ class TracedModel(ABC):
     ) -> Trace:
         """Build the Trace; ``about``: metadata on the model besides its name."""
         ids = {side: list(row) for side, row in sides.items()}
+        moment = {} if self.info.moment is None else {"moment": self.info.moment}
         return Trace(
             tokens={side: self.text.shown(row) for side, row in ids.items()},
             special={side: self.text.is_special(row) for side, row in ids.items()},
             words={side: self.text.words(row) for side, row in ids.items()},
             tensors=tensors,
             params=params,
-            meta={"model": self.info.name, **meta, "ids": ids, **about},
+            meta={"model": self.info.name, **moment, **meta, "ids": ids, **about},
         )
 
     def _limit(self, n_src: int, n_prefix: int, max_new_tokens: int | None = None) -> int:

@@ -9,7 +9,17 @@ from torch import Tensor
 
 from visformer.edits import Edit
 from visformer.errors import N_, VisformerError
-from visformer.model.decoding import Beam, Candidate, Decoding, Predictor, Step, beam_search, decode, reshape
+from visformer.model.decoding import (
+    Beam,
+    Candidate,
+    Decoding,
+    Predictor,
+    Step,
+    beam_search,
+    confidence,
+    decode,
+    reshape,
+)
 
 
 class Vocabulary(Protocol):
@@ -72,12 +82,19 @@ class Speaker:
     allowed: Tensor  # bool (vocab,), ids that may be generated
     end_ids: tuple[int, ...]  # ids of the tokens that end a sentence
 
-    def greedy(self, next_token: Predictor, start: Tensor, limit: int) -> list[list[int]]:
-        """Decode each row greedily; returns the ids, the end token last unless it was cut off.
+    def greedy(self, next_token: Predictor, start: Tensor, limit: int) -> list[tuple[list[int], float]]:
+        """Decode each row greedily; returns its ids, the end token last unless it was cut off, and its confidence.
 
         Candidates are not collected: for each step they cost as much time as a layer.
         """
-        return decode(next_token, start, choose=self.likeliest, end_ids=self.end_ids, max_new_tokens=limit)
+        taken: list[Tensor] = []  # (row,) for each step
+
+        def watch(log_probabilities: Tensor, chosen: Tensor) -> None:
+            taken.append(log_probabilities.gather(1, chosen[:, None])[:, 0])
+
+        rows = decode(next_token, start, choose=self.likeliest, end_ids=self.end_ids, max_new_tokens=limit, watch=watch)
+        by_row = torch.stack(taken, dim=1)  # (row, step)
+        return [(ids, confidence(steps[: len(ids)])) for ids, steps in zip(rows, by_row, strict=True)]
 
     def speak(self, next_token: Predictor, start: Tensor, limit: int, how: Settings) -> Decoding:
         """Decode one sentence: add at most ``limit`` ids to ``start``, int64 (1, tgt), which ends with the prefix."""

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import threading
 import zlib
 from contextlib import suppress
 from dataclasses import replace
@@ -15,14 +14,15 @@ from safetensors import SafetensorError, safe_open
 from torch import nn
 
 from visformer.adapters.base import TracedModel
-from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.bundled import BUNDLED, folder_of
+from visformer.adapters.history import Moment, find
 from visformer.adapters.lookup import require_name
 from visformer.adapters.own import Translator, adapted
-from visformer.errors import N_, VisformerError
-from visformer.model.checkpoints import FOLDER, load_checkpoint
+from visformer.errors import N_, CheckpointError, VisformerError
+from visformer.model.checkpoints import load_checkpoint, unsure_below
 from visformer.model.config import TransformerConfig
 from visformer.model.gpt import GPT
-from visformer.model.moments import unpack
+from visformer.model.moments import initial_model, unpack
 from visformer.model.tokenizer import Tokenizer
 from visformer.model.transformer import Transformer
 from visformer.model.untrained import Untrained, names_untrained
@@ -30,7 +30,9 @@ from visformer.system.files import called
 from visformer.system.memory import keep_freed_memory
 
 
-def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = None) -> TracedModel:
+def load(
+    name: str | Path, *, moment: int | None = None, device: str = "cpu", dtype: torch.dtype | None = None
+) -> TracedModel:
     """Load a model by name: bundled, from a local folder, from the Hugging Face hub, or untrained.
 
     Bundled models and folders use no network. Also tells malloc, process-wide, to keep freed memory for the next
@@ -39,6 +41,8 @@ def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = N
     Args:
         name: "en-zh"; a folder with a visformer or transformers checkpoint; a hub id, "owner/model"; or the name of an
             untrained Transformer (:mod:`visformer.model.untrained`).
+        moment: an earlier moment of its training, as numbered by :func:`visformer.moments`; negative numbers count from
+            the end. The name "en-zh@3" means moment 3 as well.
         device: device to run the model on.
         dtype: dtype of the weights; None: float32.
 
@@ -46,25 +50,37 @@ def load(name: str | Path, *, device: str = "cpu", dtype: torch.dtype | None = N
         The model, ready to translate and to trace.
 
     Raises:
-        CheckpointError: no such model, or its files are missing or damaged; the message says how to restore them.
+        CheckpointError: no such model or moment, or its files are missing or damaged; the message says how to restore
+            them.
         ConfigError: no such untrained Transformer is possible.
     """
     keep_freed_memory()
-    if names_untrained(str(name)):
-        model = _from_seed(Untrained.named(str(name)))
-        model.module.to(device=device, dtype=dtype)
-        return model
-    require_name(str(name))
-    folder = FOLDER / name if name in BUNDLED else Path(name)
+    name, moment, chosen = find(str(name), moment)
+    if names_untrained(name):
+        random = _from_seed(Untrained.named(name))
+        random.module.to(device=device, dtype=dtype)
+        return random
+    require_name(name)
+    model = _load(name, chosen, device=device, dtype=dtype)
+    if moment is not None:
+        model.info = replace(model.info, name=f"{called(folder_of(name))}@{moment}", moment=moment)
+    return model
+
+
+def _load(name: str, chosen: Moment, *, device: str, dtype: torch.dtype | None) -> TracedModel:
+    folder = chosen.folder
     if not folder.is_dir() or (folder / "config.json").is_file():  # transformers writes one, visformer does not
         from visformer.adapters.huggingface.load import load_hub
 
-        return load_hub(str(name), device=device, dtype=dtype)
-    module, tokenizer = load_checkpoint(folder, dtype=dtype or torch.float32)
+        return load_hub(str(folder) if folder.is_dir() else name, device=device, dtype=dtype)
+    module, tokenizer = load_checkpoint(folder, weights=chosen.weights, dtype=dtype or torch.float32)
     licence, source = "-", str(folder)
     if name in BUNDLED:
         licence, source = "Apache-2.0", "bundled; trained on CC-BY 2.0 FR sentences from Tatoeba"
-    return adapted(module.to(device), tokenizer, name=called(folder), licence=licence, source=source)
+    model = adapted(module.to(device), tokenizer, name=called(folder), licence=licence, source=source)
+    if isinstance(model, Translator) and chosen.weights is None:  # the threshold is of the trained model
+        model.unsure_below = unsure_below(folder)
+    return model
 
 
 def load_to_serve(name: str | Path) -> TracedModel:
@@ -85,13 +101,16 @@ def nbytes_of(name: str) -> int:
     """
     if names_untrained(name):
         return sum(weight.nbytes for weight in outline(name).module.parameters())
-    folder = FOLDER / name if name in BUNDLED else Path(name)
+    try:
+        folder = find(name)[2].folder
+    except CheckpointError:  # loading it says what is wrong
+        return 0
     if not folder.is_dir():
         from visformer.adapters.huggingface.files import snapshot_of
 
         folder = snapshot_of(name)
     nbytes = 0
-    with suppress(OSError, SafetensorError, zlib.error):  # loading it says what is wrong
+    with suppress(OSError, SafetensorError, zlib.error):  # here, too
         for path in folder.glob("model.z"):
             return sum(weight.nbytes for weight in unpack(path.read_bytes()).values())
         for path in [*folder.glob("model.safetensors")] or folder.glob("model-*-of-*.safetensors"):
@@ -169,16 +188,10 @@ def untrained(like: TracedModel | None = None, *, seed: int = 0, **choices: Any)
     return _from_seed(Untrained(**{**sizes, **choices}, seed=seed), like.tokenizer, config)
 
 
-_SEEDING = threading.Lock()
-"""All threads share torch's generator: two models made at once must not take numbers from each other's seed."""
-
-
 def _from_seed(
     wanted: Untrained, tokenizer: Tokenizer | None = None, like: TransformerConfig | None = None
 ) -> Translator:
-    tokenizer = tokenizer or Tokenizer.load(FOLDER / BUNDLED[0] / "tokenizer.json")
+    tokenizer = tokenizer or Tokenizer.load(folder_of(BUNDLED[0]) / "tokenizer.json")
     config = wanted.config(len(tokenizer)) if like is None else replace(like, **wanted.sizes)
-    with _SEEDING, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(wanted.seed)
-        module = Transformer(config)
+    module = initial_model(config, wanted.seed)
     return Translator(module.eval(), tokenizer, name=wanted.name, source=f"random weights, seed {wanted.seed}")

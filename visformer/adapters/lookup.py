@@ -4,6 +4,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.history import find
 from visformer.errors import N_, CheckpointError
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.system.files import require_files
@@ -41,17 +42,18 @@ def require_model(name: str) -> None:
     """Refuse a name that cannot be loaded; the hub is queried for models that are not cached.
 
     Raises:
-        CheckpointError: no such folder, no model in it, or the hub does not know it or does not answer.
+        CheckpointError: no such folder, no model or moment in it, or the hub does not know it or does not answer.
         ConfigError: no such untrained Transformer is possible.
     """
+    name, _, chosen = find(name)
     if names_untrained(name):
         Untrained.named(name)
         return
     require_name(name)
     if name in BUNDLED:
         return
-    if Path(name).is_dir():
-        require_files(Path(name))
+    if chosen.folder.is_dir():
+        require_files(chosen.folder)
         return
     from visformer.adapters.huggingface.files import UNANSWERED, files_of, helpful, is_here, require_weights
 

@@ -32,6 +32,7 @@ class OwnModel(TracedModel):
 
     module: Any
     text: Tokenizer
+    unsure_below: float | None = None  # confidence below which its translations count as unsure, if it was evaluated
     _no_text = N_("There is no text: type a sentence in English or Chinese.")
 
     def __init__(
@@ -116,8 +117,11 @@ class Translator(OwnModel):
         check_budget(self._shapes(tensors, len(src_ids), 0 if ids is None else len(ids)))
         with taps.session(recorder, wanted=recorder.wants):
             memory = self.module.encode(torch.tensor([src_ids]))  # (1, src, d_model)
+        told: dict[str, object] = {}  # of its own translation
         if ids is None:
-            ids = self._greedy_ids(src_ids, memory, language, edits)
+            ids, told["confidence"] = self._greedy(src_ids, memory, language, edits)
+            if self.unsure_below is not None and not edits:  # the threshold is of the model as it is
+                told["unsure_below"] = self.unsure_below
         sides = {"src": src_ids, "tgt": [self.tokenizer.token_id(LANGUAGE_TOKEN[language]), *ids[:-1]], "next": ids}
         params = self._read(wanted, sides)
         more = sum(p.value.nbytes for p in params.values())
@@ -126,15 +130,23 @@ class Translator(OwnModel):
             run = self.module.decode if recorder.wants("logits") else self.module.read_target
             run(torch.tensor([sides["tgt"]]), memory, torch.tensor([src_ids]))
         meta = {"source": source, "target": self.tokenizer.decode(ids), "to": language, "forced": target is not None}
-        return self._labelled(sides, recorder.tensors, params, meta, self._meta)
+        return self._labelled(sides, recorder.tensors, params, meta | told, self._meta)
 
-    def translate_batch(self, sources: Sequence[str], *, to: str) -> list[str]:
-        """Translate many sentences at once, greedily, for evaluation; the tokens are those of :meth:`translate`."""
+    def translate_batch(self, sources: Sequence[str], *, to: str) -> list[tuple[str, float]]:
+        """Translate many sentences at once, greedily, for evaluation.
+
+        Args:
+            sources: the sentences.
+            to: the language of all translations.
+
+        Returns:
+            Text and confidence of each; the tokens are those of :meth:`translate`.
+        """
         src_ids = pad([self._source_ids(source) for source in sources])
         start = torch.full((len(sources), 1), self.tokenizer.token_id(LANGUAGE_TOKEN[to]))
         with torch.inference_mode():
             rows = self._speaker.greedy(NextToken(self.module, src_ids), start, 2 * src_ids.shape[1] + 20)
-        return [self.tokenizer.decode(row) for row in rows]
+        return [(self.tokenizer.decode(ids), sure) for ids, sure in rows]
 
     def _target_ids(self, target: str | Sequence[int]) -> list[int]:
         """Ids that the decoder's rows predict: the target, </s> last."""
@@ -143,13 +155,15 @@ class Translator(OwnModel):
         self._require_room(len(ids))
         return ids
 
-    def _greedy_ids(self, src_ids: list[int], memory: Tensor, language: str, edits: Sequence[Edit]) -> list[int]:
-        """The ids of the greedy :meth:`translate`, </s> last unless it was cut off."""
+    def _greedy(
+        self, src_ids: list[int], memory: Tensor, language: str, edits: Sequence[Edit]
+    ) -> tuple[list[int], float]:
+        """The ids of the greedy :meth:`translate`, </s> last unless it was cut off, and their confidence."""
         start = [self.tokenizer.token_id(LANGUAGE_TOKEN[language])]
         with self._decoding_session(edits):
             next_token = NextToken(self.module, torch.tensor([src_ids]), cached=not edits, memory=memory)
-            (ids,) = self._speaker.greedy(next_token, torch.tensor([start]), self._limit(len(src_ids), 1))
-        return ids
+            (greedy,) = self._speaker.greedy(next_token, torch.tensor([start]), self._limit(len(src_ids), 1))
+        return greedy
 
     def _source_ids(self, text: str) -> list[int]:
         self._require_text(text)

@@ -93,6 +93,8 @@ def trace(model: str, text: str, out: Path | None, as_json: bool, **how: Any) ->
     for side, title in (("src", "source"), ("tgt", "target")):
         if side in recorded.tokens:
             click.echo(f"{title}: {' '.join(map(visible, recorded.tokens[side]))}")
+    if recorded.confidence is not None:
+        click.echo(f"confidence: {recorded.confidence:.0%}{' (the model is unsure)' * recorded.is_unsure}")
     for tensor, shape in tensors.items():
         click.echo(f"  {tensor}  {tuple(shape)}")
     if out is not None:

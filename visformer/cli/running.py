@@ -78,7 +78,9 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
 
     sys.argv = [str(app)]  # beside which Streamlit looks for .streamlit/
     with suppress(KeyboardInterrupt):  # which uvicorn raises again once the server has shut down
-        serve(app, address=address, headless=headless, **({"port": port} if port else {}))
+        # Without the flag, Streamlit opens a browser where there is a screen.
+        given = {"headless": headless or None, "port": port}
+        serve(app, address=address, **{name: value for name, value in given.items() if value is not None})
 
 
 @click.command(context_settings={"ignore_unknown_options": True})

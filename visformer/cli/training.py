@@ -124,7 +124,7 @@ def train_gpt(
 ) -> None:
     """Train a decoder-only model on the sentences of both languages and on sequences that recur.
 
-    The curve follows the best induction head's score; checkpoint/figures.json has it with an interval, and perplexity.
+    The curve follows the best induction head; checkpoint/evaluation.json has its score and interval, and perplexity.
 
     \b
     Example:
@@ -165,7 +165,7 @@ def train_gpt(
     model = train(schedule, config, epoch_batches=epoch, valid=valid, folder=folder, measure=induction)
     save_checkpoint(folder / "checkpoint", model, tokenizer)
     told = json.dumps(figures(model, tokenizer, mixture, halves[1], seed=schedule.seed), indent=2)
-    write_whole(folder / "checkpoint" / "figures.json", told + "\n")
+    write_whole(folder / "checkpoint" / "evaluation.json", told + "\n")
     click.echo(f"{told}\nWritten to {folder / 'checkpoint'}")
 
 
@@ -204,10 +204,12 @@ def _tokenizer(file: Path, mixture: "Mixture", vocab_size: int, seed: int) -> "T
 
 @click.command()
 @with_default("--model", "name", default="en-zh", help="A bundled model or a checkpoint folder.")
-@click.option("--pairs", "pairs_file", type=PATH, help="TSV: English, Chinese. Prints BLEU.")
+@click.option("--pairs", "pairs_file", type=PATH, help="TSV: English, Chinese. BLEU and chrF.")
 @click.option("--half/--all", default=False, help="Only the half of the pairs that training does not look at.")
+@click.option("--seen", type=PATH, help="TSV trained on: scores also without pairs that say the same. With --pairs.")
+@click.option("--against", metavar="MODEL", help="Another model, to compare BLEU with. With --pairs.")
 @click.option("--names", is_flag=True, help="Exact match on the held-out names of the supplement.")
-@click.option("--judged", "judgement", is_flag=True, help="Words of judged everyday sentences, and minimal pairs.")
+@click.option("--judged", "judgement", is_flag=True, help="Everyday sentences, minimal pairs, and its confidence.")
 @click.option("--alignment", is_flag=True, help="Alignment error rate of the cross-attention heads.")
 @with_default("--supplement", "folder", type=PATH, default=Path("supplement"))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -217,23 +219,28 @@ def evaluate(as_json: bool, **wanted: Any) -> None:
     \b
     Examples:
       visformer evaluate --pairs test.tsv
-      visformer evaluate --judged --names --alignment --json
+      visformer evaluate --pairs test.tsv --seen train.tsv --against runs/before/checkpoint
+      visformer evaluate --judged --names --alignment --json > evaluation.json
     """
     import json
 
-    from visformer.training.evaluation import report
+    from visformer.evaluation.report import report
 
     if not any(wanted[what] for what in ("pairs_file", "names", "judgement", "alignment")):
         raise click.UsageError("Nothing to evaluate: give --pairs FILE, --names, --judged or --alignment.")
+    for option in ("seen", "against"):
+        if wanted[option] is not None and wanted["pairs_file"] is None:
+            raise click.UsageError(f"--{option} makes no difference without --pairs FILE.")
     result = report(**wanted)
     click.echo(json.dumps(result, ensure_ascii=False, indent=2) if as_json else "\n".join(_lines(result)))
 
 
 def _lines(value: object, *, depth: int = 0) -> Iterator[str]:
-    """Format nested results, indented."""
+    """Format nested results, indented; the rows of a table by their numbers."""
     pad = "  " * depth
-    for key, inner in value.items() if isinstance(value, dict) else ():
-        if isinstance(inner, dict):
+    rows = enumerate(value, start=1) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
+    for key, inner in rows:
+        if isinstance(inner, dict | list):
             yield f"{pad}{key}:"
             yield from _lines(inner, depth=depth + 1)
         else:

@@ -98,9 +98,29 @@ class Decoding:
     finished: bool = True
 
     @property
+    def confidence(self) -> float:
+        """How sure the model was of its steps, from 0 to 1: see :func:`confidence`."""
+        return confidence(torch.stack([step.log_probabilities[step.chosen.id] for step in self.steps]))
+
+    @property
     def nbytes(self) -> int:
         """Bytes that its arrays hold."""
         return sum(step.log_probabilities.nbytes for step in self.steps)
+
+
+def confidence(log_probabilities: Tensor) -> float:
+    """Return the geometric mean of the probabilities of the chosen tokens.
+
+    The mean log-probability is TP in Fomicheva et al. 2020 ("Unsupervised Quality Estimation for Neural Machine
+    Translation", section 3.1).
+
+    Args:
+        log_probabilities: (step,), nats, under the model: of the token chosen at each step, the end included.
+
+    Returns:
+        From 0 to 1.
+    """
+    return float(log_probabilities.mean().exp())
 
 
 class Predictor(Protocol):

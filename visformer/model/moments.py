@@ -1,10 +1,11 @@
-"""The weights of a model, or of a moment of its training, in few bytes: about five bits a weight.
+"""The weights of a model, or of a moment of its training: from their seed, or in about five bits a weight.
 
 Each row of a matrix is rounded to whole steps of a fraction of its root mean square. Small numbers are then the common
 ones, so that Huffman codes take fewer bits than a fixed width. There are no repetitions for DEFLATE to look for.
 """
 
 import json
+import threading
 import zlib
 from collections.abc import Mapping
 
@@ -12,10 +13,24 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor
 
+from visformer.model.kinds import Config, Model, build
+
 STEP = 0.12
 """Step, in root mean squares of a row: on the bundled translator a divergence of 0.003 nats a token."""
 
 _ROW_STEP = ".step"
+_MOST_EXPANDED = 8
+"""Huffman codes take at least one bit for a byte: more comes from bytes that :func:`pack` did not write."""
+
+_SEEDING = threading.Lock()
+"""All threads share torch's generator: two models made at once must not take numbers from each other's seed."""
+
+
+def initial_model(config: Config, seed: int) -> Model:
+    """A model before its first step: the same weights for the same seed; torch's generator is left as it was."""
+    with _SEEDING, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return build(config)
 
 
 def pack(weights: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
@@ -38,7 +53,7 @@ def unpack(packed: bytes) -> dict[str, Tensor]:
     Raises:
         zlib.error, SafetensorError: the bytes are damaged.
     """
-    arrays = load(zlib.decompress(packed))
+    arrays = load(_expanded(packed))
     steps = {name: arrays.pop(name + _ROW_STEP).float() for name in list(arrays) if name + _ROW_STEP in arrays}
     return {name: array.float() * steps.get(name, 1.0) for name, array in arrays.items()}
 
@@ -49,6 +64,14 @@ def metadata_of(packed: bytes) -> dict[str, str]:
     Raises:
         zlib.error, ValueError: the bytes are damaged.
     """
-    raw = zlib.decompress(packed)
-    header = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")])
+    content = _expanded(packed)
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     return dict(header.get("__metadata__", {}))
+
+
+def _expanded(packed: bytes) -> bytes:
+    decoder = zlib.decompressobj()
+    content = decoder.decompress(packed, _MOST_EXPANDED * len(packed))
+    if not decoder.eof:
+        raise zlib.error("cut off, or longer than such weights can be")
+    return content

@@ -9,6 +9,7 @@ SIDES = ("src", "tgt", "next")
 """The encoder's input; the decoder's input (starts with the language token, no end); what each of its rows predicts."""
 
 _TEXTS = ("model", "source", "target", "to", "position")
+_SHARES = ("confidence", "unsure_below")
 
 
 def check_labels(labels: Any) -> None:
@@ -42,6 +43,9 @@ def _check_meta(meta: Any) -> None:
         isinstance(row, list) and all(type(i) is int for i in row) for row in ids.values()
     )
     _require(numbers, "meta['ids']")
+    for name in _SHARES:
+        share = meta.get(name, 0.0)
+        _require(type(share) in (int, float) and 0 <= share <= 1, f"meta[{name!r}]")
     _require(type(meta.get("n_kv_heads")) in (int, type(None)), "meta['n_kv_heads']")
     _require(isinstance(meta.get("windows", []), list | type(None)), "meta['windows']")
 

@@ -81,8 +81,8 @@ class Trace:
         words: side to the index of the word that each token belongs to.
         tensors: name to tensor.
         params: name to weights that were used, on request.
-        meta: JSON values: "model", "source", "target", "to", "forced" and more. "missing" lists pairs of a glob and
-            the reason why the model has no such tensor.
+        meta: JSON values: "model", "source", "target", "to", "forced", "confidence" and more. "missing" lists pairs of
+            a glob and the reason why the model has no such tensor.
 
     Raises:
         TraceError: labels and arrays, or labels of one side, differ in length.
@@ -290,6 +290,24 @@ class Trace:
                 raise TraceError(N_("following must have one entry for each of target."))
             flags["next"] = special_tokens(sides["next"])
         return cls(tokens=sides, special=flags, words=numbers, tensors=tensors, meta={"model": ""})
+
+    @property
+    def confidence(self) -> float | None:
+        """How sure the model was of its own translation, from 0 to 1.
+
+        The geometric mean of the probabilities that it gave to the tokens it chose, the end included. None if the
+        target was given, or if the model is not one of visformer's own translators.
+        """
+        return self.meta.get("confidence")
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether its confidence is below the threshold that its evaluation chose; False for a model without one.
+
+        Also False under edits: the threshold is of the model as it is.
+        """
+        below = self.meta.get("unsure_below")
+        return below is not None and self.confidence is not None and self.confidence < below
 
     @property
     def about(self) -> str:

@@ -1,1 +1,1 @@
-"""Train and evaluate the translator (section 5)."""
+"""Train the translator (section 5)."""

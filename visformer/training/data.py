@@ -53,7 +53,7 @@ def read_pairs(path: str | Path) -> list[Pair]:
     """Read a TSV of English and Chinese; further columns, such as an attribution, are ignored.
 
     Raises:
-        DataError: no such file, or a line without two sentences; the message names the line.
+        DataError: the file cannot be read, or a line lacks a sentence; the message names the line.
     """
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
@@ -81,7 +81,7 @@ def split_pairs(pairs: Sequence[Pair], *, seed: int) -> tuple[list[Pair], list[P
 
 @dataclass(frozen=True)
 class Example:
-    """Ids of one directed pair: source and </s>; language token, target and </s>."""
+    """Token ids of a pair in one direction. ``src``: source, </s>; ``tgt``: language token, target, </s>."""
 
     src: list[int]
     tgt: list[int]
@@ -101,7 +101,7 @@ def to_examples(tokenizer: Tokenizer, pairs: Iterable[Pair]) -> list[Example]:
 
 
 def batches(examples: Sequence[Example], *, tokens: int, seed: int | None) -> Iterator[tuple[Tensor, Tensor]]:
-    """Batch examples of similar length, at most ``tokens`` source and target tokens each, padding included.
+    """Batch examples of similar length: at most ``tokens`` tokens in a batch, source, target and padding together.
 
     With a seed, batches are shuffled; without, they are ordered by length.
 
@@ -110,7 +110,7 @@ def batches(examples: Sequence[Example], *, tokens: int, seed: int | None) -> It
     """
     rng = random.Random(seed)
     shuffled = list(examples) if seed is None else rng.sample(examples, len(examples))
-    order = sorted(shuffled, key=_like_lengths)  # stable: equal lengths stay shuffled
+    order = sorted(shuffled, key=_by_lengths)  # stable: equal lengths stay shuffled
     groups: list[list[Example]] = [[]]
     width = [0, 0]
     for example in order:
@@ -140,7 +140,7 @@ def pair_batches(
     return [Batch((src, tgt[:, :-1]), tgt[:, 1:]) for src, tgt in batches(examples, tokens=tokens, seed=seed)]
 
 
-def _like_lengths(example: Example) -> tuple[int, int]:
-    """Sort by the length of the target, in twos, then by that of the source, up and down in turns: least padding."""
+def _by_lengths(example: Example) -> tuple[int, int]:
+    """Sort by target length, in twos, then by source length, alternately up and down, for little padding."""
     twos = len(example.tgt) // 2
     return twos, len(example.src) * (-1) ** twos

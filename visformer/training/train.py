@@ -2,9 +2,11 @@
 
 import csv
 import json
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -17,8 +19,9 @@ from tqdm import tqdm
 
 from visformer.errors import N_, CheckpointError
 from visformer.model.checkpoints import save_weights
-from visformer.model.kinds import Config, Model, build
+from visformer.model.kinds import Config, Model
 from visformer.model.masks import PAD_ID
+from visformer.model.moments import initial_model
 from visformer.model.transformer import load_state
 from visformer.system.files import whole
 from visformer.training.data import Batch
@@ -68,7 +71,7 @@ def train(
         epoch_batches: maps an epoch, from 0, to its batches, the same ones each time.
         valid: batches for the curve; never trained on.
         measure: further columns of the curve, by name.
-        folder: gets ``state.safetensors`` (to resume), ``curve.csv`` and ``moments/``.
+        folder: gets ``state.safetensors`` (to resume), and ``checkpoint/`` with ``curve.csv`` and ``moments/``.
 
     Returns:
         The model after the last epoch.
@@ -78,10 +81,10 @@ def train(
     optimizers = _optimizers(plan, model)
     progress = _resume(folder, model, optimizers)
     use_fast_dropout(model)
+    keep = partial(_keep_moment, folder / "checkpoint" / "moments", plan, model, progress, valid)
     while progress.epoch < plan.epochs:
         started = time.monotonic()
-        batches = epoch_batches(progress.epoch)
-        train_loss = _run_epoch(plan, model, optimizers, batches, progress, folder / "moments")
+        train_loss = _run_epoch(plan, model, optimizers, epoch_batches(progress.epoch), progress, keep)
         valid_loss = validation_loss(model, valid)
         progress.epoch += 1
         seconds = time.monotonic() - started
@@ -100,16 +103,10 @@ def computes_in_bf16() -> bool:
     return any(torch.cpu.get_capabilities().get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
 
 
-def initial_model(config: Config, seed: int) -> Model:
-    """A model before its first step: the same weights for the same seed."""
-    torch.manual_seed(seed)
-    return build(config)
-
-
 def moment_steps(n: int, total: int) -> list[int]:
     """Steps at which to keep the weights: ``n`` moments whose steps grow by one factor, without the first and the last.
 
-    The first, step 0, is :func:`initial_model`; the last is the trained model.
+    The first, step 0, is :func:`visformer.model.moments.initial_model`; the last is the trained model.
     """
     return sorted({round(total ** (i / (n - 1))) for i in range(1, n - 1)})
 
@@ -238,7 +235,7 @@ def _run_epoch(
     optimizers: Optimizers,
     batches: Sequence[Batch],
     progress: Progress,
-    moments: Path,
+    keep: Callable[[], None],
 ) -> float:
     """Train on the batches once, keep the moments on the way, and return the mean loss of the batches."""
     model.train()
@@ -254,9 +251,16 @@ def _run_epoch(
         progress.tokens += batch.tokens
         bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
         if progress.step in progress.moments:
-            path = moments / f"step-{progress.step:07d}.safetensors"
-            save_weights(path, model, seed=plan.seed, step=progress.step, tokens=progress.tokens)
+            keep()
     return sum(losses) / len(losses)
+
+
+def _keep_moment(folder: Path, plan: TrainingPlan, model: Model, progress: Progress, valid: Sequence[Batch]) -> None:
+    """Write the weights of this step, and what :func:`visformer.moments` reports of it."""
+    loss = validation_loss(model, valid)
+    model.train()
+    path = folder / f"step-{progress.step:07d}.safetensors"
+    save_weights(path, model, seed=plan.seed, step=progress.step, tokens=progress.tokens, loss=loss)
 
 
 def _step(plan: TrainingPlan, model: Model, optimizers: Optimizers, batch: Batch, rate: float) -> float:
@@ -285,7 +289,8 @@ def _write(folder: Path, model: Model, optimizers: Optimizers, progress: Progres
     state = {f"model.{name}": p.detach() for name, p in model.named_parameters()} | moments
     with whole(folder / "state.safetensors") as partial:
         save_file(state, partial, metadata={"progress": json.dumps(asdict(progress))})
-    with whole(folder / "curve.csv") as partial, partial.open("w", newline="") as file:
+    (folder / "checkpoint").mkdir(exist_ok=True)
+    with whole(folder / "checkpoint" / "curve.csv") as partial, partial.open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(progress.curve[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(progress.curve)
@@ -295,6 +300,7 @@ def _resume(folder: Path, model: Model, optimizers: Optimizers) -> Progress:
     """Load the state of an interrupted run, if there is one."""
     path = folder / "state.safetensors"
     if not path.exists():
+        shutil.rmtree(folder / "checkpoint" / "moments", ignore_errors=True)  # of another run
         return Progress()
     try:
         with safe_open(path, framework="pt") as file:

@@ -10,10 +10,12 @@ from tests.addresses import fields_of
 from tests.app.support import (
     address,
     address_of,
+    captions,
     enter,
     in_a_session,
     open_page,
     picture_components,
+    presented,
     texts,
     was_sent_ahead,
 )
@@ -130,6 +132,40 @@ def test_a_typed_target_is_forced_until_another_sentence_is_entered(new_app):
     enter(app, "我去东北。", box=boxes.TARGET)
     app.selectbox(key=boxes.EXAMPLE).select(EXAMPLES[1]).run()
     assert app.text_input(key=boxes.TARGET).value == ""
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "The model is unsure of this translation (confidence {:.0%})."),
+        ("zh", "模型对这句译文没有把握（置信度 {:.0%}）。"),
+    ],
+)
+def test_a_translation_that_the_model_is_unsure_of_says_so(new_app, monkeypatch, language, said):
+    model = workbench.workbench().load().result()
+    monkeypatch.setattr(model, "unsure_below", 1.0)
+    source = f"How sure is it in {language}?"
+    said = said.format(model.translate(source).confidence)
+    app = enter(new_app(lang=language), source)
+    assert captions(app, said) == [said]
+    assert presented(app)["sentence"].endswith(said)
+    (caption,) = [one for one in app.caption if one.value == said]
+    assert caption.help
+    enter(app, "我去东北。", box=boxes.TARGET)
+    assert not captions(app, said[:5]), "it is not the model's own"
+
+
+def test_a_translation_that_the_model_is_sure_of_says_nothing_and_nor_does_one_without_a_threshold(
+    new_app, monkeypatch
+):
+    for below, source in ((0.0, "How sure is it of this one?"), (None, "How sure is it of that one?")):
+        monkeypatch.setattr(workbench.workbench().load().result(), "unsure_below", below)
+        assert not captions(enter(new_app(), source), "The model is unsure")
+
+
+def test_the_side_bar_says_that_the_model_is_small_and_its_attention_real(new_app):
+    (said,) = [one.value for one in new_app().sidebar.caption if "small" in one.value]
+    assert "its attention is real all the same" in said
 
 
 def test_control_characters_of_a_target_are_visible(new_app):

@@ -175,7 +175,7 @@ def test_more_tensors_of_a_cached_translation_need_no_second_decoding(tmp_path):
     record = ("*.self_attn.q", "*.pattern", "*.ffn.hidden")
     for source in ("She likes the old school.", "我去北京大学。"):
         bench.trace(source, None)
-        with mock.patch.object(model, "_greedy_ids", side_effect=AssertionError("decoded once more")):
+        with mock.patch.object(model, "_greedy", side_effect=AssertionError("decoded once more")):
             more = bench.trace(source, None, record=record)
         expected = model.trace(source, record=record)
         assert dict(more.meta) == dict(expected.meta)

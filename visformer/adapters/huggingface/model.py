@@ -174,7 +174,7 @@ class HubModel(TracedModel):
         next_token = HubNext(self._engine, memory, cached=not edits)
         with watching(Recorder(frozenset(), edits, growing=True), "decoder"):
             limit = self._limit(len(src_ids), len(begin))
-            (ids,) = self._speaker.greedy(next_token, torch.tensor([begin]), limit)
+            ((ids, _),) = self._speaker.greedy(next_token, torch.tensor([begin]), limit)
         return ids
 
     # Texts --------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import streamlit as st
 
 import visformer
 from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.history import model_of
 from visformer.app.serving import checks
 from visformer.errors import N_, BusyError, CheckpointError, ShortageError, VisformerError
 from visformer.system import limits
@@ -142,7 +143,7 @@ class Download:
 
 
 _RESERVED: set[Download] = set()
-"""Downloads that run: all of them together have the room of what may be kept in memory."""
+"""Running downloads, which together may have as many bytes as may be kept in memory."""
 _RESERVING = threading.Lock()
 
 
@@ -167,6 +168,7 @@ def download_of(name: str) -> Download:
 
 def is_to_be_downloaded(name: str) -> bool:
     """Whether this model is a hub id and not in the cache."""
+    name, _ = model_of(name)
     if name in BUNDLED or name.startswith((".", "/", "~", "\\")) or find_spec("transformers") is None:
         return False  # loading it reports what is missing
     from huggingface_hub.errors import HFValidationError

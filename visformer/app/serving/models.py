@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import visformer
+from visformer.adapters.bundled import folder_of
+from visformer.adapters.history import model_of
 from visformer.errors import N_, Message, VisformerError
 from visformer.model.untrained import EXAMPLE, names_untrained
 from visformer.system import settings
@@ -26,9 +27,9 @@ def offered() -> tuple[str, ...]:
 
 
 def label(name: str) -> str:
-    """Return the name that pages and links show: of a folder its last part, or as many as tell it from the others.
+    """Return the name that pages and links show; for a folder, as many of its last parts as tell it from other models.
 
-    A generic name such as "checkpoint" also takes one part more, see :func:`visformer.system.files.called`.
+    A generic name such as "checkpoint" gets its parent's as well, see :func:`visformer.system.files.called`.
     """
     path = Path(name)
     if not path.is_absolute():
@@ -45,14 +46,9 @@ def named(text: str) -> str:
     return next((name for name in offered() if label(name) == text), text)
 
 
-def folder_of(name: str) -> Path:
-    """Return the folder of a model; for a hub id there is none at that path."""
-    bundled = Path(visformer.__file__).parent / "model" / "checkpoints" / name
-    return bundled if bundled.is_dir() else Path(name)
-
-
 def can_be_loaded_again(name: str) -> bool:
     """Whether the weights of a model that was loaded are still there, in its folder or in the hub's cache."""
+    name, _ = model_of(name)
     folder = folder_of(name)
     if names_untrained(name):
         return True
@@ -65,7 +61,7 @@ def can_be_loaded_again(name: str) -> bool:
 
 @contextmanager
 def discreetly(name: str) -> Iterator[None]:
-    """Replace an error of loading this model by its :func:`discreet` one; the operator finds the path in the log."""
+    """Make an error from loading this model :func:`discreet`; the operator finds the path in the log."""
     try:
         yield
     except VisformerError as error:

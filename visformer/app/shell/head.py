@@ -33,6 +33,13 @@ _ABOUT_TARGET = {
 }
 
 
+_CONFIDENCE = N_(
+    "Confidence is the geometric mean of the probabilities that the model gave to the tokens it chose, the end of the "
+    "sentence included. Below a threshold the translation counts as unsure; the model card says how often it is then "
+    "wrong."
+)
+
+
 def draw(run: Run, screen: Screen) -> None:
     """Draw the head above the page; during a lesson, which needs the room, only the boxes."""
     with screen.head:
@@ -83,6 +90,8 @@ def _in_full(run: Run) -> None:
         with st.container(gap="xxsmall"):
             if run.trace is not None:
                 st.text("\n".join(filter(None, [_outcome(run), *_hints(run.trace)])))
+                if run.trace.is_unsure:
+                    st.caption(_doubt(run.trace), help=_(_CONFIDENCE))
             elif run.problem is not None:
                 controls.show_error(run.problem)
         _ways(run, _outcome(run))
@@ -132,6 +141,13 @@ def _outcome(run: Run) -> str:
     return sentence.format(text=visible(str(trace.meta.get("target", ""))))  # a model may emit control characters
 
 
+def _doubt(trace: "Trace") -> str:
+    """Return that the model is unsure of its own translation; "" if it is not, or if that is not known."""
+    _ = boxes.gettext()
+    said = _("The model is unsure of this translation (confidence {confidence:.0%}).")
+    return said.format(confidence=trace.confidence) if trace.is_unsure else ""
+
+
 def _hints(trace: "Trace") -> list[str]:
     """Return remarks on unusual tokens; few sentences have any."""
     _ = boxes.gettext()
@@ -143,7 +159,8 @@ def _hints(trace: "Trace") -> list[str]:
 
 def _ways(run: Run, outcome: str = "") -> None:
     """Draw sharing and the language switch; not in the side bar, which is closed on a phone."""
-    sharing.bar(run, outcome)
+    doubt = _doubt(run.trace) if run.trace is not None else ""
+    sharing.bar(run, "    ".join(filter(None, (outcome, doubt))))
     _, names = boxes.gettext(), i18n.languages()
     st.segmented_control(
         _("Language"),

@@ -50,7 +50,10 @@ def _model_chooser() -> None:
         untrained_sliders.settings()
     elif chosen in BUNDLED:
         st.caption(
-            _("Our own Transformer translates between English and Chinese. Every number here was computed by it.")
+            _(
+                "Our own Transformer translates between English and Chinese. It is small and makes mistakes; its "
+                "attention is real all the same: every number here was computed by it."
+            )
         )
     elif chosen != first:
         with suppress(VisformerError):  # the page shows the error

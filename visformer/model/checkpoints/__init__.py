@@ -1,4 +1,6 @@
-"""Checkpoints: a folder with model.safetensors, its tokenizer.json and its model card (README.md).
+"""Checkpoints: a folder with model.safetensors and tokenizer.json.
+
+One that was evaluated has evaluation.json, a bundled one also a model card (README.md), with the figures of that.
 
 The weights are float16: half the size, each within 1/2048 of the trained value. They are loaded as float32. In place of
 model.safetensors there may be model.z, of about five bits a weight (:mod:`visformer.model.moments`).
@@ -6,17 +8,19 @@ model.safetensors there may be model.z, of about five bits a weight (:mod:`visfo
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
+from math import prod
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from visformer.errors import N_, CheckpointError, ShortageError
 from visformer.model.kinds import CONFIGS, Config, Model, build, kind_of
-from visformer.model.moments import metadata_of, unpack
+from visformer.model.moments import initial_model, metadata_of, unpack
 from visformer.model.tokenizer import Tokenizer
 from visformer.model.transformer import load_state
 from visformer.system.files import require_files, whole
@@ -41,62 +45,100 @@ def save_weights(path: Path, model: Model, **told: float) -> None:
         save_file(weights, partial, metadata={key: json.dumps(value) for key, value in metadata.items()})
 
 
-def load_checkpoint(folder: Path, *, dtype: torch.dtype = torch.float32) -> tuple[Model, Tokenizer]:
+def load_checkpoint(
+    folder: Path, *, weights: Path | int | None = None, dtype: torch.dtype = torch.float32
+) -> tuple[Model, Tokenizer]:
     """Read a checkpoint, in evaluation mode.
 
     Args:
         folder: contains model.safetensors or model.z, and tokenizer.json.
+        weights: those of another moment of its training: a file, packed if it ends in .z, or the seed of the first.
         dtype: dtype of the loaded weights.
 
     Raises:
         CheckpointError: a file is missing or damaged; the message says which and how to restore it.
     """
+    packed = folder / "model.z"
+    path = packed if packed.exists() else folder / "model.safetensors"
     require_files(folder)
-    packed, path = folder / "model.z", folder / "model.safetensors"
-    path = packed if packed.exists() else path
+    with _readable(path):
+        metadata, shapes = _header(path)
+        kind = json.loads(metadata.get("kind", '"transformer"'))
+        config = CONFIGS[kind](**json.loads(metadata["config"]))
+        _require_room(config, shapes)
+    if isinstance(weights, int):
+        model = initial_model(config, weights).to(dtype)
+    else:
+        path = weights or path
+        with _readable(path):
+            state = unpack(path.read_bytes()) if path.suffix == ".z" else load_file(path)
+            model = build(config).to(dtype)
+            load_state(model, state)
+    return model.eval(), Tokenizer.load(folder / "tokenizer.json")
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Name a file that cannot be read, and its remedy."""
     try:
         with enough_memory():
-            metadata, state = _read(path)
-            kind = json.loads(metadata.get("kind", '"transformer"'))
-            config = CONFIGS[kind](**json.loads(metadata["config"]))
-            _require_room(config, state)
-            model = build(config).to(dtype)
-            load_state(model, {name: weight.to(dtype) for name, weight in state.items()})
+            yield
     except ShortageError:
         raise
     except (
-        OSError,
-        SafetensorError,
-        zlib.error,
-        KeyError,
-        TypeError,
-        ValueError,
-        OverflowError,
-        RuntimeError,
-    ) as error:
+        OSError, SafetensorError, zlib.error, KeyError, TypeError, ValueError, OverflowError, RuntimeError
+    ) as error:  # fmt: skip
         raise CheckpointError(
             N_("The weights {path} cannot be read ({reason}): restore the file, e.g. git checkout -- {path}"),
             path=path,
             reason=error,
         ) from error
-    return model.eval(), Tokenizer.load(folder / "tokenizer.json")
 
 
-def _read(path: Path) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
+def unsure_below(folder: Path) -> float | None:
+    """Return the confidence below which translations count as unsure, which the evaluation of a checkpoint chose.
+
+    Args:
+        folder: may contain evaluation.json, which ``visformer evaluate --judged --json`` prints.
+
+    Returns:
+        From 0 to 1; None if the checkpoint was not evaluated, or had no translation right or none wrong. Also while
+        the file is empty: a shell makes it before the evaluation that it is for begins.
+
+    Raises:
+        CheckpointError: the file is damaged; the message says what to do.
+    """
+    path = folder / "evaluation.json"
+    try:
+        told = json.loads(path.read_text(encoding="utf-8") or "{}")
+        return None if told.get("calibration") is None else float(told["calibration"]["threshold"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CheckpointError(
+            N_("The evaluation {path} cannot be read ({reason}): restore the file or delete it."),
+            path=path,
+            reason=error,
+        ) from error
+
+
+def _header(path: Path) -> tuple[dict[str, str], list[list[int]]]:
+    """The metadata of weights, and their shapes."""
     if path.suffix == ".z":
         packed = path.read_bytes()
-        return metadata_of(packed), unpack(packed)
+        return metadata_of(packed), [list(weight.shape) for weight in unpack(packed).values()]
     with safe_open(path, framework="pt") as file:
-        return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+        shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118 (no mapping)
+        return file.metadata() or {}, shapes
 
 
-def _require_room(config: Config, state: Mapping[str, torch.Tensor]) -> None:
+def _require_room(config: Config, shapes: list[list[int]]) -> None:
     """Refuse a config far larger than its weights before allocating memory: a file may claim any size."""
-    held = sum(tensor.numel() for tensor in state.values())
+    held = sum(map(prod, shapes))
     layers = sum(filter(None, config.depths))
     vocab = max(size for name, size in vars(config).items() if name.endswith("vocab"))
     per_layer = 4 * config.d_model**2 + 2 * config.d_model * config.d_ff  # of attention and feed-forward, at least
     positions = config.max_len if config.position == "learned" else 0
     wanted = layers * per_layer + config.d_model * max(vocab, positions)
-    if wanted > held or layers > len(state):
+    if wanted > held or layers > len(shapes):
         raise ValueError(f"its config asks for {wanted:,} weights and more, and it has {held:,}")

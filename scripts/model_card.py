@@ -1,0 +1,241 @@
+"""Write what an evaluation measured into the tables of a model card and of both READMEs, and draw the card's diagram.
+
+python -m scripts.model_card reads the bundled evaluation.json, which ``visformer evaluate --json`` printed. A test
+checks that tables and diagram are up to date.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+
+from scripts.docs import ROOT
+from visformer.export import figure_svg
+from visformer.model.checkpoints import FOLDER
+from visformer.pictures.charts.panels import look
+from visformer.pictures.theme import CURVES, FAINT, LINE
+
+CARD = FOLDER / "en-zh"
+DIAGRAM = CARD / "reliability.svg"
+MARKS = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+DIRECTIONS = ("en-zh", "zh-en")
+HEAD = ("", "English to Chinese", "Chinese to English")
+
+Row = tuple[str, ...]
+
+
+def evaluation() -> dict[str, Any]:
+    """Return the bundled evaluation."""
+    return json.loads((CARD / "evaluation.json").read_text(encoding="utf-8"))
+
+
+# How figures are written ----------------------------------------------------------------------------------------------
+
+
+def interval(told: dict[str, Any], write: str = ".2f") -> str:
+    """Write the ends of an interval."""
+    return f"{told['low']:{write}} to {told['high']:{write}}"
+
+
+def percent(told: dict[str, Any]) -> str:
+    """Write a share with its interval and its n."""
+    return "none" if told["share"] is None else f"{told['share']:.0%} ({interval(told, '.0%')}), n = {told['n']}"
+
+
+def error_rate(told: dict[str, Any]) -> str:
+    """Write the error rate of a head with its interval, and the head."""
+    return f"{told['aer']:.2f} ({interval(told)}), {told['head']}"
+
+
+# The tables of the card -----------------------------------------------------------------------------------------------
+
+
+def sizes(told: dict[str, Any]) -> Iterator[Row]:
+    """Yield the sizes of the model."""
+    model = told["model"]
+    yield "", ""
+    yield "parameters", f"{model['parameters']:,}, as float16 safetensors"
+    yield "tokens", f"{model['src_vocab']:,}, of both languages"
+    yield "layers", f"{model['n_encoder_layers']} + {model['n_decoder_layers']}, {model['norm']}-norm"
+    yield "heads, d_model, d_ff", f"{model['n_heads']}, {model['d_model']}, {model['d_ff']}"
+
+
+def bleu(told: dict[str, Any]) -> Iterator[Row]:
+    """Yield BLEU and chrF, of all pairs and of those that say nothing that was trained on."""
+    yield HEAD
+    for kind, name in (("all", "all"), ("unseen", "unlike any trained on")):
+        if kind not in told["bleu"]:
+            continue
+        scores = told["bleu"][kind]
+        both = [scores[direction] for direction in DIRECTIONS]
+        pairs = f"{scores['pairs']} held-out pairs, {name}"
+        yield f"BLEU, {pairs}", *(f"{one['bleu']:.1f}" for one in both)
+        yield f"chrF, {pairs}", *(f"{one['chrf']:.1f}" for one in both)
+        if "against" in both[0]:
+            gains = [one["against"] for one in both]
+            lines = (f"{gain['difference']:+.1f} ({interval(gain, '+.1f')})" for gain in gains)
+            yield f"BLEU more than the model before, {pairs}", *lines
+    if "overlaps" in told["bleu"]:
+        counts = "{equal} have a side that equals one, {content} more one with the same content words"
+        yield "held-out pairs like some trained on", counts.format(**told["bleu"]["overlaps"]), ""
+    both = [told["bleu"]["all"][direction]["signatures"] for direction in DIRECTIONS]
+    for metric, name in (("bleu", "BLEU"), ("chrf", "chrF")):
+        yield f"signature of {name}", *("`" + one[metric].replace("|", r"\|") + "`" for one in both)
+
+
+def judged(told: dict[str, Any]) -> Iterator[Row]:
+    """Yield the judged lists."""
+    yield "", "right", "share", "95 % interval"
+    names = {"ordinary": "ordinary sentences", "hard": "hard sentences", "pairs": "minimal pairs, both sentences right"}
+    for kind, one in told["judged"].items():
+        yield names[kind], f"{one['right']} of {one['n']}", f"{one['share']:.0%}", interval(one, ".0%")
+
+
+def names(told: dict[str, Any]) -> Iterator[Row]:
+    """Yield the held-out names, by kind."""
+    yield "", "sentences", "whole sentence exact", "name right"
+    kinds = {
+        "copy": "Latin names to be copied",
+        "pinyin": "Chinese names to be spelled in pinyin",
+        "composed": "a known place + University",
+    }
+    for kind, name in kinds.items():
+        yield name, *(str(told["names"][kind][key]) for key in ("sentences", "exact", "name_right"))
+
+
+def confidence(told: dict[str, Any]) -> Iterator[Row]:
+    """Yield what confidence and threshold say of the other half of the judged sentences."""
+    one = told["calibration"]
+    area = one["auroc"]
+    yield "", "on the other half"
+    yield "AUROC", f"{area['value']:.2f} ({interval(area)}), n = {area['n']}"
+    yield f"wrong, of those below {one['threshold']:.0%}", percent(one["precision"])
+    yield f"below {one['threshold']:.0%}, of the wrong", percent(one["recall"])
+    yield f"not below {one['threshold']:.0%}, of the right", percent(one["kept"])
+
+
+def reliability(told: dict[str, Any]) -> Iterator[Row]:
+    """Yield the bins of the reliability diagram."""
+    yield "confidence", "its mean", "right", "share", "95 % interval"
+    for row in told["calibration"]["reliability"]:
+        ends, mean = f"{row['from']:.0%} to {row['to']:.0%}", f"{row['confidence']:.0%}"
+        yield ends, mean, f"{row['right']} of {row['n']}", f"{row['share']:.0%}", interval(row, ".0%")
+
+
+def alignment(told: dict[str, Any]) -> Iterator[Row]:
+    """Yield the alignment error rates of both readings of a row, and their baselines."""
+    yield HEAD
+    for kind, name in (("by hand", "aligned by hand"), ("grammar", "of the grammar")):
+        both = [told["alignment"][kind][direction] for direction in DIRECTIONS]
+        pairs = f"{both[0]['pairs']} pairs {name}"
+        for reading, words in (("input", "the row reads the word"), ("prediction", "the row predicts the word")):
+            yield f"{pairs}: {words}", *(error_rate(one[reading]) for one in both)
+        for baseline in ("uniform", "diagonal", "best possible"):
+            yield f"{pairs}: {baseline}", *(f"{one[baseline]:.2f}" for one in both)
+    for reading, words in (("input", "reads"), ("prediction", "predicts")):
+        both = [told["alignment"]["by hand"][direction][reading] for direction in DIRECTIONS]
+        yield (
+            f"mean entropy of that head's rows (aligned by hand, {words}), nats",
+            *(f"{o['entropy']:.2f}" for o in both),
+        )
+
+
+# The table of the READMEs ---------------------------------------------------------------------------------------------
+
+WORDS: dict[str, dict[str, str]] = {
+    "README.md": {
+        "to": "English to Chinese",
+        "from": "Chinese to English",
+        "bleu": "BLEU on {pairs} held-out pairs (sacreBLEU, greedy)",
+        "judged": "right translations of judged sentences: ordinary, hard, minimal pairs",
+        "judged_told": "{ordinary}, {hard}, {pairs}, both directions together",
+        "names": "exact match on {sentences} held-out names",
+        "names_told": "{exact} of {sentences}, the name itself right in {name_right}, both directions together",
+        "input": "alignment error rate of the best cross-attention head, where the row reads the word",
+        "prediction": "the same where the row predicts the word",
+    },
+    "README.zh-CN.md": {
+        "to": "英译汉",
+        "from": "汉译英",
+        "bleu": "{pairs} 个留出句对上的 BLEU（sacreBLEU，贪心解码）",
+        "judged": "日常句子的译对率：普通句、难句、最小对立句",
+        "judged_told": "{ordinary}、{hard}、{pairs}（两个方向合计）",
+        "names": "{sentences} 个留出专有名词的完全匹配率",
+        "names_told": "{sentences} 句中 {exact} 句，专有名词本身正确 {name_right} 个（两个方向合计）",
+        "input": "最佳交叉注意力头的对齐错误率：取读入该词的行",
+        "prediction": "同上：取预测该词的行",
+    },
+}
+
+
+def figures(told: dict[str, Any], words: dict[str, str]) -> Iterator[Row]:
+    """Yield the most important figures."""
+    scores, hand = told["bleu"]["all"], told["alignment"]["by hand"]
+    yield "", words["to"], words["from"]
+    yield words["bleu"].format(**scores), *(f"{scores[direction]['bleu']:.1f}" for direction in DIRECTIONS)
+    yield (
+        words["judged"],
+        words["judged_told"].format(**{k: f"{v['share']:.0%}" for k, v in told["judged"].items()}),
+        "",
+    )
+    yield words["names"].format(**told["names"]["all"]), words["names_told"].format(**told["names"]["all"]), ""
+    for reading in ("input", "prediction"):
+        yield words[reading], *(f"{hand[direction][reading]['aer']:.2f}" for direction in DIRECTIONS)
+
+
+# The diagram ----------------------------------------------------------------------------------------------------------
+
+
+def diagram(told: dict[str, Any]) -> str:
+    """Draw the reliability diagram as SVG: the share that is right, with its interval, over the mean confidence."""
+    rows = told["calibration"]["reliability"]
+    figure = go.Figure()
+    figure.add_scatter(
+        x=[0, 1], y=[0, 1], mode="lines", line={"color": LINE["light"], "dash": "dash"}, showlegend=False
+    )
+    bars = [(row["confidence"], end) for row in rows for end in (row["low"], row["high"], None)]
+    x, y = zip(*bars, strict=True)
+    figure.add_scatter(x=x, y=y, mode="lines", line={"color": FAINT["light"], "width": 1}, showlegend=False)
+    marker = {"color": CURVES["light"][0], "size": 8}
+    x, y = zip(*((row["confidence"], row["share"]) for row in rows), strict=True)
+    figure.add_scatter(x=x, y=y, mode="lines+markers", line={"color": marker["color"]}, marker=marker, showlegend=False)
+    axis = {"range": [0, 1], "gridcolor": LINE["light"]}
+    figure.update_layout(**look("light"), width=420, height=400)
+    figure.update_layout(
+        margin={"l": 20, "r": 20, "t": 10, "b": 20}, xaxis_title="confidence", yaxis_title="share right"
+    )
+    figure.update_layout(xaxis=axis, yaxis=axis)
+    return figure_svg(figure, title="Share of right translations by confidence", about="en-zh")
+
+
+# Writing --------------------------------------------------------------------------------------------------------------
+
+TABLES: dict[str, Callable[[dict[str, Any]], Iterator[Row]]] = {
+    table.__name__: table for table in (sizes, bleu, judged, names, confidence, reliability, alignment)
+}
+PAGES = (CARD / "README.md", *(ROOT / name for name in WORDS))
+
+
+def written(page: Path) -> str:
+    """Return a page with up-to-date tables."""
+    told = evaluation()
+
+    def table(name: str) -> str:
+        head, *rows = figures(told, WORDS[page.name]) if name == "figures" else TABLES[name](told)
+        return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ["---"] * len(head), *rows))
+
+    return MARKS.sub(lambda marks: marks[1] + table(marks[2]) + marks[3], page.read_text(encoding="utf-8"))
+
+
+def write() -> None:
+    """Write all tables, and the diagram."""
+    for page in PAGES:
+        page.write_text(written(page), encoding="utf-8")
+    DIAGRAM.write_text(diagram(evaluation()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,180 @@
+"""The history of a model: the weights that were kept at some moments of its training. Does not import torch.
+
+A moment has a name of its own, "en-zh@3", for the command line and wherever else a model is a single text.
+"""
+
+import csv
+import json
+import operator
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetensors import SafetensorError, safe_open
+
+from visformer.adapters.bundled import BUNDLED, folder_of
+from visformer.errors import N_, CheckpointError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NAME = re.compile(r"(.+)@(\d{1,4})", re.ASCII)
+_OF_TRANSFORMERS = re.compile(r"checkpoint-(\d+)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The weights of one moment of a training."""
+
+    folder: Path  # a checkpoint of visformer or of transformers
+    weights: Path | int | None  # a file with its weights, or the seed they come from; None: those of the folder
+    figures: dict[str, float]  # "step" and whatever else is known
+
+
+def moments(name: str | Path) -> "pd.DataFrame":
+    """List the moments of a model's training that ``visformer.load(name, moment=...)`` can load.
+
+    Args:
+        name: a bundled model; the ``checkpoint`` folder of ``visformer train --keep-moments``; or a folder of
+            transformers' Trainer, with ``checkpoint-500``, ``checkpoint-1000`` and so on.
+
+    Returns:
+        A row for each moment, the first one first; NaN for what is not known. Always "moment" (from 0), "step" (of the
+        optimizer), "tokens" (seen by then: source and target, without padding) and "loss" (held-out, in nats a token).
+        For the bundled translator also "bleu_en_zh" and "bleu_zh_en" (0 to 100, on held-out pairs), "aer_en_zh" and
+        "aer_zh_en" (alignment error rate of the best cross-attention head in rows whose input is the word, 0 to 1) and
+        "kl" (divergence of what is stored from the trained model, in nats a token); for transformers "train_loss", as
+        logged.
+
+    Raises:
+        CheckpointError: no such model, it has no history, or a file of it cannot be read.
+    """
+    import pandas as pd
+
+    rows = [{"moment": number, **moment.figures} for number, moment in enumerate(history(str(name)))]
+    columns = dict.fromkeys([*("moment", "step", "tokens", "loss"), *(key for row in rows for key in row)])
+    return pd.DataFrame(rows, columns=list(columns))
+
+
+def model_of(name: str) -> tuple[str, int | None]:
+    """Split the name of a moment, such as "en-zh@3", into the model's name and the moment; None: no moment."""
+    match = None if Path(name).exists() else _NAME.fullmatch(name)
+    return (name, None) if match is None else (match[1], int(match[2]))
+
+
+def find(name: str, moment: int | None = None) -> tuple[str, int | None, Moment]:
+    """Return the model's name, the number of the moment (None: neither name nor argument has one), and the moment.
+
+    Raises:
+        CheckpointError: the model has no such moment.
+    """
+    if moment is None:
+        name, moment = model_of(name)
+    if moment is None:
+        return name, None, Moment(folder_of(name), None, {})
+    kept = history(name)
+    try:
+        number = range(len(kept))[operator.index(moment)]
+    except (IndexError, TypeError) as error:
+        raise CheckpointError(
+            N_("moment={moment!r}: {name!r} has the moments 0 to {last}; -1 is the last one."),
+            moment=moment,
+            name=name,
+            last=len(kept) - 1,
+        ) from error
+    return name, number, kept[number]
+
+
+def history(name: str) -> list[Moment]:
+    """Return every moment of a model's training that was kept, the first one first.
+
+    Raises:
+        CheckpointError: there is none, or a file of it cannot be read.
+    """
+    folder = folder_of(name)
+    if (folder / "moments" / "moments.json").exists():
+        found = [*_packed(folder)]
+    elif (folder / "moments").is_dir():
+        found = [*_trained(folder)]
+    else:
+        found = [*_of_transformers(folder)]
+    if not found:
+        raise CheckpointError(
+            N_(
+                "{name!r} has no history: there is one of {bundled}, of a checkpoint trained with --keep-moments, and "
+                "of a folder with checkpoint-500, checkpoint-1000 ... of transformers."
+            ),
+            name=name,
+            bundled=", ".join(BUNDLED),
+        )
+    return found
+
+
+def _packed(folder: Path) -> Iterator[Moment]:
+    """The moments that scripts/bundle.py packed: the first comes from its seed, the last is the model itself."""
+    path = folder / "moments" / "moments.json"
+    with _readable(path):
+        told = json.loads(path.read_text(encoding="utf-8"))
+        first, *between, last = (dict(row) for row in told["moments"])
+        files = [folder / "moments" / f"step-{row['step']:07d}.z" for row in between]
+        seed = int(told["seed"])
+    for weights, row in zip([seed, *files, None], [first, *between, last], strict=True):
+        yield Moment(folder, weights, row)
+
+
+def _trained(folder: Path) -> Iterator[Moment]:
+    """The moments that ``visformer train`` kept; the last one is there once the training has ended."""
+    for number, path in enumerate(sorted((folder / "moments").glob("step-*.safetensors"))):
+        with _readable(path), safe_open(path, framework="numpy") as file:
+            told = {key: json.loads(value) for key, value in file.metadata().items()}
+            seed, figures = int(told["seed"]), {key: told[key] for key in ("step", "tokens", "loss") if key in told}
+        if not number:
+            yield Moment(folder, seed, {"step": 0, "tokens": 0})
+        yield Moment(folder, path, figures)
+    if (folder / "model.safetensors").exists():
+        curve = folder / "curve.csv"
+        with _readable(curve), curve.open(encoding="utf-8", newline="") as file:
+            *_, row = csv.DictReader(file)
+            figures = {"step": int(row["step"]), "tokens": int(row["tokens"]), "loss": float(row["valid_loss"])}
+        yield Moment(folder, None, figures)
+
+
+def _of_transformers(folder: Path) -> Iterator[Moment]:
+    """The checkpoints that transformers' Trainer saved on the way, and what it logged."""
+    paths = {int(match[1]): path for path in folder.glob("*/") if (match := _OF_TRANSFORMERS.fullmatch(path.name))}
+    for step, path in sorted(paths.items()):
+        state = path / "trainer_state.json"
+        figures: dict[str, float] = {"step": step}
+        if state.exists():
+            with _readable(state):
+                figures |= _logged(json.loads(state.read_text(encoding="utf-8")), step)
+        yield Moment(path, None, figures)
+
+
+def _logged(state: dict[str, Any], step: int) -> dict[str, float]:
+    """What a trainer_state.json tells of its step: the loss of an evaluation then, and the last one in training."""
+    figures = {}
+    for row in state["log_history"]:
+        if "loss" in row:
+            figures["train_loss"] = float(row["loss"])
+        if "eval_loss" in row and row["step"] == step:
+            figures["loss"] = float(row["eval_loss"])
+    if tokens := state.get("num_input_tokens_seen"):  # 0: not counted
+        figures["tokens"] = int(tokens)
+    return figures
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Name a file that cannot be read, and its remedy."""
+    try:
+        yield
+    except (OSError, SafetensorError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise CheckpointError(
+            N_("{path} cannot be read ({reason}): restore the file, e.g. git checkout -- {path}"),
+            path=path,
+            reason=error,
+        ) from error

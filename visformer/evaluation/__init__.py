@@ -1,0 +1,1 @@
+"""Evaluate a translator, with intervals: BLEU, judged sentences, names, how sure it is, and word alignment."""

@@ -1,0 +1,78 @@
+"""Everyday sentences and minimal pairs whose translations are judged by the words that they have to hold."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from visformer.adapters.own import Translator
+from visformer.evaluation.intervals import share
+from visformer.evaluation.translations import translate_all
+from visformer.training.supplement import read_rows
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A translation, and whether it is right."""
+
+    source: str
+    output: str
+    confidence: float
+    right: bool
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One judged sentence, or a pair of sentences that differ in one thing."""
+
+    kind: str  # "ordinary", "hard" or "pairs"
+    sentences: tuple[Judgement, ...]
+
+    @property
+    def right(self) -> bool:
+        """Whether all of its sentences are translated rightly."""
+        return all(sentence.right for sentence in self.sentences)
+
+
+def judged(model: Translator, folder: Path) -> list[Judged]:
+    """Translate the judged sentences of the supplement; its README says when a translation is right."""
+    sentences = read_rows(folder / "judged" / "everyday.tsv", columns=5)
+    pairs = read_rows(folder / "judged" / "minimal_pairs.tsv", columns=8)
+    directed = [(row[0], row[1]) for row in sentences] + [(row[i], row[1]) for row in pairs for i in (2, 5)]
+    told: dict[str, tuple[str, float]] = {}
+    for to in ("zh", "en"):
+        told |= translate_all(model, [source for source, direction in directed if direction.endswith(to)], to=to)
+
+    def judge(source: str, must: Iterable[str], must_not: Iterable[str]) -> Judgement:
+        output, confidence = told[source]
+        return Judgement(source, output, confidence, _right(output, must, must_not))
+
+    singles = [
+        Judged(half, (judge(source, _patterns(must), _patterns(must_not)),))
+        for source, _, half, must, must_not in sentences
+    ]
+    doubles = [
+        Judged("pairs", tuple(judge(source, [must], [must_not]) for source, must, must_not in (row[2:5], row[5:8])))
+        for row in pairs
+    ]
+    return singles + doubles
+
+
+def _right(text: str, must: Iterable[str], must_not: Iterable[str]) -> bool:
+    found = partial(re.search, string=text, flags=re.IGNORECASE | re.ASCII)
+    return all(map(found, must)) and not any(map(found, must_not))
+
+
+def _patterns(words: str) -> list[str]:
+    """One pattern for each word, or "several|words": an English word has to be whole, a Chinese one need not."""
+    one = [[rf"\b{re.escape(w)}\b" if w.isascii() else re.escape(w) for w in word.split("|")] for word in words.split()]
+    return ["|".join(alternatives) for alternatives in one]
+
+
+def judged_report(results: Sequence[Judged]) -> dict[str, Any]:
+    """Count what is right, by kind."""
+    kinds = dict.fromkeys(row.kind for row in results)
+    rows = {kind: [row.right for row in results if row.kind == kind] for kind in kinds}
+    return {kind: share(sum(right), len(right)) for kind, right in rows.items()}
