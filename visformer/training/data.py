@@ -1,4 +1,4 @@
-"""Sentence pairs: read them, encode them, and batch examples of similar length."""
+"""Batches: what a step learns from. Sentence pairs: read them, encode them, and batch examples of similar length."""
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,8 +8,27 @@ from pathlib import Path
 from torch import Tensor
 
 from visformer.errors import N_, DataError
-from visformer.model.masks import pad
+from visformer.model.masks import PAD_ID, pad
 from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a model is given, and what each position of its output should predict; int64, 0 is padding.
+
+    Args:
+        inputs: the model's arguments, each (row, token).
+        targets: (row, position); 0: not part of the loss.
+    """
+
+    inputs: tuple[Tensor, ...]
+    targets: Tensor
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens it is given, without padding."""
+        return sum(int((ids != PAD_ID).sum()) for ids in self.inputs)
+
 
 BOTH = "both"
 SPLIT_SEED = 0
@@ -105,6 +124,20 @@ def batches(examples: Sequence[Example], *, tokens: int, seed: int | None) -> It
         rng.shuffle(groups)
     for group in filter(None, groups):
         yield pad([e.src for e in group]), pad([e.tgt for e in group])
+
+
+def pair_batches(
+    tokenizer: Tokenizer, pairs: Sequence[Pair], *, tokens: int, seed: int | None = None, bpe_dropout: float = 0.0
+) -> list[Batch]:
+    """Batch pairs for a translator, in each of their directions; arguments as for :func:`batches`.
+
+    With BPE-dropout, one choice of merges for each sixteenth of them.
+    """
+    examples: list[Example] = []
+    for i in range(16) if bpe_dropout else ():
+        examples += to_examples(tokenizer.with_dropout(bpe_dropout, seed=(seed or 0) * 16 + i), pairs[i::16])
+    examples = examples or to_examples(tokenizer, pairs)
+    return [Batch((src, tgt[:, :-1]), tgt[:, 1:]) for src, tgt in batches(examples, tokens=tokens, seed=seed)]
 
 
 def _by_lengths(example: Example) -> tuple[int, int]:

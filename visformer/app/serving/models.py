@@ -53,7 +53,7 @@ def can_be_loaded_again(name: str) -> bool:
     if names_untrained(name):
         return True
     if folder.is_absolute() and not (folder / "config.json").is_file():  # transformers writes one
-        return os.access(folder / "model.safetensors", os.R_OK)
+        return any(os.access(folder / file, os.R_OK) for file in ("model.safetensors", "model.z"))
     from visformer.adapters.huggingface.files import has_weights
 
     return has_weights(name)
