@@ -211,13 +211,14 @@ class Part:
 def who_talks(trace: Trace, stack: Stack) -> list[Part]:
     """Measure for each part of the first layer whether changing one input token changes another token's output.
 
-    ``trace`` holds :data:`RECORD` and the weights of the layer, for the decoder also "encoder.out".
+    ``trace`` holds :data:`RECORD` and the weights of the layer, for cross-attention also "encoder.out".
     """
     path = f"{stack}.0"
     x = np.asarray(trace[f"{path}.resid_pre"].value, dtype=np.float64)  # (token, d_model)
     w = {name.removeprefix(f"{path}."): p.value for name, p in trace.params.items() if name.startswith(f"{path}.")}
     causal = formulas.causal_mask(len(x)) if stack == "decoder" else None
-    memory = np.asarray(trace["encoder.out"].value, dtype=np.float64) if stack == "decoder" else x  # (token, d_model)
+    crosses = "cross_attn.w_q" in w
+    memory = np.asarray(trace["encoder.out"].value, dtype=np.float64) if crosses else x  # (token, d_model)
 
     attend = partial(_attend, w, trace[f"{path}.self_attn.q"].shape[0])
 
@@ -238,7 +239,7 @@ def who_talks(trace: Trace, stack: Stack) -> list[Part]:
     return [
         Part(name, _moves_others(part, read), sum(v.size for n, v in w.items() if n.startswith(prefix)), printed)
         for name, part, read, prefix, printed in parts
-        if stack == "decoder" or prefix != "cross_attn."
+        if crosses or prefix != "cross_attn."
     ]
 
 

