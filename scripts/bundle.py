@@ -16,13 +16,13 @@ import visformer as vf
 from visformer.adapters.history import history
 from visformer.adapters.own import Translator
 from visformer.app.session.examples import EXAMPLES
-from visformer.evaluation.alignment import align, read_aligned
-from visformer.evaluation.bleu import outputs, scores
 from visformer.model.checkpoints import FOLDER, load_checkpoint
 from visformer.model.moments import pack
 from visformer.model.transformer import PAD_ID, Transformer
 from visformer.system.checksums import write_sums
 from visformer.training.data import SPLIT_SEED, Example, Pair, batches, read_pairs, split_pairs, to_examples
+from visformer.training.evaluation.alignment import align, read_aligned
+from visformer.training.evaluation.bleu import outputs, scores
 from visformer.training.train import validation_loss
 
 MOST_BYTES = 45_000_000
