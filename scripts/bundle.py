@@ -1,7 +1,9 @@
-"""Copy a trained checkpoint into the package, with its curve, its moments and the Trace that the first page opens with.
+"""Copy a trained checkpoint into the package, with its curve, its moments, and the Trace and head of the first page.
 
-python scripts/bundle.py runs/en-zh valid.tsv, with what visformer evaluate --json printed as evaluation.json in its
+python -m scripts.bundle runs/en-zh valid.tsv, with what visformer evaluate --json printed as evaluation.json in its
 checkpoint; python -m scripts.model_card then writes the figures into the card.
+python -m scripts.bundle runs/mini-gpt valid.tsv mini-gpt copies a decoder-only model, and with --packed, without its
+moments, a second seed in about five bits a weight.
 """
 
 import json
@@ -11,44 +13,79 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from safetensors import safe_open
 
 import visformer as vf
+from scripts.choose_heads import start
 from visformer.adapters.history import history
 from visformer.adapters.own import Translator
 from visformer.app.session.examples import EXAMPLES
 from visformer.model.checkpoints import FOLDER, load_checkpoint
+from visformer.model.kinds import Model
+from visformer.model.masks import PAD_ID
 from visformer.model.moments import pack
-from visformer.model.transformer import PAD_ID, Transformer
+from visformer.model.tokenizer import Tokenizer
+from visformer.model.transformer import Transformer
 from visformer.system.checksums import write_sums
-from visformer.training.data import SPLIT_SEED, Example, Pair, batches, read_pairs, split_pairs, to_examples
+from visformer.training.contexts import sentence_batches, sentence_rows
+from visformer.training.data import SPLIT_SEED, Batch, Pair, pair_batches, read_pairs, split_pairs
 from visformer.training.evaluation.alignment import align, read_aligned
 from visformer.training.evaluation.bleu import outputs, scores
+from visformer.training.recurring import best_score
 from visformer.training.train import validation_loss
 
-MOST_BYTES = 45_000_000
+MOST_BYTES = {"en-zh": 45_000_000, "mini-gpt": 18_000_000}
 MOST_DIVERGENCE = 0.005  # nats a token
 ALIGNED = Path(__file__).resolve().parents[1] / "supplement" / "alignment.tsv"
 
 
-def bundle(run: Path, valid_file: Path, name: str = "en-zh") -> None:
+def bundle(run: Path, valid_file: Path, name: str = "en-zh", *, packed: bool = False) -> None:
     """Copy ``run``'s checkpoint to the bundled model ``name``; the model card is not changed."""
     source, target = run / "checkpoint", FOLDER / name
     target.mkdir(exist_ok=True)
+    looked_at, held_out = split_pairs(read_pairs(valid_file), seed=SPLIT_SEED)
     for file in ("model.safetensors", "tokenizer.json", "curve.csv", "evaluation.json"):
         shutil.copyfile(source / file, target / file)  # not the permissions: everybody may read the weights
-    bundle_moments(source, target, *split_pairs(read_pairs(valid_file), seed=SPLIT_SEED))
-    vf.load(name).trace(EXAMPLES[0]).save(target / "example.safetensors")
+    if packed:
+        print(f"{pack_checkpoint(target, held_out):.4f} nats a token from the trained weights")
+    else:
+        bundle_moments(source, target, looked_at, held_out, most_bytes=MOST_BYTES[name])
+    model = vf.load(target)
+    if isinstance(model, Translator):
+        model.trace(EXAMPLES[0]).save(target / "example.safetensors")
+        (target / "start.json").write_text(json.dumps(start(model)) + "\n", encoding="utf-8")
     write_sums(target)
 
 
-def bundle_moments(source: Path, target: Path, looked_at: Sequence[Pair], held_out: Sequence[Pair]) -> None:
+def pack_checkpoint(folder: Path, held_out: Sequence[Pair]) -> float:
+    """Replace model.safetensors by model.z; returns the divergence of what is shipped, in nats a token.
+
+    Raises:
+        ValueError: it differs too much.
+    """
+    path = folder / "model.safetensors"
+    trained, tokenizer = load_checkpoint(folder)
+    with safe_open(path, framework="pt") as file:
+        (folder / "model.z").write_bytes(pack(dict(trained.named_parameters()), file.metadata()))
+    path.unlink()
+    shipped, _ = load_checkpoint(folder)
+    differs = divergence(trained, shipped, batches_for(trained, tokenizer, held_out))
+    if differs > MOST_DIVERGENCE:
+        raise ValueError(f"{path} differs by {differs:.4f} nats a token once it is packed: more than may be shipped")
+    return differs
+
+
+def bundle_moments(
+    source: Path, target: Path, looked_at: Sequence[Pair], held_out: Sequence[Pair], *, most_bytes: int
+) -> None:
     """Pack the moments of the checkpoint ``source`` beside its copy ``target``, with the figures of what is shipped.
 
     Args:
         source: the checkpoint that was trained.
         target: its copy; gets ``moments/``.
         looked_at: the half of the validation pairs that gives the loss, as in training.
-        held_out: the other half, which gives BLEU and the divergence of the packed weights.
+        held_out: the other half, which gives the divergence of the packed weights, and a translator's BLEU.
+        most_bytes: of all moments together.
 
     Raises:
         ValueError: the packed weights differ too much from the trained ones, or are too large.
@@ -65,28 +102,38 @@ def bundle_moments(source: Path, target: Path, looked_at: Sequence[Pair], held_o
             packed = folder / moment.weights.with_suffix(".z").name
             packed.write_bytes(pack(dict(module.named_parameters())))
             trained, (module, _) = module, load_checkpoint(target, weights=packed)
-            row["kl"] = divergence(trained, module, to_examples(tokenizer, held_out))
-        model = Translator(module, tokenizer)
-        told = scores(held_out, outputs(model, held_out))
-        row["loss"] = validation_loss(module, to_examples(tokenizer, looked_at))
-        row |= {"bleu_en_zh": told["en-zh"]["bleu"], "bleu_zh_en": told["zh-en"]["bleu"], **alignment_errors(model)}
+            row["kl"] = divergence(trained, module, batches_for(module, tokenizer, held_out))
+        row["loss"] = validation_loss(module, batches_for(module, tokenizer, looked_at))
+        if isinstance(module, Transformer):
+            model = Translator(module, tokenizer)
+            told = scores(held_out, outputs(model, held_out))
+            row |= {"bleu_en_zh": told["en-zh"]["bleu"], "bleu_zh_en": told["zh-en"]["bleu"], **alignment_errors(model)}
+        else:
+            row["induction"] = best_score(module, tokenizer)
         rows.append(row)
         print(row, flush=True)
     told = {"seed": moments[0].weights, "moments": rows}
     (folder / "moments.json").write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
     nbytes = sum(path.stat().st_size for path in folder.iterdir())
     most = max((row["kl"] for row in rows if "kl" in row), default=0.0)
-    if nbytes > MOST_BYTES or most > MOST_DIVERGENCE:
+    if nbytes > most_bytes or most > MOST_DIVERGENCE:
         raise ValueError(f"{nbytes:,} bytes that differ by {most:.4f} nats a token: more than may be shipped")
 
 
-def divergence(trained: Transformer, packed: Transformer, examples: Sequence[Example]) -> float:
+def batches_for(module: Model, tokenizer: Tokenizer, pairs: Sequence[Pair]) -> list[Batch]:
+    """Batches of pairs for a translator, or of their sentences for a decoder-only model."""
+    if isinstance(module, Transformer):
+        return pair_batches(tokenizer, pairs, tokens=6000)
+    return sentence_batches(sentence_rows(tokenizer, [text for pair in pairs for text in (pair.en, pair.zh)]))
+
+
+def divergence(trained: Model, packed: Model, batches: Sequence[Batch]) -> float:
     """Mean KL divergence of the packed model's predictions from the trained one's, in nats a token, teacher-forced."""
     total, count = 0.0, 0
     with torch.inference_mode():
-        for src, tgt in batches(examples, tokens=6000, seed=None):
-            real = tgt[:, 1:] != PAD_ID
-            p, q = (model(src, tgt[:, :-1])[real].log_softmax(dim=-1) for model in (trained, packed))  # (token, vocab)
+        for batch in batches:
+            real = batch.targets != PAD_ID
+            p, q = (model(*batch.inputs)[real].log_softmax(dim=-1) for model in (trained, packed))  # (token, vocab)
             total += float((p.exp() * (p - q)).sum())
             count += int(real.sum())
     return total / count
@@ -100,4 +147,5 @@ def alignment_errors(model: Translator) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    bundle(Path(sys.argv[1]), Path(sys.argv[2]))
+    run, valid, *name = (argument for argument in sys.argv[1:] if argument != "--packed")
+    bundle(Path(run), Path(valid), *name, packed="--packed" in sys.argv)

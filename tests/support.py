@@ -1,12 +1,13 @@
-"""An untrained translator, small enough for every test."""
+"""An untrained translator and a decoder-only model, small enough for every test."""
 
 import re
 from functools import lru_cache
 
 import torch
 
-from visformer.adapters.own import Translator
-from visformer.model.config import TransformerConfig
+from visformer.adapters.own import LanguageModel, Translator
+from visformer.model.config import GPTConfig, TransformerConfig
+from visformer.model.gpt import GPT
 from visformer.model.tokenizer import Tokenizer, training_words
 from visformer.model.transformer import Transformer
 
@@ -31,3 +32,13 @@ def tiny_translator(*, seed: int = 0, **changes) -> Translator:
     for weight in module.parameters():  # otherwise greedy decoding repeats one token
         torch.nn.init.normal_(weight, std=0.5)
     return Translator(module.eval(), tiny_tokenizer(), name="tiny")
+
+
+def tiny_gpt(*, seed: int = 0, std: float = 0.5, **changes) -> LanguageModel:
+    """Return an untrained decoder-only model."""
+    torch.manual_seed(seed)
+    sizes = {"d_model": 16, "n_heads": 2, "n_layers": 2, "d_ff": 24, "max_len": 32}
+    module = GPT(GPTConfig(len(tiny_tokenizer()), **(sizes | changes)))
+    for weight in module.parameters():
+        torch.nn.init.normal_(weight, std=std)
+    return LanguageModel(module.eval(), tiny_tokenizer(), name="tiny")

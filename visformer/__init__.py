@@ -13,6 +13,8 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "TransformerConfig": "visformer.model.config",
     "Transformer": "visformer.model.transformer",
+    "GPT": "visformer.model.gpt",
+    "GPTConfig": "visformer.model.config",
     "attention": "visformer.model.attention",
     "sinusoidal_encoding": "visformer.model.embedding",
     "causal_mask": "visformer.model.masks",
@@ -27,6 +29,8 @@ _PUBLIC = {
 _MODULES = ("edits", "errors", "export", "figures", "formulas")
 
 __all__ = [
+    "GPT",
+    "GPTConfig",
     "Trace",
     "TracedTensor",
     "Transformer",
@@ -51,8 +55,9 @@ if TYPE_CHECKING:
     from visformer.adapters.history import moments
     from visformer.adapters.load import load, untrained, wrap
     from visformer.model.attention import attention
-    from visformer.model.config import TransformerConfig
+    from visformer.model.config import GPTConfig, TransformerConfig
     from visformer.model.embedding import sinusoidal_encoding
+    from visformer.model.gpt import GPT
     from visformer.model.masks import causal_mask, padding_mask
     from visformer.model.transformer import Transformer
     from visformer.trace import Trace, TracedTensor

@@ -49,6 +49,12 @@ def test_every_page_opens_with_the_sentence_which_does_not_become_markup(open_ap
         assert page.evaluate(MARKUP) == {"hit": None, "texts": []}, declared.title
 
 
+@pytest.fixture(scope="module")
+def shared_page(visitors):
+    """Not at the start, which is another head with other weights."""
+    return visitors.open(query="?stack=encoder")
+
+
 def select(page, view):
     """Select a view, on either kind of switch."""
     page.get_by_role("radio", name=view).or_(page.get_by_role("button", name=view)).first.click()

@@ -1,4 +1,4 @@
-"""visformer train and visformer evaluate."""
+"""visformer train, train-gpt and evaluate."""
 
 import json
 import shutil
@@ -56,6 +56,24 @@ def test_train_then_evaluate(tmp_path, pairs, monkeypatch):
     assert 0 < figures["alignment"]["by hand"]["en-zh"]["uniform"] < 1
 
 
+def test_train_gpt(tmp_path, pairs, monkeypatch):
+    monkeypatch.setattr("visformer.training.mixture.GRAMMAR_TEXTS", 50)
+    held_out = tmp_path / "valid.tsv"
+    held_out.write_text("A cat sat there.\t猫坐着。\n" * 2 + "I see a dog.\t我看见狗。\n" * 2, encoding="utf-8")
+    sizes = ["--epochs", 2, "--epoch-pairs", 30, "--vocab", 700, "--d-model", 16, "--heads", 2, "--layers", 2]
+    files = ["--pairs", pairs, "--valid", held_out, "--supplement", SUPPLEMENT, "--out", tmp_path / "run"]
+    printed = run("train-gpt", *files, *sizes, "--context", 80, "--keep-moments", 3)
+    figures = json.loads((tmp_path / "run" / "checkpoint" / "evaluation.json").read_text(encoding="utf-8"))
+    assert json.dumps(figures, indent=2) in printed
+    for language in ("en", "zh"):
+        assert figures["perplexity"][language]["model"] > figures["perplexity"][language]["4-gram"] > 1
+    found = figures["induction"]
+    assert 0 < found["low"] < found["score"] < found["high"] < 1 and found["random_share"] == 0.5
+    with (tmp_path / "run" / "checkpoint" / "curve.csv").open(encoding="utf-8") as file:
+        assert file.readline().strip().endswith("seconds,induction")
+    assert len(list((tmp_path / "run" / "checkpoint" / "moments").iterdir())) == 1
+
+
 def test_evaluate_prints_figures_as_indented_lines(tmp_path, pairs):
     save_checkpoint(tmp_path / "m", tiny_translator().module, tiny_tokenizer())
     printed = run("evaluate", "--model", tmp_path / "m", "--pairs", pairs, "--half")
@@ -69,6 +87,7 @@ def test_evaluate_prints_figures_as_indented_lines(tmp_path, pairs):
         (["evaluate", "--names", "--seen", "a.tsv"], "--seen makes no difference without --pairs FILE."),
         (["evaluate", "--judged", "--against", "en-zh"], "--against makes no difference without --pairs FILE."),
         (["evaluate", "--model", "nowhere", "--names"], "There is no model 'nowhere'"),
+        (["train-gpt", "--pairs", "no.tsv", "--valid", "no.tsv", "--context", "9"], "9 is not in the range x>=72"),
         (["train", "--pairs", "no.tsv", "--valid", "no.tsv"], "no.tsv cannot be read: No such file or directory\n"),
     ],
 )

@@ -8,7 +8,8 @@ import torch
 
 from tests.model.support import count_parameters
 from visformer.errors import ConfigError, VisformerError
-from visformer.model.config import TransformerConfig
+from visformer.model.config import GPTConfig, TransformerConfig
+from visformer.model.gpt import GPT
 from visformer.model.transformer import Transformer
 
 SHARED_VOCAB = 37000  # section 5.1: a shared source-target vocabulary of about 37000 tokens
@@ -46,6 +47,22 @@ def test_the_error_names_an_invalid_field_and_its_value(name, value):
     assert str(value) in str(caught.value)
     assert isinstance(caught.value, VisformerError) and isinstance(caught.value, ValueError)
     assert caught.value.localized(lambda message: f"> {message}") == f"> {caught.value}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("vocab", 0), ("n_layers", 0), ("d_model", 10), ("n_heads", 2.0), ("max_len", 0), ("dropout", 1)],
+)
+def test_the_configuration_of_a_decoder_only_model_is_checked_too(name, value):
+    with pytest.raises(ConfigError, match=f"{name}={value}"):
+        GPTConfig(**{"vocab": 10, name: value})
+
+
+def test_the_default_decoder_only_model_is_the_smallest_gpt_2():
+    """124 million parameters (as released), and an output matrix of its own."""
+    with torch.device("meta"):
+        model = GPT(GPTConfig(50257))
+    assert count_parameters(model) == 124_439_808 + 50257 * 768
 
 
 def test_rotary_positions_need_an_even_d_k():

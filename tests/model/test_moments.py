@@ -10,7 +10,7 @@ from tests.support import tiny_config, tiny_tokenizer, tiny_translator
 from visformer.model.checkpoints import FOLDER, load_checkpoint
 from visformer.model.moments import STEP, initial_model, pack, unpack
 from visformer.model.transformer import Transformer, load_state
-from visformer.training.data import Pair, batches, to_examples
+from visformer.training.data import Pair, pair_batches
 from visformer.training.supplement import read_rows
 
 SUPPLEMENT = Path(__file__).resolve().parents[2] / "supplement"
@@ -68,12 +68,11 @@ def test_the_first_weights_are_those_of_this_torch():
 
 def test_the_divergence_is_that_of_torch():
     models = [tiny_translator(seed=seed).module for seed in (1, 2)]
-    examples = to_examples(tiny_tokenizer(), [Pair("I went to school.", "我去学校。", "en-zh")])
-    ((src, tgt),) = batches(examples, tokens=1000, seed=None)
+    (batch,) = pair_batches(tiny_tokenizer(), [Pair("I went to school.", "我去学校。", "en-zh")], tokens=1000)
     with torch.inference_mode():
-        p, q = (model(src, tgt[:, :-1])[0].log_softmax(dim=-1) for model in models)
+        p, q = (model(*batch.inputs)[0].log_softmax(dim=-1) for model in models)
     expected = F.kl_div(q, p, reduction="batchmean", log_target=True).item()
-    assert divergence(*models, examples) == pytest.approx(expected, rel=1e-5)
+    assert divergence(*models, [batch]) == pytest.approx(expected, rel=1e-5)
     assert expected > 0.1
 
 
@@ -84,4 +83,4 @@ def test_the_bundled_translator_predicts_the_same_after_packing():
     load_state(rounded, unpack(pack(dict(model.named_parameters()))))
     pairs = [Pair(*row) for row in read_rows(SUPPLEMENT / "everyday.tsv", columns=2)[::6]]
     assert len(pairs) >= 500
-    assert 0 < divergence(model, rounded, to_examples(tokenizer, pairs)) < 0.005
+    assert 0 < divergence(model, rounded, pair_batches(tokenizer, pairs, tokens=6000)) < 0.005

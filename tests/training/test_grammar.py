@@ -11,8 +11,8 @@ import pytest
 from visformer.errors import DataError
 from visformer.training import grammar as generate
 from visformer.training import lexicon, sentences, supplement
-from visformer.training.refusals import plain
 from visformer.training.rules import parse_rule
+from visformer.training.supplement import plain
 
 # https://universaldependencies.org/u/dep/
 RELATIONS = set(

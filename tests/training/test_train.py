@@ -11,9 +11,11 @@ from torch.nn import functional as F
 
 from tests.support import tiny_config, tiny_tokenizer
 from visformer.errors import CheckpointError
+from visformer.model.config import GPTConfig
+from visformer.model.gpt import GPT
 from visformer.model.moments import initial_model
 from visformer.model.transformer import Transformer
-from visformer.training.data import Pair
+from visformer.training.data import Batch, Pair, pair_batches
 from visformer.training.optimizer import Muon, orthogonalised
 from visformer.training.train import (
     FastDropout,
@@ -27,19 +29,18 @@ from visformer.training.train import (
 )
 
 PAIRS = [Pair("I went to school.", "我去学校。"), Pair("She likes school.", "她喜欢学校。")] * 4
-PLAN = TrainingPlan(epochs=3, batch_tokens=60, learning_rate=1e-2, warmup_steps=2)
+PLAN = TrainingPlan(epochs=3, learning_rate=1e-2, warmup_steps=2)
 CONFIG = tiny_config(dropout=0.1, tie_embeddings=True)
 
 
+def epoch_batches(epoch):
+    pairs, bpe_dropout = [*PAIRS, Pair(f"{epoch}", f"{epoch}", "zh-en")], 0.1 if epoch < 2 else 0.0
+    return pair_batches(tiny_tokenizer(), pairs, tokens=60, seed=epoch, bpe_dropout=bpe_dropout)
+
+
 def run(folder, plan=PLAN):
-    return train(
-        plan,
-        CONFIG,
-        tiny_tokenizer(),
-        epoch_pairs=lambda epoch: ([*PAIRS, Pair(f"{epoch}", f"{epoch}", "zh-en")], 0.1 if epoch < 2 else 0.0),
-        valid_pairs=PAIRS[:2],
-        folder=folder,
-    )
+    valid = pair_batches(tiny_tokenizer(), PAIRS[:2], tokens=6000)
+    return train(plan, CONFIG, epoch_batches=epoch_batches, valid=valid, folder=folder)
 
 
 def assert_equal_parameters(model, other):
@@ -134,6 +135,26 @@ def test_an_interrupted_run_resumes(tmp_path, monkeypatch):
         run(tmp_path / "b")
     monkeypatch.undo()
     assert_equal_parameters(uninterrupted, run(tmp_path / "b"))
+
+
+def test_a_decoder_only_model_is_trained_in_the_same_way(tmp_path):
+    batch = Batch((torch.tensor([[1, 5, 6, 7]]),), torch.tensor([[0, 6, 7, 0]]))
+    plan = TrainingPlan(epochs=30, learning_rate=1e-2, warmup_steps=2, label_smoothing=0.0)
+    model = train(
+        plan,
+        GPTConfig(9, d_model=8, n_heads=2, n_layers=1, d_ff=8, max_len=4, dropout=0.0),
+        epoch_batches=lambda epoch: [batch],
+        valid=[batch],
+        folder=tmp_path,
+        measure=lambda model: {"of mine": float(model.training)},
+    )
+    assert isinstance(model, GPT)
+    with torch.inference_mode():
+        assert model(*batch.inputs).argmax(dim=-1)[0, 1:3].tolist() == [6, 7]
+    rows = curve(tmp_path)
+    assert float(rows[-1]["valid_loss"]) < 1 < 2 < float(rows[0]["valid_loss"])
+    assert {row["of mine"] for row in rows} == {"0.0"}, "measured without dropout"
+    assert rows[-1]["tokens"] == str(4 * 30)
 
 
 def test_the_steps_of_moments_grow_by_one_factor():

@@ -17,6 +17,8 @@ from visformer.model.tokenizer import require_unicode
 from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
 
+ONE_LANGUAGE = N_("to={to!r}: this model has no choice of target language. Leave to= out.")
+
 
 @dataclass(frozen=True)
 class ModelInfo:

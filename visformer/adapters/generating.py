@@ -92,9 +92,7 @@ class Speaker:
         def watch(log_probabilities: Tensor, chosen: Tensor) -> None:
             taken.append(log_probabilities.gather(1, chosen[:, None])[:, 0])
 
-        rows = decode(
-            next_token, start, choose=self._likeliest, end_ids=self.end_ids, max_new_tokens=limit, watch=watch
-        )
+        rows = decode(next_token, start, choose=self.likeliest, end_ids=self.end_ids, max_new_tokens=limit, watch=watch)
         by_row = torch.stack(taken, dim=1)  # (row, step)
         return [(ids, confidence(steps[: len(ids)])) for ids, steps in zip(rows, by_row, strict=True)]
 
@@ -112,7 +110,7 @@ class Speaker:
         def choose(log_probabilities: Tensor) -> Tensor:
             if how.samples:
                 return torch.multinomial(distribution(log_probabilities), 1, generator=generator)[:, 0]
-            return self._likeliest(log_probabilities)
+            return self.likeliest(log_probabilities)
 
         def watch(log_probabilities: Tensor, chosen: Tensor) -> None:
             steps.append(self._step(log_probabilities[0], distribution(log_probabilities)[0], int(chosen)))
@@ -131,7 +129,8 @@ class Speaker:
         )
         return self._decoding([*how.prefix, *result.ids], steps, beams)
 
-    def _likeliest(self, log_probabilities: Tensor) -> Tensor:
+    def likeliest(self, log_probabilities: Tensor) -> Tensor:
+        """Map log-probabilities, or logits, (row, vocab) to the likeliest of the ids that may be generated, (row,)."""
         return log_probabilities.masked_fill(~self.allowed, -torch.inf).argmax(dim=-1)
 
     def _step(self, log_probabilities: Tensor, sampling: Tensor, chosen: int) -> Step:

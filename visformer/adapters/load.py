@@ -2,6 +2,7 @@
 
 import os
 import sys
+import zlib
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
@@ -16,11 +17,12 @@ from visformer.adapters.base import TracedModel
 from visformer.adapters.bundled import BUNDLED, folder_of
 from visformer.adapters.history import Moment, find
 from visformer.adapters.lookup import require_name
-from visformer.adapters.own import Translator
+from visformer.adapters.own import Translator, adapted
 from visformer.errors import N_, CheckpointError, VisformerError
 from visformer.model.checkpoints import load_checkpoint, unsure_below
 from visformer.model.config import TransformerConfig
-from visformer.model.moments import initial_model
+from visformer.model.gpt import GPT
+from visformer.model.moments import initial_model, unpack
 from visformer.model.tokenizer import Tokenizer
 from visformer.model.transformer import Transformer
 from visformer.model.untrained import Untrained, names_untrained
@@ -75,8 +77,8 @@ def _load(name: str, chosen: Moment, *, device: str, dtype: torch.dtype | None) 
     licence, source = "-", str(folder)
     if name in BUNDLED:
         licence, source = "Apache-2.0", "bundled; trained on CC-BY 2.0 FR sentences from Tatoeba"
-    model = Translator(module.to(device), tokenizer, name=called(folder), licence=licence, source=source)
-    if chosen.weights is None:  # the threshold is of the trained model
+    model = adapted(module.to(device), tokenizer, name=called(folder), licence=licence, source=source)
+    if isinstance(model, Translator) and chosen.weights is None:  # the threshold is of the trained model
         model.unsure_below = unsure_below(folder)
     return model
 
@@ -108,7 +110,9 @@ def nbytes_of(name: str) -> int:
 
         folder = snapshot_of(name)
     nbytes = 0
-    with suppress(OSError, SafetensorError):  # here, too
+    with suppress(OSError, SafetensorError, zlib.error):  # here, too
+        for path in folder.glob("model.z"):
+            return sum(weight.nbytes for weight in unpack(path.read_bytes()).values())
         for path in [*folder.glob("model.safetensors")] or folder.glob("model-*-of-*.safetensors"):
             with safe_open(path, framework="pt") as file:
                 nbytes += sum(4 * prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
@@ -129,7 +133,7 @@ def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
     """Wrap a model that is already in memory, and put it into evaluation mode.
 
     Args:
-        module: a visformer Transformer, or a transformers model, which gets visformer's attention function.
+        module: a visformer Transformer or GPT, or a transformers model, which gets visformer's attention function.
         tokenizer: its tokenizer.
 
     Returns:
@@ -138,15 +142,16 @@ def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
     Raises:
         VisformerError: another kind of module.
     """
-    if isinstance(module, Transformer):
-        return Translator(module.eval(), tokenizer)
+    if isinstance(module, Transformer | GPT):
+        return adapted(module.eval(), tokenizer)
     if "transformers" in sys.modules:
         from visformer.adapters.huggingface.model import HubModel, is_pretrained
 
         if is_pretrained(module):
             return HubModel(module, tokenizer)
     raise VisformerError(
-        N_("wrap takes a visformer.Transformer or a transformers model, not {kind}."), kind=type(module).__name__
+        N_("wrap takes a visformer.Transformer, a visformer.GPT or a transformers model, not {kind}."),
+        kind=type(module).__name__,
     )
 
 

@@ -1,58 +1,62 @@
-"""Our own Transformer, with its tokenizer: tokenize, translate, trace."""
+"""Our own models, with their tokenizer: tokenize, translate or continue a text, trace."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from visformer.adapters.base import ModelInfo, Request, TracedModel
+from visformer.adapters.base import ONE_LANGUAGE, ModelInfo, Request, TracedModel
 from visformer.adapters.generating import Settings, Speaker
+from visformer.adapters.huggingface.families import NO_SOURCE
 from visformer.adapters.params import weights_of
 from visformer.adapters.recording import Recorder, check_budget, matching
 from visformer.edits import Edit
 from visformer.errors import N_, VisformerError
 from visformer.model import taps
-from visformer.model.decoding import Decoding, NextToken
-from visformer.model.masks import pad
+from visformer.model.decoding import Decoding, NextOfText, NextToken
+from visformer.model.gpt import GPT
+from visformer.model.kinds import Model
+from visformer.model.masks import PAD_ID, pad
 from visformer.model.positions import PAPERS
 from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer, detect_language
-from visformer.model.transformer import PAD_ID, Transformer
+from visformer.model.transformer import Transformer
 from visformer.system import limits
-from visformer.trace import Trace
+from visformer.trace import Trace, TracedTensor
 from visformer.trace.names import all_names, axes_of
 
 
-class Translator(TracedModel):
-    """A :class:`visformer.Transformer` between English and Chinese, both ways."""
+class OwnModel(TracedModel):
+    """A model of ours: what the translator and a decoder-only model share."""
 
+    module: Any
     text: Tokenizer
     unsure_below: float | None = None  # confidence below which its translations count as unsure, if it was evaluated
     _no_text = N_("There is no text: type a sentence in English or Chinese.")
 
     def __init__(
-        self, module: Transformer, tokenizer: Tokenizer, *, name: str = "own", licence: str = "-", source: str = "-"
+        self, module: Model, tokenizer: Tokenizer, *, name: str = "own", licence: str = "-", source: str = "-"
     ) -> None:
         self.module, self.tokenizer, self.text = module, tokenizer, tokenizer
         self._plain = tokenizer.encode
-        config = module.config
+        config, order = module.config, module.config.positions
         self.info = ModelInfo(
             name=name,
-            kind="encoder-decoder",
-            n_encoder_layers=config.n_encoder_layers,
-            n_decoder_layers=config.n_decoder_layers,
+            kind="decoder" if config.depths[0] is None else "encoder-decoder",
+            n_encoder_layers=config.depths[0] or 0,
+            n_decoder_layers=config.depths[1],
             n_heads=config.n_heads,
             d_model=config.d_model,
-            max_tokens=min(limits.MODEL_TOKENS, config.positions.rows(config.max_len) or limits.MODEL_TOKENS),
+            max_tokens=min(limits.MODEL_TOKENS, order.rows(config.max_len) or limits.MODEL_TOKENS),
             licence=licence,
             source=source,
             n_kv_heads=config.n_heads,
             position=config.position,
         )
-        depths, order = (config.n_encoder_layers, config.n_decoder_layers), config.positions
-        self._names = tuple(all_names(*depths, adds_position=order.adds, biases_scores=order.biases))
+        self._names = tuple(all_names(*config.depths, adds_position=order.adds, biases_scores=order.biases))
         # Only positions other than the paper's are worth a note.
-        self._meta: dict[str, object] = {} if config.position == PAPERS else {"position": config.position}
+        self._meta: dict[str, Any] = {} if config.position == PAPERS else {"position": config.position}
         if not order.adds:
             self._meta["missing"] = [["*.position", order.says]]
         self._weights = weights_of(module)
@@ -60,6 +64,34 @@ class Translator(TracedModel):
         allowed = torch.ones(len(tokenizer), dtype=torch.bool)
         allowed[[PAD_ID, *(tokenizer.token_id(token) for token in LANGUAGE_TOKEN.values())]] = False
         self._speaker = Speaker(tokenizer, allowed, (self._end,))
+
+    def _read(self, wanted: Iterable[str], sides: Mapping[str, Sequence[int]]) -> dict[str, TracedTensor]:
+        """The weights among these names."""
+        return {name: weight.read(name, sides) for name, weight in self._weights.items() if name in wanted}
+
+    def _shapes(self, names: Iterable[str], n_src: int, n_tgt: int) -> dict[str, tuple[int, ...]]:
+        """The shapes that these tensors will have."""
+        config = self.module.config
+        sizes = {"head": config.n_heads, "d_model": config.d_model, "d_k": config.d_k, "d_ff": config.d_ff}
+        sizes["vocab"] = self.module.output.out_features
+        tokens = {"src": n_src, "tgt": n_tgt}
+        return {
+            name: tuple(sizes[a.name] if a.side is None else tokens[a.side] for a in axes_of(name) or ())
+            for name in names
+        }
+
+    @staticmethod
+    def _decoding_session(edits: Sequence[Edit]) -> AbstractContextManager[None]:
+        if not edits:
+            return nullcontext()
+        recorder = Recorder(frozenset(), edits, growing=True)
+        return taps.session(recorder, wanted=recorder.wants)
+
+
+class Translator(OwnModel):
+    """A :class:`visformer.Transformer` between English and Chinese, both ways."""
+
+    module: Transformer
 
     def tokenize(self, text: str) -> tuple[str, ...]:
         """See :class:`TracedModel`; the last token is </s>."""
@@ -91,7 +123,7 @@ class Translator(TracedModel):
             if self.unsure_below is not None and not edits:  # the threshold is of the model as it is
                 told["unsure_below"] = self.unsure_below
         sides = {"src": src_ids, "tgt": [self.tokenizer.token_id(LANGUAGE_TOKEN[language]), *ids[:-1]], "next": ids}
-        params = {name: weight.read(name, sides) for name, weight in self._weights.items() if name in wanted}
+        params = self._read(wanted, sides)
         more = sum(p.value.nbytes for p in params.values())
         check_budget(self._shapes(tensors, len(src_ids), len(ids)), more=more)
         with taps.session(recorder, wanted=recorder.wants):
@@ -147,20 +179,57 @@ class Translator(TracedModel):
             raise VisformerError(N_("to={to!r} is not a language of this model: choose en or zh."), to=to)
         return to
 
-    @staticmethod
-    def _decoding_session(edits: Sequence[Edit]) -> AbstractContextManager[None]:
-        if not edits:
-            return nullcontext()
-        recorder = Recorder(frozenset(), edits, growing=True)
-        return taps.session(recorder, wanted=recorder.wants)
 
-    def _shapes(self, names: Iterable[str], n_src: int, n_tgt: int) -> dict[str, tuple[int, ...]]:
-        """The shapes that these tensors will have."""
-        config = self.module.config
-        sizes = {"head": config.n_heads, "d_model": config.d_model, "d_k": config.d_k, "d_ff": config.d_ff}
-        sizes["vocab"] = config.tgt_vocab
-        tokens = {"src": n_src, "tgt": n_tgt}
-        return {
-            name: tuple(sizes[a.name] if a.side is None else tokens[a.side] for a in axes_of(name) or ())
-            for name in names
-        }
+class LanguageModel(OwnModel):
+    """A :class:`visformer.GPT`, which continues a text. As in GPT-2, the token that ends a text begins it, too."""
+
+    module: GPT
+
+    def __init__(self, module: GPT, tokenizer: Tokenizer, **told: str) -> None:
+        super().__init__(module, tokenizer, **told)
+        self._meta |= {"n_kv_heads": self.info.n_kv_heads, "missing": [["decoder.*cross*", NO_SOURCE]]}
+
+    def tokenize(self, text: str, second: str | None = None) -> tuple[str, ...]:
+        """See :class:`TracedModel`; the first token is </s>; ``second`` is appended."""
+        return self.text.shown(self._ids(text, second))
+
+    def _decode(self, source: str, to: str | None, settings: Settings) -> Decoding:
+        start = [*self._ids(source, None, to), *settings.prefix]
+        self._require_room(len(start))
+        limit = self._limit(len(start), len(start), settings.max_new_tokens)
+        with self._decoding_session(settings.edits):
+            next_token = NextOfText(self.module, cached=not settings.edits)
+            return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
+
+    def _run(self, request: Request) -> Trace:
+        wanted = matching((*self._names, *self._weights), request.record)
+        ids = self._ids(request.source, request.target, request.to)
+        self._require_room(len(ids))
+        tensors = wanted.intersection(self._names)
+        recorder = Recorder(tensors, request.edits)
+        params = self._read(wanted, {"tgt": ids})
+        check_budget(self._shapes(tensors, 0, len(ids)), more=sum(p.value.nbytes for p in params.values()))
+        with taps.session(recorder, wanted=recorder.wants):
+            logits = self.module(torch.tensor([ids]))
+        sides = {"tgt": ids, "next": [*ids[1:], int(self._speaker.likeliest(logits[:, -1]))]}
+        target = request.target
+        text = target if target is None or isinstance(target, str) else self.text.decode(target)
+        meta = {"source": request.source, "target": text, "to": None, "forced": target is not None}
+        return self._labelled(sides, recorder.tensors, params, meta, self._meta)
+
+    def _ids(self, text: str, second: str | Sequence[int] | None, to: str | None = None) -> list[int]:
+        """Ids of a text and its continuation, </s> first."""
+        self._require_text(text)
+        if isinstance(second, str):
+            self._require_text(second)
+            second = self._plain(second)
+        if to is not None:
+            raise VisformerError(ONE_LANGUAGE, to=to)
+        return [self.text.token_id(EOS), *self._plain(text), *(second or ())]
+
+
+def adapted(module: Model, tokenizer: Tokenizer, **told: str) -> OwnModel:
+    """Return the adapter of a model of ours."""
+    if isinstance(module, GPT):
+        return LanguageModel(module, tokenizer, **told)
+    return Translator(module, tokenizer, **told)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
+from visformer.model.kinds import Model
 from visformer.model.transformer import Transformer
 from visformer.trace import TracedTensor
 from visformer.trace.names import Axis
@@ -45,13 +46,19 @@ class Weight:
         return TracedTensor(name, array, self.axes)
 
 
-def weights_of(model: Transformer) -> dict[str, Weight]:
-    """Return every weight by name: ``decoder.0.cross_attn.w_q``, ``encoder.1.norm_ffn.gamma``, ``src.embedding``."""
+def weights_of(model: Model) -> dict[str, Weight]:
+    """Return every weight by name: ``decoder.0.cross_attn.w_q``, ``encoder.1.norm_ffn.gamma``, ``src.embedding``.
+
+    Embeddings only where a Trace has them times sqrt(d_model); GPT's are not scaled.
+    """
     weights: dict[str, Weight] = {}
-    for side, table in (("src", model.src_embedding), ("tgt", model.tgt_embedding)):
-        weights[f"{side}.embedding"] = Weight(table.token, "weight", (Axis("token", side), D_MODEL))
+    stacks: dict[str, Any] = {"decoder": model.decoder}
+    if isinstance(model, Transformer):
+        stacks = {"encoder": model.encoder, **stacks}
+        for side, table in (("src", model.src_embedding), ("tgt", model.tgt_embedding)):
+            weights[f"{side}.embedding"] = Weight(table.token, "weight", (Axis("token", side), D_MODEL))
     weights["output.w"] = Weight(model.output, "weight", (D_MODEL, Axis("vocab")))
-    for name, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
+    for name, stack in stacks.items():
         for layer, block in enumerate(stack.layers):
             parts = {"self_attn": "norm_self", "cross_attn": "norm_cross", "ffn": "norm_ffn"}
             for part, norm in parts.items():

@@ -64,6 +64,7 @@ for _command in (
     export.export,
     lesson.lesson,
     training.train,
+    training.train_gpt,
     training.evaluate,
     running.bench,
     running.models,

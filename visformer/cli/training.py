@@ -1,7 +1,7 @@
-"""``visformer train`` and ``visformer evaluate``."""
+"""``visformer train``, ``visformer train-gpt`` and ``visformer evaluate``."""
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +11,30 @@ from visformer.cli.running import PATH, with_default
 
 if TYPE_CHECKING:
     from visformer.model.tokenizer import Tokenizer
+    from visformer.training.data import Pair
     from visformer.training.mixture import Mixture
+    from visformer.training.train import TrainingPlan
+
+
+_FILES = (
+    click.option("--pairs", "pairs_file", type=PATH, required=True, help="TSV: English, Chinese."),
+    click.option("--valid", "valid_file", type=PATH, required=True, help="TSV; one half gives the held-out loss."),
+    with_default("--supplement", type=PATH, default=Path("supplement")),
+)
+_RUN = (
+    with_default("--keep-moments", default=0, help="Weights from so many moments on the way."),
+    with_default("--seed", default=1),
+    click.option("--autocast/--no-autocast", default=None, help="bf16; by default where the CPU computes with it."),
+)
+
+
+def _shared(options: Iterable[Callable[..., Any]]) -> Callable[..., Any]:
+    """Add options that both kinds of training have."""
+    return lambda command: reduce(lambda done, option: option(done), reversed([*options]), command)
 
 
 @click.command()
-@click.option("--pairs", "pairs_file", type=PATH, required=True, help="TSV: English, Chinese.")
-@click.option("--valid", "valid_file", type=PATH, required=True, help="TSV; one half gives the held-out loss.")
-@with_default("--supplement", type=PATH, default=Path("supplement"))
+@_shared(_FILES)
 @with_default("--out", "folder", type=PATH, default=Path("runs/en-zh"), help="Resumes if the folder exists.")
 @with_default("--epochs", default=75)
 @with_default("--epoch-pairs", default=12_000, help="The state is written after each epoch.")
@@ -27,9 +44,7 @@ if TYPE_CHECKING:
 @with_default("--dropout", default=0.25)
 @with_default("--learning-rate", default=2e-3)
 @with_default("--batch-tokens", default=6000)
-@with_default("--keep-moments", default=0, help="Weights from so many moments, spaced by the logarithm of the step.")
-@with_default("--seed", default=1)
-@click.option("--autocast/--no-autocast", default=None, help="bf16; by default where the CPU computes with it.")
+@_shared(_RUN)
 def train(
     pairs_file: Path,
     valid_file: Path,
@@ -40,7 +55,6 @@ def train(
     d_model: int,
     layers: int,
     dropout: float,
-    autocast: bool | None,
     **plan: Any,
 ) -> None:
     """Train a translator between English and Chinese, in both directions with one model.
@@ -53,18 +67,10 @@ def train(
     """
     from visformer.model.checkpoints import save_checkpoint
     from visformer.model.config import TransformerConfig
-    from visformer.system.memory import keep_freed_memory
-    from visformer.training.data import SPLIT_SEED, read_pairs, split_pairs
-    from visformer.training.mixture import Mixture
-    from visformer.training.train import TrainingPlan, computes_in_bf16, train
+    from visformer.training.data import Batch, pair_batches
+    from visformer.training.train import train
 
-    keep_freed_memory()
-    valid_pairs, _ = split_pairs(read_pairs(valid_file), seed=SPLIT_SEED)
-    mixture = Mixture.load(pairs_file, supplement)
-    click.echo(f"{len(mixture.corpus)} pairs; {mixture.left_out} are left out: translators are judged on them")
-    folder.mkdir(parents=True, exist_ok=True)
-    schedule = TrainingPlan(**plan, autocast=computes_in_bf16() if autocast is None else autocast)
-    tokenizer = _tokenizer(folder / "tokenizer.json", mixture, vocab_size, schedule.seed)
+    mixture, halves, schedule, tokenizer = _begin(pairs_file, valid_file, supplement, folder, vocab_size, plan)
     config = TransformerConfig(
         src_vocab=len(tokenizer),
         tgt_vocab=len(tokenizer),
@@ -76,10 +82,110 @@ def train(
         dropout=dropout,
         tie_embeddings=True,
     )
-    epoch = partial(mixture.epoch, of=schedule.epochs, size=epoch_pairs, seed=schedule.seed)
-    model = train(schedule, config, tokenizer, epoch_pairs=epoch, valid_pairs=valid_pairs, folder=folder)
+
+    def epoch(number: int) -> list[Batch]:
+        pairs, bpe_dropout = mixture.epoch(number, of=schedule.epochs, size=epoch_pairs, seed=schedule.seed)
+        seed = schedule.seed * 100_000 + number
+        return pair_batches(tokenizer, pairs, tokens=schedule.batch_tokens, seed=seed, bpe_dropout=bpe_dropout)
+
+    valid = pair_batches(tokenizer, halves[0], tokens=6000)
+    model = train(schedule, config, epoch_batches=epoch, valid=valid, folder=folder)
     save_checkpoint(folder / "checkpoint", model, tokenizer)
     click.echo(f"Written to {folder / 'checkpoint'}")
+
+
+@click.command()
+@_shared(_FILES)
+@with_default("--out", "folder", type=PATH, default=Path("runs/mini-gpt"), help="Resumes if the folder exists.")
+@with_default("--epochs", default=40)
+@with_default("--epoch-pairs", default=12_000, help="The state is written after each epoch.")
+@with_default("--vocab", "vocab_size", default=4_000)
+@with_default("--d-model", default=192)
+@with_default("--layers", default=4)
+@with_default("--heads", default=6)
+@with_default("--context", type=click.IntRange(72), default=128, help="Tokens that it reads at most.")
+@with_default("--dropout", default=0.1)
+@with_default("--learning-rate", default=2e-3)
+@with_default("--batch-tokens", default=4096)
+@_shared(_RUN)
+def train_gpt(
+    pairs_file: Path,
+    valid_file: Path,
+    supplement: Path,
+    folder: Path,
+    epoch_pairs: int,
+    vocab_size: int,
+    d_model: int,
+    layers: int,
+    heads: int,
+    context: int,
+    dropout: float,
+    **plan: Any,
+) -> None:
+    """Train a decoder-only model on the sentences of both languages and on sequences that recur.
+
+    The curve follows the best induction head; checkpoint/evaluation.json has its score and interval, and perplexity.
+
+    \b
+    Example:
+      visformer train-gpt --pairs train.tsv --valid valid.tsv --out runs/mini-gpt
+    """
+    import json
+
+    from visformer.model.checkpoints import save_checkpoint
+    from visformer.model.config import GPTConfig
+    from visformer.model.kinds import Model
+    from visformer.system.files import write_whole
+    from visformer.training.contexts import context_batches, figures, sentence_batches, sentence_rows
+    from visformer.training.data import Batch
+    from visformer.training.recurring import best_score
+    from visformer.training.train import train
+
+    plan["label_smoothing"] = 0.0  # it would raise the perplexity
+    mixture, halves, schedule, tokenizer = _begin(pairs_file, valid_file, supplement, folder, vocab_size, plan)
+    config = GPTConfig(
+        len(tokenizer),
+        d_model=d_model,
+        n_heads=heads,
+        n_layers=layers,
+        d_ff=4 * d_model,
+        dropout=dropout,
+        max_len=context,
+    )
+
+    def epoch(number: int) -> list[Batch]:
+        pairs, _ = mixture.epoch(number, of=schedule.epochs, size=epoch_pairs, seed=schedule.seed)
+        seed = schedule.seed * 100_000 + number
+        return context_batches(tokenizer, pairs, length=context, tokens=schedule.batch_tokens, seed=seed)
+
+    def induction(model: Model) -> dict[str, float]:
+        return {"induction": best_score(model, tokenizer)}
+
+    valid = sentence_batches(sentence_rows(tokenizer, [text for pair in halves[0] for text in (pair.en, pair.zh)]))
+    model = train(schedule, config, epoch_batches=epoch, valid=valid, folder=folder, measure=induction)
+    save_checkpoint(folder / "checkpoint", model, tokenizer)
+    told = json.dumps(figures(model, tokenizer, mixture, halves[1], seed=schedule.seed), indent=2)
+    write_whole(folder / "checkpoint" / "evaluation.json", told + "\n")
+    click.echo(f"{told}\nWritten to {folder / 'checkpoint'}")
+
+
+def _begin(
+    pairs_file: Path, valid_file: Path, supplement: Path, folder: Path, vocab_size: int, plan: dict[str, Any]
+) -> "tuple[Mixture, tuple[list[Pair], list[Pair]], TrainingPlan, Tokenizer]":
+    """Read the data; return it with the halves of the validation pairs, the hyperparameters and the tokenizer."""
+    from visformer.system.memory import keep_freed_memory
+    from visformer.training.data import SPLIT_SEED, read_pairs, split_pairs
+    from visformer.training.mixture import Mixture
+    from visformer.training.train import TrainingPlan, computes_in_bf16
+
+    keep_freed_memory()
+    halves = split_pairs(read_pairs(valid_file), seed=SPLIT_SEED)
+    mixture = Mixture.load(pairs_file, supplement)
+    click.echo(f"{len(mixture.corpus)} pairs; {mixture.left_out} are left out: translators are judged on them")
+    folder.mkdir(parents=True, exist_ok=True)
+    autocast = plan.pop("autocast")
+    schedule = TrainingPlan(**plan, autocast=computes_in_bf16() if autocast is None else autocast)
+    return mixture, halves, schedule, _tokenizer(folder / "tokenizer.json", mixture, vocab_size, schedule.seed)
 
 
 def _tokenizer(file: Path, mixture: "Mixture", vocab_size: int, seed: int) -> "Tokenizer":

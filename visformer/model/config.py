@@ -1,4 +1,4 @@
-"""The configuration of a Transformer: one frozen dataclass that validates itself."""
+"""The configuration of a model: a frozen dataclass that validates itself."""
 
 import math
 from dataclasses import KW_ONLY, dataclass
@@ -8,8 +8,66 @@ from visformer.errors import N_, ConfigError
 from visformer.model.positions import POSITIONS, Position, PositionName
 
 
+class LayerConfig:
+    """What embeddings and layers read of a configuration."""
+
+    d_model: int
+    n_heads: int
+    d_ff: int
+    dropout: float
+    max_len: int
+    norm: Literal["post", "pre"]
+    final_norm: bool | None
+    layer_norm_eps: float
+    position: PositionName
+    activation: Literal["relu", "gelu"]
+
+    @property
+    def d_k(self) -> int:
+        """Width of one head's queries and keys (and values): d_model / n_heads."""
+        return self.d_model // self.n_heads
+
+    @property
+    def positions(self) -> Position:
+        """The positional encoding."""
+        return POSITIONS[self.position]()
+
+    @property
+    def has_final_norm(self) -> bool:
+        """Whether each stack ends with a LayerNorm of its own."""
+        return self.norm == "pre" if self.final_norm is None else self.final_norm
+
+    def _check_sizes(self) -> None:
+        for name in ("d_model", "n_heads", "d_ff", "max_len"):
+            self._require_int(name, least=1)
+        if self.d_model % self.n_heads:
+            raise ConfigError(
+                N_("d_model={d_model} cannot be divided among n_heads={n_heads}: choose a divisor of d_model."),
+                d_model=self.d_model,
+                n_heads=self.n_heads,
+            )
+        for name in ("dropout", "layer_norm_eps"):
+            self._require_number(name)
+        if not 0.0 <= self.dropout < 1.0:
+            raise ConfigError(N_("dropout={value} is not a probability in [0, 1)."), value=self.dropout)
+        if not 0.0 < self.layer_norm_eps < math.inf:
+            raise ConfigError(N_("layer_norm_eps={value} must be finite and above 0."), value=self.layer_norm_eps)
+
+    def _require_int(self, name: str, *, least: int) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise ConfigError(
+                N_("{name}={value!r} must be a whole number of at least {least}."), name=name, value=value, least=least
+            )
+
+    def _require_number(self, name: str) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            raise ConfigError(N_("{name}={value!r} must be a number."), name=name, value=value)
+
+
 @dataclass(frozen=True)
-class TransformerConfig:
+class TransformerConfig(LayerConfig):
     """The sizes and choices of "Attention Is All You Need" (table 3), base model by default.
 
     Args:
@@ -53,60 +111,27 @@ class TransformerConfig:
     tie_embeddings: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("src_vocab", "tgt_vocab", "d_model", "n_heads", "d_ff", "max_len"):
+        for name in ("src_vocab", "tgt_vocab"):
             self._require_int(name, least=1)
         for name in ("n_encoder_layers", "n_decoder_layers"):
             self._require_int(name, least=0)
-        if self.d_model % self.n_heads:
-            raise ConfigError(
-                N_("d_model={d_model} cannot be divided among n_heads={n_heads}: choose a divisor of d_model."),
-                d_model=self.d_model,
-                n_heads=self.n_heads,
-            )
+        self._check_sizes()
         self._require_choice("norm", ("post", "pre"))
         self._require_choice("position", tuple(POSITIONS))
         self.positions.check(d_k=self.d_k)
         self._require_choice("activation", ("relu", "gelu"))
         self._require_choice("final_norm", (True, False, None))
         self._require_choice("tie_embeddings", (True, False))
-        for name in ("dropout", "layer_norm_eps"):
-            self._require_number(name)
-        if not 0.0 <= self.dropout < 1.0:
-            raise ConfigError(N_("dropout={value} is not a probability in [0, 1)."), value=self.dropout)
-        if not 0.0 < self.layer_norm_eps < math.inf:
-            raise ConfigError(N_("layer_norm_eps={value} must be finite and above 0."), value=self.layer_norm_eps)
-
-    @property
-    def d_k(self) -> int:
-        """Width of one head's queries and keys (and values): d_model / n_heads."""
-        return self.d_model // self.n_heads
-
-    @property
-    def positions(self) -> Position:
-        """The positional encoding."""
-        return POSITIONS[self.position]()
-
-    @property
-    def has_final_norm(self) -> bool:
-        """Whether each stack ends with a LayerNorm of its own."""
-        return self.norm == "pre" if self.final_norm is None else self.final_norm
 
     @property
     def ties_all_three(self) -> bool:
         """Whether source embedding, target embedding and output projection are one matrix."""
         return self.tie_embeddings and self.src_vocab == self.tgt_vocab
 
-    def _require_int(self, name: str, *, least: int) -> None:
-        value = getattr(self, name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise ConfigError(
-                N_("{name}={value!r} must be a whole number of at least {least}."), name=name, value=value, least=least
-            )
-
-    def _require_number(self, name: str) -> None:
-        value = getattr(self, name)
-        if not isinstance(value, (int, float)) or isinstance(value, bool):
-            raise ConfigError(N_("{name}={value!r} must be a number."), name=name, value=value)
+    @property
+    def depths(self) -> tuple[int, int]:
+        """Number of encoder and of decoder layers."""
+        return self.n_encoder_layers, self.n_decoder_layers
 
     def _require_choice(self, name: str, choices: tuple[str | bool | None, ...]) -> None:
         value = getattr(self, name)
@@ -117,3 +142,49 @@ class TransformerConfig:
                 value=value,
                 choices=", ".join(map(str, choices)),
             )
+
+
+@dataclass(frozen=True)
+class GPTConfig(LayerConfig):
+    """The sizes of a decoder-only model, GPT-2's smallest by default (Radford et al. 2019, table 2).
+
+    Its choices are fixed: pre-norm with a final LayerNorm, learned positions, exact GELU.
+
+    Args:
+        vocab: number of token ids; id 0 is padding.
+        d_model: width of every vector between layers.
+        n_heads: attention heads per layer; must divide d_model.
+        n_layers: blocks.
+        d_ff: inner width of the feed-forward networks.
+        dropout: probability in [0, 1), on each sublayer's output and on the embedded input.
+        max_len: number of rows of the position table: the longest text.
+        layer_norm_eps: added to the variance inside the square root.
+
+    Raises:
+        ConfigError: a value is out of range; the message names it.
+    """
+
+    vocab: int
+    _: KW_ONLY
+    d_model: int = 768
+    n_heads: int = 12
+    n_layers: int = 12
+    d_ff: int = 3072
+    dropout: float = 0.1
+    max_len: int = 1024
+    layer_norm_eps: float = 1e-5
+
+    norm = "pre"
+    final_norm = True
+    position = "learned"
+    activation = "gelu"
+
+    def __post_init__(self) -> None:
+        self._require_int("vocab", least=1)
+        self._require_int("n_layers", least=1)
+        self._check_sizes()
+
+    @property
+    def depths(self) -> tuple[None, int]:
+        """No encoder, and the number of blocks."""
+        return None, self.n_layers

@@ -1,4 +1,4 @@
-"""Decode a source sentence into target ids: greedily, by sampling or by beam search, with a key-value cache."""
+"""Decode ids token by token: greedily, by sampling or by beam search, with a key-value cache."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from visformer.errors import N_, VisformerError
+from visformer.model.gpt import GPT
 from visformer.model.transformer import Transformer
 from visformer.system import cancellation
 
@@ -163,6 +164,24 @@ class NextToken:
         for layer in self._cache or ():
             layer.self_attn.reorder(rows)
             layer.cross_attn.reorder(rows)
+
+
+class NextOfText:
+    """Our own decoder-only model as a :class:`Predictor`."""
+
+    def __init__(self, model: GPT, *, cached: bool = True) -> None:
+        self._model = model
+        self._cache = model.new_cache() if cached else None
+
+    def log_probabilities(self, prefix: Tensor) -> Tensor:
+        """Map ``prefix`` (row, tgt), longer at each call, to log-probabilities (row, vocab), nats."""
+        seen = len(self._cache[0]) if self._cache else 0
+        return self._model(prefix[:, seen:], cache=self._cache)[:, -1].log_softmax(dim=-1)
+
+    def keep(self, rows: Tensor) -> None:
+        """Continue with these rows, in this order; a row may occur more than once."""
+        for layer in self._cache or ():
+            layer.reorder(rows)
 
 
 def decode(

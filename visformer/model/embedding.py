@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from visformer import formulas
 from visformer.errors import N_, TextError
-from visformer.model.config import TransformerConfig
+from visformer.model.config import LayerConfig
 from visformer.model.positions import Position
 from visformer.model.taps import Tap
 
@@ -40,9 +40,10 @@ def sinusoidal_encoding(
 class Embedding(nn.Module):
     """Turns token ids into a stack's input: embedding times sqrt(d_model), plus position, dropout (3.4, 3.5, 5.4)."""
 
-    def __init__(self, vocab: int, config: TransformerConfig) -> None:
+    def __init__(self, vocab: int, config: LayerConfig, *, scale: float | None = None) -> None:
+        """``scale``: factor of the embedding; None: sqrt(d_model)."""
         super().__init__()
-        self.scale = math.sqrt(config.d_model)
+        self.scale = math.sqrt(config.d_model) if scale is None else scale
         self.positions = config.positions
         self.token = nn.Embedding(vocab, config.d_model)
         nn.init.normal_(self.token.weight, std=config.d_model**-0.5)

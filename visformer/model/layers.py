@@ -2,19 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from visformer.model.attention import KeyValueCache, MultiHeadAttention, Order
-from visformer.model.config import TransformerConfig
+from visformer.model.config import LayerConfig
 from visformer.model.taps import Tap
 
 
 class FeedForward(nn.Module):
     """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, the same for every position (section 3.3, equation 2)."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: LayerConfig) -> None:
         super().__init__()
         self.w_1 = nn.Linear(config.d_model, config.d_ff)
         self.w_2 = nn.Linear(config.d_ff, config.d_model)
@@ -37,7 +38,7 @@ class LayerCache:
 class _Block(nn.Module):
     """Base of both blocks: wraps a sublayer in its residual sum and layer norm."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: LayerConfig) -> None:
         super().__init__()
         self.pre_norm = config.norm == "pre"
         self.dropout = nn.Dropout(config.dropout)
@@ -63,24 +64,27 @@ _NAMES = {"self": ("attn_sum", "resid_self"), "cross": ("cross_sum", "resid_cros
 class EncoderLayer(_Block):
     """Self-attention, then feed-forward (section 3.1, figure 1 left)."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: LayerConfig) -> None:
         super().__init__(config)
         self.self_attn = MultiHeadAttention(config.d_model, config.n_heads)
         self.ffn = FeedForward(config)
         self.norm_self = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
         self.norm_ffn = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
 
-    def forward(self, x: Tensor, *, mask: Tensor | None, order: Order, tap: Tap) -> Tensor:
-        """Map (batch, src, d_model) to the same shape; mask broadcastable to (batch, head, query, key)."""
+    def forward(
+        self, x: Tensor, *, mask: Tensor | None, order: Order, tap: Tap, cache: KeyValueCache | None = None
+    ) -> Tensor:
+        """Map (batch, token, d_model) to the same shape; mask broadcastable to (batch, head, query, key)."""
+        attend = partial(self.self_attn, mask=mask, order=order, tap=tap.at("self_attn"), cache=cache)
         x = tap("resid_pre", x)
-        x = self._add("self", x, lambda y: self.self_attn(y, y, mask=mask, order=order, tap=tap.at("self_attn")), tap)
+        x = self._add("self", x, lambda y: attend(y, y), tap)
         return self._add("ffn", x, lambda y: self.ffn(y, tap=tap.at("ffn")), tap)
 
 
 class DecoderLayer(_Block):
     """Masked self-attention, attention over the encoder's output, feed-forward (section 3.1, figure 1 right)."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: LayerConfig) -> None:
         super().__init__(config)
         self.self_attn = MultiHeadAttention(config.d_model, config.n_heads)
         self.cross_attn = MultiHeadAttention(config.d_model, config.n_heads)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+PAD_ID = 0
+
 
 def causal_mask(n: int, *, device: torch.device | str | None = None) -> Tensor:
     """Position i may attend to positions 0..i: "prevent leftward information flow" (section 3.2.3).
@@ -19,7 +21,7 @@ def causal_mask(n: int, *, device: torch.device | str | None = None) -> Tensor:
     return torch.ones(n, n, dtype=torch.bool, device=device).tril()
 
 
-def padding_mask(ids: Tensor, pad_id: int = 0) -> Tensor:
+def padding_mask(ids: Tensor, pad_id: int = PAD_ID) -> Tensor:
     """Allow attention to keys that are tokens, and none to padding.
 
     Args:
@@ -30,6 +32,22 @@ def padding_mask(ids: Tensor, pad_id: int = 0) -> Tensor:
         bool (batch, 1, 1, key), ready to broadcast over heads and queries.
     """
     return (ids != pad_id)[:, None, None, :]
+
+
+def key_mask(ids: Tensor) -> Tensor | None:
+    """The padding mask, or None if nothing is padded: the usual single sentence then needs no masking."""
+    mask = padding_mask(ids)  # (batch, 1, 1, key)
+    return None if bool(mask.all()) else mask
+
+
+def decoder_mask(ids: Tensor, start: int) -> Tensor | None:
+    """Causal and padding mask of ``ids`` (batch, token). After ``start`` cached tokens, each sees those and itself."""
+    new = ids.shape[1]
+    if start:
+        return None if new == 1 else causal_mask(start + new, device=ids.device)[start:]  # (query, key)
+    causal = causal_mask(new, device=ids.device)  # (query, key)
+    padding = key_mask(ids)
+    return causal if padding is None else causal & padding  # (batch, 1, query, key)
 
 
 def pad(rows: Sequence[Sequence[int]]) -> Tensor:

@@ -1,9 +1,10 @@
-"""The weights of a moment of a training: the first from their seed, the others in about five bits a weight.
+"""The weights of a model, or of a moment of its training: from their seed, or in about five bits a weight.
 
 Each row of a matrix is rounded to whole steps of a fraction of its root mean square. Small numbers are then the common
 ones, so that Huffman codes take fewer bits than a fixed width. There are no repetitions for DEFLATE to look for.
 """
 
+import json
 import threading
 import zlib
 from collections.abc import Mapping
@@ -12,8 +13,7 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor
 
-from visformer.model.config import TransformerConfig
-from visformer.model.transformer import Transformer
+from visformer.model.kinds import Config, Model, build
 
 STEP = 0.12
 """Step, in root mean squares of a row: on the bundled translator a divergence of 0.003 nats a token."""
@@ -26,14 +26,14 @@ _SEEDING = threading.Lock()
 """All threads share torch's generator: two models made at once must not take numbers from each other's seed."""
 
 
-def initial_model(config: TransformerConfig, seed: int) -> Transformer:
+def initial_model(config: Config, seed: int) -> Model:
     """A model before its first step: the same weights for the same seed; torch's generator is left as it was."""
     with _SEEDING, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return Transformer(config)
+        return build(config)
 
 
-def pack(weights: Mapping[str, Tensor]) -> bytes:
+def pack(weights: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
     """Round matrices to int8 multiples of a step for each row, vectors to float16, and compress them."""
     arrays: dict[str, Tensor] = {}
     for name, weight in weights.items():
@@ -44,7 +44,7 @@ def pack(weights: Mapping[str, Tensor]) -> bytes:
         else:
             arrays[name] = weight.half()
     coder = zlib.compressobj(strategy=zlib.Z_HUFFMAN_ONLY)
-    return coder.compress(save(arrays)) + coder.flush()
+    return coder.compress(save(arrays, metadata)) + coder.flush()
 
 
 def unpack(packed: bytes) -> dict[str, Tensor]:
@@ -53,10 +53,25 @@ def unpack(packed: bytes) -> dict[str, Tensor]:
     Raises:
         zlib.error, SafetensorError: the bytes are damaged.
     """
+    arrays = load(_expanded(packed))
+    steps = {name: arrays.pop(name + _ROW_STEP).float() for name in list(arrays) if name + _ROW_STEP in arrays}
+    return {name: array.float() * steps.get(name, 1.0) for name, array in arrays.items()}
+
+
+def metadata_of(packed: bytes) -> dict[str, str]:
+    """Return the metadata that :func:`pack` was given: safetensors has it in its header, after the length of that.
+
+    Raises:
+        zlib.error, ValueError: the bytes are damaged.
+    """
+    content = _expanded(packed)
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return dict(header.get("__metadata__", {}))
+
+
+def _expanded(packed: bytes) -> bytes:
     decoder = zlib.decompressobj()
     content = decoder.decompress(packed, _MOST_EXPANDED * len(packed))
     if not decoder.eof:
         raise zlib.error("cut off, or longer than such weights can be")
-    arrays = load(content)
-    steps = {name: arrays.pop(name + _ROW_STEP).float() for name in list(arrays) if name + _ROW_STEP in arrays}
-    return {name: array.float() * steps.get(name, 1.0) for name, array in arrays.items()}
+    return content

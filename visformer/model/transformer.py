@@ -10,9 +10,7 @@ from visformer.model.attention import Order
 from visformer.model.config import TransformerConfig
 from visformer.model.embedding import Embedding
 from visformer.model.layers import DecoderLayer, EncoderLayer, LayerCache
-from visformer.model.masks import causal_mask, padding_mask
-
-PAD_ID = 0
+from visformer.model.masks import decoder_mask, key_mask
 
 
 class Encoder(nn.Module):
@@ -120,7 +118,7 @@ class Transformer(nn.Module):
             The memory, (batch, src, d_model).
         """
         x = self.src_embedding(src_ids, tap=taps.current().at("src"))  # (batch, src, d_model)
-        memory: Tensor = self.encoder(x, mask=_keys(src_ids))
+        memory: Tensor = self.encoder(x, mask=key_mask(src_ids))
         return memory
 
     def decode(
@@ -159,7 +157,7 @@ class Transformer(nn.Module):
         """
         tap = taps.current()
         y = self.tgt_embedding(tgt_ids, tap=tap.at("tgt"), start=start)  # (batch, tgt, d_model)
-        self_mask, cross_mask = _self_mask(tgt_ids, start), _keys(src_ids)
+        self_mask, cross_mask = decoder_mask(tgt_ids, start), key_mask(src_ids)
         read: Tensor = self.decoder(y, memory, self_mask=self_mask, cross_mask=cross_mask, cache=cache)
         return read
 
@@ -201,23 +199,7 @@ def _final_norm(config: TransformerConfig) -> nn.Module:
     return nn.Identity()
 
 
-def _keys(ids: Tensor) -> Tensor | None:
-    """The padding mask, or None if nothing is padded: the usual single sentence then needs no masking."""
-    mask = padding_mask(ids, PAD_ID)  # (batch, 1, 1, key)
-    return None if bool(mask.all()) else mask
-
-
-def _self_mask(tgt_ids: Tensor, start: int) -> Tensor | None:
-    """Causal and padding mask of the decoder. With a cache, each new token sees all earlier ones and itself."""
-    new = tgt_ids.shape[1]
-    if start:
-        return None if new == 1 else causal_mask(start + new, device=tgt_ids.device)[start:]  # (query, key)
-    causal = causal_mask(new, device=tgt_ids.device)  # (query, key)
-    padding = _keys(tgt_ids)
-    return causal if padding is None else causal & padding  # (batch, 1, query, key)
-
-
-def load_state(model: Transformer, state: dict[str, Tensor]) -> None:
+def load_state(model: nn.Module, state: dict[str, Tensor]) -> None:
     """Load weights by name, in the model's own precision; a tied matrix needs only one of its names."""
     own = model.state_dict(keep_vars=True)
     tied = {name: state[other] for name, p in own.items() for other in state if name not in state and own[other] is p}

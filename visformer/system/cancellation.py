@@ -1,8 +1,8 @@
 """Work that ends early: at its deadline, or once nobody waits for its result.
 
 Whoever starts work does so within :meth:`Cancellation.current`. The work calls :func:`check` between its steps. The
-deadline is counted in seconds of the processor, in the process that works: on a busy server, work at low priority takes
-many times as long by the clock.
+deadline limits the CPU time of the working thread: on a busy server, work at low priority takes many times as long in
+wall-clock time.
 """
 
 import time
@@ -16,7 +16,7 @@ from visformer.system import limits
 
 
 def _nothing() -> None:
-    """For work that asks by itself."""
+    """For work in this process, which calls :func:`check`."""
 
 
 class Cancellation:
@@ -25,13 +25,13 @@ class Cancellation:
     def __init__(self) -> None:
         self.reason: VisformerError | None = None
         self._lock = Lock()
-        self._begun = 0.0  # by the clock of the thread that works
-        self._since = 0.0
+        self._begun = 0.0  # CPU time of the working thread, in seconds
+        self._since = 0.0  # when it was cancelled
         self._stop: Callable[[], object] = _nothing
         self._kill: Callable[[], object] = _nothing
 
     def cancel(self, reason: VisformerError) -> None:
-        """End the work. The first reason counts; called again after the grace, what does not end is killed."""
+        """End the work. The first reason counts; a call after the grace period kills work that has not ended."""
         with self._lock:
             if self.reason is None:
                 self.reason, self._since = reason, time.monotonic()
@@ -41,7 +41,7 @@ class Cancellation:
 
     @contextmanager
     def current(self) -> Iterator[None]:
-        """Have :func:`check` end what this thread does meanwhile."""
+        """Let :func:`check` end what this thread does within this block."""
         self._begun = time.thread_time()
         before = CURRENT.set(self)
         try:
@@ -58,7 +58,7 @@ class Cancellation:
 
     @contextmanager
     def notifying(self, *, stop: Callable[[], object], kill: Callable[[], object]) -> Iterator[None]:
-        """While another process does the work: how it is told to stop, and how it is ended if it does not."""
+        """Let another process do the work: ``stop`` tells it to stop, ``kill`` ends it if it does not."""
         with self._lock:
             self._stop, self._kill = stop, kill
             if self.reason is not None:

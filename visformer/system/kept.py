@@ -1,4 +1,4 @@
-"""What is kept in memory because it may be wanted again, and never more than a number of bytes of it."""
+"""A cache whose limit is a number of bytes: the least recently used makes room."""
 
 import threading
 from collections import OrderedDict
@@ -12,7 +12,7 @@ from visformer.system import limits, settings
 
 
 def _nothing() -> None:
-    """For what goes by not being kept any more."""
+    """For items that need no cleaning up."""
 
 
 @dataclass
@@ -24,10 +24,10 @@ class _Item:
 
 
 class Kept:
-    """A number of bytes for what can be made again: what was used longest ago, and is not in use, makes room."""
+    """A cache of what can be made again; the least recently used item that is not in use makes room."""
 
     def __init__(self, most: Callable[[], int]) -> None:
-        """Keep nothing yet; ``most`` returns the number of bytes."""
+        """Start empty; ``most`` returns the limit in bytes."""
         self.most = most
         self.nbytes = 0
         self._items: OrderedDict[Hashable, _Item] = OrderedDict()  # used longest ago first
@@ -48,7 +48,7 @@ class Kept:
             key: for :meth:`get`.
             what: to return.
             nbytes: its size.
-            gone: called when it is not kept any more; may only drop what has no other lock.
+            gone: called once it is no longer kept, or cannot be; with the lock held, so it must not wait for another.
 
         Raises:
             BudgetError: there is no room for it, so it is not kept.
@@ -65,7 +65,7 @@ class Kept:
             self.nbytes += nbytes
 
     def make_room(self, nbytes: int) -> None:
-        """Drop what was used longest ago until so many bytes are free.
+        """Drop the least recently used items until this many bytes are free.
 
         Raises:
             BudgetError: they would not be; nothing was dropped.
@@ -89,7 +89,7 @@ class Kept:
                 self.drop(key)
 
     def drop(self, key: Hashable) -> None:
-        """Keep this no longer, if it is kept at all."""
+        """Drop an item, if it is kept."""
         with self._lock:
             item = self._items.pop(key, None)
             if item is not None:
@@ -98,7 +98,7 @@ class Kept:
 
     @contextmanager
     def using(self, key: Hashable, nbytes: int, gone: Callable[[], object]) -> Iterator[None]:
-        """Keep something of which only the size is needed here, for as long as this lasts at least; see :meth:`put`."""
+        """Count something that is kept elsewhere, and do not drop it within this block; see :meth:`put`."""
         with self._lock:
             self.put(key, nbytes, nbytes, gone)
             item = self._items[key]
@@ -111,4 +111,4 @@ class Kept:
 
 
 KEPT = Kept(settings.MEMORY)
-"""Models besides the first one, uploads and made files, of all sessions of this process and of its long work."""
+"""Models besides the first one, uploads and generated files, of this process and its process for long computations."""

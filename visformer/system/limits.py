@@ -84,7 +84,7 @@ UNTRAINED = limit(
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 KEPT_BYTES = limit(
-    380 * 10**6, "bytes", N_("Models besides the first one, uploads and made files"),
+    380 * 10**6, "bytes", N_("Models besides the first one, uploads and generated files"),
     N_(
         "together; what was used longest ago makes room; the largest untrained model and files beside it fit; "
         "`VISFORMER_MEMORY` sets another number, GPT-2 needs 550 MB"
@@ -155,11 +155,11 @@ LAB_BASE = limit(
 
 WORK_SECONDS = limit(
     30, "seconds", N_("Seconds that one computation may take"),
-    N_("of the processor; a beam search over the longest sentence takes 10; it also ends once nobody waits for it"),
+    N_("of CPU time; a beam search over the longest sentence takes 10; it also ends once nobody waits for it"),
 )
 LONG_SECONDS = limit(
-    300, "seconds", N_("Seconds by the clock for what takes long"),
-    N_("it gives way to all else, so that 30 of the processor may take minutes; an ordinary sentence has 30"),
+    300, "seconds", N_("Wall-clock seconds of a long computation"),
+    N_("it gives way to all else, so that 30 s of CPU time may take minutes; an ordinary sentence has 30 s"),
 )
 GRACE_SECONDS = limit(
     5, "seconds", N_("Seconds that a process has to end a computation"),
@@ -175,18 +175,18 @@ SHARE = limit(
 )
 RECENT_SECONDS = limit(
     60, "seconds", N_("Seconds after which what a visitor has computed counts half"),
-    N_("who has computed least lately goes first; a pause of some minutes, and everybody is equal again"),
+    N_("whoever has computed least lately goes first; after a pause of some minutes, everybody is equal again"),
 )
 ORDINARY = limit(
     128, "tokens", N_("Tokens of an ordinary computation"),
-    N_("times beams or changes; what is more, other models and files wait for one place of their own"),
+    N_("times beams or changes; larger computations, other models and files share one place of their own"),
 )
 EDITS = limit(
     500, "changes", N_("Changes of masks in a link"), N_("each is a rectangle of cells, and looked for in every layer")
 )
 QUEUE = limit(
     60, "requests", N_("Requests waiting for the model"),
-    N_("a room pressing Enter together, and as many that take long; then who has computed most is asked to try again"),
+    N_("a room pressing Enter together, and as many long ones; then whoever has computed most is asked to try again"),
 )
 SESSIONS = limit(
     1_000, "visitors", N_("Visitors at once"),
@@ -235,14 +235,14 @@ CHOICE_CHARACTERS = limit(
 )
 SENT_BYTES = limit(
     500_000, "bytes", N_("Size of a message that a browser sends"),
-    N_("every table of the lab filled to the last cell; each connection can make the server keep so much"),
+    N_("every table of the lab filled to the last cell; each connection can make the server keep this much"),
 )
 SENT_RATE = limit(
     100_000, "bytes", N_("Bytes a second that a browser sends"),
     N_("each message counts as 2 kB more; six seconds' worth may come at once, then the connection ends"),
 )
 WIDGET_DEPTH = limit(
-    8, "levels", N_("Nesting of what a browser says that a widget holds"), N_("a table's own needs four")
+    8, "levels", N_("Nesting of a widget's value from a browser"), N_("a table's own needs four")
 )
 WIDGETS = limit(
     1_000, "widgets", N_("Widgets in one message of a browser"), N_("no page has two hundred; the rest is left out")

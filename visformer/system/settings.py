@@ -103,7 +103,7 @@ PROCESSES = Setting[int | None](
 )
 MEMORY = Setting[int](
     "VISFORMER_MEMORY",
-    N_("megabytes of memory for models besides the first, uploads and made files together"),
+    N_("megabytes of memory for models besides the first, uploads and generated files together"),
     limits.KEPT_BYTES,
     f"{limits.KEPT_BYTES // 10**6}",
     lambda text: _number(text) * 10**6,

@@ -67,26 +67,29 @@ def axes_of(name: str) -> tuple[Axis, ...] | None:
 
 
 def all_names(
-    n_encoder_layers: int, n_decoder_layers: int, *, adds_position: bool = True, biases_scores: bool = False
+    n_encoder_layers: int | None, n_decoder_layers: int, *, adds_position: bool = True, biases_scores: bool = False
 ) -> Iterator[str]:
-    """Yield every tensor name of an encoder-decoder of these depths, in the order of computation.
+    """Yield every tensor name of a model of these depths, in the order of computation.
 
     Args:
-        n_encoder_layers: number of encoder layers.
+        n_encoder_layers: number of encoder layers; None: a decoder-only model, without cross-attention.
         n_decoder_layers: number of decoder layers.
         adds_position: whether the input is embedding plus position.
         biases_scores: whether self-attention adds a positional bias.
     """
     for stack, side, depth in (("encoder", "src", n_encoder_layers), ("decoder", "tgt", n_decoder_layers)):
+        if depth is None:
+            continue
         yield from (f"{side}.{part}" for part in ("embed", *["position"] * adds_position, "input"))
+        reads = stack == "decoder" and n_encoder_layers is not None
         for layer in range(depth):
-            yield from (f"{stack}.{layer}.{rest}" for rest in _block_names(stack, biases_scores))
+            yield from (f"{stack}.{layer}.{rest}" for rest in _block_names(reads, biases_scores))
         yield f"{stack}.out"
     yield "logits"
 
 
-def _block_names(stack: str, biases_scores: bool) -> Iterator[str]:
-    sublayers = (("self", "attn_sum"), ("cross", "cross_sum")) if stack == "decoder" else (("self", "attn_sum"),)
+def _block_names(reads_encoder: bool, biases_scores: bool) -> Iterator[str]:
+    sublayers = (("self", "attn_sum"), ("cross", "cross_sum")) if reads_encoder else (("self", "attn_sum"),)
     yield "resid_pre"
     for kind, name_sum in sublayers:
         bias = ["bias"] * (biases_scores and kind == "self")

@@ -1,4 +1,4 @@
-"""Sentence pairs: read them, encode them, and batch examples of similar length."""
+"""Batches: what a step learns from. Sentence pairs: read them, encode them, and batch examples of similar length."""
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,8 +8,27 @@ from pathlib import Path
 from torch import Tensor
 
 from visformer.errors import N_, DataError
-from visformer.model.masks import pad
+from visformer.model.masks import PAD_ID, pad
 from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a model is given, and what each position of its output should predict; int64, 0 is padding.
+
+    Args:
+        inputs: the model's arguments, each (row, token).
+        targets: (row, position); 0: not part of the loss.
+    """
+
+    inputs: tuple[Tensor, ...]
+    targets: Tensor
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens it is given, without padding."""
+        return sum(int((ids != PAD_ID).sum()) for ids in self.inputs)
+
 
 BOTH = "both"
 SPLIT_SEED = 0
@@ -34,7 +53,7 @@ def read_pairs(path: str | Path) -> list[Pair]:
     """Read a TSV of English and Chinese; further columns, such as an attribution, are ignored.
 
     Raises:
-        DataError: no such file, or a line without two sentences; the message names the line.
+        DataError: the file cannot be read, or a line lacks a sentence; the message names the line.
     """
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
@@ -62,7 +81,7 @@ def split_pairs(pairs: Sequence[Pair], *, seed: int) -> tuple[list[Pair], list[P
 
 @dataclass(frozen=True)
 class Example:
-    """Ids of one directed pair: source and </s>; language token, target and </s>."""
+    """Token ids of a pair in one direction. ``src``: source, </s>; ``tgt``: language token, target, </s>."""
 
     src: list[int]
     tgt: list[int]
@@ -82,7 +101,7 @@ def to_examples(tokenizer: Tokenizer, pairs: Iterable[Pair]) -> list[Example]:
 
 
 def batches(examples: Sequence[Example], *, tokens: int, seed: int | None) -> Iterator[tuple[Tensor, Tensor]]:
-    """Batch examples of similar length, at most ``tokens`` source and target tokens each, padding included.
+    """Batch examples of similar length: at most ``tokens`` tokens in a batch, source, target and padding together.
 
     With a seed, batches are shuffled; without, they are ordered by length.
 
@@ -91,7 +110,7 @@ def batches(examples: Sequence[Example], *, tokens: int, seed: int | None) -> It
     """
     rng = random.Random(seed)
     shuffled = list(examples) if seed is None else rng.sample(examples, len(examples))
-    order = sorted(shuffled, key=_like_lengths)  # stable: equal lengths stay shuffled
+    order = sorted(shuffled, key=_by_lengths)  # stable: equal lengths stay shuffled
     groups: list[list[Example]] = [[]]
     width = [0, 0]
     for example in order:
@@ -107,7 +126,21 @@ def batches(examples: Sequence[Example], *, tokens: int, seed: int | None) -> It
         yield pad([e.src for e in group]), pad([e.tgt for e in group])
 
 
-def _like_lengths(example: Example) -> tuple[int, int]:
-    """Sort by the length of the target, in twos, then by that of the source, up and down in turns: least padding."""
+def pair_batches(
+    tokenizer: Tokenizer, pairs: Sequence[Pair], *, tokens: int, seed: int | None = None, bpe_dropout: float = 0.0
+) -> list[Batch]:
+    """Batch pairs for a translator, in each of their directions; arguments as for :func:`batches`.
+
+    With BPE-dropout, one choice of merges for each sixteenth of them.
+    """
+    examples: list[Example] = []
+    for i in range(16) if bpe_dropout else ():
+        examples += to_examples(tokenizer.with_dropout(bpe_dropout, seed=(seed or 0) * 16 + i), pairs[i::16])
+    examples = examples or to_examples(tokenizer, pairs)
+    return [Batch((src, tgt[:, :-1]), tgt[:, 1:]) for src, tgt in batches(examples, tokens=tokens, seed=seed)]
+
+
+def _by_lengths(example: Example) -> tuple[int, int]:
+    """Sort by target length, in twos, then by source length, alternately up and down, for little padding."""
     twos = len(example.tgt) // 2
     return twos, len(example.src) * (-1) ** twos

@@ -26,7 +26,7 @@ from visformer.training.supplement import read_rows
 
 FOLDER = supplement.FOLDER / "grammar"
 RULE_FILES = ("rules.tsv", "phrases.tsv", "times.tsv")
-OPTIONAL = 0.45
+OPTIONAL = 0.45  # probability that an optional slot is filled
 PARTS = frozenset({"noun", "verb", "adjective", "adverb", "number", "pronoun", "name"})
 
 
@@ -35,7 +35,7 @@ class DeadEnd(Exception):
 
 
 class Grammar:
-    """Rules and words, and what of them is held out from training."""
+    """The rules and words, and which of them are held out from training."""
 
     def __init__(
         self, rules: tuple[Rule, ...], entries: tuple[Entry, ...], *, held_out: frozenset[str], refusals: Refusals
@@ -118,7 +118,7 @@ class Grammar:
 
 
 def meets(entry: Entry, group: tuple[str, ...]) -> bool:
-    """Whether a word has a tag of the group; none, after "!"; or, after "?", may be said of a word with one of them."""
+    """Whether a word meets a group: has a tag of it; after "!", has none; after "?", may be said of a word with one."""
     if group and group[0] == "?":
         return not set(entry.subject).isdisjoint(group)
     if group and group[0][0] == "!":
@@ -127,7 +127,11 @@ def meets(entry: Entry, group: tuple[str, ...]) -> bool:
 
 
 def resolve(need: Need, values: dict[str, Node | Drawn | None], *, asked: Need) -> Need:
-    """Replace `this`, `V.object` and `N` in what a slot asks for by what they stand for."""
+    """Replace `this`, `V.object` and `N` in what a slot asks for by the tags they stand for.
+
+    Raises:
+        DeadEnd: one names a slot that is empty, or has no word at its head.
+    """
     resolved: list[tuple[str, ...]] = []
     for group in need:
         name, _, column = group[0].partition(".")
@@ -167,8 +171,8 @@ def sample(grammar: Grammar, n: int, *, seed: int, held_out: bool = False) -> li
         grammar: from `load`.
         n: how many.
         seed: another seed gives other sentences.
-        held_out: draw sentences for evaluation: each uses a rule or a word that is held out from training. Otherwise
-            none does.
+        held_out: whether each sentence uses a rule or a word that is held out from training, for evaluation;
+            otherwise none does.
     """
     rng = random.Random(seed)
     sentences: dict[str, Sentence] = {}

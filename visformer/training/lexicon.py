@@ -15,6 +15,8 @@ PARTICLES = SEPARABLE | frozenset("in around along together home at to for of wi
 WITH_DE = frozenset("贵忙饿累渴病近远慢快困静晚早甜酸辣咸苦轻重穷富死空满棒帅")
 WITHOUT_DE = frozenset("玻璃 木制 塑料 金属 羊毛 纯棉 电动 备用 一次性 二手 圆形 方形 野生 流浪 免费 无糖".split())
 
+MEASURE_FORMS = frozenset({"m", "cup", "cups"})
+
 # A form is a small tree: text, relation ("" is the head) and label of each word. Words of both languages with the same
 # label correspond.
 Form = tuple[tuple[str, str, str], ...]
@@ -28,11 +30,11 @@ class Entry:
     Attributes:
         part: "noun", "verb", ...
         key: part and English and Chinese lemma; unique.
-        tags: its kinds and those above them, flags, "=lemma": by these rules ask for words.
+        tags: its kinds and those above them, flags, "=lemma"; rules ask for words by their tags.
         en, zh: form name -> variants of the form; "" is the base form.
-        subject, object: tags of what it may be said of, and of what it may be done to.
+        subject, object: tags of the nouns that it may be said of, and that it may take as object.
         agreement: "1s", "2", "3s" or "p" (plural).
-        weight: how often it is drawn, compared with others that fit as well.
+        weight: how often it is drawn, relative to others that fit as well.
     """
 
     part: str
@@ -54,7 +56,7 @@ def named(*words: str) -> str:
 def alternatives(column: str, known: frozenset[str]) -> tuple[str, ...]:
     """Split a column of kinds and single words, which may have spaces: "person =bus stop" -> person, =bus_stop.
 
-    `known`: tags of all nouns, and of their beginnings.
+    `known`: the tags of all nouns, and every beginning of them.
     """
     tags: list[str] = []
     for token in column.split():
@@ -66,7 +68,7 @@ def alternatives(column: str, known: frozenset[str]) -> tuple[str, ...]:
 
 
 def form(text: str, *, root: int = -1, relation: str = "compound") -> Form:
-    """Make a form of words separated by spaces; all depend on the one at `root`."""
+    """Make a form from words separated by spaces; all others depend on the one at `root`."""
     words = text.split()
     return tuple((word, "" if i == root % len(words) else relation, "content") for i, word in enumerate(words))
 
@@ -87,7 +89,7 @@ def verb_form(text: str) -> Form:
 
 
 def plural_of(lemma: str) -> str:
-    """Spell the regular plural of the last word, or of the one before "of"."""
+    """Spell the regular plural: of the last word, or of the one before "of"."""
     head, of, rest = lemma.partition(" of ")
     if head[-1] == "y" and head[-2] not in "aeiou":
         head = head[:-1] + "ie"
@@ -110,7 +112,7 @@ def conjugate(lemma: str, irregular: str = "") -> dict[str, str]:
 
 
 def compare(lemma: str, comparison: str) -> dict[str, str]:
-    """Spell comparative and superlative of an adjective or adverb."""
+    """Spell the comparative and superlative of an adjective or adverb."""
     if comparison == "more":
         return {"er": f"more {lemma}", "est": f"most {lemma}"}
     stem = lemma[:-1] if lemma[-1] == "e" else lemma[:-1] + "i" if lemma[-1] == "y" else lemma
@@ -119,7 +121,7 @@ def compare(lemma: str, comparison: str) -> dict[str, str]:
 
 
 def noun_entry(row: list[str], above: dict[str, tuple[str, ...]], *, takes: dict[str, frozenset[str]]) -> Entry:
-    """Make the entry of a row of `nouns.tsv`."""
+    """Make an entry from a row of `nouns.tsv`."""
     _, lemma, plural, zh, measure, kinds, place, weight = row
     tags = {"noun", named(lemma), named(zh), {"-": "mass", "=": "pair"}.get(plural, "count")}
     for kind in kinds.split():
@@ -153,7 +155,7 @@ def noun_entry(row: list[str], above: dict[str, tuple[str, ...]], *, takes: dict
 
 
 def verb_entry(row: list[str], known: frozenset[str]) -> Entry:
-    """Make the entry of a row of `verbs.tsv`."""
+    """Make an entry from a row of `verbs.tsv`."""
     _, lemma, irregular, zh, pattern, aspect, subject, target, weight = row
     subjects = alternatives(subject, known) or ("person",)
     tags = {"verb", named(lemma), named(zh), named(lemma, zh), pattern, *aspect.split()}
@@ -167,7 +169,7 @@ def verb_entry(row: list[str], known: frozenset[str]) -> Entry:
 
 
 def adjective_entry(row: list[str], known: frozenset[str]) -> Entry:
-    """Make the entry of a row of `adjectives.tsv`."""
+    """Make an entry from a row of `adjectives.tsv`."""
     _, lemma, comparison, zh, kinds, weight = row
     subjects = alternatives(kinds, known)
     tags = {"adjective", named(lemma), named(zh), "fixed" if comparison == "-" else "graded"}
@@ -183,7 +185,7 @@ def adjective_entry(row: list[str], known: frozenset[str]) -> Entry:
 
 
 def other_entries(folder: Path) -> list[Entry]:
-    """Read adverbs, numbers and pronouns, and the names of the folder above."""
+    """Read the adverbs, numbers and pronouns, and the names in the folder above."""
     entries = []
 
     def add(part: str, zh: str, kinds: set[str], *, en: dict[str, str], count: str = "", **more: Any) -> None:
@@ -220,7 +222,7 @@ def load(folder: Path) -> tuple[Entry, ...]:
         folder: `supplement/grammar`; people and places are in the folder above it.
 
     Raises:
-        DataError: a file is missing, a row has another number of columns, or a noun a kind that is not in `kinds.tsv`.
+        DataError: a file is missing, a row has the wrong number of columns, or a noun a kind not in `kinds.tsv`.
     """
     above: dict[str, tuple[str, ...]] = {"": ()}
     takes: dict[str, frozenset[str]] = {"": frozenset()}

@@ -1,4 +1,4 @@
-"""What a translator is trained on, epoch by epoch: shares of a corpus, the grammar, everyday pairs and names."""
+"""The training data of each epoch: shares of a corpus, of sentences from the grammar, everyday pairs and names."""
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,7 +24,8 @@ class Stage:
     bpe_dropout: float
 
 
-# Words first, from the grammar. The corpus last: with the grammar alone BLEU falls. Then tokens as they will be typed.
+# The grammar teaches words first. More of the corpus follows: with the grammar alone BLEU falls. The last stage has no
+# BPE-dropout: it splits words as they will be when somebody types.
 SCHEDULE = (
     Stage(until=0.25, corpus=0.42, grammar=0.37, everyday=0.07, names=0.14, bpe_dropout=0.1),
     Stage(until=0.75, corpus=0.58, grammar=0.20, everyday=0.07, names=0.15, bpe_dropout=0.1),
@@ -39,7 +40,7 @@ GRAMMAR_TEXTS = 20_000
 
 
 def stage_of(fraction: float) -> Stage:
-    """The stage at a fraction of the training, from 0 to below 1."""
+    """Return the stage at a fraction of the training, at least 0 and below 1."""
     return next(stage for stage in SCHEDULE if fraction < stage.until)
 
 
@@ -47,12 +48,12 @@ def stage_of(fraction: float) -> Stage:
 class Mixture:
     """The pairs that epochs are drawn from.
 
-    Args:
+    Attributes:
         corpus: pairs of a file.
         everyday: pairs written by hand.
         sentences: the grammar.
         names: the lists of names and their frames.
-        left_out: how many pairs of the corpus were left out because a translator is judged on them.
+        left_out: number of pairs of the corpus that were left out because translators are judged on them.
     """
 
     corpus: Sequence[Pair]
@@ -68,10 +69,10 @@ class Mixture:
         Raises:
             DataError: a file is missing, damaged or empty; the message names it and the line.
         """
-        judged = {refusals.plain(text) for text in refusals.evaluation_texts(folder)}
+        judged = {supplement.plain(text) for text in refusals.evaluation_texts(folder)}
         pairs = read_pairs(corpus)
         kept, everyday = (
-            [pair for pair in some if judged.isdisjoint(map(refusals.plain, (pair.en, pair.zh)))]
+            [pair for pair in some if judged.isdisjoint(map(supplement.plain, (pair.en, pair.zh)))]
             for some in (pairs, [Pair(*row) for row in supplement.read_rows(folder / "everyday.tsv", columns=2)])
         )
         if not kept:
@@ -80,14 +81,14 @@ class Mixture:
         return cls(kept, everyday, *sources, left_out=len(pairs) - len(kept))
 
     def epoch(self, number: int, *, of: int, size: int, seed: int) -> tuple[list[Pair], float]:
-        """Return the pairs of an epoch, in no order, and its BPE-dropout.
+        """Return the pairs of an epoch, unshuffled, and its BPE-dropout.
 
         Corpus and everyday pairs take turns over the epochs; sentences and names are drawn afresh.
 
         Args:
-            number: of the epoch, from 0.
-            of: how many epochs there are.
-            size: pairs in an epoch, before those of which the two directions differ are parted.
+            number: number of the epoch, from 0.
+            of: number of epochs.
+            size: pairs in an epoch; one whose two directions differ in case becomes two.
             seed: the same seed gives the same pairs.
         """
         stages = [stage_of(i / of) for i in range(number + 1)]
@@ -112,7 +113,7 @@ class Mixture:
 
 
 def taking_turns(pairs: Sequence[Pair], start: int, count: int, *, seed: int) -> list[Pair]:
-    """Return ``count`` pairs from place ``start`` of an endless sequence, which shuffles all pairs anew each time."""
+    """Return ``count`` pairs, from index ``start``, of an endless sequence: all pairs, shuffled anew each time."""
     result: list[Pair] = []
     while len(result) < count:
         turn, place = divmod(start + len(result), len(pairs))
@@ -123,7 +124,7 @@ def taking_turns(pairs: Sequence[Pair], start: int, count: int, *, seed: int) ->
 def as_typed(pairs: Iterable[Pair], rng: random.Random) -> Iterator[Pair]:
     """Write some pairs as people type: in capitals, in lower case, without the final mark.
 
-    Only English that is read loses its case, so the two directions of such a pair part.
+    English loses its case only as the source, so such a pair becomes one pair for each direction.
     """
     for pair in pairs:
         if rng.random() < NO_STOP and pair.en[-1] in ".?!" and pair.zh[-1] in "。？！":

@@ -1,7 +1,7 @@
 """Muon (Jordan et al. 2024): steps along the orthogonalised momentum of each weight matrix.
 
 On this task it overtook Adam within the first epoch (docs/adr/0008). torch.optim.Muon always computes in bfloat16,
-which is many times slower on CPUs without bf16 arithmetic; this one computes in a configurable precision.
+which is many times slower on CPUs without bf16 arithmetic; here the precision is an option.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ _NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # the quintic of the reference imple
 
 
 def orthogonalised(matrices: Tensor, *, steps: int = 5) -> Tensor:
-    """Replace the singular values of each matrix by values near 1 (Newton-Schulz iteration).
+    """Return the matrices with singular values near 1, by Newton-Schulz iteration.
 
     Args:
         matrices: (matrix, row, column), with row <= column for speed.
@@ -29,7 +29,15 @@ def orthogonalised(matrices: Tensor, *, steps: int = 5) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """Muon for two-dimensional weights, with updates of Adam's size (Liu et al. 2025) and decoupled weight decay."""
+    """Muon for two-dimensional weights, with updates of Adam's size (Liu et al. 2025) and decoupled weight decay.
+
+    Args:
+        weights: matrices of any shape.
+        lr: step size, relative to updates of Adam's size.
+        momentum: decay of the average gradient at each step, in [0, 1).
+        weight_decay: times ``lr``, the fraction that each step takes off the weights.
+        dtype: precision of the Newton-Schulz iteration.
+    """
 
     def __init__(
         self,

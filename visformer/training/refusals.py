@@ -1,33 +1,28 @@
-"""Keep the sentences by which translators are evaluated out of what they are trained with."""
+"""Keep evaluation sentences out of the training data."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from visformer.training import supplement
-from visformer.training.lexicon import Entry
+from visformer.training.lexicon import MEASURE_FORMS, Entry
+from visformer.training.supplement import plain
 
 LISTS = ("alignment.tsv", "held_out.tsv", "judged/*.tsv")
 COLUMNS = frozenset({"en", "zh", "source", "expected", "first", "second"})
 CHINESE = re.compile("[一-鿿]")
 ENGLISH_WORD = re.compile(r"n't\b|'\w+|\w+?(?=n't\b)|\w+")
 FUNCTION_PARTS = frozenset({"pronoun", "number", "name"})
-FUNCTION_FORMS = frozenset({"m", "cup", "cups"})
 FUNCTION_WORDS = frozenset(
     "a an be am is are was were been being do does did have has had will would can ca wo could shall should may might "
     "must not n't 's 'm 're 've 'll 'd".split()
 )
 
 
-def plain(text: str) -> str:
-    """Return the text without spaces and punctuation, in lower case."""
-    return re.sub(r"[\W_]+", "", text).lower()
-
-
 def evaluation_texts(folder: Path) -> set[str]:
-    """Return all sentences, in either language, of the lists in `supplement/` that evaluate."""
+    """Return all sentences, in either language, of the evaluation lists in `folder`, that is `supplement/`."""
     texts = set()
     for path in (path for pattern in LISTS for path in sorted(folder.glob(pattern))):
         header, *lines = path.read_text(encoding="utf-8").splitlines()
@@ -38,15 +33,15 @@ def evaluation_texts(folder: Path) -> set[str]:
 
 @dataclass(frozen=True)
 class Refusals:
-    """What no generated sentence may be.
+    """Decides which generated sentences are too close to those of an evaluation.
 
     Attributes:
         lemmas: inflected English word -> lemma.
         segments: Chinese words of lexicon and rules.
         function: words of either language that do not count as content.
-        texts: the evaluated sentences, plain.
-        contents: the sets of their content words.
-        names: for the held-out names.
+        texts: the evaluation sentences, plain.
+        contents: their sets of content words.
+        names: the supplement, which knows the held-out names.
     """
 
     lemmas: dict[str, str]
@@ -63,7 +58,7 @@ class Refusals:
         Args:
             folder: `supplement/`.
             entries: the lexicon.
-            literals: words that stand in rules; function words if they are not in the lexicon.
+            literals: words written in rules; function words if they are not in the lexicon.
         """
         lemmas: dict[str, str] = {}
         content: set[str] = set()
@@ -82,7 +77,7 @@ class Refusals:
             else:
                 content |= whole
             for side in (entry.en, entry.zh):
-                forms = [form for name in FUNCTION_FORMS & side.keys() for form in side[name]]
+                forms = [form for name in MEASURE_FORMS & side.keys() for form in side[name]]
                 function |= {
                     text for form in (*forms, *side.get("place", ())) for text, _, label in form if label != "content"
                 }
@@ -97,7 +92,7 @@ class Refusals:
         )
         texts = evaluation_texts(folder)
         contents = frozenset({known.content(text) for text in texts} - {frozenset()})
-        return cls(lemmas, known.segments, known.function, frozenset(map(plain, texts)), contents, known.names)
+        return replace(known, texts=frozenset(map(plain, texts)), contents=contents)
 
     def content(self, text: str) -> frozenset[str]:
         """Return the content words of a sentence: lemmas in English, the longest known words in Chinese."""
@@ -114,6 +109,6 @@ class Refusals:
         return frozenset(words) - self.function
 
     def refuse(self, en: str, zh: str) -> bool:
-        """Whether a pair equals an evaluated sentence, has the same content, or holds a held-out name."""
+        """Whether a side equals an evaluation sentence or has its content words, or the pair has a held-out name."""
         same = any(plain(text) in self.texts or self.content(text) in self.contents for text in (en, zh))
         return same or supplement.refused(self.names, en, zh)

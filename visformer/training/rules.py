@@ -45,7 +45,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Rule:
-    """A row of a file of rules; its category is the name up to the dot."""
+    """A row of a rule file; its category is the name up to the dot."""
 
     name: str
     slots: tuple[Slot, ...]
@@ -54,7 +54,11 @@ class Rule:
 
 
 def parse_side(text: str, rule: str) -> tuple[Item, ...]:
-    """Parse one side of a rule."""
+    """Parse one side of a rule.
+
+    Raises:
+        DataError: an item cannot be read, or not exactly one is the head.
+    """
     items = []
     for token in text.split():
         match = ITEM.fullmatch(token)
@@ -72,7 +76,11 @@ def parse_side(text: str, rule: str) -> tuple[Item, ...]:
 
 
 def parse_rule(row: list[str]) -> Rule:
-    """Parse a row of a file of rules, and check that its slots are declared and used."""
+    """Parse a row of a rule file.
+
+    Raises:
+        DataError: a side cannot be read, or a slot is not declared or not used.
+    """
     name, declared, english, chinese, weight = row
     slots = tuple(
         Slot(slot, bool(optional), category, tuple(tuple(group.split()) for group in need.split(",") if group.strip()))

@@ -11,16 +11,14 @@ from typing import NamedTuple
 
 from visformer.errors import N_, DataError
 from visformer.training import lexicon
-from visformer.training.lexicon import Entry
+from visformer.training.lexicon import MEASURE_FORMS, Entry
 from visformer.training.rules import MARKS, Item, Rule
 
-CONTRACT = 0.4
+CONTRACT = 0.4  # probability that a sentence is contracted
 AGREE = {
     "be": {"1s": "am", "2": "are", "3s": "is", "p": "are"},
     "was": {"1s": "was", "2": "were", "3s": "was", "p": "were"},
 }
-# "a cup of tea", 一杯茶: what depends on the noun depends on tea, not on its measure.
-MEASURES = frozenset({"m", "cup", "cups"})
 FUNCTION_RELATIONS = frozenset({"case", "det"})
 SHORT = {"am": "'m", "is": "'s", "are": "'re", "will": "'ll", "would": "'d", "have": "'ve", "has": "'s"}
 BEFORE_SHORT = frozenset("i you he she it we they".split())
@@ -56,7 +54,7 @@ class Node:
 
     @property
     def entry(self) -> Entry | None:
-        """The word of the lexicon at the head of the English side, if it is one."""
+        """The entry at the head of the English side; None if the head is a word written in the rule, or is empty."""
         value = self._head()[1]
         return value.entry if value else None
 
@@ -64,8 +62,7 @@ class Node:
     def agreement(self) -> str:
         """Person and number of the English side, as in `Entry`."""
         item, value = self._head()
-        plural = item.head == "**" or item.form in {"pl", "cups"}
-        return "p" if plural else value.agreement if value else "3s"
+        return "p" if item.head == "**" or item.form in {"pl", "cups"} else agreement(value)
 
 
 @dataclass(eq=False, slots=True)
@@ -78,7 +75,7 @@ class Word:
 
 
 class Given(NamedTuple):
-    """What the rule above asks of a phrase: form of an English verb, case of a pronoun, Chinese particle."""
+    """What the rule above asks of a phrase: the form of its English verb, a pronoun as subject, a Chinese particle."""
 
     form: str = ""
     subject: bool = False
@@ -121,7 +118,7 @@ class Writer:
         self.used: dict[tuple[int, str], tuple[Entry, str]] = {}
 
     def write(self, node: Node, side: int, *, given: Given) -> list[Word]:
-        """Return the words of one side of a phrase; one of them is without a head."""
+        """Return the words of one side of a phrase; exactly one of them has no head yet."""
         if not side:
             self.rules.append(node.rule.name)
         words: list[Word] = []
@@ -190,12 +187,12 @@ class Writer:
 
 
 def target_name(item: Item) -> str:
-    """Return the name by which other items depend on it; the nearest of that name is meant."""
-    return f"{item.text}.{item.form}" if item.form in MEASURES else item.text
+    """Return the name by which others depend on the item; in "a cup of tea", N is the tea and N.cup the cup."""
+    return f"{item.text}.{item.form}" if item.form in MEASURE_FORMS else item.text
 
 
 def agreement(value: Node | Drawn | None) -> str:
-    """Return person and number of what fills a slot."""
+    """Return person and number of what fills a slot, as in `Entry`; third person singular if it is empty."""
     return value.agreement if value else "3s"
 
 

@@ -64,11 +64,16 @@ class Supplement:
     held_zh: re.Pattern[str]
 
 
+def plain(text: str) -> str:
+    """Return the text without spaces and punctuation, in lower case."""
+    return re.sub(r"[\W_]+", "", text).lower()
+
+
 def read_rows(path: Path, *, columns: int) -> list[list[str]]:
     """Read the rows of a tab-separated file with a header line.
 
     Raises:
-        DataError: no such file, or a row with another number of columns; the message names the line.
+        DataError: the file cannot be read, or a row has the wrong number of columns; the message names the line.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -104,7 +109,7 @@ def spell_person(name: str, syllables: dict[str, str]) -> str:
 def held_patterns(
     rows: list[list[str]], places: dict[str, str], syllables: dict[str, str]
 ) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Compile patterns of the held-out names: one for the English side, one for the Chinese side."""
+    """Compile a pattern of the held-out names for the English side, and one for the Chinese side."""
     en: set[str] = set()
     zh: set[str] = set()
     for _, _, _, name, kind in rows:
@@ -132,7 +137,11 @@ def compose(places: list[list[str]], universities: tuple[Name, ...], held: re.Pa
 
 
 def load(folder: Path) -> Supplement:
-    """Read the lists in `folder`."""
+    """Read the lists in `folder`.
+
+    Raises:
+        DataError: see :func:`read_rows`.
+    """
     places = read_rows(folder / "places.tsv", columns=3)
     rows = read_rows(folder / "universities.tsv", columns=3)
     universities = tuple((en, zh) for en, zh, _ in rows)
@@ -163,14 +172,13 @@ def load(folder: Path) -> Supplement:
 
 
 def refused(supplement: Supplement, en: str, zh: str) -> bool:
-    """Whether a pair holds a forbidden sentence or a held-out name, in either column."""
-    for text in (en, zh):
-        plain = re.sub(r"[\W_]+", "", text).lower()
-        if any(sentence in plain for sentence in FORBIDDEN):
-            return True
-        if supplement.held_en.search(text) or supplement.held_zh.search(text):
-            return True
-    return False
+    """Whether either side contains a forbidden sentence or a held-out name."""
+    return any(
+        any(sentence in plain(text) for sentence in FORBIDDEN)
+        or supplement.held_en.search(text)
+        or supplement.held_zh.search(text)
+        for text in (en, zh)
+    )
 
 
 def real_name(supplement: Supplement, slot: str, rng: random.Random) -> Name:
@@ -233,7 +241,7 @@ def pinyin_name(supplement: Supplement, slot: str, rng: random.Random) -> Name:
 
 
 def kind_of(slot: str) -> str:
-    """The kind of name that fits a slot: a person for "person2"."""
+    """Return the kind of name that fits a slot: "person" for "person2"."""
     return slot.rstrip("0123456789")
 
 
@@ -295,8 +303,8 @@ def sample(supplement: Supplement, n: int, *, seed: int) -> list[Pair]:
 def vocabulary(supplement: Supplement) -> tuple[list[str], list[str]]:
     """Return what a tokenizer learns from the supplement: texts, and syllables that continue a word.
 
-    The texts are the frames and the listed names; invented names would crowd out words. With the pinyin syllables,
-    "Xiaolan" is split as it is spoken.
+    The texts are the frames and the listed names; invented names would crowd out words. Thanks to the syllables of
+    pinyin, "Xiaolan" is split as it is pronounced.
     """
     listed = (supplement.places,) * 2 + (supplement.universities,) * 6 + (supplement.given, supplement.chinese)
     texts = [text for names in listed for name in names for text in name]

@@ -1,10 +1,10 @@
-"""Train the translator in one run: warm-up, linear decay, label smoothing, BPE-dropout (section 5)."""
+"""Train a model in one run, which can be resumed: warm-up, linear decay, label smoothing (section 5)."""
 
 import csv
 import json
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,12 +19,12 @@ from tqdm import tqdm
 
 from visformer.errors import N_, CheckpointError
 from visformer.model.checkpoints import save_weights
-from visformer.model.config import TransformerConfig
+from visformer.model.kinds import Config, Model
+from visformer.model.masks import PAD_ID
 from visformer.model.moments import initial_model
-from visformer.model.tokenizer import Tokenizer
-from visformer.model.transformer import PAD_ID, Transformer, load_state
+from visformer.model.transformer import load_state
 from visformer.system.files import whole
-from visformer.training.data import Example, Pair, batches, to_examples
+from visformer.training.data import Batch
 from visformer.training.optimizer import Muon
 
 
@@ -56,21 +56,21 @@ class Progress:
 
 def train(
     plan: TrainingPlan,
-    config: TransformerConfig,
-    tokenizer: Tokenizer,
+    config: Config,
     *,
-    epoch_pairs: Callable[[int], tuple[list[Pair], float]],
-    valid_pairs: Sequence[Pair],
+    epoch_batches: Callable[[int], Sequence[Batch]],
+    valid: Sequence[Batch],
     folder: Path,
-) -> Transformer:
+    measure: Callable[[Model], Mapping[str, float]] = lambda model: {},
+) -> Model:
     """Train a model, or resume the run in ``folder`` at its last whole epoch.
 
     Args:
         plan: hyperparameters.
         config: configuration of the model.
-        tokenizer: tokenizer for both languages.
-        epoch_pairs: maps an epoch, from 0, to its pairs and its BPE-dropout.
-        valid_pairs: pairs for the curve; never trained on.
+        epoch_batches: maps an epoch, from 0, to its batches, the same ones each time.
+        valid: batches for the curve; never trained on.
+        measure: further columns of the curve, by name.
         folder: gets ``state.safetensors`` (to resume), and ``checkpoint/`` with ``curve.csv`` and ``moments/``.
 
     Returns:
@@ -81,22 +81,19 @@ def train(
     optimizers = _optimizers(plan, model)
     progress = _resume(folder, model, optimizers)
     use_fast_dropout(model)
-    valid = to_examples(tokenizer, valid_pairs)
     keep = partial(_keep_moment, folder / "checkpoint" / "moments", plan, model, progress, valid)
     while progress.epoch < plan.epochs:
         started = time.monotonic()
-        pairs, bpe_dropout = epoch_pairs(progress.epoch)
-        examples = _epoch_examples(tokenizer, pairs, bpe_dropout, seed=plan.seed * 100_000 + progress.epoch)
-        train_loss = _run_epoch(plan, model, optimizers, examples, progress, keep)
+        train_loss = _run_epoch(plan, model, optimizers, epoch_batches(progress.epoch), progress, keep)
         valid_loss = validation_loss(model, valid)
         progress.epoch += 1
         seconds = time.monotonic() - started
         row = {"epoch": progress.epoch, "step": progress.step, "tokens": progress.tokens, "train_loss": train_loss}
-        progress.curve.append(row | {"valid_loss": valid_loss, "seconds": round(seconds, 1)})
-        print(
-            f"epoch {progress.epoch}: train {train_loss:.4f}, held out {valid_loss:.4f} nats a token, {seconds:.0f} s",
-            flush=True,
-        )
+        more = measure(model.eval())
+        progress.curve.append(row | {"valid_loss": valid_loss, "seconds": round(seconds, 1), **more})
+        told = [f"train {train_loss:.4f}, held out {valid_loss:.4f} nats a token, {seconds:.0f} s"]
+        told += [f"{name} {value:.3f}" for name, value in more.items()]
+        print(f"epoch {progress.epoch}: {', '.join(told)}", flush=True)
         _write(folder, model, optimizers, progress)
     return model
 
@@ -117,7 +114,7 @@ def moment_steps(n: int, total: int) -> list[int]:
 Optimizers = dict[str, torch.optim.Optimizer]
 
 
-def _optimizers(plan: TrainingPlan, model: Transformer) -> Optimizers:
+def _optimizers(plan: TrainingPlan, model: Model) -> Optimizers:
     """Muon for the matrices of the layers, Adam (section 5.3) for embeddings, biases and norms."""
     matrices = [w for name, w in model.named_parameters() if w.dim() == 2 and name.startswith(("encoder", "decoder"))]
     taken = {id(w) for w in matrices}
@@ -220,60 +217,45 @@ def learning_rate(plan: TrainingPlan, step: int, done: float) -> float:
     return plan.learning_rate * min((step + 1) / plan.warmup_steps, 1 - done)
 
 
-def validation_loss(model: Transformer, examples: Sequence[Example]) -> float:
+def validation_loss(model: nn.Module, batches: Sequence[Batch]) -> float:
     """Mean negative log-likelihood of the targets, in nats per token; no smoothing, no dropout."""
     model.eval()
     total, count = 0.0, 0
     with torch.inference_mode():
-        for src, tgt in batches(examples, tokens=6000, seed=None):
-            logits = model(src, tgt[:, :-1])
-            wanted = tgt[:, 1:]
-            loss = F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=PAD_ID, reduction="sum")
-            total += float(loss)
-            count += int((wanted != PAD_ID).sum())
+        for batch in batches:
+            logits, targets = model(*batch.inputs).flatten(0, 1), batch.targets.flatten()
+            total += float(F.cross_entropy(logits, targets, ignore_index=PAD_ID, reduction="sum"))
+            count += int((targets != PAD_ID).sum())
     return total / count
-
-
-def _epoch_examples(tokenizer: Tokenizer, pairs: list[Pair], bpe_dropout: float, *, seed: int) -> list[Example]:
-    """Encode the pairs; with BPE-dropout, one choice of merges for each sixteenth of them."""
-    if not bpe_dropout:
-        return to_examples(tokenizer, pairs)
-    examples: list[Example] = []
-    for i in range(16):
-        examples += to_examples(tokenizer.with_dropout(bpe_dropout, seed=seed * 16 + i), pairs[i::16])
-    return examples
 
 
 def _run_epoch(
     plan: TrainingPlan,
-    model: Transformer,
+    model: Model,
     optimizers: Optimizers,
-    examples: Sequence[Example],
+    batches: Sequence[Batch],
     progress: Progress,
     keep: Callable[[], None],
 ) -> float:
-    """Train on the examples once, keep the moments on the way, and return the mean loss of the batches."""
+    """Train on the batches once, keep the moments on the way, and return the mean loss of the batches."""
     model.train()
     torch.manual_seed(plan.seed + 1 + progress.epoch)  # so that a resumed run equals an uninterrupted one
-    planned = list(batches(examples, tokens=plan.batch_tokens, seed=plan.seed + progress.epoch))
     if plan.keep_moments and not progress.step:
-        progress.moments = moment_steps(plan.keep_moments, plan.epochs * len(planned))
+        progress.moments = moment_steps(plan.keep_moments, plan.epochs * len(batches))
     losses = []
-    bar = tqdm(planned, desc=f"epoch {progress.epoch + 1}/{plan.epochs}", unit="batch", mininterval=5.0)
-    for i, (src, tgt) in enumerate(bar):
-        rate = learning_rate(plan, progress.step, (progress.epoch + i / len(planned)) / plan.epochs)
-        losses.append(_step(plan, model, optimizers, src, tgt, rate))
+    bar = tqdm(batches, desc=f"epoch {progress.epoch + 1}/{plan.epochs}", unit="batch", mininterval=5.0)
+    for i, batch in enumerate(bar):
+        rate = learning_rate(plan, progress.step, (progress.epoch + i / len(batches)) / plan.epochs)
+        losses.append(_step(plan, model, optimizers, batch, rate))
         progress.step += 1
-        progress.tokens += int((src != PAD_ID).sum() + (tgt != PAD_ID).sum())
+        progress.tokens += batch.tokens
         bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
         if progress.step in progress.moments:
             keep()
     return sum(losses) / len(losses)
 
 
-def _keep_moment(
-    folder: Path, plan: TrainingPlan, model: Transformer, progress: Progress, valid: Sequence[Example]
-) -> None:
+def _keep_moment(folder: Path, plan: TrainingPlan, model: Model, progress: Progress, valid: Sequence[Batch]) -> None:
     """Write the weights of this step, and what :func:`visformer.moments` reports of it."""
     loss = validation_loss(model, valid)
     model.train()
@@ -281,13 +263,11 @@ def _keep_moment(
     save_weights(path, model, seed=plan.seed, step=progress.step, tokens=progress.tokens, loss=loss)
 
 
-def _step(
-    plan: TrainingPlan, model: Transformer, optimizers: Optimizers, src: Tensor, tgt: Tensor, rate: float
-) -> float:
-    """Take one step along the gradient of a batch, (batch, src) and (batch, tgt), and return its loss."""
+def _step(plan: TrainingPlan, model: Model, optimizers: Optimizers, batch: Batch, rate: float) -> float:
+    """Take one step along the gradient of a batch, and return its loss."""
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=plan.autocast):
-        logits = model(src, tgt[:, :-1])  # (batch, tgt, vocab)
-    loss = smoothed_loss(logits.flatten(0, 1), tgt[:, 1:].flatten(), plan.label_smoothing)
+        logits = model(*batch.inputs)  # (batch, tgt, vocab)
+    loss = smoothed_loss(logits.flatten(0, 1), batch.targets.flatten(), plan.label_smoothing)
     model.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -298,7 +278,7 @@ def _step(
     return float(loss.detach())
 
 
-def _write(folder: Path, model: Transformer, optimizers: Optimizers, progress: Progress) -> None:
+def _write(folder: Path, model: Model, optimizers: Optimizers, progress: Progress) -> None:
     """Write what resuming needs, and the curve."""
     moments = {
         f"{kind}.{i}.{name}": value.detach()
@@ -316,7 +296,7 @@ def _write(folder: Path, model: Transformer, optimizers: Optimizers, progress: P
         writer.writerows(progress.curve)
 
 
-def _resume(folder: Path, model: Transformer, optimizers: Optimizers) -> Progress:
+def _resume(folder: Path, model: Model, optimizers: Optimizers) -> Progress:
     """Load the state of an interrupted run, if there is one."""
     path = folder / "state.safetensors"
     if not path.exists():

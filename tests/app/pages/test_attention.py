@@ -19,12 +19,13 @@ from tests.app.support import (
     texts,
     was_sent_ahead,
 )
+from tests.support import tiny_translator
 from tests.web.support import digits, heads_of, shapes_of
 from visformer import i18n
 from visformer.app.pages import attention
 from visformer.app.serving import workbench
 from visformer.app.serving.admission import ADMISSION
-from visformer.app.session import boxes, selection
+from visformer.app.session import boxes, selection, url_state
 from visformer.app.session.address import update as update_address
 from visformer.app.session.examples import EXAMPLES
 from visformer.web.selection import Selection
@@ -228,6 +229,19 @@ def test_a_switched_language_is_in_the_address(new_app):
     assert address_of(app) == {"lang": "zh"}
 
 
+def test_the_explorer_starts_with_the_head_of_the_weights(new_app):
+    for link, expected in (({}, url_state.start("en-zh")), ({"view": "arcs"}, Selection(view="arcs"))):
+        start = payload(new_app(**link))[0]["start"]
+        assert start == {**expected.start(), "opened": start["opened"]}
+
+
+def test_a_selection_is_cut_to_what_another_model_has():
+    with in_a_session({"selection": Selection("decoder.cross_attn", 2, 5)}):
+        assert selection.selection(tiny_translator(n_decoder_layers=2).trace("I like.")) == Selection(
+            "decoder.cross_attn", 1, 1
+        )
+
+
 def test_the_selection_reaches_the_address_and_the_head(new_app):
     """The component's own callback, since AppTest has no browser that could call it."""
     trace = workbench.workbench().trace("How are you?", None)
@@ -253,7 +267,7 @@ def test_the_selection_reaches_the_address_and_the_head(new_app):
         assert selection.selection(trace) == Selection("decoder.self_attn", 2, 5, "tokens", 1, 2)
         assert selection.take(Selection().start(), trace)
         update_address()
-        assert fields_of(link) == {"lang": "zh"}
+        assert fields_of(link) == {"lang": "zh", "stack": "encoder"}
         assert not selection.take({"stack": "<script>"}, trace)
         assert selection.selection(trace) == Selection(), "a browser may send anything"
 

@@ -296,6 +296,7 @@ def test_work_is_stopped_when_nobody_waits_for_it_any_more(admission):
         admission.run("endless", work, on_wait=leave_once_running)
     assert stopped.wait(SECONDS)
     until(lambda: admission.running == 0)
+    assert (admission.counts.outcomes["left"], admission.counts.outcomes["failed"]) == (1, 0)
     assert admission.run("endless", lambda: "computed anew", on_wait=no_notice) == "computed anew"
 
 

@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -189,6 +191,25 @@ def test_a_download_without_memory_for_a_thread_fails_and_can_be_retried(hub, mo
         assert "not enough memory" in str(download.error)
     download.ask_again()
     wait_for(download, Phase.OFFERED)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [(["/nowhere/python"], "No such file"), ([sys.executable, "-c", "print('a warning')"], "Expecting value")],
+)
+def test_a_download_whose_process_fails_frees_its_room_and_can_be_retried(hub, monkeypatch, command, message):
+    download = wait_for(Download(NAME), Phase.OFFERED)
+    with monkeypatch.context() as patch:
+        start = subprocess.Popen
+        patch.setattr(subprocess, "Popen", lambda _, **named: start(command, **named))
+        download.start("a")
+        wait_for(download, Phase.FAILED)
+        assert message in str(download.error)
+        assert download not in model_downloads._RESERVED
+    download.ask_again()
+    wait_for(download, Phase.OFFERED)
+    download.start("a")
+    wait_for(download, Phase.HERE)
 
 
 def test_running_downloads_share_one_limit(hub, folder, monkeypatch):

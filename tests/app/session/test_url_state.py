@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from tests.web.test_selection import selections
 from visformer import i18n
+from visformer.adapters.bundled import BUNDLED
 from visformer.app.serving.models import MODEL
 from visformer.app.session import url_state
 from visformer.app.session.url_state import State
 from visformer.system import limits
+from visformer.web.selection import Selection
 
 texts = st.text(st.characters(codec="utf-8"), max_size=40).filter(lambda text: not text or text.strip())
 choices = st.dictionaries(
@@ -35,6 +37,9 @@ names = st.text() | st.sampled_from(["layer", "heads", "limit", "text", "lang", 
 
 @given(states)
 @example(State())
+@example(State(selection=Selection()))
+@example(State(choices={"head_scales": "1.3.0"}))
+@example(State(selection=Selection(), choices={"head_scales": "1.3.0"}))
 def test_a_state_survives_the_round_trip_through_an_address(state):
     query = parse_qs(urlencode(state.fields()), keep_blank_values=True, max_num_fields=100)
     fields, duplicates = url_state.from_address(query)
@@ -47,6 +52,35 @@ def test_a_state_survives_the_round_trip_through_a_file(state):
     fields, remarks = url_state.from_file(state.file().encode())
     assert url_state.read(fields) == (state, [])
     assert not remarks
+
+
+START = url_state.start(BUNDLED[0])
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, START),
+        ({"text": "I like cats.", "masks_view": "scores"}, START),
+        ({"view": "pie"}, START),
+        ({"layer": "1"}, Selection()),
+        ({"view": "arcs"}, Selection(view="arcs")),
+        ({"stack": "encoder"}, Selection()),
+        ({"head_view": "silence", "head_scales": "1.3.0"}, Selection()),
+        ({"model": "untrained-64x4-enc2-dec2-ff128"}, Selection()),
+    ],
+    ids=str,
+)
+def test_a_link_without_a_selection_has_the_start_of_its_model(fields, expected):
+    """A link with one leaves out what is in ``Selection()``: it shows the same head with later weights."""
+    assert START.stack == "decoder.cross_attn"
+    assert url_state.read(fields)[0].selection == expected
+
+
+def test_a_link_leaves_out_the_start_alone():
+    assert State(text="I like cats.").fields() == {"text": "I like cats."}
+    assert State(selection=Selection()).fields() == {"stack": "encoder"}
+    assert State(choices={"head_view": "joined"}).fields() == {**START.link(), "head_view": "joined"}
 
 
 @given(st.binary() | st.dictionaries(names, values).map(lambda fields: json.dumps(fields).encode()))
@@ -67,7 +101,10 @@ def test_any_address_gives_a_state_and_remarks_on_the_rest(address):
     assert len(duplicates) == sum(len(each) - 1 for each in address.values()) + ("page" in address)
     reported = {remark.said for remark in remarks}
     for name, value in fields.items():
-        is_default = url_state.read({name: value}) == (State(), [])  # such as layer=1
+        is_default = url_state.read({"stack": "encoder", name: value}) == (
+            State(selection=Selection()),
+            [],
+        )  # as layer=1
         assert is_default or name in state.fields() or f"{name}={value}" in reported
 
 

@@ -161,8 +161,7 @@ class HubModel(TracedModel):
         self._require_budget(recorder, 0, len(ids))
         with watching(recorder, "decoder"):
             logits = self._visit(self._engine.decode(torch.tensor([ids]), patterns=self.patterns_only))
-        row = logits[0, -1].cpu().masked_fill(~self._speaker.allowed, -torch.inf)
-        return {"tgt": ids, "next": [*ids[1:], int(row.argmax())]}
+        return {"tgt": ids, "next": [*ids[1:], int(self._speaker.likeliest(logits[:, -1].cpu()))]}
 
     @staticmethod
     def _visit(output: Output) -> Tensor:

@@ -7,6 +7,7 @@ from itertools import accumulate
 from threading import RLock
 from typing import Any
 
+from visformer.adapters.base import ONE_LANGUAGE
 from visformer.errors import N_, VisformerError
 from visformer.model.tokenizer import detect_language, merge_ranks, merged
 from visformer.trace.pieces import SPACE, byte_letters, bytes_of, is_byte_level, shown
@@ -132,9 +133,7 @@ class HubText:
         codes = self._languages()
         if not codes:
             if to is not None:
-                raise VisformerError(
-                    N_("to={to!r}: this model has no choice of target language. Leave to= out."), to=to
-                )
+                raise VisformerError(ONE_LANGUAGE, to=to)
             return None
         wanted = to or ("en" if detect_language(source) == "zh" else "zh")
         code = _closest(wanted, tuple(codes))

@@ -7,13 +7,13 @@ import numpy as np
 import streamlit as st
 
 from visformer.app.edits import editing
-from visformer.app.serving.workbench import PATTERNS
 from visformer.app.session import boxes
 from visformer.app.widgets import controls
 from visformer.app.widgets.unavailable import kind_of
 from visformer.errors import N_, VisformerError
 from visformer.panel import traced
 from visformer.pictures import masks
+from visformer.pictures.registry.setting import PATTERNS
 from visformer.pictures.theme import visible
 from visformer.trace import Trace
 from visformer.trace.stacks import STACKS

@@ -1,10 +1,10 @@
-"""Admission: everything that computes passes here, a few at a time, with one computation for identical requests.
+"""Admission control: runs a few computations at a time, and one for all identical requests.
 
-What takes long has a queue and a place of its own, so that it keeps nobody with an ordinary sentence waiting. In each
-queue, the session that has computed least lately goes first, so that who asks for one sentence waits for what is being
-computed, not for those who compute all the time; where too many wait, the one that has computed most is refused.
-Independent of Streamlit and torch. Callers wait while a thread pool computes, so that a visitor who leaves does not
-cancel a result that others wait for.
+Long computations have a queue and a place of their own, so that they delay no ordinary sentence. In each queue, the
+session that has used the least computing time lately goes first: a visitor with one sentence waits for what is being
+computed, not for sessions that compute all the time. When a queue overflows, the session that has used the most is
+refused. Independent of Streamlit and torch. Callers wait while a thread pool computes, so that a visitor who leaves
+does not cancel a result that others wait for.
 """
 
 import os
@@ -24,7 +24,7 @@ from visformer.system import limits
 from visformer.system.cancellation import Cancellation, too_long
 
 AT_ONCE = min(3, max(1, (os.cpu_count() or 2) // 2 - 1))
-"""Ordinary computations at a time, besides the one that takes long."""
+"""Ordinary computations at a time, besides a long one."""
 
 PATIENCE = 0.4  # seconds before a visitor sees a notice of the wait: most results arrive earlier
 POLL = 0.2  # seconds between two updates of the notice, which also notices that the visitor has left
@@ -33,7 +33,7 @@ _R = TypeVar("_R")
 
 Outcome = Literal["cached", "computed", "shared", "rejected", "failed", "left"]
 """The outcome of a request. cached: needed no computation; shared: joined another visitor's identical request;
-left: everybody who waited had left before its turn."""
+left: everybody who waited had left before it was done."""
 
 BOUNDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the bins of a :class:`Histogram`, in seconds; one more bin counts what takes longer."""
@@ -81,7 +81,7 @@ class Counts:
 
 @dataclass(eq=False)
 class _Flight:
-    """One computation and those who wait for it."""
+    """One computation and the sessions that wait for it."""
 
     work: Callable[[], Any]
     callers: list[str] = field(default_factory=list)  # their sessions; whoever leaves last stays, to be charged
@@ -93,10 +93,7 @@ class _Flight:
 
 
 class Admission:
-    """Runs computations; concurrent requests for the same key share one.
-
-    At most ``at_once`` ordinary ones at a time, and one that takes long.
-    """
+    """Runs at most ``at_once`` ordinary computations and a long one; concurrent requests for the same key share one."""
 
     def __init__(
         self,
@@ -109,8 +106,8 @@ class Admission:
         self.counts = Counts()
         self.notice: Notice = lambda: nullcontext(lambda before: None)  # the app sets its own
         self.at_once, self._queue = at_once, queue
-        self._seconds = {False: seconds, True: long_seconds}  # by the clock; Cancellation limits the processor's
-        self._places = {False: at_once, True: 1}  # by whether it takes long
+        self._seconds = {False: seconds, True: long_seconds}  # wall-clock time; Cancellation limits CPU time
+        self._places = {False: at_once, True: 1}  # by whether the computation is long
         self._lock = threading.Lock()
         self._flights: dict[Hashable, _Flight] = {}
         self._waiting: OrderedDict[Hashable, _Flight] = OrderedDict()
@@ -134,11 +131,11 @@ class Admission:
         Calls ``on_wait`` repeatedly if this takes longer than PATIENCE.
 
         Args:
-            key: of the result; who asks for one that is being computed waits for the same.
-            work: computes it.
+            key: identifies the result; a request for one that is being computed joins that computation.
+            work: computes the result.
             on_wait: see OnWait.
-            session: whose share of the server this is; "": nobody's.
-            is_long: whether it waits for the place of what takes long.
+            session: the session that the computing time is charged to; "": none.
+            is_long: whether it waits for the place of long computations.
 
         Raises:
             BusyError: the queue is full, or this session already has its share of computations.
@@ -158,13 +155,13 @@ class Admission:
     def begin(self, key: Hashable, work: Callable[[], _R]) -> Future[_R] | None:
         """Start computing what :meth:`run` will request in a moment, if a thread is free; that call then joins.
 
-        Only for what does not take long. Exceptions of ``work`` are raised by :meth:`run`.
+        For ordinary computations only. Exceptions of ``work`` are raised by :meth:`run`.
 
         Returns:
             The future result; None: no thread is free.
         """
         with self._lock:
-            if key not in self._flights and len(self._in_work(False)) < self.at_once:
+            if key not in self._flights and len(self._in_progress(False)) < self.at_once:
                 self._flights[key] = self._waiting[key] = _Flight(work)
                 self._start_next()
             flight = self._flights.get(key)
@@ -172,26 +169,26 @@ class Admission:
 
     @property
     def running(self) -> int:
-        """Computations at present."""
+        """Number of computations in progress."""
         return len(self._computing)
 
     @property
     def stuck_seconds(self) -> float:
-        """For how many seconds the oldest computation has been overdue while no thread of its kind is free; else 0."""
+        """Seconds by which the oldest computation is overdue while no thread of its kind is free; else 0."""
         with self._lock:
             late = [
                 max(map(self._age, lane)) - self._seconds[is_long]
                 for is_long, places in self._places.items()
-                if len(lane := self._in_work(is_long)) == places
+                if len(lane := self._in_progress(is_long)) == places
             ]
         return max([0.0, *late])
 
     @property
     def waiting(self) -> int:
-        """Requests in the queue at present."""
+        """Number of requests in the queues."""
         return len(self._waiting)
 
-    def _in_work(self, is_long: bool) -> list[_Flight]:
+    def _in_progress(self, is_long: bool) -> list[_Flight]:
         return [flight for flight in self._computing if flight.is_long == is_long]
 
     def _join(self, key: Hashable, session: str, flight: _Flight) -> _Flight:
@@ -216,7 +213,7 @@ class Admission:
             raise BusyError(N_("You have {n} computations waiting already: try again when one of them is done."), n=own)
 
     def _refuse_one_too_many(self, is_long: bool) -> None:
-        """Refuse the last in turn if the queue is too long, which need not be the one who came last."""
+        """If the queue is too long, refuse the request whose turn comes last, which need not be the newest."""
         waiting = self._in_turn(is_long)
         if len(waiting) > self._queue:
             refused = self._waiting.pop(waiting[-1])
@@ -232,7 +229,7 @@ class Admission:
     def _start_next(self) -> None:
         """Hand the requests whose turn it is to the free threads. Called with the lock held."""
         for is_long, places in self._places.items():
-            while len(self._in_work(is_long)) < places and (keys := self._in_turn(is_long)):
+            while len(self._in_progress(is_long)) < places and (keys := self._in_turn(is_long)):
                 flight = self._waiting.pop(keys[0])
                 flight.begun = time.perf_counter()
                 self._computing.append(flight)
@@ -240,13 +237,13 @@ class Admission:
                 self._threads[is_long].submit(self._compute, keys[0], flight)
 
     def _in_turn(self, is_long: bool) -> list[Hashable]:
-        """Return the keys of what waits, the next one first: by recent use, and of equal ones the first to come."""
+        """Return the waiting keys, next one first: in order of recent use, then of arrival."""
         now = time.perf_counter()
         used = self._recent.at(now)
         for flight in self._computing:
             for session in {*flight.callers}:
                 used[session] = used.get(session, 0.0) + now - flight.begun
-        used[""] = 0.0  # of work that no session asked for
+        used[""] = 0.0  # work that no session asked for
         waiting = {key: flight.callers for key, flight in self._waiting.items() if flight.is_long == is_long}
         return sorted(waiting, key=lambda key: min((used.get(session, 0.0) for session in waiting[key]), default=0.0))
 
@@ -268,16 +265,16 @@ class Admission:
 
     def _finish(self, key: Hashable, flight: _Flight, outcome: Outcome) -> None:
         """Free the key and the thread: later requests find the result in the cache that ``work`` filled."""
-        self.counts.add(outcome)
         with self._lock:
-            if self._flights.get(key) is flight:
+            if self._flights.get(key) is flight:  # else all callers had left, and were counted then
                 del self._flights[key]
+                self.counts.add(outcome)
             self._computing.remove(flight)
             self._recent.add(flight.callers, self._age(flight), time.perf_counter())
             self._start_next()
 
     def _cancel_overdue(self) -> None:
-        """Run for ever: cancel computations past their deadline; cancel those again that have not ended since."""
+        """Run for ever: cancel computations past their deadline, again and again until they end."""
         while self._is_busy.wait():
             time.sleep(min(POLL, *self._seconds.values()))
             with self._lock:
@@ -295,10 +292,10 @@ class Admission:
             if key not in self._waiting:
                 return None
             is_long = self._waiting[key].is_long
-            return self._in_turn(is_long).index(key) + len(self._in_work(is_long))
+            return self._in_turn(is_long).index(key) + len(self._in_progress(is_long))
 
     def _leave(self, key: Hashable, session: str, flight: _Flight) -> None:
-        """Take one caller off; drop or cancel a computation that nobody waits for any more."""
+        """Remove one caller; drop or cancel a computation that nobody waits for any more."""
         with self._lock:
             if len(flight.callers) > 1 or self._flights.get(key) is not flight:
                 flight.callers.remove(session)

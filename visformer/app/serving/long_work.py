@@ -1,6 +1,6 @@
-"""Work that may take long: in a process of its own, at low priority; in this one where there is none (app.py).
+"""Long computations, in a process of their own at low priority; in this process where there is none (app.py).
 
-It takes functions with their arguments, which can be pickled, and models by name: what waits holds no model.
+Functions and arguments must be picklable, and models are passed by name, so that waiting work holds no model.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,7 +24,7 @@ _R = TypeVar("_R")
 
 
 class LongWork:
-    """Where work that may take long is done; one piece at a time, as admission grants it."""
+    """Runs long computations, one at a time, as admission grants them."""
 
     def __init__(self) -> None:
         self._pool: WorkerPool | None = None
@@ -40,7 +40,7 @@ class LongWork:
         return self._pool.pids if self._pool is not None else ()
 
     def run(self, work: Callable[..., _R], *given: Any, models: Iterable[str] = (), **named: Any) -> _R:
-        """Call a function of a module, there or here; ``models``: the names of those that it loads.
+        """Call a module-level function in that process, if there is one; ``models``: names of those that it loads.
 
         Raises:
             BudgetError: there is no room for its models, so it was not called.
@@ -65,7 +65,7 @@ LONG_WORK = LongWork()
 
 
 class Named:
-    """A model by its name, loaded where the long work is done."""
+    """A model by its name, loaded where long computations run."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -91,7 +91,7 @@ class Named:
 
 
 _MODELS: dict[str, Any] = {}
-"""Models that the process for long work has loaded; the server says which of them go."""
+"""Models loaded in the process for long computations; the server decides which of them to drop."""
 
 
 def model(name: str) -> Any:

@@ -17,7 +17,7 @@ from visformer.system.kept import KEPT
 
 
 class Report(Collector):
-    """Collects the counts that the app keeps anyway. Prometheus' own collector reports memory."""
+    """Collects the counts that the app keeps anyway. Prometheus itself reports memory."""
 
     def __init__(self, bench: Workbench) -> None:
         self._bench = bench
@@ -39,11 +39,9 @@ class Report(Collector):
         yield GaugeMetricFamily("visformer_stuck_seconds", stuck, ADMISSION.stuck_seconds)
         yield GaugeMetricFamily("visformer_sessions", "Browsers connected.", other_sessions.count())
         yield GaugeMetricFamily("visformer_kept_bytes", "Traces and decodings in the cache.", RESULTS.nbytes)
-        yield GaugeMetricFamily("visformer_memory_bytes", "Other models, uploads and made files.", KEPT.nbytes)
+        yield GaugeMetricFamily("visformer_memory_bytes", "Other models, uploads and generated files.", KEPT.nbytes)
         yield GaugeMetricFamily("visformer_memory_limit_bytes", "The most that they may have.", KEPT.most())
-        for i, pid in enumerate(
-            (*self._bench.pids, *LONG_WORK.pids)
-        ):  # Prometheus' own collector covers this process alone
+        for i, pid in enumerate((*self._bench.pids, *LONG_WORK.pids)):  # Prometheus itself reports this process only
             yield from ProcessCollector(f"visformer_model_{i}", pid=partial(int, pid), registry=None).collect()
         yield GaugeMetricFamily("visformer_model_ready", "1 once the model is loaded.", self._bench.is_loaded)
 

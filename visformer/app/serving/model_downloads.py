@@ -104,6 +104,22 @@ class Download:
             self.error, self.phase = error, Phase.FAILED
 
     def _run(self) -> None:
+        from visformer.adapters.huggingface.files import helpful
+
+        code = 1
+        try:
+            with helpful(self.name, otherwise=N_("The download of {name!r} failed ({reason}). Try again.")):
+                code = self._fetch()
+        except VisformerError as error:
+            self.error = error
+        finally:
+            with self._lock:
+                self._child = None
+                _RESERVED.discard(self)
+                self._conclude(code)
+
+    def _fetch(self) -> int:
+        """Download in a process of its own; return its exit code."""
         from huggingface_hub import constants
 
         command = [sys.executable, "-m", "visformer.adapters.huggingface.fetch", self.name]
@@ -116,10 +132,7 @@ class Download:
                     child.terminate()
             for line in child.stdout or ():
                 self._report(**json.loads(line))
-        with self._lock:
-            self._child = None
-            _RESERVED.discard(self)
-            self._conclude(child.returncode)
+        return child.returncode
 
     def _report(self, done: int = 0, error: str = "", params: dict[str, object] | None = None) -> None:
         """Handle one line that the process printed."""
@@ -143,7 +156,7 @@ class Download:
 
 
 _RESERVED: set[Download] = set()
-"""Downloads that run: all of them together have the room of what may be kept in memory."""
+"""Running downloads, which together may have as many bytes as may be kept in memory."""
 _RESERVING = threading.Lock()
 
 

@@ -27,9 +27,9 @@ def offered() -> tuple[str, ...]:
 
 
 def label(name: str) -> str:
-    """Return the name that pages and links show: of a folder its last part, or as many as tell it from the others.
+    """Return the name that pages and links show; for a folder, as many of its last parts as tell it from other models.
 
-    A generic name such as "checkpoint" also takes one part more, see :func:`visformer.system.files.called`.
+    A generic name such as "checkpoint" gets its parent's as well, see :func:`visformer.system.files.called`.
     """
     path = Path(name)
     if not path.is_absolute():
@@ -53,7 +53,7 @@ def can_be_loaded_again(name: str) -> bool:
     if names_untrained(name):
         return True
     if folder.is_absolute() and not (folder / "config.json").is_file():  # transformers writes one
-        return os.access(folder / "model.safetensors", os.R_OK)
+        return any(os.access(folder / file, os.R_OK) for file in ("model.safetensors", "model.z"))
     from visformer.adapters.huggingface.files import has_weights
 
     return has_weights(name)
@@ -61,7 +61,7 @@ def can_be_loaded_again(name: str) -> bool:
 
 @contextmanager
 def discreetly(name: str) -> Iterator[None]:
-    """Replace an error of loading this model by its :func:`discreet` one; the operator finds the path in the log."""
+    """Make an error from loading this model :func:`discreet`; the operator finds the path in the log."""
     try:
         yield
     except VisformerError as error:

@@ -1,7 +1,4 @@
-"""The app's server, as ``visformer run`` starts it.
-
-Where it is started in another way (asgi.py), importing this module is enough.
-"""
+"""The app's server, as ``visformer run`` starts it. Importing this is enough for one that is started in another way."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,11 +21,11 @@ from visformer.pictures.registry.picture import pages
 from visformer.system.sockets import send_at_once
 
 MIDDLEWARE = [Middleware(each) for each in (Protected, Gate, InPieces, messages.Messages, FirstPage)]
-"""What surrounds Streamlit, the outermost first."""
+"""The middleware around Streamlit, outermost first."""
 
 
 def serve(script: Path, **options: Any) -> None:
-    """Serve app.py until the process is told to stop; ``options`` are Streamlit's own for its server."""
+    """Serve app.py until the process is told to stop; ``options``: Streamlit's, without the prefix ``server.``."""
     st.App(script, lifespan=_lifespan, middleware=MIDDLEWARE).run(
         config={f"server.{name}": value for name, value in options.items()}
     )
@@ -61,7 +58,7 @@ def import_app() -> None:
 
 addresses.leave_pages_to_app()
 advice.keep_quiet()
-websocket.speak_through(Websocket)
-messages.leave_out_what_no_widget_holds()
+websocket.use_protocol(Websocket)
+messages.ignore_invalid_values()
 files.keep_few_uploads()
 files.keep_few_downloads()

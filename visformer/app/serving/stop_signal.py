@@ -1,10 +1,10 @@
-"""How the server has a worker process give up what it computes. No torch in here."""
+"""The signal that makes a worker process give up its computation. Imports no torch."""
 
 import signal
 
 STOP = getattr(signal, "SIGUSR1", signal.SIGTERM)
-"""Windows has no signal of our own: there the process ends, and is replaced."""
+"""Windows has no user-defined signals: there the process ends, and is replaced."""
 
 
 class Stopped(Exception):
-    """What the process answers: it has given up."""
+    """The response of a process that has given up its computation."""

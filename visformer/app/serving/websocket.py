@@ -1,7 +1,7 @@
-"""The websockets of browsers: short messages, not compressed, and not too many at a time.
+"""The websockets of browsers: short messages, uncompressed, and not too many at a time.
 
-The server reads all frames that have come from one browser before it turns to the next: a few kB of empty ones take it
-longer than a page, so who sends many more than any page does is disconnected in their midst.
+The server reads all frames that have arrived from one browser before it turns to the next, and a few kB of empty ones
+take longer than a page. So a browser that sends far more than any page does is disconnected before all are read.
 """
 
 import time
@@ -14,27 +14,27 @@ from websockets.server import ServerProtocol
 
 from visformer.system import limits
 
-FRAME = 2_000  # bytes that a frame counts for besides its own: it takes as long to read
-AT_ONCE = 6  # seconds' worth that may come at once: one message of the longest, or 300 empty ones
+FRAME = 2_000  # bytes that each frame counts for besides its own: it takes as long to read
+AT_ONCE = 6  # seconds' worth that may come at once: one message of maximum size, or 300 empty ones
 
 
 class Frames(ServerProtocol):
-    """One connection's frames."""
+    """One connection's frames, limited by a leaky bucket."""
 
-    _owed = _last = 0.0  # bytes; seconds
+    _level = _last = 0.0  # bytes; seconds
 
     def recv_frame(self, frame: Frame) -> None:
         """Take a frame, or end the connection if there were too many lately."""
         now = time.monotonic()
-        owed = max(0.0, self._owed - (now - self._last) * limits.SENT_RATE)
-        self._owed, self._last = owed + FRAME + len(frame.data), now
-        if self._owed > AT_ONCE * limits.SENT_RATE:
+        level = max(0.0, self._level - (now - self._last) * limits.SENT_RATE)
+        self._level, self._last = level + FRAME + len(frame.data), now
+        if self._level > AT_ONCE * limits.SENT_RATE:
             raise ProtocolError("too many messages")
         super().recv_frame(frame)
 
 
 class Websocket(WebSocketsSansIOProtocol):
-    """What uvicorn speaks to a browser through: its option ``--ws visformer.app.serving.websocket:Websocket``."""
+    """The websocket protocol for uvicorn: ``--ws visformer.app.serving.websocket:Websocket``."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)

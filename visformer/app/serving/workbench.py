@@ -27,6 +27,7 @@ from visformer.app.serving.worker_pool import WorkerPool
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.errors import N_, BudgetError, VisformerError
 from visformer.model.untrained import Untrained, names_untrained
+from visformer.pictures.registry.setting import PATTERNS
 from visformer.system import limits, settings
 from visformer.system.kept import Kept
 from visformer.system.memory import enough_memory
@@ -37,8 +38,6 @@ if TYPE_CHECKING:  # torch, and numpy
     from visformer.model.decoding import Decoding
     from visformer.trace import Trace
 
-PATTERNS = ("*.pattern",)
-"""The tensors that the attention page records, and that the shipped Trace holds."""
 
 HEAD_START = 2.0
 """Seconds between the first picture and the import of torch, which compete for the same cores. Nobody types faster, and
@@ -46,9 +45,7 @@ a sentence that arrives earlier starts the import at once."""
 
 _FIRST_BOX = N_("Sentence")
 
-
 _Result = TypeVar("_Result", "Trace", "Decoding")
-
 
 RESULTS = Kept(lambda: limits.TRACE_BYTES)
 """Traces and decodings of all models, by the workbench and the request."""
@@ -71,7 +68,7 @@ class Workbench:
             load: loads the model.
             example: file of a Trace that is available before the model.
             lends_target: returns a target for a source, for a model whose own translation would mean nothing.
-            always_long: whether even short sentences take long, as far as one may know.
+            always_long: whether even short sentences may take long.
         """
         from visformer.trace import Trace
 
@@ -120,7 +117,7 @@ class Workbench:
         except BaseException as error:
             with self._lock:
                 self.problem = error
-                self._model = None  # the next request tries again: the operator may have restored the file
+                self._model = None  # so that the next request tries again: the operator may have restored the file
             raise
         # Otherwise each full garbage collection would traverse torch's objects, for 200 ms.
         gc.collect()
@@ -136,7 +133,7 @@ class Workbench:
         return RESULTS.get((self, key))
 
     def _keep(self, key: Hashable, result: "Trace | Decoding") -> None:
-        with suppress(BudgetError):  # it alone has more than all may have
+        with suppress(BudgetError):  # larger than the whole cache
             RESULTS.put((self, key), result, result.nbytes)
 
     def trace(
@@ -211,14 +208,14 @@ class Workbench:
         return (self.long_runner if is_long else None) or self._workers or model
 
     def _takes_long(self, model: Any, texts: tuple[str | None, ...], times: int = 1) -> bool:
-        """Estimate whether this is more than an ordinary computation; ``times``: of beams, or of changes."""
+        """Estimate whether this is more than an ordinary computation; ``times``: number of beams or of changes."""
         tokens = sum(len(model.tokenize(text)) for text in texts if text is not None)
         return self._always_long or tokens * times > limits.ORDINARY
 
     def decoded(self, source: str, *, edits: "Sequence[Edit]" = (), **settings: Any) -> "Decoding":
         """Return the model's translation with its decoding steps; arguments and errors as for :meth:`trace`.
 
-        ``settings`` are those of ``translate``. Edits of places that decoding does not reach have no effect.
+        ``settings`` are those of ``translate``. Edits at places that decoding does not reach have no effect.
         """
         checks.check_text(source, _FIRST_BOX)
         settings["edits"] = tuple(edits)
@@ -364,7 +361,7 @@ def _translation(source: str) -> str:
 
 
 def serve_a_room() -> Workbench:
-    """Return the default model's workbench, loading now, with its worker processes and one for what takes long."""
+    """Return the default model's workbench, loading, with its worker processes and one for long computations."""
     bench = workbench()
     chosen = settings.PROCESSES()
     if processes := ADMISSION.at_once if chosen is None else chosen:

@@ -1,6 +1,6 @@
 """A process that runs the forward passes of one model, one at a time: ``python -m visformer.app.serving.worker NAME``.
 
-Without a name it runs long work, at low priority (:mod:`visformer.app.serving.long_work`).
+Without a name it runs long computations at low priority (:mod:`visformer.app.serving.long_work`).
 
 :mod:`visformer.app.serving.worker_pool` starts it, writes requests to its stdin and reads responses from its stdout.
 """
@@ -49,9 +49,8 @@ def serve(name: str | None, requests: IO[bytes], responses: IO[bytes]) -> None:
 
     def respond(make: Callable[[], Any]) -> None:
         try:
-            message = pickle.dumps(
-                (False, compute(make)), pickle.HIGHEST_PROTOCOL
-            )  # may fail, so before anything is sent
+            # Pickled before anything is sent, since this may fail, too.
+            message = pickle.dumps((False, compute(make)), pickle.HIGHEST_PROTOCOL)
         except Exception as error:
             if not isinstance(error, VisformerError | Stopped):
                 # Without the message, which may quote a sentence. The server's log has only its own side's traceback.

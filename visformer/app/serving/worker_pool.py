@@ -1,4 +1,4 @@
-"""Worker processes for forward passes and for long work, for a server with many visitors (docs/adr/0017).
+"""Worker processes for forward passes and for long computations, for a server with many visitors (docs/adr/0017).
 
 In the server's own process, forward passes and other visitors' pages compete for Python's global interpreter lock,
 which a sentence acquires a thousand times. The other side is :mod:`visformer.app.serving.worker`. Pickle is safe here:
@@ -63,14 +63,14 @@ class _Process:
         return self._exchange(message)
 
     def _exchange(self, message: bytes = b"") -> Any:
-        """Send a call, unless the process answers unasked that it is loaded, and return or raise what it answers."""
+        """Send a call, if any, and return or raise the response; after loading, the process responds unasked."""
         try:
             with suppress(OSError):  # killed just now: receiving its response will fail
                 self._pipe("stdin").write(message)
                 self._pipe("stdin").flush()
             has_failed, result = pickle.load(self._pipe("stdout"))
         except BaseException as error:
-            # The next visitor would get what is left in the pipes: the rest of this call, or the response to it.
+            # The next visitor would get whatever is left in the pipes: the rest of this call, or the response to it.
             self.close()
             if not isinstance(error, OSError | EOFError | MemoryError | pickle.UnpicklingError):
                 raise
@@ -90,11 +90,11 @@ class _Process:
         return pipe
 
     def stop(self) -> None:
-        """Have it give up what it computes."""
+        """Make it give up its computation."""
         self.process.send_signal(STOP)
 
     def kill(self) -> None:
-        """End it, even if it was stopped; :meth:`call` then replaces it."""
+        """End it, even if it was suspended; :meth:`call` then replaces it."""
         self.process.kill()
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ class WorkerPool:
     def __init__(self, name: str | None, processes: int) -> None:
         """Start the processes, which load the model of this name in parallel, and wait until they are ready.
 
-        Without a name they have no model, run at low priority, and only :meth:`call` functions.
+        Without a name they have no model, run at low priority, and can only :meth:`call` functions.
 
         Raises:
             Exception: raised by loading the model.

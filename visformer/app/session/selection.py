@@ -44,8 +44,9 @@ def start(trace: "Trace | None") -> Selection:
 
 
 def selection(trace: "Trace") -> Selection:
-    """Return the selection in the explorer: at first the one in the address, as far as the Trace has it."""
-    return _SELECTION.get() or _choose(start(trace), trace)
+    """Return the selection in the explorer, as far as the Trace has it: at first the one in the address."""
+    selected = _SELECTION.get()
+    return _choose(start(trace), trace) if selected is None else selected.within(trace)
 
 
 def take(value: Any, trace: "Trace") -> bool:

@@ -7,18 +7,22 @@ Numbers count from 1, as on screen.
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
 from visformer import i18n
+from visformer.adapters.bundled import BUNDLED
 from visformer.app.serving import checks
-from visformer.app.serving.models import label, named, require_allowed
+from visformer.app.serving.models import folder_of, label, named, offered, require_allowed
 from visformer.errors import N_, LinkError, VisformerError
 from visformer.i18n import Gettext
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.pictures.registry.options import one_of
 from visformer.system import limits
+from visformer.trace.stacks import short_name
 from visformer.web.selection import Selection
 
 LANGUAGE, MODEL, TEXT, TARGET, PAGE = "lang", "model", "text", "target", "page"
@@ -58,14 +62,17 @@ class State:
     target: str = ""  # as typed
     lesson: str = ""  # the guided lesson that is open, by its name or as a text of its own
     step: str = ""  # of the lesson, from 1
-    selection: Selection = field(default_factory=Selection)  # in the explorer
+    selection: Selection = field(default_factory=lambda: _unselected("", {}))  # in the explorer
     choices: Mapping[str, str] = field(default_factory=dict)  # by name; only the page can tell whether it has them
 
     def fields(self) -> dict[str, str]:
         """Return the state as query parameters; the path of the address names the page."""
         common = {LANGUAGE: self.lang, MODEL: label(self.model), TEXT: self.text, TARGET: self.target}
         common |= {LESSON: self.lesson, STEP: self.step}
-        return {**{name: value for name, value in common.items() if value}, **self.selection.link(), **self.choices}
+        selected = self.selection.link() or {"stack": short_name(self.selection.stack)}
+        if self.selection == _unselected(self.model, self.choices):
+            selected = {}
+        return {**{name: value for name, value in common.items() if value}, **selected, **self.choices}
 
     @property
     def fits(self) -> bool:
@@ -78,6 +85,23 @@ class State:
         return json.dumps({_MARK: VERSION, **state}, ensure_ascii=False, indent=1) + "\n"
 
 
+def _unselected(model: str, choices: Mapping[str, str]) -> Selection:
+    """Return the selection of a link that holds none: the start of the model.
+
+    Choices of "Inside a head", such as silenced heads, belong to a selection whose default never changes.
+    """
+    is_plain = (model or offered()[0]) not in BUNDLED or any(name.startswith("head_") for name in choices)
+    return Selection() if is_plain else start(model or offered()[0])
+
+
+@cache
+def start(model: str) -> Selection:
+    """Return the selection with which the explorer starts on a bundled model: its start.json names the head."""
+    with suppress(OSError, ValueError, TypeError):  # visformer doctor says what is wrong
+        return Selection(**json.loads((folder_of(model) / "start.json").read_text(encoding="utf-8")))
+    return Selection()
+
+
 def ignored(texts: Mapping[str, str], why: Mapping[str, VisformerError]) -> list[Remark]:
     """Return a remark on each ignored text; texts and reasons by name."""
     return [Remark(f"{name}={texts[name]}", error) for name, error in why.items()]
@@ -85,7 +109,7 @@ def ignored(texts: Mapping[str, str], why: Mapping[str, VisformerError]) -> list
 
 def read(texts: Mapping[str, str]) -> tuple[State, list[Remark]]:
     """Validate the texts of a link or file; return the state, and remarks on what was invalid."""
-    selection, unfit = Selection.from_link(texts)
+    selected, unfit = Selection.from_link(texts)
     wrong: dict[str, VisformerError] = {**unfit}
     common: dict[str, str] = {}
     for name, check in _CHECKS.items():
@@ -102,7 +126,9 @@ def read(texts: Mapping[str, str]) -> tuple[State, list[Remark]]:
     for name in [name for name, value in choices.items() if not (_NAME.fullmatch(name) and _VALUE.fullmatch(value))]:
         del choices[name]
         wrong[name] = LinkError(N_("no page has such an option."))
-    return State(**common, selection=selection, choices=choices), ignored(texts, wrong)
+    if not texts.keys() & {one.name for one in fields(Selection)} - unfit.keys():
+        selected = _unselected(common.get(MODEL, ""), choices)
+    return State(**common, selection=selected, choices=choices), ignored(texts, wrong)
 
 
 def from_address(link: Mapping[str, Iterable[str]]) -> tuple[dict[str, str], list[Remark]]:

@@ -1,7 +1,7 @@
 """Files in the server's memory: uploads, which stay as long as a session, and downloads, until any session ends.
 
-A visitor loses: the server, whose memory another visitor fills with files that nobody will read again; and the own
-file, in place of which Streamlit may hand out another visitor's that is alike in parts.
+A visitor loses: the server, whose memory another visitor fills with files that nobody will read again; and their own
+file, in place of which Streamlit may serve another visitor's that is equal in parts.
 """
 
 import secrets
@@ -21,7 +21,7 @@ from visformer.system.kept import KEPT
 
 
 def keep_few_uploads() -> None:
-    """From now on in this process, keep the latest uploads of a session, and all of them as far as memory allows."""
+    """Make Streamlit keep only the latest uploads of each session, and all of them as far as memory allows."""
     manager: Any = MemoryUploadedFileManager
     add, remove, remove_all = manager.add_file, manager.remove_file, manager.remove_session_files
 
@@ -43,9 +43,9 @@ def keep_few_uploads() -> None:
 
 
 def keep_few_downloads() -> None:
-    """From now on in this process, keep files as far as memory allows, and tell them apart by all of their bytes.
+    """Make Streamlit keep files as far as memory allows, and tell them apart by all of their bytes.
 
-    Streamlit compares three parts of a file of 1 MB or more. The key makes an address unknown to all but its visitor.
+    It compares only three parts of a file of 1 MB or more. The key makes addresses impossible to guess.
     """
     module: Any = memory_media_file_storage
     storage: Any = MemoryMediaFileStorage
@@ -66,12 +66,12 @@ def keep_few_downloads() -> None:
     storage.delete_file = lambda files, added: KEPT.drop((files, added))
 
 
-_FETCHED = 10.0  # seconds that a browser has at least to fetch a file that was made for it
+_FETCHED = 10.0  # seconds that a browser has, at least, to fetch a generated file
 _freed = 0.0
 
 
 def forget_downloads() -> None:
-    """Free the files that were made for sessions a while ago; Streamlit does when a session ends."""
+    """Free the files that were generated a while ago; Streamlit does so only when a session ends."""
     global _freed
     if runtime.exists() and time.monotonic() - _freed > _FETCHED:
         _freed = time.monotonic()

@@ -71,6 +71,6 @@ def _adapted(body: bytes, lang: str) -> bytes:
 
 
 def _relabel(headers: MutableHeaders, length: int) -> None:
-    """Remove the validators by which a browser would take a cached page in another language as unchanged."""
+    """Remove the validators, with which a browser would reuse a cached page in another language."""
     del headers["etag"], headers["last-modified"]
     headers["content-length"] = str(length)

@@ -1,7 +1,7 @@
 """Filters that keep what visitors type out of the logs, where addresses and messages of exceptions would put it.
 
-A visitor loses: the privacy of the sentence, which an operator could read in the logs, with the names of the session
-and of its files, by which whoever knows them can take it over and read them.
+A visitor loses: the privacy of the sentence, which an operator could read in the logs, with the ids of the session and
+its files, which let whoever knows them take it over and read them.
 """
 
 import logging
@@ -16,12 +16,12 @@ from visformer.errors import VisformerError
 def keep_typed_text_out() -> None:
     """Install the filters in this process; calling this again does no harm."""
     logging.getLogger("uvicorn.access").addFilter(_without_query)
-    for name in ("streamlit.error_util", "streamlit.runtime.backend_operation_handler"):  # of pages, of downloads
+    for name in ("streamlit.error_util", "streamlit.runtime.backend_operation_handler"):  # pages, downloads
         logging.getLogger(name).addFilter(_without_message)
 
 
 def _without_query(record: logging.LogRecord) -> bool:
-    """Log only the path of an address: its query holds the sentence. Of uploads and downloads not even all of that."""
+    """Log only the path of an address: its query holds the sentence. For uploads and downloads, only their folder."""
     if isinstance(record.args, tuple):
         record.args = tuple(_PRIVATE.sub("", a) if isinstance(a, str) and a.startswith("/") else a for a in record.args)
     return True
@@ -33,7 +33,7 @@ _PRIVATE = re.compile(r"(?<=^/media/).*|(?<=^/_stcore/upload_file/).*|\?.*")
 def _without_message(record: logging.LogRecord) -> bool:
     """Log only the place and the type of an error: its message may quote a sentence or a token.
 
-    Nothing of a file that is refused, since its visitor is told, or that there is not: its name may be made up.
+    Log nothing for a file that was refused, since its visitor is told, or that does not exist: its name may be made up.
     """
     if record.exc_info and record.exc_info[1] is not None:
         error = record.exc_info[1]

@@ -1,7 +1,7 @@
-"""What a browser sends that none of our pages sends: Streamlit does not get it, or takes the widget as not touched yet.
+"""Messages and values that none of our pages sends: they are dropped, or the widget counts as untouched.
 
-A visitor loses: the processes that compute for everybody, which a made-up message could end, and the page in place of
-Streamlit's error after a damaged one.
+A visitor loses: the processes that compute for everybody, which a forged message could end; and the page, in place of
+which Streamlit shows an error after a damaged message.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SERVED = {"rerun_script", "stop_script", "file_urls_request", "app_heartbeat", "deferred_file"}
-"""Running a page and stopping it, uploads, a sign of life, downloads that are made when they are asked for."""
+"""Running and stopping a page, uploads, the heartbeat, downloads that are generated on request."""
 
 
 class Messages:
@@ -36,7 +36,7 @@ class Messages:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request or a websocket on."""
-        if scope["type"] == "lifespan":  # of the server: a file that is asked for holds a thread until its turn comes
+        if scope["type"] == "lifespan":  # the server's: a requested file holds a thread until its turn comes
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2 * limits.QUEUE, "file"))
 
         async def served() -> Message:
@@ -51,7 +51,7 @@ class Messages:
 
 
 def _served(data: bytes) -> bytes | None:
-    """Return a message that is served, without the thousands of widgets that no page has."""
+    """Return a message that is served, without the widgets beyond limits.WIDGETS; None: it is not served."""
     if len(data) > limits.SENT_BYTES:
         return None  # under a server that reads longer ones, see deploy.md
     try:
@@ -71,28 +71,28 @@ def _served(data: bytes) -> bytes | None:
     return cut
 
 
-def leave_out_what_no_widget_holds() -> None:
-    """From now on in this process."""
+def ignore_invalid_values() -> None:
+    """Make Streamlit ignore values that no widget could have sent."""
     states_class: Any = WStates
     editor: Any = data_editor
     keep, read, edit = WStates.set_widget_from_proto, WStates.__getitem__, editor._apply_dataframe_edits
 
-    def keep_of_widgets(states: WStates, sent: WidgetState) -> None:
+    def keep_widget(states: WStates, sent: WidgetState) -> None:
         if sent.id.startswith((GENERATED_ELEMENT_ID_PREFIX, STREAMLIT_INTERNAL_KEY_PREFIX)):
             keep(states, sent)
 
-    def read_what_makes_sense(states: WStates, widget: str) -> Any:
+    def read_valid(states: WStates, widget: str) -> Any:
         sent, known = states.states.get(widget), states.widget_metadata.get(widget)
         if isinstance(sent, Serialized) and known is not None:
             states.states[widget] = Value(_value(sent.value, known))
         return read(states, widget)
 
-    def edit_what_is_there(table: "pd.DataFrame", edits: Mapping[str, Any], schema: Any) -> "pd.DataFrame":
-        return edit(table, edits, schema) if _fit(edits, table) else table
+    def edit_if_valid(table: "pd.DataFrame", edits: Mapping[str, Any], schema: Any) -> "pd.DataFrame":
+        return edit(table, edits, schema) if _are_valid(edits, table) else table
 
-    states_class.set_widget_from_proto = keep_of_widgets
-    states_class.__getitem__ = read_what_makes_sense
-    editor._apply_dataframe_edits = edit_what_is_there
+    states_class.set_widget_from_proto = keep_widget
+    states_class.__getitem__ = read_valid
+    editor._apply_dataframe_edits = edit_if_valid
 
 
 def _value(sent: WidgetState, known: WidgetMetadata[Any]) -> Any:
@@ -109,7 +109,7 @@ def _value(sent: WidgetState, known: WidgetMetadata[Any]) -> Any:
 
 
 def _is_flat(value: Any) -> bool:
-    """Whether Streamlit can copy it, which it does level by level."""
+    """Whether it is nested no deeper than limits.WIDGET_DEPTH: Streamlit copies it recursively."""
     level = [value]
     for _ in range(limits.WIDGET_DEPTH):
         inside = [each for each in level if isinstance(each, dict | list)]
@@ -117,18 +117,18 @@ def _is_flat(value: Any) -> bool:
     return not level
 
 
-def _fit(edits: Mapping[str, Any], table: "pd.DataFrame") -> bool:
-    """Whether these are edits of a table of numbers."""
+def _are_valid(edits: Mapping[str, Any], table: "pd.DataFrame") -> bool:
+    """Whether these are edits of a table of numbers, in rows that it has."""
     edited, added, deleted = (edits[name] for name in ("edited_rows", "added_rows", "deleted_rows"))
     if not (isinstance(added, list) and isinstance(deleted, list) and len(added) <= limits.LAB_WIDTH):
         return False
     rows, cells = [*edited, *deleted], [*edited.values(), *added]
     return all(isinstance(row, int) and 0 <= row < len(table) for row in rows) and all(
-        isinstance(row, dict) and all(_fits(name, value, table) for name, value in row.items()) for row in cells
+        isinstance(row, dict) and all(_is_cell(name, value, table) for name, value in row.items()) for row in cells
     )
 
 
-def _fits(name: str, value: Any, table: "pd.DataFrame") -> bool:
+def _is_cell(name: str, value: Any, table: "pd.DataFrame") -> bool:
     if name == INDEX_IDENTIFIER:
         return isinstance(value, str) and table.index.inferred_type == "string"
     is_number = isinstance(value, int | float) and abs(value) <= sys.float_info.max

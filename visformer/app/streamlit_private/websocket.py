@@ -1,6 +1,6 @@
-"""What Streamlit speaks to browsers through, which only plain uvicorn has an option for (``--ws``).
+"""The websocket protocol of Streamlit's server, for which only plain uvicorn has an option (``--ws``).
 
-A visitor loses: the server, which one browser keeps from all others with thousands of empty messages.
+A visitor loses: the server, which one browser can keep busy with thousands of empty messages.
 """
 
 import asyncio
@@ -11,6 +11,6 @@ from streamlit.web.server.starlette import starlette_server
 _SERVER: Any = starlette_server
 
 
-def speak_through(websocket: type[asyncio.Protocol]) -> None:
-    """Have Streamlit's server speak to browsers through this."""
-    _SERVER._get_websocket_protocol = lambda: websocket
+def use_protocol(protocol: type[asyncio.Protocol]) -> None:
+    """Use this protocol for the websockets of Streamlit's server."""
+    _SERVER._get_websocket_protocol = lambda: protocol

@@ -67,7 +67,7 @@ WORDS = (
     N_("Scientific"),
     N_("Accounting"),
     N_("Bytes"),
-    # pictures of Plotly's, and code
+    # Plotly's pictures, and code
     N_("Download plot as a PNG"),
     N_("Zoom"),
     N_("Pan"),

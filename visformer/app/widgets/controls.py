@@ -10,7 +10,7 @@ import streamlit as st
 from visformer.app.serving import workbench
 from visformer.app.serving.capacity import drawing
 from visformer.app.serving.models import MODEL
-from visformer.app.serving.workbench import PATTERNS, Workbench, workbench_of
+from visformer.app.serving.workbench import Workbench, workbench_of
 from visformer.app.session import boxes, presentation_steps, run
 from visformer.app.session.page import LESSON
 from visformer.app.session.run import Request
@@ -20,7 +20,7 @@ from visformer.app.widgets.component import panels
 from visformer.errors import BusyError, ShortageError, VisformerError
 from visformer.pictures.registry.options import Choice
 from visformer.pictures.registry.picture import Picture, View, is_figure
-from visformer.pictures.registry.setting import Setting, Source
+from visformer.pictures.registry.setting import PATTERNS, Setting, Source
 from visformer.system.memory import enough_memory
 from visformer.trace.stacks import STACKS
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
 
 PATTERNS = ("*.pattern",)
+"""The tensors that the attention page records, and that the shipped Trace holds."""
 
 
 def _needs_model(*_: Any, **__: Any) -> Any:

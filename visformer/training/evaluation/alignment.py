@@ -95,6 +95,11 @@ class Heads:
     sizes: NDArray[np.float64]
     entropies: NDArray[np.float64]
 
+    @property
+    def error_rates(self) -> NDArray[np.float64]:
+        """(head,): AER of each head on all pairs."""
+        return self._error_rates(np.ones(len(self.sizes)))
+
     def chosen_and_scored(self) -> dict[str, Any]:
         """Choose the head with the lowest AER on one half of the pairs, score it on the other; see :func:`align`."""
         n, rng = len(self.sizes), np.random.default_rng(0)
@@ -148,33 +153,52 @@ def align(model: Translator, gold: Sequence[Aligned], *, to: str) -> dict[str, A
         of its rows in nats. Beside them the error rates of links to random words ("uniform", expected), to the word at
         the same relative position ("diagonal"), and of the best single link of each word ("best possible").
     """
+    size = sum(pair.size for pair in gold)
+
+    def rate(*hits: float) -> float:
+        return float(error_rate(sum(hits), size))
+
+    return {
+        "pairs": len(gold),
+        **{reading: heads.chosen_and_scored() for reading, heads in heads_by_reading(model, gold, to=to).items()},
+        "uniform": rate(*(pair.hits.mean(axis=1).sum() for pair in gold)),
+        "diagonal": rate(*(_diagonal(pair) for pair in gold)),
+        "best possible": rate(*(pair.hits.max(axis=1).sum() for pair in gold)),
+    }
+
+
+def heads_by_reading(model: Translator, gold: Sequence[Aligned], *, to: str) -> dict[str, Heads]:
+    """Return what every head aligns, by both :data:`READINGS`; arguments as for :func:`align`."""
     hits: dict[str, list[NDArray[np.float64]]] = {reading: [] for reading in READINGS}  # (layer, head) each
     entropies = []
     for pair in gold:
-        trace = model.trace(pair.source_text, pair.target_text, to=to, record=("decoder.*.cross_attn.pattern",))
-        pattern = trace.stack("decoder", "cross_attn").value  # (layer, head, tgt, src)
-        source = _word_matrix(model, pair.source_text, pair.source)
-        target = _word_matrix(model, pair.target_text, pair.target)
+        pattern = forced_pattern(model, pair, to=to)
         entropies.append(row_entropy(pattern))
-        for reading, first in READINGS.items():
-            reads = _pool(pattern[..., first : first + target.shape[1], :], source, target).argmax(axis=-1)
+        for reading, words in by_words(model, pattern, pair).items():
+            reads = words.argmax(axis=-1)
             hits[reading].append(pair.hits[np.arange(len(pair.target)), reads].sum(axis=-1, dtype=float))
     sizes = np.array([pair.size for pair in gold], dtype=float)
     entropy = np.concatenate(entropies, axis=-1).mean(axis=-1)  # (layer, head)
     names = tuple(f"layer {layer + 1} head {head + 1}" for layer, head in np.ndindex(entropy.shape))
-
-    def rate(*hits: float) -> float:
-        return float(error_rate(sum(hits), sizes.sum()))
-
-    def heads(reading: str) -> Heads:
-        return Heads(names, np.stack(hits[reading], axis=-1).reshape(len(names), -1), sizes, entropy.ravel())
-
     return {
-        "pairs": len(gold),
-        **{reading: heads(reading).chosen_and_scored() for reading in READINGS},
-        "uniform": rate(*(pair.hits.mean(axis=1).sum() for pair in gold)),
-        "diagonal": rate(*(_diagonal(pair) for pair in gold)),
-        "best possible": rate(*(pair.hits.max(axis=1).sum() for pair in gold)),
+        reading: Heads(names, np.stack(hits[reading], axis=-1).reshape(len(names), -1), sizes, entropy.ravel())
+        for reading in READINGS
+    }
+
+
+def forced_pattern(model: Translator, pair: Aligned, *, to: str) -> NDArray[np.float32]:
+    """Return the cross-attention of a pair whose target is forced: (layer, head, tgt token, src token)."""
+    trace = model.trace(pair.source_text, pair.target_text, to=to, record=("decoder.*.cross_attn.pattern",))
+    return trace.stack("decoder", "cross_attn").value
+
+
+def by_words(model: Translator, pattern: NDArray[np.float32], pair: Aligned) -> dict[str, NDArray[np.float64]]:
+    """Pool a forced pattern, by both :data:`READINGS`, to (layer, head, target word, source word)."""
+    source = _word_matrix(model, pair.source_text, pair.source)
+    target = _word_matrix(model, pair.target_text, pair.target)
+    return {
+        reading: _pool(pattern[..., first : first + target.shape[1], :], source, target)
+        for reading, first in READINGS.items()
     }
 
 

@@ -12,7 +12,8 @@ from visformer.adapters.own import Translator
 from visformer.training.data import Pair
 from visformer.training.evaluation.intervals import percentiles, resamples
 from visformer.training.evaluation.translations import translate_all
-from visformer.training.refusals import Refusals, plain
+from visformer.training.refusals import Refusals
+from visformer.training.supplement import plain
 
 TOKENIZERS = {"en-zh": "zh", "zh-en": "13a"}
 

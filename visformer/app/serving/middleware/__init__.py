@@ -1,1 +1,1 @@
-"""What every request and message passes before Streamlit sees it."""
+"""ASGI middleware that every request and message passes before it reaches Streamlit."""

@@ -1,4 +1,4 @@
-"""What is let in: requests to a host of ours, from our own pages, for what the app needs of Streamlit's addresses."""
+"""Admits requests to an allowed host, from its own pages, and for those Streamlit paths that the app needs."""
 
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -11,13 +11,13 @@ from visformer.system import settings
 
 _STREAMLIT = "/_stcore/"
 _NEEDED = ("stream", "health", "host-config", "upload_file")
-"""What the page asks for; the rest (metrics, agents, components of files) is not served."""
+"""The paths that the page requests; the rest (metrics, agents, component files) is not served."""
 
 _PORTS = {"http": 80, "https": 443}
 
 
 class Gate:
-    """ASGI middleware around all else: whatever is not let in reaches nothing behind it."""
+    """ASGI middleware: what it refuses reaches nothing behind it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -35,10 +35,10 @@ class Gate:
 
 def _refusal(request: HTTPConnection) -> PlainTextResponse | None:
     host, origin = request.headers.get("host", ""), request.headers.get("origin")
-    name, port = _place(f"//{host}")
+    name, port = _host_and_port(f"//{host}")
     if not is_allowed(name):
         return PlainTextResponse("This name is not served here: the operator allows it with VISFORMER_HOSTS.", 403)
-    if origin is not None and _place(origin) != (name, port or _PORTS.get(urlsplit(origin).scheme)):
+    if origin is not None and _host_and_port(origin) != (name, port or _PORTS.get(urlsplit(origin).scheme)):
         return PlainTextResponse("This request comes from a page of another server.", 403)
     _before, found, wanted = request.scope["path"].partition(_STREAMLIT)
     if found and wanted.split("/")[0] not in _NEEDED:
@@ -47,7 +47,7 @@ def _refusal(request: HTTPConnection) -> PlainTextResponse | None:
 
 
 def is_allowed(name: str) -> bool:
-    """Whether visitors may come by this name, see ``settings.HOSTS``; an address in digits is nobody's name."""
+    """Whether this host is served, see ``settings.HOSTS``; an IP address always is: DNS rebinding needs a name."""
     hosts = settings.HOSTS()
     try:
         ip_address(name)
@@ -56,8 +56,8 @@ def is_allowed(name: str) -> bool:
     return True
 
 
-def _place(url: str) -> tuple[str, int | None]:
-    """Name and port of an address; an empty name where it makes no sense."""
+def _host_and_port(url: str) -> tuple[str, int | None]:
+    """Return the host and port of a URL; the host is empty if the URL is invalid."""
     try:
         parts = urlsplit(url)
         return (parts.hostname or "").rstrip("."), parts.port or _PORTS.get(parts.scheme)

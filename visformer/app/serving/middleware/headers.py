@@ -1,4 +1,4 @@
-"""What every answer forbids the browser: scripts of others, other sites around the page, guessing a file's type."""
+"""Security headers of every response: no foreign scripts, no embedding by other sites, no guessing of file types."""
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
@@ -15,7 +15,7 @@ def policy() -> str:
         "connect-src": ("'self'",),
         "script-src": ("'self'", "blob:", *inline_scripts()),  # Streamlit imports a component's script from a blob
         "style-src": ("'self'", "'unsafe-inline'"),  # Streamlit writes <style> elements, Plotly style attributes
-        "img-src": ("'self'", "data:", "blob:"),  # icons of Streamlit's; Plotly's picture on its way to a file
+        "img-src": ("'self'", "data:", "blob:"),  # Streamlit's icons; Plotly's picture on its way to a file
         "font-src": ("'self'", "data:"),  # KaTeX's
         "base-uri": ("'none'",),
         "form-action": ("'none'",),
@@ -25,14 +25,14 @@ def policy() -> str:
 
 
 class Protected:
-    """ASGI middleware around the app: headers on every answer, and no body whose length is not known beforehand."""
+    """ASGI middleware: adds the headers to every response, and refuses bodies of unknown length."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._headers = {"content-security-policy": policy(), "x-content-type-options": "nosniff"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -43,7 +43,7 @@ class Protected:
             await send(message)
 
         if "transfer-encoding" in Headers(scope=scope):
-            # Such an upload may be twice as large as any other, and what is over 1 MB of it goes through a file.
+            # Streamlit would accept twice the usual size, and write what exceeds 1 MB to a file.
             await PlainTextResponse("Length required", 411)(scope, receive, protect)
         else:
             await self._app(scope, receive, protect)

@@ -1,4 +1,4 @@
-"""How a large file goes out: in pieces and uncompressed, so that who fetches one keeps nobody else waiting."""
+"""Sends large files in pieces and uncompressed, so that fetching one keeps nobody else waiting."""
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -8,17 +8,17 @@ PIECE = 2**16
 
 
 class InPieces:
-    """ASGI middleware around the app.
+    """ASGI middleware for generated files.
 
-    As one piece, a file of 90 MB is copied for each browser that does not read on. And Streamlit would compress it
-    between two answers to everybody else, which takes four seconds.
+    In one piece, a file of 90 MB would be copied for each browser that stops reading. And Streamlit would compress it,
+    which takes four seconds, in which nobody else gets a response.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; what is no file that was made goes out as it is."""
+        """Handle one request; anything but a generated file passes unchanged."""
         if scope["type"] != "http" or "/media/" not in scope["path"]:
             await self._app(scope, receive, send)
             return

@@ -1,0 +1,305 @@
+"""Choose the heads, numbers and examples that texts speak of: ``python -m scripts.choose_heads`` prints them.
+
+Run it for new weights, and edit the lesson by its output. Each point that a text makes has a measure between 0 and 1,
+computed for the first example, whose numbers the text quotes, and in general, for all sentences at hand; the value of a
+head is the lesser of the two, so that what is told of the example is its habit. Layers and heads count from 1.
+"""
+
+import argparse
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+import numpy as np
+from numpy.typing import NDArray
+
+import visformer as vf
+from visformer.adapters.own import Translator
+from visformer.analysis.heads import head_scores, separators
+from visformer.app.session.examples import EXAMPLES
+from visformer.edits import Silence
+from visformer.model.tokenizer import EOS
+from visformer.trace.stacks import short_name
+from visformer.training.evaluation.alignment import Aligned, by_words, forced_pattern, heads_by_reading, read_aligned
+from visformer.training.supplement import FOLDER, read_rows
+
+Values = NDArray[np.floating]
+FIRST = Aligned(
+    source=("I", "went", "to", "Northeastern", "University", "."),
+    target=("我", "去", "东北", "大学", "。"),
+    source_text=EXAMPLES[0],
+    target_text=EXAMPLES[1],
+    sure=frozenset({(0, 0), (1, 1), (3, 2), (4, 3), (5, 4)}),
+    possible=frozenset({(0, 0), (1, 1), (2, 1), (3, 2), (4, 3), (5, 4)}),
+)
+"""The first example, and the second, which is its translation."""
+
+NAME = ("Northeastern", "东北")
+COMMON = 100
+"""A content word is none of so many tokens that are the most frequent in everyday.tsv."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """What a text says of a head, and the measure of each, (layer, head), for the first example and in general."""
+
+    says: str
+    stack: str
+    first: Values
+    general: Values
+
+    @property
+    def values(self) -> Values:
+        """The lesser of both."""
+        return np.minimum(self.first, self.general)
+
+    def best(self, n: int = 3, *, layer: int | None = None) -> list[tuple[int, int]]:
+        """Return the places of the n best heads, from 0, of one layer or of all."""
+        places = [place for place in np.ndindex(self.values.shape) if layer in (None, place[0])]
+        return sorted(places, key=lambda place: -self.values[place])[:n]
+
+
+# Measures of a pattern (..., query, key) -----------------------------------------------------------------------------
+
+
+def reads_itself(pattern: Values, words: NDArray[np.bool_]) -> Values:
+    """Mean weight of a word on itself; ``words``: which tokens are neither special nor punctuation."""
+    return np.diagonal(pattern, axis1=-2, axis2=-1)[..., words].mean(axis=-1)
+
+
+def readers(pattern: Values, key: int, words: NDArray[np.bool_]) -> Values:
+    """Mean weight that the two words with most give to ``key``, itself left out."""
+    others = words & (np.arange(len(words)) != key)
+    return np.sort(pattern[..., others, key], axis=-1)[..., -2:].mean(axis=-1)
+
+
+def on_links(table: Values, pair: Aligned) -> Values:
+    """Mean weight on the sure links of a table (..., target word, source word)."""
+    sources, targets = zip(*sorted(pair.sure), strict=True)
+    return table[..., list(targets), list(sources)].mean(axis=-1)
+
+
+# The points of the texts ---------------------------------------------------------------------------------------------
+
+
+def points(model: Translator) -> Iterator[Point]:
+    """Yield every point."""
+    traces = [model.trace(example) for example in EXAMPLES]
+    encoder = [trace.stack("encoder", "self_attn").value for trace in traces]
+    words = [~separators(trace.tokens["src"], trace.special["src"]) for trace in traces]
+    per_trace = [reads_itself(*both) for both in zip(encoder, words, strict=True)]
+    yield Point("Its words read themselves.", "encoder.self_attn", per_trace[0], np.mean(per_trace, axis=0))
+    for key in np.flatnonzero(words[0]):
+        value = readers(encoder[0], key, words[0])
+        yield Point(f"Two other words read {traces[0].tokens['src'][key]}.", "encoder.self_attn", value, value)
+
+    per_trace = [previous(trace) for trace in traces]
+    yield Point("A token reads the one before it.", "decoder.self_attn", per_trace[0], np.mean(per_trace, axis=0))
+
+    gold = read_aligned(FOLDER / "alignment.tsv")
+    both = (gold, "zh", FIRST), ([pair.reversed() for pair in gold], "en", FIRST.reversed())
+    tables = [by_words(model, forced_pattern(model, first, to=to), first) for _, to, first in both]
+    heads = [heads_by_reading(model, pairs, to=to) for pairs, to, _ in both]
+    ahead, own = ([each[reading] for each in tables] for reading in ("prediction", "input"))
+    ahead_errors, own_errors = (
+        np.mean([each[reading].error_rates for each in heads], axis=0).reshape(ahead[0].shape[:2])
+        for reading in ("prediction", "input")
+    )
+    name, target = FIRST.source.index(NAME[0]), FIRST.target.index(NAME[1])
+    yield Point(
+        "It finds the name one token before it is written.",
+        "decoder.cross_attn",
+        ahead[0][..., target, name],
+        ahead[1][..., name, target],
+    )
+    value = np.where(np.arange(len(own_errors))[:, None] == 0, 1 - own_errors, 0)
+    yield Point("In the first layer a token reads its own word.", "decoder.cross_attn", on_links(own[0], FIRST), value)
+    yield Point(START, "decoder.cross_attn", on_links(ahead[0], FIRST), 1 - ahead_errors)
+
+
+START = "It explains itself: each row reads the word that it predicts next."
+
+
+def previous(trace: vf.Trace) -> Values:
+    """The score "previous" of the decoder's heads; the mean leaves out the first row, which has no token before it."""
+    tokens = trace.tokens["tgt"]
+    layers = trace.stack("decoder", "self_attn").value
+    scores = head_scores(layers, queries=tokens, keys=tokens, special=trace.special["tgt"], cross=False)
+    return scores["previous"] * len(tokens) / (len(tokens) - 1)
+
+
+def start(model: Translator) -> dict[str, object]:
+    """Return the selection with which the explorer starts."""
+    (point,) = [point for point in points(model) if point.says == START]
+    ((layer, head),) = point.best(1)
+    return {"stack": "decoder.cross_attn", "layer": layer, "head": head}
+
+
+# What silencing a head changes ---------------------------------------------------------------------------------------
+
+
+def paths(model: Translator) -> list[str]:
+    """Return the path of every attention."""
+    encoder = [f"encoder.{layer}.self_attn" for layer in range(model.info.n_encoder_layers)]
+    layers = range(model.info.n_decoder_layers)
+    return encoder + [f"decoder.{layer}.{kind}" for kind in ("self_attn", "cross_attn") for layer in layers]
+
+
+def heads_of(model: Translator) -> list[Silence]:
+    """Return for every head the edit that silences it."""
+    return [Silence(path, head) for path in paths(model) for head in range(model.info.n_heads)]
+
+
+def expected(model: Translator, source: str, ids: Sequence[int], *edits: Silence) -> tuple[Values, bool]:
+    """Force a translation: return its tokens' probabilities, </s> last, and whether each is still the likeliest."""
+    logits = model.trace(source, tuple(ids), record=("logits",), edits=edits)["logits"].value.astype(np.float64)
+    wanted = np.array([*ids, model.tokenizer.token_id(EOS)])
+    shares = np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))  # (tgt, vocab)
+    return shares[np.arange(len(wanted)), wanted], bool((logits.argmax(axis=-1) == wanted).all())
+
+
+def changes(before: Sequence[str], after: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the tokens that are lost and those that are gained."""
+    spans = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    changed = [span[1:] for span in spans if span[0] != "equal"]
+    lost = [token for a, b, _, _ in changed for token in before[a:b]]
+    return lost, [token for _, _, a, b in changed for token in after[a:b]]
+
+
+def smallest_change(model: Translator, source: str, common: Set[str]) -> tuple[int, Silence, str, str] | None:
+    """Find the head without which a content word is lost and as few tokens as possible are others.
+
+    Returns:
+        How many tokens are lost and gained, the head, the translations before and after; None: there is no such head.
+    """
+    before = model.translate(source)
+    found = []
+    for edit in heads_of(model):
+        if expected(model, source, before.ids, edit)[1]:
+            continue  # greedy decoding would choose the same tokens
+        after = model.translate(source, edits=(edit,))
+        lost, gained = changes(before.tokens, after.tokens)
+        if any(token not in common for token in lost):
+            found.append((len(lost) + len(gained), edit, before.text, after.text))
+    return min(found, key=lambda one: one[0], default=None)
+
+
+def candidates(model: Translator, n: int) -> list[str]:
+    """Return the examples and n sentences of everyday.tsv that are translated as they are there, in random order."""
+    rows = [row for row in read_rows(FOLDER / "everyday.tsv", columns=2) if 4 <= len(row[0].split()) <= 8]
+    chosen = random.Random(0).sample(rows, min(len(rows), 20 * n))
+    translations = model.translate_batch([en for en, _ in chosen], to="zh")
+    right = [en for (en, zh), (text, _) in zip(chosen, translations, strict=True) if text == zh]
+    return [*EXAMPLES, *right[:n]]
+
+
+def common_tokens(model: Translator) -> set[str]:
+    """Return the tokens that are no content words: in each language the most frequent ones."""
+    rows = read_rows(FOLDER / "everyday.tsv", columns=2)
+    counts = [Counter(token for text in column for token in model.tokenize(text)) for column in zip(*rows, strict=True)]
+    return {token for count in counts for token, _ in count.most_common(COMMON)}
+
+
+# What is printed -----------------------------------------------------------------------------------------------------
+
+
+def named(path: str, head: int) -> str:
+    """Name a head as a lesson does: "cross layer 3 head 4"."""
+    part, layer, kind = path.split(".")
+    return f"{short_name(f'{part}.{kind}')} layer {int(layer) + 1} head {head + 1}"
+
+
+def show_points(model: Translator, trace: vf.Trace) -> None:
+    """Print the best heads of every point, and what each row of theirs reads most in the first example."""
+    print("# Heads: value = the lesser of (first example, in general); rows, counted from 1: what they read most")
+    for point in points(model):
+        print(f"\n{point.says}")
+        part, kind = point.stack.split(".")
+        places = point.best()
+        places += [place for place in point.best(1, layer=0) if place not in places]
+        for layer, head in places:
+            values = [float(values[layer, head]) for values in (point.values, point.first, point.general)]
+            path = f"{part}.{layer}.{kind}"
+            print("  {}: {:.2f} ({:.2f}, {:.2f})".format(named(path, head), *values))
+            print(f"    {reading(trace, path, head)}")
+
+
+def reading(trace: vf.Trace, path: str, head: int) -> str:
+    """Write for each row what it reads most: "2 went → 5 University .785"."""
+    queries, keys = (trace.tokens[side] for side in SIDES[path.split(".")[0], path.split(".")[2]])
+    rows = trace[f"{path}.pattern"].value[head]
+    return ", ".join(
+        f"{i} {query} → {row.argmax() + 1} {keys[row.argmax()]} {row.max():.3f}"
+        for i, (query, row) in enumerate(zip(queries, rows, strict=True), 1)
+    )
+
+
+SIDES = {
+    ("encoder", "self_attn"): ("src", "src"),
+    ("decoder", "self_attn"): ("tgt", "tgt"),
+    ("decoder", "cross_attn"): ("tgt", "src"),
+}
+
+
+def show_name(trace: vf.Trace) -> None:
+    """Print in how many heads of each layer the name is read by the row before it, and by its own."""
+    key, row = trace.tokens["src"].index(NAME[0]), trace.tokens["tgt"].index(NAME[1])
+    most = trace.stack("decoder", "cross_attn").value.argmax(axis=-1) == key  # (layer, head, query)
+    print(f"\nCross heads whose row before {NAME[1]} reads {NAME[0]} most, and whose row {NAME[1]} does:")
+    for layer, heads in enumerate(most, 1):
+        before, own = ([int(head) + 1 for head in np.flatnonzero(heads[:, at])] for at in (row - 1, row))
+        print(f"  layer {layer}: heads {before}, heads {own}")
+
+
+def show_numbers(model: Translator, trace: vf.Trace) -> None:
+    """Print the other numbers that the lesson quotes."""
+    print(f"\n# Numbers of the first example\nsource: {' · '.join(trace.tokens['src'])}")
+    depth = model.info.n_encoder_layers
+    added, after = (
+        np.array([np.linalg.norm(trace[f"encoder.{layer}.{name}"].value, axis=-1) for layer in range(depth)])
+        for name in ("ffn.out", "resid_post")
+    )  # (layer, token)
+    for layer, at in sorted(np.ndindex(added.shape), key=lambda place: -added[place])[:4]:
+        token = trace.tokens["src"][at]
+        print(f"the feed-forward network of encoder layer {layer + 1} adds {added[layer, at]:.1f} to {token}", end="")
+        print(f", which has {after[layer, at]:.1f} after LN")
+    greedy, beams = model.translate(EXAMPLES[0]), model.translate(EXAMPLES[0], beam_size=4)
+    first = ", ".join(f"{each.token} {each.probability:.4f}" for each in greedy.steps[0].candidates[:3])
+    print(f"step 1: {first}\nchosen: {', '.join(f'{s.chosen.token} {s.chosen.probability:.3f}' for s in greedy.steps)}")
+    print(f"greedy: {greedy.text}\nfour beams: {beams.text}")
+
+
+def show_silenced(model: Translator, n: int) -> None:
+    """Print what silencing a head does to the name, and the sentences that it changes visibly."""
+    ids = model.translate(EXAMPLES[0]).ids
+    at = model.tokenizer.shown(ids).index(NAME[1])
+    before = expected(model, EXAMPLES[0], ids)[0][at]
+    print(f"\n# Silencing one head: the probability of {NAME[1]} in the first example is {before:.4f}, and")
+    rest = [(float(expected(model, EXAMPLES[0], ids, edit)[0][at]), edit) for edit in heads_of(model)]
+    for value, edit in sorted(rest, key=lambda one: one[0])[:3]:
+        print(f"  {value:.4f} without {named(edit.where, edit.head)}")
+    common = common_tokens(model)
+    found = [(smallest_change(model, source, common), source) for source in candidates(model, n)]
+    print("\n# Sentences that lose a content word without one head, those with the fewest other tokens first")
+    for (tokens, edit, text, other), source in sorted((one for one in found if one[0]), key=lambda one: one[0][0]):
+        print(f"  {tokens} {named(edit.where, edit.head)}: {source}\n    {text}\n    {other}")
+
+
+def main() -> None:
+    """Print all of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", nargs="?", default="en-zh", help="a bundled model, or the folder of a checkpoint")
+    parser.add_argument("--sentences", type=int, default=30, help="of everyday.tsv, to silence heads in")
+    arguments = parser.parse_args()
+    model = vf.load(arguments.model)
+    trace = model.trace(EXAMPLES[0], record=("*",))
+    show_points(model, trace)
+    show_name(trace)
+    show_numbers(model, trace)
+    show_silenced(model, arguments.sentences)
+
+
+if __name__ == "__main__":
+    main()
