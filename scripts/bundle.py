@@ -20,8 +20,6 @@ from scripts.choose_heads import start
 from visformer.adapters.history import history
 from visformer.adapters.own import Translator
 from visformer.app.session.examples import EXAMPLES
-from visformer.evaluation.alignment import align, read_aligned
-from visformer.evaluation.bleu import outputs, scores
 from visformer.model.checkpoints import FOLDER, load_checkpoint
 from visformer.model.kinds import Model
 from visformer.model.masks import PAD_ID
@@ -31,6 +29,8 @@ from visformer.model.transformer import Transformer
 from visformer.system.checksums import write_sums
 from visformer.training.contexts import sentence_batches, sentence_rows
 from visformer.training.data import SPLIT_SEED, Batch, Pair, pair_batches, read_pairs, split_pairs
+from visformer.training.evaluation.alignment import align, read_aligned
+from visformer.training.evaluation.bleu import outputs, scores
 from visformer.training.recurring import best_score
 from visformer.training.train import validation_loss
 

@@ -20,9 +20,9 @@ from visformer.adapters.own import Translator
 from visformer.analysis.heads import head_scores, separators
 from visformer.app.session.examples import EXAMPLES
 from visformer.edits import Silence
-from visformer.evaluation.alignment import Aligned, by_words, forced_pattern, heads_by_reading, read_aligned
 from visformer.model.tokenizer import EOS
 from visformer.trace.stacks import short_name
+from visformer.training.evaluation.alignment import Aligned, by_words, forced_pattern, heads_by_reading, read_aligned
 from visformer.training.supplement import FOLDER, read_rows
 
 Values = NDArray[np.floating]

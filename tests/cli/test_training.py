@@ -40,7 +40,7 @@ def test_train_then_evaluate(tmp_path, pairs, monkeypatch):
     files = ["--pairs", pairs, "--supplement", supplement]
     run("train", *files, "--valid", pairs, "--out", out, *sizes)
     assert vf.moments(out / "checkpoint").moment.tolist() == [0, 1, 2]
-    monkeypatch.setattr("visformer.evaluation.alignment.GRAMMAR_SENTENCES", 5)
+    monkeypatch.setattr("visformer.training.evaluation.alignment.GRAMMAR_SENTENCES", 5)
     compared = ["--seen", pairs, "--against", out / "checkpoint"]
     everything = ["--names", "--judged", "--alignment", "--json"]
     figures = json.loads(run("evaluate", "--model", out / "checkpoint", *files, *compared, *everything))

@@ -224,7 +224,7 @@ def evaluate(as_json: bool, **wanted: Any) -> None:
     """
     import json
 
-    from visformer.evaluation.report import report
+    from visformer.training.evaluation.report import report
 
     if not any(wanted[what] for what in ("pairs_file", "names", "judgement", "alignment")):
         raise click.UsageError("Nothing to evaluate: give --pairs FILE, --names, --judged or --alignment.")

@@ -1,1 +1,1 @@
-"""Train the translator (section 5)."""
+"""Train and evaluate the translator (section 5)."""

@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from tests.evaluation.support import Parrot
+from tests.training.evaluation.support import Parrot
 from tests.training.test_supplement import FOLDER
-from visformer.evaluation.judged import judged, judged_report
+from visformer.training.evaluation.judged import judged, judged_report
 from visformer.training.supplement import read_rows
 
 

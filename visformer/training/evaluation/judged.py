@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from visformer.adapters.own import Translator
-from visformer.evaluation.intervals import share
-from visformer.evaluation.translations import translate_all
+from visformer.training.evaluation.intervals import share
+from visformer.training.evaluation.translations import translate_all
 from visformer.training.supplement import read_rows
 
 

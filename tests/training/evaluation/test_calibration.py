@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from visformer.evaluation.calibration import auroc, calibration, halves, reliability
-from visformer.evaluation.judged import Judged, Judgement
+from visformer.training.evaluation.calibration import auroc, calibration, halves, reliability
+from visformer.training.evaluation.judged import Judged, Judgement
 
 
 def row(kind, *told):

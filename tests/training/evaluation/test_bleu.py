@@ -6,12 +6,12 @@ import sacrebleu
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
-from tests.evaluation.support import Parrot
+from tests.training.evaluation.support import Parrot
 from tests.training.test_supplement import FOLDER
-from visformer.evaluation.bleu import outputs, overlaps, resampled, score, scores, statistics
-from visformer.evaluation.intervals import percentiles
 from visformer.training import grammar
 from visformer.training.data import Pair
+from visformer.training.evaluation.bleu import outputs, overlaps, resampled, score, scores, statistics
+from visformer.training.evaluation.intervals import percentiles
 
 PAIRS = [
     Pair("I went to the school today.", "我今天去学校了。"),

@@ -8,8 +8,16 @@ import pytest
 from tests.support import tiny_tokenizer, tiny_translator
 from tests.training.test_supplement import FOLDER
 from visformer.errors import DataError
-from visformer.evaluation.alignment import READINGS, Aligned, Heads, align, error_rate, from_grammar, read_aligned
 from visformer.training import grammar
+from visformer.training.evaluation.alignment import (
+    READINGS,
+    Aligned,
+    Heads,
+    align,
+    error_rate,
+    from_grammar,
+    read_aligned,
+)
 
 GOLD = Aligned(
     source=("I", "like", "school", "."),

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.training.test_supplement import FOLDER, plain
-from visformer.evaluation.alignment import read_aligned
+from visformer.training.evaluation.alignment import read_aligned
 from visformer.training.supplement import read_rows
 
 ROWS = read_rows(FOLDER / "alignment.tsv", columns=4)

@@ -1,7 +1,7 @@
 """Names that a translator was never trained on."""
 
 from tests.training.test_supplement import FOLDER
-from visformer.evaluation.names import held_out_names, names_report
+from visformer.training.evaluation.names import held_out_names, names_report
 
 
 class Echo:

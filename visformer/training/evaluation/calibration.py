@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.evaluation.intervals import counts, percentiles, share
-from visformer.evaluation.judged import Judged
+from visformer.training.evaluation.intervals import counts, percentiles, share
+from visformer.training.evaluation.judged import Judged
 
 KEPT = 0.9
 """Share of the right translations that the threshold leaves unmarked: a mark on every other one would say nothing."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from visformer.adapters.own import Translator
 from visformer.errors import N_, DataError
-from visformer.evaluation.translations import translate_all
+from visformer.training.evaluation.translations import translate_all
 from visformer.training.supplement import read_rows
 
 

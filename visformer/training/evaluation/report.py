@@ -7,12 +7,12 @@ from typing import Any
 from visformer.adapters.load import load
 from visformer.adapters.own import Translator
 from visformer.errors import N_, VisformerError
-from visformer.evaluation.alignment import align, from_grammar, read_aligned
-from visformer.evaluation.calibration import calibration
-from visformer.evaluation.judged import judged, judged_report
-from visformer.evaluation.names import held_out_names, names_report
 from visformer.training import grammar
 from visformer.training.data import SPLIT_SEED, read_pairs, split_pairs
+from visformer.training.evaluation.alignment import align, from_grammar, read_aligned
+from visformer.training.evaluation.calibration import calibration
+from visformer.training.evaluation.judged import judged, judged_report
+from visformer.training.evaluation.names import held_out_names, names_report
 
 
 def report(
@@ -68,7 +68,7 @@ def _bleu(
     model: Translator, folder: Path, pairs_file: Path, *, half: bool, seen: Path | None, against: str | None
 ) -> dict[str, Any]:
     """Score all pairs and, if it is known what was seen in training, the others among them."""
-    from visformer.evaluation import bleu  # imports sacrebleu, which only training installs
+    from visformer.training.evaluation import bleu  # imports sacrebleu, which only training installs
 
     pairs = read_pairs(pairs_file)
     if half:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from visformer.adapters.own import Translator
 from visformer.analysis.heads import row_entropy, same_place
-from visformer.evaluation.intervals import counts, percentiles
 from visformer.training import grammar
+from visformer.training.evaluation.intervals import counts, percentiles
 from visformer.training.supplement import read_rows
 
 Links = frozenset[tuple[int, int]]

@@ -9,10 +9,11 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from visformer.adapters.own import Translator
-from visformer.evaluation.intervals import percentiles, resamples
-from visformer.evaluation.translations import translate_all
 from visformer.training.data import Pair
-from visformer.training.refusals import Refusals, plain
+from visformer.training.evaluation.intervals import percentiles, resamples
+from visformer.training.evaluation.translations import translate_all
+from visformer.training.refusals import Refusals
+from visformer.training.supplement import plain
 
 TOKENIZERS = {"en-zh": "zh", "zh-en": "13a"}
 
