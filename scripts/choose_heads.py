@@ -243,14 +243,15 @@ SIDES = {
 }
 
 
-def show_name(trace: vf.Trace) -> None:
-    """Print in how many heads of each layer the name is read by the row before it, and by its own."""
-    key, row = trace.tokens["src"].index(NAME[0]), trace.tokens["tgt"].index(NAME[1])
-    most = trace.stack("decoder", "cross_attn").value.argmax(axis=-1) == key  # (layer, head, query)
-    print(f"\nCross heads whose row before {NAME[1]} reads {NAME[0]} most, and whose row {NAME[1]} does:")
-    for layer, heads in enumerate(most, 1):
-        before, own = ([int(head) + 1 for head in np.flatnonzero(heads[:, at])] for at in (row - 1, row))
-        print(f"  layer {layer}: heads {before}, heads {own}")
+def show_name(model: Translator) -> None:
+    """Print in which heads of each layer the name is read most where it is predicted, and where it is the input."""
+    name, target = FIRST.source.index(NAME[0]), FIRST.target.index(NAME[1])
+    tables = by_words(model, forced_pattern(model, FIRST, to="zh"), FIRST)
+    print(f"\nCross heads that read {NAME[0]} most in the row that predicts {NAME[1]}, and in the row that it is:")
+    for layer in range(model.info.n_decoder_layers):
+        rows = [tables[reading][layer, :, target].argmax(axis=-1) for reading in ("prediction", "input")]
+        predicted, own = ([int(head) + 1 for head in np.flatnonzero(row == name)] for row in rows)
+        print(f"  layer {layer + 1}: heads {predicted}, heads {own}")
 
 
 def show_numbers(model: Translator, trace: vf.Trace) -> None:
@@ -296,7 +297,7 @@ def main() -> None:
     model = vf.load(arguments.model)
     trace = model.trace(EXAMPLES[0], record=("*",))
     show_points(model, trace)
-    show_name(trace)
+    show_name(model)
     show_numbers(model, trace)
     show_silenced(model, arguments.sentences)
 
