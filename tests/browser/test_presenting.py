@@ -160,7 +160,7 @@ def test_the_button_starts_a_presentation_and_letters_typed_in_a_box_do_not(visi
 
 
 def test_arrow_keys_and_a_remote_control_go_to_the_next_step_and_page(visitor):
-    page = open_at(visitor, "")
+    page = open_at(visitor, "?stack=encoder")
     present(page)
     stacks = [state_of(page)["stack"]]
     for key in ("ArrowRight", "PageDown"):
