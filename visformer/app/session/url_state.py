@@ -14,9 +14,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from visformer import i18n
-from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.bundled import BUNDLED, folder_of
 from visformer.app.serving import checks
-from visformer.app.serving.models import folder_of, label, named, offered, require_allowed
+from visformer.app.serving.models import label, named, offered, require_allowed
 from visformer.errors import N_, LinkError, VisformerError
 from visformer.i18n import Gettext
 from visformer.model.untrained import Untrained, names_untrained
