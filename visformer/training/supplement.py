@@ -306,7 +306,7 @@ def vocabulary(supplement: Supplement) -> tuple[list[str], list[str]]:
     The texts are the frames and the listed names; invented names would crowd out words. Thanks to the syllables of
     pinyin, "Xiaolan" is split as it is pronounced.
     """
-    listed = (supplement.places,) * 2 + (supplement.universities,) * 6 + (supplement.given, supplement.chinese)
+    listed = (supplement.places,) * 2 + (supplement.universities,) * 10 + (supplement.given, supplement.chinese)
     texts = [text for names in listed for name in names for text in name]
     texts += [re.sub(r"\{\w+\}", " ", text) for frame in supplement.frames for text in (frame.en, frame.zh)]
     syllables = list(supplement.syllables.values())
