@@ -23,7 +23,7 @@ REPEATED = 0.1
 """Share of sentences, among those of a trained period without held-out pairs, that are repeated at once."""
 
 ORDER = 4
-"""Of the n-gram model that perplexity is compared with."""
+"""Order of the n-gram model that perplexity is compared with."""
 
 
 def context_batches(tokenizer: Tokenizer, pairs: Iterable[Pair], *, length: int, tokens: int, seed: int) -> list[Batch]:
