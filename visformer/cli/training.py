@@ -38,7 +38,7 @@ def _shared(options: Iterable[Callable[..., Any]]) -> Callable[..., Any]:
 @with_default("--out", "folder", type=PATH, default=Path("runs/en-zh"), help="Resumes if the folder exists.")
 @with_default("--epochs", default=75)
 @with_default("--epoch-pairs", default=12_000, help="The state is written after each epoch.")
-@with_default("--vocab", "vocab_size", default=10_000)
+@with_default("--vocab", "vocab_size", default=11_000)
 @with_default("--d-model", default=256)
 @with_default("--layers", default=3)
 @with_default("--dropout", default=0.25)

@@ -320,7 +320,7 @@ def test_the_time_for_which_nothing_was_finished_is_known(gate):
 
 def test_what_takes_long_has_time_by_the_clock_as_long_as_it_does_not_compute():
     admission = Admission(at_once=1, seconds=0.05, long_seconds=SECONDS)
-    made = admission.run("starved", lambda: time.sleep(0.4) or "made", on_wait=lambda ahead: None, is_long=True)
+    made = admission.run("starved", lambda: time.sleep(0.4) or "made", on_wait=lambda ahead: None, kind="long")
     assert made == "made"
 
 
@@ -332,9 +332,9 @@ def test_work_ends_once_it_has_computed_for_too_long(admission, monkeypatch):
             cancellation.check()
 
     begin = time.thread_time()
-    for is_long in (False, True):
+    for kind in ("ordinary", "long"):
         with pytest.raises(DeadlineError, match=r"longer than 0\.1 seconds"):
-            admission.run("endless", compute, on_wait=lambda before: None, is_long=is_long)
+            admission.run("endless", compute, on_wait=lambda before: None, kind=kind)
     assert time.thread_time() - begin < 0.1, "it was computed in another thread"
     assert admission.run("next", lambda: cancellation.check() or "answer", on_wait=no_notice) == "answer"
 
@@ -342,7 +342,7 @@ def test_work_ends_once_it_has_computed_for_too_long(admission, monkeypatch):
 def test_long_work_delays_no_ordinary_sentence(admission, gate):
     visitors = Visitors(admission)
     for name in ("a", "b"):
-        visitors.request(name, name, lambda: gate.wait(SECONDS), is_long=True)
+        visitors.request(name, name, lambda: gate.wait(SECONDS), kind="long")
     until(lambda: (admission.running, admission.waiting) == (1, 1))
     assert admission.run("short", lambda: "at once", on_wait=no_notice) == "at once"
     gate.set()
@@ -352,12 +352,12 @@ def test_long_work_delays_no_ordinary_sentence(admission, gate):
 
 @pytest.mark.usefixtures("visitors")
 def test_ordinary_sentences_delay_no_long_work(admission):
-    assert admission.run("long export", lambda: "made", on_wait=no_notice, is_long=True) == "made"
+    assert admission.run("long export", lambda: "made", on_wait=no_notice, kind="long") == "made"
 
 
-def waits(admission, session, key, work=lambda: None, *, is_long=False):
+def waits(admission, session, key, work=lambda: None, *, kind="ordinary"):
     """Ask without waiting."""
-    return admission._join(key, session, _Flight(work, is_long=is_long))
+    return admission._join(key, session, _Flight(work, kind=kind))
 
 
 def used(admission, **seconds):
@@ -463,7 +463,7 @@ def test_the_number_of_computations_of_a_session_is_limited(gate):
     admission = Admission(at_once=1, queue=99)
     visitors = Visitors(admission)
     for i in range(limits.SHARE):
-        visitors.request(i, i, lambda: gate.wait(SECONDS), session="greedy", is_long=bool(i % 2))
+        visitors.request(i, i, lambda: gate.wait(SECONDS), session="greedy", kind=("ordinary", "long")[i % 2])
         until(lambda i=i: admission.running + admission.waiting == i + 1)
     with pytest.raises(BusyError, match=f"You have {limits.SHARE} computations waiting"):
         admission.run("more", lambda: "never", on_wait=no_notice, session="greedy")

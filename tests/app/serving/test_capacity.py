@@ -9,6 +9,7 @@ import pytest
 from tests.app.support import picture_components, texts
 from tests.waiting import until
 from visformer.app.serving import capacity
+from visformer.app.serving.admission import Admission
 from visformer.system import limits
 
 
@@ -38,17 +39,24 @@ def test_admitted_visitors_stay_admitted(new_app, monkeypatch):
 
 
 @pytest.fixture
-def places(monkeypatch):
+def admission(monkeypatch):
     """Two places to draw."""
-    monkeypatch.setattr(capacity, "_PLACES", threading.Semaphore(2))
+    admission = Admission(at_once=1, pages=2)
+    monkeypatch.setattr(capacity, "ADMISSION", admission)
+    return admission
 
 
-def draw(most, begin, waits=nullcontext):
+def drawn(admission):
+    """The number of pages that are being drawn."""
+    return len(admission._in_progress("page"))
+
+
+def draw(admission, most, begin, waits=nullcontext):
     """Draw a page in a thread, with a fragment inside; ``most``: the numbers of those that were drawn at a time."""
 
     def page():
         with capacity.drawing(), capacity.drawing():
-            most.append(capacity._PLACES._value)
+            most.append(drawn(admission))
             with waits():
                 begin.wait(20)
             assert capacity.is_drawing()
@@ -59,36 +67,72 @@ def draw(most, begin, waits=nullcontext):
     return thread
 
 
-def test_no_more_pages_are_drawn_at_a_time_than_there_are_places(places):
+def test_no_more_pages_are_drawn_at_a_time_than_there_are_places(admission):
     begun, go_on = [], threading.Event()
-    threads = [draw(begun, go_on) for _ in range(5)]
+    threads = [draw(admission, begun, go_on) for _ in range(5)]
     until(lambda: len(begun) == 2)
     time.sleep(0.05)
     assert len(begun) == 2
     go_on.set()
     for thread in threads:
         thread.join(20)
-    assert len(begun) == 5 and capacity._PLACES._value == 2
+    assert len(begun) == 5 and max(begun) == 2 and drawn(admission) == 0
 
 
-def test_a_page_that_waits_keeps_no_other_from_being_drawn(places):
+def test_a_page_that_waits_keeps_no_other_from_being_drawn(admission):
     begun, go_on = [], threading.Event()
-    threads = [draw(begun, go_on, capacity.aside) for _ in range(5)]
+    threads = [draw(admission, begun, go_on, capacity.aside) for _ in range(5)]
     until(lambda: len(begun) == 5)
     go_on.set()
     for thread in threads:
         thread.join(20)
-    assert capacity._PLACES._value == 2
+    assert drawn(admission) == 0
 
 
-def test_what_draws_no_page_has_no_place_to_give(places):
+def test_what_draws_no_page_has_no_place_to_give(admission):
     with capacity.aside():
         assert not capacity.is_drawing()
-    assert capacity._PLACES._value == 2
+    assert drawn(admission) == 0
 
 
-def test_an_error_gives_the_place_back(places):
+def test_an_error_gives_the_place_back(admission):
     for context in (capacity.drawing, capacity.aside):
         with suppress(ZeroDivisionError), capacity.drawing(), context():
             raise ZeroDivisionError
-    assert not capacity.is_drawing() and capacity._PLACES._value == 2
+    assert not capacity.is_drawing() and drawn(admission) == 0
+
+
+def test_whoever_has_used_the_server_least_lately_draws_first(admission):
+    """Forward passes and pages count alike."""
+    admission._recent.add(["greedy"], 9.0, time.perf_counter())
+    admission._recent.add(["modest"], 1.0, time.perf_counter())
+    order, go_on = [], threading.Event()
+    places = [admission.draw(), admission.draw()]
+    threads = []
+    for session in ("greedy", "modest", "new"):
+
+        def page(session=session):
+            with_place = admission.draw(session)
+            order.append(session)
+            go_on.wait(20)
+            with_place()
+
+        threads.append(threading.Thread(target=page))
+        threads[-1].start()
+        until(lambda: len(admission._waiting) == len(threads))
+    for expected in ("new", "modest"):
+        places.pop()()
+        until(lambda expected=expected: order[-1:] == [expected])
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert order == ["new", "modest", "greedy"]
+
+
+def test_pages_delay_no_sentence_and_are_charged(admission):
+    places = [admission.draw("mine"), admission.draw("mine")]
+    assert admission.run("key", lambda: "at once", on_wait=lambda ahead: None, session="mine") == "at once"
+    time.sleep(0.02)
+    for drawn_one in places:
+        drawn_one()
+    assert admission._recent.at(time.perf_counter())["mine"] > 0.03

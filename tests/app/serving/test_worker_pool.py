@@ -230,7 +230,7 @@ def test_long_work_whose_process_was_stopped_ends_and_the_process_is_replaced(mo
 
     os.kill(before[0], signal.SIGSTOP)
     with pytest.raises(DeadlineError):
-        admission.run("file", partial(pool.call, str, 7), on_wait=lambda before: None, is_long=True)
+        admission.run("file", partial(pool.call, str, 7), on_wait=lambda before: None, kind="long")
     assert pool.call(str, 7) == "7"
     assert pool.pids != before
     pool.close()

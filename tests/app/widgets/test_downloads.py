@@ -104,7 +104,7 @@ def test_a_file_is_made_as_long_work_and_counts_for_its_session(monkeypatch):
     make = downloads.made(lambda: b"file", key="a", place="attention")
     assert requests == []
     assert make() == b"file"
-    assert (requests[0]["session"], requests[0]["is_long"]) == ("mine", True)
+    assert (requests[0]["session"], requests[0]["kind"]) == ("mine", "long")
 
 
 def test_the_page_says_once_why_a_file_was_not_made(woken):

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from visformer.app.streamlit_private.other_sessions import count
+from visformer.app.serving.admission import ADMISSION
+from visformer.app.streamlit_private.other_sessions import count, own_session
 from visformer.errors import N_, BusyError
 from visformer.system import limits
 
-_PLACES = threading.Semaphore(limits.PAGES)
 _THREAD = threading.local()
 
 
@@ -28,7 +28,7 @@ def no_room() -> BusyError | None:
 
 def is_drawing() -> bool:
     """Whether this thread has one of the places where pages are drawn."""
-    return getattr(_THREAD, "is_drawing", False)
+    return getattr(_THREAD, "drawn", None) is not None
 
 
 @contextmanager
@@ -48,7 +48,7 @@ aside = partial(drawing, False)
 
 def _move(place: bool) -> None:
     if place and not is_drawing():
-        _PLACES.acquire()
+        _THREAD.drawn = ADMISSION.draw(own_session())
     elif is_drawing() and not place:
-        _PLACES.release()
-    _THREAD.is_drawing = place
+        _THREAD.drawn()
+        _THREAD.drawn = None

@@ -18,7 +18,7 @@ import streamlit as st
 
 from visformer.adapters.bundled import BUNDLED, folder_of
 from visformer.app.serving import checks
-from visformer.app.serving.admission import ADMISSION
+from visformer.app.serving.admission import ADMISSION, Kind
 from visformer.app.serving.capacity import aside
 from visformer.app.serving.long_work import LONG_WORK, Named
 from visformer.app.serving.model_downloads import require_here
@@ -168,7 +168,7 @@ class Workbench:
             return None
         key, texts, make = self._request(source, target, tuple(record), ())
         model = self.loaded(*texts)
-        if self._kept(key) is not None or self._takes_long(model, texts):
+        if self._kept(key) is not None or self._kind(model, texts) == "long":
             return None
         return ADMISSION.begin((id(self), key), partial(self._make, key, partial(make, self._runner(model))))
 
@@ -203,14 +203,14 @@ class Workbench:
         trace = runner.trace(source, target=tuple(ids["next"][:-1]), record=record, edits=())
         return replace(trace, meta=known.meta) if trace.meta.get("ids") == ids else None  # if it was cut off
 
-    def _runner(self, model: Any, *, is_long: bool = False) -> Any:
+    def _runner(self, model: Any, kind: Kind = "ordinary") -> Any:
         """Return what runs the model's forward passes: the workers, or the model itself."""
-        return (self.long_runner if is_long else None) or self._workers or model
+        return (self.long_runner if kind == "long" else None) or self._workers or model
 
-    def _takes_long(self, model: Any, texts: tuple[str | None, ...], times: int = 1) -> bool:
+    def _kind(self, model: Any, texts: tuple[str | None, ...], times: int = 1) -> Kind:
         """Estimate whether this is more than an ordinary computation; ``times``: number of beams or of changes."""
         tokens = sum(len(model.tokenize(text)) for text in texts if text is not None)
-        return self._always_long or tokens * times > limits.ORDINARY
+        return "long" if self._always_long or tokens * times > limits.ORDINARY else "ordinary"
 
     def decoded(self, source: str, *, edits: "Sequence[Edit]" = (), **settings: Any) -> "Decoding":
         """Return the model's translation with its decoding steps; arguments and errors as for :meth:`trace`.
@@ -237,10 +237,10 @@ class Workbench:
             ADMISSION.counts.add("cached")
             return result
         model = self.loaded(*texts)
-        is_long = self._takes_long(model, texts, max(1, times))
-        work = partial(self._make, key, partial(make, self._runner(model, is_long=is_long)))
+        kind = self._kind(model, texts, max(1, times))
+        work = partial(self._make, key, partial(make, self._runner(model, kind)))
         with aside(), ADMISSION.notice() as on_wait:
-            return ADMISSION.run((id(self), key), work, on_wait=on_wait, session=own_session(), is_long=is_long)
+            return ADMISSION.run((id(self), key), work, on_wait=on_wait, session=own_session(), kind=kind)
 
     def _make(self, key: Hashable, make: Callable[[], _Result]) -> _Result:
         result: _Result | None = self._kept(key)  # set if another visitor was a moment earlier
@@ -323,7 +323,7 @@ def _other_workbench(name: str) -> Workbench:
 
         if names_untrained(name):
             return outline(name)
-        return ADMISSION.run(("outline", name), runner.outline, on_wait=lambda _: None, is_long=True)
+        return ADMISSION.run(("outline", name), runner.outline, on_wait=lambda _: None, kind="long")
 
     lends_target = _translation if names_untrained(name) else None
     bench = Workbench(load, folder_of(name) / "example.safetensors", lends_target=lends_target, always_long=True)

@@ -101,7 +101,7 @@ def made(make: Callable[[], bytes], *, key: Hashable, place: str, models: Iterab
         files.forget_downloads()
         work = partial(LONG_WORK.run, make, models=models)
         try:
-            file = ADMISSION.run((session, key), work, on_wait=on_wait, session=session, is_long=True)
+            file = ADMISSION.run((session, key), work, on_wait=on_wait, session=session, kind="long")
             KEPT.make_room(len(file))
             return file
         except VisformerError as error:
