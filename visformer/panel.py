@@ -93,7 +93,7 @@ class Panel:
         note: shown below the matrix, such as its shape.
         before: operator between the previous panel and this one, such as "×" or "=".
         outlined: bool (row, column), cells to outline, such as edited cells or misprints; None: none.
-        digits: number of decimals in the cells.
+        digits: the most decimals in the cells.
         click: action of a click: "locks" locks the cell, "tells" also reports it to the page, and "changes" asks the
             page to change it.
 
@@ -138,6 +138,20 @@ class Panel:
         if self.scale == "weight":
             return 1.0
         return common_limit(np.asarray(self.values) - self.middle) if self.limit is None else self.limit
+
+    @property
+    def decimals(self) -> int:
+        """Number of decimals of every number in the cells: none if all are whole, fewer if some are large."""
+        sizes = np.abs(np.asarray(self.values, dtype=np.float64))
+        sizes = sizes[sizes < LARGE]
+        if not (sizes % 1).any():
+            return 0
+        before = int(np.log10(max(float(sizes.max()), 1.0)))
+        return max(0, min(self.digits, self.digits + 1 - before))
+
+
+LARGE = 1e6
+"""From here on, cells show numbers with an exponent."""
 
 
 def common_limit(*arrays: ArrayLike) -> float:

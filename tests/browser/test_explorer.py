@@ -296,7 +296,7 @@ def test_hovering_shows_a_cell_and_a_click_locks_it(page, trace, bare):
 def test_a_small_weight_is_shown_to_four_digits(page, bare, trace):
     value = np.tile(np.array([1 - 3e-6 - 0.00012345, 0.00012345, 3.2155e-06, 0, 0, 0, 0, 0]), (4, 8, 1))
     bare.mount(with_pattern(trace, "encoder.0.self_attn.pattern", value))
-    for key, texts in enumerate((["0.9999"], ["0.0001234", "0.0001235"], ["3.215e-6", "3.216e-6"], ["0"])):
+    for key, texts in enumerate((["0.9999"], ["0.0001234", "0.0001235"], ["0.000003215", "0.000003216"], ["0"])):
         hover_cell(page, 5, key)
         assert page.locator(".vf-weight").inner_text() in texts
         assert float(state_of(page)["weight"]) == four_digits(np.float32(value[0, 5, key]))

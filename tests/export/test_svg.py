@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from benchmarks.messages import read_message
 from tests.support import tiny_translator
 from tests.web.support import made_up_trace
 from visformer.errors import TraceError, VisformerError
@@ -17,6 +18,7 @@ from visformer.export.marks import DRAWN_CELLS, ramp, steps_of, width_of
 from visformer.export.svg import spelled
 from visformer.panel import Labels, Panel, numbered, traced
 from visformer.pictures.theme import SEQUENTIAL
+from visformer.web.panels import pack_panels
 
 HOSTILE = ["</text><script>alert(1)</script>", '"&<', "我", "\u202eabc", "\ud83d", "\x07", "مرحبا"]
 
@@ -120,23 +122,21 @@ def test_panels_are_placed_side_by_side_stacked_or_in_several_rows():
 
 
 @pytest.mark.parametrize(
-    ("value", "scale", "text"),
+    ("values", "scale", "words"),
     [
-        (0.0, "signed", "0"),
-        (0.456, "signed", ".46"),
-        (-0.456, "signed", "-.46"),
-        (12.345, "signed", "12.3"),
-        (3.0, "signed", "3"),
-        (2e6, "signed", "2.00e+06"),
-        (np.nan, "signed", ""),
-        (0.0049, "signed", ".00"),
-        (0.0, "weight", "0"),
-        (0.0049, "weight", ""),
-        (0.0051, "weight", ".01"),
+        ([1.0, 0.5, -0.456, 0.0], "signed", ["1.00", ".50", "-.46", ".00"]),
+        ([1.0, 0.996, 0.0051, 0.0049, 0.0], "weight", ["1.00", "1.00", ".01", "", "0"]),
+        ([12.345, 0.5], "signed", ["12.35", ".50"]),
+        ([123.45, 0.5], "signed", ["123.5", ".5"]),
+        ([3.0, 0.0, -12.0], "signed", ["3", "0", "-12"]),
+        ([2e6, 0.456, np.nan], "signed", ["2.00e+06", ".46", ""]),
     ],
 )
-def test_numbers_are_shortened_to_fit_a_cell_and_weights_that_round_to_0_left_out(value, scale, text):
-    assert spelled(value, 2, scale) == text
+def test_numbers_of_a_panel_have_one_number_of_decimals(values, scale, words):
+    panel = matrix(np.array([values]), scale=scale)
+    assert [spelled(value, panel.decimals, scale) for value in values] == words
+    header, _ = read_message(pack_panels([panel]))
+    assert header["panels"][0]["decimals"] == panel.decimals, "as the browser writes them"
 
 
 def test_masked_cells_are_empty_in_a_head_and_0_in_a_mask():

@@ -21,7 +21,7 @@ from visformer.export.marks import (
     width_of,
 )
 from visformer.i18n import Gettext
-from visformer.panel import Labels, Panel, Scale
+from visformer.panel import LARGE, Labels, Panel, Scale
 from visformer.pictures.theme import BACKGROUND, FAINT, PRIMARY, SYMBOLS, TEXT, Theme, visible
 from visformer.trace import TracedTensor
 
@@ -259,25 +259,22 @@ def _numbers(
 ) -> str:
     parts = []
     for (row, column), value in np.ndenumerate(np.asarray(panel.values, dtype=np.float64)):
-        words = spelled(float(value), panel.digits, panel.scale)
+        words = spelled(float(value), panel.decimals, panel.scale)
         x, y = (column + 0.5) * size[0], (row + 0.5) * size[1]
         parts.append(text(words, x, y, size=_NUMBER, fill=ink_on(colours[steps[row, column]]), anchor="middle"))
     return "".join(parts)
 
 
-def spelled(value: float, digits: int, scale: Scale = "signed") -> str:
-    """Format a number to fit a cell: the more digits before the point, the fewer behind it.
+def spelled(value: float, decimals: int, scale: Scale = "signed") -> str:
+    """Format a number for a cell.
 
-    A weight that would read .00 is left out, as on the pages.
+    A weight that would read .00 is left out, as on the pages; exactly 0, as under a mask, is written as 0.
     """
-    if np.isnan(value) or (scale == "weight" and 0 < value < 0.5 * 10**-digits):
+    if np.isnan(value) or (scale == "weight" and 0 < value < 0.5 * 10**-decimals):
         return ""
-    if abs(value) >= 1e6:
+    if abs(value) >= LARGE:
         return f"{value:.2e}"
-    if value == int(value):
-        return str(int(value))
-    before = max(0, int(np.floor(np.log10(max(abs(value), 1.0)))))
-    words = f"{value:.{max(0, digits - before)}f}"
+    words = "0" if scale == "weight" and value == 0 else f"{value:.{decimals}f}"
     return words.replace("0.", ".", 1) if words.lstrip("-").startswith("0.") else words
 
 

@@ -92,6 +92,7 @@ def _panel(panel: Panel, numbers: Numbers, localize: Callable[[str], str]) -> di
         "values": numbers.add(np.asarray(panel.values, dtype="<f4")),
         "outlined": None if outlined is None or not outlined.any() else numbers.add(outlined.astype(np.uint8)),
         "digits": panel.digits,
+        "decimals": panel.decimals,
         "click": panel.click,
     }
 

@@ -12,6 +12,7 @@ from visformer.errors import ConfigError, MissingTensor, TraceError
 from visformer.model.decoding import Beam, Candidate
 from visformer.pictures import positions
 from visformer.pictures.charts.decoding import best_path
+from visformer.pictures.numbers import probability
 
 
 def test_a_heatmap_has_values_scale_and_labels_of_its_panel():
@@ -61,6 +62,15 @@ def test_bars_have_the_two_probabilities_of_each_candidate_and_of_the_rest():
     assert list(drawn.x) == pytest.approx([0.9, 0.1, 0.0])
     assert figure.layout.yaxis.ticktext == ("&lt;b&gt;", "去 ◂", "<i>all others</i>")
     assert texts.text == (" 0.700 → 0.900", " 0.200 → 0.100", " 0.100 → 0")
+
+
+def test_small_probabilities_are_written_for_people():
+    """At most three decimals, and never with an exponent."""
+    figure = vf.figures.candidate_bars([candidate("a", 0, 0.99996, 1.0), candidate("b", 1, 4e-5, 0.0)], 0)
+    assert figure.data[2].text == (" 1.000", " <0.001 → 0", " 0")
+    assert [probability(share) for share in (0.0, 1e-30, 0.000499, 0.0005, 0.25)] == [
+        *("0", "<0.001", "<0.001", "0.001", "0.250")
+    ]
 
 
 def test_the_axis_of_bars_ends_at_the_largest_candidate_if_all_are_small():

@@ -11,8 +11,8 @@ from visformer.app.session import address, boxes, presentation_steps, visit
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, pick, url_widgets
 from visformer.errors import N_, LinkError
-from visformer.pictures.charts.decoding import short
 from visformer.pictures.decoding import DRAWS, GROWING, SEED, STEP, TEMPERATURE, TOP_K, TOP_P, growing, shape
+from visformer.pictures.numbers import probability
 from visformer.pictures.registry.setting import Setting
 from visformer.system import limits
 from visformer.web.panels import Click
@@ -128,7 +128,7 @@ def choose_another(model: Any, decoding: "Decoding", at: int, candidates: "Seque
         _("Choose another token and continue"),
         range(len(others)),
         index=None,
-        format_func=lambda i: f"{others[i].token}  {short(others[i].probability)}",
+        format_func=lambda i: f"{others[i].token}  {probability(others[i].probability)}",
         placeholder=_("Choose a token"),
         key=f"decoding_other_{'-'.join(map(str, prefix()))}_{at}",
     )
@@ -154,7 +154,7 @@ def tell(decoding: "Decoding", at: int, place: Any, *, other: bool) -> None:
             st.text(_("Decoded with these settings: {text}").format(text=decoding.text), width="content")
         if before is not None:
             said = _("Step {step}: you chose {token} ({probability}) instead of {before} ({other}).")
-            chances = {"probability": short(taken.probability), "other": short(before.probability)}
+            chances = {"probability": probability(taken.probability), "other": probability(before.probability)}
             st.text(said.format(step=at + 1, token=taken.token, before=before.token, **chances))
         if prefix() and st.button(_("Back to the model's own choices"), key="decoding_back"):
             _FORCED.clear()

@@ -6,6 +6,7 @@ from typing import Any
 
 from visformer.pictures.charts import go
 from visformer.pictures.charts.panels import literal, look, metadata
+from visformer.pictures.numbers import probability
 from visformer.pictures.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme, visible
 
 _ALL_WRITTEN = 20
@@ -96,13 +97,8 @@ def _rest(shares: Sequence[float]) -> float:
 
 def _arrow(before: float, after: float) -> str:
     """Format two probabilities as "before → after", or as one if they look the same."""
-    texts = short(before), short(after)
+    texts = probability(before), probability(after)
     return f" {texts[0]}" if texts[0] == texts[1] else f" {texts[0]} → {texts[1]}"
-
-
-def short(share: float) -> str:
-    """Format a probability for the bars."""
-    return "0" if share == 0 else f"{share:.3f}" if share >= 0.0005 else f"{share:.1e}"
 
 
 def beam_tree(
@@ -157,7 +153,7 @@ def beam_tree(
         textposition="top center",
         textfont={"size": 12, "color": TEXT[theme], "shadow": _halo(BACKGROUND[theme])},
         customdata=[(score, math.exp(score)) for score in table["score"]],
-        hovertemplate="%{hovertext}: %{customdata[0]:.4f} " + unit + ", %{customdata[1]:.4g}<extra></extra>",
+        hovertemplate="%{hovertext}: %{customdata[0]:.4f} " + unit + ", %{customdata[1]:.6f}<extra></extra>",
         marker={"size": 9, "color": [CURVES[theme][0] if spot in best else FAINT[theme] for spot in spots]},
     )
     figure.update_layout(**look(theme), **metadata(title.format(size=tallest), table))

@@ -14,7 +14,8 @@ import { pngButton } from "../shared/png.js"
 import { ordered, sameHead } from "./order.js"
 import { MOVES, fill, focusQuietly, paragraph, part } from "../shared/dom.js"
 import { readPicture } from "./picture.js"
-import { Readout, spell } from "./readout.js"
+import { spellWeight } from "../shared/numbers.js"
+import { Readout } from "./readout.js"
 import { SentenceLines } from "./sentence_lines.js"
 import { STAGE, enter, roomBelow } from "../shared/stage.js"
 import { image } from "../shared/surface.js"
@@ -348,7 +349,7 @@ class AttentionView {
     const weight = this.model.weight(cell)
     Object.assign(dataset, { query: rows[cell.row][0], key: columns[cell.column][0] })
     dataset.weight = weight === null ? "" : rounded(weight)
-    return spell(weight)
+    return spellWeight(weight)
   }
 
   // Drawing

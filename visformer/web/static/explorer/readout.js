@@ -2,15 +2,9 @@
 
 import { fill, paragraph, part } from "../shared/dom.js"
 import { nameOf } from "../shared/matrix.js"
+import { spellWeight } from "../shared/numbers.js"
 
 const MOST = 3 // tokens listed for a whole row or column
-
-/** Format a weight to four significant digits; "0" is exactly 0, as under a mask. */
-export function spell(weight) {
-  if (weight === null) return "…"
-  if (weight === 0) return "0"
-  return weight < 0.0001 ? weight.toExponential(3) : weight.toPrecision(4)
-}
 
 export class Readout {
   /** @param {import("./view_state.js").ViewState} state @param {import("./view_model.js").ViewModel} model */
@@ -107,7 +101,7 @@ export class Readout {
     const order = Array.from(weights.keys()).sort((a, b) => weights[b] - weights[a])
     const strongest = order.slice(0, MOST).filter((i) => weights[i] > 0)
     const other = reads ? "columns" : "rows"
-    const most = strongest.map((i) => fill(this.text.strong, { token: this.name(other, i), weight: spell(weights[i]) }))
+    const most = strongest.map((i) => fill(this.text.strong, { token: this.name(other, i), weight: spellWeight(weights[i]) }))
     const token = reads ? this.name("rows", row) : this.name("columns", column)
     return [fill(reads ? this.text.reads_most : this.text.read_most, { token, most: most.join(" · ") })]
   }
@@ -125,7 +119,7 @@ export class Readout {
   /** The other locked cells. */
   others() {
     const others = this.state.cells.slice(0, -1).filter(({ row, column }) => row !== null && column !== null)
-    return others.map((cell) => `${spell(this.model.weight(cell))}  ${this.cell(cell)[0]}`)
+    return others.map((cell) => `${spellWeight(this.model.weight(cell))}  ${this.cell(cell)[0]}`)
   }
 
   /** The cell's weight in each of several heads whose arcs are drawn. */
@@ -134,7 +128,7 @@ export class Readout {
     if (series.length < 2) return ""
     const each = series.map(({ place, values, columns }) => {
       const { layer, head } = this.state.heads[place]
-      return `${layer + 1}·${head + 1}: ${spell(values[row * columns.length + column])}`
+      return `${layer + 1}·${head + 1}: ${spellWeight(values[row * columns.length + column])}`
     })
     return each.join("   ")
   }

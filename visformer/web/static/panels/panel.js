@@ -1,6 +1,7 @@
 /** Read a panel from a message: its numbers, its labels, and how its numbers are formatted. */
 
 import { stepOf } from "../shared/colours.js"
+import { LARGE } from "../shared/numbers.js"
 
 /** Add to a panel of the header its numbers and their steps on the colour ramp. */
 export function readPanel(panel, numbers) {
@@ -16,7 +17,7 @@ export function readPanel(panel, numbers) {
     numbers: values,
     steps: Uint8Array.from(values, (value) => (Number.isNaN(value) ? step(panel.middle) : step(value))),
     outlined: panel.outlined === null ? null : new Uint8Array(numbers, panel.outlined, nRows * nColumns),
-    spell: (number) => spellShort(number, panel.digits, panel.scale),
+    spell: (number) => spellShort(number, panel.decimals, panel.scale),
     nRows,
     nColumns,
   }
@@ -32,20 +33,11 @@ function sideOf({ title, texts, places, special, after, numeric, written }) {
   return { labels, title, numeric, written, key: JSON.stringify([title, texts, after, places]) }
 }
 
-/** Format a number for a cell: the more digits before the decimal point, the fewer after it. */
-function spellShort(number, digits, scale) {
+/** Format a number for a cell, as svg.py does; a weight that would read .00 is left out, and exactly 0 is written as 0. */
+function spellShort(number, decimals, scale) {
   if (Number.isNaN(number)) return ""
-  if (scale === "weight" && number > 0 && number < 0.5 * 10 ** -digits) return "" // would be shown as .00
-  const size = Math.abs(number)
-  if (size >= 1e6) return number.toExponential(2)
-  if (Number.isInteger(number)) return String(number)
-  const before = Math.max(0, Math.floor(Math.log10(Math.max(size, 1))))
-  return number.toFixed(Math.max(0, digits - before)).replace(/^(-?)0\./, "$1.")
-}
-
-/** Format a number for the readout: four decimals, or exponential if it is very small or large. */
-export function spellLong(number) {
-  if (Number.isNaN(number)) return "–"
-  if (Number.isInteger(number)) return String(number)
-  return Math.abs(number) < 0.001 || Math.abs(number) >= 1e5 ? number.toExponential(4) : number.toFixed(4)
+  if (scale === "weight" && number > 0 && number < 0.5 * 10 ** -decimals) return ""
+  if (scale === "weight" && number === 0) return "0"
+  if (Math.abs(number) >= LARGE) return number.toExponential(2)
+  return number.toFixed(decimals).replace(/^(-?)0\./, "$1.")
 }

@@ -8,8 +8,9 @@ import { OPERATOR, arrange } from "./arrange.js"
 import { makeRamp, themeOf } from "../shared/colours.js"
 import { pngButton } from "../shared/png.js"
 import { matrixLayout, nameOf, paintMatrix } from "../shared/matrix.js"
+import { spellNumber } from "../shared/numbers.js"
 import { paginate } from "./pagination.js"
-import { readPanel, spellLong } from "./panel.js"
+import { readPanel } from "./panel.js"
 import { MOVES, clamp, fill, onPointer, part } from "../shared/dom.js"
 import { STAGE, enter, roomBelow, updateVisibility } from "../shared/stage.js"
 import { pointOn } from "../shared/surface.js"
@@ -215,7 +216,7 @@ class PanelsView {
     }
     const number = panel.values[focus.row * panel.nColumns + focus.column]
     Object.assign(root.dataset, { panel: panel.name, row: panel.first + focus.row, column: focus.column, value: number })
-    value.textContent = spellLong(number)
+    value.textContent = spellNumber(number)
     const names = { row: nameOf(panel.rows, focus.row), column: nameOf(panel.columns, focus.column) }
     place.textContent = `${panel.title}  ${fill(text.cell, names)}`
     if (this.locked) place.textContent += ` · ${text.locked}`

@@ -1,0 +1,21 @@
+/** How numbers are written for people, who do not read 4.3e-4. pictures/numbers.py does so on the server. */
+
+export const LARGE = 1e6 // from here on with an exponent
+const LEAST = 1e-6
+
+/** Format a weight or probability to four significant digits; "0" is exactly 0, as under a mask. */
+export function spellWeight(weight) {
+  if (weight === null) return "…"
+  if (weight === 0) return "0"
+  return weight < LEAST ? `<${LEAST.toFixed(6)}` : weight.toPrecision(4)
+}
+
+/** Format any number to four decimals, or four significant digits if it is small. */
+export function spellNumber(number) {
+  if (Number.isNaN(number)) return "–"
+  if (Number.isInteger(number)) return String(number)
+  const size = Math.abs(number)
+  if (size >= LARGE) return number.toExponential(4)
+  if (size >= 0.001) return number.toFixed(4)
+  return size < LEAST ? `${number < 0 ? ">-" : "<"}${LEAST.toFixed(6)}` : number.toPrecision(4)
+}
