@@ -1,4 +1,4 @@
-"""Copy a trained checkpoint into the package, with its curve, its moments, and the Trace and head of the first page.
+"""Copy a trained checkpoint into the package, with its curve, its moments, and what pages begin with or offer.
 
 python -m scripts.bundle runs/en-zh valid.tsv, with what visformer evaluate --json printed as evaluation.json in its
 checkpoint; python -m scripts.model_card then writes the figures into the card.
@@ -16,6 +16,7 @@ import torch
 from safetensors import safe_open
 
 import visformer as vf
+from scripts import choose_silences
 from scripts.choose_heads import start
 from visformer.adapters.history import history
 from visformer.adapters.own import Translator
@@ -54,6 +55,7 @@ def bundle(run: Path, valid_file: Path, name: str = "en-zh", *, packed: bool = F
     if isinstance(model, Translator):
         model.trace(EXAMPLES[0]).save(target / "example.safetensors")
         (target / "start.json").write_text(json.dumps(start(model)) + "\n", encoding="utf-8")
+        choose_silences.write(model, target)
     write_sums(target)
 
 

@@ -1,4 +1,4 @@
-"""Choose the heads, numbers and examples that texts speak of: ``python -m scripts.choose_heads`` prints them.
+"""Choose the heads and numbers that texts speak of: ``python -m scripts.choose_heads`` prints them.
 
 Run it for new weights, and edit the lesson by its output. Each point that a text makes has a measure between 0 and 1,
 computed for the first example, whose numbers the text quotes, and in general, for all sentences at hand; the value of a
@@ -6,11 +6,8 @@ head is the lesser of the two, so that what is told of the example is its habit.
 """
 
 import argparse
-import random
-from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +20,7 @@ from visformer.edits import Silence
 from visformer.model.tokenizer import EOS
 from visformer.trace.stacks import short_name
 from visformer.training.evaluation.alignment import Aligned, by_words, forced_pattern, heads_by_reading, read_aligned
-from visformer.training.supplement import FOLDER, read_rows
+from visformer.training.supplement import FOLDER
 
 Values = NDArray[np.floating]
 FIRST = Aligned(
@@ -37,8 +34,6 @@ FIRST = Aligned(
 """The first example, and the second, which is its translation."""
 
 NAME = ("Northeastern", "东北")
-COMMON = 100
-"""A content word is none of so many tokens that are the most frequent in everyday.tsv."""
 
 
 @dataclass(frozen=True)
@@ -160,48 +155,6 @@ def expected(model: Translator, source: str, ids: Sequence[int], *edits: Silence
     return shares[np.arange(len(wanted)), wanted], bool((logits.argmax(axis=-1) == wanted).all())
 
 
-def changes(before: Sequence[str], after: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the tokens that are lost and those that are gained."""
-    spans = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    changed = [span[1:] for span in spans if span[0] != "equal"]
-    lost = [token for a, b, _, _ in changed for token in before[a:b]]
-    return lost, [token for _, _, a, b in changed for token in after[a:b]]
-
-
-def smallest_change(model: Translator, source: str, common: Set[str]) -> tuple[int, Silence, str, str] | None:
-    """Find the head without which a content word is lost and as few tokens as possible are others.
-
-    Returns:
-        How many tokens are lost and gained, the head, the translations before and after; None: there is no such head.
-    """
-    before = model.translate(source)
-    found = []
-    for edit in heads_of(model):
-        if expected(model, source, before.ids, edit)[1]:
-            continue  # greedy decoding would choose the same tokens
-        after = model.translate(source, edits=(edit,))
-        lost, gained = changes(before.tokens, after.tokens)
-        if any(token not in common for token in lost):
-            found.append((len(lost) + len(gained), edit, before.text, after.text))
-    return min(found, key=lambda one: one[0], default=None)
-
-
-def candidates(model: Translator, n: int) -> list[str]:
-    """Return the examples and n sentences of everyday.tsv that are translated as they are there, in random order."""
-    rows = [row for row in read_rows(FOLDER / "everyday.tsv", columns=2) if 4 <= len(row[0].split()) <= 8]
-    chosen = random.Random(0).sample(rows, min(len(rows), 20 * n))
-    translations = model.translate_batch([en for en, _ in chosen], to="zh")
-    right = [en for (en, zh), (text, _) in zip(chosen, translations, strict=True) if text == zh]
-    return [*EXAMPLES, *right[:n]]
-
-
-def common_tokens(model: Translator) -> set[str]:
-    """Return the tokens that are no content words: in each language the most frequent ones."""
-    rows = read_rows(FOLDER / "everyday.tsv", columns=2)
-    counts = [Counter(token for text in column for token in model.tokenize(text)) for column in zip(*rows, strict=True)]
-    return {token for count in counts for token, _ in count.most_common(COMMON)}
-
-
 # What is printed -----------------------------------------------------------------------------------------------------
 
 
@@ -272,8 +225,8 @@ def show_numbers(model: Translator, trace: vf.Trace) -> None:
     print(f"greedy: {greedy.text}\nfour beams: {beams.text}")
 
 
-def show_silenced(model: Translator, n: int) -> None:
-    """Print what silencing a head does to the name, and the sentences that it changes visibly."""
+def show_silenced(model: Translator) -> None:
+    """Print what silencing a head does to the name."""
     ids = model.translate(EXAMPLES[0]).ids
     at = model.tokenizer.shown(ids).index(NAME[1])
     before = expected(model, EXAMPLES[0], ids)[0][at]
@@ -281,25 +234,18 @@ def show_silenced(model: Translator, n: int) -> None:
     rest = [(float(expected(model, EXAMPLES[0], ids, edit)[0][at]), edit) for edit in heads_of(model)]
     for value, edit in sorted(rest, key=lambda one: one[0])[:3]:
         print(f"  {value:.4f} without {named(edit.where, edit.head)}")
-    common = common_tokens(model)
-    found = [(smallest_change(model, source, common), source) for source in candidates(model, n)]
-    print("\n# Sentences that lose a content word without one head, those with the fewest other tokens first")
-    for (tokens, edit, text, other), source in sorted((one for one in found if one[0]), key=lambda one: one[0][0]):
-        print(f"  {tokens} {named(edit.where, edit.head)}: {source}\n    {text}\n    {other}")
 
 
 def main() -> None:
     """Print all of it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", nargs="?", default="en-zh", help="a bundled model, or the folder of a checkpoint")
-    parser.add_argument("--sentences", type=int, default=30, help="of everyday.tsv, to silence heads in")
-    arguments = parser.parse_args()
-    model = vf.load(arguments.model)
+    model = vf.load(parser.parse_args().model)
     trace = model.trace(EXAMPLES[0], record=("*",))
     show_points(model, trace)
     show_name(model)
     show_numbers(model, trace)
-    show_silenced(model, arguments.sentences)
+    show_silenced(model)
 
 
 if __name__ == "__main__":

@@ -43,6 +43,7 @@ BOXES_OF_TOKENS = (
     "embedding_second",
     "_query",
     "decoding_other",
+    "silence_example",
     boxes.EXAMPLE,
     boxes.TARGET,
 )

@@ -11,8 +11,9 @@ from visformer.app.session import boxes
 from visformer.app.widgets import controls
 from visformer.app.widgets.unavailable import kind_of
 from visformer.errors import N_, VisformerError
-from visformer.panel import traced
+from visformer.panel import Panel, traced
 from visformer.pictures import masks
+from visformer.pictures.numbers import LEAST, probability
 from visformer.pictures.registry.setting import PATTERNS
 from visformer.pictures.theme import visible
 from visformer.trace import Trace
@@ -49,7 +50,10 @@ def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None =
         before, after = st.columns(2)
         before.text(_("Before: {text}").format(text=visible(texts[0])))
         after.text(_("After: {text}").format(text=visible(texts[1])))
-        controls.draw([masks.next_tokens([(_("before"), plain), (_("after"), forced)])], key="compare_told", share=0.4)
+        told = masks.next_tokens([(_("before"), plain), (_("after"), forced)])
+        if texts[0] == texts[1]:
+            _tell_moved(told)
+        controls.draw([told], key="compare_told", share=0.4)
     if scope is not None and scope.attention == "decoder.self_attn":
         _show_future_reading(forced)
     _most_changed(plain, forced, scope)
@@ -64,6 +68,18 @@ def _as_shown(trace: Trace, kind: str) -> tuple[str | tuple[int, ...] | None, Se
     ids = list(zip(trace.meta["ids"]["next"][:-1], trace.special["next"], strict=False))
     begins = next((at for at, (_, special) in enumerate(ids) if not special), 0)  # behind the language token
     return tuple(i for i, _ in ids[begins:]), _RECORD  # not as text, which might be tokenized differently
+
+
+def _tell_moved(told: Panel) -> None:
+    """Say that no word changes, and which probability moves most; ``told``: by :func:`masks.next_tokens`."""
+    _ = boxes.gettext()
+    before, after = told.values
+    at = int(np.abs(after - before).argmax())
+    said = _("No word changes, and no probability by as much as 0.001.")
+    if abs(after[at] - before[at]) >= LEAST:
+        said = _("No word changes. The probability of {token} ({place}) moves most: from {before} to {after}.")
+    numbers = {"before": probability(float(before[at])), "after": probability(float(after[at]))}
+    st.text(said.format(token=visible(told.columns.texts[at]), place=at + 1, **numbers))
 
 
 def _most_changed(plain: Trace, forced: Trace, scope: editing.Scope | None) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from visformer.app.edits import comparison, editing, url_edits
+from visformer.app.edits import comparison, editing, silences, url_edits
 from visformer.app.session import address, boxes
 from visformer.app.widgets import controls, pick, url_widgets
 from visformer.pictures.head import FACTOR, SILENCE, factors
@@ -15,6 +15,7 @@ def silence(trace: Trace, bar: Any) -> None:
     """Draw the heads of one attention, selected in ``bar``, and what the model does with the clicked ones scaled."""
     _ = boxes.gettext()
     with bar:
+        silences.offer()
         pick.selected_stack(setting := controls.setting_of(SILENCE, trace))
     stack = setting["stack"]
     left, right = st.columns([42, 58], gap="medium")
