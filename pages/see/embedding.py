@@ -5,7 +5,7 @@ import streamlit as st
 
 from visformer import i18n
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, formula_box, unavailable, url_widgets
+from visformer.app.widgets import controls, downloads, formula_box, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.pictures import embedding
 from visformer.pictures.embedding import FIRST, SCALED, SECOND, SIDE, SUMS
@@ -61,7 +61,9 @@ def draw_table(side):
     table = embedding.table(trace, side).rename(columns=_)
     st.dataframe(table, hide_index=True)
     content = table.to_csv(index=False).encode("utf-8-sig")
-    st.download_button(_("Download as CSV"), content, "embedding.csv", "text/csv", key="csv")
+    st.download_button(
+        _("Download as CSV"), content, f"{downloads.file_name(f'embedding-{side}')}.csv", "text/csv", key="csv"
+    )
 
 
 if trace is not None:

@@ -1,4 +1,4 @@
-"""The file formats, each an entry of FORMATS, which ``save``, the page, the command line and the docs read.
+"""The file formats, each an entry of FORMATS, which ``save``, the page, the command line and the docs read, by use.
 
 Nothing slow is imported before a file is written.
 """
@@ -48,7 +48,7 @@ class Format:
     content: Content
     about: str  # what a file contains, for docs/export.md
     write: Callable[[Kind, Any, Options], str | bytes]
-    offers: Mapping[Kind, str]  # the supported kinds, with the tooltip of the button, which may be ""
+    offers: Mapping[Kind, str]  # the supported kinds, with the tooltip of the button
     limited: bool = False  # to a Trace of at most limits.MAX_NUMBERS numbers
     scaled: bool = False  # whether Options.scale applies
 
@@ -110,15 +110,17 @@ def _each(shown: Any) -> "list[Panel]":
 
 FORMATS = (
     Format(
-        "HTML",
-        "text/html",
-        "page",
-        N_(
-            "the explorer with all heads in one file: opens from disk, loads nothing, "
-            "light or dark as the viewer prefers"
-        ),
-        _page,
-        {"trace": N_("The explorer in one file that works offline")},
+        "PNG",
+        "image/png",
+        "picture",
+        N_("the same as SVG in pixels, about 300 per inch"),
+        _pixels,
+        {
+            "trace": N_("The selected head, for slides"),
+            "panels": N_("The pictures, for slides"),
+            "figure": N_("The picture, for slides"),
+        },
+        scaled=True,
     ),
     Format(
         "SVG",
@@ -130,19 +132,21 @@ FORMATS = (
         ),
         _picture,
         {
-            "trace": N_("The selected head; PNG is above the picture"),
-            "panels": N_("These pictures"),
-            "figure": N_("This picture; PNG is the camera above it"),
+            "trace": N_("The selected head, sharp at every size"),
+            "panels": N_("The pictures, sharp at every size"),
+            "figure": N_("The picture, sharp at every size"),
         },
     ),
     Format(
-        "PNG",
-        "image/png",
-        "picture",
-        N_("the same as pixels, about 300 per inch"),
-        _pixels,
-        {"trace": "", "panels": "", "figure": ""},  # the browser draws its own
-        scaled=True,
+        "HTML",
+        "text/html",
+        "page",
+        N_(
+            "the explorer with all heads in one file: opens from disk, loads nothing, "
+            "light or dark as the viewer prefers"
+        ),
+        _page,
+        {"trace": N_("The explorer in one file that works offline")},
     ),
     Format(
         "CSV",

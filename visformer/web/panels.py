@@ -45,7 +45,6 @@ def pack_panels(
     gettext: Callable[[str], str] = str,
     lang: str = "en",
     share: float = 1.0,
-    file: str = "",
     to: str = "",
 ) -> bytes:
     """Pack panels into the message for ``mountPanels``.
@@ -55,7 +54,6 @@ def pack_panels(
         gettext: translates titles, notes and axes that are message ids, and the words around them.
         lang: the language of ``gettext``.
         share: the fraction of the window's height that the panels may take.
-        file: file name of the PNG, without its extension; "": the name of the first panel.
         to: see :func:`visformer.web.message.write_message`.
     """
     localize = partial(translated, gettext=gettext)
@@ -64,7 +62,6 @@ def pack_panels(
         "panels": [_panel(panel, numbers, localize) for column in columns for panel in column],
         "columns": [len(column) for column in columns],
         "share": share,
-        "file": file,
         "ramp": {"weight": SEQUENTIAL, "signed": DIVERGING},
         "mark": {theme: colours[1] for theme, colours in CURVES.items()},
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},

@@ -243,7 +243,7 @@ def _picture(messages):
     header, values = messages[0]
     if "panels" not in header:
         return _explorer(messages)
-    about = {"share": short(header["share"]), "columns": header["columns"], "file": header["file"]}
+    about = {"share": short(header["share"]), "columns": header["columns"]}
     return {**about, "panels": [_panel(panel, values) for panel in header["panels"]]}
 
 
@@ -259,7 +259,6 @@ def _explorer(messages):
         "words": {side: words for side, words in header["words"].items() if words != [*range(len(words))]},
         "scores": [score["label"] for score in header["scores"]],
         "stacks": {stack["label"]: _stack(stack, heads) for stack in header["stacks"]},
-        "file": header["file"],
     }
 
 

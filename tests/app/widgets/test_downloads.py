@@ -1,9 +1,10 @@
-"""Exports under the pictures: nothing is made while they are closed; open, they offer the formats of the picture."""
+"""The export of a page: nothing is made while it is closed; open, it offers the formats of each picture."""
 
 import time
 from types import SimpleNamespace
 
 import pytest
+import streamlit
 
 from tests.app.support import captions, in_a_session
 from visformer.app.serving.admission import Admission
@@ -12,13 +13,14 @@ from visformer.app.streamlit_private import other_sessions
 from visformer.app.widgets import downloads
 from visformer.errors import BudgetError, BusyError
 from visformer.export.formats import FORMATS
+from visformer.panel import one_by_one
 from visformer.system import limits
 from visformer.web import page as html
 
 
 def formats(kind, *contents):
-    """Return the formats that the page offers for a trace, panels or a figure; the browser draws a PNG."""
-    offered = [item for item in FORMATS if kind in item.offers and item.name != "PNG"]
+    """Return the formats that the page offers for a trace, panels or a figure."""
+    offered = [item for item in FORMATS if kind in item.offers]
     return [item.name for item in offered if not contents or item.content in contents]
 
 
@@ -26,7 +28,7 @@ def offered(app):
     return [button.proto.label for button in app.get("download_button")]
 
 
-def open_export(app, key):
+def open_export(app, key="page"):
     app.session_state[f"{key}_export"] = True
     app.run()
     assert not app.exception
@@ -39,40 +41,59 @@ def test_attention_can_be_exported_in_every_format(new_app, monkeypatch):
     assert offered(app) == []
     assert open_export(app, "attention") == formats("trace")
     numbers = "、".join(formats("trace", "numbers"))
-    assert f"SVG：当前头；{numbers}：所有头的权重；HTML：整个探索界面。" in captions(app)
+    assert f"PNG、SVG：当前头；{numbers}：所有头的权重；HTML：整个探索界面。" in captions(app)
 
 
 def test_text_formats_are_not_offered_for_too_many_numbers(new_app, monkeypatch):
     monkeypatch.setattr(limits, "MAX_NUMBERS", 10)
     app = new_app()
-    assert open_export(app, "attention") == [one.name for one in FORMATS if one.name != "PNG" and not one.limited]
+    assert open_export(app, "attention") == [one.name for one in FORMATS if not one.limited]
     [text] = [caption for caption in captions(app) if "too many for CSV" in caption]
     limited = " and ".join(one.name for one in FORMATS if one.limited)
     assert f"{limited}, which hold up to 10. safetensors holds all of them" in text
 
 
-def test_two_pictures_of_a_page_have_their_own_exports(new_app):
+def test_the_formats_that_people_use_most_come_first(new_app):
+    assert open_export(new_app(), "attention")[:4] == ["PNG", "SVG", "HTML", "CSV"]
+
+
+def test_a_page_has_one_export_for_all_its_panels_and_one_row_for_each_figure(new_app, monkeypatch):
+    made = []
+    monkeypatch.setattr(downloads, "file_of", lambda *args: made.append(args))
+    monkeypatch.setattr(downloads, "made", lambda make, **_: make() or b"")
     app = new_app(page="understand/head")
-    assert open_export(app, "head_steps") == formats("panels")
-    assert open_export(app, "head_sum") == formats("panels") * 2
+    assert [one.proto.popover.label for one in app.get("popover")].count("Export") == 1
+    assert open_export(app) == formats("panels")
+    (names,) = {tuple(panel.name for panel in one_by_one(shown)) for _, kind, shown, _ in made}
+    assert {"q", "k", "pattern", "v", "heads"} <= {*names}, "those of both columns"
+    assert open_export(new_app(page="understand/decoding")) == [*formats("figure"), *formats("panels")]
 
 
 @pytest.mark.parametrize(
-    ("page", "link", "key"),
-    [
-        ("see/positions", {}, "positions_waves"),
-        ("see/positions", {"positions_view": "rotation"}, "positions_circle"),
-        ("understand/decoding", {}, "decoding_bars"),
-        ("understand/decoding", {"decoding_view": "beams"}, "decoding_tree"),
-    ],
+    ("view", "file"), [("heatmap", "cross-L3-H2"), ("layer", "cross-L3-H2"), ("arcs", "cross-L3-H2-arcs")]
 )
-def test_curves_bars_and_trees_can_be_exported(new_app, page, link, key):
-    assert open_export(new_app(page=page, **link), key) == formats("figure")
+def test_the_head_is_drawn_and_named_as_it_is_viewed(new_app, monkeypatch, view, file):
+    drawn, names = [], []
+    monkeypatch.setattr(downloads, "file_of", lambda name, kind, what, how: drawn.append(how))
+    monkeypatch.setattr(downloads, "made", lambda make, **_: make() or b"")
+    monkeypatch.setattr(streamlit, "download_button", lambda label, data, name, *_, **__: names.append(name))
+    open_export(new_app(stack="cross", layer="3", head="2", view=view), "attention")
+    assert {how.view for how in drawn} == {"arcs" if view == "arcs" else "heatmap"}
+    assert names[:3] == [f"en-zh-{file}.png", f"en-zh-{file}.svg", "en-zh-attention.html"]
+
+
+@pytest.mark.parametrize(
+    ("page", "link"),
+    [("see/positions", {}), ("understand/decoding", {"decoding_view": "beams"})],
+)
+def test_curves_and_trees_can_be_exported(new_app, page, link):
+    assert open_export(new_app(page=page, **link)) == formats("figure")
 
 
 def test_a_file_is_named_after_model_and_picture():
     with in_a_session({boxes.MODEL: "/models/Mini LM"}):
-        assert downloads.file_name("positions_waves") == "Mini-LM-positions-waves"
+        assert downloads.file_name("positions_model") == "Mini-LM-positions-model"
+        assert downloads.file_name("positions_waves") == "positions-waves", "a formula has no model"
     with in_a_session({boxes.MODEL: "猫/../x:y"}):
         assert set(downloads.file_name("encoder-L2-H5")) <= set("xyencoder-LH25.")
 

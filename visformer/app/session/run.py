@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from visformer.app.session.slots import Slot
 from visformer.errors import VisformerError
@@ -50,6 +50,7 @@ class Run:
     caption: str = ""  # what to look for; a presentation shows it over the picture
     choices: dict[str, str | None] = field(default_factory=dict)  # made on the page, by name; None: the default
     steps: Steps = field(default_factory=Steps)
+    exports: list[tuple[str, Any, str]] = field(default_factory=list)  # kind, what, and key of each picture to export
 
 
 _RUN: Slot[Run | None] = Slot("run", None)

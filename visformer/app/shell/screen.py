@@ -11,7 +11,7 @@ from visformer.app.session import run as runs
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot, hold
 from visformer.app.streamlit_private.addresses import typed_page
-from visformer.app.widgets import controls
+from visformer.app.widgets import controls, downloads
 from visformer.errors import N_, LinkError
 from visformer.pictures.registry.picture import SECTIONS
 from visformer.pictures.registry.picture import pages as registered
@@ -35,6 +35,7 @@ class Screen:
         run = runs.current()
         with self.body, controls.errors_shown():
             self.page.run()
+            downloads.page(run.exports)
         visit.settle(run)
         return run
 

@@ -85,15 +85,12 @@ def attention_view(on_select: Callable[[Any], None]) -> None:
     )
 
 
-def attention_picture(
-    trace: "Trace | None", *, start: Mapping[str, Any] | None = None, file: str = "", ahead: bool = False
-) -> None:
+def attention_picture(trace: "Trace | None", *, start: Mapping[str, Any] | None = None, ahead: bool = False) -> None:
     """Send every head of the Trace's attention. Hovering, clicks and switches are handled in the browser.
 
     Args:
         trace: what to draw; None: clear the explorer or, ahead of the page, leave it as it is.
         start: the initial selection, see :meth:`visformer.web.selection.Selection.start`.
-        file: see :func:`visformer.web.payload.pack`.
         ahead: whether this is sent before the page that the explorer is on.
     """
     name = f"{CANVAS}_ahead" if ahead else f"{CANVAS}_picture"
@@ -102,7 +99,7 @@ def attention_picture(
         return
     from visformer.web.payload import pack
 
-    _FEED(data=pack(trace, **_language(), start=start, file=file, to=CANVAS), key=name)
+    _FEED(data=pack(trace, **_language(), start=start, to=CANVAS), key=name)
     time.sleep(_PAUSE)
 
 
@@ -188,7 +185,6 @@ def panels(
     *,
     key: str,
     share: float = 1.0,
-    file: str = "",
     on_click: "Callable[[Click], None] | None" = None,
 ) -> None:
     """Draw matrices, side by side or one below the other; see :func:`visformer.web.panels.pack_panels`.
@@ -203,5 +199,5 @@ def panels(
             on_click(click)
 
     with st.container(gap=None):  # feeds take up no room
-        _FEED(data=pack_panels(shown, **_language(), share=share, file=file, to=key), key=f"{key}_picture")
+        _FEED(data=pack_panels(shown, **_language(), share=share, to=key), key=f"{key}_picture")
         _PANELS(data=key.encode(), key=f"picture_{key}", on_click_change=clicked)

@@ -15,7 +15,7 @@ from visformer.app.session import boxes, presentation_steps, run
 from visformer.app.session.page import LESSON
 from visformer.app.session.run import Request
 from visformer.app.session.slots import Slot
-from visformer.app.widgets import downloads, formula_box, url_widgets
+from visformer.app.widgets import formula_box, url_widgets
 from visformer.app.widgets.component import panels
 from visformer.errors import BusyError, ShortageError, VisformerError
 from visformer.pictures.registry.options import Choice
@@ -33,8 +33,8 @@ if TYPE_CHECKING:  # numpy
     OnClick = Callable[[Click], None] | None
 
 _RECORDED: Slot[tuple[str, ...] | None] = Slot("asked_for", None)  # what the last page recorded
-_TOOLS = ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]
-"""Plotly's buttons that touch and mouse make redundant: on a phone they would cover the legend."""
+_TOOLS = ["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]
+"""Plotly's buttons that Export, touch and mouse make redundant: on a phone they would cover the legend."""
 
 
 def bench() -> Workbench:
@@ -180,23 +180,21 @@ def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> So
 
 
 def draw(shown: Any, *, key: str, share: float = 1.0, on_click: "OnClick" = None, export: bool = True) -> None:
-    """Draw panels, curves or bars in the visitor's language, with export buttons.
+    """Draw panels, curves or bars in the visitor's language, to be exported with the page.
 
     Args:
         shown: panels, see :func:`visformer.web.panels.pack_panels`; or a Plotly figure.
         key: the picture's key.
         share: the share of the window's height that panels may take.
         on_click: see :func:`visformer.app.widgets.component.panels`.
-        export: False for a picture that serves as a control: export buttons would only take up room.
+        export: False for a picture that serves as a control.
     """
-    file = downloads.file_name(key)
-    if is_figure(shown):  # its camera button makes a PNG in the visitor's browser
-        config = {"toImageButtonOptions": {"filename": file, "scale": 3}, "modeBarButtonsToRemove": _TOOLS}
-        st.plotly_chart(shown, theme=None, key=f"picture_{key}", config=config)
+    if is_figure(shown):
+        st.plotly_chart(shown, theme=None, key=f"picture_{key}", config={"modeBarButtonsToRemove": _TOOLS})
     else:
-        panels(shown, key=key, share=share, file=file, on_click=on_click)
+        panels(shown, key=key, share=share, on_click=on_click)
     if export:
-        downloads.offer("figure" if is_figure(shown) else "panels", shown, key=key)
+        run.current().exports.append(("figure" if is_figure(shown) else "panels", shown, key))
 
 
 def pattern(trace: "Trace", path: str, head: int, *, key: str) -> None:

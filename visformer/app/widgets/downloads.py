@@ -1,7 +1,8 @@
-"""Export buttons below pictures. A file is made only when its button is clicked, where long work is done."""
+"""The export of a page's pictures. A file is made only when its button is clicked, where long work is done."""
 
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -36,15 +37,43 @@ _CONTENTS: dict[Kind, str] = {
 
 def attention(trace: "Trace") -> None:
     """Offer the explorer, its head in focus, and the weights of all heads."""
+    from visformer.export.attention import View
+
     start = selection.selection(trace).start()
     part = "cross" if "cross" in start["stack"] else start["stack"].split(".")[0]
-    picture = f"{part}-L{start['layer'] + 1}-H{start['head'] + 1}"
+    view = start["view"] if start["view"] in get_args(View) else "heatmap"
+    picture = f"{part}-L{start['layer'] + 1}-H{start['head'] + 1}" + ("" if view == "heatmap" else f"-{view}")
     place = {name: start[name] for name in ("stack", "layer", "head")}
-    offer("trace", trace, key=CANVAS, picture=picture, place=place, start=start)
+    drawn = {"place": place, "start": start, "view": view, "query": start["query"] or 0}
+    with _popover(CANVAS) as is_open:
+        if is_open:
+            _offer("trace", trace, key=CANVAS, picture=picture, **drawn)
 
 
-def offer(kind: Kind, what: Any, *, key: str, picture: str = "", **options: Any) -> None:
-    """Draw a popover with a button for each format; the buttons are drawn once it is open.
+def page(pictures: Sequence[tuple[str, Any, str]]) -> None:
+    """Offer all pictures of a page, each with its kind and its key: panels as one picture, and each figure."""
+    panels = [(shown, key) for kind, shown, key in pictures if kind == "panels"]
+    joined: list[tuple[Kind, Any, str]] = [("figure", shown, key) for kind, shown, key in pictures if kind == "figure"]
+    if panels:
+        joined.append(("panels", [panel for shown, _key in panels for panel in shown], panels[0][1]))
+    if not joined:
+        return
+    with _popover("page") as is_open:
+        for kind, shown, key in joined if is_open else ():
+            _offer(kind, shown, key=key)
+
+
+@contextmanager
+def _popover(key: str) -> Iterator[bool]:
+    """Draw a popover; whether it is open, which is when its buttons are drawn."""
+    _ = boxes.gettext()
+    box = st.popover(_("Export"), type="tertiary", on_change="rerun", key=f"{key}_export")
+    with box:
+        yield bool(box.open)
+
+
+def _offer(kind: Kind, what: Any, *, key: str, picture: str = "", **options: Any) -> None:
+    """Draw a button for each format.
 
     Args:
         kind: the kind of ``what``.
@@ -53,33 +82,30 @@ def offer(kind: Kind, what: Any, *, key: str, picture: str = "", **options: Any)
         picture: what a drawn picture shows, for its file name; by default the key.
         options: further fields of :class:`visformer.export.formats.Options`.
     """
-    _ = boxes.gettext()
-    box = st.popover(_("Export"), type="tertiary", on_change="rerun", key=f"{key}_export")
-    if not box.open:
-        return
     from visformer.export.tables import size_of
 
+    _ = boxes.gettext()
     how = Options(theme=theme(), lang=boxes.language(), about=_about(key), **options)
-    formats = [item for item in FORMATS if item.offers.get(kind)]
+    formats = [item for item in FORMATS if kind in item.offers]
     names = {content: [item.name for item in formats if item.content == content] for content in get_args(Content)}
-    box.caption(_(_CONTENTS[kind]).format(**{content: _(", ").join(each) for content, each in names.items()}))
+    st.caption(_(_CONTENTS[kind]).format(**{content: _(", ").join(each) for content, each in names.items()}))
     count = size_of(kind, what)
-    with box, st.container(horizontal=True):
+    with st.container(horizontal=True):
         for item in formats:
             if count > limits.MAX_NUMBERS and item.limited:
                 continue
             name = file_name(picture if picture and item.content == "picture" else key) + item.ending
-            make = made(partial(file_of, item.name, kind, what, how), key=(id(what), item.name), place=key)
+            make = made(partial(file_of, item.name, kind, what, how), key=(key, id(what), item.name), place=key)
             button, tooltip = f"{key}_{item.name.lower()}", _(item.offers[kind])
             st.download_button(item.name, make, name, item.mime, key=button, help=tooltip, on_click="ignore")
-        if count > limits.MAX_NUMBERS:
-            said = _(
-                "{count:,} weights are too many for {formats}, which hold up to {limit:,}. safetensors holds all of "
-                "them; in Python, visformer.export.to_csv(trace, name) writes one layer's as CSV."
-            )
-            limited = _(" and ").join(item.name for item in formats if item.limited)
-            st.caption(said.format(count=count, formats=limited, limit=limits.MAX_NUMBERS))
-    tell(key, box)
+    if count > limits.MAX_NUMBERS:
+        said = _(
+            "{count:,} weights are too many for {formats}, which hold up to {limit:,}. safetensors holds all of "
+            "them; in Python, visformer.export.to_csv(trace, name) writes one layer's as CSV."
+        )
+        limited = _(" and ").join(item.name for item in formats if item.limited)
+        st.caption(said.format(count=count, formats=limited, limit=limits.MAX_NUMBERS))
+    tell(key, st)
 
 
 def made(make: Callable[[], bytes], *, key: Hashable, place: str, models: Iterable[str] = ()) -> Callable[[], bytes]:
@@ -127,13 +153,19 @@ def _problems(place: str) -> list[VisformerError]:
     return slot.get()
 
 
+def _is_formula(key: str) -> bool:
+    return key.startswith(_FORMULAS) and key != "positions_model"
+
+
 def _about(key: str) -> str:
     """Name the model and the sentence; "" for the picture of a formula."""
-    if key.startswith(_FORMULAS) and key != "positions_model":
-        return ""
-    return f"{label(boxes.model() or MODEL)}: {boxes.source()}"
+    return "" if _is_formula(key) else f"{label(boxes.model() or MODEL)}: {boxes.source()}"
 
 
 def file_name(what: str) -> str:
-    """Build a file name without ending, of the model and ``what``, in characters that every system accepts."""
-    return re.sub(r"[^A-Za-z0-9.]+", "-", f"{label(boxes.model() or MODEL)}-{what}").strip("-.")
+    """Build a file name without ending in characters that every system accepts.
+
+    It has the model, unless ``what`` is the picture of a formula, and ``what``.
+    """
+    model = "" if _is_formula(what) else label(boxes.model() or MODEL)
+    return re.sub(r"[^A-Za-z0-9.]+", "-", f"{model}-{what}").strip("-.")

@@ -62,6 +62,7 @@ class PanelsView {
     this.place = part(readout, "span", "where")
     this.part = part(readout, "span", "part")
     this.png = pngButton(readout, () => this.picture())
+    this.png.hidden = !host.keeps
     this.root.onkeydown = (event) => this.key(event)
     const resized = () => this.resized()
     const step = (direction) => this.step(direction)
@@ -255,7 +256,7 @@ class PanelsView {
   /** The visible panels, for a PNG file. */
   picture() {
     const repaint = () => this.visible.forEach(({ place }) => this.paintPanel(place))
-    return { element: this.strip, repaint, theme: this.theme, title: "", name: this.data.file || this.panels[0].name }
+    return { element: this.strip, repaint, theme: this.theme, title: "", name: this.panels[0].name }
   }
 
   arrange() {

@@ -11,7 +11,7 @@ let [at, views] = [-1, []]
 function mount(host) {
   const [message, rest] = ["", "-rest"].map((which) => messageOf(host.dataset.message + which))
   const mountKind = { attention: mountAttention, panels: mountPanels }[message.kind]
-  const view = mountKind(host, message, { above: host.getBoundingClientRect().top })
+  const view = mountKind(host, message, { above: host.getBoundingClientRect().top, keeps: true })
   if (rest) view.update(rest)
   return view
 }

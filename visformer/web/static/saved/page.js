@@ -23,7 +23,7 @@ function followTheme() {
 
 followTheme()
 const host = document.querySelector(".vf-host")
-const view = mountAttention(host, messageOf("picture"), { above: host.getBoundingClientRect().top })
+const view = mountAttention(host, messageOf("picture"), { above: host.getBoundingClientRect().top, keeps: true })
 const rest = messageOf("weights")
 if (rest) view.update(rest)
 if (window.parent === window) { // in a notebook, keys belong to the notebook until the cell is clicked
