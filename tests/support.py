@@ -6,9 +6,10 @@ from functools import lru_cache
 import torch
 
 from visformer.adapters.own import LanguageModel, Translator
+from visformer.model import decoding
 from visformer.model.config import GPTConfig, TransformerConfig
 from visformer.model.gpt import GPT
-from visformer.model.tokenizer import Tokenizer, training_words
+from visformer.model.tokenizer import EOS, Tokenizer, training_words
 from visformer.model.transformer import Transformer
 
 SENTENCES = ["I went to school.", "She likes the school.", "我去学校。", "她喜欢学校。", "我喜欢你。"] * 3
@@ -42,3 +43,15 @@ def tiny_gpt(*, seed: int = 0, std: float = 0.5, **changes) -> LanguageModel:
     for weight in module.parameters():
         torch.nn.init.normal_(weight, std=std)
     return LanguageModel(module.eval(), tiny_tokenizer(), name="tiny")
+
+
+def end_at_once(monkeypatch):
+    """Make every translator end each sentence at its first step."""
+    own, end = decoding.NextToken.log_probabilities, tiny_tokenizer().token_id(EOS)  # specials come first everywhere
+
+    def ended(self, prefix):
+        likely = torch.full_like(own(self, prefix), -100.0)
+        likely[:, end] = -0.1
+        return likely
+
+    monkeypatch.setattr(decoding.NextToken, "log_probabilities", ended)

@@ -12,6 +12,7 @@ from visformer.app.widgets import controls, formula_box, unavailable, url_widget
 from visformer.errors import N_, VisformerError
 from visformer.pictures.charts.decoding import best_path
 from visformer.pictures.decoding import BEAMS, CANDIDATES, PAGE, SURE, TREE, shape
+from visformer.pictures.theme import decoded_text
 
 FORMULA = r"""&P(y_t \mid y_{<t}%s) = \sym{pattern}{\mathrm{softmax}}(\sym{scores}{z_t} / \sym{k}{T}) \\[4pt]
 &\sym{scores}{z_t} = \sym{out}{h_t} %s"""
@@ -47,7 +48,7 @@ def beams():
     url_widgets.draw(BEAMS, setting, "decoding", place=bar, width=300)
     decoded = bench.decoded(boxes.source(), beam_size=setting["beams"], max_new_tokens=most)
     with st.container(horizontal=True, gap="large"):
-        st.text(_("Decoded with these settings: {text}").format(text=decoded.text), width="content")
+        st.text(_("Decoded with these settings: {text}").format(text=decoded_text(decoded.text, _)), width="content")
         decoding.tell_winner(best_path(decoded.beams))
     setting.source = replace(setting.source, speak=lambda **_: decoded)
     controls.draw(TREE.draw(setting), key="decoding_tree")

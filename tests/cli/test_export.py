@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import visformer as vf
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
-from tests.support import tiny_tokenizer, tiny_translator
+from tests.support import end_at_once, tiny_tokenizer, tiny_translator
 from visformer import pictures
 from visformer.adapters.load import untrained
 from visformer.cli import export, main
@@ -61,6 +61,12 @@ def test_a_trace_is_summarized_and_saved(tmp_path, model):
     assert f"\nconfidence: {vf.load(model[1]).translate('I went to school.').confidence:.0%}\n" in text
     assert "encoder.0.self_attn.scores  (2, " in text
     assert "pattern" not in text
+
+
+def test_an_empty_translation_is_said_to_be_empty(model, monkeypatch):
+    end_at_once(monkeypatch)
+    assert "\ntranslation: (empty: the model ends the sentence at once)\n" in run("trace", "I", *model).output
+    assert "(empty" not in run("trace", "I", "--target", "我", *model).output
 
 
 def test_every_format_is_the_same_from_a_sentence_and_from_a_saved_trace(tmp_path, model):

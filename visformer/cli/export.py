@@ -80,7 +80,7 @@ def trace(model: str, text: str, out: Path | None, as_json: bool, **how: Any) ->
       visformer trace "I went to school." --record "*.scores" --record "*.pattern" --json
     """
     from visformer.export import save
-    from visformer.pictures.theme import visible
+    from visformer.pictures.theme import EMPTY, visible
 
     recorded = _traced(model, text, **how)
     if out is not None:
@@ -93,6 +93,8 @@ def trace(model: str, text: str, out: Path | None, as_json: bool, **how: Any) ->
     for side, title in (("src", "source"), ("tgt", "target")):
         if side in recorded.tokens:
             click.echo(f"{title}: {' '.join(map(visible, recorded.tokens[side]))}")
+    if {"src", "tgt"} <= {*recorded.tokens} and not recorded.meta.get("target"):
+        click.echo(f"translation: {EMPTY}")
     if recorded.confidence is not None:
         click.echo(f"confidence: {recorded.confidence:.0%}{' (the model is unsure)' * recorded.is_unsure}")
     for tensor, shape in tensors.items():

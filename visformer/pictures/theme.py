@@ -3,6 +3,9 @@
 import unicodedata
 from typing import Literal
 
+from visformer.errors import N_
+from visformer.i18n import Gettext
+
 Theme = Literal["light", "dark"]
 
 SEQUENTIAL = {
@@ -69,6 +72,14 @@ def visible(token: str) -> str:
     )
     # A leading combining mark would be drawn on its neighbour.
     return "\u25cc" + text if unicodedata.category(text[0])[0] == "M" else text
+
+
+EMPTY = N_("(empty: the model ends the sentence at once)")
+
+
+def decoded_text(text: str, gettext: Gettext = str) -> str:
+    """Make a decoded text visible, as a model may emit control characters; of an empty one, say that it is empty."""
+    return visible(text) if text else gettext(EMPTY)
 
 
 def _code(character: str) -> str:

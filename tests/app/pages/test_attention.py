@@ -11,6 +11,7 @@ from tests.app.support import (
     address,
     address_of,
     captions,
+    choose,
     enter,
     in_a_session,
     open_page,
@@ -19,7 +20,7 @@ from tests.app.support import (
     texts,
     was_sent_ahead,
 )
-from tests.support import tiny_translator
+from tests.support import end_at_once, tiny_translator
 from tests.web.support import digits, heads_of, shapes_of
 from visformer import i18n
 from visformer.app.pages import attention
@@ -162,6 +163,23 @@ def test_a_translation_that_the_model_is_sure_of_says_nothing_and_nor_does_one_w
     for below, source in ((0.0, "How sure is it of this one?"), (None, "How sure is it of that one?")):
         monkeypatch.setattr(workbench.workbench().load().result(), "unsure_below", below)
         assert not captions(enter(new_app(), source), "The model is unsure")
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", ("Translation: ", "Decoded with these settings: ", "(empty: the model ends the sentence at once)")),
+        ("zh", ("译文：", "当前设置下的解码结果：", "（空：模型立刻结束了句子）")),
+    ],
+)
+def test_an_empty_translation_is_said_to_be_empty(new_app, monkeypatch, language, said):
+    end_at_once(monkeypatch)
+    app = enter(new_app(lang=language), f"Nothing of it in {language}?")
+    translation, decoded, empty = said
+    assert texts(app, translation + empty)
+    assert presented(app)["sentence"].endswith(translation + empty)
+    choose(open_page(app, "understand/decoding"), "decoding_view", "beams")
+    assert texts(app, decoded + empty)
 
 
 def test_the_side_bar_says_that_the_model_is_small_and_its_attention_real(new_app):

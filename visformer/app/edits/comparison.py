@@ -15,7 +15,7 @@ from visformer.panel import Panel, traced
 from visformer.pictures import masks
 from visformer.pictures.numbers import LEAST, probability
 from visformer.pictures.registry.setting import PATTERNS
-from visformer.pictures.theme import visible
+from visformer.pictures.theme import decoded_text, visible
 from visformer.trace import Trace
 from visformer.trace.stacks import STACKS
 
@@ -48,8 +48,8 @@ def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None =
         return
     if texts:
         before, after = st.columns(2)
-        before.text(_("Before: {text}").format(text=visible(texts[0])))
-        after.text(_("After: {text}").format(text=visible(texts[1])))
+        before.text(_("Before: {text}").format(text=decoded_text(texts[0], _)))
+        after.text(_("After: {text}").format(text=decoded_text(texts[1], _)))
         told = masks.next_tokens([(_("before"), plain), (_("after"), forced)])
         if texts[0] == texts[1]:
             _tell_moved(told)

@@ -14,6 +14,7 @@ from visformer.errors import N_, LinkError
 from visformer.pictures.decoding import DRAWS, GROWING, SEED, STEP, TEMPERATURE, TOP_K, TOP_P, growing, shape
 from visformer.pictures.numbers import probability
 from visformer.pictures.registry.setting import Setting
+from visformer.pictures.theme import decoded_text
 from visformer.system import limits
 from visformer.web.panels import Click
 
@@ -151,7 +152,9 @@ def tell(decoding: "Decoding", at: int, place: Any, *, other: bool) -> None:
     taken = steps(decoding)[at].chosen
     with place.container(horizontal=True, vertical_alignment="center", gap="large"):
         if other:
-            st.text(_("Decoded with these settings: {text}").format(text=decoding.text), width="content")
+            st.text(
+                _("Decoded with these settings: {text}").format(text=decoded_text(decoding.text, _)), width="content"
+            )
         if before is not None:
             said = _("Step {step}: you chose {token} ({probability}) instead of {before} ({other}).")
             chances = {"probability": probability(taken.probability), "other": probability(before.probability)}

@@ -127,7 +127,7 @@ def _outcome(run: Run) -> str:
     _, trace = boxes.gettext(), run.trace
     if trace is None:
         return run.problem.localized(_) if run.problem is not None else ""
-    from visformer.pictures.theme import visible
+    from visformer.pictures.theme import decoded_text, visible
 
     if not trace.tokens.get("src"):
         return _("The model continues with: {token}").format(token=visible(trace.tokens["next"][-1]))
@@ -138,7 +138,9 @@ def _outcome(run: Run) -> str:
         sentence = _("Target as typed: {text}")
         if boxes.target() is None:  # borrowed
             sentence = _("Untrained, so it is given the translator's words as its target: {text}")
-    return sentence.format(text=visible(str(trace.meta.get("target", ""))))  # a model may emit control characters
+    return sentence.format(
+        text=decoded_text(str(trace.meta.get("target", "")), _)
+    )  # a model may emit control characters
 
 
 def _doubt(trace: "Trace") -> str:
