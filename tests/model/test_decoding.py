@@ -1,6 +1,7 @@
 """Decoding compared with exhaustive search, with plain arithmetic, and with decoding without a cache."""
 
 import itertools
+from collections import Counter
 from functools import partial
 from statistics import geometric_mean
 
@@ -169,6 +170,18 @@ def test_a_step_can_be_reshaped_with_any_settings(settings):
         reshaped = step.reshaped(**settings)
         assert [c.drawn_probability for c in reshaped] == pytest.approx([expected[c.id] for c in reshaped], abs=1e-5)
         assert [c.probability for c in reshaped] == [c.probability for c in step.candidates]
+
+
+def test_alternatives_that_look_alike_are_told_apart_by_their_space():
+    """A full stop and one with a space before it were two candidates of one name."""
+    model = tiny_translator()
+    ids = range(len(model.tokenizer))
+    alike = [i for i, n in Counter(model.tokenizer.shown([i])[0] for i in ids).items() if n > 1]
+    assert alike, "this vocabulary has such tokens"
+    shown = model._speaker._apart(ids)
+    assert len({*shown}) == len(shown)
+    for token in alike:
+        assert {token, f"␣{token}"} <= {*shown}
 
 
 @pytest.mark.parametrize("settings", SETTINGS[1:])

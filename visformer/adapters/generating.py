@@ -1,5 +1,6 @@
 """Decoding shared by all adapters: greedy, sampled or beam search, each step with its candidates."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -29,6 +30,10 @@ class Vocabulary(Protocol):
 
     def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
         """The text displayed for each id."""
+        ...
+
+    def spelled(self, i: int) -> str:
+        """An id as the vocabulary spells it, with "␣" for a space."""
         ...
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -124,7 +129,10 @@ class Speaker:
         )
         steps = [self._step(row, row.exp(), token) for row, token in zip(result.along, result.ids, strict=True)]
         beams = tuple(
-            tuple(Beam(parent, self.text.shown([i])[0], i, score, i in self.end_ids) for parent, i, score in step)
+            tuple(
+                Beam(parent, token, i, score, i in self.end_ids)
+                for (parent, i, score), token in zip(step, self._apart([i for _, i, _ in step]), strict=True)
+            )
             for step in result.steps
         )
         return self._decoding([*how.prefix, *result.ids], steps, beams)
@@ -135,13 +143,19 @@ class Speaker:
 
     def _step(self, log_probabilities: Tensor, sampling: Tensor, chosen: int) -> Step:
         """Collect the ten likeliest tokens and the chosen one; ``sampling`` (vocab,): the probabilities drawn from."""
-        likeliest = log_probabilities.topk(min(10, len(log_probabilities))).indices.tolist()
+        ids = [*log_probabilities.topk(min(10, len(log_probabilities))).indices.tolist(), chosen]
         candidates = [
-            Candidate(self.text.shown([i])[0], i, float(log_probabilities[i].exp()), float(sampling[i]))
-            for i in [*likeliest, chosen]  # each alone: together they are no text
+            Candidate(token, i, float(log_probabilities[i].exp()), float(sampling[i]))
+            for i, token in zip(ids, self._apart(ids), strict=True)
         ]
         seen = log_probabilities.masked_fill(~self.allowed, -torch.inf)
         return Step(tuple(candidates[:-1]), candidates[-1], seen)
+
+    def _apart(self, ids: Sequence[int]) -> list[str]:
+        """Alternatives as displayed, each alone: together they are no text. Those that look alike are spelled out."""
+        shown = {i: self.text.shown([i])[0] for i in ids}
+        counts = Counter(shown.values())
+        return [shown[i] if counts[shown[i]] == 1 else self.text.spelled(i) for i in ids]
 
     def _decoding(self, ids: list[int], steps: Sequence[Step], beams: tuple[tuple[Beam, ...], ...] = ()) -> Decoding:
         finished = bool(ids) and ids[-1] in self.end_ids

@@ -208,6 +208,10 @@ class Tokenizer:
             result[start:end] = [f"{character}{chr(0x2081 + n)}" for n in range(end - start)]
         return tuple(result)
 
+    def spelled(self, i: int) -> str:
+        """An id as the vocabulary spells it, with "␣" for a space."""
+        return self._tokens[i].replace(" ", "␣")
+
     def _characters_in_bytes(self, ids: Sequence[int]) -> Iterator[tuple[int, int, str]]:
         """Yield (start, end, character) of each run of byte tokens that spell one printable character."""
         at = 0

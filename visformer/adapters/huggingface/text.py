@@ -111,6 +111,10 @@ class HubText:
         tokens = self._tokens(ids)
         return shown(tokens, [self._bytes(i, token) for i, token in zip(ids, tokens, strict=True)])
 
+    def spelled(self, i: int) -> str:
+        """An id as the vocabulary spells it, with "␣" for a space."""
+        return self._readable(self._tokens([i])[0]).replace(" ", "␣")
+
     def words(self, ids: Sequence[int]) -> tuple[int, ...]:
         """The word that each id belongs to, counted from 0. Chinese has no spaces: each token is a word of its own."""
         tokens, shown, special = self._tokens(ids), self.shown(ids), self.is_special(ids)

@@ -125,6 +125,8 @@ def choose_another(model: Any, decoding: "Decoding", at: int, candidates: "Seque
     all_steps, forced = steps(decoding), _forced()
     current_id, text = all_steps[at].chosen.id, model.text
     others = [c for c in candidates if c.id != current_id and c.id < len(text) and not text.is_special([c.id])[0]]
+    if any(candidate.token.startswith("␣") for candidate in candidates):
+        st.caption(_("␣ stands for a space: with one before it, the same word or mark is another token."))
     chosen = st.selectbox(
         _("Choose another token and continue"),
         range(len(others)),
