@@ -30,9 +30,10 @@ if trace is not None:
         formula_box.formula(FORMULA, section="5.1", code=CODE)
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown("**" + _("The tokens and their ids") + "**")
-        rows = [(row.position, visible(row.token), row.id, _(row.meaning)) for row in tokens.rows(trace, side)]
-        table = pd.DataFrame(rows, columns=[_("position"), _("token"), _("id"), _("what it is")])
+        st.subheader(_("The tokens and their ids"), anchor=False)
+        rows = [(r.number, visible(r.token), r.id, r.meaning and _(r.meaning)) for r in tokens.rows(trace, side)]
+        table = pd.DataFrame(rows, columns=[_("no."), _("token"), _("id"), _("what it is")])
+        st.caption(_(tokens.ORDINARY))
         st.container(key="table_tokens").dataframe(table, hide_index=True, height="content")
     with right:
         try:

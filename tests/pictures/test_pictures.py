@@ -17,7 +17,7 @@ from visformer import formulas
 from visformer.edits import Open, Silence
 from visformer.model.masks import causal_mask
 from visformer.model.positions import POSITIONS, Alibi, Learned, NoPosition, Rotary, Sinusoidal
-from visformer.panel import Labels
+from visformer.panel import AXIS_TITLES, Labels
 from visformer.pictures import block, decoding, embedding, head, lab, masks, positions
 from visformer.pictures.examples.worked import compute
 from visformer.trace import Trace
@@ -373,6 +373,18 @@ def test_a_slice_of_a_tensor_is_labelled_with_its_tokens():
 
 
 def test_rows_of_encodings_are_labelled_with_the_given_positions():
+def test_tokens_and_heads_of_the_lab_count_from_1_and_dimensions_from_0():
+    counted = {AXIS_TITLES[name] for name in ("token", "query", "key", "head")}
+    seen = set()
+    for name in [name for name, example in lab.examples().items() if not example.instead]:
+        for panel in lab.drawn(*view_of(name), str):
+            for side in (panel.rows, panel.columns):
+                if side.numeric and side.title:
+                    assert side.texts[0] == ("1" if side.title in counted else "0"), (name, panel.name)
+                    seen.add(side.title in counted)
+    assert seen == {True, False}
+
+
     view, results = view_of("sinusoid", pos=np.array([[2.0], [0.5]]))
     assert lab.beside(view, "PE", results["PE"])[0].rows.texts == ("2", "0.5")
 

@@ -5,14 +5,14 @@ from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from visformer.pictures import tokens
 
 
-def test_every_row_has_position_id_and_meaning_of_its_token():
+def test_every_row_has_number_id_and_meaning_of_its_token():
     model = vf.load("en-zh")
     trace = model.trace("She was unbelievably 亦.", "她")
     rows = tokens.rows(trace, "src")
-    assert [row.position for row in rows] == list(range(len(trace.tokens["src"])))
+    assert [row.number for row in rows] == list(range(1, len(trace.tokens["src"]) + 1)), "as on every other page"
     assert [row.id for row in rows[:-1]] == model.tokenizer.encode("She was unbelievably 亦.")
     meanings = {row.token: row.meaning for row in rows}
-    assert meanings["She"] == "a word, a character or a punctuation mark"
+    assert meanings["She"] == "", "which is said once, above the table"
     assert meanings["ly"] == "part of a word"
     assert meanings["亦₁"] == "one byte of a character not in the vocabulary"
     assert meanings["</s>"] == "the sentence ends here"

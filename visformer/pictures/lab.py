@@ -98,11 +98,17 @@ def _labels(view: View, name: str, shape: tuple[int, ...]) -> tuple[Labels, Labe
     if view.example.tokens:
         words = view.example.tokens[view.at["sample"]]
         texts = [words if axis in ("token", "query", "key") else () for axis in axes]
-    rows, columns = (
-        Labels(text, AXIS_TITLES.get(axis, "")) if len(text) == size else numbered(size, AXIS_TITLES.get(axis, ""))
-        for axis, text, size in zip(axes, texts, shape, strict=True)
-    )
+    rows, columns = map(_labelled, axes, texts, shape)
     return rows, columns
+
+def _labelled(axis: str, texts: tuple[str, ...], size: int) -> Labels:
+    title = AXIS_TITLES.get(axis, "")
+    return Labels(texts, title) if len(texts) == size else numbered(size, title, first=int(axis in _COUNTED))
+
+
+_COUNTED = ("token", "query", "key", "head")
+"""Axes that count from 1, as everywhere on screen; dimensions count from 0."""
+
 
 
 @cache

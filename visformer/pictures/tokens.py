@@ -27,12 +27,14 @@ UNKNOWN = ("<unk>", "[UNK]")
 _UNKNOWN = N_("{tokens}: text not in the vocabulary. The model knows no more about it.")
 _BYTES = N_("{tokens}: a character not in the vocabulary, byte by byte.")
 
+ORDINARY = N_("A token without a remark is a word, a character or a punctuation mark.")
+
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table of tokens: its position from 0, as in the positional encoding; ``meaning``: a message id."""
+    """A row of the table of tokens: its number from 1; ``meaning``: a message id, "" for what :data:`ORDINARY` says."""
 
-    position: int
+    number: int
     token: str
     id: int
     meaning: str
@@ -42,7 +44,7 @@ def rows(trace: Trace, side: str) -> list[Row]:
     """Return a row for every token of a side."""
     tokens, ids, words = trace.tokens[side], trace.meta["ids"][side], trace.words[side]
     return [
-        Row(place, token, int(i), _meaning(token, special=special, alone=words.count(words[place]) == 1))
+        Row(place + 1, token, int(i), _meaning(token, special=special, alone=words.count(words[place]) == 1))
         for place, (token, i, special) in enumerate(zip(tokens, ids, trace.special[side], strict=True))
     ]
 
@@ -84,7 +86,7 @@ def _meaning(token: str, *, special: bool, alone: bool) -> str:
         return N_("stands for a word not in the vocabulary")
     if _BYTE.fullmatch(token):
         return N_("one byte of a character not in the vocabulary")
-    return N_("a word, a character or a punctuation mark") if alone else N_("part of a word")
+    return "" if alone else N_("part of a word")
 
 
 def merges(steps: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:

@@ -10,6 +10,7 @@ from tests.app.support import (
     VIEWS,
     address_of,
     button,
+    captions,
     choose,
     choose_other_token,
     enter,
@@ -78,6 +79,15 @@ def test_misprints_are_shown_beside_their_corrections(new_app, page):
         plain = markdown.value.replace("$\\small ", "$")
         assert gettext(claim.printed) in plain
         assert gettext(claim.right) in plain
+
+
+def test_tokens_count_from_1_and_what_most_of_them_are_is_said_once(new_app):
+    app = open_page(new_app(), "see/tokens")
+    tokens, _merges = (one.value for one in app.dataframe)
+    assert tokens["no."].tolist() == [*range(1, len(tokens) + 1)]
+    remarks = [remark for remark in tokens["what it is"] if remark]
+    assert remarks == ["the sentence ends here"], "each remark is of a token that needs one"
+    assert captions(app, "A token without a remark is a word, a character or a punctuation mark.")
 
 
 # Decoding and edits ---------------------------------------------------------------------------------------------------

@@ -106,9 +106,10 @@ def _tokens(state: url_state.State, language: str, model_of: ModelOf) -> list[Pa
     sides = [side for side in ("src", "tgt") if trace.tokens.get(side)]
     side = state.choices.get("tokens_side", "")
     side = side if side in sides else sides[0]  # as on the page: a link may say anything
-    heads = [_("position"), _("token"), _("id"), _("what it is")]
-    rows = [[str(r.position), visible(r.token), str(r.id), _(r.meaning)] for r in tokens.rows(trace, side)]
-    parts = [Part("table", table=[heads, *rows], title=_("The tokens and their ids"))]
+    heads = [_("no."), _("token"), _("id"), _("what it is")]
+    rows = [[str(r.number), visible(r.token), str(r.id), r.meaning and _(r.meaning)] for r in tokens.rows(trace, side)]
+    title = f"{_('The tokens and their ids')} · {_(tokens.ORDINARY)}"
+    parts = [Part("table", table=[heads, *rows], title=title)]
     piece = tokens.piece_of(text, tokens.text_of(trace, side))
     if text.scheme == "BPE" and piece is not None:
         setting = Setting(Source())
