@@ -19,7 +19,7 @@ from visformer.model.masks import causal_mask
 from visformer.model.positions import POSITIONS, Alibi, Learned, NoPosition, Rotary, Sinusoidal
 from visformer.panel import AXIS_TITLES, Labels
 from visformer.pictures import block, decoding, embedding, head, lab, masks, positions
-from visformer.pictures.examples.worked import compute
+from visformer.pictures.examples.worked import compute, differs
 from visformer.trace import Trace
 
 sizes = st.tuples(st.integers(1, 40), st.integers(1, 33), st.sampled_from([10.0, 100.0, 10000.0]))
@@ -349,12 +349,13 @@ def test_printed_results_are_beside_the_computed_ones():
     assert lab.beside(view, "E + P", results["E + P"])[1].before == "="
 
 
-def test_with_changed_inputs_printed_results_are_not_marked_as_wrong():
-    view, results = view_of("mended", Q=np.array([[1.0, 2.0], [4.0, 9.0]]))
+def test_with_changed_inputs_frames_still_mark_what_differs_from_the_printed_numbers():
+    view, results = view_of("mended", Q=np.array([[1.0, 3.0], [4.0, 9.0]]))
     assert view.changed
-    printed = lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"])[1]
-    assert printed.outlined is None
-    assert printed.before == ""
+    ours, printed = lab.beside(view, "Q·Kᵀ", results["Q·Kᵀ"])
+    assert printed.outlined.tolist() == differs(ours.values, printed.values).tolist()
+    assert printed.outlined[0].any(), "a row that agreed before the edit"
+    assert printed.before == "≠"
 
 
 def test_a_printed_result_of_another_shape_is_not_shown():

@@ -63,7 +63,7 @@ def drawn(view: View, results: Arrays, gettext: Gettext) -> list[Panel]:
 def beside(view: View, name: str, computed: Floats, gettext: Gettext = str) -> list[Panel]:
     """Draw the computed matrix and, if there is one of the same shape, the printed matrix, on one colour scale.
 
-    Printed numbers that differ from the computed ones are outlined, unless the inputs have been changed.
+    Printed numbers that differ from the computed ones are outlined.
     """
     printed, place, title = view.example.printed.get(name), view.example.place(name, view.at), gettext(name)
     marks = None if printed is None else differs(computed, printed)
@@ -77,15 +77,14 @@ def beside(view: View, name: str, computed: Floats, gettext: Gettext = str) -> l
     panels = [Panel(name=name, title=f"{title}{shape}", values=values, note=N_("computed"), **look)]
     if prints is not None and marks is not None and np.isfinite(prints).any():
         wrong = marks[place]
-        known = wrong.any() and not view.changed
         panels.append(
             Panel(
                 name=f"{name} printed",
                 title=gettext(N_("{title}, as printed")).format(title=title),
                 values=prints,
                 note=N_("as printed in the course notes"),
-                before="≠" if known else "" if wrong.any() else "=",
-                outlined=wrong if known else None,
+                before="≠" if wrong.any() else "=",
+                outlined=wrong,
                 **look,
             )
         )
@@ -101,6 +100,7 @@ def _labels(view: View, name: str, shape: tuple[int, ...]) -> tuple[Labels, Labe
     rows, columns = map(_labelled, axes, texts, shape)
     return rows, columns
 
+
 def _labelled(axis: str, texts: tuple[str, ...], size: int) -> Labels:
     title = AXIS_TITLES.get(axis, "")
     return Labels(texts, title) if len(texts) == size else numbered(size, title, first=int(axis in _COUNTED))
@@ -108,7 +108,6 @@ def _labelled(axis: str, texts: tuple[str, ...], size: int) -> Labels:
 
 _COUNTED = ("token", "query", "key", "head")
 """Axes that count from 1, as everywhere on screen; dimensions count from 0."""
-
 
 
 @cache
