@@ -373,7 +373,6 @@ def test_a_slice_of_a_tensor_is_labelled_with_its_tokens():
     assert np.array_equal(panels["cut into heads"].values, panels["X · W_Q"].values[:, 64:128])
 
 
-def test_rows_of_encodings_are_labelled_with_the_given_positions():
 def test_tokens_and_heads_of_the_lab_count_from_1_and_dimensions_from_0():
     counted = {AXIS_TITLES[name] for name in ("token", "query", "key", "head")}
     seen = set()
@@ -386,6 +385,7 @@ def test_tokens_and_heads_of_the_lab_count_from_1_and_dimensions_from_0():
     assert seen == {True, False}
 
 
+def test_rows_of_encodings_are_labelled_with_the_given_positions():
     view, results = view_of("sinusoid", pos=np.array([[2.0], [0.5]]))
     assert lab.beside(view, "PE", results["PE"])[0].rows.texts == ("2", "0.5")
 
@@ -410,3 +410,12 @@ def test_the_colour_scale_ends_below_outliers_and_a_note_says_so(trace):
     assert block.note_overflow(panel, lambda _: "to {limit:.2f}").note == f"to {panel.end:.2f}"
     complete = replace(panel, limit=None)
     assert block.note_overflow(complete) is complete, "without overflow there is no note"
+
+
+def test_a_panel_below_another_has_labels_of_its_columns(trace):
+    """Between the first and the last of a column of single rows, those of the first serve for all."""
+    for panels in (block.added(trace, "encoder", 0, "ffn"), embedding.sums(trace, "src")):
+        assert len(panels) > 2
+        assert all(panel.columns.written for panel in panels)
+    for column in head.steps(trace, PLACES[0]):
+        assert column[0].columns.written and column[-1].columns.written

@@ -126,11 +126,7 @@ def added(trace: Trace, stack: Stack, layer: int, part: str) -> list[Panel]:
             panels.append(norm)
         else:
             panels.insert(0, replace(norm, title=N_("LayerNorm's output: what the sublayer reads"), before=""))
-    below = replace(panels[0].columns, written=False)
-    return [
-        replace(panel, rows=by.rows, columns=panel.columns if first == 0 else below)
-        for first, panel in enumerate(panels)
-    ]
+    return [replace(panel, rows=by.rows, columns=panels[0].columns) for panel in panels]
 
 
 def has_zeros(trace: Trace, stack: Stack) -> bool:

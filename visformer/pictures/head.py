@@ -43,7 +43,6 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
     path, row, shared = place.path, _row_of(trace, place), _shared(trace, place)
     (n_keys, d_k), products = trace[f"{path}.k"].shape[1:], _products(trace, place)
     keys = traced(trace, f"{path}.k", shared, title="K", before="×")
-    keys = replace(keys, columns=replace(keys.columns, written=False))
     scores, mask, pattern = (place.row(trace, name)[None] for name in ("scores", "mask", "pattern"))
     along = replace(keys.rows, title=N_("is read (key)"))
     dims, d_v = numbered(d_k, N_("dimension (d_k)")), trace[f"{path}.heads"].shape[-1]
@@ -73,7 +72,7 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
             note=N_("No key is masked for this query.") if open_to_all else "",
         ),
         *([] if open_to_all else [masked]),
-        one("pattern", "softmax", pattern, below, scale="weight", before="→"),
+        one("pattern", "softmax", pattern, along, scale="weight", before="→"),
     ]
     summed = [
         traced(trace, f"{path}.v", shared, title="V", name="v", before="×", note=f"({n_keys}, {d_v})"),
@@ -81,7 +80,7 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
             "heads",
             N_("weighted sum of V"),
             place.row(trace, "heads")[None],
-            replace(numbered(d_v, N_("dimension (d_k)")), written=False),
+            numbered(d_v, N_("dimension (d_k)")),
             before="=",
         ),
     ]

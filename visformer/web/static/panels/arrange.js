@@ -21,7 +21,7 @@ const CELL_HEIGHTS = [46, 38, 32, 28, 25, 22, 20, 18, 17, 16, 15, 13.5, 12, 11, 
  * @param {object[][]} columns each a list of panels, one below the other
  * @param {{width: number, height: number, grown?: boolean}} room
  * @param {(panel: object, cells: object) => object} layoutOf computes a panel's layout for cells {width, highest,
- *   indent, operator, columns, like}; like: the layout of a neighbour whose labels and cell size it shares
+ *   indent, operator, like}; like: the layout of a neighbour whose labels and cell size it shares
  * @returns {{lines: object[][], wrapped: boolean, fits: boolean, legible: boolean}} lines of columns of {panels, layouts,
  *   width}; fits: all panels are inside the window; legible: and all of their text and numbers are drawn
  */
@@ -52,7 +52,7 @@ function flow(columns, cells, layoutOf, wrapped = false) {
   const lines = [[]]
   let x = 0
   for (const panels of columns) {
-    const set = () => setColumn(panels, { ...cells, wrapped, x }, lines, layoutOf)
+    const set = () => setColumn(panels, { ...cells, wrapped }, lines.at(-1), layoutOf)
     let column = set()
     if (lines.at(-1).length && x + column.width > cells.total) {
       lines.push([])
@@ -73,20 +73,19 @@ function flow(columns, cells, layoutOf, wrapped = false) {
   return { lines, wrapped, height, area, narrowest, numbered, clear }
 }
 
-/** Lay out one column. A single panel omits the labels that an aligned neighbour shows already. */
-function setColumn(panels, { width, highest, wrapped, x }, lines, layoutOf) {
+/** Lay out one column. A single panel omits the labels of its rows if its neighbour on the line shows them already. */
+function setColumn(panels, { width, highest, wrapped }, line, layoutOf) {
   const operator = wrapped || panels.some(({ before }) => before)
-  const cells = { width, highest, operator, indent: 0, columns: true, like: null }
+  const cells = { width, highest, operator, indent: 0, like: null }
   if (panels.length > 1) cells.indent = Math.max(...panels.map((panel) => layoutOf(panel, cells).left))
   let layouts = panels.map((panel) => layoutOf(panel, cells))
   if (panels.length === 1) {
-    const line = lines.at(-1)
-    const near = { x, beside: line.at(-1), above: lines.at(-2)?.[line.length] }
-    layouts = [alone(panels[0], layouts[0], { cells, ...near }, layoutOf)]
+    layouts = [alone(panels[0], layouts[0], { cells, beside: line.at(-1) }, layoutOf)]
   }
   const heights = panels.map((panel, i) => TITLE + layouts[i].height + (panel.note ? NOTE : 0) + layouts[i].moreLines * WORDS)
   return {
-    ...{ panels, layouts, x },
+    panels,
+    layouts,
     width: Math.max(...layouts.map((layout) => layout.boxWidth)) + (operator ? OPERATOR : 0),
     height: heights.reduce((sum, height) => sum + height + UNDER, -UNDER),
     numbered: layouts.every((layout) => layout.numbered),
@@ -101,20 +100,9 @@ function narrowness({ free, cellWidth, matrixWidth }) {
   return free && (cellWidth >= NARROW || matrixWidth >= LEAST_WIDE) ? Infinity : Math.max(0, cellWidth)
 }
 
-function alone(panel, layout, { cells, x, beside, above }, layoutOf) {
-  let best = layout
-  if (beside?.panels.length === 1 && beside.panels[0].rows.key === panel.rows.key) {
-    const like = beside.layouts[0]
-    const without = layoutOf(panel, { ...cells, like })
-    if (without.top === like.top && without.cellHeight === like.cellHeight) {
-      cells.like = like
-      best = without
-    }
-  }
-  if (above?.panels.length === 1 && above.x === x && above.panels[0].columns.key === panel.columns.key) {
-    const [one] = above.layouts
-    const same = one.left === best.left && one.cellWidth === best.cellWidth
-    if (same) best = layoutOf(panel, { ...cells, columns: false })
-  }
-  return best
+function alone(panel, layout, { cells, beside }, layoutOf) {
+  if (beside?.panels.length !== 1 || beside.panels[0].rows.key !== panel.rows.key) return layout
+  const [like] = beside.layouts
+  const without = layoutOf(panel, { ...cells, like })
+  return without.top === like.top && without.cellHeight === like.cellHeight ? without : layout
 }

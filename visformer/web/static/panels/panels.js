@@ -310,7 +310,7 @@ class PanelsView {
     return Math.max(LEAST / 4, share < STRIP ? share * left : left - LINE)
   }
 
-  layout(panel, { width, highest, indent, operator, columns, like }) {
+  layout(panel, { width, highest, indent, operator, like }) {
     const { nRows, nColumns } = panel
     const wide = width - (operator ? OPERATOR : 0)
     const grown = STAGE.on ? GROWN : 1
@@ -324,7 +324,7 @@ class PanelsView {
     const layout = matrixLayout(
       this.boxes[panel.place].canvas,
       like ? { ...panel.rows, written: false } : panel.rows,
-      columns ? panel.columns : { ...panel.columns, written: false },
+      panel.columns,
       {
         ...{ font: this.theme.font, width: wide, tallest: Infinity, indent, line: LABELLED },
         aspect: free ? Infinity : 1.8,
