@@ -36,7 +36,8 @@ def steps():
         setting["step"] = setting["tokens"] - 1
     else:
         url_widgets.draw(STEP, setting, "masks", place=bar, default=shown["step"](setting))
-    controls.draw(STEPS.draw(setting), key="masks_steps")
+    with words:  # a square beside the formula: below both, half of the page would be empty
+        controls.draw(STEPS.draw(setting), key="masks_steps")
 
 
 if trace is not None:

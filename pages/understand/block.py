@@ -1,5 +1,7 @@
 """Through the block: the residual stream, what each sublayer adds to it, and where tokens exchange information."""
 
+from contextlib import nullcontext
+
 import streamlit as st
 
 from visformer.app.pages.block import measured, norms
@@ -41,7 +43,9 @@ def added():
 
 if trace is not None:
     view = PAGE.view(controls.view(_("View"), PAGE.titles, key="block_view"))
-    words, choice, maths = st.columns([36, 22, 42], gap="medium", vertical_alignment="center")
+    left, maths = st.columns([58, 42], gap="medium", vertical_alignment="center")
+    with left:
+        words, choice = st.columns([36, 22], gap="medium", vertical_alignment="center")
     with choice:
         stack = controls.view(_("Stack"), unavailable.shown(STACKS, trace), key="block_stack")
     needed = f"{stack}.0.{NEEDED.get(view.view, 'resid_post')}"
@@ -57,4 +61,5 @@ if trace is not None:
     else:
         setting = controls.setting_of(view, trace, block.RECORD, stack=f"{stack}.self_attn")
         drawers = {"norms": lambda: norms(setting), "parts": lambda: measured(stack), "added": added}
-        drawers.get(view.view, lambda: controls.draw(view.draw(setting), key=f"block_{view.view}"))()
+        with left if view is ZEROS else nullcontext():  # a few rows, which have room beside the formula
+            drawers.get(view.view, lambda: controls.draw(view.draw(setting), key=f"block_{view.view}"))()

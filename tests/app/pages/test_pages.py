@@ -90,6 +90,28 @@ def test_tokens_count_from_1_and_what_most_of_them_are_is_said_once(new_app):
     assert captions(app, "A token without a remark is a word, a character or a punctuation mark.")
 
 
+def test_sections_of_a_page_have_one_kind_of_heading(new_app):
+    app = new_app()
+    for page, titles in (
+        ("see/tokens", ["The tokens and their ids", "How letters are merged"]),
+        ("see/embedding", ["Two tokens", "Every token in numbers"]),
+    ):
+        open_page(app, page)
+        assert [heading.value for heading in app.main.subheader] == titles
+        assert not [text.value for text in app.main.markdown if text.value.startswith("**")]
+
+
+@pytest.mark.parametrize(("page", "key", "view"), [("masks", "masks_view", "steps"), ("block", "block_view", "zeros")])
+def test_a_small_picture_is_beside_the_formula(new_app, page, key, view):
+    """Below both, half of the page would be empty."""
+    section = "see" if page == "masks" else "understand"
+    app = new_app(page=f"{section}/{page}", **{key: view})
+    with_formula = [column for column in app.columns if column.latex]
+    with_picture = [column for column in app.columns if column.get("bidi_component")]
+    assert with_formula and with_picture
+    assert not {*map(id, with_formula)} & {*map(id, with_picture)}, "the two are neighbours"
+
+
 # Decoding and edits ---------------------------------------------------------------------------------------------------
 
 

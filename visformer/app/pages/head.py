@@ -15,7 +15,6 @@ def silence(trace: Trace, bar: Any) -> None:
     """Draw the heads of one attention, selected in ``bar``, and what the model does with the clicked ones scaled."""
     _ = boxes.gettext()
     with bar:
-        silences.offer()
         pick.selected_stack(setting := controls.setting_of(SILENCE, trace))
     stack = setting["stack"]
     left, right = st.columns([42, 58], gap="medium")
@@ -28,5 +27,6 @@ def silence(trace: Trace, bar: Any) -> None:
         panel = factors(scales)
         controls.draw([panel], key="head_scales", on_click=lambda c: editing.scale_all(stack, c, scales, scale))
     with right:
+        silences.offer()
         st.button(_("Reset"), on_click=editing.reset, disabled=bool((scales == 1).all()), key="head_reset")
         comparison.compare(trace, editing.head_edits(stack, scales))
