@@ -39,7 +39,7 @@ if trace is not None:
         try:
             text = controls.bench().loaded(boxes.source()).text
             merges = text.scheme == MERGES
-            st.markdown("**" + (_("How letters are merged") if merges else _("How words are cut")) + "**")
+            st.subheader(_("How letters are merged") if merges else _("How words are cut"), anchor=False)
             how(text, trace, side)
         except VisformerError as error:
             st.text(error.localized(_))

@@ -21,7 +21,8 @@ def draw(sections: Sections) -> None:
     """Draw the side bar; its links carry the state that all pages share."""
     link = address.address()
     with st.sidebar:
-        st.header("Visformer", anchor=False)
+        with st.container(key="brand"):
+            st.header("Visformer", anchor=False)
         lesson_panel.entry()
         for title, pages in sections.items():
             with st.container(gap="xxsmall"):
