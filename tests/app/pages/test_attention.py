@@ -192,6 +192,14 @@ def test_control_characters_of_a_target_are_visible(new_app):
     assert app.text[0].value.startswith("Target as typed: 我U+0007去")
 
 
+def test_no_box_is_blank(new_app):
+    """The browser draws a box before it has taken its value from the session."""
+    for sentence in (EXAMPLES[0], ""):
+        app = enter(new_app(), sentence)
+        for key in (boxes.SOURCE, boxes.TARGET):
+            assert app.text_input(key=key).placeholder, (key, sentence)
+
+
 @pytest.mark.parametrize("target", ["", "   "])
 def test_without_a_target_the_models_own_translation_is_shown(new_app, target):
     app = enter(new_app(), target, box=boxes.TARGET)

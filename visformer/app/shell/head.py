@@ -104,11 +104,13 @@ def _sentence_boxes(run: Run, left: Any, middle: Any, **look: Any) -> None:
     changed = None if kind == "encoder" else boxes.forget_target
     # The target box, if empty, shows the model's own translation, or the one that it borrows, as its placeholder.
     own = str(run.trace.meta.get("target") or "") if run.trace and boxes.target() is None else ""
-    left.text_input(_("Sentence"), key=boxes.SOURCE, on_change=changed, **look)
+    # The browser draws a box before it has taken its value from the session.
+    asked = _("Type a sentence")
+    left.text_input(_("Sentence"), key=boxes.SOURCE, placeholder=asked, on_change=changed, **look)
     middle.text_input(
         _(SECOND_BOX[kind]),
         key=boxes.TARGET,
-        placeholder=_("optional") if kind == "encoder" else own,
+        placeholder=_("optional") if kind == "encoder" else own or _("optional"),
         help=_(_ABOUT_TARGET[kind]),
         **look,
     )
