@@ -83,6 +83,7 @@ PARTS = {
         and "_files_by_id" in vars(memory_media_file_storage.MemoryMediaFileStorage("/"))
     ),
     "first_page": first_page_can_be_edited,
+    "history": lambda: "is_history_navigation" in ScriptRunContext.__dataclass_fields__,
     "logs": lambda: all(
         "get_logger(__name__)" in inspect.getsource(import_module(f"streamlit.{name}"))
         for name in ("error_util", "runtime.backend_operation_handler")
@@ -133,8 +134,8 @@ def test_each_file_says_what_a_visitor_loses(path):
     assert LOSES.search(path.read_text(encoding="utf-8"))
 
 
-def test_there_are_at_most_15_purposes():
-    assert len({path.stem for path in [*BROWSER, *PYTHON]}) <= 15
+def test_there_are_at_most_16_purposes():
+    assert len({path.stem for path in [*BROWSER, *PYTHON]}) <= 16
 
 
 DOCUMENTED = r"import streamlit as st|from streamlit\.(?:web\.cli|testing\.v1) import"
