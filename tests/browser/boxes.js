@@ -26,8 +26,9 @@ function recordLabels() {
 
 function* everything(root) { // elements, also those in shadow roots; not those in what is hidden
   for (const element of root.children) {
-    if (element.checkVisibility && !element.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true })) continue
-    if (element.matches(".katex-mathml, .vf-sheet, [data-testid=stSidebar]") && !isOpen(element)) continue
+    const hasBox = getComputedStyle(element).display !== "contents"
+    if (hasBox && !element.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true })) continue
+    if (element.matches(".katex-mathml, [data-testid=stSidebar]") && !isOpen(element)) continue
     yield element
     if (element.matches("canvas")) continue
     if (element.shadowRoot) yield* everything(element.shadowRoot)
@@ -40,6 +41,14 @@ const nameOf = (element) => {
   const words = element.getAttribute("aria-label") || element.innerText || element.value || element.className
   return `${element.localName} "${String(words).trim().slice(0, 40)}"`
 }
+/** The box of a control; of a heading, which is as wide as its column, that of its words. */
+function boxOf(element) {
+  const box = element.getBoundingClientRect()
+  if (!element.matches("h1, h2, h3, .vf-name") || !seen(box)) return box
+  const words = document.createRange()
+  words.selectNodeContents(element)
+  return words.getBoundingClientRect()
+}
 const seen = ({ width, height }) => width > 2 && height > 2 // smaller: text for screen readers
 
 /** What is cut off, broken inside a word or overlaps, in words; an empty list if all is well. */
@@ -50,7 +59,7 @@ function cut() {
   const SCROLLS = ["auto", "scroll"]
   /** The part of a control that its ancestors show; it may lie outside one that scrolls and shows that it does. */
   function check(element) {
-    const box = element.getBoundingClientRect()
+    const box = boxOf(element)
     let [left, right, top, bottom] = [box.left, box.right, box.top, box.bottom]
     for (let one = above(element); one && one !== document.body; one = above(one)) {
       const style = getComputedStyle(one), frame = one.getBoundingClientRect()
@@ -63,7 +72,9 @@ function cut() {
       if (style.overflowY !== "visible") [top, bottom] = [Math.max(top, frame.top), Math.min(bottom, frame.bottom)]
     }
     if (left < -1 || right > innerWidth + 1) found.push(`${nameOf(element)} reaches out of the window`)
-    if (right - left > 2 && bottom - top > 2 && !element.matches("canvas")) controls.push({ element, left, right, top, bottom })
+    const isOnTop = element.closest(".vf-line") // the readout of a picture stays in the window while the picture scrolls
+    if (right - left <= 2 || bottom - top <= 2 || isOnTop || element.matches("canvas")) return
+    controls.push({ element, left, right, top, bottom })
   }
   function checkWords(element) {
     const style = getComputedStyle(element)
@@ -84,7 +95,7 @@ function cut() {
     }
   }
   for (const element of everything(document.body)) {
-    if (!seen(element.getBoundingClientRect())) continue
+    if (!seen(boxOf(element))) continue
     if (element.matches(CONTROLS) && !element.closest(TABLE)) check(element)
     if (!element.closest(".katex, [data-testid=stIconMaterial], .vf-token, .vf-chip, pre, code")) checkWords(element)
   }

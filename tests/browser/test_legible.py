@@ -89,6 +89,7 @@ def test_nothing_is_cut_covered_broken_or_too_faint(open_app, lang, device):
         for view in views_of(page, declared):
             for size in DEVICES[device]:
                 page.set_viewport_size({"width": size[0], "height": size[1]})
+                page.mouse.move(0, 0)
                 page.wait_for_timeout(SETTLED)
                 found += [f"{declared.name}/{view} {scheme} {size}: {fault}" for fault in faults(page)]
         found += [f"{declared.name} {scheme}: {fault}" for fault in examined(page)]
@@ -102,7 +103,7 @@ def test_nothing_is_cut_covered_broken_or_too_faint(open_app, lang, device):
 
 
 def test_open_menus_buttons_and_the_focused_page_are_legible_in_the_dark(open_app):
-    page = open_app(query="?lesson=from-text-to-translation&step=2", scheme="dark")
+    page = open_app(scheme="dark")
     link = page.get_by_test_id("stPageLink-NavLink").nth(4)
     plain = link.evaluate("element => getComputedStyle(element).outlineStyle")
     page.get_by_test_id("stPageLink-NavLink").nth(3).focus()
@@ -113,6 +114,11 @@ def test_open_menus_buttons_and_the_focused_page_are_legible_in_the_dark(open_ap
     assert (plain, *ring) == ("none", True, "solid", "2px")
     page.get_by_role("button", name="Export").first.click()
     page.get_by_test_id("stPopoverBody").wait_for()
+    wait_until_done(page)
+    assert not examined(page)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Guided lesson").click()
+    page.get_by_role("button", name="Next", exact=True).wait_for()
     wait_until_done(page)
     assert not examined(page)
 
