@@ -39,7 +39,7 @@ def draw_sums(side):
 
 
 def compare_two(side):
-    st.subheader(_("Two tokens"), anchor=False)
+    st.header(_("Two tokens"), anchor=False)
     pair = embedding.repeated(trace, side) or (0, 1)
     left, right, numbers = st.columns([2, 2, 6], gap="large")
     first = url_widgets.draw(FIRST, setting, "embedding", place=left, default=pair[0])
@@ -57,7 +57,7 @@ def compare_two(side):
 
 
 def draw_table(side):
-    st.subheader(_("Every token in numbers"), anchor=False)
+    st.header(_("Every token in numbers"), anchor=False)
     table = embedding.table(trace, side).rename(columns=_)
     st.dataframe(table, hide_index=True)
     content = table.to_csv(index=False).encode("utf-8-sig")

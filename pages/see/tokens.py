@@ -30,7 +30,7 @@ if trace is not None:
         formula_box.formula(FORMULA, section="5.1", code=CODE)
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader(_("The tokens and their ids"), anchor=False)
+        st.header(_("The tokens and their ids"), anchor=False)
         rows = [(r.number, visible(r.token), r.id, r.meaning and _(r.meaning)) for r in tokens.rows(trace, side)]
         table = pd.DataFrame(rows, columns=[_("no."), _("token"), _("id"), _("what it is")])
         st.caption(_(tokens.ORDINARY))
@@ -39,7 +39,7 @@ if trace is not None:
         try:
             text = controls.bench().loaded(boxes.source()).text
             merges = text.scheme == MERGES
-            st.subheader(_("How letters are merged") if merges else _("How words are cut"), anchor=False)
+            st.header(_("How letters are merged") if merges else _("How words are cut"), anchor=False)
             how(text, trace, side)
         except VisformerError as error:
             st.text(error.localized(_))

@@ -33,10 +33,9 @@ trace = controls.current_trace(block.RECORD)
 
 
 def added():
-    left, right, _rest = st.columns([2, 3, 4], vertical_alignment="bottom")
     parts = {name: PARTS[name] for name in block.sublayers(trace, stack)}
-    url_widgets.draw(AT, setting, "block", place=left)
-    with right:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        url_widgets.draw(AT, setting, "block", width=200)
         setting["part"] = controls.view(_("Sublayer"), parts, key=f"block_part_{stack}")
     controls.draw(view.draw(setting), key="block_added")
 

@@ -46,12 +46,12 @@ SYMBOLS = {
 FONTS = "'Source Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Hiragino Sans GB', 'Microsoft YaHei', sans-serif"
 """A Latin font first, then the usual Chinese ones of Linux, macOS and Windows; none is downloaded."""
 
-TEXT = {"light": "#1b2430", "dark": "#e6ebf2"}
+TEXT = {"light": "#0e151d", "dark": "#e6ebf2"}
 FAINT = {"light": "#5f6b7a", "dark": "#98a3b3"}
 BACKGROUND = {"light": "#ffffff", "dark": "#11161d"}
 SURFACE = {"light": "#f3f5f8", "dark": "#1b222c"}
 LINE = {"light": "#d9dee6", "dark": "#2e3845"}
-PRIMARY = {"light": "#1d63d1", "dark": "#6ea8f0"}
+PRIMARY = {"light": "#1959bf", "dark": "#6ea8f0"}
 """With TEXT and BACKGROUND, the colours of the app's theme, for pages outside the app."""
 
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")

@@ -4,6 +4,7 @@ The texts are discovered, not listed: on every page in ``pages/``, in every view
 """
 
 import json
+import re
 import struct
 from contextlib import suppress
 from pathlib import Path
@@ -142,6 +143,8 @@ def shown_texts(app):
             texts = [*header["words"].values(), header["caption"]]  # the rest is typed text and numbers
         elif kind == "bidi_component":
             texts = texts_of_component(proto.bytes)
+        elif kind == "html":
+            texts = [re.sub("<.*?>", "", proto.body)]
         elif kind in TABLES:
             texts = texts_of_table(node.value)
         elif kind == "plotly_chart":

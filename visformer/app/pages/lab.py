@@ -16,7 +16,6 @@ from visformer.pictures.registry.setting import Setting, Source
 from visformer.system import limits
 
 _NARROWEST, _DIGIT, _ROW = 48, 8, 26  # pixels: five tables fit beside each other in two rows
-_TOOLBAR = 136  # pixels: the toolbar over a hovered table, which must not cover a neighbour's name
 
 
 def places(example: Worked, arrays: Arrays, at: Mapping[str, int]) -> dict[str, int]:
@@ -35,12 +34,11 @@ def inputs(example: Worked, at: Mapping[str, int]) -> dict[str, Floats]:
     for name, values in example.inputs.items():
         place = example.place(name, at)
         key = "_".join(map(str, ("lab", example.name, name, *at.values(), slots.version("lab"))))
-        narrow = values.size > 1 and values[place].shape[1] == 1
-        with st.container(width=_TOOLBAR if narrow else "content", horizontal_alignment="right", gap="xxsmall"):
+        with st.container(width="content", gap="xxsmall"):
             if values.size == 1:
                 edited[name] = np.full((1, 1), st.number_input(name, value=int(values.item()), key=key, width=130))
                 continue
-            st.caption(_title(name), width="content" if narrow else "stretch")
+            st.caption(_title(name), width="content")
             edited[name] = values.copy()
             table = _table(values[place], example.labels(name, example.inputs), key, fixed=bool(place))
             if place:

@@ -1,6 +1,7 @@
 """The head of every page: the sentence, its target, the examples, and errors."""
 
 from functools import partial
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -24,6 +25,9 @@ if TYPE_CHECKING:  # numpy
 
 _IS_HELD = Slot("sentence_kept", False)  # whether the previous page had no sentence box
 
+_TITLE = "<h1 style='position: absolute; height: 1px; margin: 0; overflow: hidden; clip-path: inset(50%)'>{}</h1>"
+"""For screen readers; everybody else sees the page's name in the side bar."""
+
 _ABOUT_TARGET = {
     "encoder": N_("This model is an encoder: it generates no text. It can read a second sentence after the first."),
     "decoder": N_("Empty: the sentence alone. Type a continuation to see how the model reads it."),
@@ -43,6 +47,7 @@ _CONFIDENCE = N_(
 def draw(run: Run, screen: Screen) -> None:
     """Draw the head above the page; during a lesson, which needs the room, only the boxes."""
     with screen.head:
+        st.html(_TITLE.format(escape(screen.page.title)))
         sharing.notice()
         following.line()
         in_lesson = lesson_panel.panel(run)

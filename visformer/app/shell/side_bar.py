@@ -25,7 +25,7 @@ def draw(sections: Sections) -> None:
             st.header("Visformer", anchor=False)
         lesson_panel.entry()
         for title, pages in sections.items():
-            with st.container(gap="xxsmall"):
+            with st.container(gap="xsmall"):  # less, and the links overlap
                 st.caption(title)
                 for page in pages:
                     st.page_link(page, query_params=link)

@@ -50,7 +50,8 @@ _CONNECTION = _component(
 _PRESENT = _component(
     "present", f'{_HTML}<div class="vf-sheet" hidden>{_SHEET}</div>', _BESIDE + stylesheet("presentation/present.css")
 )
-_WORDS = _component("words", css=stylesheet("streamlit/page.css"), folder=_PRIVATE, isolate_styles=False)
+_PAGE = stylesheet("streamlit/page.css") + stylesheet("streamlit_private/legible.css")
+_WORDS = _component("words", css=_PAGE, folder=_PRIVATE, isolate_styles=False)
 _FEED = _component("feed")
 
 

@@ -90,8 +90,9 @@ def _widget(option: Option, setting: Setting) -> tuple[str, dict[str, Any], int]
             _, labels = boxes.gettext(), resolved(option.values, setting)
             # Only our messages are translated: a visitor's token may happen to equal a message id.
             shown = {value: _(label) if isinstance(label, Message) else label for value, label in labels.items()}
-            required = {"required": True} if option.widget == "segmented_control" else {}
-            return option.widget, {"options": [*shown], "format_func": shown.__getitem__, **required}, 0
+            # Directly in a column, a switch would otherwise be cut off where it is too wide.
+            look = {"required": True, "wrap": True} if option.widget == "segmented_control" else {}
+            return option.widget, {"options": [*shown], "format_func": shown.__getitem__, **look}, 0
         case Several():
             return "multiselect", {"options": range(option.count(setting))}, 0
     return "toggle", {}, 0

@@ -25,6 +25,7 @@ const SMALL_CELL = 16
 const GROWN = 2 // how much larger cells may be in a presentation
 const WORDED_CELL = 26 // cell width at which slanted text labels do not touch
 const NUMBERED = 14 // minimum row height for numbers in the cells
+const APART = 4 // minimum space between the numbers of two cells
 const FRAME = 8 // what the frame of an outlined cell takes from its width and height
 const LABELLED = 11 // minimum row height for a small label
 const TALLEST = 640 // maximum height of a matrix
@@ -334,7 +335,7 @@ class PanelsView {
       },
     )
     const frame = STAGE.on && panel.outlined ? FRAME : 0
-    const roomy = () => layout.cellHeight >= NUMBERED + frame && layout.cellWidth >= this.numberWidth(panel) + frame
+    const roomy = () => layout.cellHeight >= NUMBERED + frame && layout.cellWidth >= this.numberWidth(panel) + Math.max(APART, frame)
     const numbered = nColumns > FEW || roomy()
     const words = this.wordsWidth(panel)
     const boxWidth = Math.max(layout.width, Math.min(wide, words))

@@ -6,9 +6,10 @@ function parseColour(colour) {
   return colour.match(/[\d.]+/g).slice(0, 3).map(Number)
 }
 
-/** Perceived lightness of a colour, 0..255 (luma of Rec. 601). */
-export function lightness([red, green, blue]) {
-  return 0.299 * red + 0.587 * green + 0.114 * blue
+/** Black or white, whichever has the stronger contrast with a colour: at least 4.58 to 1 (relative luminance of WCAG 2.2). */
+export function inkOn(colour) {
+  const linear = colour.map((value) => (value <= 10 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4))
+  return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.179 ? "#000" : "#fff"
 }
 
 /**
@@ -42,7 +43,7 @@ export function themeOf(root) {
   const style = getComputedStyle(root)
   const { backgroundColor } = style // "" once the host has removed the root: late updates are drawn unseen
   return {
-    scheme: backgroundColor !== "" && lightness(parseColour(backgroundColor)) < 128 ? "dark" : "light",
+    scheme: backgroundColor !== "" && inkOn(parseColour(backgroundColor)) === "#fff" ? "dark" : "light",
     font: style.fontFamily,
     text: style.color,
     background: backgroundColor,

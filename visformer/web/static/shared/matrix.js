@@ -1,6 +1,6 @@
 /** Layout and drawing of a labelled matrix, shared by all pictures of matrices. */
 
-import { lightness } from "./colours.js"
+import { inkOn } from "./colours.js"
 import { image, shorten, sizeCanvas } from "./surface.js"
 
 const LONGEST_LABEL = 118
@@ -153,13 +153,13 @@ function paintNumbers(context, { steps, columns, ramp, numbers, spell }, { left,
   context.font = `11px ${theme.font}`
   context.textAlign = "center"
   context.textBaseline = "middle"
-  const dark = ramp.colours.map((colour) => lightness(colour) <= 140)
-  for (const light of [true, false]) { // one pass per colour: setting fillStyle costs as much as drawing the text
-    context.fillStyle = light ? "#f5f8fc" : "#1b2430"
+  const inks = ramp.colours.map(inkOn)
+  for (const ink of ["#000", "#fff"]) { // one pass per colour: setting fillStyle costs as much as drawing the text
+    context.fillStyle = ink
     numbers.forEach((number, i) => {
-      if (dark[steps[i]] !== light) return
+      if (inks[steps[i]] !== ink) return
       const [x, y] = [left + ((i % columns) + 0.5) * cellWidth, top + (Math.floor(i / columns) + 0.5) * cellHeight]
-      context.fillText(spell(number), x, y, cellWidth - 2)
+      context.fillText(spell(number), x, y, cellWidth - 4)
     })
   }
 }

@@ -139,10 +139,8 @@ class Arcs {
         const strong = cells.some((cell) => cell[side] === i)
         context.font = `${strong ? "600 " : ""}${size}px ${theme.font}`
         context.fillStyle = strong ? theme.text : special ? theme.faint : theme.text
-        context.globalAlpha = special && !strong ? 0.7 : 1
         context.fillText(shorten(context, after ? `${text} → ${after}` : text, width), x, y)
       })
-      context.globalAlpha = 1
     }
     const { left, right, width } = this.sides
     write(labels.rows, "row", left - 10, left - 14, "right")

@@ -1,6 +1,6 @@
 /** The tokens as running text: select one, and the others are shaded by how much it reads them or is read by them. */
 
-import { cssColour, lightness, stepOf } from "../../shared/colours.js"
+import { cssColour, inkOn, stepOf } from "../../shared/colours.js"
 import { onPointer, part } from "../../shared/dom.js"
 
 export const tokens = { needs: ["matrix"], mount: (parent, host) => new Tokens(parent, host) }
@@ -74,6 +74,6 @@ function paintChip(chip, step, theme, selected) {
   chip.painted = name
   const colour = step === null ? null : theme.ramp.colours[step]
   chip.style.backgroundColor = colour ? cssColour(colour) : ""
-  chip.style.color = colour ? (lightness(colour) > 140 ? "#1b2430" : "#f5f8fc") : ""
+  chip.style.color = colour ? inkOn(colour) : ""
   chip.classList.toggle("vf-chosen", selected)
 }

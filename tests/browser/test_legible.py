@@ -1,0 +1,146 @@
+"""Every page and view in small and large windows, both languages and themes: nothing is cut, nothing too faint.
+
+Each walk opens every page and view once, so that all pairs of page, window, language and theme come together, and in
+each walk axe-core examines each page.
+"""
+
+from itertools import pairwise
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.app.support import VIEWS
+from tests.browser.boxes import RECORD_LABELS, faults, labels
+from tests.browser.support import wait_until_done
+from visformer.export.marks import ink_on, ramp
+from visformer.i18n import translations
+from visformer.pictures.registry.picture import pages
+
+pytestmark = pytest.mark.browser
+
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+STREAMLITS = {
+    "scrollable-region-focusable": {".katex-display": "KaTeX's words for screen readers lie outside a formula's box"},
+}
+"""Rules to selectors of Streamlit's own elements that break them, and why that stays."""
+DEVICES = {"desktop": ((1280, 720), (1024, 640)), "phone": ((390, 844),)}
+SETTLED = 400  # milliseconds: the side bar slides, columns stack, canvases are drawn again
+RIGHT_OF_WORDS = """element => {
+  const words = new Range()
+  words.selectNodeContents(element)
+  return words.getBoundingClientRect().right
+}"""
+SWITCHES = {page.rpartition("/")[2]: switch for page, switch in VIEWS.items()}
+
+
+def examined(page):
+    """Return what axe-core finds, as "rule: selector", except in :data:`STREAMLITS`."""
+    options = {"runOnly": {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}
+    violations = Axe().run(page, options=options).response["violations"]
+    found = [(rule["id"], str(node["target"]), node["failureSummary"]) for rule in violations for node in rule["nodes"]]
+    allowed = lambda rule, target: any(part in target for part in STREAMLITS.get(rule, {}))  # noqa: E731
+    return [f"{rule}: {target}: {why}" for rule, target, why in found if not allowed(rule, target)]
+
+
+def headings(page):
+    """Return the levels of the headings outside the side bar, in reading order."""
+    selector = "[data-testid=stMain] :is(h1, h2, h3, h4, h5, h6)"
+    return page.locator(selector).evaluate_all("all => all.map(({ localName }) => Number(localName[1]))")
+
+
+def views_of(page, declared):
+    """Select each view of an open page and yield its name."""
+    if declared.name == "":
+        for button in page.locator(".vf-views button").all():
+            button.click()
+            yield button.get_attribute("data-name")
+        return
+    key, names = SWITCHES.get(declared.name, ("", [""]))
+    for number, name in enumerate(names):
+        if number:
+            page.locator(f".st-key-{key} button").nth(number).click()
+            page.wait_for_url(f"**{key}={name}*")
+            wait_until_done(page)
+        yield name
+
+
+def open_page(page, declared, _):
+    """Open a page from the side bar, which a phone may hide."""
+    if declared.name:
+        link = page.get_by_test_id("stPageLink-NavLink").filter(has_text=_(declared.title)).first
+        link.evaluate("element => element.click()")
+        page.wait_for_url(f"**/{declared.name}?*")
+        wait_until_done(page)
+    page.locator(
+        ".vf-root[data-painted] canvas, .js-plotly-plot .main-svg, [data-testid=stDataFrame] canvas"
+    ).first.wait_for()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_nothing_is_cut_covered_broken_or_too_faint(open_app, lang, device):
+    _, found = translations(lang).gettext, []
+    width, height = DEVICES[device][0]
+    page = open_app(query=f"?lang={lang}", width=width, height=height, script=RECORD_LABELS)
+    for number, declared in enumerate(pages().values()):
+        scheme = ("light", "dark")[(number + (lang == "zh") + (device == "phone")) % 2]
+        page.emulate_media(color_scheme=scheme)
+        open_page(page, declared, _)
+        for view in views_of(page, declared):
+            for size in DEVICES[device]:
+                page.set_viewport_size({"width": size[0], "height": size[1]})
+                page.mouse.move(0, 0)
+                page.wait_for_timeout(SETTLED)
+                found += [f"{declared.name}/{view} {scheme} {size}: {fault}" for fault in faults(page)]
+        found += [f"{declared.name} {scheme}: {fault}" for fault in examined(page)]
+        levels = headings(page)
+        assert levels.count(1) == 1 and levels[0] == 1, declared.name
+        assert all(after - before <= 1 for before, after in pairwise(levels)), declared.name
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(SETTLED)
+    assert labels(page)["count"], "the labels are recorded"
+    assert not found, "\n".join(found)
+
+
+def test_open_menus_buttons_and_the_focused_page_are_legible_in_the_dark(open_app):
+    page = open_app(scheme="dark")
+    link = page.get_by_test_id("stPageLink-NavLink").nth(4)
+    plain = link.evaluate("element => getComputedStyle(element).outlineStyle")
+    page.get_by_test_id("stPageLink-NavLink").nth(3).focus()
+    page.keyboard.press("Tab")
+    ring = link.evaluate(
+        "e => [document.activeElement === e, getComputedStyle(e).outlineStyle, getComputedStyle(e).outlineWidth]"
+    )
+    assert (plain, *ring) == ("none", True, "solid", "2px")
+    page.get_by_role("button", name="Export").first.click()
+    page.get_by_test_id("stPopoverBody").wait_for()
+    wait_until_done(page)
+    assert not examined(page)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Guided lesson").click()
+    page.get_by_role("button", name="Next", exact=True).wait_for()
+    wait_until_done(page)
+    assert not examined(page)
+
+
+def test_the_toolbar_of_a_table_covers_no_heading(open_app):
+    page = open_app(query="?lang=en", width=390, height=844)
+    for declared in [pages()[name] for name in ("tokens", "embedding", "lab")]:
+        open_page(page, declared, str)
+        for table in page.get_by_test_id("stDataFrame").all():
+            table.hover(position={"x": 20, "y": 20})
+            page.wait_for_timeout(SETTLED)
+            toolbars = page.get_by_test_id("stElementToolbar").filter(visible=True).all()
+            shown = [one for one in toolbars if one.evaluate("e => getComputedStyle(e).opacity") == "1"]
+            assert len(shown) == (declared.name != "lab")
+            for toolbar in [one.bounding_box() for one in shown]:
+                for above in page.locator("h2, strong, .st-key-lab_inputs p").filter(visible=True).all():
+                    box = above.bounding_box()
+                    apart = box["y"] + box["height"] <= toolbar["y"] + 1 or toolbar["y"] + toolbar["height"] <= box["y"]
+                    assert apart or above.evaluate(RIGHT_OF_WORDS) <= toolbar["x"], above.inner_text()
+
+
+def test_numbers_in_cells_have_the_ink_of_the_files(bare):
+    for scale, theme in (("weight", "light"), ("weight", "dark"), ("signed", "light"), ("signed", "dark")):
+        colours = ramp(scale, theme)
+        assert bare.run("shared/colours.js", "return args.map(m.inkOn)", colours) == [*map(ink_on, colours)]

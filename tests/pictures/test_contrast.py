@@ -1,0 +1,97 @@
+"""Contrast of the app's own colours, as WCAG 2.2 computes it: text at least 4.5 to 1, marks at least 3 to 1."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from visformer.export.marks import ink_on, ramp
+from visformer.pictures.theme import BACKGROUND, CURVES, FAINT, PRIMARY, SURFACE, SYMBOLS, TEXT
+
+ROOT = Path(__file__).parents[2]
+CONFIG = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]
+STATIC = ROOT / "visformer" / "web" / "static"
+TEXT_RATIO, MARK_RATIO = 4.5, 3  # success criteria 1.4.3 and 1.4.11
+STREAMLITS_CAPTIONS = 0.6  # the opacity of its captions, which no option changes
+STREAMLITS_SEGMENTS = (0.1, 0.2)  # the share of the primary colour behind a selected segment; under the pointer
+
+
+def rgb(colour):
+    full = colour if len(colour) == 7 else "#" + "".join(2 * digit for digit in colour[1:])
+    return tuple(int(full[i : i + 2], 16) for i in (1, 3, 5))
+
+
+def luminance(colour):
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in (c / 255 for c in colour)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    low, high = sorted(map(luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def mixed(colour, share, ground):
+    return tuple(share * c + (1 - share) * g for c, g in zip(colour, ground, strict=True))
+
+
+def grounds(theme):
+    """Return the backgrounds of text: the page and its boxes, the side bar and its boxes."""
+    names = ("backgroundColor", "secondaryBackgroundColor")
+    return [rgb(part[name]) for part in (CONFIG[theme], CONFIG[theme]["sidebar"]) for name in names]
+
+
+def shares_of_text():
+    """Return the shares of the text's colour that our style sheets give fainter text."""
+    sheets = [path.read_text(encoding="utf-8") for path in STATIC.rglob("*.css")]
+    found = [re.findall(r"color-mix\(in srgb, [^%]+? (\d+)%", sheet) for sheet in sheets]
+    return sorted({int(share) / 100 for each in found for share in each})
+
+
+def test_the_formula_gives_the_ratios_that_wcag_names():
+    assert contrast((0, 0, 0), (255, 255, 255)) == pytest.approx(21)
+    assert contrast(rgb("#767676"), (255, 255, 255)) == pytest.approx(4.54, abs=0.005)  # the lightest grey that passes
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+class TestText:
+    def test_on_the_page_and_in_the_side_bar(self, theme):
+        for ground in grounds(theme):
+            assert contrast(rgb(TEXT[theme]), ground) >= TEXT_RATIO
+            assert contrast(mixed(rgb(TEXT[theme]), STREAMLITS_CAPTIONS, ground), ground) >= TEXT_RATIO
+
+    def test_fainter_text_of_our_views(self, theme):
+        assert len(shares := shares_of_text()) >= 3
+        ground = rgb(BACKGROUND[theme])
+        assert min(contrast(mixed(rgb(TEXT[theme]), share, ground), ground) for share in shares) >= TEXT_RATIO
+        assert contrast(rgb(FAINT[theme]), rgb(BACKGROUND[theme])) >= TEXT_RATIO
+
+    def test_grey_text_of_streamlits(self, theme):
+        assert contrast(rgb(CONFIG[theme]["grayTextColor"]), rgb(BACKGROUND[theme])) >= TEXT_RATIO
+
+    def test_formulas_and_titles_in_the_colours_of_symbols(self, theme):
+        faint = {name: contrast(rgb(colour[theme]), rgb(BACKGROUND[theme])) for name, colour in SYMBOLS.items()}
+        assert min(faint.values()) >= TEXT_RATIO, faint
+
+    def test_the_selected_segment_of_a_switch(self, theme):
+        for share in STREAMLITS_SEGMENTS:
+            behind = mixed(rgb(PRIMARY[theme]), share, rgb(BACKGROUND[theme]))
+            assert contrast(rgb(PRIMARY[theme]), behind) >= TEXT_RATIO
+
+    def test_on_buttons_of_the_primary_colour(self, theme):
+        sheet = (STATIC / "streamlit_private" / "legible.css").read_text(encoding="utf-8")
+        inks = re.search(r"stBaseButton-primary.*?light-dark\((#\w+), (#\w+)\)", sheet, re.DOTALL)
+        assert contrast(rgb(inks[1 if theme == "light" else 2]), rgb(PRIMARY[theme])) >= TEXT_RATIO
+
+    @pytest.mark.parametrize("scale", ["weight", "signed"])
+    def test_numbers_in_cells(self, theme, scale):
+        faint = [colour for colour in ramp(scale, theme) if contrast(rgb(ink_on(colour)), colour) < TEXT_RATIO]
+        assert not faint
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_marks_curves_and_frames(theme):
+    for colour in (*CURVES[theme], PRIMARY[theme], FAINT[theme]):
+        assert contrast(rgb(colour), rgb(BACKGROUND[theme])) >= MARK_RATIO
+        assert contrast(rgb(colour), rgb(SURFACE[theme])) >= MARK_RATIO
