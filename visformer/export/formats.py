@@ -48,7 +48,7 @@ class Format:
     content: Content
     about: str  # what a file contains, for docs/export.md
     write: Callable[[Kind, Any, Options], str | bytes]
-    offers: Mapping[Kind, str]  # the supported kinds, with the tooltip of the button
+    offers: Mapping[Kind, str]  # the supported kinds, with the tooltip of the button; "": without one
     limited: bool = False  # to a Trace of at most limits.MAX_NUMBERS numbers
     scaled: bool = False  # whether Options.scale applies
 
@@ -116,7 +116,7 @@ FORMATS = (
         N_("the same as SVG in pixels, about 300 per inch"),
         _pixels,
         {
-            "trace": N_("The selected head, for slides"),
+            "trace": "",  # the explorer has a button for what is on screen
             "panels": N_("The pictures, for slides"),
             "figure": N_("The picture, for slides"),
         },

@@ -44,6 +44,7 @@ def pack(
     lang: str = "en",
     focus: Focus | None = None,
     start: Mapping[str, Any] | None = None,
+    file: str = "",
     to: str = "",
 ) -> bytes:
     """Pack the first message.
@@ -54,6 +55,7 @@ def pack(
         lang: the language of ``gettext``; cached messages are keyed by it.
         focus: the head to send first if not all fit; by default the first of the first stack.
         start: JSON values for the browser, passed through.
+        file: prefix of the PNG's file name, such as the model.
         to: see :func:`visformer.web.message.write_message`.
 
     Raises:
@@ -76,6 +78,7 @@ def pack(
             "ramp": SEQUENTIAL,
             "colours": CURVES,
             "start": start,
+            "file": file,
             "scores": [{"name": s.name, "label": gettext(s.label), "about": gettext(s.about)} for s in SCORES],
             "resident": plan.resident,
             "stacks": [feed.describe(stack, numbers, gettext) for stack in STACKS if stack.name in feed.layers],
@@ -84,7 +87,7 @@ def pack(
         }
         return write_message("attention", header, numbers, to=to)
 
-    return feed.cached((lang, json.dumps(start, sort_keys=True), to, plan.first), make)
+    return feed.cached((lang, json.dumps(start, sort_keys=True), file, to, plan.first), make)
 
 
 def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str] = (), to: str = "") -> bytes | None:

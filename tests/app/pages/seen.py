@@ -259,6 +259,7 @@ def _explorer(messages):
         "words": {side: words for side, words in header["words"].items() if words != [*range(len(words))]},
         "scores": [score["label"] for score in header["scores"]],
         "stacks": {stack["label"]: _stack(stack, heads) for stack in header["stacks"]},
+        "file": header["file"],
     }
 
 

@@ -20,7 +20,7 @@ from visformer.web import page as html
 
 def formats(kind, *contents):
     """Return the formats that the page offers for a trace, panels or a figure."""
-    offered = [item for item in FORMATS if kind in item.offers]
+    offered = [item for item in FORMATS if item.offers.get(kind)]
     return [item.name for item in offered if not contents or item.content in contents]
 
 

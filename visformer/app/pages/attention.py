@@ -42,7 +42,7 @@ def ahead(expected: "Future[Trace] | None") -> None:
 
 def _picture(trace: "Trace | None", *, ahead: bool = False) -> None:
     start = {**selection.start(trace).start(), "opened": visit.OPENED.get()}
-    attention_picture(trace, start=start, ahead=ahead)
+    attention_picture(trace, start=start, file=downloads.file_name(""), ahead=ahead)
 
 
 @st.fragment

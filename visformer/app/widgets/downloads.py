@@ -86,7 +86,7 @@ def _offer(kind: Kind, what: Any, *, key: str, picture: str = "", **options: Any
 
     _ = boxes.gettext()
     how = Options(theme=theme(), lang=boxes.language(), about=_about(key), **options)
-    formats = [item for item in FORMATS if kind in item.offers]
+    formats = [item for item in FORMATS if item.offers.get(kind)]
     names = {content: [item.name for item in formats if item.content == content] for content in get_args(Content)}
     st.caption(_(_CONTENTS[kind]).format(**{content: _(", ").join(each) for content, each in names.items()}))
     count = size_of(kind, what)

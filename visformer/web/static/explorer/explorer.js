@@ -82,7 +82,6 @@ class AttentionView {
       help: () => this.help.show(!this.help.open),
     })
     this.png = pngButton(places.views, () => this.picture())
-    this.png.hidden = !this.host.keeps
     this.toolbar.help.before(this.png)
   }
 
@@ -464,8 +463,8 @@ class AttentionView {
     const { layer, head } = state.focus
     const title = `${model.stack.label} · ${this.readout.title()}`
     const part = state.stack.endsWith("cross_attn") ? "cross" : state.stack.split(".")[0]
-    const spot = [part, `L${layer + 1}`, `H${head + 1}`] // as downloads.py names it
-    const name = [...spot, ...(state.view === NAMES[0] ? [] : [state.view])].join("-")
+    const spot = [this.data.file, part, `L${layer + 1}`, `H${head + 1}`] // as downloads.py names the SVG
+    const name = [...spot, state.view === NAMES[0] ? "" : state.view].filter(Boolean).join("-")
     return { element: this.parts.stage, repaint: () => this.paintStage(), theme, title, name }
   }
 
