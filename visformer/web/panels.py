@@ -46,6 +46,7 @@ def pack_panels(
     lang: str = "en",
     share: float = 1.0,
     file: str = "",
+    opened: int = 0,
     to: str = "",
 ) -> bytes:
     """Pack panels into the message for ``mountPanels``.
@@ -56,6 +57,7 @@ def pack_panels(
         lang: the language of ``gettext``.
         share: the fraction of the window's height that the panels may take.
         file: file name of the PNG, without its extension; "": the name of the first panel.
+        opened: how often a link, a file or a lesson opened a state: with another one, no cell stays locked.
         to: see :func:`visformer.web.message.write_message`.
     """
     localize = partial(translated, gettext=gettext)
@@ -65,6 +67,7 @@ def pack_panels(
         "columns": [len(column) for column in columns],
         "share": share,
         "file": file,
+        "opened": opened,
         "ramp": {"weight": SEQUENTIAL, "signed": DIVERGING},
         "mark": {theme: colours[1] for theme, colours in CURVES.items()},
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},

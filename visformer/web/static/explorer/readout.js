@@ -2,13 +2,15 @@
 
 import { fill, paragraph, part } from "../shared/dom.js"
 import { nameOf } from "../shared/matrix.js"
+import { STAGE } from "../shared/stage.js"
 
 const MOST = 3 // tokens listed for a whole row or column
 
-/** Format a weight to four significant digits; "0" is exactly 0, as under a mask. */
+/** Format a weight to four significant digits, before an audience to three decimals; "0" is exactly 0, as under a mask. */
 export function spell(weight) {
   if (weight === null) return "…"
   if (weight === 0) return "0"
+  if (STAGE.on) return weight < 0.001 ? "< 0.001" : weight.toFixed(3)
   return weight < 0.0001 ? weight.toExponential(3) : weight.toPrecision(4)
 }
 

@@ -75,11 +75,15 @@ class PanelsView {
   take(message) {
     const shape = ({ panels, columns }) => panels.map(({ name, before }) => `${name} ${before}`) + columns
     const same = this.data && shape(this.data) === shape(message)
+    if (this.data?.opened !== message.opened) this.free()
     this.data = message
     this.root.lang = message.text.lang
     this.root.classList.toggle("vf-choosing", message.share < STRIP)
     Object.assign(this.png, { textContent: message.text.keep, title: message.text.keep_about })
-    this.panels = message.panels.map((panel, place) => ({ ...readPanel(panel, message.numbers), place, first: 0 }))
+    this.panels = message.panels.map((panel, place) => {
+      const click = this.host.onClick ? panel.click : "locks" // in a file nobody answers
+      return { ...readPanel(panel, message.numbers), click, place, first: 0 }
+    })
     let next = 0
     this.columns = message.columns.map((count) => this.panels.slice(next, (next += count)))
     if (this.lastStep !== STAGE.lastStep) { // after a step of the host, start at the first part, or going back at the last
