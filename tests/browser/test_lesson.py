@@ -73,6 +73,10 @@ def test_the_bar_stands_still_and_covers_no_picture(open_app, size):
     for step in LESSON.steps[4:]:
         go_on(page, step)
         assert controls(page) == places
+        dots, dot = (
+            page.locator(f".vf-lesson-bar {one}").bounding_box() for one in (".vf-dots", "[aria-current=step]")
+        )
+        assert dots["x"] <= dot["x"] + 1 and dot["x"] + dot["width"] <= dots["x"] + dots["width"] + 1
         page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, main.scrollHeight)")
         for canvas in page.locator(".vf-large:visible, .vf-layer:visible, .vf-matrix:visible").all():
             box = canvas.bounding_box()
@@ -117,10 +121,8 @@ def test_the_arithmetic_of_a_cell_moves_nothing_and_is_gone_when_the_step_is_ope
 
 
 WRITTEN = """(code) => {
-  let box = code
-  while (box.scrollHeight <= box.clientHeight && box.parentElement.dataset.testid !== "stCode") box = box.parentElement
-  const { bottom } = code.closest("[data-testid=stCode]").getBoundingClientRect()
-  const [{ top }, end] = [code.getBoundingClientRect(), code.getBoundingClientRect().bottom]
+  const { top, bottom } = code.getBoundingClientRect()
+  const end = code.closest("[data-testid=stCode]").getBoundingClientRect().bottom
   return [top, Math.min(bottom, end), parseFloat(getComputedStyle(code).lineHeight)]
 }"""
 """Returns where the visible lines of a box begin and end, and how high one is."""

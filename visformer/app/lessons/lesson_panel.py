@@ -110,7 +110,7 @@ def panel(run: Run) -> bool:
         return False
     lesson, is_over = _lesson(name), _IS_OVER.get()
     step, count = lesson.steps[number - 1], len(lesson.steps)
-    note = "" if is_over else step.text("note", language())
+    note = "" if is_over else _said(step, "note")
     walk.guide(_turn, place=f"{number}/{count}", note=note)  # the keys of a presentation
     with st.container(gap=None, key="lesson"):
         if is_over:
@@ -118,14 +118,18 @@ def panel(run: Run) -> bool:
         else:
             run.caption = _step(step, f"{number} / {count}")
     with st.bottom:
-        _bar([each.text("title", language()) for each in lesson.steps], number + is_over, _has_changed(run))
+        _bar([_said(each, "title") for each in lesson.steps], number + is_over, _has_changed(run))
     return True
+
+
+def _said(step: Step, name: str) -> str:
+    return step.text(name, language())
 
 
 def _step(step: Step, place: str) -> str:
     """Draw the text of a step; return what it says."""
-    title, say, tried = (step.text(name, language()) for name in ("title", "say", "try"))
-    _heading(place, title)
+    say, tried = _said(step, "say"), _said(step, "try")
+    _heading(place, _said(step, "title"))
     st.text(say)
     if tried:
         with st.container(horizontal=True, vertical_alignment="top", gap="small"):
@@ -140,7 +144,7 @@ def _closing(name: str, learnt: str) -> str:
     said = learnt or _("This was the last step.")
     _heading(_("End"), _("What you know now"))
     st.text(said)
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, key="lesson_ways"):
         for other, label in _SHIPPED.items():
             if other != name:
                 st.button(_(label), icon=":material/school:", key=f"lesson_on_{other}", on_click=start, args=(other,))

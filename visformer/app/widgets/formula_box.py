@@ -20,7 +20,7 @@ from visformer.pictures.theme import SYMBOLS, Theme
 _FOLDER = Path(visformer.__file__).parent
 _SYMBOL = re.compile(r"\\sym\{(\w+)\}\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
 _MATH = re.compile(r"\$([^$]+)\$")
-_FIVE_LINES = 121  # pixels; page.css reserves them for the formula, too
+_FIVE_LINES = 128  # pixels; page.css reserves them for the formula, too
 
 
 def theme() -> Theme:

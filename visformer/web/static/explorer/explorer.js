@@ -16,7 +16,7 @@ import { MOVES, fill, focusQuietly, paragraph, part } from "../shared/dom.js"
 import { readPicture } from "./picture.js"
 import { Readout, spell } from "./readout.js"
 import { SentenceLines } from "./sentence_lines.js"
-import { STAGE, enter, roomBelow } from "../shared/stage.js"
+import { STAGE, enter, keptBelow, roomBelow } from "../shared/stage.js"
 import { image } from "../shared/surface.js"
 import { Toolbar } from "./toolbar.js"
 import { ViewModel } from "./view_model.js"
@@ -24,7 +24,7 @@ import { ViewState } from "./view_state.js"
 import { NAMES, VIEWS } from "./views/index.js"
 
 const SETTLED = 250 // milliseconds by which reports of the selection are debounced
-const [LOWEST, TALLEST, BELOW] = [300, 860, 20] // pixels: height of the stage, and margin below it, see also --vf-below
+const [LOWEST, TALLEST, BELOW] = [300, 860, 20] // pixels: height of the stage, and margin below it
 const LEAST = 120 // minimum height of the stage in a presentation
 const IN_ONE_ROW = 6 // minimum thumbnails per row if they are sorted
 
@@ -366,8 +366,7 @@ class AttentionView {
     const { root, stage: place } = this.parts
     const { on, zoom } = STAGE
     const above = (this.host.above ?? 0) + place.getBoundingClientRect().top - root.getBoundingClientRect().top
-    const below = BELOW + (parseFloat(getComputedStyle(root).getPropertyValue("--vf-below")) || 0)
-    const free = Math.max(LOWEST, Math.min(TALLEST, window.innerHeight - above - below))
+    const free = Math.max(LOWEST, Math.min(TALLEST, window.innerHeight - above - BELOW - keptBelow(root)))
     const tallest = on ? Math.max(LEAST, roomBelow(place)) : free
     const seen = `${root.clientWidth} ${place.clientWidth} ${tallest} ${zoom} ${window.devicePixelRatio}`
     if (seen === this.seen) return false

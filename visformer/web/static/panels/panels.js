@@ -11,7 +11,7 @@ import { matrixLayout, nameOf, paintMatrix } from "../shared/matrix.js"
 import { paginate } from "./pagination.js"
 import { readPanel, spellLong } from "./panel.js"
 import { MOVES, clamp, fill, onPointer, part } from "../shared/dom.js"
-import { STAGE, enter, roomBelow, updateVisibility } from "../shared/stage.js"
+import { STAGE, enter, keptBelow, roomBelow, updateVisibility } from "../shared/stage.js"
 import { pointOn } from "../shared/surface.js"
 
 const CELL = 46 // cell size of a small matrix: room for its number
@@ -235,7 +235,8 @@ class PanelsView {
   room() {
     const { zoom, bottom } = STAGE
     const top = STAGE.on ? this.root.getBoundingClientRect().top : 0
-    return [this.root.clientWidth, window.innerHeight, window.devicePixelRatio, zoom, bottom, top].join(" ")
+    const { innerHeight, devicePixelRatio } = window
+    return [this.root.clientWidth, innerHeight, devicePixelRatio, zoom, bottom, top, keptBelow(this.root)].join(" ")
   }
 
   paint() {
@@ -307,7 +308,7 @@ class PanelsView {
   /** The available height for all panels; in a presentation, the rest of the window or their share of it. */
   height() {
     const { share } = this.data
-    if (!STAGE.on) return share * Math.max(LEAST, window.innerHeight - HEAD)
+    if (!STAGE.on) return share * (Math.max(LEAST, window.innerHeight - HEAD) - keptBelow(this.root))
     const left = roomBelow(this.root)
     return Math.max(LEAST / 4, share < STRIP ? share * left : left - LINE)
   }
