@@ -69,7 +69,7 @@ def test_the_bar_stands_still_and_covers_no_picture(open_app, size):
     places = controls(page)
     for box in places:
         assert box["x"] >= 0 and box["x"] + box["width"] <= width
-        assert height - 60 <= box["y"] and box["y"] + box["height"] <= height
+        assert height - 72 <= box["y"] and box["y"] + box["height"] <= height
     for step in LESSON.steps[4:]:
         go_on(page, step)
         assert controls(page) == places

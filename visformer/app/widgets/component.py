@@ -51,8 +51,7 @@ _PRESENT = _component(
     "present", f'{_HTML}<div class="vf-sheet" hidden>{_SHEET}</div>', _BESIDE + stylesheet("presentation/present.css")
 )
 _LESSON_BAR = _component("lesson", _HTML, stylesheet("streamlit/lesson.css"))
-_PAGE_STYLE = stylesheet("streamlit/page.css") + stylesheet("streamlit_private/bottom.css")
-_WORDS = _component("words", css=_PAGE_STYLE, folder=_PRIVATE, isolate_styles=False)
+_WORDS = _component("words", css=stylesheet("streamlit/page.css"), folder=_PRIVATE, isolate_styles=False)
 _FEED = _component("feed")
 
 
