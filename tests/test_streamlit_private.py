@@ -83,6 +83,7 @@ PARTS = {
         and "_files_by_id" in vars(memory_media_file_storage.MemoryMediaFileStorage("/"))
     ),
     "first_page": first_page_can_be_edited,
+    "history": lambda: "is_history_navigation" in ScriptRunContext.__dataclass_fields__,
     "logs": lambda: all(
         "get_logger(__name__)" in inspect.getsource(import_module(f"streamlit.{name}"))
         for name in ("error_util", "runtime.backend_operation_handler")

@@ -60,6 +60,7 @@ def follow() -> None:
         LESSON.set(LessonPlace(name, step, is_open))
     if link is None:
         return
+    _OPENED.clear()
     alone = url_state.State(lang=link.lang, model=link.model, page=link.page, lesson=link.lesson, step=link.step)
     page = link.page or typed_page()
     if link == alone and page in ("", pages.FIRST, _lesson(name).steps[step - 1].state.page):

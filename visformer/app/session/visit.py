@@ -1,12 +1,13 @@
 """The beginning of a visit, and restoring a state from a link, a file or a presenter."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 import streamlit as st
 
 from visformer import i18n
 from visformer.app.serving.models import named, offered
-from visformer.app.session import boxes, selection, slots, url_state
+from visformer.app.session import address, boxes, selection, slots, url_state
 from visformer.app.session import run as runs
 from visformer.app.session.address import ROOM
 from visformer.app.session.examples import EXAMPLES
@@ -15,7 +16,7 @@ from visformer.app.session.remarks import REMARKS, ignore
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import Remark, State
-from visformer.app.streamlit_private import reconnect
+from visformer.app.streamlit_private import history, reconnect
 from visformer.errors import N_, LinkError
 
 OPENED = Slot("opened", 0)
@@ -26,16 +27,23 @@ _DRAWN: Slot[set[str]] = Slot("drawn", set())  # the names of all choices on the
 
 
 def begin() -> None:
-    """Begin a run; the first one of a session restores the state in the address."""
+    """Begin a run; the first one of a session, Back and Forward restore the state in the address."""
     runs.begin(Run())
     boxes.cut_texts()
-    if not OPENED.get():
-        boxes.LANGUAGE_BOX.set(i18n.closest(st.context.locale))
+    is_first = not OPENED.get()
+    if is_first or history.is_back_or_forward():
         texts, twice = url_state.from_address({name: st.query_params.get_all(name) for name in st.query_params})
-        ROOM.set(texts.pop(url_state.FOLLOW, ""))
+        room = texts.pop(url_state.FOLLOW, "")
         state, wrong = url_state.read(texts)
-        bring_back(state, [*twice, *wrong])
-        _take_over(reconnect.widget_values())
+        if not state.lang:
+            boxes.LANGUAGE_BOX.set(i18n.closest(st.context.locale))
+            boxes.LANGUAGE_IS_CHOSEN.set(False)
+        if not state.lesson:
+            LESSON.set(LESSON.get()._replace(is_open=False))
+        _restore(state, [*twice, *wrong])  # its path has chosen the page
+        if is_first:
+            ROOM.set(room)
+            _take_over(reconnect.widget_values())
 
 
 def _take_over(values: Mapping[str, str]) -> None:
@@ -57,16 +65,17 @@ def _take_over(values: Mapping[str, str]) -> None:
 
 
 def bring_back(state: State, remarks: Iterable[Remark]) -> None:
-    """Restore the state of a link or file, before any widget is drawn; empty fields reset to their defaults.
+    """Restore a state and open its page, before any widget is drawn."""
+    go_to(state.page)
+    _restore(state, remarks)
 
-    A session's first state does not choose the page: the address already names it.
-    """
+
+def _restore(state: State, remarks: Iterable[Remark]) -> None:
+    """Restore all of a state but the page; empty fields reset to their defaults."""
     slots.reset()
     selection.begin_anew(state.selection)
     drawn = _DRAWN.get() - set(selection.NAMES)  # these follow the selection
     _PENDING.set({**dict.fromkeys(drawn), **state.choices})
-    if OPENED.get():
-        go_to(state.page)
     OPENED.set(OPENED.get() + 1)
     boxes.SOURCE_BOX.set(state.text or EXAMPLES[0])
     boxes.TARGET_BOX.set(state.target)
@@ -78,6 +87,11 @@ def bring_back(state: State, remarks: Iterable[Remark]) -> None:
         LESSON.set(LessonPlace(state.lesson, int(state.step or 1)))
         LESSON_LINK.set(state)
     REMARKS.set([*remarks])
+
+
+def coming() -> State:
+    """Return the state that the next page will show: what all pages share, and a link's choices not taken yet."""
+    return replace(address.common(), choices={name: text for name, text in _PENDING.get().items() if text is not None})
 
 
 def take(name: str, keep: Callable[[str], object], go_back: Callable[[], object] = lambda: None) -> None:

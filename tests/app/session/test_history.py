@@ -1,0 +1,73 @@
+"""Back and Forward of the browser: a run that they ask for shows what its address says."""
+
+import pytest
+
+from tests.app.support import address_of, choose, enter, open_page
+from visformer.app.session import boxes
+from visformer.app.session.examples import EXAMPLES
+from visformer.app.streamlit_private import history
+
+
+@pytest.fixture
+def go_to_entry(monkeypatch):
+    """Run the app as the browser asks for it on Back or Forward, with the address of that entry."""
+
+    def go(app, address):
+        app.query_params.clear()
+        app.query_params.update(address)
+        with monkeypatch.context() as patch:
+            patch.setattr(history, "is_back_or_forward", lambda: True)
+            app.run()
+        assert not app.exception
+        return app
+
+    return go
+
+
+def sentence(app):
+    return app.text_input(key=boxes.SOURCE).value
+
+
+def test_back_and_forward_bring_back_the_sentence_the_view_and_the_language(new_app, go_to_entry):
+    app = open_page(new_app(lang="en"), "see/masks")
+    entries = [address_of(app)]
+    for change in (
+        lambda: enter(app, "I like cats."),
+        lambda: choose(app, "masks_view", "steps"),
+        lambda: choose(app, boxes.LANGUAGE, "中文"),
+        lambda: enter(app, "她喜欢狗。"),
+    ):
+        change()
+        entries.append(address_of(app))
+    assert [entry.get("text") for entry in entries] == [None, *["I like cats."] * 3, "她喜欢狗。"]
+    for entry in (*reversed(entries[:-1]), *entries[1:]):
+        go_to_entry(app, entry)
+        assert address_of(app) == entry, "the entry is not written anew"
+        assert sentence(app) == entry.get("text", EXAMPLES[0])
+        (view,) = [group for group in app.get("button_group") if group.key == "masks_view"]
+        assert view.value == entry.get("masks_view", "batch")
+        assert app.session_state[boxes.LANGUAGE] == entry["lang"]
+
+
+def test_back_from_the_lesson_closes_it_and_forward_opens_its_step(new_app, go_to_entry):
+    app = new_app()
+    start = address_of(app)
+    app.button(key="lesson_start").click().run()
+    step = address_of(app)
+    assert step["step"] == "1"
+    go_to_entry(app, start)
+    assert "step" not in address_of(app) and address_of(app) == start
+    go_to_entry(app, step)
+    assert address_of(app) == step
+
+
+def test_what_is_typed_before_the_browser_knows_its_new_address_is_not_undone(new_app):
+    """On a slow line a run may carry the address before last."""
+    app = new_app()
+    before = address_of(app)
+    enter(app, "I like cats.")
+    app.query_params.clear()
+    app.query_params.update(before)
+    choose(app, boxes.LANGUAGE, "中文")
+    assert sentence(app) == "I like cats."
+    assert address_of(app)["text"] == "I like cats."
