@@ -13,7 +13,7 @@ from visformer import i18n
 from visformer.app.session import url_state
 
 ROOT = Path(__file__).parent.parent
-LESSON = ROOT / "visformer/app/lessons/shipped/from-text-to-translation.yaml"
+LESSONS = sorted((ROOT / "visformer/app/lessons/shipped").glob("*.yaml"))
 HAN = "[\u4e00-\u9fff]"
 
 
@@ -93,10 +93,11 @@ def test_leftovers_of_a_merge_are_found(tmp_path, messages, complaint):
 
 
 def chinese():
-    """Yield every Chinese text of interface, shipped lesson and docs, without code and links, and where it is from."""
+    """Yield every Chinese text of interface, shipped lessons and docs, without code and links, and where it is from."""
     with i18n.catalogue("zh").open("rb") as file:
         yield from ((str(message.id), str(message.string)) for message in read_po(file) if message.id)
-    yield from ((LESSON.name, text) for text in re.findall(r"zh: (.+?)\}?$", LESSON.read_text(encoding="utf-8"), re.M))
+    for path in LESSONS:
+        yield from ((path.name, text) for text in re.findall(r"zh: (.+?)\}?$", path.read_text(encoding="utf-8"), re.M))
     for path in (ROOT / "README.zh-CN.md", *sorted((ROOT / "docs").glob("*.zh-CN.md"))):
         prose = re.sub(r"(?ms)^```.*?^```", "", path.read_text(encoding="utf-8"))
         prose = re.sub(r"`[^`\n]*`", "§", prose)  # a placeholder, so that the spaces around it do not meet

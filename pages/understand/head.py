@@ -11,7 +11,7 @@ from visformer.pictures.head import JOINED, PAGE, SILENCE, STEPS, place_of, shap
 FORMULA = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V})
 = \sym{pattern}{\mathrm{softmax}}\left(\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}\right) \sym{v}{V}"""
 CODE = (("model/attention.py", "attention"), ("model/attention.py", "MultiHeadAttention.forward"))
-SHOWN = Slot("head_cell", None)
+SHOWN = Slot("head_cell", None, resets=True)
 
 _ = boxes.gettext()
 trace = controls.current_trace()
@@ -70,7 +70,7 @@ if trace is not None:
     else:
         unavailable.tell(trace, needed, unavailable.NOT_TO_CHANGE if view is SILENCE else unavailable.NOTHING_BETWEEN)
     text = draw() if trace.lacks(needed) is None else pattern()
-    with maths:
+    with maths, st.container(key="head_maths"):
         if text:
             formula_box.written_out(_(text), back=SHOWN.key)
         else:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from benchmarks.messages import read_message
 from tests.addresses import fields_of
-from visformer.app.session import boxes
+from visformer.app.session import boxes, visit
 
 VIEWS = {
     "see/tokens": ("tokens_side", ["src", "tgt"]),
@@ -26,7 +26,7 @@ VIEWS = {
 PAGES = [*VIEWS, "understand/lab"]
 """Every page but the first."""
 
-_ON_EVERY_PAGE = ("visformer_link", "visformer_connection", "visformer_present", "visformer_words")
+_AROUND = ("visformer_link", "visformer_connection", "visformer_present", "visformer_words", "visformer_lesson")
 
 
 # Reading a page -------------------------------------------------------------------------------------------------------
@@ -61,8 +61,9 @@ def picture_components(app):
     A picture that was sent ahead of the page is the first to feed it.
     """
     ahead = _component(app, "attention_ahead")
-    others = [one for one in app.get("bidi_component") if one.proto.component_name not in _ON_EVERY_PAGE]
-    view, *feeds = [one for one in others if one not in (ahead, _component(app, "present_words"))] or [None]
+    others = [one for one in app.get("bidi_component") if one.proto.component_name not in _AROUND]
+    fed = [_component(app, name) for name in ("attention_ahead", "present_words", "lesson_steps_words")]
+    view, *feeds = [one for one in others if one not in fed] or [None]
     has_picture = ahead is not None and read_message(ahead.proto.bytes)[0]["to"]
     return [one for one in (view, ahead if has_picture else None, *feeds) if one is not None]
 
@@ -75,6 +76,12 @@ def was_sent_ahead(app):
 def presented(app):
     """Return what a presentation of the page shows, from the header of its message."""
     return read_message(_component(app, "present_words").proto.bytes)[0]
+
+
+def lesson_bar(app):
+    """Return what the bar of a lesson shows, from the header of its message; None: there is no bar."""
+    bar = _component(app, "lesson_steps_words")
+    return bar and read_message(bar.proto.bytes)[0]
 
 
 def shows_something(app):
@@ -117,6 +124,14 @@ def choose_other_token(app, step):
     box.select_index(0).run()
     assert not app.exception
     return label
+
+
+def call(app, callback, *args):
+    """Run the app with the callback of a component, whose clicks only a browser can send."""
+    begin = visit.begin
+    with patch.object(visit, "begin", lambda: (callback(*args), begin())):
+        app.run()
+    assert not app.exception
 
 
 def upload(app, popover, name, content):

@@ -1,5 +1,6 @@
 """The explorer on a bare page without a server: every view, key and option, compared with the Trace."""
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 
@@ -58,6 +59,25 @@ def page(bare, trace):
     bare.page.mouse.move(1, 1)
     yield bare.mount(trace)
     assert not bare.problems
+
+
+RECORD_TEXTS = """(canvas) => {
+  window.texts = []
+  const prototype = CanvasRenderingContext2D.prototype
+  const { fillText, clearRect } = (prototype.plain ??= { fillText: prototype.fillText, clearRect: prototype.clearRect })
+  prototype.fillText = function (text, x, y) {
+    const { width } = this.measureText(text)
+    const left = x - { left: 0, center: 0.5, right: 1 }[this.textAlign] * width
+    const turned = this.getTransform().b !== 0
+    if (this.canvas.matches(canvas)) window.texts.push({ text, y, left, right: left + width, turned })
+    return fillText.call(this, text, x, y)
+  }
+  prototype.clearRect = function (...box) {
+    if (this.canvas.matches(canvas)) window.texts.length = 0
+    return clearRect.apply(this, box)
+  }
+}"""
+"""Records every text of the last painting of a canvas."""
 
 
 def with_pattern(trace, name, value):
@@ -133,8 +153,10 @@ def test_every_thumbnail_shows_the_largest_weight_at_its_position(page, trace):
 
 def test_the_view_one_layer_shows_all_its_heads_and_a_click_opens_one(page, trace):
     click_head(page, 2, 1)
+    page.evaluate(RECORD_TEXTS, ".vf-layer")
     choose(page, "One layer")
     assert layout_of(page, ".vf-layer")["size"] >= 200
+    check_tokens_of_a_layer(page, trace.tokens["src"])
     for head in range(4):
         pattern = head_of(trace, ENCODER, 2, head)
         points = points_of_thumb(page, head, pattern.shape, canvas=".vf-layer")
@@ -142,6 +164,20 @@ def test_the_view_one_layer_shows_all_its_heads_and_a_click_opens_one(page, trac
         check_shades(steps, pattern)
     page.locator(".vf-layer").click(position=point_of_thumb(page, 3, canvas=".vf-layer"))
     assert [state_of(page)[name] for name in ("view", "layer", "head")] == ["heatmap", "2", "3"]
+
+
+def check_tokens_of_a_layer(page, tokens):
+    """Check that each row of thumbnails has all tokens at its left, and each column all above it, in the canvas."""
+    layout, written = layout_of(page, ".vf-layer"), page.evaluate("texts")
+    above = [text for text in written if text["turned"]]
+    beside = [text for text in written if not text["turned"] and text["right"] < layout["left"]]
+    for row in range(math.ceil(4 / layout["columns"])):
+        top = layout["top"] + row * layout["rise"]
+        lines = [text for text in beside if top < text["y"] < top + layout["size"]]
+        assert [text["text"] for text in lines] == [*tokens]
+        assert min(text["left"] for text in lines) >= 0
+        assert all(b["y"] - a["y"] > 11 for a, b in pairwise(lines)), "the height of the type"
+    assert [text["text"] for text in above] == [*tokens] * int(layout["columns"])
 
 
 def test_every_view_of_every_stack_has_a_picture_of_its_own_without_a_request(page, bare):
@@ -495,26 +531,14 @@ def test_overview_and_arrow_keys_follow_the_order_of_heads(page, trace):
     assert (int(state_of(page)["layer"]), int(state_of(page)["head"])) == ranks[3]
 
 
-RECORD_CAPTIONS = """() => {
-  window.captions = []
-  const { fillText } = CanvasRenderingContext2D.prototype
-  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
-    const { width } = this.measureText(text)
-    const left = x - { left: 0, center: 0.5, right: 1 }[this.textAlign] * width
-    if (this.canvas.classList.contains("vf-thumbs")) window.captions.push({ text, y, left, right: left + width })
-    return fillText.call(this, text, x, y)
-  }
-}"""
-
-
 @pytest.mark.parametrize("width", [900, 1040, 1280])
 def test_captions_of_thumbnails_do_not_overlap(chromium, width):
     """A head's score is left out where there is no space beside its name."""
     bare = BarePage(chromium, width=width)
     page = bare.mount(made_up_trace(n_layers=3, n_heads=12))
-    page.evaluate(RECORD_CAPTIONS)
+    page.evaluate(RECORD_TEXTS, ".vf-thumbs")
     page.locator("select.vf-order").select_option("entropy")
-    captions = page.evaluate("captions")
+    captions = page.evaluate("texts")
     bare.close()
     assert {"1·12", "3·1"} <= {caption["text"] for caption in captions}
     for y in {caption["y"] for caption in captions}:

@@ -1,17 +1,43 @@
 """The guided lesson, in the app and as a file without a network."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.support import state_of, wait_for_panels
+from tests.browser.stage import present
+from tests.browser.support import layout_of, state_of, wait_for_panels, wait_until_done
 from visformer.app.lessons import lesson_file
 from visformer.app.session import url_state
 from visformer.cli import main
 
 pytestmark = pytest.mark.browser
 
-LESSON, _faults = lesson_file.read(lesson_file.content(url_state.SHIPPED))
+LESSON = lesson_file.load(url_state.SHIPPED)
 COUNT = len(LESSON.steps)
+SIZES = {"projector": (1280, 720), "small laptop": (1024, 640), "phone": (390, 844)}
+
+
+def at(step):
+    """Return the query of an address of a step."""
+    return f"?lesson={url_state.SHIPPED}&step={step}"
+
+
+def go_on(page, step):
+    """Click Next, and wait until this step is drawn."""
+    page.get_by_role("button", name="Next", exact=True).click()
+    expect_step(page, step)
+
+
+def expect_step(page, step):
+    title = page.locator(".st-key-lesson").get_by_text(step.text("title", "en"), exact=True)
+    expect(title).to_be_in_viewport(ratio=1)
+    wait_until_done(page)
+
+
+def controls(page):
+    """Return the places of the bar's buttons."""
+    return [page.locator(f".vf-lesson-bar .vf-{name}").bounding_box() for name in ("back", "on", "again", "leave")]
 
 
 def test_every_step_in_the_app_has_its_text_in_the_window_and_its_selection(open_app):
@@ -33,6 +59,102 @@ def test_every_step_in_the_app_has_its_text_in_the_window_and_its_selection(open
         assert panel.bounding_box()["height"] < 140, "most of the window is left for the picture"
         if number < COUNT:
             page.get_by_role("button", name="Next", exact=True).click()
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_the_bar_stands_still_and_covers_no_picture(open_app, size):
+    width, height = size
+    page = open_app(query=at(4), width=width, height=height)
+    wait_until_done(page)
+    places = controls(page)
+    for box in places:
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width
+        assert height - 72 <= box["y"] and box["y"] + box["height"] <= height
+    for step in LESSON.steps[4:]:
+        go_on(page, step)
+        assert controls(page) == places
+        dots, dot = (
+            page.locator(f".vf-lesson-bar {one}").bounding_box() for one in (".vf-dots", "[aria-current=step]")
+        )
+        assert dots["x"] <= dot["x"] + 1 and dot["x"] + dot["width"] <= dots["x"] + dots["width"] + 1
+        page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, main.scrollHeight)")
+        for canvas in page.locator(".vf-large:visible, .vf-layer:visible, .vf-matrix:visible").all():
+            box = canvas.bounding_box()
+            assert box["y"] + box["height"] <= places[0]["y"], "where one can scroll to, all of it can be seen"
+
+
+def test_every_dot_is_named_after_its_step_and_opens_it(open_app):
+    page = open_app(query=at(4), width=1280, height=720)
+    titles = [step.text("title", "en") for step in LESSON.steps]
+    dots = page.locator(".vf-lesson-bar .vf-dot")
+    assert dots.evaluate_all("dots => dots.map((dot) => dot.title)") == titles
+    for name in (titles[5], titles[9]):
+        page.get_by_role("button", name=name, exact=True).click()
+        expect_step(page, LESSON.steps[titles.index(name)])
+        expect(page.locator(".vf-lesson-bar [aria-current=step]")).to_have_attribute("title", name)
+    title = page.locator(".st-key-lesson").get_by_text(titles[9], exact=True)
+    large, small = (
+        element.evaluate("element => parseFloat(getComputedStyle(element).fontSize)")
+        for element in (title, page.locator(".st-key-lesson").get_by_text(LESSON.steps[9].text("say", "en")))
+    )
+    assert large > 1.2 * small
+
+
+def test_the_arithmetic_of_a_cell_moves_nothing_and_is_gone_when_the_step_is_opened_again(open_app):
+    page = open_app(query=at(5), width=1280, height=720)
+    weights = page.locator(".vf-matrix[data-panel=pattern]")
+    before = weights.bounding_box()
+    layout = layout_of(page, ".vf-matrix[data-panel=pattern]")
+    point = {"x": layout["left"] + 4.5 * layout["cellWidth"], "y": layout["top"] + 0.5 * layout["cellHeight"]}
+    weights.click(position=point)
+    box = page.locator(".st-key-head_maths").get_by_test_id("stCode")
+    expect(box).to_be_visible()
+    wait_until_done(page)
+    assert weights.bounding_box() == before
+    [top, bottom, line] = box.locator("code").evaluate(WRITTEN)
+    assert (bottom - top) / line == pytest.approx(round((bottom - top) / line), abs=0.1), "whole lines"
+    expect(page.locator(".vf-line .vf-where").first).to_contain_text("locked")
+    page.get_by_role("button", name=LESSON.steps[4].text("title", "en"), exact=True).click()
+    expect(box).to_have_count(0)
+    expect(page.locator(".st-key-head_maths .katex").first).to_be_visible()
+    expect(page.locator(".vf-line .vf-where").first).not_to_contain_text("locked")
+
+
+WRITTEN = """(code) => {
+  const { top, bottom } = code.getBoundingClientRect()
+  const end = code.closest("[data-testid=stCode]").getBoundingClientRect().bottom
+  return [top, Math.min(bottom, end), parseFloat(getComputedStyle(code).lineHeight)]
+}"""
+"""Returns where the visible lines of a box begin and end, and how high one is."""
+
+
+def test_what_gets_the_focus_is_not_behind_the_bar(open_app):
+    page = open_app(query=at(5), width=1024, height=640)
+    last = page.locator(".st-key-page_body button:visible").last
+    last.evaluate(
+        """(button) => {
+          const below = () => button.getBoundingClientRect().bottom - innerHeight + 10
+          document.querySelector("[data-testid=stMain]").scrollTop += below()
+          button.focus()
+        }"""
+    )
+    box = last.bounding_box()
+    assert box["y"] + box["height"] <= page.locator(".vf-lesson-bar").bounding_box()["y"]
+
+
+def test_a_lesson_is_presented_without_its_bar_and_goes_on(open_app):
+    page = open_app(query=at(9), width=1280, height=720)
+    wait_until_done(page)
+    places = controls(page)
+    go_on(page, LESSON.steps[9])
+    present(page)
+    expect(page.locator(".vf-lesson-bar")).not_to_be_visible()
+    expect(page.locator(".vf-weight")).to_have_text(re.compile(r"^(< 0\.001|[01]\.\d{3})$"))
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".vf-look-for")).to_have_text(LESSON.steps[10].text("say", "en"))
+    page.keyboard.press("Escape")
+    expect_step(page, LESSON.steps[10])
+    assert controls(page) == places
 
 
 def export_lesson(folder, language):
@@ -81,5 +203,6 @@ def test_the_file_fits_a_phone(visit, tmp_path):
             assert image.bounding_box()["width"] > 600
         for line in page.locator("section:visible .vf-line .vf-where").all():
             assert "Tap a cell" in line.inner_text(), "a phone has no pointer"
+            assert "comes from" not in line.inner_text(), "only the app can tell"
         if number < COUNT:
             page.locator("section:visible .ways a").last.tap()

@@ -45,6 +45,7 @@ def pack_panels(
     gettext: Callable[[str], str] = str,
     lang: str = "en",
     share: float = 1.0,
+    opened: int = 0,
     to: str = "",
 ) -> bytes:
     """Pack panels into the message for ``mountPanels``.
@@ -54,6 +55,7 @@ def pack_panels(
         gettext: translates titles, notes and axes that are message ids, and the words around them.
         lang: the language of ``gettext``.
         share: the fraction of the window's height that the panels may take.
+        opened: how often a link, a file or a lesson opened a state: with another one, no cell stays locked.
         to: see :func:`visformer.web.message.write_message`.
     """
     localize = partial(translated, gettext=gettext)
@@ -62,6 +64,7 @@ def pack_panels(
         "panels": [_panel(panel, numbers, localize) for column in columns for panel in column],
         "columns": [len(column) for column in columns],
         "share": share,
+        "opened": opened,
         "ramp": {"weight": SEQUENTIAL, "signed": DIVERGING},
         "mark": {theme: colours[1] for theme, colours in CURVES.items()},
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},

@@ -40,15 +40,15 @@ def with_one_step(page_name, fields):
     return GOOD.partition("steps:")[0] + f"steps:\n  - {{title: A, say: B, link: {{page: {page_name}, {fields}}}}}\n"
 
 
-@pytest.fixture(scope="module", params=["en", "zh"])
+@pytest.fixture(scope="module", params=[(url_state.SHIPPED, "en"), (url_state.SHIPPED, "zh"), (url_state.SHORT, "en")])
 def shipped(request):
-    """Language and hand-out of the shipped lesson."""
-    return request.param, html_of(lesson_file.content(url_state.SHIPPED), request.param)
+    """A shipped lesson, a language, and its hand-out."""
+    name, language = request.param
+    return lesson_file.load(name), language, html_of(lesson_file.content(name), language)
 
 
-def test_every_step_of_the_shipped_lesson_has_its_words_and_a_picture(shipped):
-    language, text = shipped
-    lesson, _faults = lesson_file.read(lesson_file.content(url_state.SHIPPED))
+def test_every_step_of_a_shipped_lesson_has_its_words_and_a_picture(shipped):
+    lesson, language, text = shipped
     sections = text.partition("<main>")[2].partition("</main>")[0].split("<section ")[1:]
     assert len(sections) == len(lesson.steps)
     for step, section in zip(lesson.steps, sections, strict=True):
@@ -60,7 +60,7 @@ def test_every_step_of_the_shipped_lesson_has_its_words_and_a_picture(shipped):
 
 
 def test_a_handout_is_small_and_self_contained(shipped):
-    _language, text = shipped
+    _lesson, _language, text = shipped
     assert len(text.encode()) < 1_500_000
     loaded = [value for name, value in Elements(text).attributes if name in ("src", "href", "srcset")]
     assert loaded

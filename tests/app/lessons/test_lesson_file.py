@@ -200,7 +200,11 @@ def test_any_name_is_a_lesson_or_an_error(text):
 def test_lessons_in_the_operators_folder_are_offered(tmp_path):
     (tmp_path / "my-own.yaml").write_text(GOOD, encoding="utf-8")
     (tmp_path / "Not A Name.yaml").write_text(GOOD, encoding="utf-8")
-    assert [*lesson_file.offered({"VISFORMER_LESSONS": str(tmp_path)})] == [url_state.SHIPPED, "my-own"]
+    assert [*lesson_file.offered({"VISFORMER_LESSONS": str(tmp_path)})] == [
+        url_state.SHORT,
+        url_state.SHIPPED,
+        "my-own",
+    ]
 
 
 # The text of the shipped lesson --------------------------------------------------------------------------------------
@@ -221,14 +225,39 @@ def trace():
     return model().trace(EXAMPLES[0], record=("*",))
 
 
-def test_the_shipped_lesson_has_both_languages_and_many_claims(shipped):
-    """tests/cli/test_lesson.py tests that the claims hold."""
-    assert sum(len(step.claims) for step in shipped.steps) > 20
-    for step in shipped.steps:
+def texts_of(lesson):
+    """Return every text of a lesson, by language."""
+    return [lesson.title, lesson.learnt, *(text for step in lesson.steps for text in step.texts.values())]
+
+
+@pytest.mark.parametrize("name", [url_state.SHIPPED, url_state.SHORT])
+def test_a_shipped_lesson_has_all_texts_in_both_languages(name):
+    lesson = lesson_file.load(name)
+    for step in lesson.steps:
         assert {*step.texts} == {"title", "say", "try", "note"}
-        for name, text in step.texts.items():
-            assert {*text} == {*i18n.languages()}, name
-            assert re.search("[一-鿿]", text["zh"])
+    for text in texts_of(lesson):
+        assert {*text} == {*i18n.languages()}
+        assert re.search("[一-鿿]", text["zh"])
+
+
+@pytest.mark.parametrize("name", [url_state.SHIPPED, url_state.SHORT])
+def test_a_shipped_lesson_speaks_of_no_place_that_a_phone_or_a_file_does_not_have(name):
+    """What is beside something on a wide screen is below it on a phone."""
+    elsewhere = re.compile(r"(?i)\bon the (left|right)\b|\bbelow the picture\b|[左右]边(的小图|是一个)|图的下方")
+    assert not [text for text in texts_of(lesson_file.load(name)) if any(map(elsewhere.search, text.values()))]
+
+
+def test_the_shipped_lesson_makes_many_claims(shipped):
+    """tests/cli/test_lesson.py tests that they hold."""
+    assert sum(len(step.claims) for step in shipped.steps) > 20
+
+
+def test_the_short_lesson_depends_on_no_weights():
+    """It says of numbers only that they sum to 1, and names no head."""
+    short = lesson_file.load(url_state.SHORT)
+    assert len(short.steps) == 4
+    for text in texts_of(short):
+        assert not re.search("[02-9]", "".join(text.values()))
 
 
 def test_a_claim_that_does_not_hold_is_reported_with_its_line():

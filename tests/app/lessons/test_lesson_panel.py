@@ -1,4 +1,4 @@
-"""A guided lesson in the app: going through it, leaving and resuming it, links to steps, and uploaded lessons."""
+"""A guided lesson in the app: its steps and its end, leaving and resuming it, links to steps, and uploaded lessons."""
 
 from dataclasses import replace
 
@@ -8,69 +8,137 @@ from tests.app.lessons.test_lesson_file import GOOD
 from tests.app.support import (
     address_of,
     button,
+    call,
     choose,
     choose_other_token,
     enter,
     ignored,
     in_a_session,
+    lesson_bar,
+    presented,
     texts,
     upload,
 )
 from visformer.app.lessons import lesson_file, lesson_panel
 from visformer.app.session import url_state
 from visformer.app.session.page import LESSON
+from visformer.web.panels import Click
 
-SHIPPED, _faults = lesson_file.read(lesson_file.content(url_state.SHIPPED))
+SHIPPED, SHORT = (lesson_file.load(name) for name in (url_state.SHIPPED, url_state.SHORT))
 NUMBERS = range(1, len(SHIPPED.steps) + 1)
 
 
 def is_open(app):
-    return "lesson_next" in {button.key for button in app.button}
+    return lesson_bar(app) is not None
 
 
 def click(app, key):
     app.button(key=key).click().run()
+    assert not app.exception
 
 
-def assert_shows(app, number):
+def open_step(app, number):
+    """Click a dot of the bar, or a button that leads to this step."""
+    call(app, lesson_panel.open_step, number)
+
+
+def assert_shows(app, number, lesson=SHIPPED, name=url_state.SHIPPED):
     """Check that the page shows this step, from 1, with its text, and that nothing was ignored."""
-    step = SHIPPED.steps[number - 1]
+    step = lesson.steps[number - 1]
     expected = [step.text(name, "en") for name in ("title", "say", "try")]
     assert not app.exception
+    assert (lesson_bar(app)["at"], lesson_bar(app)["changed"]) == (number, False)
     assert [text for text in texts(app) if text in expected] == expected
     assert app.session_state["remarks"] == []
     address = address_of(app)
-    assert (address.pop("lesson"), address.pop("step")) == (url_state.SHIPPED, str(number))
+    assert (address.pop("lesson"), address.pop("step")) == (name, str(number))
     defaults = {"masks_stack": "decoder", "masks_layer": "1", "positions_view": "waves", "block_view": "stream"}
     assert address == {n: v for n, v in replace(step.state, page="").fields().items() if defaults.get(n) != v}
     assert app.session_state["page"] == step.state.page
 
 
-def test_next_and_back_go_through_all_steps(new_app):
+@pytest.mark.parametrize(
+    ("key", "lesson", "name"),
+    [("lesson_start", SHIPPED, url_state.SHIPPED), ("lesson_start_short", SHORT, url_state.SHORT)],
+)
+def test_next_and_back_go_through_all_steps(new_app, key, lesson, name):
     app = new_app()
     assert not is_open(app)
-    click(app, "lesson_start")
-    for number in NUMBERS:
-        assert_shows(app, number)
-        if number < len(NUMBERS):
-            click(app, "lesson_next")
-    assert app.button(key="lesson_next").disabled
-    for number in reversed(NUMBERS[:-1]):
-        click(app, "lesson_back")
-        assert_shows(app, number)
-    assert app.button(key="lesson_back").disabled
+    click(app, key)
+    count = len(lesson.steps)
+    for number in range(1, count + 1):
+        assert_shows(app, number, lesson, name)
+        if number < count:
+            open_step(app, number + 1)
+    for number in reversed(range(1, count)):
+        open_step(app, number)
+        assert_shows(app, number, lesson, name)
+
+
+def test_every_dot_of_the_bar_has_the_title_of_its_step(new_app):
+    for language in ("en", "zh"):
+        app = new_app(lesson=url_state.SHIPPED, step="4", lang=language)
+        assert lesson_bar(app)["titles"] == [step.text("title", language) for step in SHIPPED.steps]
+
+
+def at_the_end(app):
+    """Go on behind the last step."""
+    open_step(app, len(SHIPPED.steps) + 1)
+    return app
+
+
+def test_behind_the_last_step_a_card_says_what_was_learnt_above_the_page_as_it_is(new_app):
+    app = new_app(lesson=url_state.SHIPPED, step="12")
+    enter(app, "I like cats.")
+    at_the_end(app)
+    assert SHIPPED.learnt_in("en") in texts(app)
+    assert not {SHIPPED.steps[-1].text(name, "en") for name in ("title", "say", "try")} & {*texts(app)}
+    assert (lesson_bar(app)["at"], lesson_bar(app)["changed"]) == (13, False)
+    assert app.text_input(key="source").value == "I like cats."
+    assert presented(app)["caption"] == SHIPPED.learnt_in("en")
+    assert presented(app)["note"] == ""
+    open_step(app, 12)
+    assert_shows(app, 12)
+
+
+def test_the_card_leads_to_the_other_lesson(new_app):
+    app = at_the_end(new_app(lesson=url_state.SHIPPED, step="12"))
+    assert f"lesson_on_{url_state.SHIPPED}" not in {button.key for button in app.button}
+    click(app, f"lesson_on_{url_state.SHORT}")
+    assert_shows(app, 1, SHORT, url_state.SHORT)
+    open_step(app, len(SHORT.steps))
+    open_step(app, len(SHORT.steps) + 1)
+    click(app, f"lesson_on_{url_state.SHIPPED}")
+    assert_shows(app, 1)
+
+
+@pytest.mark.parametrize(("key", "page"), [("lesson_explore", "decoding"), ("lesson_own_sentence", "")])
+def test_the_card_leads_out_of_the_lesson(new_app, key, page):
+    app = at_the_end(new_app(lesson=url_state.SHIPPED, step="12"))
+    click(app, key)
+    assert not is_open(app)
+    assert app.session_state["page"] == page
+    assert "lesson" not in address_of(app)
+    assert app.button(key="lesson_start").label == "Guided lesson", "a finished lesson has no step to go back to"
+
+
+def test_a_lesson_that_does_not_say_what_was_learnt_ends_all_the_same(new_app):
+    app = new_app(lesson=lesson_file.pack(GOOD.encode()), step="2")
+    open_step(app, 3)
+    assert "This was the last step." in texts(app)
+    assert {f"lesson_on_{name}" for name in (url_state.SHIPPED, url_state.SHORT)} <= {one.key for one in app.button}
 
 
 def test_a_changed_step_can_be_reset_and_a_lesson_left_and_resumed(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="5")
-    assert app.button(key="lesson_again").label == ""
+    assert not lesson_bar(app)["changed"]
     app.slider(key="head_layer_3").set_value(1).run()
     enter(app, "I like cats.")
-    assert app.button(key="lesson_again").label == "Back to step 5"
+    assert lesson_bar(app)["changed"]
     assert SHIPPED.steps[4].text("say", "en") in texts(app), "its text is still there"
-    click(app, "lesson_again")
+    open_step(app, 5)
     assert_shows(app, 5)
-    click(app, "lesson_leave")
+    call(app, lesson_panel.leave)
     assert not is_open(app)
     assert "lesson" not in address_of(app)
     app.switch_page("pages/see/masks.py").run()
@@ -79,10 +147,15 @@ def test_a_changed_step_can_be_reset_and_a_lesson_left_and_resumed(new_app):
     assert_shows(app, 5)
 
 
-def test_a_dot_opens_its_step(new_app):
-    app = new_app(lesson=url_state.SHIPPED, step="1")
-    click(app, "lesson_dot_10")
-    assert_shows(app, 10)
+def test_a_step_opens_without_the_cell_that_was_clicked_in_it_before(new_app):
+    app = new_app(lesson=url_state.SHIPPED, step="5")
+    app.session_state["head_cell"] = Click("pattern", 0, 4)  # a click, which only a browser can send
+    app.run()
+    assert app.code, "the arithmetic"
+    open_step(app, 6)
+    open_step(app, 5)
+    assert not [code for code in app.code if code.value.startswith("0.")]
+    assert app.latex, "the formula"
 
 
 def upload_lesson(app, content):
@@ -95,7 +168,7 @@ def test_a_lesson_too_long_for_a_link_works_without_one(new_app):
     app = upload_lesson(new_app(), content)
     assert SHIPPED.steps[0].text("say", "en") in texts(app)
     assert "lesson" not in address_of(app)
-    click(app, "lesson_next")
+    open_step(app, 2)
     assert SHIPPED.steps[1].text("say", "en") in texts(app)
 
 
@@ -132,26 +205,26 @@ def test_presentation_mode_goes_through_a_lesson_and_leaves_it(new_app):
 
 def test_resetting_a_step_undoes_a_chosen_token(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="11")
-    assert app.button(key="lesson_again").label == ""
+    assert not lesson_bar(app)["changed"]
     choose_other_token(app, 2)
     assert texts(app, "Step 3: you chose")
-    assert app.button(key="lesson_again").label == "Back to step 11"
-    click(app, "lesson_again")
+    assert lesson_bar(app)["changed"]
+    open_step(app, 11)
     assert_shows(app, 11)
     assert not texts(app, "Decoded with these settings") and not texts(app, "Step 3: you chose")
-    assert app.button(key="lesson_again").label == ""
 
 
 def test_resetting_a_step_undoes_edits_of_masks(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="7")
     choose(app, "masks_view", "edit")
     button(app, "Remove the causal mask").click().run()
-    assert texts(app, "After: ")
+    said = [one.value for one in app.main if one.type in ("text", "caption")]
+    why = next(i for i, text in enumerate(said) if text.startswith("Translation and table are both right."))
+    assert why < said.index(texts(app, "After: ")[0]), "why it stays the same is told before it"
     choose(app, "masks_view", "scores")
-    assert app.button(key="lesson_again").label == "Back to step 7", "the edit is still there"
-    click(app, "lesson_again")
+    assert lesson_bar(app)["changed"], "the edit is still there"
+    open_step(app, 7)
     assert_shows(app, 7)
-    assert app.button(key="lesson_again").label == ""
     choose(app, "masks_view", "edit")
     assert not texts(app, "After: ")
 

@@ -46,6 +46,9 @@ def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None =
     except VisformerError as error:
         st.text(error.localized(_))
         return
+    peeked = _future_share(forced) if scope is not None and scope.attention == "decoder.self_attn" else 0.0
+    if peeked:
+        _tell_future_reading(peeked)
     if texts:
         before, after = st.columns(2)
         before.text(_("Before: {text}").format(text=decoded_text(texts[0], _)))
@@ -54,8 +57,14 @@ def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None =
         if texts[0] == texts[1]:
             _tell_moved(told)
         controls.draw([told], key="compare_told", share=0.4)
-    if scope is not None and scope.attention == "decoder.self_attn":
-        _show_future_reading(forced)
+    if peeked:
+        st.caption(
+            _(
+                "This model was trained with the mask and never learned to use later tokens. So the numbers show "
+                "how seeing them disturbs it, not what a model trained without the mask would do: that one would "
+                "learn to copy the next token and could write nothing by itself."
+            )
+        )
     _most_changed(plain, forced, scope)
 
 
@@ -104,25 +113,20 @@ def _most_changed(plain: Trace, forced: Trace, scope: editing.Scope | None) -> N
     controls.draw(patterns, key="compare_patterns", share=0.6)
 
 
-def _show_future_reading(forced: Trace) -> None:
-    """Show how much attention goes to the future, and what that can and cannot show; nothing where none does."""
-    _ = boxes.gettext()
+def _future_share(forced: Trace) -> float:
+    """Return the share of the decoder's attention that goes to later tokens, from 0 to 1."""
     names = [name for name in forced if name.startswith("decoder") and name.endswith("self_attn.pattern")]
-    share = float(np.mean([masks.future_mass(forced, name) for name in names]))
-    if share == 0:
-        return
+    return float(np.mean([masks.future_mass(forced, name) for name in names]))
+
+
+def _tell_future_reading(share: float) -> None:
+    """Say how much attention goes to the future, and why the translation is nevertheless the one of before."""
+    _ = boxes.gettext()
     st.text(_("{share:.1%} of the decoder's attention goes to later tokens.").format(share=share))
     st.caption(
         _(
             "Translation and table are both right. When the model writes step by step, nothing follows the "
             "newest token yet; the table is for the whole text given at once, where each token also reads "
             "those after it."
-        )
-    )
-    st.caption(
-        _(
-            "This model was trained with the mask and never learned to use later tokens. So the numbers show "
-            "how seeing them disturbs it, not what a model trained without the mask would do: that one would "
-            "learn to copy the next token and could write nothing by itself."
         )
     )

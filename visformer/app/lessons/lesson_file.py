@@ -32,12 +32,7 @@ MARK, VERSION = "visformer_lesson", "1"
 _INLINE = "z"  # prefix of a name that holds the whole lesson
 _FOLDER = Path(__file__).parent / "shipped"
 _NAME = re.compile(r"[a-y0-9][a-z0-9-]{0,60}")
-_TEXTS = {
-    "title": limits.LESSON_TITLE,
-    "say": limits.LESSON_TEXT,
-    "try": limits.LESSON_TEXT,
-    "note": limits.LESSON_TEXT,
-}
+_TEXTS = ("title", "say", "try", "note")
 _NEEDED = ("title", "say")
 _COMMON = {url_state.LANGUAGE, url_state.LESSON, url_state.STEP}  # in a copied address, but no part of a step
 _CLAIM = {"stack", "layer", "head", "query", "key", "at_least"}
@@ -85,10 +80,15 @@ class Lesson:
 
     title: Mapping[str, str]
     steps: tuple[Step, ...]
+    learnt: Mapping[str, str]  # what the visitor knows at the end; may be empty
 
     def title_in(self, language: str) -> str:
         """Return the title in this language, else in the first that it has."""
         return _in(self.title, language)
+
+    def learnt_in(self, language: str) -> str:
+        """Return what was learnt in this language, else in the first that it has; "" if the file does not say."""
+        return _in(self.learnt, language)
 
 
 def _in(text: Mapping[str, str], language: str) -> str:
@@ -99,7 +99,7 @@ def _in(text: Mapping[str, str], language: str) -> str:
 
 
 def offered(environ: Mapping[str, str] = os.environ) -> dict[str, Path]:
-    """Return the files of lessons by name: the shipped one, then those in the operator's folder."""
+    """Return the files of lessons by name: the shipped ones, then those in the operator's folder."""
     folders = filter(None, (_FOLDER, settings.LESSONS(environ)))
     paths = (path for folder in folders for path in sorted(folder.glob("*.yaml")))
     return {path.stem: path for path in paths if _NAME.fullmatch(path.stem)}
@@ -277,19 +277,19 @@ class _Reader:
 
     def lesson(self, root: _Node) -> Lesson:
         """Read the root of the file."""
-        pairs, missing = self._pairs(root, "", {MARK, "title", "steps"}), _Node(root.line, "", root.line)
+        pairs, missing = self._pairs(root, "", {MARK, "title", "steps", "learnt"}), _Node(root.line, "", root.line)
         mark, steps = pairs.get(MARK, missing), pairs.get("steps", missing)
         if mark.value != VERSION:
             begins = N_("a lesson begins with the line “{mark}”.")
             self.fault(mark.named_at, "", begins, mark=f"{MARK}: {VERSION}")
-        title = self._text(pairs, "title", root.line)
+        title, learnt = (self._text(pairs, name, root.line) for name in ("title", "learnt"))
         if not isinstance(steps.value, list) or not steps.value:
             self.fault(steps.named_at, "steps", N_("a list is needed here: each step begins with “- ”."))
-            return Lesson(title, ())
+            return Lesson(title, (), learnt)
         if len(steps.value) > limits.LESSON_STEPS:
             many = N_("there are {given} steps; a lesson may have at most {limit}.")
             self.fault(steps.named_at, "steps", many, given=len(steps.value), limit=limits.LESSON_STEPS)
-        return Lesson(title, tuple(map(self._step, steps.value)))
+        return Lesson(title, tuple(map(self._step, steps.value)), learnt)
 
     def _step(self, node: _Node) -> Step:
         pairs = self._pairs(node, "", {*_TEXTS, "link", "check"})
@@ -319,9 +319,10 @@ class _Reader:
         text = node.value.strip() if isinstance(node.value, str) else ""
         if not text:
             self.fault(node.line, name, N_("expected a text here."))
-        if len(text) > _TEXTS[name]:
+        most = limits.LESSON_TITLE if name == "title" else limits.LESSON_TEXT
+        if len(text) > most:
             long = N_("this text has {given} characters; at most {limit} fit on the page.")
-            self.fault(node.line, name, long, given=len(text), limit=_TEXTS[name])
+            self.fault(node.line, name, long, given=len(text), limit=most)
         return text
 
     def _link(self, node: _Node) -> tuple[url_state.State, dict[str, int]]:

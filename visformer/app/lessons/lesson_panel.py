@@ -1,4 +1,4 @@
-"""The guided lesson in the app: its entry in the side bar, and the text of the open step above the picture.
+"""The guided lesson in the app: its entries in the side bar, the text of the open step, and the bar that turns steps.
 
 A step is a link: opening one sets the state as a link does. The visitor may change everything, and return to the step.
 """
@@ -13,6 +13,7 @@ import streamlit as st
 from visformer import i18n
 from visformer.app.edits import editing, url_edits
 from visformer.app.lessons import lesson_file
+from visformer.app.lessons.lesson_file import Step
 from visformer.app.serving.capacity import drawing
 from visformer.app.serving.workbench import require_servable
 from visformer.app.session import address, remarks, slots, url_state, visit
@@ -24,14 +25,17 @@ from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private.addresses import typed_page
 from visformer.app.widgets import downloads
+from visformer.app.widgets.component import lesson_bar
 from visformer.errors import N_, LessonError, VisformerError
 from visformer.system import limits
 
 _OWN = Slot("lesson_own", b"")  # the file of the visitor's own lesson
 _FAULTS: Slot[list[Any]] = Slot("lesson_faults", [])  # of the file that was opened last
 _OPENED: Slot[url_state.State | None] = Slot("lesson_opened", None)  # the state of the open step before any change
+_IS_OVER = Slot("lesson_over", False, resets=True)  # whether the closing card is shown above the last step
 _MENU = Slot("lesson_menu", False)
 _MOST = 12  # faults listed at once
+_SHIPPED = {url_state.SHIPPED: N_("Guided lesson"), url_state.SHORT: N_("Attention in three minutes")}
 
 
 def follow() -> None:
@@ -70,9 +74,12 @@ def start(name: str) -> None:
 
 
 def open_step(number: int) -> None:
-    """Show a step, counted from 1, of the current lesson; a number out of range is clamped."""
-    name = LESSON.get().name
+    """Show a step of the current lesson, from 1; one beyond the last: the closing card, above the page as it is."""
+    name, now, _is_open = LESSON.get()
     steps = _lesson(name).steps
+    if number > now == len(steps):
+        _IS_OVER.set(True)
+        return
     number = max(1, min(number, len(steps)))
     LESSON.set(LessonPlace(name, number))
     visit.bring_back(steps[number - 1].state, remarks.REMARKS.get())
@@ -82,64 +89,96 @@ def open_step(number: int) -> None:
 def _turn(direction: int) -> bool:
     """Go one step on (1) or back (-1); return False at either end."""
     name, step, _is_open = LESSON.get()
-    if not 1 <= step + direction <= len(_lesson(name).steps):
+    wanted = step + _IS_OVER.get() + direction
+    if not 1 <= wanted <= len(_lesson(name).steps):
         return False
-    open_step(step + direction)
+    open_step(wanted)
     return True
 
 
 def leave() -> None:
-    """Close the lesson, as a callback; a button in the side bar leads back to its step."""
-    LESSON.set(LESSON.get()._replace(is_open=False))
+    """Close the lesson, as a callback; before its end, a button in the side bar leads back to its step."""
+    if _IS_OVER.get():
+        LESSON.clear()
+    else:
+        LESSON.set(LESSON.get()._replace(is_open=False))
 
 
 def panel(run: Run) -> bool:
-    """Draw the open step above the page that this run shows; return whether there is one."""
+    """Draw the open step above the page that this run shows, and the bar below it; return whether there is one."""
     name, number, is_open = LESSON.get()
     if not is_open:
         return False
-    steps = _lesson(name).steps
-    title, say, tried, note = (steps[number - 1].text(name, language()) for name in ("title", "say", "try", "note"))
-    walk.guide(_turn, place=f"{number}/{len(steps)}", note=note)  # the keys of a presentation
-    run.caption = say
+    lesson, is_over = _lesson(name), _IS_OVER.get()
+    step, count = lesson.steps[number - 1], len(lesson.steps)
+    note = "" if is_over else _said(step, "note")
+    walk.guide(_turn, place=f"{number}/{count}", note=note)  # the keys of a presentation
     with st.container(gap=None, key="lesson"):
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.badge(f"{number} / {len(steps)}")
-            st.text(title, width="stretch")  # never markdown: a visitor may have written it
-            _dots(number, len(steps))
-            _navigation(number, len(steps), run)
-        st.text(say)
-        if tried:
-            with st.container(horizontal=True, vertical_alignment="top", gap="small"):
-                st.badge(gettext()("Try"), color="green")
-                st.text(tried, width="stretch")
+        if is_over:
+            run.caption = _closing(name, lesson.learnt_in(language()))
+        else:
+            run.caption = _step(step, f"{number} / {count}")
+    with st.bottom:
+        _bar([_said(each, "title") for each in lesson.steps], number + is_over, _has_changed(run))
     return True
 
 
-def _step_button(step: int, label: str, name: str, **look: Any) -> None:
-    """Draw a button that opens a step."""
-    st.button(label, key=f"lesson_{name}", on_click=open_step, args=(step,), **look)
+def _said(step: Step, name: str) -> str:
+    return step.text(name, language())
 
 
-def _dots(number: int, count: int) -> None:
-    """Draw a dot for each step, which opens it."""
+def _step(step: Step, place: str) -> str:
+    """Draw the text of a step; return what it says."""
+    say, tried = _said(step, "say"), _said(step, "try")
+    _heading(place, _said(step, "title"))
+    st.text(say)
+    if tried:
+        with st.container(horizontal=True, vertical_alignment="top", gap="small"):
+            st.badge(gettext()("Try"), color="green")
+            st.text(tried, width="stretch")
+    return say
+
+
+def _closing(name: str, learnt: str) -> str:
+    """Draw the card behind the last step: what was learnt, and ways to go on; return what it says."""
     _ = gettext()
-    with st.container(horizontal=True, gap=None, width="content"):
-        for step in range(1, count + 1):
-            dot = "●" if step == number else "○"
-            _step_button(step, dot, f"dot_{step}", type="tertiary", help=_("Step {n}").format(n=step))
+    said = learnt or _("This was the last step.")
+    _heading(_("End"), _("What you know now"))
+    st.text(said)
+    with st.container(horizontal=True, key="lesson_ways"):
+        for other, label in _SHIPPED.items():
+            if other != name:
+                st.button(_(label), icon=":material/school:", key=f"lesson_on_{other}", on_click=start, args=(other,))
+        st.button(_("Your own sentence"), key="lesson_own_sentence", on_click=_begin_anew)
+        st.button(_("Explore freely"), key="lesson_explore", on_click=leave)
+    return said
 
 
-def _navigation(number: int, count: int, run: Run) -> None:
-    """Draw the buttons back, next, reset this step, and leave."""
+def _begin_anew() -> None:
+    """Close the lesson and open the first page, whose boxes stand above everything else."""
+    leave()
+    visit.bring_back(url_state.State(), [])
+
+
+def _heading(place: str, title: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson_title"):
+        st.badge(place)
+        st.text(title, width="stretch")  # never markdown: a visitor may have written it
+
+
+def _bar(titles: list[str], at: int, changed: bool) -> None:
+    """Draw the bar: back, the steps by their titles, on, reset this step, and leave."""
     _ = gettext()
-    _step_button(number - 1, _("Back"), "back", disabled=number == 1)
-    _step_button(number + 1, _("Next"), "next", type="primary", disabled=number == count)
-    again = _("Back to step {n}").format(n=number) if _has_changed(run) else ""
-    _step_button(number, again, "again", icon=":material/replay:", type="tertiary", help=_("Restore this step"))
-    st.button(
-        "", icon=":material/close:", type="tertiary", key="lesson_leave", help=_("Leave the lesson"), on_click=leave
-    )
+    words = {
+        "lesson": _("Guided lesson"),
+        "back": _("Back"),
+        "next": _("Next"),
+        "end": _("End"),
+        "again": _("Back to step {n}"),
+        "leave": _("Leave the lesson"),
+    }
+    shown = {"at": at, "titles": titles, "changed": changed and at <= len(titles), "words": words}
+    lesson_bar(shown, on_open=open_step, on_leave=leave)
 
 
 def _has_changed(run: Run) -> bool:
@@ -153,21 +192,29 @@ def _has_changed(run: Run) -> bool:
 
 
 def entry() -> None:
-    """Draw the entry in the side bar: a button that starts or resumes the lesson, and a menu."""
+    """Draw the entries in the side bar: buttons that start a lesson or resume the one that was left, and a menu."""
     _ = gettext()
     name, step, is_open = LESSON.get()
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         if name and not is_open:
-            _step_button(step, _("Back to step {n}").format(n=step), "return")
+            st.button(_("Back to step {n}").format(n=step), key="lesson_return", on_click=open_step, args=(step,))
         else:
-            first = (name or url_state.SHIPPED,)
-            st.button(_("Guided lesson"), icon=":material/school:", key="lesson_start", on_click=start, args=first)
+            first = (name if name not in ("", url_state.SHORT) else url_state.SHIPPED,)
+            st.button(
+                _(_SHIPPED[url_state.SHIPPED]),
+                icon=":material/school:",
+                key="lesson_start",
+                on_click=start,
+                args=first,
+            )
         menu = st.popover(
             "", icon=":material/more_horiz:", type="tertiary", on_change="rerun", key=_MENU.key, help=_("Lessons")
         )
         if menu.open:
             with menu:
                 _menu(name)
+    short = url_state.SHORT
+    st.button(_(_SHIPPED[short]), key="lesson_start_short", type="tertiary", on_click=start, args=(short,))
 
 
 def _menu(name: str) -> None:

@@ -88,9 +88,8 @@ WORDS = (
 )
 
 ICONS = {
-    "close icon": N_("Leave the lesson"),
+    "close icon": N_("Close"),
     "more_horiz icon": N_("Lessons"),
-    "replay icon": N_("Restore this step"),
     "1MB per file": N_("one small file"),
     "Failed to generate file for download": N_(
         "This file could not be made. Choose another format, or reload the page and try again."

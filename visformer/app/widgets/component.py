@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from visformer.app.session import boxes
+from visformer.app.session import boxes, visit
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private.words import ICONS, WORDS
 from visformer.web.bundle import script, stylesheet
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 CANVAS = "attention"
 """The key of the explorer."""
 
-_PRESENTATION = "present"
+_PRESENTATION, _LESSON = "present", "lesson_steps"
 
 _PRIVATE = "streamlit_private"
 _HTML = '<div class="vf-host"></div>'
@@ -51,6 +51,7 @@ _PRESENT = _component(
     "present", f'{_HTML}<div class="vf-sheet" hidden>{_SHEET}</div>', _BESIDE + stylesheet("presentation/present.css")
 )
 _PAGE = stylesheet("streamlit/page.css") + stylesheet("streamlit_private/legible.css")
+_LESSON_BAR = _component("lesson", _HTML, stylesheet("streamlit/lesson.css"))
 _WORDS = _component("words", css=_PAGE, folder=_PRIVATE, isolate_styles=False)
 _FEED = _component("feed")
 
@@ -184,6 +185,25 @@ def presentation(
         )
 
 
+def lesson_bar(shown: Mapping[str, Any], *, on_open: Callable[[int], None], on_leave: Callable[[], None]) -> None:
+    """Draw the bar of a lesson: back, a dot for each step, on, restore, leave.
+
+    Args:
+        shown: "at": the step, from 1, one more behind the last; "titles" of the steps; "changed": whether there is
+            anything to restore; "words": the labels.
+        on_open: called with the number of a step before the page reruns.
+        on_leave: called before the page reruns without the lesson.
+    """
+
+    def opened() -> None:
+        if isinstance(step := _sent(_LESSON).get("open"), int):
+            on_open(step)
+
+    with st.container(gap=None, key="lesson_bar"):  # feeds take up no room
+        _FEED(data=write_message("lesson", shown, to=_LESSON), key=f"{_LESSON}_words")
+        _LESSON_BAR(data=_LESSON.encode(), key=_LESSON, on_open_change=opened, on_leave_change=on_leave)
+
+
 def panels(
     shown: "Sequence[Panel | Sequence[Panel]]",
     *,
@@ -203,5 +223,6 @@ def panels(
             on_click(click)
 
     with st.container(gap=None):  # feeds take up no room
-        _FEED(data=pack_panels(shown, **_language(), share=share, to=key), key=f"{key}_picture")
+        picture = pack_panels(shown, **_language(), share=share, opened=visit.OPENED.get(), to=key)
+        _FEED(data=picture, key=f"{key}_picture")
         _PANELS(data=key.encode(), key=f"picture_{key}", on_click_change=clicked)

@@ -20,6 +20,7 @@ from visformer.pictures.theme import SYMBOLS, Theme
 _FOLDER = Path(visformer.__file__).parent
 _SYMBOL = re.compile(r"\\sym\{(\w+)\}\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
 _MATH = re.compile(r"\$([^$]+)\$")
+_FIVE_LINES = 128  # pixels; page.css reserves them for the formula, too
 
 
 def theme() -> Theme:
@@ -88,9 +89,10 @@ def excerpt(file: str, name: str) -> str:
 def written_out(text: str, *, back: str) -> None:
     """Draw the arithmetic of one cell instead of the formula; ``back``: key of the slot that holds the cell."""
     _ = boxes.gettext()
-    with st.container(gap="xsmall"):
-        st.code(text, language=None, wrap_lines=True, height=112)
-        st.button(_("Back to the formula"), type="tertiary", on_click=Slot(back, None).clear)
+    with st.container(horizontal=True, gap="xsmall"):
+        st.code(text, language=None, wrap_lines=True, height=_FIVE_LINES)
+        about = _("Back to the formula")
+        st.button("", icon=":material/close:", type="tertiary", help=about, on_click=Slot(back, None).clear)
 
 
 def _misprints(claims: Sequence[Claim]) -> None:

@@ -17,7 +17,7 @@ import { readPicture } from "./picture.js"
 import { spellWeight } from "../shared/numbers.js"
 import { Readout } from "./readout.js"
 import { SentenceLines } from "./sentence_lines.js"
-import { STAGE, enter, roomBelow } from "../shared/stage.js"
+import { STAGE, enter, keptBelow, roomBelow } from "../shared/stage.js"
 import { image } from "../shared/surface.js"
 import { Toolbar } from "./toolbar.js"
 import { ViewModel } from "./view_model.js"
@@ -367,7 +367,7 @@ class AttentionView {
     const { root, stage: place } = this.parts
     const { on, zoom } = STAGE
     const above = (this.host.above ?? 0) + place.getBoundingClientRect().top - root.getBoundingClientRect().top
-    const free = Math.max(LOWEST, Math.min(TALLEST, window.innerHeight - above - BELOW))
+    const free = Math.max(LOWEST, Math.min(TALLEST, window.innerHeight - above - BELOW - keptBelow(root)))
     const tallest = on ? Math.max(LEAST, roomBelow(place)) : free
     const seen = `${root.clientWidth} ${place.clientWidth} ${tallest} ${zoom} ${window.devicePixelRatio}`
     if (seen === this.seen) return false

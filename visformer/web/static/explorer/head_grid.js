@@ -3,7 +3,7 @@
 import { sameHead } from "./order.js"
 import { cssColour } from "../shared/colours.js"
 import { onPointer, part } from "../shared/dom.js"
-import { pointOn, sizeCanvas } from "../shared/surface.js"
+import { pointOn, shorten, sizeCanvas } from "../shared/surface.js"
 
 const GAP = 5 // between thumbnails
 const ROW_LABEL = 26 // left of the overview, for layer numbers
@@ -13,6 +13,9 @@ const CAPTION = 15 // height of the caption below a thumbnail
 const LARGEST_THUMB = 72
 const LARGEST_LAYER = 260 // thumbnail size in the view of one layer
 const CAPTION_GAP = 4 // between name and score
+const LONGEST_TOKEN = 84
+const TOKEN = 14 // rows and columns closer than this have no tokens beside them
+const SLANT = Math.PI / 4
 
 export class HeadGrid {
   constructor(parent, name, host) {
@@ -49,10 +52,11 @@ export class HeadGrid {
 /**
  * Lay out thumbnails: a row per layer and a column per head, or in any other order with captions.
  * @param {{layer: number, head: number, score: ?number}[]} cells the heads in order
- * @param {{width: number, columns: number, captions: boolean, largest?: number}} room
+ * @param {{width: number, columns: number, captions: boolean, largest?: number, margins?: number[]}} room margins: at
+ *   the left and above, for labels
  */
-export function gridLayout(cells, { width, columns, captions, largest = LARGEST_THUMB }) {
-  const [left, top] = captions ? [FRAME, FRAME] : [ROW_LABEL, COLUMN_LABEL]
+export function gridLayout(cells, { width, columns, captions, largest = LARGEST_THUMB, margins }) {
+  const [left, top] = margins ?? (captions ? [FRAME, FRAME] : [ROW_LABEL, COLUMN_LABEL])
   const size = Math.max(8, Math.min(largest, Math.floor((width - left - FRAME) / columns) - GAP))
   const step = size + GAP
   const rise = step + (captions ? CAPTION : 0)
@@ -69,16 +73,41 @@ export function gridLayout(cells, { width, columns, captions, largest = LARGEST_
   }
 }
 
-/** Lay out a layer's heads as large as the stage permits. */
-export function layerLayout(cells, { width, tallest }) {
+/**
+ * Lay out a layer's heads as large as the stage permits, with their tokens if these are legible.
+ * @param {{layer: number, head: number}[]} cells
+ * @param {{width: number, tallest: number}} room
+ * @param {?object} tokens see measured; null: the thumbnails do not show each token
+ */
+export function layerLayout(cells, room, tokens) {
+  if (tokens) {
+    const slanted = Math.ceil(tokens.high * Math.sin(SLANT)) // upwards, and to the right of the last column
+    const layout = largestLayout(cells, { ...room, width: room.width - slanted }, [tokens.wide + 8, slanted + 12])
+    const n = Math.max(tokens.rows.length, tokens.columns.length)
+    if (layout.size / n >= TOKEN) return { ...layout, tokens, width: layout.width + slanted }
+  }
+  return largestLayout(cells, room, [FRAME, FRAME])
+}
+
+function largestLayout(cells, { width, tallest }, margins) {
   let best = null
   for (let columns = 1; columns <= cells.length; columns++) {
     const rows = Math.ceil(cells.length / columns)
-    const largest = Math.min(LARGEST_LAYER, Math.floor((tallest - FRAME) / rows) - GAP - CAPTION)
-    const layout = gridLayout(cells, { width, columns, captions: true, largest })
+    const largest = Math.min(LARGEST_LAYER, Math.floor((tallest - margins[1]) / rows) - GAP - CAPTION)
+    const layout = gridLayout(cells, { width, columns, captions: true, largest, margins })
     if (!best || layout.size > best.size) best = layout
   }
   return best
+}
+
+/** Return the tokens of the rows and columns as they are written, and the width of the widest of each. */
+export function measured(canvas, { rows, columns }, theme) {
+  const context = canvas.getContext("2d")
+  context.font = captionFont(theme)
+  const written = ({ text, after }) => shorten(context, after ? `${text} → ${after}` : text, LONGEST_TOKEN)
+  const texts = [rows, columns].map((side) => side.map(written))
+  const [wide, high] = texts.map((side) => Math.ceil(Math.max(...side.map((text) => context.measureText(text).width))))
+  return { rows: texts[0], columns: texts[1], wide, high }
 }
 
 /**
@@ -90,6 +119,7 @@ function paintGrid(canvas, layout, { theme, thumbs, focus, hovered, heads }) {
   const { cells, columns, captions, size, left, top, step, rise } = layout
   context.textBaseline = "middle"
   if (!captions) paintNumbers(context, layout, theme, focus)
+  if (layout.tokens) paintTokens(context, layout, theme)
   const scored = captions && hasRoomForScores(context, layout, theme)
   cells.forEach((place, i) => {
     const [x, y] = [left + (i % columns) * step, top + Math.floor(i / columns) * rise]
@@ -117,6 +147,27 @@ function paintNumbers(context, { cells, columns, size, left, top, step, rise }, 
   for (let layer = 0; layer * columns < cells.length; layer++) {
     context.fillStyle = layer === focus.layer ? theme.text : theme.faint
     context.fillText(String(layer + 1), left / 2 - 2, top + layer * rise + size / 2)
+  }
+}
+
+/** Write the tokens that read beside each row of thumbnails, and those that are read above each column. */
+function paintTokens(context, { cells, columns, size, left, top, step, rise, tokens }, theme) {
+  context.font = captionFont(theme)
+  context.fillStyle = theme.text
+  context.textAlign = "right"
+  for (let y = top; y < top + Math.ceil(cells.length / columns) * rise; y += rise) {
+    const line = size / tokens.rows.length
+    tokens.rows.forEach((token, i) => context.fillText(token, left - 6, y + (i + 0.5) * line))
+  }
+  context.textAlign = "left"
+  for (let x = left; x < left + Math.min(columns, cells.length) * step; x += step) {
+    tokens.columns.forEach((token, i) => {
+      context.save()
+      context.translate(x + ((i + 0.5) * size) / tokens.columns.length, top - 5)
+      context.rotate(-SLANT)
+      context.fillText(token, 0, 0)
+      context.restore()
+    })
   }
 }
 

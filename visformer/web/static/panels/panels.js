@@ -12,7 +12,7 @@ import { spellNumber } from "../shared/numbers.js"
 import { paginate } from "./pagination.js"
 import { readPanel } from "./panel.js"
 import { MOVES, clamp, fill, onPointer, part } from "../shared/dom.js"
-import { STAGE, enter, roomBelow, updateVisibility } from "../shared/stage.js"
+import { STAGE, enter, keptBelow, roomBelow, updateVisibility } from "../shared/stage.js"
 import { pointOn } from "../shared/surface.js"
 
 const CELL = 46 // cell size of a small matrix: room for its number
@@ -78,11 +78,15 @@ class PanelsView {
   take(message) {
     const shape = ({ panels, columns }) => panels.map(({ name, before }) => `${name} ${before}`) + columns
     const same = this.data && shape(this.data) === shape(message)
+    if (this.data?.opened !== message.opened) this.free()
     this.data = message
     this.root.lang = message.text.lang
     this.root.classList.toggle("vf-choosing", message.share < STRIP)
     Object.assign(this.png, { textContent: message.text.keep, title: message.text.keep_about })
-    this.panels = message.panels.map((panel, place) => ({ ...readPanel(panel, message.numbers), place, first: 0 }))
+    this.panels = message.panels.map((panel, place) => {
+      const click = this.host.onClick ? panel.click : "locks" // in a file nobody answers
+      return { ...readPanel(panel, message.numbers), click, place, first: 0 }
+    })
     let next = 0
     this.columns = message.columns.map((count) => this.panels.slice(next, (next += count)))
     if (this.lastStep !== STAGE.lastStep) { // after a step of the host, start at the first part, or going back at the last
@@ -234,7 +238,8 @@ class PanelsView {
   room() {
     const { zoom, bottom } = STAGE
     const top = STAGE.on ? this.root.getBoundingClientRect().top : 0
-    return [this.root.clientWidth, window.innerHeight, window.devicePixelRatio, zoom, bottom, top].join(" ")
+    const { innerHeight, devicePixelRatio } = window
+    return [this.root.clientWidth, innerHeight, devicePixelRatio, zoom, bottom, top, keptBelow(this.root)].join(" ")
   }
 
   paint() {
@@ -306,7 +311,7 @@ class PanelsView {
   /** The available height for all panels; in a presentation, the rest of the window or their share of it. */
   height() {
     const { share } = this.data
-    if (!STAGE.on) return share * Math.max(LEAST, window.innerHeight - HEAD)
+    if (!STAGE.on) return share * (Math.max(LEAST, window.innerHeight - HEAD) - keptBelow(this.root))
     const left = roomBelow(this.root)
     return Math.max(LEAST / 4, share < STRIP ? share * left : left - LINE)
   }

@@ -1,12 +1,15 @@
 /** How numbers are written for people, who do not read 4.3e-4. pictures/numbers.py does so on the server. */
 
+import { STAGE } from "./stage.js"
+
 export const LARGE = 1e6 // from here on with an exponent
 const LEAST = 1e-6
 
-/** Format a weight or probability to four significant digits; "0" is exactly 0, as under a mask. */
+/** Format a weight to four significant digits, before an audience to three decimals; "0" is exactly 0, as under a mask. */
 export function spellWeight(weight) {
   if (weight === null) return "…"
   if (weight === 0) return "0"
+  if (STAGE.on) return weight < 0.001 ? "<0.001" : weight.toFixed(3)
   return weight < LEAST ? `<${LEAST.toFixed(6)}` : weight.toPrecision(4)
 }
 

@@ -68,6 +68,11 @@ function applyStage({ root }) {
   root.style.zoom = STAGE.on ? STAGE.zoom : ""
 }
 
+/** Pixels that the host keeps for itself at the lower edge of the window, as for the bar of a lesson. */
+export function keptBelow(element) {
+  return parseFloat(getComputedStyle(element).getPropertyValue("--vf-below")) || 0
+}
+
 /** Available height below the top of an element, in the zoomed layout's pixels. */
 export function roomBelow(element) {
   return (window.innerHeight - STAGE.bottom - element.getBoundingClientRect().top) / STAGE.zoom - EDGE

@@ -1,0 +1,85 @@
+/**
+ * The bar of a lesson at the lower edge of the window: back, a dot for each step, on, restore, leave. Streamlit's buttons
+ * take titles as Markdown, which visitors may have written; here they are text. No control moves when the step changes.
+ */
+
+import { button, fill, focusQuietly, part } from "../shared/dom.js"
+import { streamlitView } from "./view.js"
+
+/** The control that had the focus when the host removed the bar, as it does with each page. */
+const STATE = (globalThis[Symbol.for("visformer.lesson")] ??= { focused: "", at: null })
+
+export default streamlitView(
+  (element, message, host) => {
+    const bar = new Bar(element, host)
+    bar.update(message)
+    return bar
+  },
+  (host, { setTriggerValue }) => {
+    host.onOpen = (step) => setTriggerValue("open", step)
+    host.onLeave = () => setTriggerValue("leave", true)
+  },
+)
+
+class Bar {
+  constructor(element, host) {
+    this.host = host
+    this.root = part(element, "nav", "lesson-bar")
+    this.buttons = {
+      back: this.button("back", () => host.onOpen(this.data.at - 1)),
+      dots: part(this.root, "div", "dots"),
+      on: this.button("on", () => (this.isOver ? host.onLeave() : host.onOpen(this.data.at + 1))),
+      again: this.button("again", () => host.onOpen(this.data.at)),
+      leave: this.button("leave", () => host.onLeave()),
+    }
+    window.dispatchEvent(new Event("resize")) // pictures now leave the bar its room
+  }
+
+  button(name, act) {
+    const made = button(this.root, `act vf-${name}`, act)
+    made.dataset.name = name
+    return made
+  }
+
+  /** Whether the closing card is shown, behind the last step. */
+  get isOver() {
+    return this.data.at > this.data.titles.length
+  }
+
+  /** @param {{at: number, titles: string[], changed: boolean, words: object}} message at: the step, from 1 */
+  update(message) {
+    this.data = message
+    const { at, titles, changed, words } = message
+    const { back, dots, on, again, leave } = this.buttons
+    this.root.setAttribute("aria-label", words.lesson)
+    back.textContent = words.back
+    back.disabled = at === 1
+    on.textContent = this.isOver ? words.end : words.next
+    again.title = again.ariaLabel = fill(words.again, { n: at })
+    again.textContent = "↺"
+    again.disabled = !changed
+    leave.title = leave.ariaLabel = words.leave
+    leave.textContent = "×"
+    this.writeDots(dots, titles, at)
+    if (STATE.focused) (this.buttons[STATE.focused] ?? dots.children[at - 1])?.focus({ preventScroll: true })
+    STATE.focused = ""
+    if (STATE.at !== null && STATE.at !== at) document.querySelector(".st-key-lesson")?.scrollIntoView({ block: "nearest" })
+    STATE.at = at
+  }
+
+  writeDots(dots, titles, at) {
+    while (dots.children.length > titles.length) dots.lastChild.remove()
+    titles.forEach((title, i) => {
+      const dot = dots.children[i] ?? button(dots, "dot", () => this.host.onOpen(i + 1))
+      dot.dataset.name = "dot"
+      dot.title = dot.ariaLabel = title
+      dot.ariaCurrent = i + 1 === at ? "step" : null
+      if (i + 1 === at) dots.scrollLeft = dot.offsetLeft - (dots.clientWidth - dot.offsetWidth) / 2
+    })
+  }
+
+  destroy() {
+    STATE.focused = this.root.getRootNode().activeElement?.dataset.name ?? ""
+    this.root.remove()
+  }
+}
