@@ -3,12 +3,12 @@
 import pandas as pd
 import streamlit as st
 
-from visformer.app.pages.tokens import MERGES, how
+from visformer.app.pages.tokens import how
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, formula_box, unavailable
+from visformer.app.widgets import controls, formula_box, tables, unavailable
 from visformer.errors import N_, VisformerError
-from visformer.pictures import tokens
 from visformer.pictures.theme import visible
+from visformer.pictures.tokens import rows
 
 FORMULA = r"s \to (\sym{input}{t_0}, \sym{input}{t_1}, \dots), \quad 0 \le \sym{input}{t_i} < \sym{k}{|V|}"
 CODE = (("model/tokenizer.py", "Tokenizer.encode"), ("model/tokenizer.py", "Tokenizer.merging"))
@@ -30,15 +30,14 @@ if trace is not None:
         formula_box.formula(FORMULA, section="5.1", code=CODE)
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown("**" + _("The tokens and their ids") + "**")
-        rows = [(row.position, visible(row.token), row.id, _(row.meaning)) for row in tokens.rows(trace, side)]
-        table = pd.DataFrame(rows, columns=[_("position"), _("token"), _("id"), _("what it is")])
-        st.container(key="table_tokens").dataframe(table, hide_index=True, height="content")
+        title = _("The tokens and their ids")
+        st.markdown(f"**{title}**")
+        cells = [(row.position, visible(row.token), row.id, _(row.meaning)) for row in rows(trace, side)]
+        table = pd.DataFrame(cells, columns=[_("position"), _("token"), _("id"), _("what it is")])
+        tables.draw(table, title=title, height="content")
     with right:
         try:
             text = controls.bench().loaded(boxes.source()).text
-            merges = text.scheme == MERGES
-            st.markdown("**" + (_("How letters are merged") if merges else _("How words are cut")) + "**")
             how(text, trace, side)
         except VisformerError as error:
             st.text(error.localized(_))

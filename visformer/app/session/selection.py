@@ -1,5 +1,6 @@
 """The selection in the explorer, which "Inside a head" shares."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,13 @@ def start(trace: "Trace | None") -> Selection:
 def selection(trace: "Trace") -> Selection:
     """Return the selection in the explorer, as far as the Trace has it: at first the one in the address."""
     selected = _SELECTION.get()
-    return _choose(start(trace), trace) if selected is None else selected.within(trace)
+    if selected is None:
+        return _choose(start(trace), trace)
+    fitting = selected.within(trace)
+    for slot, value in _widgets(fitting, trace):  # Streamlit drops the values of widgets that a view does not have
+        if not slot.is_set:
+            slot.set(value)
+    return fitting
 
 
 def take(value: Any, trace: "Trace") -> bool:
@@ -60,15 +67,21 @@ def take(value: Any, trace: "Trace") -> bool:
 def _choose(value: Selection, trace: "Trace") -> Selection:
     fitting = value.within(trace)
     _SELECTION.set(fitting)
+    for slot, value in _widgets(fitting, trace):
+        slot.set(value)
+    return fitting
+
+
+def _widgets(fitting: Selection, trace: "Trace") -> Iterator[tuple[Slot[Any], object]]:
+    """Yield the slots of the widgets that select a place, each with its value."""
     part, kind = fitting.stack.split(".")
     layers = trace.layers(part, kind)  # type: ignore[arg-type]
     n_heads, n_queries, _keys = layers[0].value.shape
-    _widget(_STACK).set(fitting.stack)
-    _widget(_LAYER, len(layers)).set(fitting.layer + 1)
-    _widget(_HEAD, n_heads).set(fitting.head + 1)
+    yield _widget(_STACK), fitting.stack
+    yield _widget(_LAYER, len(layers)), fitting.layer + 1
+    yield _widget(_HEAD, n_heads), fitting.head + 1
     if fitting.query is not None and fitting.query < n_queries:
-        _widget(_QUERY, n_queries).set(fitting.query)
-    return fitting
+        yield _widget(_QUERY, n_queries), fitting.query
 
 
 def _widget(name: str, suffix: object = "") -> Slot[Any]:
