@@ -1,6 +1,6 @@
 """The selection in the explorer, which "Inside a head" shares."""
 
-from collections.abc import Iterator
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -44,15 +44,18 @@ def start(trace: "Trace | None") -> Selection:
     return first
 
 
-def selection(trace: "Trace") -> Selection:
-    """Return the selection in the explorer, as far as the Trace has it: at first the one in the address."""
+def selection(trace: "Trace", *, absent: Collection[str] = ()) -> Selection:
+    """Return the selection in the explorer, as far as the Trace has it: at first the one in the address.
+
+    ``absent``: the widgets, of :data:`NAMES`, that this run does not draw. Streamlit goes back to their first values.
+    """
     selected = _SELECTION.get()
     if selected is None:
         return _choose(start(trace), trace)
     fitting = selected.within(trace)
-    for slot, value in _widgets(fitting, trace):  # Streamlit drops the values of widgets that a view does not have
-        if not slot.is_set:
-            slot.set(value)
+    for name, (slot, value) in _widgets(fitting, trace).items():
+        if name in absent:
+            slot.clear() if value is None else slot.set(value)
     return fitting
 
 
@@ -67,21 +70,24 @@ def take(value: Any, trace: "Trace") -> bool:
 def _choose(value: Selection, trace: "Trace") -> Selection:
     fitting = value.within(trace)
     _SELECTION.set(fitting)
-    for slot, value in _widgets(fitting, trace):
-        slot.set(value)
+    for slot, value in _widgets(fitting, trace).values():
+        if value is not None:
+            slot.set(value)
     return fitting
 
 
-def _widgets(fitting: Selection, trace: "Trace") -> Iterator[tuple[Slot[Any], object]]:
-    """Yield the slots of the widgets that select a place, each with its value."""
+def _widgets(fitting: Selection, trace: "Trace") -> dict[str, tuple[Slot[Any], object]]:
+    """Return the widgets that select a place, each with its value; None: the default."""
     part, kind = fitting.stack.split(".")
     layers = trace.layers(part, kind)  # type: ignore[arg-type]
     n_heads, n_queries, _keys = layers[0].value.shape
-    yield _widget(_STACK), fitting.stack
-    yield _widget(_LAYER, len(layers)), fitting.layer + 1
-    yield _widget(_HEAD, n_heads), fitting.head + 1
-    if fitting.query is not None and fitting.query < n_queries:
-        yield _widget(_QUERY, n_queries), fitting.query
+    query = fitting.query if fitting.query is not None and fitting.query < n_queries else None
+    return {
+        _STACK: (_widget(_STACK), fitting.stack),
+        _LAYER: (_widget(_LAYER, len(layers)), fitting.layer + 1),
+        _HEAD: (_widget(_HEAD, n_heads), fitting.head + 1),
+        _QUERY: (_widget(_QUERY, n_queries), query),
+    }
 
 
 def _widget(name: str, suffix: object = "") -> Slot[Any]:

@@ -14,12 +14,15 @@ from visformer.pictures.registry.places import HEAD, LAYER, QUERY, STACK
 from visformer.pictures.registry.setting import Setting
 
 _QUERY = 1  # the default
+_WITHIN = (LAYER, HEAD, replace(QUERY, default=_QUERY))
 
 
 def selected(setting: Setting, picture: Picture) -> None:
     """Draw those of attention, layer, head and query that the picture has; the explorer shares the selection."""
-    before, own = selection.selection(setting.patterns).query, {option.name for option in picture.options}
-    options = [option for option in (LAYER, HEAD, replace(QUERY, default=_QUERY)) if option.name in own]
+    own = {option.name for option in picture.options}
+    options = [option for option in _WITHIN if option.name in own]
+    absent = {option.key("head", setting) for option in _WITHIN if option.name not in own}
+    before = selection.selection(setting.patterns, absent=absent).query
     place(setting, page="head", options=options)
     is_chosen = before is not None or setting["query"] != _QUERY  # the default locks no row in the explorer
     selection.keep_place(**{**setting, "query": setting["query"] if is_chosen else None})
@@ -27,7 +30,7 @@ def selected(setting: Setting, picture: Picture) -> None:
 
 def selected_stack(setting: Setting) -> None:
     """Draw the attention of the selection alone."""
-    selection.selection(setting.patterns)
+    selection.selection(setting.patterns, absent={option.key("head", setting) for option in _WITHIN})
     selection.keep_place(stack=url_widgets.draw(STACK, setting, "head"))
 
 
