@@ -158,10 +158,11 @@ class Presentation {
     this.address.textContent = typedAddress(code?.address ?? "")
     this.hint.textContent = code?.hint ?? ""
     const { follow, close, stop } = this.buttons
-    if (code?.followed && focusedElement() === follow) focusQuietly(close)
+    const focused = focusedElement()
     follow.disabled = !code
     follow.hidden = Boolean(code?.followed)
     stop.hidden = !code?.followed
+    if ([follow, stop].some((button) => button === focused && button.hidden)) focusQuietly(close)
   }
 
   // Actions
