@@ -66,6 +66,7 @@ def app(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
             with _page(browser, f"{address}/?{urlencode({'lang': lang, **NAME.link()})}") as page:
                 page.get_by_role("button", name=translations(lang).gettext("Present"), exact=True).wait_for()
                 page.keyboard.press("p")
+                page.locator(".vf-stage:not(.vf-begins)").wait_for()  # it has said how it ends
                 yield f"presenting-{lang}", _taken(page)
             for name in filter(None, pages()):
                 with _page(browser, f"{address}/{name}?lang={lang}") as page:

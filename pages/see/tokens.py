@@ -3,9 +3,9 @@
 import pandas as pd
 import streamlit as st
 
-from visformer.app.pages.tokens import MERGES, how
+from visformer.app.pages.tokens import how
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, formula_box, unavailable
+from visformer.app.widgets import controls, formula_box, tables, unavailable
 from visformer.errors import N_, VisformerError
 from visformer.pictures import tokens
 from visformer.pictures.theme import visible
@@ -30,16 +30,15 @@ if trace is not None:
         formula_box.formula(FORMULA, section="5.1", code=CODE)
     left, right = st.columns(2, gap="large")
     with left:
-        st.header(_("The tokens and their ids"), anchor=False)
+        title = _("The tokens and their ids")
+        st.header(title, anchor=False)
         rows = [(r.number, visible(r.token), r.id, r.meaning and _(r.meaning)) for r in tokens.rows(trace, side)]
         table = pd.DataFrame(rows, columns=[_("no."), _("token"), _("id"), _("what it is")])
         st.caption(_(tokens.ORDINARY))
-        st.container(key="table_tokens").dataframe(table, hide_index=True, height="content")
+        tables.draw(table, title=title, height="content")
     with right:
         try:
             text = controls.bench().loaded(boxes.source()).text
-            merges = text.scheme == MERGES
-            st.header(_("How letters are merged") if merges else _("How words are cut"), anchor=False)
             how(text, trace, side)
         except VisformerError as error:
             st.text(error.localized(_))

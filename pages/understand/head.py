@@ -25,7 +25,7 @@ def selected(picture):
     """Return the selected place with its numbers; None if they cannot be computed."""
     setting = controls.setting_of(picture, trace)
     with bar:
-        pick.selected(setting)
+        pick.selected(setting, picture)
     return setting if controls.current_trace(setting.needs) is not None else None
 
 

@@ -122,9 +122,10 @@ class Visitors:
         self.server, self.chromium = server, chromium
         self.pages, self.problems = [], []
 
-    def page(self, *, width=1440, height=900, scheme="light", locale="en-US", scale=1):
+    def page(self, *, width=1440, height=900, scheme="light", locale="en-US", scale=1, touch=False):
         """Return an empty page of a new visitor; clear the storage of all pages with the same settings."""
-        context = context_of(self.chromium, color_scheme=scheme, locale=locale, device_scale_factor=scale)
+        settings = {"device_scale_factor": scale, "has_touch": touch, "is_mobile": touch}
+        context = context_of(self.chromium, color_scheme=scheme, locale=locale, **settings)
         page = context.new_page()
         self.pages.append(page)
         page.set_default_timeout(TIMEOUT)

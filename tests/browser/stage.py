@@ -5,7 +5,7 @@ from visformer.pictures.registry.picture import pages
 
 SIZES = {"small": (1280, 720), "large": (1920, 1080)}
 PAGES = [*pages()]
-PICTURES = ".vf-thumbs, .vf-matrix, .js-plotly-plot .plotly, [data-testid=stDataFrame] canvas"
+PICTURES = ".vf-thumbs, .vf-matrix, .js-plotly-plot .plotly, [data-testid=stDataFrame] canvas, .vf-table"
 VISIBLE = """() => {
   const parts = []
   const walk = (node) => {
@@ -15,7 +15,7 @@ VISIBLE = """() => {
       const written = [...one.childNodes].some((child) => child.nodeType === 3 && child.data.trim())
       const drawn = one instanceof HTMLCanvasElement || one.classList.contains("main-svg")
       if ((written || drawn) && box.width > 1 && box.height > 1 && one.checkVisibility({ visibilityProperty: true })) {
-        const within = one.closest("[data-testid=stPlotlyChart], [data-testid=stDataFrame], .vf-root, .vf-stage")
+        const within = one.closest("[data-testid=stPlotlyChart], .vf-root, .vf-stage")
         parts.push({ bottom: box.bottom, right: box.right, tag: one.tagName, text: one.textContent.trim().slice(0, 40),
           picture: Boolean(within) && !one.closest("button:not(.vf-tab), select, label") })
       }
@@ -37,13 +37,12 @@ POSITION = """() => {
 """Page, step, stack and part that are shown."""
 
 
-def open_at(visitor, name, *, query="", scale=1):
-    """Open a page by its name in the address, ready to be presented."""
-    width, height = SIZES["small"]
-    page = visitor.page(width=width, height=height, scale=scale)
+def open_at(visitor, name, *, query="", size=SIZES["small"], **settings):
+    """Open a page by its name in the address, ready to be presented; settings: those of ``Visitors.page``."""
+    page = visitor.page(width=size[0], height=size[1], **settings)
     page.goto(f"{visitor.server}/{name}{query}")
     page.get_by_role("button", name="Present").wait_for()
-    page.locator(PICTURES).first.wait_for()
+    page.locator(PICTURES).filter(visible=True).first.wait_for()
     wait_until_done(page)
     page.get_by_text("中文", exact=True).wait_for()  # the language buttons appear last
     return page
@@ -53,7 +52,7 @@ def check_in_window(page, place="", *, alone=True):
     """Check that the whole picture is inside the window and, with alone, that nothing else is visible."""
     assert page.evaluate(OVERFLOW) <= 0, f"the page scrolls: {place}"
     parts, size = page.evaluate(VISIBLE), page.viewport_size
-    assert [part for part in parts if part["tag"] in ("CANVAS", "svg")], place
+    assert [part for part in parts if part["tag"] in ("CANVAS", "svg", "TD")], place
     assert not (alone and [part for part in parts if not part["picture"]]), place
     assert max(part["bottom"] for part in parts) <= size["height"] + 1, place
     assert max(part["right"] for part in parts) <= size["width"] + 1, place

@@ -44,6 +44,7 @@ LABELS = {ENCODER: "Encoder", DECODER: "Decoder", CROSS: "Cross"}
 WORDS = {"src": [0, 0, 1, 2, 2, 2, 3, 4], "tgt": [0, 1, 1, 2, 3], "next": [0, 0, 1, 2, 3]}
 TEXT = words(made_up_trace(), str, "en")["text"]
 VIEWS = tuple(TEXT[f"view_{name}"] for name in NAMES)
+VIEW_NAMES = dict(zip(VIEWS, NAMES, strict=True))
 CANVAS = ".vf-stage > div:visible canvas[tabindex]"
 
 
@@ -276,6 +277,50 @@ def test_arcs_of_several_heads_have_different_colours(page, bare):
     assert colours[2] not in colours_of(page, ".vf-lines"), "the remaining two have the first two colours"
 
 
+@pytest.mark.parametrize("view", ["Heatmap", "Tokens", "One layer"])
+def test_shift_click_shows_heads_together_where_a_view_shows_only_one(page, bare, view):
+    value = np.stack([np.roll(np.eye(6), h, axis=1) for h in range(3)])
+    bare.mount(with_pattern(made_up_trace(6, 6, n_layers=2, n_heads=3), "encoder.0.self_attn.pattern", value))
+    choose(page, view)
+    click_head(page, 0, 1, modifiers=["Shift"])
+    assert (state_of(page)["view"], state_of(page)["head"]) == ("arcs", "1")
+    assert set(CURVES["light"][:2]) <= colours_of(page, ".vf-lines")
+    choose(page, view)
+    page.locator(".vf-thumbs").press("Escape")
+    click_head(page, 0, 2)
+    assert (state_of(page)["view"], state_of(page)["head"]) == (VIEW_NAMES[view], "2")
+    page.locator(".vf-thumbs").press("l")
+    assert state_of(page)["view"] == "arcs"
+    assert set(CURVES["light"][:3]) <= colours_of(page, ".vf-lines")
+
+
+def test_the_help_is_shown_wherever_no_text_is_typed(page):
+    help_ = page.get_by_role("dialog", name="Shortcuts and scores")
+    page.evaluate(
+        """() => document.body.insertAdjacentHTML("beforeend",
+          `<div id=extra><input id=typed><textarea id=long></textarea>
+           <div id=edited contenteditable></div><a id=link href=#>a</a></div>`)"""
+    )
+    for name in ("typed", "long", "edited"):
+        page.locator(f"#{name}").focus()
+        page.keyboard.press("?")
+        expect(help_).to_be_hidden()
+    for place in (page.locator("#link"), page.get_by_label("whole words")):
+        place.focus()
+        page.keyboard.press("?")
+        expect(help_).to_be_focused()
+        page.keyboard.press("?")
+        expect(help_).to_be_hidden()
+    expect(page.get_by_label("whole words")).to_be_focused()
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("?")
+    page.keyboard.press("Escape")
+    expect(help_).to_be_hidden()
+    page.keyboard.press("v")
+    assert state_of(page)["view"] == "arcs", "the keys just read work"
+    page.evaluate("document.querySelector('#extra').remove()")
+
+
 def test_a_token_shades_those_that_it_reads_and_those_that_read_it(page, trace):
     choose(page, "Cross")
     choose(page, "Tokens")
@@ -397,7 +442,7 @@ def test_every_shortcut_in_the_help_works(page):
     assert "Layer 1 · average of its heads" in readout(page)
     press("m")
     press("m")
-    assert values_after("v", "view", len(NAMES)) == [*NAMES[1:], NAMES[0]]
+    assert values_after("v", "view", len(NAMES)) == ["tokens", "layer", "heatmap", "arcs"], "l has shown arcs"
     press("?")
     press("?")
     expect(shortcuts).to_be_hidden()
@@ -446,9 +491,10 @@ def displayed_hidden_mass(page):
 )
 def test_several_heads_are_combined(page, trace, how, heads, title):
     choose(page, "Cross")
+    page.locator("select.vf-combine").select_option(how)
     for layer, head in heads if "chosen" in title else ():
         click_head(page, layer, head, modifiers=["Shift"] if layer else [])
-    page.locator("select.vf-combine").select_option(how)
+    assert state_of(page)["view"] == "heatmap"
     expected = expected_of(trace, CROSS, heads, Options(how))
     np.testing.assert_allclose(displayed_weights(page, 5, 8), expected.values, rtol=1e-3, atol=1e-6)
     assert title in readout(page)

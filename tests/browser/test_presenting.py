@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.stage import OVERFLOW, VISIBLE, check_in_window, open_at, present, settled, stable
 from tests.browser.support import address_of, go_to, point_of_cell, state_of, wait_for_panels
+from visformer.pictures.lab import examples
 
 pytestmark = pytest.mark.browser
 
@@ -75,52 +76,107 @@ def check_cell_under_the_pointer(page):
     assert (state_of(page)["query"], state_of(page)["key"]) == ("2", "3")
 
 
-TABLES = """() => [...document.querySelectorAll("[data-testid=stDataFrame]")]
-  .filter((one) => one.checkVisibility())
-  .map((one) => [".dvn-scroller", "[data-testid=stDataFrameResizable]"].map((name) => one.querySelector(name)))
-  .map(([scroller, whole]) => [scroller.scrollTop / 35, whole.clientHeight / 35])"""
-"""Returns, for each visible table, the row that it shows first and how many it shows, with the header."""
+def rows_of(figure):
+    """Return the texts of the rows of a presented table that are on the screen."""
+    return [row.locator("td").all_inner_texts() for row in figure.locator("tbody tr").filter(visible=True).all()]
 
 
-def test_tables_show_whole_rows_and_stand_beside_each_other_only_where_there_is_room(visitor):
-    page = open_at(visitor, "tokens")
+def test_tables_are_sharp_text_in_whole_rows_with_their_titles(visitor):
+    page = open_at(visitor, "tokens", query="?text=The+northeastern+universities+and+their+visualisations.")
     present(page)
-    shown = []
-    for part in ("Part 1 of 3", "Part 2 of 3", "Part 3 of 3"):
-        if shown:
-            page.keyboard.press("ArrowRight")
-        page.locator(".vf-rows").get_by_text(part).wait_for()
-        page.locator(".dvn-scroller").filter(visible=True).wait_for()
-        stable(page, VISIBLE)  # tables have their new width
-        [(first, rows)] = stable(page, TABLES)
-        shown.append((page.locator(".vf-rows").inner_text().split(": ")[1], round(first), round(rows)))
+    expect(page.locator("canvas:visible")).to_have_count(0)
+    figures = page.locator(".vf-table-box")
+    titles = [figure.locator("figcaption").text_content() for figure in figures.all()]
+    assert titles == ["The tokens and their ids", "How letters are merged"]
+    shown = {title: [] for title in titles}
+    while True:
         check_in_window(page)
-    assert shown == [("rows 1–7", 0, 8), ("rows 1–7", 0, 8), ("rows 8–13", 7, 7)]
-    page.set_viewport_size({"width": 1920, "height": 1080})
-    expect(page.locator(".dvn-scroller").filter(visible=True)).to_have_count(2)
+        (figure,) = figures.filter(visible=True).all()
+        shown[figure.locator("figcaption").inner_text()] += rows_of(figure)
+        assert figure.locator("td").first.evaluate("cell => getComputedStyle(cell).fontSize") == "22.4px"
+        part, count = page.locator(".vf-rows").inner_text().removeprefix("Part ").split(":")[0].split(" of ")
+        if part == count:
+            break
+        page.keyboard.press("ArrowRight")
+        page.locator(".vf-rows").get_by_text(f"Part {int(part) + 1} of").wait_for()
+    assert int(count) > 2
+    for title, figure in zip(titles, figures.all(), strict=True):
+        every = figure.locator("tbody tr").evaluate_all(
+            "rows => rows.map((row) => [...row.cells].map((c) => c.textContent))"
+        )
+        assert shown[title] == every
+        assert not [cell for row in every for cell in row if cell.endswith("…")]
+    page.set_viewport_size({"width": 3840, "height": 2160})
+    expect(figures.filter(visible=True)).to_have_count(2)
     stable(page, VISIBLE)
     check_in_window(page)
 
 
-@pytest.mark.parametrize(
-    ("path", "drawn"),
-    [
-        ("decoding", ".stPlotlyChart .main-svg"),
-        ("tokens", "[data-testid=stDataFrame] canvas"),
-        ("lab?lab_example=broken", "[data-testid=stDataFrame] canvas"),
-    ],
-)
-def test_curves_and_tables_are_enlarged_below_the_text(visitor, path, drawn):
-    page = open_at(visitor, path)
+def test_an_example_that_cannot_be_computed_shows_its_inputs(visitor):
+    page = open_at(visitor, "lab", query="?lab_example=broken")
     present(page)
-    check_in_window(page, alone="lab" not in path)  # whose tables keep their names
+    check_in_window(page)
+    expect(page.locator("canvas:visible")).to_have_count(0)
+    inputs = examples()["broken"].inputs
+    assert page.locator(".vf-table-title").all_inner_texts() == [*inputs]
+    for figure, values in zip(page.locator(".vf-table-box").all(), inputs.values(), strict=True):
+        assert rows_of(figure) == [[f"{value:g}" for value in row] for row in values]
+
+
+def test_long_text_is_smaller_and_not_cut(visitor):
+    page = open_at(visitor, "masks", query=f"?text={'The+old+cat+sleeps+on+the+chair.+' * 12}")
+    present(page)
+    for line in (".vf-said", ".vf-look-for"):
+        box = page.locator(line)
+        assert box.evaluate(
+            "line => line.scrollWidth <= line.clientWidth && line.scrollHeight <= line.clientHeight + 1"
+        )
+        assert box.evaluate("line => getComputedStyle(line).textOverflow") == "clip"
+        assert box.evaluate("line => getComputedStyle(line).webkitLineClamp") == "none"
+    assert page.locator(".vf-lines").bounding_box()["height"] <= 0.25 * 720
+    check_in_window(page)
+
+
+def test_curves_are_enlarged_below_the_text(visitor):
+    page = open_at(visitor, "decoding")
+    present(page)
+    check_in_window(page)
     zoom = page.evaluate("Number(getComputedStyle(document.documentElement).getPropertyValue('--vf-zoom'))")
     text = page.locator(".vf-lines").bounding_box()
-    for one in page.locator(drawn).filter(visible=True).all():
+    for one in page.locator(".stPlotlyChart .main-svg").filter(visible=True).all():
         box = one.bounding_box()
         assert box["width"] == pytest.approx(zoom * one.evaluate("element => element.clientWidth"), rel=0.01)
         assert box["y"] >= text["y"] + text["height"]
         assert box["x"] >= 20 and box["x"] + box["width"] <= 1280 - 20
+
+
+def test_a_presentation_says_how_it_ends(visitor):
+    page = open_at(visitor, "masks")
+    page.keyboard.press("p")
+    says = page.locator(".vf-stage").get_by_text("p or Esc ends the presentation")
+    expect(says).to_be_visible()
+    expect(page.locator(".vf-leave")).to_be_hidden()
+    expect(says).to_be_hidden()
+    page.mouse.move(640, 700)
+    expect(says).to_be_visible()
+    expect(page.locator(".vf-leave")).to_be_visible()
+
+
+def test_on_a_phone_the_buttons_stay_below_the_picture(visitor):
+    page = open_at(visitor, "masks", size=(390, 844), touch=True)
+    present(page)
+    page.wait_for_timeout(6000)  # longer than the buttons stay elsewhere
+    bar = page.locator(".vf-acts")
+    expect(bar.locator("button:visible")).to_have_count(5)
+    expect(page.locator(".vf-leaving")).to_be_hidden()
+    box = bar.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+    for button in bar.get_by_role("button").all():
+        assert min(button.bounding_box()[side] for side in ("width", "height")) >= 44
+    for matrix in page.locator(".vf-matrix:visible").all():
+        assert matrix.bounding_box()["y"] + matrix.bounding_box()["height"] <= box["y"]
+    bar.get_by_role("button", name="End").tap()
+    expect(page.locator("html.vf-presenting")).to_have_count(0)
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=["projector", "phone"])
@@ -208,6 +264,51 @@ def test_a_note_belongs_to_its_step(visitor):
     expect(page.locator(".vf-note-line input")).to_be_hidden()
 
 
+def test_the_note_takes_the_focus_and_gives_it_back(visitor):
+    page = open_at(visitor, "masks")
+    page.locator(".vf-matrix").first.focus()
+    present(page)
+    note, code = page.locator(".vf-note-line input"), page.locator(".vf-code-box")
+    page.keyboard.press("n")
+    expect(note).to_be_focused()
+    page.keyboard.type("pnq?")  # all of them are shortcuts elsewhere
+    expect(note).to_have_value("pnq?")
+    expect(code).to_be_hidden()
+    page.keyboard.press("Escape")
+    expect(note).to_be_hidden()
+    expect(page.locator(".vf-matrix").first).to_be_focused()
+    expect(page.locator("html.vf-presenting")).to_have_count(1)
+    page.keyboard.press("n")
+    expect(note).to_have_value("pnq?")
+    page.keyboard.press("Enter")
+    expect(note).to_be_visible()
+    expect(page.locator(".vf-matrix").first).to_be_focused()
+    page.keyboard.press("q")
+    expect(code).to_be_visible()
+    page.keyboard.press("n")
+    expect(note).to_be_visible()
+
+
+def test_keys_typed_in_any_editable_element_are_no_shortcuts_and_others_are(visitor):
+    page = open_at(visitor, "masks")
+    page.evaluate(
+        """() => { for (const [id, value] of [["a", ""], ["b", "true"], ["c", "plaintext-only"]]) {
+          const box = document.createElement("div")
+          box.id = `edited_${id}`
+          box.setAttribute("contenteditable", value)
+          document.body.append(box)
+        } }"""
+    )
+    for box in ("a", "b", "c"):
+        page.locator(f"#edited_{box}").focus()
+        page.keyboard.type("p")
+        expect(page.locator(f"#edited_{box}")).to_have_text("p")
+        expect(page.locator("html.vf-presenting")).to_have_count(0)
+    page.locator("[role=radio]:visible").first.focus()
+    page.keyboard.press("p")
+    expect(page.locator("html.vf-presenting")).to_have_count(1)
+
+
 def read_qr_code(page):
     """Return the text of the QR code on the screen."""
     page.locator(".vf-code-image svg").wait_for()
@@ -256,6 +357,27 @@ def test_a_phone_that_scans_the_qr_code_follows_until_it_leaves(visitor, server)
     phone.wait_for_url("**/masks?*follow=*")
 
 
+def test_the_safe_button_beside_the_code_of_a_room_is_the_primary_one(visitor):
+    page = open_at(visitor, "masks")
+    page.get_by_role("button", name="QR code").first.click()
+    dialog = page.locator(".vf-code-box")
+    follow, hide, end = (
+        dialog.get_by_role("button", name=name) for name in ("Let the room follow", "Hide the code", "End the room")
+    )
+    expect(end).to_be_hidden()
+    follow.click()
+    expect(end).to_be_visible()
+    expect(follow).to_be_hidden()
+    expect(hide).to_be_focused()
+    expect(hide).to_have_css("background-color", "rgb(0, 0, 0)")
+    end.hover()
+    expect(end).to_have_css("background-color", "rgb(255, 255, 255)")
+    assert hide.bounding_box()["x"] < end.bounding_box()["x"], "where the button was that opened the room"
+    page.keyboard.press("Enter")
+    expect(dialog).to_be_hidden()
+    expect(page.get_by_text("The audience follows")).to_be_visible()
+
+
 def test_a_room_survives_a_reload_and_its_phones_say_when_the_presenter_is_gone(visitor, server):
     page = open_at(visitor, "masks")
     page.get_by_role("button", name="QR code").first.click()
@@ -274,6 +396,6 @@ def test_a_room_survives_a_reload_and_its_phones_say_when_the_presenter_is_gone(
     expect(phone.get_by_text("The presenter's browser is not connected")).to_be_visible()
     page.go_back()
     expect(phone.get_by_text("You are following the presenter.")).to_be_visible()
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="End the room").click()
     expect(phone.get_by_text("this room is closed")).to_be_visible()
     page.wait_for_function("() => !sessionStorage.getItem('visformer.room')")

@@ -18,7 +18,7 @@ _TEXT = {
     "read_most": N_("{token} is read most by: {most}"),
     "strong": N_("{token} {weight}"),
     "hover": N_("Point at a cell or a token to see its exact weight."),
-    "click": N_("Click to enlarge this head, Shift-click to add it beside the others."),
+    "click": N_("Click to enlarge this head, Shift-click to show it with the others."),
     "locked": N_("locked, Escape unlocks"),
     "hover_touch": N_("Tap a cell or a token to see its exact weight."),
     "click_touch": N_("Tap to enlarge this head."),

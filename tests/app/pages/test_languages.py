@@ -140,7 +140,8 @@ def shown_texts(app):
             texts = [translation for _original, translation in json.loads(proto.bytes)["words"]]
         elif kind == "bidi_component" and key == "present_words":
             header, _ = read_message(proto.bytes)
-            texts = [*header["words"].values(), header["caption"]]  # the rest is typed text and numbers
+            titles = [table["title"] for table in header["tables"]]
+            texts = [*header["words"].values(), header["caption"], *titles]  # the rest is typed text and numbers
         elif kind == "bidi_component":
             texts = texts_of_component(proto.bytes)
         elif kind == "html":

@@ -65,6 +65,25 @@ def test_a_chosen_attention_stays_chosen_in_another_view(new_app):
     assert control.value == "decoder.cross_attn"
 
 
+def test_all_heads_has_no_slider_for_a_head_and_other_views_keep_theirs(new_app):
+    def place():
+        return {slider.label: slider.value for slider in app.slider if slider.label in ("Layer", "Head")}
+
+    app = open_page(new_app(), "understand/head")
+    (head,) = [slider for slider in app.slider if slider.label == "Head"]
+    head.set_value(3).run()
+    (layer,) = [slider for slider in app.slider if slider.label == "Layer"]
+    layer.set_value(2).run()
+    assert place() == {"Layer": 2, "Head": 3}
+    choose(app, "head_view", "joined")
+    assert place() == {"Layer": 2}
+    choose(app, "head_view", "silence")
+    assert place() == {}
+    assert (address_of(app)["layer"], address_of(app)["head"]) == ("2", "3")
+    choose(app, "head_view", "steps")
+    assert place() == {"Layer": 2, "Head": 3}
+
+
 @pytest.mark.parametrize("page", ["see/positions", "see/masks", "understand/head", "understand/block"])
 def test_misprints_are_shown_beside_their_corrections(new_app, page):
     app = open_page(new_app(lang="zh"), page)

@@ -25,6 +25,7 @@ from visformer.app.presentation import following, presenting, rooms
 from visformer.app.session import boxes, page, presentation_steps
 from visformer.app.session import run as runs
 from visformer.app.session.run import Run
+from visformer.pictures import lab as pictures
 from visformer.system import limits
 from visformer.web.selection import Selection
 
@@ -61,6 +62,41 @@ def test_every_page_has_a_caption(new_app, page):
 
 def test_the_sentence_and_its_translation_are_one_line(new_app):
     assert presented(new_app(text="I like cats."))["sentence"] == "I like cats.    Translation: 我喜欢猫。"
+
+
+# Tables ---------------------------------------------------------------------------------------------------------------
+
+
+def written(cell):
+    return f"{cell:.4f}" if isinstance(cell, float) else str(cell)
+
+
+@pytest.mark.parametrize(
+    ("where", "titles"),
+    [
+        ({"page": "see/tokens", "text": "A visualisation."}, ["The tokens and their ids", "How letters are merged"]),
+        ({"page": "understand/block", "block_view": "parts"}, ["Who talks to whom"]),
+    ],
+)
+def test_a_presentation_draws_the_tables_of_a_page_whole_and_with_their_titles(new_app, where, titles):
+    app = new_app(**where)
+    shown = presented(app)["tables"]
+    assert [table["title"] for table in shown] == titles
+    for table, drawn in zip(shown, app.dataframe, strict=True):
+        assert table["columns"] == [*drawn.value.columns]
+        assert table["rows"] == [[*map(written, row)] for row in drawn.value.itertuples(index=False)]
+
+
+def test_a_presentation_draws_the_inputs_of_an_example_that_cannot_be_computed(new_app):
+    app = new_app(page="understand/lab", lab_example="broken")
+    (q, k, *_) = presented(app)["tables"]
+    assert [q["title"], k["title"]] == [*pictures.examples()["broken"].inputs][:2]
+    for table, values in zip((q, k), pictures.examples()["broken"].inputs.values(), strict=False):
+        np.testing.assert_array_equal(np.array(table["rows"], dtype=float), values)
+
+
+def test_a_page_without_tables_presents_none(new_app):
+    assert presented(new_app(page="see/masks"))["tables"] == []
 
 
 # Steps ----------------------------------------------------------------------------------------------------------------

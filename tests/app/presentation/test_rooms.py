@@ -1,5 +1,6 @@
 """Rooms that follow a presenter: who may write, who is notified, and the limits."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ from visformer.app.presentation.rooms import Rooms, code_of
 from visformer.errors import BusyError
 from visformer.system import limits
 
+DOCS = Path(__file__).parents[3] / "docs"
 SHOWN = {"page": "masks", "text": "I like cats."}
 
 
@@ -140,3 +142,13 @@ def test_codes_have_no_ambiguous_characters(rooms):
         assert not set(code) & set("0o1il")
         assert code == code.lower()
         assert code.isalnum()
+
+
+@pytest.mark.parametrize("page", ["presenting", "security"])
+def test_the_docs_say_what_a_code_consists_of(rooms, page):
+    codes = [code_of(rooms.open("presenter")) for _ in range(100)]
+    assert {len(code) for code in codes} == {10}
+    kinds = {"letter" if character.isalpha() else "digit" for code in codes for character in code}
+    assert kinds == {"letter", "digit"}, "or the sentences below are wrong"
+    assert "ten letters and digits" in (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    assert "代码由十个字母和数字组成" in (DOCS / f"{page}.zh-CN.md").read_text(encoding="utf-8")

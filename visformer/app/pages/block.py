@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+import pandas as pd
 import streamlit as st
 
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, unavailable
+from visformer.app.widgets import controls, tables, unavailable
 from visformer.errors import N_, VisformerError
-from visformer.pictures.block import NORMS, RECORD, UNTRAINED, Stack, who_talks
+from visformer.pictures.block import NORMS, RECORD, UNTRAINED, WHO_TALKS, Stack, who_talks
 from visformer.pictures.registry.setting import Setting
 
 
@@ -42,16 +43,16 @@ def measured(stack: Stack) -> None:
         )
         return
     _ = boxes.gettext()
-    say, moved = {True: _("yes"), False: _("no")}, _("largest change in the others")
+    say = {True: _("yes"), False: _("no")}
     rows = [
         {
             _("part"): _(part.name),
             _("tokens talk to each other"): say[part.talks],
-            moved: part.moved,
+            _("largest change in the others"): part.moved,
             _("has parameters"): say[part.trained],
             _("printed"): say[part.printed] + " ≠" * part.misprinted,
             _("parameters in one layer"): part.parameters,
         }
         for part in who_talks(trace, stack)
     ]
-    st.container(key="table_moved").dataframe(rows, column_config={moved: st.column_config.NumberColumn(format="%.4f")})
+    tables.draw(pd.DataFrame(rows), title=_(WHO_TALKS.title))

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from visformer.app.session import boxes, slots
-from visformer.app.widgets import formula_box, pick, url_widgets
+from visformer.app.widgets import formula_box, pick, tables, url_widgets
 from visformer.errors import N_, ShapeError
 from visformer.formulas import Floats
 from visformer.pictures.examples.worked import Arrays, Worked, trimmed
@@ -36,15 +36,15 @@ def inputs(example: Worked, at: Mapping[str, int]) -> dict[str, Floats]:
         key = "_".join(map(str, ("lab", example.name, name, *at.values(), slots.version("lab"))))
         with st.container(width="content", gap="xxsmall"):
             if values.size == 1:
-                edited[name] = np.full((1, 1), st.number_input(name, value=int(values.item()), key=key, width=130))
-                continue
-            st.caption(_title(name), width="content")
-            edited[name] = values.copy()
-            table = _table(values[place], example.labels(name, example.inputs), key, fixed=bool(place))
-            if place:
-                edited[name][place] = table
+                shown = np.full((1, 1), st.number_input(name, value=int(values.item()), key=key, width=130))
             else:
-                edited[name] = table
+                st.caption(_title(name), width="content")
+                shown = _table(values[place], example.labels(name, example.inputs), key, fixed=bool(place))
+            edited[name] = shown
+            if place and values.size > 1:
+                edited[name] = values.copy()
+                edited[name][place] = shown
+        tables.present(boxes.gettext()(name), [[f"{value:g}" for value in row] for row in shown])
     return edited
 
 

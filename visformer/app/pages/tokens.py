@@ -7,13 +7,13 @@ import pandas as pd
 import streamlit as st
 
 from visformer.app.session import boxes
-from visformer.app.widgets import url_widgets
+from visformer.app.widgets import tables, url_widgets
 from visformer.errors import N_
 from visformer.pictures import tokens
 from visformer.pictures.theme import visible
 from visformer.trace import Trace
 
-MERGES = "BPE"
+_MERGES = "BPE"
 _RULES = {
     "WordPiece": N_(
         "This vocabulary has no merges (WordPiece): each word is cut, from the left, into the longest pieces "
@@ -32,13 +32,16 @@ _NO_RULE = N_("This tokenizer does not show its merges, if it has any. This is h
 
 
 def how(text: Any, trace: Trace, side: str) -> None:
-    """Draw the merges of a text, or the tokenizer's rule and how it split each word."""
+    """Draw the merges of a text, or the tokenizer's rule and how it split each word, below their title."""
     _ = boxes.gettext()
-    if text.scheme != MERGES:
+    merges = text.scheme == _MERGES
+    title = _("How letters are merged") if merges else _("How words are cut")
+    st.header(title, anchor=False)
+    if not merges:
         st.caption(_(_RULES.get(text.scheme, _NO_RULE)))
         if cut := tokens.cuts(trace, side):
             table = pd.DataFrame({_("word"): ["".join(parts) for parts in cut], _("parts"): _joined(cut, " · ")})
-            st.container(key="table_cuts").dataframe(table, hide_index=True, height="content")
+            tables.draw(table, title=title, height="content")
         return
     said = _("The vocabulary has {n} tokens; merges learned earlier are applied first.")
     st.caption(said.format(n=len(text)))
@@ -47,9 +50,8 @@ def how(text: Any, trace: Trace, side: str) -> None:
         st.text(_("Every piece of this text is a single character: there is nothing to merge."))
         return
     steps = text.merging(url_widgets.draw(option, url_widgets.nothing(), "tokens"))
-    table = pd.DataFrame({_("parts"): _joined(steps, " · "), _("merged"): _joined(tokens.merges(steps), " + ")})
-    index = {"_index": st.column_config.NumberColumn(_("merge"))}
-    st.container(key="table_merges").dataframe(table, height="content", column_config=index)
+    merged = {_("parts"): _joined(steps, " · "), _("merged"): _joined(tokens.merges(steps), " + ")}
+    tables.draw(pd.DataFrame({_("merge"): range(len(steps)), **merged}), title=title, height="content")
 
 
 def _joined(rows: Iterable[Sequence[str]], between: str) -> list[str]:

@@ -19,6 +19,9 @@ from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private.other_sessions import own_session, wake
 from visformer.errors import N_, BusyError
 
+END_ROOM = N_("End the room")
+"""The label of the button that ends it, beside its code and on the page."""
+
 _KEY_CHARACTERS = 100  # more than any key has
 _CHECK_SECONDS = 5  # until presenters and followers who left are noticed
 _FOLLOWS = N_("You are following the presenter.")
@@ -100,7 +103,7 @@ def line() -> None:
     """Draw who follows whom, each with a button to end it: the room of this session, and the one that it follows."""
     _ = gettext()
     if presented():
-        _notice(_("The audience follows: their phones show what you show."), _("Stop"), "following_stop", dismiss)
+        _notice(_("The audience follows: their phones show what you show."), _(END_ROOM), "following_stop", dismiss)
     if ROOM.get():
         alone = _IS_ALONE.get()
         said = _("You are browsing on your own.") if alone else _(_SAID.get() or _FOLLOWS)

@@ -1,5 +1,6 @@
 """Presentation mode: the captions over the picture, the next step, and a QR code of the address for the room."""
 
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -35,11 +36,14 @@ _WORDS = {
     "show-code_about": N_("Show the address as a QR code for phones in the room (q)"),
     "leave": N_("End"),
     "leave_about": N_("Back to the whole page (p or Esc)"),
+    "leaving": N_("p or Esc ends the presentation"),
     "note": N_("Your note for this step: type it here. It stays in this browser."),
     "follow": N_("Let the room follow"),
     "follow_about": N_("Phones that scan the new code show what you show, as you move on"),
-    "stop": N_("Stop"),
-    "close": N_("Close"),
+    "close": N_("Hide the code"),
+    "close_about": N_("Back to the picture; the code stays valid"),
+    "stop": following.END_ROOM,
+    "stop_about": N_("Phones no longer follow, and the code becomes invalid"),
     "rows": N_("Part {n} of {all}: rows {first}–{last}"),
 }
 
@@ -52,6 +56,7 @@ def bar(run: Run, outcome: str) -> None:
         "words": {name: _(text) for name, text in _WORDS.items()},
         "sentence": "    ".join(filter(None, (sentence, outcome))) if outcome else "",
         "caption": run.caption,
+        "tables": [asdict(table) for table in run.tables],
         "place": f"{page} {run.steps.place}",
         "at": run.steps.place,
         "guided": run.steps.guide is not None,

@@ -39,6 +39,15 @@ class Steps:
         return " · ".join(filter(None, self.places))
 
 
+@dataclass(frozen=True)
+class Table:
+    """A table as a presentation draws it, in the visitor's language."""
+
+    title: str
+    columns: tuple[str, ...]  # empty: they have no names
+    rows: tuple[tuple[str, ...], ...]
+
+
 @dataclass
 class Run:
     """What one run shows."""
@@ -48,6 +57,7 @@ class Run:
     problem: VisformerError | None = None  # why there is no trace
     ahead: "Trace | None" = None  # the trace whose picture was sent ahead of the page
     caption: str = ""  # what to look for; a presentation shows it over the picture
+    tables: list[Table] = field(default_factory=list)  # a presentation shows them if the page has no picture
     choices: dict[str, str | None] = field(default_factory=dict)  # made on the page, by name; None: the default
     steps: Steps = field(default_factory=Steps)
     exports: list[tuple[str, Any, str]] = field(default_factory=list)  # kind, what, and key of each picture to export

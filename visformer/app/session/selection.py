@@ -1,5 +1,6 @@
 """The selection in the explorer, which "Inside a head" shares."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -43,10 +44,19 @@ def start(trace: "Trace | None") -> Selection:
     return first
 
 
-def selection(trace: "Trace") -> Selection:
-    """Return the selection in the explorer, as far as the Trace has it: at first the one in the address."""
+def selection(trace: "Trace", *, absent: Collection[str] = ()) -> Selection:
+    """Return the selection in the explorer, as far as the Trace has it: at first the one in the address.
+
+    ``absent``: the widgets, of :data:`NAMES`, that this run does not draw. Streamlit goes back to their first values.
+    """
     selected = _SELECTION.get()
-    return _choose(start(trace), trace) if selected is None else selected.within(trace)
+    if selected is None:
+        return _choose(start(trace), trace)
+    fitting = selected.within(trace)
+    for name, (slot, value) in _widgets(fitting, trace).items():
+        if name in absent:
+            slot.clear() if value is None else slot.set(value)
+    return fitting
 
 
 def take(value: Any, trace: "Trace") -> bool:
@@ -60,15 +70,24 @@ def take(value: Any, trace: "Trace") -> bool:
 def _choose(value: Selection, trace: "Trace") -> Selection:
     fitting = value.within(trace)
     _SELECTION.set(fitting)
+    for slot, value in _widgets(fitting, trace).values():
+        if value is not None:
+            slot.set(value)
+    return fitting
+
+
+def _widgets(fitting: Selection, trace: "Trace") -> dict[str, tuple[Slot[Any], object]]:
+    """Return the widgets that select a place, each with its value; None: the default."""
     part, kind = fitting.stack.split(".")
     layers = trace.layers(part, kind)  # type: ignore[arg-type]
     n_heads, n_queries, _keys = layers[0].value.shape
-    _widget(_STACK).set(fitting.stack)
-    _widget(_LAYER, len(layers)).set(fitting.layer + 1)
-    _widget(_HEAD, n_heads).set(fitting.head + 1)
-    if fitting.query is not None and fitting.query < n_queries:
-        _widget(_QUERY, n_queries).set(fitting.query)
-    return fitting
+    query = fitting.query if fitting.query is not None and fitting.query < n_queries else None
+    return {
+        _STACK: (_widget(_STACK), fitting.stack),
+        _LAYER: (_widget(_LAYER, len(layers)), fitting.layer + 1),
+        _HEAD: (_widget(_HEAD, n_heads), fitting.head + 1),
+        _QUERY: (_widget(_QUERY, n_queries), query),
+    }
 
 
 def _widget(name: str, suffix: object = "") -> Slot[Any]:

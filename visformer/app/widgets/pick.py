@@ -9,23 +9,28 @@ from visformer.app.session import selection
 from visformer.app.widgets import url_widgets
 from visformer.errors import N_
 from visformer.pictures.registry.options import Choice, Option, Place
+from visformer.pictures.registry.picture import Picture
 from visformer.pictures.registry.places import HEAD, LAYER, QUERY, STACK
 from visformer.pictures.registry.setting import Setting
 
 _QUERY = 1  # the default
+_WITHIN = (LAYER, HEAD, replace(QUERY, default=_QUERY))
 
 
-def selected(setting: Setting) -> None:
-    """Draw attention, layer, head and query of the selection, which the explorer shares."""
-    before = selection.selection(setting.patterns).query
-    place(setting, page="head", options=(LAYER, HEAD, replace(QUERY, default=_QUERY)))
+def selected(setting: Setting, picture: Picture) -> None:
+    """Draw those of attention, layer, head and query that the picture has; the explorer shares the selection."""
+    own = {option.name for option in picture.options}
+    options = [option for option in _WITHIN if option.name in own]
+    absent = {option.key("head", setting) for option in _WITHIN if option.name not in own}
+    before = selection.selection(setting.patterns, absent=absent).query
+    place(setting, page="head", options=options)
     is_chosen = before is not None or setting["query"] != _QUERY  # the default locks no row in the explorer
     selection.keep_place(**{**setting, "query": setting["query"] if is_chosen else None})
 
 
 def selected_stack(setting: Setting) -> None:
     """Draw the attention of the selection alone."""
-    selection.selection(setting.patterns)
+    selection.selection(setting.patterns, absent={option.key("head", setting) for option in _WITHIN})
     selection.keep_place(stack=url_widgets.draw(STACK, setting, "head"))
 
 

@@ -12,7 +12,7 @@ import { HeadGrid, gridLayout, paintLegend } from "./head_grid.js"
 import { Help } from "./help.js"
 import { pngButton } from "../shared/png.js"
 import { ordered, sameHead } from "./order.js"
-import { MOVES, fill, focusQuietly, paragraph, part } from "../shared/dom.js"
+import { MOVES, fill, focusQuietly, focusedElement, isTyped, paragraph, part } from "../shared/dom.js"
 import { readPicture } from "./picture.js"
 import { spellWeight } from "../shared/numbers.js"
 import { Readout } from "./readout.js"
@@ -74,12 +74,12 @@ class AttentionView {
     this.parts.legend = part(foot, "canvas", "legend", { role: "img" })
     this.parts.hint = part(foot, "div", "hint")
     this.mountViews(stage, hoverHead)
-    this.help = new Help(root, () => this.help.show(false))
+    this.help = new Help(root, () => this.showHelp(false))
     this.toolbar = new Toolbar(places, {
       set: (change) => this.set(change),
       stack: (name) => this.chooseStack(name),
       zoom: (direction) => this.view.zoom(direction),
-      help: () => this.help.show(!this.help.open),
+      help: () => this.showHelp(!this.help.open),
     })
     this.png = pngButton(places.views, () => this.picture())
     this.toolbar.help.before(this.png)
@@ -112,6 +112,8 @@ class AttentionView {
   listen() {
     const { root } = this.parts
     root.onkeydown = (event) => this.key(event)
+    this.listening = new AbortController()
+    document.addEventListener("keydown", (event) => this.askedForHelp(event), { signal: this.listening.signal })
     const repaint = () => {
       if (!this.data) return
       this.readTheme(this.data)
@@ -123,6 +125,7 @@ class AttentionView {
 
   destroy() {
     clearTimeout(this.reporting)
+    this.listening.abort()
     this.leave()
   }
 
@@ -221,12 +224,27 @@ class AttentionView {
   }
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("select, input")) return
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyped(event)) return
     const act = event.key in MOVES ? this.arrow(event) : this.actions()[event.key]
     if (!act) return
     act()
     event.preventDefault()
     event.stopPropagation()
+  }
+
+  /** Show or hide the help, also while the focus is elsewhere on the page. */
+  askedForHelp(event) {
+    if (event.key !== "?" || event.defaultPrevented || isTyped(event) || !this.data) return
+    this.showHelp(!this.help.open)
+    event.preventDefault()
+  }
+
+  /** The focus moves into the help, and back; if it was outside, to the picture, where the keys just read work. */
+  showHelp(open) {
+    const { root } = this.parts
+    if (open) this.focused = focusedElement()
+    this.help.show(open)
+    if (!open) focusQuietly(root.contains(this.focused) && this.focused.checkVisibility() ? this.focused : this.surface)
   }
 
   arrow(event) {
@@ -255,7 +273,6 @@ class AttentionView {
     const next = (all, now) => all[(all.indexOf(now) + 1) % all.length]
     return {
       Escape: this.help.open || state.cells.length || state.heads.length > 1 ? () => this.escape() : null,
-      "?": () => this.help.show(!this.help.open),
       v: () => this.set({ view: next(NAMES, state.view) }),
       s: () => this.chooseStack(next(this.data.stacks.map(({ name }) => name), state.stack)),
       l: () => {
@@ -271,7 +288,7 @@ class AttentionView {
   }
 
   escape() {
-    if (this.help.open) this.help.show(false)
+    if (this.help.open) this.showHelp(false)
     else if (this.state.cells.length) this.lock(null)
     else this.chooseHead(this.state.focus)
   }

@@ -6,6 +6,7 @@ import { NAMES, VIEWS } from "./views/index.js"
 
 const MOST_HEADS = 12 // heads shown together
 const MOST_CELLS = 8 // cells locked together
+const TOGETHER = NAMES.find((name) => VIEWS[name].needs.includes("series")) // the view that draws several heads
 
 function sameCell(a, b) {
   return a?.row === b?.row && a?.column === b?.column
@@ -73,13 +74,14 @@ export class ViewState {
     this.keepInRange(stack.shape)
   }
 
-  /** Select a head; with add, toggle it among the heads selected already. */
+  /** Select a head; with add, toggle it among the heads selected already, and show them together. */
   chooseHead(place, add = false) {
     const selected = this.heads.some((other) => sameHead(other, place))
     if (!add) this.heads = [place]
     else if (!selected) this.heads = [...this.heads, place].slice(-MOST_HEADS)
     else if (this.heads.length > 1) this.heads = this.heads.filter((other) => !sameHead(other, place))
     this.focus = add && selected ? this.heads.at(-1) : place
+    this.showTogether()
   }
 
   /** Select all heads of the layer in focus or, if several are selected already, only the one in focus. */
@@ -88,6 +90,12 @@ export class ViewState {
     const all = Array.from({ length: Math.min(nHeads, MOST_HEADS) }, (_, head) => ({ layer, head }))
     this.heads = this.heads.length > 1 ? [this.focus] : all
     if (!this.heads.some((place) => sameHead(place, this.focus))) this.focus = this.heads[0]
+    this.showTogether()
+  }
+
+  /** Leave a view that shows only the head in focus, unless it shows the average or maximum of the selected ones. */
+  showTogether() {
+    if (this.heads.length > 1 && this.combine === "one") this.view = TOGETHER
   }
 
   free() {

@@ -5,22 +5,26 @@
  * Everything happens in the browser; the host is only called for another step and for the QR code of the address.
  */
 
-import { codePath, shortAddress } from "./qr.js"
-import { button, fill, focusQuietly, part } from "../shared/dom.js"
+import { codePath, typedAddress } from "./qr.js"
+import { Tables } from "./tables.js"
+import { button, fill, focusQuietly, focusedElement, isTyped, part } from "../shared/dom.js"
 import { STAGE, setStage, stepInView } from "../shared/stage.js"
-import { PICTURES, Tables } from "../streamlit_private/presentation.js"
 
 const ZOOM = 1.6
 const LEAST_ZOOM = 0.8
 const TRIES = 6 // attempts to make the picture fit
 const NEAR = 96 // pixels: the pointer this close to the lower edge shows the buttons
 const STAYS = 2500 // milliseconds until they are hidden again
+const BEGINS = 5000 // milliseconds for which a presentation first says how it ends
 const MARGIN = 12
+const LINES = 0.25 // share of the window's height that the text may take at its full size
+const LINE_SIZES = [16, 13, 11, 9] // pixels
+const TOUCH = globalThis.matchMedia?.("(hover: none)") // screens on which the buttons stay
 const ROOM = ["sessionStorage", "visformer.room"]
 const noteAt = (place) => ["localStorage", `visformer.note.${place}`]
 const FORWARD = ["ArrowRight", "ArrowDown", "PageDown"] // remote controls send PageDown
 const BACK = ["ArrowLeft", "ArrowUp", "PageUp"]
-const TYPES = "input, textarea, select, [contenteditable=true], [role=slider], [role=combobox], [role=radio], [role=tab], [role=option]"
+const MOVED = "[role=slider], [role=radio], [role=tab], input[type=range], input[type=radio]" // by arrow keys
 
 /** State that outlives this view, which the host rebuilds with each page. */
 const STATE = (globalThis[Symbol.for("visformer.presentation")] ??= { on: false, noteShown: false, code: false, snapshot: null, offered: null })
@@ -28,9 +32,9 @@ const STATE = (globalThis[Symbol.for("visformer.presentation")] ??= { on: false,
 /**
  * @param {HTMLElement} element the container
  * @param {object} message the texts, the current picture, and the QR code if it was requested
- * @param {{sheet: string, body: () => ?HTMLElement, onStep: (direction: number) => void, onAsk: (what: string) => void,
- *   onRoom: (key: string) => void}} host
- *   sheet: CSS for the page while it is presented; body: the element that holds the pictures
+ * @param {{sheet: string, body: () => ?HTMLElement, pictures: () => HTMLElement[], onStep: (direction: number) => void,
+ *   onAsk: (what: string) => void, onRoom: (key: string) => void}} host
+ *   sheet: CSS for the page while it is presented; body: the element that holds the pictures; pictures: those in it
  */
 export function mountPresent(element, message, host) {
   const view = new Presentation(element, host)
@@ -43,7 +47,6 @@ class Presentation {
     this.host = host
     this.root = part(element, "div", "present")
     this.buttons = {}
-    this.tables = new Tables()
     this.starts = part(this.root, "div", "starts")
     this.button(this.starts, "start", () => this.show(true))
     this.button(this.starts, "code", () => this.showCode(true))
@@ -70,6 +73,7 @@ class Presentation {
     this.lines = part(this.stage, "div", "lines")
     this.sentence = part(this.lines, "div", "said", { dir: "auto" })
     this.caption = part(this.lines, "div", "look-for")
+    this.tables = new Tables(this.stage)
     this.rows = part(this.stage, "div", "rows")
     this.noteLine = part(this.stage, "div", "note-line")
     this.place = part(this.noteLine, "span", "step")
@@ -77,7 +81,9 @@ class Presentation {
     this.note.oninput = () => store(...noteAt(this.data.place), this.note.value)
     this.note.onkeydown = (event) => {
       event.stopPropagation()
-      if (event.key === "Escape" || event.key === "Enter") this.note.blur()
+      if (event.isComposing) return
+      if (event.key === "Escape") this.toggleNote()
+      if (event.key === "Enter") this.leaveNote()
     }
     this.acts = part(this.stage, "div", "acts")
     this.button(this.acts, "back", () => this.step(-1))
@@ -85,6 +91,7 @@ class Presentation {
     this.button(this.acts, "noted", () => this.toggleNote())
     this.button(this.acts, "show-code", () => this.showCode(!STATE.code))
     this.button(this.acts, "leave", () => this.show(false))
+    this.leaving = part(this.acts, "span", "leaving")
   }
 
   buildCode() {
@@ -93,8 +100,9 @@ class Presentation {
     this.address = part(this.code, "div", "address")
     this.hint = part(this.code, "p", "code-hint")
     const row = part(this.code, "div", "code-acts")
-    this.button(row, "follow", () => this.host.onAsk(this.data.code?.followed ? "stop" : "follow"))
-    this.button(row, "close", () => this.showCode(false))
+    this.button(row, "follow", () => this.host.onAsk("follow"))
+    this.button(row, "close", () => this.showCode(false)) // takes the place of "follow", not "stop": a second click is harmless
+    this.button(row, "stop", () => this.host.onAsk("stop"))
     this.code.oncancel = (event) => {
       event.preventDefault()
       this.showCode(false)
@@ -123,6 +131,8 @@ class Presentation {
       button.textContent = words[name] ?? ""
       button.title = words[`${name}_about`] ?? ""
     }
+    this.leaving.textContent = words.leaving
+    this.tables.write(message.tables)
     this.code.setAttribute("aria-label", words.code)
     this.writeCode()
     this.updateRoom()
@@ -145,17 +155,21 @@ class Presentation {
     this.image.replaceChildren()
     if (code?.size) this.image.append(codePath(code, words.code))
     this.image.hidden = !code?.size
-    this.address.textContent = shortAddress(code?.address ?? "")
+    this.address.textContent = typedAddress(code?.address ?? "")
     this.hint.textContent = code?.hint ?? ""
-    this.buttons.follow.textContent = code?.followed ? words.stop : words.follow
-    this.buttons.follow.disabled = !code
+    const { follow, close, stop } = this.buttons
+    const focused = focusedElement()
+    follow.disabled = !code
+    follow.hidden = Boolean(code?.followed)
+    stop.hidden = !code?.followed
+    if ([follow, stop].some((button) => button === focused && button.hidden)) focusQuietly(close)
   }
 
   // Actions
 
   key(event) {
-    const at = event.composedPath()[0]
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || at.matches?.(TYPES)) return
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyped(event)) return
+    if ([...FORWARD, ...BACK].includes(event.key) && event.composedPath()[0].matches?.(MOVED)) return
     const act = this.action(event.key)
     if (!act) return
     act()
@@ -167,7 +181,7 @@ class Presentation {
     if (key === "p") return () => this.show(!STATE.on)
     if (!STATE.on) return null
     if (key === "Escape") return () => (STATE.code ? this.showCode(false) : this.show(false))
-    if (key === "n") return () => this.toggleNote()
+    if (key === "n") return STATE.code ? null : () => this.toggleNote() // the code covers it
     if (key === "q") return () => this.showCode(!STATE.code)
     if (FORWARD.includes(key)) return () => this.step(1)
     return BACK.includes(key) ? () => this.step(-1) : null
@@ -182,14 +196,27 @@ class Presentation {
     if (on === STATE.on) return
     if (on) Object.assign(STATE, { snapshot: takeSnapshot(), noteShown: false })
     STATE.on = on
+    this.stage.classList.toggle("vf-begins", on)
+    setTimeout(() => this.stage.classList.remove("vf-begins"), BEGINS)
     if (!on) this.showCode(false)
     this.settle()
     if (!on) restore(STATE.snapshot)
   }
 
+  /** Show the note, which takes the focus, or hide it. */
   toggleNote() {
+    if (STATE.noteShown) this.leaveNote()
+    else this.beforeNote = focusedElement()
     STATE.noteShown = !STATE.noteShown
     this.settle()
+    if (STATE.noteShown) focusQuietly(this.note)
+  }
+
+  /** Give the focus back, if the note has it. */
+  leaveNote() {
+    if (focusedElement() !== this.note) return
+    this.note.blur()
+    if (this.beforeNote?.isConnected) focusQuietly(this.beforeNote)
   }
 
   showCode(open) {
@@ -243,8 +270,10 @@ class Presentation {
       return
     }
     const { style } = document.documentElement
-    const bottom = MARGIN + this.noteHeight
-    this.acts.style.bottom = `${bottom}px`
+    const above = MARGIN + this.noteHeight
+    this.acts.style.bottom = `${above}px`
+    const bottom = TOUCH?.matches ? above + this.acts.offsetHeight + MARGIN : above
+    this.fitLines()
     style.setProperty("--vf-above", `${this.lines.offsetHeight}px`)
     let zoom = ZOOM
     for (let i = 0; i < TRIES; i++) {
@@ -259,26 +288,34 @@ class Presentation {
     }
   }
 
-  /** The height of the pictures relative to the available height; they fit if it is at most 1. */
+  /** The size of the pictures or tables relative to the available space; they fit if it is at most 1. */
   overflow(bottom) {
     if (!this.body) return 0
     const { top, height } = this.body.getBoundingClientRect()
-    return height / Math.max(1, window.innerHeight - bottom - top)
+    return Math.max(this.tables.overflow, height / Math.max(1, window.innerHeight - bottom - top))
+  }
+
+  /** Make long text smaller, so that none of it is cut and the picture has enough room. */
+  fitLines() {
+    for (const size of LINE_SIZES) {
+      this.lines.style.fontSize = `${size}px`
+      if (this.lines.offsetHeight <= LINES * window.innerHeight) break
+    }
   }
 
   /** Fit tables, on pages that have nothing else. */
   fitTables(bottom, zoom) {
     this.rows.textContent = ""
     this.rows.style.bottom = `${bottom}px`
-    if (!this.body || this.body.querySelector(PICTURES)) return this.tables.leave()
-    const room = window.innerHeight - bottom - this.rows.offsetHeight - this.body.getBoundingClientRect().top
-    const rows = this.tables.fit(this.body, { zoom, room })
+    if (this.host.pictures().length || !this.data.tables.length) return this.tables.leave()
+    const breaks = zoom <= LEAST_ZOOM
+    const rows = this.tables.fit({ bottom: window.innerHeight - bottom - this.rows.offsetHeight, breaks })
     if (rows) this.rows.textContent = fill(this.data.words.rows, rows)
   }
 
   /** Let plots take the rest of the window's height. */
   fitPlots(bottom, zoom) {
-    for (const picture of this.body?.querySelectorAll(PICTURES) ?? []) {
+    for (const picture of this.host.pictures()) {
       const height = Math.max(150, window.innerHeight - bottom - picture.getBoundingClientRect().top)
       picture.style.setProperty("--vf-height", `${Math.floor(height)}px`)
       picture.style.setProperty("--vf-inner", `${Math.floor(height / zoom)}px`)
@@ -299,10 +336,8 @@ function stylePage(text, on) {
 
 /** Record which element has the focus, and all scroll positions. */
 function takeSnapshot() {
-  let focused = document.activeElement
-  while (focused?.shadowRoot?.activeElement) focused = focused.shadowRoot.activeElement
   const scrolled = [...document.querySelectorAll("*")].filter(({ scrollTop }) => scrollTop > 0)
-  return { focused, scrolled: scrolled.map((element) => [element, element.scrollTop]) }
+  return { focused: focusedElement(), scrolled: scrolled.map((element) => [element, element.scrollTop]) }
 }
 
 function restore(snapshot) {

@@ -1,7 +1,7 @@
 /** Draw a QR code as SVG: dark modules on white, with the quiet zone that readers need. */
 
 const QUIET = 4 // width of the quiet zone, in modules
-const SHOWN = 60 // maximum characters of the address below the code
+const TYPED = 60 // maximum characters of an address that people type
 
 /** @param {{size: number, rows: string}} code rows: "0" and "1", row by row @param {string} label */
 export function codePath({ size, rows }, label) {
@@ -20,8 +20,8 @@ function svg(tag, attributes, parts = []) {
   return element
 }
 
-/** An address for people to type: without the scheme, and shortened. */
-export function shortAddress(address) {
+/** An address for people to type: without the scheme; empty if it is too long for that. */
+export function typedAddress(address) {
   const text = address.replace(/^https?:\/\//, "")
-  return text.length > SHOWN ? `${text.slice(0, SHOWN - 1)}…` : text
+  return text.length > TYPED ? "" : text
 }

@@ -3,6 +3,21 @@
 /** Arrow keys as [rows down, columns right]. */
 export const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 
+const TEXT = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [role=combobox], [role=listbox], [role=option]"
+
+/** Whether a key is typed into a text or a list, also one inside a shadow root: then it is no shortcut. */
+export function isTyped(event) {
+  const [at] = event.composedPath()
+  return event.isComposing || Boolean(at.isContentEditable || at.matches?.(TEXT))
+}
+
+/** The element that has the focus, also one inside a shadow root. */
+export function focusedElement() {
+  let at = document.activeElement
+  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement
+  return at
+}
+
 /** Append an element with a class and attributes. */
 export function part(parent, tag, name, attributes = {}) {
   const element = document.createElement(tag)

@@ -6,6 +6,7 @@ import { streamlitView } from "./view.js"
 export default streamlitView(mountPresent, (host, { setTriggerValue, parentElement }) => {
   host.sheet = parentElement.querySelector(".vf-sheet").textContent
   host.body = () => document.querySelector(".st-key-page_body")
+  host.pictures = () => [...(host.body()?.querySelectorAll("[class*=st-key-picture_]") ?? [])]
   host.onStep = (direction) => setTriggerValue("step", direction)
   host.onAsk = (what) => setTriggerValue("ask", what)
   host.onRoom = (key) => setTriggerValue("room", key)
