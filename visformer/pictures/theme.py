@@ -23,13 +23,13 @@ DIVERGING = {
 blindness confuses the two."""
 
 CURVES = {
-    "light": ("#1d63d1", "#c2570c", "#0f7a4f", "#7a3fb0", "#a61e4d", "#0b7285", "#7a6a00", "#5f6b7a"),
+    "light": ("#1959bf", "#c2570c", "#0f7a4f", "#7a3fb0", "#a61e4d", "#0b7285", "#7a6a00", "#5f6b7a"),
     "dark": ("#6ea8fe", "#f2955c", "#4fc99a", "#c394f0", "#f783ac", "#4cc3d9", "#d9c24a", "#98a3b3"),
 }
 """Colours of curves, in order."""
 
 SYMBOLS = {
-    "q": {"light": "#1d63d1", "dark": "#6ea8fe"},
+    "q": {"light": "#1959bf", "dark": "#6ea8fe"},
     "k": {"light": "#b3470f", "dark": "#f2955c"},
     "v": {"light": "#0f7a4f", "dark": "#4fc99a"},
     "scores": {"light": "#7a3fb0", "dark": "#c394f0"},
@@ -39,7 +39,7 @@ SYMBOLS = {
     "out": {"light": "#a61e4d", "dark": "#f783ac"},
     "embed": {"light": "#0f7a4f", "dark": "#4fc99a"},
     "position": {"light": "#b3470f", "dark": "#f2955c"},
-    "input": {"light": "#1d63d1", "dark": "#6ea8fe"},
+    "input": {"light": "#1959bf", "dark": "#6ea8fe"},
 }
 """A colour for each symbol of the formulas; the titles of matching panels have the same colour."""
 
