@@ -116,7 +116,7 @@ def test_sections_of_a_page_have_one_kind_of_heading(new_app):
         ("see/embedding", ["Two tokens", "Every token in numbers"]),
     ):
         open_page(app, page)
-        assert [heading.value for heading in app.main.subheader] == titles
+        assert [heading.value for heading in app.main.header] == titles
         assert not [text.value for text in app.main.markdown if text.value.startswith("**")]
 
 
