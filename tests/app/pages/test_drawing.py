@@ -1,6 +1,7 @@
 """Pages compute where they are drawn, and few are drawn at a time; no page does anything for that."""
 
 import ast
+import inspect
 import threading
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def computing(monkeypatch):
     def watch(frame, event, _value):
         if event == "call" and frame.f_code.co_filename.startswith(COMPUTING):
             name = f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_qualname}"
-            if "<module>" not in name:
+            if frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # a function, not a module or class that is imported
                 seen[capacity.is_drawing()].add(name)
 
     threading.setprofile(watch)
