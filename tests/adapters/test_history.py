@@ -214,11 +214,10 @@ def test_moments_too_large_or_too_coarse_are_not_bundled(own, packed, most_bytes
 @pytest.mark.parametrize("name", BUNDLED)
 def test_bundled_moments_are_small_and_close_to_the_trained_ones(name):
     folder = folder_of(name) / "moments"
-    if folder.exists():
-        assert sum(path.stat().st_size for path in folder.iterdir()) <= bundle.MOST_BYTES[name]
-        told = json.loads((folder / "moments.json").read_text(encoding="utf-8"))["moments"]
-        assert len(told) == 10
-        assert max(row["kl"] for row in told[1:-1]) <= bundle.MOST_DIVERGENCE
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= bundle.MOST_BYTES[name]
+    told = json.loads((folder / "moments.json").read_text(encoding="utf-8"))["moments"]
+    assert len(told) == 10
+    assert max(row["kl"] for row in told[1:-1]) <= bundle.MOST_DIVERGENCE
 
 
 def test_only_the_trained_model_itself_is_unsure_by_the_threshold_of_its_evaluation(own, tmp_path):

@@ -38,7 +38,7 @@ def inputs(example: Worked, at: Mapping[str, int]) -> dict[str, Floats]:
             if values.size == 1:
                 shown = np.full((1, 1), st.number_input(name, value=int(values.item()), key=key, width=130))
             else:
-                st.caption(_title(name), width="content")
+                st.markdown(_title(name), width="content")  # a caption would be too faint in colour
                 shown = _table(values[place], example.labels(name, example.inputs), key, fixed=bool(place))
             edited[name] = shown
             if place and values.size > 1:
