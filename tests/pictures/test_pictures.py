@@ -413,9 +413,10 @@ def test_the_colour_scale_ends_below_outliers_and_a_note_says_so(trace):
 
 
 def test_a_panel_below_another_has_labels_of_its_columns(trace):
-    """Between the first and the last of a column of single rows, those of the first serve for all."""
+    """Where single rows stand below each other, key by key, those of the first serve for all."""
     for panels in (block.added(trace, "encoder", 0, "ffn"), embedding.sums(trace, "src")):
         assert len(panels) > 2
         assert all(panel.columns.written for panel in panels)
-    for column in head.steps(trace, PLACES[0]):
-        assert column[0].columns.written and column[-1].columns.written
+    multiplied, weighed, summed = head.steps(trace, PLACES[0])
+    assert all(panel.columns.written for panel in (*multiplied, *summed))
+    assert [panel.columns.written for panel in weighed] == [True] + [False] * (len(weighed) - 1)

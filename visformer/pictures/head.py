@@ -72,7 +72,7 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
             note=N_("No key is masked for this query.") if open_to_all else "",
         ),
         *([] if open_to_all else [masked]),
-        one("pattern", "softmax", pattern, along, scale="weight", before="→"),
+        one("pattern", "softmax", pattern, below, scale="weight", before="→"),
     ]
     summed = [
         traced(trace, f"{path}.v", shared, title="V", name="v", before="×", note=f"({n_keys}, {d_v})"),

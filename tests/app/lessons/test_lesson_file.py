@@ -303,4 +303,4 @@ def test_the_shipped_lesson_names_the_two_longest_vectors_of_the_block(shipped, 
     assert [round(float(length)) for length in after] == [6, 6]
     for language in i18n.languages():
         note = shipped.steps[7].text("note", language)
-        assert "66" in note and "71" in note
+        assert "36" in note and "44" in note
