@@ -3,6 +3,7 @@
 import pytest
 
 from tests.browser.support import go_to, state_of, submit, wait_until_done
+from tests.waiting import until
 
 pytestmark = pytest.mark.browser
 
@@ -39,9 +40,7 @@ def test_eight_changes_over_four_pages_come_back_one_by_one(open_app):
         seen.append(changed(page, seen[-1]))
     for before in reversed(seen[:-1]):
         page.go_back()
-        page.wait_for_url(before[0])
-        assert shown(page) == before
+        until(lambda before=before: shown(page) == before)
     for after in seen[1:]:
         page.go_forward()
-        page.wait_for_url(after[0])
-        assert shown(page) == after
+        until(lambda after=after: shown(page) == after)

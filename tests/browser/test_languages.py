@@ -171,7 +171,7 @@ def test_switching_the_language_keeps_page_sentence_view_and_scroll_position(ope
     ("text", "page_title", "kept"),
     [
         ("Stop Open", "词元", "[role=option] :text-is('Stop')"),
-        ("停。打开。", "解码", ".stPlotlyChart text:text-is('Open')"),
+        ("停。打开。", "解码", ".stPlotlyChart text:text-is('Stop')"),
         ("Stop", "词元", "[data-testid=stText]:text-is('Stop')"),
     ],
     ids=["choice", "curve", "text"],

@@ -58,6 +58,9 @@ def test_every_step_in_the_app_has_its_text_in_the_window_and_its_selection(open
             wait_for_panels(page)
         assert panel.bounding_box()["height"] < 140, "most of the window is left for the picture"
         if number < COUNT:
+            expect(page.locator(".vf-lesson-bar [aria-current=step]")).to_have_attribute(
+                "title", step.text("title", "en")
+            )
             page.get_by_role("button", name="Next", exact=True).click()
 
 
@@ -179,7 +182,7 @@ def test_the_file_opens_from_disk_without_a_network(visit, tmp_path):
         if number < COUNT:
             page.locator("body").press("ArrowRight")
     page.locator("nav a").nth(3).click()
-    expect(page.locator("section:visible .vf-root")).to_have_attribute("data-query", "2")
+    expect(page.locator("section:visible .vf-root")).to_have_attribute("data-query", "1")
     page.locator("section:visible").get_by_role("button", name="交叉", exact=True).click()
     expect(page.locator("section:visible .vf-root")).to_have_attribute("data-stack", "decoder.cross_attn")
 

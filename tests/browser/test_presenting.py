@@ -91,20 +91,22 @@ def test_tables_are_sharp_text_in_whole_rows_with_their_titles(visitor):
     shown = {title: [] for title in titles}
     while True:
         check_in_window(page)
-        (figure,) = figures.filter(visible=True).all()
-        shown[figure.locator("figcaption").inner_text()] += rows_of(figure)
-        assert figure.locator("td").first.evaluate("cell => getComputedStyle(cell).fontSize") == "22.4px"
+        for figure in figures.filter(visible=True).all():
+            shown[figure.locator("figcaption").inner_text()] += rows_of(figure)
+            assert figure.locator("td").first.evaluate("cell => getComputedStyle(cell).fontSize") == "22.4px"
         part, count = page.locator(".vf-rows").inner_text().removeprefix("Part ").split(":")[0].split(" of ")
         if part == count:
             break
         page.keyboard.press("ArrowRight")
         page.locator(".vf-rows").get_by_text(f"Part {int(part) + 1} of").wait_for()
-    assert int(count) > 2
+    assert int(count) >= 2
     for title, figure in zip(titles, figures.all(), strict=True):
         every = figure.locator("tbody tr").evaluate_all(
             "rows => rows.map((row) => [...row.cells].map((c) => c.textContent))"
         )
-        assert shown[title] == every
+        assert [[cell.strip() for cell in row] for row in shown[title]] == [
+            [cell.strip() for cell in row] for row in every
+        ]
         assert not [cell for row in every for cell in row if cell.endswith("…")]
     page.set_viewport_size({"width": 3840, "height": 2160})
     expect(figures.filter(visible=True)).to_have_count(2)
@@ -339,7 +341,9 @@ def test_a_phone_that_scans_the_qr_code_follows_until_it_leaves(visitor, server)
     phone = open_following_phone(page, visitor, server)
     phone.wait_for_url("**/masks?*follow=*")
     expect(page.locator("html.vf-presenting")).to_have_count(1)
-    page.keyboard.press("ArrowRight")
+    while address_of(page)["masks_view"] == "scores":  # shown in parts
+        page.keyboard.press("ArrowRight")
+        settled(page)
     phone.get_by_role("slider", name="Tokens read so far").wait_for()
     position = settled(page)
     for _ in range(2):

@@ -414,7 +414,7 @@ def test_the_colour_scale_ends_below_outliers_and_a_note_says_so(trace):
 
 def test_a_panel_below_another_has_labels_of_its_columns(trace):
     """Where single rows stand below each other, key by key, those of the first serve for all."""
-    for panels in (block.added(trace, "encoder", 0, "ffn"), embedding.sums(trace, "src")):
+    for panels in (block.added(trace, "encoder", 0, "ffn"),):
         assert len(panels) > 2
         assert all(panel.columns.written for panel in panels)
     multiplied, weighed, summed = head.steps(trace, PLACES[0])

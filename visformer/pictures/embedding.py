@@ -59,7 +59,8 @@ def sums(trace: Trace, side: Side, *, scaled: bool = True) -> list[Panel]:
             replace(embed, name="input", title=N_("their sum"), values=values, before="=", note=_shape(embed))
         )
     limit = telling_limit(*(panel.values for panel in panels))
-    panels = [replace(panel, limit=limit, columns=embed.columns) for panel in panels]
+    below = replace(embed.columns, written=False)  # once for all: they stand below each other, dimension by dimension
+    panels = [replace(embed, limit=limit), *(replace(panel, limit=limit, columns=below) for panel in panels[1:])]
     if not enters_as_it_is(trace, side):
         entering = traced(trace, f"{side}.input", title=N_("what enters the first layer"), name="input", before="→")
         panels.append(replace(entering, rows=embed.rows))
