@@ -70,9 +70,9 @@ def take(value: Any, trace: "Trace") -> bool:
 def _choose(value: Selection, trace: "Trace") -> Selection:
     fitting = value.within(trace)
     _SELECTION.set(fitting)
-    for slot, value in _widgets(fitting, trace).values():
-        if value is not None:
-            slot.set(value)
+    for slot, wanted in _widgets(fitting, trace).values():
+        if wanted is not None:
+            slot.set(wanted)
     return fitting
 
 
