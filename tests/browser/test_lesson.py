@@ -64,6 +64,13 @@ def test_every_step_in_the_app_has_its_text_in_the_window_and_its_selection(open
             page.get_by_role("button", name="Next", exact=True).click()
 
 
+def test_who_clicks_next_twice_without_waiting_goes_two_steps_on(open_app):
+    page = open_app(query=at(8), width=1280, height=720)
+    wait_until_done(page)
+    page.get_by_role("button", name="Next", exact=True).dblclick()
+    expect_step(page, LESSON.steps[9])
+
+
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
 def test_the_bar_stands_still_and_covers_no_picture(open_app, size):
     width, height = size

@@ -7,6 +7,7 @@ fetch a component while Python imports the code that packs its picture.
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,30 @@ _PAUSE = 0.015
 def _sent(key: str) -> Mapping[str, Any]:
     """Return what the component with this key last sent."""
     return Slot[Any](key, None).get() or {}
+
+
+def _mount(component: Any, key: str, acts: Mapping[str, Callable[[Any], None]], **options: Any) -> None:
+    """Mount a component, named ``key`` in its messages, too, and pass each of its triggers to one of ``acts``.
+
+    That happens in a callback, before the page reruns. In a callback Streamlit loses the value where a message from the
+    page that was left came in between; then it happens here, and the page reruns once more.
+    """
+    called = Slot(f"{key}_called", False)
+
+    def callback(name: str) -> None:
+        if (value := _sent(key).get(name)) is not None:
+            called.set(True)
+            acts[name](value)
+
+    sent = component(
+        data=key.encode(), key=key, **{f"on_{name}_change": partial(callback, name) for name in acts}, **options
+    )
+    missed = {} if called.pop() else {name: sent[name] for name in acts if sent[name] is not None}
+    for name, value in missed.items():
+        acts[name](value)
+    if missed:
+        called.set(True)  # the next run finds the same values
+        st.rerun()
 
 
 def _language() -> dict[str, Any]:
@@ -169,20 +194,14 @@ def presentation(
         on_room: called with the key of a room that the browser kept.
     """
 
-    def stepped() -> None:
-        if (step := _sent(_PRESENTATION).get("step")) in (1, -1):
-            on_step(step)
-
     with st.container(gap=None, width="content"):  # feeds take up no room
         _FEED(data=write_message("presentation", shown, to=_PRESENTATION), key=f"{_PRESENTATION}_words")
-        _PRESENT(
-            data=_PRESENTATION.encode(),
-            key=_PRESENTATION,
-            width="content",
-            on_step_change=stepped,
-            on_ask_change=lambda: on_ask(str(_sent(_PRESENTATION).get("ask") or "")),
-            on_room_change=lambda: on_room(_sent(_PRESENTATION).get("room")),
-        )
+        acts: dict[str, Callable[[Any], None]] = {
+            "step": lambda step: on_step(step) if step in (1, -1) else None,
+            "ask": lambda what: on_ask(str(what or "")),
+            "room": on_room,
+        }
+        _mount(_PRESENT, _PRESENTATION, acts, width="content")
 
 
 def lesson_bar(shown: Mapping[str, Any], *, on_open: Callable[[int], None], on_leave: Callable[[], None]) -> None:
@@ -195,13 +214,13 @@ def lesson_bar(shown: Mapping[str, Any], *, on_open: Callable[[int], None], on_l
         on_leave: called before the page reruns without the lesson.
     """
 
-    def opened() -> None:
-        if isinstance(step := _sent(_LESSON).get("open"), int):
-            on_open(step)
-
     with st.container(gap=None, key="lesson_bar"):  # feeds take up no room
         _FEED(data=write_message("lesson", shown, to=_LESSON), key=f"{_LESSON}_words")
-        _LESSON_BAR(data=_LESSON.encode(), key=_LESSON, on_open_change=opened, on_leave_change=on_leave)
+        acts: dict[str, Callable[[Any], None]] = {
+            "open": lambda step: on_open(step) if isinstance(step, int) else None,
+            "leave": lambda _clicked: on_leave(),
+        }
+        _mount(_LESSON_BAR, _LESSON, acts)
 
 
 def panels(

@@ -26,9 +26,9 @@ class Bar {
     this.host = host
     this.root = part(element, "nav", "lesson-bar")
     this.buttons = {
-      back: this.button("back", () => host.onOpen(this.data.at - 1)),
+      back: this.button("back", () => this.turn(-1)),
       dots: part(this.root, "div", "dots"),
-      on: this.button("on", () => (this.isOver ? host.onLeave() : host.onOpen(this.data.at + 1))),
+      on: this.button("on", () => (this.isOver ? host.onLeave() : this.turn(1))),
       again: this.button("again", () => host.onOpen(this.data.at)),
       leave: this.button("leave", () => host.onLeave()),
     }
@@ -41,6 +41,12 @@ class Bar {
     return made
   }
 
+  /** Go on or back from the step that was asked for last: who clicks twice need not wait for the first step. */
+  turn(direction) {
+    this.wanted = Math.max(1, Math.min(this.wanted + direction, this.data.titles.length + 1))
+    this.host.onOpen(this.wanted)
+  }
+
   /** Whether the closing card is shown, behind the last step. */
   get isOver() {
     return this.data.at > this.data.titles.length
@@ -50,6 +56,7 @@ class Bar {
   update(message) {
     this.data = message
     const { at, titles, changed, words } = message
+    this.wanted = at
     const { back, dots, on, again, leave } = this.buttons
     this.root.setAttribute("aria-label", words.lesson)
     back.textContent = words.back
