@@ -78,11 +78,11 @@ def check_cell_under_the_pointer(page):
 
 def rows_of(figure):
     """Return the texts of the rows of a presented table that are on the screen."""
-    return [row.locator("td").all_inner_texts() for row in figure.locator("tbody tr").filter(visible=True).all()]
+    return [row.locator("td").all_text_contents() for row in figure.locator("tbody tr").filter(visible=True).all()]
 
 
 def test_tables_are_sharp_text_in_whole_rows_with_their_titles(visitor):
-    page = open_at(visitor, "tokens", query="?text=The+northeastern+universities+and+their+visualisations.")
+    page = open_at(visitor, "tokens", query="?text=The+northeastern+universities+and+their+visualisations+of+incomprehensibly+differentiated+architectures.")
     present(page)
     expect(page.locator("canvas:visible")).to_have_count(0)
     figures = page.locator(".vf-table-box")
@@ -99,14 +99,12 @@ def test_tables_are_sharp_text_in_whole_rows_with_their_titles(visitor):
             break
         page.keyboard.press("ArrowRight")
         page.locator(".vf-rows").get_by_text(f"Part {int(part) + 1} of").wait_for()
-    assert int(count) >= 2
+    assert int(count) > 2
     for title, figure in zip(titles, figures.all(), strict=True):
         every = figure.locator("tbody tr").evaluate_all(
             "rows => rows.map((row) => [...row.cells].map((c) => c.textContent))"
         )
-        assert [[cell.strip() for cell in row] for row in shown[title]] == [
-            [cell.strip() for cell in row] for row in every
-        ]
+        assert shown[title] == every
         assert not [cell for row in every for cell in row if cell.endswith("…")]
     page.set_viewport_size({"width": 3840, "height": 2160})
     expect(figures.filter(visible=True)).to_have_count(2)

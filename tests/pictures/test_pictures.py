@@ -413,10 +413,11 @@ def test_the_colour_scale_ends_below_outliers_and_a_note_says_so(trace):
 
 
 def test_a_panel_below_another_has_labels_of_its_columns(trace):
-    """Where single rows stand below each other, key by key, those of the first serve for all."""
+    """Where panels stand below each other, column by column, those of the first serve for all."""
     for panels in (block.added(trace, "encoder", 0, "ffn"),):
         assert len(panels) > 2
         assert all(panel.columns.written for panel in panels)
-    multiplied, weighed, summed = head.steps(trace, PLACES[0])
-    assert all(panel.columns.written for panel in (*multiplied, *summed))
-    assert [panel.columns.written for panel in weighed] == [True] + [False] * (len(weighed) - 1)
+    for stacked in head.steps(trace, PLACES[0]):
+        assert len(stacked) > 1
+        assert [panel.columns.written for panel in stacked] == [True] + [False] * (len(stacked) - 1)
+        assert len({panel.columns.texts for panel in stacked}) == 1

@@ -43,6 +43,7 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
     path, row, shared = place.path, _row_of(trace, place), _shared(trace, place)
     (n_keys, d_k), products = trace[f"{path}.k"].shape[1:], _products(trace, place)
     keys = traced(trace, f"{path}.k", shared, title="K", before="×")
+    keys = replace(keys, columns=replace(keys.columns, written=False))  # those of q, right above it
     scores, mask, pattern = (place.row(trace, name)[None] for name in ("scores", "mask", "pattern"))
     along = replace(keys.rows, title=N_("is read (key)"))
     dims, d_v = numbered(d_k, N_("dimension (d_k)")), trace[f"{path}.heads"].shape[-1]
@@ -80,7 +81,7 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
             "heads",
             N_("weighted sum of V"),
             place.row(trace, "heads")[None],
-            numbered(d_v, N_("dimension (d_k)")),
+            replace(numbered(d_v, N_("dimension (d_k)")), written=False),
             before="=",
         ),
     ]
