@@ -26,7 +26,7 @@ VIEWS = {
 PAGES = [*VIEWS, "understand/lab"]
 """Every page but the first."""
 
-_AROUND = ("visformer_link", "visformer_connection", "visformer_present", "visformer_words", "visformer_lesson")
+_AROUND = {f"visformer_{name}" for name in ("link", "links", "connection", "present", "words", "lesson")}
 
 
 # Reading a page -------------------------------------------------------------------------------------------------------

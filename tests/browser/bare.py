@@ -21,7 +21,8 @@ window.explorer = {{
   mount(text) {{
     this.view?.destroy()
     Object.assign(this, {{ needed: [], selections: [] }})
-    const host = {{ onNeed: (names) => this.needed.push(names), onSelect: (chosen) => this.selections.push(chosen) }}
+    const onSelect = ({{ opened, ...chosen }}) => this.selections.push(chosen)
+    const host = {{ onNeed: (names) => this.needed.push(names), onSelect }}
     this.view = mountAttention(document.querySelector("#host"), message(text), host)
   }},
   update(text) {{

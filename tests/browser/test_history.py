@@ -1,19 +1,37 @@
 """Back and Forward: each entry of the browser's history shows what it showed."""
 
-import pytest
+from urllib.parse import urlsplit
 
-from tests.browser.support import go_to, state_of, submit, wait_until_done
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.support import go_to, submit, wait_until_done
 from tests.waiting import until
+from visformer.app.lessons import lesson_file
+from visformer.app.session import url_state
 
 pytestmark = pytest.mark.browser
+LESSON = lesson_file.load(url_state.SHIPPED)
 
 
 def shown(page):
     """The address, the boxes and what the explorer has selected, if there is one."""
     wait_until_done(page)
-    boxes = [box.input_value() for box in page.get_by_role("textbox").all()]
-    explorer = page.locator(".vf-root").count() and state_of(page)
-    return page.url, boxes, explorer and [explorer.get(name) for name in ("stack", "layer", "head")]
+    boxes = page.get_by_role("textbox").evaluate_all("all => all.map(({ value }) => value)")
+    explorers = page.locator(".vf-root[data-stack]").evaluate_all(
+        "all => all.map(({ dataset: d }) => [d.stack, d.layer, d.head])"
+    )
+    return page.url, boxes, explorers
+
+
+def walk(page, seen):
+    """Go back through all entries and forward again, no faster than a person could; check what each shows."""
+    for move, entries in ((page.go_back, seen[-2::-1]), (page.go_forward, seen[1:])):
+        for entry in entries:
+            move()
+            until(lambda entry=entry: shown(page) == entry)
+            page.wait_for_timeout(300)
+            assert shown(page) == entry
 
 
 def changed(page, before):
@@ -38,9 +56,28 @@ def test_eight_changes_over_four_pages_come_back_one_by_one(open_app):
     for change in changes:
         change()
         seen.append(changed(page, seen[-1]))
-    for before in reversed(seen[:-1]):
-        page.go_back()
-        until(lambda before=before: shown(page) == before)
-    for after in seen[1:]:
-        page.go_forward()
-        until(lambda after=after: shown(page) == after)
+    walk(page, seen)
+
+
+def test_each_step_of_a_lesson_is_one_entry(open_app):
+    """Its steps are on three pages; the large button, Next and a dot open them."""
+    page = open_app()
+    seen = [shown(page)]
+    entries = page.evaluate("history.length")
+    turns = {
+        1: page.get_by_role("button", name="Guided lesson"),
+        2: page.get_by_role("button", name="Next", exact=True),
+        3: page.get_by_role("button", name="Next", exact=True),
+        8: page.locator(".vf-lesson-bar .vf-dot").nth(7),
+        7: page.get_by_role("button", name="Back", exact=True),
+    }
+    for number, turn in turns.items():
+        turn.click()
+        step = LESSON.steps[number - 1]
+        expect(page.locator(".vf-lesson-bar [aria-current=step]")).to_have_attribute("title", step.text("title", "en"))
+        seen.append(shown(page))
+        assert urlsplit(page.url).path == f"/{step.state.page}"
+    page.get_by_role("button", name="Leave the lesson").click()
+    seen.append(changed(page, seen[-1]))
+    assert page.evaluate("history.length") == entries + len(turns) + 1
+    walk(page, seen)

@@ -47,7 +47,7 @@ def test_a_deep_link_works_right_after_a_start_and_attention_is_a_name_of_the_fi
         expect(page.get_by_text("there is no page with this name")).to_have_count(0)
         expect(page.get_by_role("dialog")).to_have_count(0)
         page = visitors.open(query="attention?lesson=from-text-to-translation&step=5")
-        expect(page).to_have_url(f"{address}/head?v=1&lesson=from-text-to-translation&step=5&layer=3&head=4&query=2")
+        expect(page).to_have_url(f"{address}/head?v=1&lesson=from-text-to-translation&step=5")
 
 
 def test_copy_link_copies_the_address_and_says_so(open_app):

@@ -1,6 +1,7 @@
 """Presentations: how they start and end, their keys and notes, and phones that follow."""
 
 import io
+from urllib.parse import quote_plus
 
 import pytest
 import zxingcpp
@@ -12,6 +13,8 @@ from tests.browser.support import address_of, go_to, point_of_cell, state_of, wa
 from visformer.pictures.lab import examples
 
 pytestmark = pytest.mark.browser
+
+LONG = "The northeastern universities and their visualisations of incomprehensibly differentiated architectures."
 
 STATE = """() => ({ scrolled: document.querySelector("[data-testid=stMain]").scrollTop,
   boxes: [...document.querySelectorAll("[data-testid=stElementContainer]")].map((one) => {
@@ -82,7 +85,11 @@ def rows_of(figure):
 
 
 def test_tables_are_sharp_text_in_whole_rows_with_their_titles(visitor):
-    page = open_at(visitor, "tokens", query="?text=The+northeastern+universities+and+their+visualisations+of+incomprehensibly+differentiated+architectures.")
+    page = open_at(
+        visitor,
+        "tokens",
+        query=f"?text={quote_plus(LONG)}",
+    )
     present(page)
     expect(page.locator("canvas:visible")).to_have_count(0)
     figures = page.locator(".vf-table-box")

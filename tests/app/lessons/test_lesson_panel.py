@@ -21,7 +21,7 @@ from tests.app.support import (
 )
 from visformer.app.lessons import lesson_file, lesson_panel
 from visformer.app.session import url_state
-from visformer.app.session.page import LESSON
+from visformer.app.session.page import LESSON, LESSON_OPENED
 from visformer.web.panels import Click
 
 SHIPPED, SHORT = (lesson_file.load(name) for name in (url_state.SHIPPED, url_state.SHORT))
@@ -50,10 +50,11 @@ def assert_shows(app, number, lesson=SHIPPED, name=url_state.SHIPPED):
     assert (lesson_bar(app)["at"], lesson_bar(app)["changed"]) == (number, False)
     assert [text for text in texts(app) if text in expected] == expected
     assert app.session_state["remarks"] == []
-    address = address_of(app)
-    assert (address.pop("lesson"), address.pop("step")) == (name, str(number))
+    assert address_of(app) == {"lesson": name, "step": str(number)}, "an unchanged step is named, not written out"
+    shown = app.session_state[LESSON_OPENED.key].fields()
+    assert (shown.pop("lesson"), shown.pop("step")) == (name, str(number))
     defaults = {"masks_stack": "decoder", "masks_layer": "1", "positions_view": "waves", "block_view": "stream"}
-    assert address == {n: v for n, v in replace(step.state, page="").fields().items() if defaults.get(n) != v}
+    assert shown == {n: v for n, v in replace(step.state, page="").fields().items() if defaults.get(n) != v}
     assert app.session_state["page"] == step.state.page
 
 

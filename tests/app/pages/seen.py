@@ -22,6 +22,7 @@ from benchmarks.messages import read_message
 from tests.addresses import fields_of
 from tests.golden.compare import SAVED, listed, numbers, short
 from tests.web.support import heads_of, shapes_of
+from visformer.app.session.page import LESSON_OPENED
 
 APP = Path(__file__).parents[3] / "app.py"
 SAYS = {"caption", "text", "markdown", "latex", "code", "title", "header", "subheader"}
@@ -68,9 +69,10 @@ def saved(app):
 def seen(app):
     """Describe the page after the last run.
 
-    "says" and "beside" hold the texts of the page and of its side bar, "along" the queries of links to other pages,
-    "presents" what a presentation shows about the current step, "asks" the widgets, "offers" everything else that can
-    be clicked. Of closed popovers, only widgets are included.
+    "address" holds the fields of the address, or of the step that it names, "says" and "beside" the texts of the page
+    and of its side bar, "along" the queries of links to other pages, "presents" what a presentation shows about the
+    current step, "asks" the widgets, "offers" everything else that can be clicked. Of closed popovers, only widgets are
+    included.
     """
     assert not app.exception, app.exception
     main, beside = [*_elements(app.main)], [*_elements(app.sidebar, ("sidebar",))]
@@ -81,7 +83,7 @@ def seen(app):
         "page": f"/{page['url_pathname']}",
         "title": page["page_name"],
         "language": _language(app),
-        "address": fields_of(app.query_params),  # the links were recorded before there was a version
+        "address": _address(app),
         "along": sorted(one.removeprefix("v=1").removeprefix("&") for one in along),
         "remarks": [line for element, inside in main if "notice" in inside for line in _remarks(element)],
         "says": _texts([pair for pair in main if "notice" not in pair[1]]),
@@ -94,6 +96,12 @@ def seen(app):
         "tables": [_table(element.value) for element, _ in main if element.type in ("dataframe", "table")],
     }
     return {name: value for name, value in values.items() if value or name in ("page", "address")}
+
+
+def _address(app):
+    address = fields_of(app.query_params)  # the links were recorded before there was a version
+    names_a_step = {*address} - {"lang"} == {"lesson", "step"} and LESSON_OPENED.key in app.session_state
+    return app.session_state[LESSON_OPENED.key].fields() if names_a_step else address
 
 
 def _elements(block, inside=()):

@@ -4,9 +4,12 @@ A step is a link: opening one sets the state as a link does. The visitor may cha
 """
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -20,18 +23,18 @@ from visformer.app.session import address, remarks, slots, url_state, visit
 from visformer.app.session import page as pages
 from visformer.app.session import presentation_steps as walk
 from visformer.app.session.boxes import gettext, language
-from visformer.app.session.page import LESSON, LessonPlace
+from visformer.app.session.page import LESSON, LESSON_IS_PLAIN, LESSON_OPENED, LessonPlace
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
+from visformer.app.streamlit_private import history
 from visformer.app.streamlit_private.addresses import typed_page
 from visformer.app.widgets import downloads
-from visformer.app.widgets.component import lesson_bar
+from visformer.app.widgets.component import lesson_bar, links
 from visformer.errors import N_, LessonError, VisformerError
 from visformer.system import limits
 
 _OWN = Slot("lesson_own", b"")  # the file of the visitor's own lesson
 _FAULTS: Slot[list[Any]] = Slot("lesson_faults", [])  # of the file that was opened last
-_OPENED: Slot[url_state.State | None] = Slot("lesson_opened", None)  # the state of the open step before any change
 _IS_OVER = Slot("lesson_over", False, resets=True)  # whether the closing card is shown above the last step
 _MENU = Slot("lesson_menu", False)
 _MOST = 12  # faults listed at once
@@ -60,10 +63,12 @@ def follow() -> None:
         LESSON.set(LessonPlace(name, step, is_open))
     if link is None:
         return
-    _OPENED.clear()
+    LESSON_OPENED.clear()
     alone = url_state.State(lang=link.lang, model=link.model, page=link.page, lesson=link.lesson, step=link.step)
-    page = link.page or typed_page()
-    if link == alone and page in ("", pages.FIRST, _lesson(name).steps[step - 1].state.page):
+    its_page, entry = _lesson(name).steps[step - 1].state.page, history.page()
+    # Going back to an entry never leads to another page, or one could not go back any further.
+    fits = (link.page or typed_page()) in ("", pages.FIRST, its_page) if entry is None else entry == its_page
+    if link == alone and fits:
         open_step(step)
 
 
@@ -83,7 +88,8 @@ def open_step(number: int) -> None:
     number = max(1, min(number, len(steps)))
     LESSON.set(LessonPlace(name, number))
     visit.bring_back(steps[number - 1].state, remarks.REMARKS.get())
-    _OPENED.clear()
+    LESSON_OPENED.clear()
+    LESSON_IS_PLAIN.set(True)
 
 
 def _turn(direction: int) -> bool:
@@ -119,7 +125,8 @@ def panel(run: Run) -> bool:
         else:
             run.caption = _step(step, f"{number} / {count}")
     with st.bottom:
-        _bar([_said(each, "title") for each in lesson.steps], number + is_over, _has_changed(run))
+        shown = {"at": number + is_over, "changed": not is_over and _has_changed(run), "query": _query(name)}
+        _bar(lesson.steps, shown)
     return True
 
 
@@ -166,7 +173,18 @@ def _heading(place: str, title: str) -> None:
         st.text(title, width="stretch")  # never markdown: a visitor may have written it
 
 
-def _bar(titles: list[str], at: int, changed: bool) -> None:
+def _query(name: str) -> str:
+    """Return the query of the addresses of steps, up to the number; "" where links cannot hold the lesson."""
+    state = replace(address.of_step(address.common()), lesson=name, step="1")
+    return "" if name == url_state.OWN else f"?{urlencode(address.address(state))}".removesuffix("1")
+
+
+def _pages(steps: Sequence[Step]) -> list[str]:
+    """Return the pages of steps, relative to any page."""
+    return [step.state.page or "./" for step in steps]
+
+
+def _bar(steps: Sequence[Step], shown: dict[str, Any]) -> None:
     """Draw the bar: back, the steps by their titles, on, reset this step, and leave."""
     _ = gettext()
     words = {
@@ -177,15 +195,15 @@ def _bar(titles: list[str], at: int, changed: bool) -> None:
         "again": _("Back to step {n}"),
         "leave": _("Leave the lesson"),
     }
-    shown = {"at": at, "titles": titles, "changed": changed and at <= len(titles), "words": words}
-    lesson_bar(shown, on_open=open_step, on_leave=leave)
+    titles = [_said(each, "title") for each in steps]
+    lesson_bar(shown | {"titles": titles, "pages": _pages(steps), "words": words}, on_open=open_step, on_leave=leave)
 
 
 def _has_changed(run: Run) -> bool:
     """Return whether the page no longer shows the step as it was opened."""
     now = address.current(run)
-    opened = _OPENED.get() or now
-    _OPENED.set(opened)
+    opened = LESSON_OPENED.get() or now
+    LESSON_OPENED.set(opened)
     same = replace(now, lang=opened.lang, model=opened.model, lesson=opened.lesson, step=opened.step)
     has_edits = {url_edits.CELLS, url_edits.HEADS} & set(opened.choices)  # as a part of the step
     return same != opened or (editing.is_edited() and not has_edits)
@@ -199,13 +217,12 @@ def entry() -> None:
         if name and not is_open:
             st.button(_("Back to step {n}").format(n=step), key="lesson_return", on_click=open_step, args=(step,))
         else:
-            first = (name if name not in ("", url_state.SHORT) else url_state.SHIPPED,)
             st.button(
                 _(_SHIPPED[url_state.SHIPPED]),
                 icon=":material/school:",
                 key="lesson_start",
                 on_click=start,
-                args=first,
+                args=(_first(name),),
             )
         menu = st.popover(
             "", icon=":material/more_horiz:", type="tertiary", on_change="rerun", key=_MENU.key, help=_("Lessons")
@@ -215,6 +232,28 @@ def entry() -> None:
                 _menu(name)
     short = url_state.SHORT
     st.button(_(_SHIPPED[short]), key="lesson_start_short", type="tertiary", on_click=start, args=(short,))
+    _link_buttons(name, step)
+
+
+def _first(name: str) -> str:
+    """Return the lesson that the large button starts: the last one, unless that is the short one."""
+    return name if name not in ("", url_state.SHORT) else url_state.SHIPPED
+
+
+def _link_buttons(name: str, step: int) -> None:
+    """Have the buttons that open a step open its address, where it has one."""
+    places = {f"lesson_on_{each}": (each, 1) for each in _SHIPPED}
+    places |= {
+        "lesson_start": (_first(name), 1),
+        "lesson_start_short": (url_state.SHORT, 1),
+        "lesson_return": (name, step),
+    }
+    addresses = {}
+    for key, (lesson, number) in places.items():
+        with suppress(VisformerError):  # the button says what is wrong with the lesson
+            if lesson and (query := _query(lesson)):
+                addresses[key] = f"{_pages(_lesson(lesson).steps)[number - 1]}{query}{number}"
+    links(addresses)
 
 
 def _menu(name: str) -> None:

@@ -8,7 +8,7 @@ from visformer.app.serving.models import offered
 from visformer.app.session import boxes, selection, url_state
 from visformer.app.session import run as runs
 from visformer.app.session.examples import EXAMPLES
-from visformer.app.session.page import LESSON, current_page
+from visformer.app.session.page import LESSON, LESSON_IS_PLAIN, LESSON_OPENED, current_page
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import State
@@ -42,9 +42,22 @@ def address(state: State | None = None) -> dict[str, str]:
     return {url_state.VERSION_NAME: str(url_state.VERSION), **fields} if fields else {}
 
 
+def of_step(state: State) -> State:
+    """Return what a link to a lesson's step needs of a state, as long as the step is unchanged."""
+    return State(page=state.page, lang=state.lang, lesson=state.lesson, step=state.step)
+
+
+def shortened(state: State) -> State:
+    """Return what the address holds of a state: of a step as the lesson has it, only the step."""
+    opened = LESSON_OPENED.get()
+    is_unchanged = opened is None or replace(state, lang=opened.lang) == opened
+    is_step = state.lesson and LESSON_IS_PLAIN.get() and not ROOM.get()
+    return of_step(state) if is_step and is_unchanged else state
+
+
 def update(run: Run | None = None) -> None:
     """Write the current state into the address, if it differs: each change adds an entry to the browser's history."""
-    query = address(current(run))
+    query = address(shortened(current(run)))
     if ROOM.get():
         query[url_state.FOLLOW] = ROOM.get()
     if query != st.query_params.to_dict():

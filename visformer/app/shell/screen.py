@@ -76,5 +76,5 @@ def _navigate(sections: Sections) -> Page:
         wanted = ""
     if wanted != page.url_path:
         hold(boxes.SOURCE, boxes.TARGET, boxes.MODEL, boxes.LANGUAGE)  # which the next run finds again
-        st.switch_page(by_name[wanted], query_params=address.address(visit.coming()))
+        st.switch_page(by_name[wanted], query_params=address.address(address.shortened(visit.coming())))
     return page

@@ -3,6 +3,8 @@
 A visitor loses: after Back, the page and the sentence of the address, in place of which those of the next entry stay.
 """
 
+from typing import Any
+
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 
@@ -10,3 +12,12 @@ def is_back_or_forward() -> bool:
     """Whether the browser asked for this run to show another entry of its history."""
     context = get_script_run_ctx(suppress_warning=True)
     return context is not None and context.is_history_navigation
+
+
+def page() -> str | None:
+    """Return the name of the page that Back or Forward led to, "" for the first; None: another kind of run."""
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None or not is_back_or_forward():
+        return None
+    known: Any = context.pages_manager.get_pages().get(context.page_script_hash, {})
+    return str(known.get("url_pathname", ""))

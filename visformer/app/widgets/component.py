@@ -54,6 +54,7 @@ _PRESENT = _component(
 _PAGE = stylesheet("streamlit/page.css") + stylesheet("streamlit_private/legible.css")
 _LESSON_BAR = _component("lesson", _HTML, stylesheet("streamlit/lesson.css"))
 _WORDS = _component("words", css=_PAGE, folder=_PRIVATE, isolate_styles=False)
+_LINKS = _component("links")
 _FEED = _component("feed")
 
 
@@ -175,6 +176,11 @@ def link_button(words: Mapping[str, str]) -> None:
     _LINK(data=json.dumps(words).encode(), key="copy_link", width="content")
 
 
+def links(addresses: Mapping[str, str]) -> None:
+    """Have clicks at Streamlit's buttons, named by their keys, open addresses, relative to the page's."""
+    _LINKS(data=json.dumps(addresses).encode(), key="links")
+
+
 def presentation(
     shown: Mapping[str, Any],
     *,
@@ -193,7 +199,6 @@ def presentation(
         on_ask: called with "code", "follow", "stop", or "" once the code is closed.
         on_room: called with the key of a room that the browser kept.
     """
-
     with st.container(gap=None, width="content"):  # feeds take up no room
         _FEED(data=write_message("presentation", shown, to=_PRESENTATION), key=f"{_PRESENTATION}_words")
         acts: dict[str, Callable[[Any], None]] = {
@@ -208,12 +213,11 @@ def lesson_bar(shown: Mapping[str, Any], *, on_open: Callable[[int], None], on_l
     """Draw the bar of a lesson: back, a dot for each step, on, restore, leave.
 
     Args:
-        shown: "at": the step, from 1, one more behind the last; "titles" of the steps; "changed": whether there is
-            anything to restore; "words": the labels.
+        shown: "at": the step, from 1, one more behind the last; "titles" and "pages" of the steps; "query" of their
+            addresses, up to the number; "changed": whether there is anything to restore; "words": the labels.
         on_open: called with the number of a step before the page reruns.
         on_leave: called before the page reruns without the lesson.
     """
-
     with st.container(gap=None, key="lesson_bar"):  # feeds take up no room
         _FEED(data=write_message("lesson", shown, to=_LESSON), key=f"{_LESSON}_words")
         acts: dict[str, Callable[[Any], None]] = {

@@ -149,7 +149,6 @@ class AttentionView {
     this.data = data
     this.model.take(data)
     if (!sameTrace) state.free()
-    const first = this.start === undefined
     const another = start !== this.start // from a link, or from the presenter
     if (another) {
       state.free()
@@ -159,7 +158,7 @@ class AttentionView {
     if (!this.model.stack) state.stack = data.stacks[0].name
     state.keepInRange(this.model.stack.shape)
     if (!this.model.orders().includes(state.order)) state.order = "place"
-    if (another && !first) this.report() // otherwise reselecting the previous head would not count as a change
+    if (another) this.expect()
   }
 
   /** Add exact weights from a message of their own, which may arrive before its picture. */
@@ -299,9 +298,16 @@ class AttentionView {
     this.reporting = setTimeout(() => {
       const selection = this.selection()
       const name = JSON.stringify(selection)
-      if (name !== this.reported) this.host.onSelect?.(selection)
+      // The start counts: Streamlit takes an equal value for an old one, also after a link has selected another head.
+      if (name !== this.reported) this.host.onSelect?.({ ...selection, opened: this.data.start?.opened })
       this.reported = name
     }, STAGE.on ? 0 : SETTLED)
+  }
+
+  /** Take the selection as known to the host, who asked for it. */
+  expect() {
+    clearTimeout(this.reporting)
+    this.reported = JSON.stringify(this.selection())
   }
 
   /** The selection, with the cell given by its tokens instead of the rows and columns as shown. */

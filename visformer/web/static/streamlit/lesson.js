@@ -4,6 +4,7 @@
  */
 
 import { button, fill, focusQuietly, part } from "../shared/dom.js"
+import { open } from "./history.js"
 import { streamlitView } from "./view.js"
 
 /** The control that had the focus when the host removed the bar, as it does with each page. */
@@ -29,7 +30,7 @@ class Bar {
       back: this.button("back", () => this.turn(-1)),
       dots: part(this.root, "div", "dots"),
       on: this.button("on", () => (this.isOver ? host.onLeave() : this.turn(1))),
-      again: this.button("again", () => host.onOpen(this.data.at)),
+      again: this.button("again", () => this.open(this.data.at)),
       leave: this.button("leave", () => host.onLeave()),
     }
     window.dispatchEvent(new Event("resize")) // pictures now leave the bar its room
@@ -44,7 +45,13 @@ class Bar {
   /** Go on or back from the step that was asked for last: who clicks twice need not wait for the first step. */
   turn(direction) {
     this.wanted = Math.max(1, Math.min(this.wanted + direction, this.data.titles.length + 1))
-    this.host.onOpen(this.wanted)
+    this.open(this.wanted)
+  }
+
+  open(step) {
+    const { pages, query } = this.data
+    if (query && step <= pages.length) open(`${pages[step - 1]}${query}${step}`)
+    else this.host.onOpen(step)
   }
 
   /** Whether the closing card is shown, behind the last step. */
@@ -52,7 +59,7 @@ class Bar {
     return this.data.at > this.data.titles.length
   }
 
-  /** @param {{at: number, titles: string[], changed: boolean, words: object}} message at: the step, from 1 */
+  /** @param {{at: number, titles: string[], pages: string[], query: string, changed: boolean, words: object}} message at: the step, from 1 */
   update(message) {
     this.data = message
     const { at, titles, changed, words } = message
@@ -77,7 +84,7 @@ class Bar {
   writeDots(dots, titles, at) {
     while (dots.children.length > titles.length) dots.lastChild.remove()
     titles.forEach((title, i) => {
-      const dot = dots.children[i] ?? button(dots, "dot", () => this.host.onOpen(i + 1))
+      const dot = dots.children[i] ?? button(dots, "dot", () => this.open(i + 1))
       dot.dataset.name = "dot"
       dot.title = dot.ariaLabel = title
       dot.ariaCurrent = i + 1 === at ? "step" : null

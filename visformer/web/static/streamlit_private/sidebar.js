@@ -12,6 +12,6 @@ export function closeAfterChoosing() {
     if (!target.closest?.(CHOICES) || !matchMedia(NARROW).matches) return
     document.querySelector('[data-testid="stSidebarCollapseButton"] button')?.click()
   }
-  document.addEventListener("click", close)
-  return () => document.removeEventListener("click", close)
+  document.addEventListener("click", close, { capture: true })
+  return () => document.removeEventListener("click", close, { capture: true })
 }
