@@ -1,10 +1,11 @@
 """Every page and view in small and large windows, both languages and themes: nothing is cut, nothing too faint.
 
-Each walk opens every page and view once, so that all pairs of page, window, language and theme come together, and in
-each walk axe-core examines each page.
+Each walk opens every page and view once, so that every page has each window, language and theme, and all pairs of these
+come together; in each walk axe-core examines each page.
 """
 
-from itertools import pairwise
+from itertools import combinations, pairwise
+from operator import itemgetter
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -23,7 +24,8 @@ STREAMLITS = {
     "scrollable-region-focusable": {".katex-display": "KaTeX's words for screen readers lie outside a formula's box"},
 }
 """Rules to selectors of Streamlit's own elements that break them, and why that stays."""
-DEVICES = {"desktop": ((1280, 720), (1024, 640)), "phone": ((390, 844),)}
+DESKTOP, PHONE = ((1280, 720), (1024, 640)), (390, 844)
+WALKS = ("en", "zh", "phone")
 SETTLED = 400  # milliseconds: the side bar slides, columns stack, canvases are drawn again
 RIGHT_OF_WORDS = """element => {
   const words = new Range()
@@ -31,6 +33,14 @@ RIGHT_OF_WORDS = """element => {
   return words.getBoundingClientRect().right
 }"""
 SWITCHES = {page.rpartition("/")[2]: switch for page, switch in VIEWS.items()}
+
+
+def meeting(walk, number):
+    """Return the window, the language and the theme in which a walk has a page of this number."""
+    if walk == "phone":
+        return PHONE, ("en", "zh")[number // 2 % 2], ("light", "dark")[number % 2]
+    at = WALKS.index(walk)
+    return DESKTOP[(at + number) % 2], walk, ("light", "dark")[(at + number // 2) % 2]
 
 
 def examined(page):
@@ -76,30 +86,36 @@ def open_page(page, declared, _):
     ).first.wait_for()
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_nothing_is_cut_covered_broken_or_too_faint(open_app, lang, device):
-    _, found = translations(lang).gettext, []
-    width, height = DEVICES[device][0]
-    page = open_app(query=f"?lang={lang}", width=width, height=height, script=RECORD_LABELS)
+@pytest.mark.parametrize("walk", WALKS)
+def test_nothing_is_cut_covered_broken_or_too_faint(open_app, walk):
+    found, page, before = [], None, ""
     for number, declared in enumerate(pages().values()):
-        scheme = ("light", "dark")[(number + (lang == "zh") + (device == "phone")) % 2]
+        (width, height), lang, scheme = meeting(walk, number)
+        if lang != before:
+            page = open_app(query=f"?lang={lang}", width=width, height=height, script=RECORD_LABELS)
+        before = lang
         page.emulate_media(color_scheme=scheme)
-        open_page(page, declared, _)
+        page.set_viewport_size({"width": width, "height": height})
+        open_page(page, declared, translations(lang).gettext)
         for view in views_of(page, declared):
-            for size in DEVICES[device]:
-                page.set_viewport_size({"width": size[0], "height": size[1]})
-                page.mouse.move(0, 0)
-                page.wait_for_timeout(SETTLED)
-                found += [f"{declared.name}/{view} {scheme} {size}: {fault}" for fault in faults(page)]
-        found += [f"{declared.name} {scheme}: {fault}" for fault in examined(page)]
+            page.mouse.move(0, 0)
+            page.wait_for_timeout(SETTLED)
+            found += [f"{declared.name}/{view} {lang} {scheme} {width}: {fault}" for fault in faults(page)]
+        found += [f"{declared.name} {lang} {scheme} {width}: {fault}" for fault in examined(page)]
         levels = headings(page)
         assert levels.count(1) == 1 and levels[0] == 1, declared.name
         assert all(after - before <= 1 for before, after in pairwise(levels)), declared.name
-        page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_timeout(SETTLED)
     assert labels(page)["count"], "the labels are recorded"
     assert not found, "\n".join(found)
+
+
+def test_the_walks_have_every_page_in_each_window_language_and_theme():
+    for number in range(len(pages())):
+        sizes, langs, schemes = map(set, zip(*(meeting(walk, number) for walk in WALKS), strict=True))
+        assert (len(sizes), len(langs), len(schemes)) == (3, 2, 2), number
+    every = {meeting(walk, number) for walk in WALKS for number in range(len(pages()))}
+    for one in combinations(range(3), 2):
+        assert len({itemgetter(*one)(each) for each in every}) == (4 if one == (1, 2) else 6), one
 
 
 def test_open_menus_buttons_and_the_focused_page_are_legible_in_the_dark(open_app):

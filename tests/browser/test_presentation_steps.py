@@ -13,13 +13,14 @@ def resize(page, size):
 
 
 def press_until(page, key, last):
-    """Press a key until a position is reached; check each, and the first of a page in a large window, too."""
+    """Press a key until a position is reached; on the way on check each, the first of a page in a large window, too."""
     positions = [settled(page)]
     while positions[-1] != last and positions[-1][:2] != last:
         assert len(positions) < 120, positions
         page.keyboard.press(key)
         positions.append(settled(page, after=positions[-1]))
-        check(page, positions[-1])
+        if key == "ArrowRight":
+            check(page, positions[-1])
         if key == "ArrowRight" and positions[-1][0] != positions[-2][0]:
             resize(page, SIZES["large"])
             check(page, settled(page), alone=True)
