@@ -1,6 +1,7 @@
-"""Write what an evaluation measured into the tables of a model card and of both READMEs, and draw the card's diagram.
+"""Write what evaluations measured into the tables of the model cards and of both READMEs, and draw the card's diagram.
 
-python -m scripts.model_card reads the bundled evaluation.json, which ``visformer evaluate --json`` printed. A test
+python -m scripts.model_card reads each bundled evaluation.json, which ``visformer evaluate --json`` printed, or
+``visformer train-gpt`` wrote. A test
 checks that tables and diagram are up to date.
 """
 
@@ -18,7 +19,7 @@ from visformer.model.checkpoints import FOLDER
 from visformer.pictures.charts.panels import look
 from visformer.pictures.theme import CURVES, FAINT, LINE
 
-CARD = FOLDER / "en-zh"
+CARD, GPT_CARD = FOLDER / "en-zh", FOLDER / "mini-gpt"
 DIAGRAM = CARD / "reliability.svg"
 MARKS = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 DIRECTIONS = ("en-zh", "zh-en")
@@ -27,9 +28,9 @@ HEAD = ("", "English to Chinese", "Chinese to English")
 Row = tuple[str, ...]
 
 
-def evaluation() -> dict[str, Any]:
-    """Return the bundled evaluation."""
-    return json.loads((CARD / "evaluation.json").read_text(encoding="utf-8"))
+def evaluation(folder: Path = CARD) -> dict[str, Any]:
+    """Return the evaluation of a bundled model."""
+    return json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
 
 
 # How figures are written ----------------------------------------------------------------------------------------------
@@ -143,6 +144,27 @@ def alignment(told: dict[str, Any]) -> Iterator[Row]:
         )
 
 
+def perplexity(told: dict[str, Any]) -> Iterator[Row]:
+    """Yield the perplexity of a decoder-only model beside that of an n-gram model."""
+    yield "", "sentences", "tokens", "model", "4-gram"
+    for language, name in (("en", "English"), ("zh", "Chinese")):
+        one = told["perplexity"][language]
+        yield name, str(one["sentences"]), f"{one['tokens']:,}", f"{one['model']:.1f}", f"{one['4-gram']:.1f}"
+
+
+def induction(told: dict[str, Any]) -> Iterator[Row]:
+    """Yield the score of the best induction head, and what it was trained and scored on."""
+    one = told["induction"]
+    yield "", ""
+    yield "best head", f"layer {one['layer'] + 1}, head {one['head'] + 1}"
+    yield "weight on the token after the previous occurrence", f"{one['score']:.3f} ({interval(one, '.3f')})"
+    yield "weight on the first token", f"{one['first']:.4f}"
+    yield "scored on", f"{one['contexts']} sequences with periods of {one['periods'][0]} to {one['periods'][1]} tokens"
+    yield "trained on", f"periods of {one['trained_periods'][0]} to {one['trained_periods'][1]} tokens"
+    yield "tokens that random sequences are drawn from", f"{one['pool']:,}"
+    yield "share of random sequences in the training", f"{one['random_share']:.0%}"
+
+
 # The table of the READMEs ---------------------------------------------------------------------------------------------
 
 WORDS: dict[str, dict[str, str]] = {
@@ -216,15 +238,20 @@ def diagram(told: dict[str, Any]) -> str:
 TABLES: dict[str, Callable[[dict[str, Any]], Iterator[Row]]] = {
     table.__name__: table for table in (sizes, bleu, judged, names, confidence, reliability, alignment)
 }
-PAGES = (CARD / "README.md", *(ROOT / name for name in WORDS))
+GPT_TABLES: dict[str, Callable[[dict[str, Any]], Iterator[Row]]] = {
+    table.__name__: table for table in (perplexity, induction)
+}
+PAGES = (CARD / "README.md", GPT_CARD / "README.md", *(ROOT / name for name in WORDS))
 
 
 def written(page: Path) -> str:
     """Return a page with up-to-date tables."""
-    told = evaluation()
+    told, tables = evaluation(), TABLES
+    if page.parent == GPT_CARD:
+        told, tables = evaluation(GPT_CARD), GPT_TABLES
 
     def table(name: str) -> str:
-        head, *rows = figures(told, WORDS[page.name]) if name == "figures" else TABLES[name](told)
+        head, *rows = figures(told, WORDS[page.name]) if name == "figures" else tables[name](told)
         return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ["---"] * len(head), *rows))
 
     return MARKS.sub(lambda marks: marks[1] + table(marks[2]) + marks[3], page.read_text(encoding="utf-8"))

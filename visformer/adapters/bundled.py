@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-BUNDLED = ("en-zh",)
-"""Names of folders in visformer/model/checkpoints."""
+BUNDLED = (TRANSLATOR := "en-zh", GPT := "mini-gpt")
+"""Names of folders in visformer/model/checkpoints: the translator, and a decoder-only model."""
 
 
 def folder_of(name: str) -> Path:

@@ -29,7 +29,7 @@ def require_name(name: str) -> None:
     if find_spec("transformers") is None:
         raise CheckpointError(
             N_(
-                "There is no model {name!r}: the bundled one is {bundled}, and no folder of that name holds a "
+                "There is no model {name!r}: the bundled ones are {bundled}, and no folder of that name holds a "
                 "visformer checkpoint. Models of transformers need one more install: {remedy}"
             ),
             name=name,

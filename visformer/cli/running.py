@@ -132,9 +132,8 @@ def models(as_json: bool) -> None:
         click.echo(json.dumps([asdict(info) for info in infos], ensure_ascii=False, indent=2))
         return
     for info in infos:
-        depth = (
-            f"{info.n_encoder_layers} + {info.n_decoder_layers} layers, {info.n_heads} heads, d_model {info.d_model}"
-        )
+        layers = " + ".join(str(n) for n in (info.n_encoder_layers, info.n_decoder_layers) if n)
+        depth = f"{layers} layers, {info.n_heads} heads, d_model {info.d_model}"
         click.echo(f"{info.name}: {info.kind}, {depth}\n  {info.licence}; {info.source}")
     click.echo(f"{Untrained().name}: random weights, of any size\n  visformer trace SENTENCE --model NAME")
     click.echo("Others: a folder, or a Hugging Face hub id (docs/models.md).")

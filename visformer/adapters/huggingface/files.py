@@ -21,12 +21,12 @@ TIMEOUT = 10.0
 """Seconds to wait for the hub's first answer."""
 
 UNREACHABLE = N_(
-    "There is no model {name!r}: the bundled one is {bundled}, no folder has that name, and the hub {endpoint} "
+    "There is no model {name!r}: the bundled ones are {bundled}, no folder has that name, and the hub {endpoint} "
     "does not answer. Set HF_ENDPOINT to a mirror you can reach, or download the model elsewhere and give its "
     "folder."
 )
 NOT_FOUND = N_(
-    "There is no model {name!r}: the bundled one is {bundled}, no folder has that name, and the hub {endpoint} "
+    "There is no model {name!r}: the bundled ones are {bundled}, no folder has that name, and the hub {endpoint} "
     "does not know it."
 )
 GATED = N_("{name!r} is gated on the hub {endpoint}: accept its terms there and log in.")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.bundled import TRANSLATOR
 from visformer.app.lessons import lesson_file
 from visformer.app.lessons.lesson_file import Lesson, Step
 from visformer.app.serving import long_work
@@ -42,7 +42,7 @@ def file(content: bytes, language: str) -> bytes:
 def models_of(lesson: Lesson) -> set[str]:
     """Return the names of the models that :func:`file` loads."""
     names = {step.state.model or MODEL for step in lesson.steps}
-    return names | {BUNDLED[0] for name in names if names_untrained(name)}
+    return names | {TRANSLATOR for name in names if names_untrained(name)}
 
 
 def page(lesson: Lesson, language: str, *, model_of: ModelOf, most: float = math.inf) -> str:

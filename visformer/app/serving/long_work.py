@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.bundled import TRANSLATOR
 from visformer.app.serving import checks
 from visformer.app.serving.models import discreetly
 from visformer.app.serving.worker_pool import WorkerPool
@@ -124,7 +124,7 @@ def _untrained(name: str, *given: Any, norm: str, **named: Any) -> "Trace":
 
 def spoken(source: str) -> str:
     """Return the bundled model's translation; untrained models borrow it, so that both read the same words."""
-    return str(model(BUNDLED[0]).trace(source).meta["target"])
+    return str(model(TRANSLATOR).trace(source).meta["target"])
 
 
 class Limited:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from visformer.adapters.bundled import folder_of
+from visformer.adapters.bundled import BUNDLED, folder_of
 from visformer.adapters.history import model_of
 from visformer.errors import N_, Message, VisformerError
 from visformer.model.untrained import EXAMPLE, names_untrained
@@ -22,8 +22,9 @@ SECOND_BOX = {"encoder": N_("Second sentence"), "decoder": N_("What follows"), "
 
 
 def offered() -> tuple[str, ...]:
-    """Return MODEL and then the operator's list."""
-    return tuple(dict.fromkeys([MODEL, *settings.MODELS()]))
+    """Return MODEL, the other bundled ones unless the operator set MODEL, and then the operator's list."""
+    bundled = BUNDLED if MODEL in BUNDLED else ()
+    return tuple(dict.fromkeys([MODEL, *bundled, *settings.MODELS()]))
 
 
 def label(name: str) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from visformer.adapters.bundled import BUNDLED, folder_of
+from visformer.adapters.bundled import TRANSLATOR, folder_of
 from visformer.app.serving import checks
 from visformer.app.serving.admission import ADMISSION, Kind
 from visformer.app.serving.capacity import aside
@@ -356,7 +356,7 @@ def require_servable(name: str | None) -> None:
 
 def _translation(source: str) -> str:
     """Return the bundled model's translation; untrained models borrow it, so that both read the same words."""
-    bench = workbench() if MODEL in BUNDLED else _other_workbench(BUNDLED[0])
+    bench = workbench() if MODEL == TRANSLATOR else _other_workbench(TRANSLATOR)
     return str(bench.trace(source, None).meta["target"])
 
 

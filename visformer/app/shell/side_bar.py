@@ -5,16 +5,29 @@ from functools import partial
 
 import streamlit as st
 
-from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.bundled import BUNDLED, GPT, TRANSLATOR
 from visformer.app.lessons import lesson_panel
 from visformer.app.serving.models import label, offered, require_allowed
 from visformer.app.session import address, boxes
 from visformer.app.shell import model_download, untrained_sliders
 from visformer.app.shell.screen import Sections
-from visformer.errors import VisformerError
+from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext
 from visformer.model.untrained import names_untrained
 from visformer.system import settings
+
+_NAMED = {TRANSLATOR: N_("Translator {name}"), GPT: N_("Decoder {name}")}
+_ABOUT = {
+    TRANSLATOR: N_(
+        "Our own Transformer translates between English and Chinese. It is small and makes mistakes; its attention is "
+        "real all the same: every number here was computed by it."
+    ),
+    GPT: N_(
+        "Our own decoder-only model, of GPT's type: it reads English and Chinese and predicts what follows. It is "
+        "small; some of its heads look for what came after the same token before (induction heads)."
+    ),
+}
+"""What the chooser says about the bundled models."""
 
 
 def draw(sections: Sections) -> None:
@@ -50,12 +63,7 @@ def _model_chooser() -> None:
     if names_untrained(chosen):
         untrained_sliders.settings()
     elif chosen in BUNDLED:
-        st.caption(
-            _(
-                "Our own Transformer translates between English and Chinese. It is small and makes mistakes; its "
-                "attention is real all the same: every number here was computed by it."
-            )
-        )
+        st.caption(_(_ABOUT[chosen]))
     elif chosen != first:
         with suppress(VisformerError):  # the page shows the error
             require_allowed(chosen)
@@ -66,4 +74,4 @@ def _shown_name(_: Gettext, name: str) -> str:
     """Return the name under which a visitor sees a model."""
     if names_untrained(name):
         return _("Untrained model")
-    return _("Translator {name}").format(name=name) if name in BUNDLED else label(name)
+    return _(_NAMED[name]).format(name=name) if name in BUNDLED else label(name)
