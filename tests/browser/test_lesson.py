@@ -160,8 +160,11 @@ def test_a_lesson_is_presented_without_its_bar_and_goes_on(open_app):
     present(page)
     expect(page.locator(".vf-lesson-bar")).not_to_be_visible()
     expect(page.locator(".vf-weight")).to_have_text(re.compile(r"^(<0\.001|[01]\.\d{3})$"))
+    before = page.evaluate("history.length")
     page.keyboard.press("ArrowRight")
     expect(page.locator(".vf-look-for")).to_have_text(LESSON.steps[10].text("say", "en"))
+    assert LESSON.steps[9].state.page != LESSON.steps[10].state.page
+    assert page.evaluate("history.length") == before + 1, "one entry, on another page, too"
     page.keyboard.press("Escape")
     expect_step(page, LESSON.steps[10])
     assert controls(page) == places

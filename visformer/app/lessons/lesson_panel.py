@@ -92,16 +92,6 @@ def open_step(number: int) -> None:
     LESSON_IS_PLAIN.set(True)
 
 
-def _turn(direction: int) -> bool:
-    """Go one step on (1) or back (-1); return False at either end."""
-    name, step, _is_open = LESSON.get()
-    wanted = step + _IS_OVER.get() + direction
-    if not 1 <= wanted <= len(_lesson(name).steps):
-        return False
-    open_step(wanted)
-    return True
-
-
 def leave() -> None:
     """Close the lesson, as a callback; before its end, a button in the side bar leads back to its step."""
     if _IS_OVER.get():
@@ -118,7 +108,7 @@ def panel(run: Run) -> bool:
     lesson, is_over = _lesson(name), _IS_OVER.get()
     step, count = lesson.steps[number - 1], len(lesson.steps)
     note = "" if is_over else _said(step, "note")
-    walk.guide(_turn, place=f"{number}/{count}", note=note)  # the keys of a presentation
+    walk.guide(place=f"{number}/{count}", note=note)
     with st.container(gap=None, key="lesson"):
         if is_over:
             run.caption = _closing(name, lesson.learnt_in(language()))

@@ -59,7 +59,7 @@ def bar(run: Run, outcome: str) -> None:
         "tables": [asdict(table) for table in run.tables],
         "place": f"{page} {run.steps.place}",
         "at": run.steps.place,
-        "guided": run.steps.guide is not None,
+        "guided": run.steps.is_guided,
         "note": run.steps.note,
         "room": following.room(),
     }

@@ -1,8 +1,8 @@
 """The steps that the arrow keys of a presentation walk through.
 
 A page offers its steps from the outermost in: first its views, then what one view shows step by step. A key press goes
-to the innermost; at its end to the next one out, and in the end to the next page. A guided lesson handles all keys
-itself.
+to the innermost; at its end to the next one out, and in the end to the next page. While a lesson is open, its bar
+handles all keys, in the browser.
 """
 
 from collections.abc import Sequence
@@ -56,21 +56,15 @@ def offer_options(key: str, options: Sequence[Any], shown: Any) -> None:
         offer(partial(_choose, key, options, shown), place=f"{options.index(shown) + 1}/{len(options)}")
 
 
-def guide(turn: Turn, *, place: str, note: str = "") -> None:
-    """Make the keys walk through this alone, whatever the page offers; they do nothing at its end.
-
-    ``note`` is shown to the presenter alone, unless the presenter typed one.
-    """
+def guide(*, place: str, note: str = "") -> None:
+    """Leave all keys to the lesson that is open; ``note``: for the presenter alone, unless the presenter typed one."""
     steps = run.current().steps
-    steps.guide, steps.places, steps.note = turn, [place], note
+    steps.is_guided, steps.places, steps.note = True, [place], note
 
 
 def take(direction: int) -> bool:
     """Go one step forward (1) or back (-1); False: the page is at its end, or is not drawn yet."""
     page, shown = _SHOWN.get()
-    if shown.guide is not None:
-        shown.guide(direction)
-        return True
     return page == current_page() and any(turn(direction) for turn in reversed(shown.turns))
 
 

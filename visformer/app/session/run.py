@@ -30,7 +30,7 @@ class Steps:
 
     turns: list[Turn] = field(default_factory=list)  # the outermost first
     places: list[str] = field(default_factory=list)  # the current step of each
-    guide: Turn | None = None  # handles all steps in place of turns
+    is_guided: bool = False  # whether a lesson takes all steps
     note: str = ""  # for the presenter alone
 
     @property

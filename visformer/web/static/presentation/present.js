@@ -33,8 +33,9 @@ const STATE = (globalThis[Symbol.for("visformer.presentation")] ??= { on: false,
  * @param {HTMLElement} element the container
  * @param {object} message the texts, the current picture, and the QR code if it was requested
  * @param {{sheet: string, body: () => ?HTMLElement, pictures: () => HTMLElement[], onStep: (direction: number) => void,
- *   onAsk: (what: string) => void, onRoom: (key: string) => void}} host
- *   sheet: CSS for the page while it is presented; body: the element that holds the pictures; pictures: those in it
+ *   onTurn: (direction: number) => void, onAsk: (what: string) => void, onRoom: (key: string) => void}} host
+ *   sheet: CSS for the page while it is presented; body: the element that holds the pictures; pictures: those in it;
+ *   onStep: called for another step of the page, onTurn: for one of the lesson that guides through the pages
  */
 export function mountPresent(element, message, host) {
   const view = new Presentation(element, host)
@@ -189,7 +190,7 @@ class Presentation {
 
   step(direction) {
     if (this.tables.step(direction)) this.fit()
-    else if (!stepInView(direction, this.data.guided)) this.host.onStep(direction)
+    else if (!stepInView(direction, this.data.guided)) (this.data.guided ? this.host.onTurn : this.host.onStep)(direction)
   }
 
   show(on) {

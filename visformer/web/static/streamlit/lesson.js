@@ -5,6 +5,7 @@
 
 import { button, fill, focusQuietly, part } from "../shared/dom.js"
 import { open } from "./history.js"
+import { TURN } from "./turn.js"
 import { streamlitView } from "./view.js"
 
 /** The control that had the focus when the host removed the bar, as it does with each page. */
@@ -33,6 +34,9 @@ class Bar {
       again: this.button("again", () => this.open(this.data.at)),
       leave: this.button("leave", () => host.onLeave()),
     }
+    this.listening = new AbortController()
+    const present = ({ detail }) => this.data.titles[this.wanted + detail - 1] && this.turn(detail) // not the closing card
+    document.addEventListener(TURN, present, { signal: this.listening.signal })
     window.dispatchEvent(new Event("resize")) // pictures now leave the bar its room
   }
 
@@ -93,6 +97,7 @@ class Bar {
   }
 
   destroy() {
+    this.listening.abort()
     STATE.focused = this.root.getRootNode().activeElement?.dataset.name ?? ""
     this.root.remove()
   }

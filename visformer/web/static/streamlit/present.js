@@ -1,6 +1,7 @@
 /** A presentation in Streamlit: steps, the address's QR code and the room are requested through triggers. */
 
 import { mountPresent } from "../presentation/present.js"
+import { TURN } from "./turn.js"
 import { streamlitView } from "./view.js"
 
 export default streamlitView(mountPresent, (host, { setTriggerValue, parentElement }) => {
@@ -8,6 +9,7 @@ export default streamlitView(mountPresent, (host, { setTriggerValue, parentEleme
   host.body = () => document.querySelector(".st-key-page_body")
   host.pictures = () => [...(host.body()?.querySelectorAll("[class*=st-key-picture_]") ?? [])]
   host.onStep = (direction) => setTriggerValue("step", direction)
+  host.onTurn = (direction) => document.dispatchEvent(new CustomEvent(TURN, { detail: direction }))
   host.onAsk = (what) => setTriggerValue("ask", what)
   host.onRoom = (key) => setTriggerValue("room", key)
 })
