@@ -14,12 +14,13 @@ from typing import Any
 import plotly.graph_objects as go
 
 from scripts.docs import ROOT
+from visformer.adapters.bundled import BUNDLED
 from visformer.export import figure_svg
 from visformer.model.checkpoints import FOLDER
 from visformer.pictures.charts.panels import look
 from visformer.pictures.theme import CURVES, FAINT, LINE
 
-CARD, GPT_CARD = FOLDER / "en-zh", FOLDER / "mini-gpt"
+CARD, *GPT_CARDS = (FOLDER / name for name in BUNDLED)
 DIAGRAM = CARD / "reliability.svg"
 MARKS = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 DIRECTIONS = ("en-zh", "zh-en")
@@ -241,14 +242,14 @@ TABLES: dict[str, Callable[[dict[str, Any]], Iterator[Row]]] = {
 GPT_TABLES: dict[str, Callable[[dict[str, Any]], Iterator[Row]]] = {
     table.__name__: table for table in (perplexity, induction)
 }
-PAGES = (CARD / "README.md", GPT_CARD / "README.md", *(ROOT / name for name in WORDS))
+PAGES = (*(card / "README.md" for card in (CARD, *GPT_CARDS)), *(ROOT / name for name in WORDS))
 
 
 def written(page: Path) -> str:
     """Return a page with up-to-date tables."""
     told, tables = evaluation(), TABLES
-    if page.parent == GPT_CARD:
-        told, tables = evaluation(GPT_CARD), GPT_TABLES
+    if page.parent in GPT_CARDS:
+        told, tables = evaluation(page.parent), GPT_TABLES
 
     def table(name: str) -> str:
         head, *rows = figures(told, WORDS[page.name]) if name == "figures" else tables[name](told)

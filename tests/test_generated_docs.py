@@ -30,11 +30,9 @@ def test_the_tables_of_a_page_are_those_of_the_code(page):
 def test_the_figures_of_model_card_and_readmes_are_those_of_the_evaluation(page):
     text = page.read_text(encoding="utf-8")
     assert text == model_card.written(page), "run: python -m scripts.model_card"
-    wanted = {model_card.CARD: model_card.TABLES, model_card.GPT_CARD: model_card.GPT_TABLES}.get(
-        page.parent, ["figures"]
-    )
-    assert [name for _, name, _ in model_card.MARKS.findall(text)] == [*wanted]
-    if page.parent == model_card.GPT_CARD:
+    cards = {model_card.CARD: model_card.TABLES, **dict.fromkeys(model_card.GPT_CARDS, model_card.GPT_TABLES)}
+    assert [name for _, name, _ in model_card.MARKS.findall(text)] == [*cards.get(page.parent, ["figures"])]
+    if page.parent in model_card.GPT_CARDS:
         assert f"| {model_card.evaluation(page.parent)['induction']['score']:.3f} (" in text
         return
     told = model_card.evaluation()["bleu"]["all"]

@@ -12,7 +12,7 @@ import torch
 import visformer as vf
 from scripts import bundle
 from tests.support import tiny_config, tiny_tokenizer
-from visformer.adapters.bundled import BUNDLED, folder_of
+from visformer.adapters.bundled import folder_of
 from visformer.adapters.load import nbytes_of
 from visformer.adapters.lookup import require_model
 from visformer.app.serving.model_downloads import is_to_be_downloaded
@@ -211,7 +211,7 @@ def test_moments_too_large_or_too_coarse_are_not_bundled(own, packed, most_bytes
         bundle.bundle_moments(own, packed, LOOKED_AT, HELD_OUT, most_bytes=most_bytes)
 
 
-@pytest.mark.parametrize("name", BUNDLED)
+@pytest.mark.parametrize("name", bundle.MOST_BYTES)
 def test_bundled_moments_are_small_and_close_to_the_trained_ones(name):
     folder = folder_of(name) / "moments"
     assert sum(path.stat().st_size for path in folder.iterdir()) <= bundle.MOST_BYTES[name]

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-BUNDLED = (TRANSLATOR := "en-zh", GPT := "mini-gpt")
-"""Names of folders in visformer/model/checkpoints: the translator, and a decoder-only model."""
+BUNDLED = (TRANSLATOR := "en-zh", GPT := "mini-gpt", GPT_2 := "mini-gpt-2")
+"""Names of folders in visformer/model/checkpoints: the translator, a decoder-only model, and a second seed of it."""
 
 
 def folder_of(name: str) -> Path:

@@ -108,7 +108,7 @@ def history(name: str) -> list[Moment]:
                 "of a folder with checkpoint-500, checkpoint-1000 ... of transformers."
             ),
             name=name,
-            bundled=", ".join(BUNDLED),
+            bundled=", ".join(each for each in BUNDLED if (folder_of(each) / "moments").is_dir()),
         )
     return found
 

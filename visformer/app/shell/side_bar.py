@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from visformer.adapters.bundled import BUNDLED, GPT, TRANSLATOR
+from visformer.adapters.bundled import BUNDLED, GPT, GPT_2, TRANSLATOR
 from visformer.app.lessons import lesson_panel
 from visformer.app.serving.models import label, offered, require_allowed
 from visformer.app.session import address, boxes
@@ -16,7 +16,7 @@ from visformer.i18n import Gettext
 from visformer.model.untrained import names_untrained
 from visformer.system import settings
 
-_NAMED = {TRANSLATOR: N_("Translator {name}"), GPT: N_("Decoder {name}")}
+_NAMED = {TRANSLATOR: N_("Translator {name}"), GPT: N_("Decoder {name}"), GPT_2: N_("Decoder {name}")}
 _ABOUT = {
     TRANSLATOR: N_(
         "Our own Transformer translates between English and Chinese. It is small and makes mistakes; its attention is "
@@ -25,6 +25,10 @@ _ABOUT = {
     GPT: N_(
         "Our own decoder-only model, of GPT's type: it reads English and Chinese and predicts what follows. It is "
         "small; some of its heads look for what came after the same token before (induction heads)."
+    ),
+    GPT_2: N_(
+        "The same model as mini-gpt, trained on the same data from another random start: what both do is no accident "
+        "of one training."
     ),
 }
 """What the chooser says about the bundled models."""
