@@ -171,7 +171,8 @@ def test_an_installed_package_serves_the_app_installed_with_it(monkeypatch, tmp_
         ("runs/en-zh/none", "There is no model 'runs/en-zh/none': no such folder."),
         (
             "nope",
-            "There is no model 'nope': the bundled ones are en-zh, mini-gpt, mini-gpt-2, no folder has that name, and the hub",
+            "There is no model 'nope': the bundled ones are en-zh, mini-gpt, mini-gpt-2, no folder has that name, and "
+            "the hub",
         ),
         (
             "untrained-9",

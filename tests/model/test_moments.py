@@ -1,3 +1,4 @@
+import threading
 import zlib
 from pathlib import Path
 
@@ -8,8 +9,10 @@ from torch.nn import functional as F
 from scripts.bundle import divergence
 from tests.support import tiny_config, tiny_tokenizer, tiny_translator
 from visformer.model.checkpoints import FOLDER, load_checkpoint
+from visformer.model.config import GPTConfig
+from visformer.model.kinds import build
 from visformer.model.moments import STEP, initial_model, pack, unpack
-from visformer.model.transformer import Transformer, load_state
+from visformer.model.transformer import load_state
 from visformer.training.data import Pair, pair_batches
 from visformer.training.supplement import read_rows
 
@@ -45,17 +48,40 @@ def test_damaged_bytes_are_refused(fault):
         unpack(damaged[fault])
 
 
-def test_the_first_weights_depend_on_the_seed_alone():
-    torch.manual_seed(5)
-    expected = torch.rand(3)
-    torch.manual_seed(5)
-    first, same, other = (initial_model(tiny_config(), seed).state_dict() for seed in (1, 1, 2))
-    assert torch.equal(torch.rand(3), expected), "torch's generator is left as it was"
-    assert all(torch.equal(first[name], same[name]) for name in first)
+@pytest.mark.parametrize(
+    "config", [tiny_config(), tiny_config(position="learned", norm="pre"), GPTConfig(50, d_model=8, n_heads=2)], ids=str
+)
+def test_the_first_weights_depend_on_the_seed_alone(config):
     torch.manual_seed(2)
-    alone = Transformer(tiny_config()).state_dict()
-    assert all(torch.equal(other[name], alone[name]) for name in other)
-    assert not torch.equal(first["output.weight"], other["output.weight"])
+    expected = build(config).state_dict()
+    torch.manual_seed(5)
+    after = torch.rand(3)
+    torch.manual_seed(5)
+    other, same, another = (initial_model(config, seed).state_dict() for seed in (2, 2, 3))
+    assert torch.equal(torch.rand(3), after), "torch's generator is left as it was"
+    for name, weight in expected.items():
+        assert torch.equal(other[name], weight)
+        assert torch.equal(same[name], weight)
+    assert not torch.equal(another["output.weight"], other["output.weight"])
+
+
+def test_the_first_weights_are_the_same_while_another_thread_draws():
+    """As where two visitors open models at once."""
+    expected = initial_model(tiny_config(), seed=2).state_dict()
+    is_over = threading.Event()
+
+    def draw():
+        while not is_over.is_set():
+            torch.randn(100)
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    try:
+        found = [initial_model(tiny_config(), seed=2).state_dict() for _ in range(20)]
+    finally:
+        is_over.set()
+        thread.join()
+    assert all(torch.equal(each[name], weight) for each in found for name, weight in expected.items())
 
 
 def test_the_first_weights_are_those_of_this_torch():
@@ -79,7 +105,7 @@ def test_the_divergence_is_that_of_torch():
 def test_the_bundled_translator_predicts_the_same_after_packing():
     """At most 0.005 nats a token from what the unrounded weights predict, teacher-forced in both directions."""
     model, tokenizer = load_checkpoint(FOLDER / "en-zh")
-    rounded = Transformer(model.config).eval()
+    rounded = build(model.config).eval()
     load_state(rounded, unpack(pack(dict(model.named_parameters()))))
     pairs = [Pair(*row) for row in read_rows(SUPPLEMENT / "everyday.tsv", columns=2)[::6]]
     assert len(pairs) >= 500

@@ -39,8 +39,9 @@ def load(
     trace (:mod:`visformer.system.memory`).
 
     Args:
-        name: "en-zh", "mini-gpt" or "mini-gpt-2", the bundled ones; a folder with a visformer or transformers checkpoint; a hub id,
-            "owner/model"; or the name of an untrained Transformer (:mod:`visformer.model.untrained`).
+        name: "en-zh", "mini-gpt" or "mini-gpt-2", the bundled ones; a folder with a visformer or transformers
+            checkpoint; a hub id, "owner/model"; or the name of an untrained Transformer
+            (:mod:`visformer.model.untrained`).
         moment: an earlier moment of its training, as numbered by :func:`visformer.moments`; negative numbers count from
             the end. The name "en-zh@3" means moment 3 as well.
         device: device to run the model on.

@@ -5,13 +5,14 @@ ones, so that Huffman codes take fewer bits than a fixed width. There are no rep
 """
 
 import json
-import threading
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from safetensors.torch import load, save
-from torch import Tensor
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from visformer.model.kinds import Config, Model, build
 
@@ -22,14 +23,26 @@ _ROW_STEP = ".step"
 _MOST_EXPANDED = 8
 """Huffman codes take at least one bit for a byte: more comes from bytes that :func:`pack` did not write."""
 
-_SEEDING = threading.Lock()
-"""All threads share torch's generator: two models made at once must not take numbers from each other's seed."""
+
+class _DrawingFrom(TorchFunctionMode):
+    """Random weights come from a generator of their own: torch's is shared by all threads, whatever they draw."""
+
+    DRAWS = (torch.randn, Tensor.uniform_, nn.init.uniform_, nn.init.normal_, nn.init.kaiming_uniform_)
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        own = {"generator": self.generator} if func in self.DRAWS else {}
+        return func(*args, **(kwargs or {}) | own)
 
 
 def initial_model(config: Config, seed: int) -> Model:
     """A model before its first step: the same weights for the same seed; torch's generator is left as it was."""
-    with _SEEDING, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with _DrawingFrom(seed):
         return build(config)
 
 

@@ -114,7 +114,7 @@ def refuse(error):
 
 def test_a_hub_that_does_not_answer_is_reported_with_a_remedy(monkeypatch):
     monkeypatch.setattr(HfApi, "model_info", refuse(httpx.ConnectError("Name or service not known")))
-    expected = r"'nobody/nothing'.*the bundled ones are en-zh, mini-gpt, mini-gpt-2.*does not answer.*HF_ENDPOINT.*folder"
+    expected = r"'nobody/nothing'.*bundled ones are en-zh, mini-gpt, mini-gpt-2.*does not answer.*HF_ENDPOINT.*folder"
     with pytest.raises(CheckpointError, match=expected):
         vf.load("nobody/nothing")
 
