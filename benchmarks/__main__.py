@@ -69,12 +69,13 @@ def machine_facts(threads: int | None = None) -> dict[str, str]:
 
 def _rows(what: str, effort: Effort) -> Iterator[Row]:
     if what in ("model", "all"):
-        from benchmarks import models
+        from benchmarks import batches, models
         from benchmarks.subjects import bundled_translator
 
         translator, which = bundled_translator()
         print(f"model: {which}", flush=True)
         yield from models.rows(translator, effort)
+        yield from batches.rows(effort)
     if what in ("browser", "all"):
         from benchmarks import browser
 

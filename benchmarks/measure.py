@@ -148,6 +148,12 @@ def compare(ours: Callable[[], Any], other: Callable[[], Any], effort: Effort) -
     return pairs
 
 
+def require(holds: bool, what: str) -> None:
+    """Refuse to compare two things that do not do the same work."""
+    if not holds:
+        raise RuntimeError(f"not comparable: it is not true that {what}")
+
+
 _HEAD = ("", "tokens", "ratio", "95 %", "goal", "", "ours", "other", "rounds")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from benchmarks.measure import Effort, Row, compare
+from benchmarks.measure import Effort, Row, compare, require
 from benchmarks.subjects import Sentences, encoded, random_ids, sentences
 from benchmarks.untapped import without_taps
 from visformer.adapters.own import Translator
@@ -72,7 +72,7 @@ def _recording(translator: Translator, pair: Sentences, *, ready: bool = False) 
 
     trace = translator.trace(pair.source, pair.target)
     lengths = (pair.src_ids.shape[1], pair.tgt_ids.shape[1])
-    _require((len(trace.tokens["src"]), len(trace.tokens["tgt"])) == lengths, "both run on the same ids")
+    require((len(trace.tokens["src"]), len(trace.tokens["tgt"])) == lengths, "both run on the same ids")
     return recorded, plain_on_ids if ready else plain
 
 
@@ -80,7 +80,7 @@ def _idle_taps(model: Transformer, n: int) -> _Pair:
     untapped = without_taps(model)
     src = random_ids(model.config.src_vocab, n, seed=1)
     tgt = random_ids(model.config.tgt_vocab, n, seed=2)
-    _require(torch.equal(model(src, tgt), untapped(src, tgt)), "both give the same logits, bit for bit")
+    require(torch.equal(model(src, tgt), untapped(src, tgt)), "both give the same logits, bit for bit")
     return lambda: model(src, tgt), lambda: untapped(src, tgt)
 
 
@@ -98,7 +98,7 @@ def _both_transformers(config: TransformerConfig) -> tuple[Transformer, nn.Trans
         layer_norm_eps=config.layer_norm_eps,
         batch_first=True,
     ).eval()
-    _require(torch.backends.mha.get_fastpath_enabled(), "torch's fast path is on")
+    require(torch.backends.mha.get_fastpath_enabled(), "torch's fast path is on")
     return Transformer.from_torch(theirs, src_vocab=config.src_vocab, tgt_vocab=config.tgt_vocab), theirs
 
 
@@ -118,7 +118,7 @@ def _stacks(ours: Transformer, theirs: nn.Transformer, n: int) -> _Pair:
         out: Tensor = theirs(x, y, tgt_mask=must_not, tgt_is_causal=True)
         return out
 
-    _require(torch.allclose(our_stacks(), their_stacks(), atol=1e-4), "both compute the same")
+    require(torch.allclose(our_stacks(), their_stacks(), atol=1e-4), "both compute the same")
     return our_stacks, their_stacks
 
 
@@ -137,11 +137,5 @@ def _greedy(model: Transformer, n: int) -> _Pair:
         return decode(next_token, start, choose=choose, end_ids=[end_id], max_new_tokens=NEW_TOKENS)
 
     with_cache, without = run(cached=True), run(cached=False)
-    _require(len(with_cache[0]) == NEW_TOKENS and with_cache == without, "both choose the same 30 tokens")
+    require(len(with_cache[0]) == NEW_TOKENS and with_cache == without, "both choose the same 30 tokens")
     return lambda: run(cached=True), lambda: run(cached=False)
-
-
-def _require(holds: bool, what: str) -> None:
-    """Refuse to compare two things that do not do the same work."""
-    if not holds:
-        raise RuntimeError(f"not comparable: it is not true that {what}")

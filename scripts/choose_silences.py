@@ -61,8 +61,8 @@ def candidates(model: Translator, n: int) -> list[str]:
     found = [*EXAMPLES]
     for to, pairs in (("zh", rows), ("en", [row[::-1] for row in rows])):
         chosen = random.Random(0).sample(pairs, min(len(pairs), 20 * n))
-        translations = model.translate_batch([source for source, _ in chosen], to=to)
-        right = [pair[0] for pair, (text, _) in zip(chosen, translations, strict=True) if text == pair[1]]
+        translations = model.translate_many([source for source, _ in chosen], to=to)
+        right = [pair[0] for pair, each in zip(chosen, translations, strict=True) if each.text == pair[1]]
         found += right[:n]
     return list(dict.fromkeys(found))
 

@@ -5,7 +5,7 @@ import ast
 import pytest
 import torch
 
-from benchmarks import models, subjects, untapped
+from benchmarks import batches, models, subjects, untapped
 from benchmarks.measure import QUICK
 from tests.support import tiny_tokenizer, tiny_translator
 
@@ -47,3 +47,8 @@ def test_both_sides_of_each_comparison_give_the_same_output(monkeypatch):
     monkeypatch.setattr(models, "LENGTHS", (16,))
     rows = list(models.rows(tiny_translator(), QUICK))  # raises if outputs differ
     assert [row.goal for row in rows] == [1.15, None, 1.04, 1.1, 0.6]
+
+
+def test_a_batch_of_ours_and_of_transformers_record_the_same_patterns():
+    rows = list(batches.rows(QUICK))  # raises if they differ
+    assert [row.goal for row in rows] == [1.25, 0.7]

@@ -26,7 +26,7 @@ _PUBLIC = {
     "Trace": "visformer.trace",
     "TracedTensor": "visformer.trace",
 }
-_MODULES = ("edits", "errors", "export", "figures", "formulas")
+_MODULES = ("analysis", "edits", "errors", "export", "figures", "formulas")
 
 __all__ = [
     "GPT",
@@ -35,6 +35,7 @@ __all__ = [
     "TracedTensor",
     "Transformer",
     "TransformerConfig",
+    "analysis",
     "attention",
     "causal_mask",
     "edits",
@@ -51,7 +52,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from visformer import edits, errors, export, figures, formulas
+    from visformer import analysis, edits, errors, export, figures, formulas
     from visformer.adapters.history import moments
     from visformer.adapters.load import load, untrained, wrap
     from visformer.model.attention import attention

@@ -57,7 +57,10 @@ class VisformerError(ValueError):
         Returns:
             The message with its values filled in.
         """
-        params = {name: gettext(v) if isinstance(v, Message) else v for name, v in self.params.items()}
+        params = {
+            name: v.localized(gettext) if isinstance(v, VisformerError) else gettext(v) if isinstance(v, Message) else v
+            for name, v in self.params.items()
+        }
         return gettext(self.message_id).format(**params)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import tiny_translator
 from visformer.analysis import heads
-from visformer.analysis.heads import SCORES, head_scores, row_entropy, same_place, separators
+from visformer.analysis.heads import SCORES, head_scores, mean_head_scores, row_entropy, same_place, separators
+from visformer.errors import MissingTensor, TraceError
 
 WORDS = ("the", "cat", ",", "。", "...", "</s>", " ", "a-b", "S")
 
@@ -88,3 +90,36 @@ def test_separators_are_special_tokens_and_punctuation():
 
 def test_names_and_labels_of_scores_are_unique():
     assert len({score.name for score in SCORES}) == len(SCORES) == len({score.label for score in SCORES})
+
+
+@pytest.mark.parametrize(("stack", "attention"), [("encoder", "self_attn"), ("decoder", "cross_attn")])
+def test_scores_over_many_traces_are_means_over_all_of_their_rows(stack, attention):
+    model, texts = tiny_translator(), ["I went to school", "a", "She likes the school"]
+    rows = {}
+    for text in texts:
+        trace = model.trace(text, "我去学校。")
+        layers, (_, query, key) = trace.layers(stack, attention), trace.layers(stack, attention)[0].axes
+        for layer, head in np.ndindex(len(layers), 2):
+            for q, row in enumerate(layers[layer][head]):  # each row alone: the other rows are masked
+                alone = np.zeros_like(layers[layer][head])
+                alone[q] = row
+                tokens = (trace.tokens[query.side], trace.tokens[key.side], trace.special[key.side])
+                rows.setdefault((layer, head), []).append(cell_by_cell(alone, *tokens, attention == "cross_attn"))
+    scores = mean_head_scores(model.trace_many(texts, ["我去学校。"] * 3), stack, attention)
+    for (layer, head), values in rows.items():
+        for name in scores:
+            mean = sum(value[name] for value in values) / len(values)
+            assert scores[name][layer, head] == pytest.approx(mean, rel=1e-4, abs=1e-5), name
+    one = model.trace(texts[0], "我去学校。")
+    alone = mean_head_scores(one, stack, attention)
+    assert alone.keys() == mean_head_scores(iter([one]), stack, attention).keys() == scores.keys()
+
+
+def test_scores_need_traces_and_those_of_one_model():
+    with pytest.raises(TraceError, match="no traces to score"):
+        mean_head_scores([], "encoder")
+    traces = [tiny_translator(n_encoder_layers=n).trace("a", "a") for n in (1, 2)]
+    with pytest.raises(TraceError, match=r"one has \(2, 2\) layers and heads, those before it \(1, 2\)"):
+        mean_head_scores(traces, "encoder")
+    with pytest.raises(MissingTensor):
+        mean_head_scores(traces[0], "encoder", "cross_attn")

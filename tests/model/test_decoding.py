@@ -45,11 +45,11 @@ def test_greedy_decoding_chooses_the_most_probable_token_that_is_not_special():
 
 def test_a_batch_has_the_translations_of_each_sentence_alone():
     model = tiny_translator()
-    together = model.translate_batch(SENTENCES, to="zh")
-    longest = max(len(model.tokenize(s)) for s in SENTENCES)
-    alone = [model.translate(s, to="zh", max_new_tokens=2 * longest + 20) for s in SENTENCES]
-    assert [text for text, _ in together] == [decoding.text for decoding in alone]
-    assert [sure for _, sure in together] == pytest.approx([decoding.confidence for decoding in alone], rel=1e-4)
+    together = list(model.translate_many(SENTENCES, to="zh"))
+    alone = [model.translate(s, to="zh") for s in SENTENCES]
+    assert [decoding.ids for decoding in together] == [decoding.ids for decoding in alone]
+    sure = [decoding.confidence for decoding in alone]
+    assert [decoding.confidence for decoding in together] == pytest.approx(sure, rel=1e-4)
 
 
 @pytest.mark.parametrize("how", [{}, {"beam_size": 3}, {"temperature": 2.0, "seed": 4}, {"max_new_tokens": 3}])
@@ -67,7 +67,7 @@ def test_confidence_counts_no_step_after_the_end_of_a_shorter_sentence():
             return table[: len(prefix)]
 
     speaker = Speaker(None, torch.ones(2, dtype=torch.bool), (1,))
-    (_, unsure), (ids, sure) = speaker.greedy(Same(), torch.zeros(2, 1, dtype=torch.long), 5)
+    (_, unsure), (ids, sure) = speaker.greedy(Same(), torch.zeros(2, 1, dtype=torch.long), [5, 5])
     assert (ids, sure) == ([1], pytest.approx(0.875))
     assert unsure == pytest.approx(0.5)
 

@@ -1,16 +1,18 @@
 """The interface of every adapted model, whatever its family, and what all of them share."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal, Self
 
 import torch
 
+from visformer.adapters.batching import Batches, run_all, side_by_side
 from visformer.adapters.generating import Settings, Speaker, Vocabulary
 from visformer.adapters.params import Weight
-from visformer.adapters.recording import available, check_edits, globs
-from visformer.edits import Edit
+from visformer.adapters.recording import available, check_edits, globs, nbytes_of
+from visformer.edits import Edit, _Edit
 from visformer.errors import N_, Message, TextError, VisformerError
 from visformer.model.decoding import Decoding
 from visformer.model.tokenizer import require_unicode
@@ -55,7 +57,7 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of :meth:`TracedModel.trace`."""
+    """The arguments of :meth:`TracedModel.trace`, or of one text of :meth:`TracedModel.translate_many`."""
 
     source: str
     target: str | Sequence[int] | None
@@ -63,6 +65,26 @@ class Request:
     to: str | None
     record: tuple[str, ...]
     edits: Sequence[Edit]
+    max_new_tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A request, its texts as ids.
+
+    Args:
+        request: what was asked for.
+        src: what the encoder reads; empty without one.
+        begin: what the decoder begins with; of a decoder-only model the whole text.
+        forced: what the rows of an encoder-decoder's decoder predict, the end last; None: its own greedy output.
+        segments: the segment of each of ``src``, 0 or 1, for models that have them.
+    """
+
+    request: Request
+    src: list[int]
+    begin: list[int]
+    forced: list[int] | None = None
+    segments: Sequence[int] = ()
 
 
 class TracedModel(ABC):
@@ -157,8 +179,7 @@ class TracedModel(ABC):
             EditError: the model cannot honour an edit.
             VisformerError: the model is an encoder, or a setting is out of range.
         """
-        if self.info.kind == "encoder":
-            raise VisformerError(N_("{name} is an encoder: it generates no text."), name=self.info.name)
+        self._require_decoder()
         check_edits(edits, self._names, fixed=self._fixed)
         settings = Settings(
             prefix=tuple(self._plain(prefix) if isinstance(prefix, str) else prefix),
@@ -174,6 +195,43 @@ class TracedModel(ABC):
             return self._decode(source, to, settings)
 
     generate = translate  # the name in transformers
+
+    def translate_many(
+        self,
+        texts: Iterable[str],
+        *,
+        to: str | None = None,
+        edits: Sequence[Edit] = (),
+        max_new_tokens: int | None = None,
+        batch: int | None = None,
+    ) -> Iterator[Decoding]:
+        """Translate, answer or continue many texts greedily: as :meth:`translate` does one, but several at once.
+
+        Args:
+            texts: any iterable; see :meth:`trace_many`.
+            to: target language of all, as for :meth:`translate`.
+            edits: changes to the model; decoding is then uncached.
+            max_new_tokens: of each text, as for :meth:`translate`.
+            batch: number of consecutive texts to decode at once; None: see :meth:`trace_many`.
+
+        Yields:
+            The Decoding of each text, in order, without its steps: their candidates take as long as a layer.
+
+        Raises:
+            VisformerError: see :meth:`translate`; where it is about one text, the message names its index.
+        """
+        self._require_decoder()
+        padded = self.info.kind != "decoder"  # positions of a continuation follow those of the text
+        how = self._batches(frozenset(), edits, batch=batch, padded=padded)
+
+        def prepare(row: tuple[Any, ...]) -> Encoded:
+            return self._encode(Request(row[0], None, None, to, (), edits, max_new_tokens))
+
+        def run(encoded: Sequence[Encoded]) -> list[Decoding]:
+            with torch.inference_mode():
+                return [self._speaker.decoding(ids, sure) for ids, sure in self._greedy(encoded)]
+
+        return run_all(side_by_side(texts), prepare, run, how)
 
     def trace(
         self,
@@ -210,15 +268,59 @@ class TracedModel(ABC):
             EditError: an edit reaches nothing, does not fit, or cannot be honoured.
             VisformerError: a model of this kind does not accept a target or a pair.
         """
-        if self.info.kind == "encoder" and target is not None:
-            raise VisformerError(N_("{name} is an encoder: pass a second text as pair."), name=self.info.name)
-        if self.info.kind != "encoder" and pair is not None:
-            raise VisformerError(
-                N_("pair={pair!r}: only an encoder takes a pair; a decoder takes its second text as target."), pair=pair
-            )
         check_edits(edits, self._names, fixed=self._fixed)
+        encoded = self._checked(Request(source, target, pair, to, globs(record), edits))
         with torch.inference_mode():
-            return self._run(Request(source, target, pair, to, globs(record), edits))
+            (trace,) = self._run([encoded])
+        return trace
+
+    def trace_many(
+        self,
+        texts: Iterable[str],
+        targets: Iterable[str | Sequence[int] | None] | None = None,
+        *,
+        pairs: Iterable[str | None] | None = None,
+        to: str | None = None,
+        record: Sequence[str] = ("*.pattern",),
+        edits: Sequence[Edit] = (),
+        batch: int | None = None,
+    ) -> Iterator[Trace]:
+        """Trace many texts, several in one pass: lazily, in order, and each as :meth:`trace` does it alone.
+
+        Texts are padded to one length, and padding is masked and cut off again. Where a text in a padded batch is not
+        computed as alone, and with functions as edits, which might look at other texts, each text has its own pass.
+
+        Args:
+            texts: any iterable, such as a generator or an open file, whose lines lose their line breaks; at most 128
+                texts, and as many as their values take 128 MB, are read ahead, or ``batch`` of them.
+            targets: one for each text, as for :meth:`trace`.
+            pairs: one for each text, as for :meth:`trace`.
+            to: target language of all, as for :meth:`translate`.
+            record: glob patterns, as for :meth:`trace`.
+            edits: changes to the model, applied to each text as in :meth:`trace`.
+            batch: number of consecutive texts to run at once, for a GPU as many as its memory holds; None: up to 32
+                texts of similar length whose values take 128 MB.
+
+        Yields:
+            The Trace of each text, cut out of its batch without padding.
+
+        Raises:
+            VisformerError: see :meth:`trace`; where it is about one text, the message names its index, and all texts
+                before it have been traced.
+        """
+        rows = side_by_side(texts, targets=targets, pairs=pairs)
+        record = globs(record)
+        how = self._batches(self._selected(record)[0], edits, batch=batch)
+
+        def prepare(row: tuple[Any, ...]) -> Encoded:
+            text, target, pair = row
+            return self._checked(Request(text, target, pair, to, record, edits))
+
+        def run(encoded: Sequence[Encoded]) -> list[Trace]:
+            with torch.inference_mode():
+                return self._run(encoded)
+
+        return run_all(rows, prepare, run, how)
 
     # What each family implements, and shared helpers --------------------------------------------------------------
 
@@ -227,8 +329,72 @@ class TracedModel(ABC):
         """Implement :meth:`translate`."""
 
     @abstractmethod
-    def _run(self, request: Request) -> Trace:
-        """Implement :meth:`trace`."""
+    def _encode(self, request: Request) -> Encoded:
+        """Turn the texts of a request into ids.
+
+        Raises:
+            TextError: a text cannot be used.
+        """
+
+    @abstractmethod
+    def _run(self, batch: Sequence[Encoded]) -> list[Trace]:
+        """Implement :meth:`trace`, for requests with the same edits and the same tensors to record."""
+
+    @abstractmethod
+    def _greedy(self, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:
+        """Decode greedily, from ``begin``: ids, the end last unless they were cut off, and the confidence of each."""
+
+    @abstractmethod
+    def _selected(self, record: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the names of tensors, and of weights, that ``record`` asks for."""
+
+    @abstractmethod
+    def _shapes(self, names: Iterable[str], n_src: int, n_tgt: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes that these tensors will have in the Trace of so many tokens."""
+
+    def _computed(self, wanted: frozenset[str]) -> frozenset[str]:
+        """Return the tensors that the model holds until the end of a pass that records those wanted."""
+        return wanted
+
+    def _pads_exactly(self) -> bool:
+        """Whether a text in a padded batch is computed as alone."""
+        return True
+
+    def _batches(
+        self, wanted: frozenset[str], edits: Sequence[Edit], *, batch: int | None, padded: bool = True
+    ) -> Batches[Encoded]:
+        """Choose which texts to run together; a pass holds what it records, one layer, and the logits."""
+        check_edits(edits, self._names, fixed=self._fixed)
+        held = self._computed(wanted) | {name for name in self._names if ".0." in name or name == "logits"}
+
+        @cache
+        def nbytes(n_src: int, n_tgt: int) -> int:
+            return nbytes_of(self._shapes(held, n_src, n_tgt))
+
+        chosen = Batches(self._lengths, nbytes, batch, padded)
+        alone = any(not isinstance(edit, _Edit) for edit in edits) or (batch != 1 and not self._pads_exactly())
+        return replace(chosen, size=1) if alone else chosen
+
+    def _lengths(self, encoded: Encoded) -> tuple[int, int]:
+        """The number of tokens on each side, at most."""
+        n_src, n_tgt = len(encoded.src), len(encoded.begin)
+        if encoded.forced is not None:
+            return n_src, len(encoded.forced)
+        return n_src, n_tgt if not n_src or not n_tgt else n_tgt + self._limit(n_src, n_tgt)
+
+    def _checked(self, request: Request) -> Encoded:
+        if self.info.kind == "encoder" and request.target is not None:
+            raise VisformerError(N_("{name} is an encoder: pass a second text as pair."), name=self.info.name)
+        if self.info.kind != "encoder" and request.pair is not None:
+            raise VisformerError(
+                N_("pair={pair!r}: only an encoder takes a pair; a decoder takes its second text as target."),
+                pair=request.pair,
+            )
+        return self._encode(request)
+
+    def _require_decoder(self) -> None:
+        if self.info.kind == "encoder":
+            raise VisformerError(N_("{name} is an encoder: it generates no text."), name=self.info.name)
 
     def _labelled(
         self,

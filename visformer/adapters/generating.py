@@ -87,19 +87,23 @@ class Speaker:
     allowed: Tensor  # bool (vocab,), ids that may be generated
     end_ids: tuple[int, ...]  # ids of the tokens that end a sentence
 
-    def greedy(self, next_token: Predictor, start: Tensor, limit: int) -> list[tuple[list[int], float]]:
+    def greedy(self, next_token: Predictor, start: Tensor, limits: Sequence[int]) -> list[tuple[list[int], float]]:
         """Decode each row greedily; returns its ids, the end token last unless it was cut off, and its confidence.
 
-        Candidates are not collected: for each step they cost as much time as a layer.
+        Candidates are not collected: for each step they cost as much time as a layer. ``limits``: how many ids each
+        row may get.
         """
         taken: list[Tensor] = []  # (row,) for each step
 
         def watch(log_probabilities: Tensor, chosen: Tensor) -> None:
             taken.append(log_probabilities.gather(1, chosen[:, None])[:, 0])
 
-        rows = decode(next_token, start, choose=self.likeliest, end_ids=self.end_ids, max_new_tokens=limit, watch=watch)
+        rows = decode(
+            next_token, start, choose=self.likeliest, end_ids=self.end_ids, max_new_tokens=max(limits), watch=watch
+        )
+        cut = [ids[:limit] for ids, limit in zip(rows, limits, strict=True)]
         by_row = torch.stack(taken, dim=1)  # (row, step)
-        return [(ids, confidence(steps[: len(ids)])) for ids, steps in zip(rows, by_row, strict=True)]
+        return [(ids, confidence(steps[: len(ids)])) for ids, steps in zip(cut, by_row, strict=True)]
 
     def speak(self, next_token: Predictor, start: Tensor, limit: int, how: Settings) -> Decoding:
         """Decode one sentence: add at most ``limit`` ids to ``start``, int64 (1, tgt), which ends with the prefix."""
@@ -121,7 +125,7 @@ class Speaker:
             steps.append(self._step(log_probabilities[0], distribution(log_probabilities)[0], int(chosen)))
 
         (ids,) = decode(next_token, start, choose=choose, end_ids=self.end_ids, max_new_tokens=limit, watch=watch)
-        return self._decoding([*how.prefix, *ids], steps)
+        return self.decoding([*how.prefix, *ids], _confidence(steps), steps=steps)
 
     def _search(self, next_token: Predictor, start: Tensor, limit: int, how: Settings) -> Decoding:
         result = beam_search(
@@ -135,7 +139,7 @@ class Speaker:
             )
             for step in result.steps
         )
-        return self._decoding([*how.prefix, *result.ids], steps, beams)
+        return self.decoding([*how.prefix, *result.ids], _confidence(steps), steps=steps, beams=beams)
 
     def likeliest(self, log_probabilities: Tensor) -> Tensor:
         """Map log-probabilities, or logits, (row, vocab) to the likeliest of the ids that may be generated, (row,)."""
@@ -157,7 +161,15 @@ class Speaker:
         counts = Counter(shown.values())
         return [shown[i] if counts[shown[i]] == 1 else self.text.spelled(i) for i in ids]
 
-    def _decoding(self, ids: list[int], steps: Sequence[Step], beams: tuple[tuple[Beam, ...], ...] = ()) -> Decoding:
+    def decoding(
+        self,
+        ids: list[int],
+        sure: float,
+        *,
+        steps: Sequence[Step] = (),
+        beams: tuple[tuple[Beam, ...], ...] = (),
+    ) -> Decoding:
+        """Label decoded ids, the end token last unless they were cut off; ``sure``: their confidence."""
         finished = bool(ids) and ids[-1] in self.end_ids
         plain = ids[:-1] if finished else ids
         return Decoding(
@@ -165,6 +177,11 @@ class Speaker:
             tokens=self.text.shown(plain),
             ids=tuple(plain),
             steps=tuple(steps),
+            confidence=sure,
             beams=beams,
             finished=finished,
         )
+
+
+def _confidence(steps: Sequence[Step]) -> float:
+    return confidence(torch.stack([step.log_probabilities[step.chosen.id] for step in steps]))

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from visformer.adapters.base import ONE_LANGUAGE, ModelInfo, Request, TracedModel
+from visformer.adapters.base import ONE_LANGUAGE, Encoded, ModelInfo, Request, TracedModel
 from visformer.adapters.generating import Settings, Speaker
 from visformer.adapters.huggingface.families import NO_SOURCE
 from visformer.adapters.params import weights_of
@@ -65,6 +65,10 @@ class OwnModel(TracedModel):
         allowed[[PAD_ID, *(tokenizer.token_id(token) for token in LANGUAGE_TOKEN.values())]] = False
         self._speaker = Speaker(tokenizer, allowed, (self._end,))
 
+    def _selected(self, record: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
+        wanted = matching((*self._names, *self._weights), record)
+        return wanted.intersection(self._names), wanted.intersection(self._weights)
+
     def _read(self, wanted: Iterable[str], sides: Mapping[str, Sequence[int]]) -> dict[str, TracedTensor]:
         """The weights among these names."""
         return {name: weight.read(name, sides) for name, weight in self._weights.items() if name in wanted}
@@ -81,10 +85,12 @@ class OwnModel(TracedModel):
         }
 
     @staticmethod
-    def _decoding_session(edits: Sequence[Edit]) -> AbstractContextManager[None]:
+    def _decoding_session(
+        edits: Sequence[Edit], sides: Sequence[Mapping[str, Sequence[int]]] = ({},)
+    ) -> AbstractContextManager[None]:
         if not edits:
             return nullcontext()
-        recorder = Recorder(frozenset(), edits, growing=True)
+        recorder = Recorder(frozenset(), edits, sides=sides, growing=True)
         return taps.session(recorder, wanted=recorder.wants)
 
 
@@ -106,47 +112,61 @@ class Translator(OwnModel):
             next_token = NextToken(self.module, torch.tensor([src_ids]), cached=not settings.edits)
             return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
 
-    def _run(self, request: Request) -> Trace:
-        source, target, edits = request.source, request.target, request.edits
-        wanted = matching((*self._names, *self._weights), request.record)
-        src_ids = self._source_ids(source)
-        language = self._language(source, request.to)
-        ids = None if target is None else self._target_ids(target)
-        tensors = wanted.intersection(self._names)
-        recorder = Recorder(tensors, edits)
-        check_budget(self._shapes(tensors, len(src_ids), 0 if ids is None else len(ids)))
+    def _encode(self, request: Request) -> Encoded:
+        src_ids = self._source_ids(request.source)
+        start = self.tokenizer.token_id(LANGUAGE_TOKEN[self._language(request.source, request.to)])
+        forced = None if request.target is None else self._target_ids(request.target)
+        return Encoded(request, src_ids, [start], forced)
+
+    def _run(self, batch: Sequence[Encoded]) -> list[Trace]:
+        first, sides = batch[0].request, [{"src": each.src} for each in batch]
+        tensors, weights = self._selected(first.record)
+        for each in batch:
+            check_budget(self._shapes(tensors, len(each.src), len(each.forced or ())))
+        recorder = Recorder(tensors, first.edits, sides=sides)
+        src_ids = pad([each.src for each in batch])  # (batch, src)
         with taps.session(recorder, wanted=recorder.wants):
-            memory = self.module.encode(torch.tensor([src_ids]))  # (1, src, d_model)
-        told: dict[str, object] = {}  # of its own translation
-        if ids is None:
-            ids, told["confidence"] = self._greedy(src_ids, memory, language, edits)
-            if self.unsure_below is not None and not edits:  # the threshold is of the model as it is
-                told["unsure_below"] = self.unsure_below
-        sides = {"src": src_ids, "tgt": [self.tokenizer.token_id(LANGUAGE_TOKEN[language]), *ids[:-1]], "next": ids}
-        params = self._read(wanted, sides)
-        more = sum(p.value.nbytes for p in params.values())
-        check_budget(self._shapes(tensors, len(src_ids), len(ids)), more=more)
+            memory = self.module.encode(src_ids)  # (batch, src, d_model)
+        outputs, params = self._outputs(batch, memory), []
+        for side, each, (ids, _) in zip(sides, batch, outputs, strict=True):
+            side |= {"tgt": [*each.begin, *ids[:-1]], "next": ids}
+            params.append(self._read(weights, side))
+            more = sum(p.value.nbytes for p in params[-1].values())
+            check_budget(self._shapes(tensors, len(each.src), len(ids)), more=more)
         with taps.session(recorder, wanted=recorder.wants):
             run = self.module.decode if recorder.wants("logits") else self.module.read_target
-            run(torch.tensor([sides["tgt"]]), memory, torch.tensor([src_ids]))
-        meta = {"source": source, "target": self.tokenizer.decode(ids), "to": language, "forced": target is not None}
-        return self._labelled(sides, recorder.tensors, params, meta | told, self._meta)
+            run(pad([side["tgt"] for side in sides]), memory, src_ids)
+        return [self._told(*row) for row in zip(batch, sides, recorder.rows, params, outputs, strict=True)]
 
-    def translate_batch(self, sources: Sequence[str], *, to: str) -> list[tuple[str, float]]:
-        """Translate many sentences at once, greedily, for evaluation.
+    def _outputs(self, batch: Sequence[Encoded], memory: Tensor) -> list[tuple[list[int], float | None]]:
+        """What the decoder's rows predict, and the confidence of the model in it if it is the model's own."""
+        forced: list[tuple[list[int], float | None]] = [(each.forced or [], None) for each in batch]
+        if all(ids for ids, _ in forced):
+            return forced
+        own = self._greedy(batch, memory)
+        return [given if given[0] else greedy for given, greedy in zip(forced, own, strict=True)]
 
-        Args:
-            sources: the sentences.
-            to: the language of all translations.
-
-        Returns:
-            Text and confidence of each; the tokens are those of :meth:`translate`.
-        """
-        src_ids = pad([self._source_ids(source) for source in sources])
-        start = torch.full((len(sources), 1), self.tokenizer.token_id(LANGUAGE_TOKEN[to]))
-        with torch.inference_mode():
-            rows = self._speaker.greedy(NextToken(self.module, src_ids), start, 2 * src_ids.shape[1] + 20)
-        return [(self.tokenizer.decode(ids), sure) for ids, sure in rows]
+    def _told(
+        self,
+        each: Encoded,
+        sides: Mapping[str, Sequence[int]],
+        tensors: Mapping[str, TracedTensor],
+        params: Mapping[str, TracedTensor],
+        output: tuple[list[int], float | None],
+    ) -> Trace:
+        """Put one sentence's part of a pass into a Trace."""
+        ids, sure = output
+        meta: dict[str, object] = {
+            "source": each.request.source,
+            "target": self.tokenizer.decode(ids),
+            "to": self._language(each.request.source, each.request.to),
+            "forced": each.forced is not None,
+        }
+        if sure is not None:
+            meta["confidence"] = sure
+            if self.unsure_below is not None and not each.request.edits:  # the threshold is of the model as it is
+                meta["unsure_below"] = self.unsure_below
+        return self._labelled(sides, tensors, params, meta, self._meta)
 
     def _target_ids(self, target: str | Sequence[int]) -> list[int]:
         """Ids that the decoder's rows predict: the target, </s> last."""
@@ -155,15 +175,14 @@ class Translator(OwnModel):
         self._require_room(len(ids))
         return ids
 
-    def _greedy(
-        self, src_ids: list[int], memory: Tensor, language: str, edits: Sequence[Edit]
-    ) -> tuple[list[int], float]:
-        """The ids of the greedy :meth:`translate`, </s> last unless it was cut off, and their confidence."""
-        start = [self.tokenizer.token_id(LANGUAGE_TOKEN[language])]
-        with self._decoding_session(edits):
-            next_token = NextToken(self.module, torch.tensor([src_ids]), cached=not edits, memory=memory)
-            (greedy,) = self._speaker.greedy(next_token, torch.tensor([start]), self._limit(len(src_ids), 1))
-        return greedy
+    def _greedy(self, batch: Sequence[Encoded], memory: Tensor | None = None) -> list[tuple[list[int], float]]:
+        """See :class:`TracedModel`; ``memory``: the encoder's output, if it has already run."""
+        edits, src_ids = batch[0].request.edits, pad([each.src for each in batch])
+        with self._decoding_session(edits, [{"src": each.src} for each in batch]):
+            next_token = NextToken(self.module, src_ids, cached=not edits, memory=memory)
+            start = torch.tensor([each.begin for each in batch])
+            limits = [self._limit(len(each.src), 1, each.request.max_new_tokens) for each in batch]
+            return self._speaker.greedy(next_token, start, limits)
 
     def _source_ids(self, text: str) -> list[int]:
         self._require_text(text)
@@ -201,21 +220,37 @@ class LanguageModel(OwnModel):
             next_token = NextOfText(self.module, cached=not settings.edits)
             return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
 
-    def _run(self, request: Request) -> Trace:
-        wanted = matching((*self._names, *self._weights), request.record)
+    def _encode(self, request: Request) -> Encoded:
         ids = self._ids(request.source, request.target, request.to)
         self._require_room(len(ids))
-        tensors = wanted.intersection(self._names)
-        recorder = Recorder(tensors, request.edits)
-        params = self._read(wanted, {"tgt": ids})
-        check_budget(self._shapes(tensors, 0, len(ids)), more=sum(p.value.nbytes for p in params.values()))
+        return Encoded(request, [], ids)
+
+    def _run(self, batch: Sequence[Encoded]) -> list[Trace]:
+        first, sides = batch[0].request, [{"tgt": each.begin} for each in batch]
+        tensors, weights = self._selected(first.record)
+        recorder, params = Recorder(tensors, first.edits, sides=sides), []
+        for each, side in zip(batch, sides, strict=True):
+            params.append(self._read(weights, side))
+            more = sum(p.value.nbytes for p in params[-1].values())
+            check_budget(self._shapes(tensors, 0, len(each.begin)), more=more)
         with taps.session(recorder, wanted=recorder.wants):
-            logits = self.module(torch.tensor([ids]))
-        sides = {"tgt": ids, "next": [*ids[1:], int(self._speaker.likeliest(logits[:, -1]))]}
-        target = request.target
-        text = target if target is None or isinstance(target, str) else self.text.decode(target)
-        meta = {"source": request.source, "target": text, "to": None, "forced": target is not None}
-        return self._labelled(sides, recorder.tensors, params, meta, self._meta)
+            logits = self.module(pad([each.begin for each in batch]))  # (batch, token, vocab)
+        traces = []
+        for i, (each, side) in enumerate(zip(batch, sides, strict=True)):
+            ids, target = each.begin, each.request.target
+            following = int(self._speaker.likeliest(logits[i : i + 1, len(ids) - 1]))
+            text = target if target is None or isinstance(target, str) else self.text.decode(target)
+            meta = {"source": each.request.source, "target": text, "to": None, "forced": target is not None}
+            all_sides = {**side, "next": [*ids[1:], following]}
+            traces.append(self._labelled(all_sides, recorder.rows[i], params[i], meta, self._meta))
+        return traces
+
+    def _greedy(self, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:
+        edits, start = batch[0].request.edits, torch.tensor([each.begin for each in batch])  # all equally long
+        with self._decoding_session(edits, [{}] * len(batch)):
+            next_token = NextOfText(self.module, cached=not edits)
+            limits = [self._limit(n, n, each.request.max_new_tokens) for each in batch for n in [len(each.begin)]]
+            return self._speaker.greedy(next_token, start, limits)
 
     def _ids(self, text: str, second: str | Sequence[int] | None, to: str | None = None) -> list[int]:
         """Ids of a text and its continuation, </s> first."""

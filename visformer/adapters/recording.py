@@ -48,13 +48,18 @@ def available(names: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...
     return tuple(glob for glob in wanted if any(fnmatchcase(name, glob) for name in names))
 
 
+def nbytes_of(shapes: Mapping[str, tuple[int, ...]]) -> int:
+    """Return the bytes of tensors of these names and shapes in a Trace."""
+    return sum(prod(shape) * (1 if name.endswith(".mask") else 4) for name, shape in shapes.items())
+
+
 def check_budget(shapes: Mapping[str, tuple[int, ...]], *, more: int = 0) -> None:
     """Refuse a recording in advance if it would take too many bytes, including ``more`` for weights.
 
     Raises:
         BudgetError: the message says by how much.
     """
-    total = more + sum(prod(shape) * (1 if name.endswith(".mask") else 4) for name, shape in shapes.items())
+    total = more + nbytes_of(shapes)
     if total > limits.MAX_TRACE_BYTES:
         raise BudgetError(
             N_(
@@ -68,13 +73,14 @@ def check_budget(shapes: Mapping[str, tuple[int, ...]], *, more: int = 0) -> Non
 
 
 class Recorder:
-    """A session's ``visit``: applies the edits, then records the requested tensors."""
+    """A session's ``visit``: applies the edits, then records the requested tensors, of each sentence of a batch."""
 
     def __init__(
         self,
         wanted: frozenset[str] | None,
         edits: Sequence[Edit],
         *,
+        sides: Sequence[Mapping[str, Sequence[int]]] = ({},),
         growing: bool = False,
         copied: bool = False,
         axes: Callable[[str], tuple[Axis, ...] | None] = axes_of,
@@ -83,15 +89,18 @@ class Recorder:
 
         Args:
             wanted: names of tensors to record; None: all.
-            edits: applied before a tensor is recorded.
+            edits: applied before a tensor is recorded, to each sentence alone: they see no padding.
+            sides: for each sentence of the batch, its ids on each side; what is longer is padding. A side may be added
+                before its part runs; one that is not there is not padded.
             growing: whether a target is being decoded; a mask edit then waits until its position is reached.
             copied: store copies, since the model may write into a tensor after its tap.
             axes: maps a tensor's name to its axes.
         """
         self._wanted = wanted
         self.edits = edits
-        self._growing, self._copied, self._axes = growing, copied, axes
-        self.tensors: dict[str, TracedTensor] = {}
+        self._sides, self._growing, self._axes = sides, growing, axes
+        self._copied = copied or len(sides) > 1  # or one sentence would keep the whole batch in memory
+        self.rows: list[dict[str, TracedTensor]] = [{} for _ in sides]  # of each sentence
 
     def wants(self, name: str) -> bool:
         """Whether a tensor has to be built for this session (see :func:`visformer.model.taps.session`)."""
@@ -105,15 +114,35 @@ class Recorder:
         """Edit ``tensor``, record it if requested, and return it."""
         cancellation.check()
         for edit in self.edits:
-            if isinstance(edit, _Edit) and not edit.applies(name):
-                continue
-            part = edit.within(tensor.shape) if self._growing and isinstance(edit, _MaskEdit) else edit
-            if part is not None:
-                tensor = part(name, tensor)  # type: ignore[operator]
+            if not isinstance(edit, _Edit) or edit.applies(name):
+                tensor = self._edited(edit, name, tensor)
         if self.records(name):
-            value = _to_numpy(name, tensor)
-            self.tensors[name] = TracedTensor(name, value.copy() if self._copied else value, self._axes(name) or ())
+            axes = self._axes(name) or ()
+            array = _to_numpy(tensor)
+            for row, tensors in enumerate(self.rows):
+                # Positions that all sentences share have no batch axis.
+                value = (array[row] if array.ndim > len(axes) else array)[self._own(row, axes)]
+                tensors[name] = TracedTensor(name, value.copy() if self._copied else value, axes)
         return tensor
+
+    def _edited(self, edit: Edit, name: str, tensor: Tensor) -> Tensor:
+        """Apply an edit, in a batch to each sentence alone."""
+        if len(self.rows) == 1:
+            return self._applied(edit, name, tensor)
+        changed = tensor.clone()
+        for row in range(len(self.rows)):
+            own = (slice(row, row + 1), *self._own(row, self._axes(name) or ()))
+            changed[own] = self._applied(edit, name, tensor[own])
+        return changed
+
+    def _applied(self, edit: Edit, name: str, tensor: Tensor) -> Tensor:
+        part = edit.within(tensor.shape) if self._growing and isinstance(edit, _MaskEdit) else edit
+        return tensor if part is None else part(name, tensor)  # type: ignore[operator]
+
+    def _own(self, row: int, axes: Sequence[Axis]) -> tuple[slice, ...]:
+        """Where a sentence's own values are along these axes, without padding."""
+        lengths = {side: len(ids) for side, ids in self._sides[row].items()}
+        return tuple(slice(None if axis.side is None else lengths.get(axis.side)) for axis in axes)
 
 
 def check_edits(edits: Sequence[Edit], names: Sequence[str], *, fixed: frozenset[str] = frozenset()) -> None:
@@ -138,7 +167,6 @@ def check_edits(edits: Sequence[Edit], names: Sequence[str], *, fixed: frozenset
             )
 
 
-def _to_numpy(name: str, tensor: Tensor) -> np.ndarray:
-    one = tensor if name.endswith(".position") else tensor[0]  # one sentence: drop the batch axis
-    array: np.ndarray = (one if one.dtype == torch.bool else one.float()).detach().cpu().numpy()
+def _to_numpy(tensor: Tensor) -> np.ndarray:
+    array: np.ndarray = (tensor if tensor.dtype == torch.bool else tensor.float()).detach().cpu().numpy()
     return array

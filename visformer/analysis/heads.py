@@ -6,18 +6,23 @@ of a translation model by Voita et al. 2019 ("Analyzing Multi-Head Self-Attentio
 """
 
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from visformer.errors import N_
+from visformer.errors import N_, TraceError
+from visformer.trace import Trace
 
 Floats = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 
 _BLOCK = 1 << 16
 """Weights per block: few enough to fit the CPU cache, enough to amortise NumPy's call overhead."""
+
+_ROWS = "rows"
+"""The number of rows that are not fully masked, beside the totals of the scores."""
 
 
 @dataclass(frozen=True)
@@ -89,11 +94,46 @@ def head_scores(
     Returns:
         Score name to (layer, head) float64; NaN for a head whose rows are all masked.
     """
-    marks = _Marks.of(queries, keys, special, cross)
-    blocks = [_block_scores(block, marks) for block in _blocks(layers)]
-    names = [score.name for score in SCORES if score.cross or not cross]
-    shape = (len(layers), len(layers[0]))
-    return {name: np.concatenate([block[name] for block in blocks]).reshape(shape) for name in names}
+    return _means(_totals(layers, _Marks.of(queries, keys, special, cross)))
+
+
+def mean_head_scores(
+    traces: Trace | Iterable[Trace],
+    stack: Literal["encoder", "decoder"],
+    attention: Literal["self_attn", "cross_attn"] = "self_attn",
+) -> Mapping[str, npt.NDArray[np.float64]]:
+    """Compute every score of every head over many texts: each is a mean over the rows of all Traces.
+
+    Args:
+        traces: one Trace, or any iterable of Traces of one model, such as ``model.trace_many(texts)``; each is read
+            once and not kept.
+        stack: "encoder" or "decoder".
+        attention: "self_attn", or for the decoder "cross_attn".
+
+    Returns:
+        As for :func:`head_scores`.
+
+    Raises:
+        MissingTensor: a Trace has no patterns of this attention.
+        TraceError: there is no Trace, or they differ in layers or heads.
+    """
+    sums: dict[str, npt.NDArray[np.float64]] = {}
+    for trace in [traces] if isinstance(traces, Trace) else traces:
+        layers = trace.layers(stack, attention)
+        queries, keys = (str(axis.side) for axis in layers[0].axes[1:])
+        marks = _Marks.of(trace.tokens[queries], trace.tokens[keys], trace.special[keys], queries != keys)
+        totals = _totals([layer.value for layer in layers], marks)
+        shape = totals[_ROWS].shape
+        if sums and sums[_ROWS].shape != shape:
+            raise TraceError(
+                N_("Traces of one model belong together: one has {given} layers and heads, those before it {before}."),
+                given=shape,
+                before=sums[_ROWS].shape,
+            )
+        sums = {name: total + sums.get(name, 0.0) for name, total in totals.items()}
+    if not sums:
+        raise TraceError(N_("There are no traces to score: none came, or an earlier loop has used them up."))
+    return _means(sums)
 
 
 def row_entropy(pattern: Floats) -> npt.NDArray[np.floating]:
@@ -165,18 +205,30 @@ def _blocks(layers: Sequence[Floats] | Floats) -> Iterator[Floats]:
             yield layer[head : head + step]
 
 
-def _block_scores(block: Floats, marks: _Marks) -> dict[str, npt.NDArray[np.float64]]:
-    """Compute each score of these heads, (head,)."""
+def _totals(layers: Sequence[Floats] | Floats, marks: _Marks) -> dict[str, npt.NDArray[np.float64]]:
+    """Compute each score of each head, summed over its rows, (layer, head), and the number of rows."""
+    blocks = [_block_totals(block, marks) for block in _blocks(layers)]
+    shape = (len(layers), len(layers[0]))
+    return {name: np.concatenate([block[name] for block in blocks]).reshape(shape) for name in blocks[0]}
+
+
+def _means(totals: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, npt.NDArray[np.float64]]:
+    """Divide by the number of rows; NaN without one. Scores in menu order."""
+    rows = totals[_ROWS]
+    mean = np.divide(1.0, rows, out=np.full(rows.shape, np.nan), where=rows > 0)
+    return {score.name: totals[score.name] * mean for score in SCORES if score.name in totals}
+
+
+def _block_totals(block: Floats, marks: _Marks) -> dict[str, npt.NDArray[np.float64]]:
+    """Compute each score of these heads, summed over rows, (head,)."""
     weights = block.astype(np.float64)
     n_heads, n_queries, n_keys = weights.shape
     sums = (weights.reshape(-1, n_keys) @ marks.columns).reshape(n_heads, n_queries, 4)
     mass, place, first, separator = np.moveaxis(sums, -1, 0)  # each (head, query)
-    alive = mass > 0
-    count = alive.sum(axis=1)
-    mean = np.divide(1.0, count, out=np.full(n_heads, np.nan), where=count > 0)
     diagonal = weights[:, np.arange(n_queries), marks.on_diagonal].sum(axis=1)
     # Fully masked rows contribute nothing to these sums.
     totals = {
+        _ROWS: (mass > 0).sum(axis=1).astype(np.float64),
         "entropy": row_entropy(block).sum(axis=1, dtype=np.float64),
         "first": first.sum(axis=1),
         "diagonal": diagonal,
@@ -187,4 +239,4 @@ def _block_scores(block: Floats, marks: _Marks) -> dict[str, npt.NDArray[np.floa
         totals["previous"] = np.trace(weights, offset=-1, axis1=1, axis2=2)
         totals["next"] = np.trace(weights, offset=1, axis1=1, axis2=2)
         totals["same_token"] = np.zeros(n_heads) if marks.same is None else np.einsum("hqk,qk->h", weights, marks.same)
-    return {name: total * mean for name, total in totals.items()}
+    return totals

@@ -85,7 +85,9 @@ class Decoding:
         text: the decoded text, without special tokens.
         tokens: the tokens as displayed, one per id, without specials.
         ids: the ids of the tokens.
-        steps: one for each token and one for the end; with beam search, along the best hypothesis.
+        steps: one for each token and one for the end; with beam search, along the best hypothesis. Empty if many texts
+            were translated at once.
+        confidence: how sure the model was of its steps, from 0 to 1: see :func:`confidence`.
         beams: the hypotheses kept at each step; empty without beam search.
         finished: False if the limit of tokens cut the sentence off.
     """
@@ -94,13 +96,9 @@ class Decoding:
     tokens: tuple[str, ...]
     ids: tuple[int, ...]
     steps: tuple[Step, ...]
+    confidence: float
     beams: tuple[tuple[Beam, ...], ...] = ()
     finished: bool = True
-
-    @property
-    def confidence(self) -> float:
-        """How sure the model was of its steps, from 0 to 1: see :func:`confidence`."""
-        return confidence(torch.stack([step.log_probabilities[step.chosen.id] for step in self.steps]))
 
     @property
     def nbytes(self) -> int:

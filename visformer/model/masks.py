@@ -50,7 +50,7 @@ def decoder_mask(ids: Tensor, start: int) -> Tensor | None:
     return causal if padding is None else causal & padding  # (batch, 1, query, key)
 
 
-def pad(rows: Sequence[Sequence[int]]) -> Tensor:
-    """Pad rows of ids with 0 at the end and return one int64 tensor (batch, longest)."""
+def pad(rows: Sequence[Sequence[int]], pad_id: int = PAD_ID) -> Tensor:
+    """Pad rows of ids at the end and return one int64 tensor (batch, longest)."""
     longest = max(len(row) for row in rows)
-    return torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows])
+    return torch.tensor([[*row, *[pad_id] * (longest - len(row))] for row in rows])

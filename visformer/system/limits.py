@@ -80,6 +80,14 @@ UNTRAINED = limit(
     "least and most", N_("Sizes of an untrained model"),
     N_("the largest is the paper's base model with 16 heads: 193 MB, made in a second"),
 )
+BATCH = limit(
+    32, "texts", N_("Texts in one pass"),
+    N_("more take a processor no less time each; `batch=` in Python sets another number"),
+)
+WINDOW = limit(
+    128, "texts", N_("Texts read ahead"),
+    N_("to put those of similar length into one pass; with `batch=`, as many as that"),
+)
 
 # Memory ---------------------------------------------------------------------------------------------------------------
 
@@ -101,6 +109,10 @@ BENCHES = limit(
 MAX_TRACE_BYTES = limit(
     512 * 2**20, "bytes", N_("Size of a Trace"),
     N_("estimated before anything is computed; all tensors of 24 heads at 512 tokens take about 300 MB"),
+)
+BATCH_BYTES = limit(
+    128 * 10**6, "bytes", N_("Values of the texts in one pass"),
+    N_("estimated: what is recorded, one layer and the logits; fewer texts then share a pass"),
 )
 TRACE_BYTES = limit(
     256 * 2**20, "bytes", N_("Cached Traces and decodings"),

@@ -1,14 +1,15 @@
 """Names that a translator was never trained on."""
 
 from tests.training.test_supplement import FOLDER
+from visformer.model.decoding import Decoding
 from visformer.training.evaluation.names import held_out_names, names_report
 
 
 class Echo:
     """Translates nothing."""
 
-    def translate_batch(self, sources, *, to):
-        return [(source, 1.0) for source in sources]
+    def translate_many(self, sources, *, to, batch):
+        return [Decoding(source, (), (), (), 1.0) for source in sources]
 
 
 def test_a_copy_of_the_source_has_most_names_to_copy_right_but_no_sentence():

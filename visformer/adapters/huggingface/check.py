@@ -7,7 +7,7 @@ import torch
 
 from visformer.adapters.huggingface.run import Output
 from visformer.errors import N_, TraceError
-from visformer.trace import TracedTensor
+from visformer.trace import Trace, TracedTensor
 
 
 def agree(eager: list[Output], traced: list[Output], tensors: Mapping[str, TracedTensor]) -> bool:
@@ -39,6 +39,15 @@ def check_rows(tensors: Mapping[str, TracedTensor], dtype: torch.dtype) -> None:
         if not bool(np.all((abs(total - 1) < tolerance) | (abs(total) < tolerance))):
             worst = float(total.flat[abs(total - 1).argmax()])
             raise TraceError(N_("{name} is not an attention pattern: a row sums to {total}."), name=name, total=worst)
+
+
+def same(alone: Trace, padded: Trace, dtype: torch.dtype) -> bool:
+    """Whether two Traces of the same text hold the same values, within the precision of ``dtype``."""
+    tolerance = 5e-2 if _is_half(dtype) else 1e-4
+    return all(
+        np.allclose(padded[name].value, tensor.value, atol=tolerance * float(abs(tensor.value).max()), rtol=0)
+        for name, tensor in alone.tensors.items()
+    )
 
 
 def _is_half(dtype: torch.dtype) -> bool:

@@ -1,24 +1,23 @@
 """A transformers model of any family: the same Trace, with the same names, as our own Transformer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
-from torch import Tensor
 from transformers.modeling_utils import PreTrainedModel
 
-from visformer.adapters.base import ModelInfo, Request, TracedModel
+from visformer.adapters.base import Encoded, ModelInfo, Request, TracedModel
 from visformer.adapters.generating import Settings, Speaker
 from visformer.adapters.huggingface.about import about, max_tokens, sizes_of
-from visformer.adapters.huggingface.check import agree, check_rows
+from visformer.adapters.huggingface.check import agree, check_rows, same
 from visformer.adapters.huggingface.families import FAMILIES, NO_PLACE, NO_WEIGHTS, NOT_IN_TABLE, PATTERNS_ONLY
 from visformer.adapters.huggingface.run import Engine, HubNext, Output
 from visformer.adapters.huggingface.taps import NAME, install, read_only, watching
 from visformer.adapters.huggingface.text import HubText
 from visformer.adapters.huggingface.weights import but_weights, chosen, weights_of
 from visformer.adapters.recording import Recorder, check_budget, matching
-from visformer.edits import Edit
-from visformer.errors import N_, CheckpointError
+from visformer.errors import N_, CheckpointError, TraceError
 from visformer.model import taps
 from visformer.model.decoding import Decoding
 from visformer.trace import Trace
@@ -96,86 +95,119 @@ class HubModel(TracedModel):
         memory = None
         if self._engine.kind != "decoder":
             with watching(Recorder(frozenset(), edits), "encoder"):
-                memory = self._engine.encode(src_ids, segments).value
+                memory = self._engine.encode([src_ids], [segments])
         start = [*self._begin(src_ids, self.text.language_id(to, source)), *settings.prefix]
         limit = self._limit(len(src_ids), len(start), settings.max_new_tokens)
         next_token = HubNext(self._engine, memory, cached=not edits)
         with watching(Recorder(frozenset(), edits, growing=True), "decoder"):
             return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
 
-    def _run(self, request: Request) -> Trace:
-        source, target, pair, to = request.source, request.target, request.pair, request.to
-        weights = chosen(self._weights, request.record, reason=self._why_no_weights())
-        wanted = self._with_sinks(matching(self._names, but_weights(request.record)))
-        recorder = Recorder(wanted, request.edits, copied=True, axes=self._axes)
-        language = self.text.language_id(to, source)
-        src_ids, segments = self._source(source, pair)
+    def _encode(self, request: Request) -> Encoded:
+        src_ids, segments = self._source(request.source, request.pair)
+        language = self.text.language_id(request.to, request.source)
+        target = request.target
         if self._engine.kind == "decoder":
-            sides = self._run_decoder(recorder, src_ids, target)
+            more = [] if target is None else self._plain(target) if isinstance(target, str) else target
+            self._require_room(len(src_ids) + len(more))
+            return Encoded(request, [], [*src_ids, *more])
+        forced = None if target is None else self._target(target, language)
+        begin = self._begin(src_ids, language) if self._engine.kind == "encoder-decoder" else []
+        return Encoded(request, src_ids, begin, forced, segments)
+
+    def _selected(self, record: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
+        weights = chosen(self._weights, record, reason=self._why_no_weights())
+        return self._with_sinks(matching(self._names, but_weights(record))), weights
+
+    def _run(self, batch: Sequence[Encoded]) -> list[Trace]:
+        first, sides = batch[0].request, [{} if self._engine.kind == "decoder" else {"src": each.src} for each in batch]
+        tensors, weights = self._selected(first.record)
+        recorder = Recorder(tensors, first.edits, sides=sides, copied=True, axes=self._axes)
+        if self._engine.kind == "decoder":
+            self._run_decoder(recorder, batch, sides)
         else:
-            sides = self._run_encoder(recorder, src_ids, segments, target, language)
-        if not request.edits:
-            check_rows(recorder.tensors, self.module.dtype)
-        meta: dict[str, Any] = {"source": source, "pair": pair, "to": to, "forced": target is not None}
-        if any(segments):
-            meta["segments"] = segments
-        if self._engine.kind == "encoder-decoder":
-            target = sides["next"]
-        meta["target"] = target if target is None or isinstance(target, str) else self.text.decode(target)
-        params = {name: weight.read(name) for name, weight in self._weights.items() if name in weights}
+            self._run_encoder(recorder, batch, sides)
+        traces = []
         of_model = about(self._config, self.info, self._names, patterns_only=self.patterns_only)
-        return self._labelled(sides, recorder.tensors, params, meta, of_model)
+        for each, side, recorded in zip(batch, sides, recorder.rows, strict=True):
+            if not first.edits:
+                check_rows(recorded, self.module.dtype)
+            params = {name: weight.read(name) for name, weight in self._weights.items() if name in weights}
+            traces.append(self._labelled(side, recorded, params, self._meta(each, side), of_model))
+        return traces
+
+    def _meta(self, each: Encoded, sides: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+        request = each.request
+        target = sides["next"] if self._engine.kind == "encoder-decoder" else request.target
+        meta: dict[str, Any] = {
+            "source": request.source,
+            "pair": request.pair,
+            "to": request.to,
+            "forced": request.target is not None,
+        }
+        if any(each.segments):
+            meta["segments"] = each.segments
+        meta["target"] = target if target is None or isinstance(target, str) else self.text.decode(target)
+        return meta
 
     # One pass -----------------------------------------------------------------------------------------------------
 
-    def _run_encoder(
-        self,
-        recorder: Recorder,
-        src_ids: list[int],
-        segments: list[int],
-        target: str | Sequence[int] | None,
-        language: int | None,
-    ) -> dict[str, list[int]]:
-        """Run the encoder, and then the decoder if there is one."""
-        forced = None if target is None else self._target(target, language)
-        self._require_budget(recorder, len(src_ids), 0 if forced is None else len(forced))
+    def _run_encoder(self, recorder: Recorder, batch: Sequence[Encoded], sides: list[dict[str, list[int]]]) -> None:
+        """Run the encoder, and then the decoder if there is one, whose ids are added to ``sides``."""
+        for each in batch:
+            self._require_budget(recorder, len(each.src), len(each.forced or ()))
         with watching(recorder, "encoder"):
-            memory = self._visit(self._engine.encode(src_ids, segments, patterns=self.patterns_only))
+            memory = self._visit(
+                self._engine.encode(
+                    [each.src for each in batch], [each.segments for each in batch], patterns=self.patterns_only
+                )
+            )
         if self._engine.kind == "encoder":
-            return {"src": src_ids}
-        begin = self._begin(src_ids, language)
-        if forced is None:
-            forced = [*begin[1:], *self._greedy(memory, begin, src_ids, recorder.edits)]
-        tgt_ids = [begin[0], *forced[:-1]]
-        self._require_budget(recorder, len(src_ids), len(tgt_ids))
+            return
+        outputs = [each.forced for each in batch]
+        if None in outputs:
+            own = self._greedy(batch, memory)
+            outputs = [
+                [*each.begin[1:], *ids] if each.forced is None else each.forced
+                for each, (ids, _) in zip(batch, own, strict=True)
+            ]
+        for each, side, ids in zip(batch, sides, outputs, strict=True):
+            assert ids is not None
+            side |= {"tgt": [each.begin[0], *ids[:-1]], "next": ids}
+            self._require_budget(recorder, len(each.src), len(ids))
+        rows, seen = self._engine.padded([side["tgt"] for side in sides])
         with watching(recorder, "decoder"):
-            self._visit(self._engine.decode(torch.tensor([tgt_ids]), memory, patterns=self.patterns_only))
-        return {"src": src_ids, "tgt": tgt_ids, "next": forced}
+            self._visit(self._engine.decode(rows, memory, seen=seen, patterns=self.patterns_only))
 
-    def _run_decoder(
-        self, recorder: Recorder, ids: list[int], target: str | Sequence[int] | None
-    ) -> dict[str, list[int]]:
-        if target is not None:
-            ids = [*ids, *(self._plain(target) if isinstance(target, str) else target)]
-        self._require_room(len(ids))
-        self._require_budget(recorder, 0, len(ids))
+    def _run_decoder(self, recorder: Recorder, batch: Sequence[Encoded], sides: list[dict[str, list[int]]]) -> None:
+        """Run a decoder-only model, and add its ids to ``sides``."""
+        for each, side in zip(batch, sides, strict=True):
+            self._require_budget(recorder, 0, len(each.begin))
+            side["tgt"] = each.begin
+        rows, seen = self._engine.padded([each.begin for each in batch])
         with watching(recorder, "decoder"):
-            logits = self._visit(self._engine.decode(torch.tensor([ids]), patterns=self.patterns_only))
-        return {"tgt": ids, "next": [*ids[1:], int(self._speaker.likeliest(logits[:, -1].cpu()))]}
+            logits = self._visit(self._engine.decode(rows, seen=seen, patterns=self.patterns_only)).value
+        for i, side in enumerate(sides):
+            ids = side["tgt"]
+            side["next"] = [*ids[1:], int(self._speaker.likeliest(logits[i : i + 1, len(ids) - 1].cpu()))]
 
     @staticmethod
-    def _visit(output: Output) -> Tensor:
+    def _visit(output: Output) -> Output:
         """Pass the patterns to the tap, for families without taps inside their attention."""
         for path, pattern in output.patterns.items():
             read_only(taps.current(), f"{path}.pattern", pattern)
-        return output.value
+        return output
 
-    def _greedy(self, memory: Tensor, begin: list[int], src_ids: list[int], edits: Sequence[Edit]) -> list[int]:
+    def _greedy(self, batch: Sequence[Encoded], memory: Output | None = None) -> list[tuple[list[int], float]]:
+        """See :class:`TracedModel`; ``memory``: the encoder's output, if it has already run."""
+        edits, sides = batch[0].request.edits, [{"src": each.src} for each in batch]
+        if memory is None and self._engine.kind == "encoder-decoder":
+            with watching(Recorder(frozenset(), edits, sides=sides, axes=self._axes), "encoder"):
+                memory = self._engine.encode([each.src for each in batch], [each.segments for each in batch])
         next_token = HubNext(self._engine, memory, cached=not edits)
-        with watching(Recorder(frozenset(), edits, growing=True), "decoder"):
-            limit = self._limit(len(src_ids), len(begin))
-            ((ids, _),) = self._speaker.greedy(next_token, torch.tensor([begin]), limit)
-        return ids
+        with watching(Recorder(frozenset(), edits, sides=sides, axes=self._axes, growing=True), "decoder"):
+            limits = [self._limit(len(each.src), len(each.begin), each.request.max_new_tokens) for each in batch]
+            start = torch.tensor([each.begin for each in batch])
+            return self._speaker.greedy(next_token, start, limits)
 
     # Texts --------------------------------------------------------------------------------------------------------
 
@@ -229,14 +261,14 @@ class HubModel(TracedModel):
         recorder = Recorder(None, (), copied=True)
         if not self.patterns_only:
             self.module.set_attn_implementation(NAME)
-            self.patterns_only = not agree(eager, self._probe_pass(recorder, patterns=False), recorder.tensors)
+            self.patterns_only = not agree(eager, self._probe_pass(recorder, patterns=False), recorder.rows[0])
         if self.patterns_only:
             self.module.set_attn_implementation("eager")
             recorder = Recorder(None, (), copied=True)
             self._probe_pass(recorder, patterns=True)
-            self._fixed |= {name for name in recorder.tensors if name.endswith(".pattern")}
-        check_rows(recorder.tensors, self.module.dtype)
-        return {name: tensor.shape for name, tensor in recorder.tensors.items()}
+            self._fixed |= {name for name in recorder.rows[0] if name.endswith(".pattern")}
+        check_rows(recorder.rows[0], self.module.dtype)
+        return {name: tensor.shape for name, tensor in recorder.rows[0].items()}
 
     def _probe_pass(self, recorder: Recorder, *, patterns: bool) -> list[Output]:
         ids, segments = self.text.encode(_PROBE)
@@ -245,12 +277,11 @@ class HubModel(TracedModel):
         with torch.inference_mode():
             if self._engine.kind != "decoder":
                 with watching(recorder, "encoder"):
-                    passes.append(self._engine.encode(ids, segments, patterns=patterns))
-                    memory = self._visit(passes[-1])
+                    memory = self._visit(self._engine.encode([ids], [segments], patterns=patterns))
+                    passes.append(memory)
             if self._engine.kind != "encoder":
                 with watching(recorder, "decoder"):
-                    passes.append(self._engine.decode(torch.tensor([ids]), memory, patterns=patterns))
-                    self._visit(passes[-1])
+                    passes.append(self._visit(self._engine.decode(torch.tensor([ids]), memory, patterns=patterns)))
         return passes
 
     def _why_no_weights(self) -> str:
@@ -271,11 +302,37 @@ class HubModel(TracedModel):
         return wanted | sinks.intersection(self._names)
 
     def _require_budget(self, recorder: Recorder, n_src: int, n_tgt: int) -> None:
+        names = self._computed(frozenset(filter(recorder.records, self._names)))
+        check_budget(self._shapes(names, n_src, n_tgt))
+
+    def _computed(self, wanted: frozenset[str]) -> frozenset[str]:
+        # A model that returns patterns returns all of them.
+        return wanted | {name for name in self._names if self.patterns_only and name.endswith(".pattern")}
+
+    def _shapes(self, names: Iterable[str], n_src: int, n_tgt: int) -> dict[str, tuple[int, ...]]:
         tokens = {"src": n_src, "tgt": n_tgt}
         shapes = {}
-        for name, probed in self._probed.items():
-            # A model that returns patterns returns all of them.
-            if recorder.records(name) or (self.patterns_only and name.endswith(".pattern")):
-                sizes = zip(probed, axes_of(name) or (), strict=True)
-                shapes[name] = tuple(size if axis.side is None else tokens[axis.side] for size, axis in sizes)
-        check_budget(shapes)
+        for name in names:
+            sizes = zip(self._probed[name], self._axes(name) or (), strict=True)
+            shapes[name] = tuple(size if axis.side is None else tokens[axis.side] for size, axis in sizes)
+        return shapes
+
+    def _pads_exactly(self) -> bool:
+        return self._family is not None and self._padding_is_exact
+
+    @cached_property
+    def _padding_is_exact(self) -> bool:
+        """Whether a short text in a padded batch is computed as alone: not everything masks padding."""
+        probes = []
+        for text in (_PROBE, f"{_PROBE} {_PROBE}"):
+            ids, segments = self.text.encode(text)
+            request = Request(text, None, None, None, ("*",), ())
+            if self._engine.kind == "decoder":
+                probes.append(Encoded(request, [], ids))
+            else:
+                probes.append(Encoded(request, ids, ids[:1], [*ids[1:], ids[-1]], segments))
+        with torch.inference_mode():
+            try:
+                return same(self._run(probes[:1])[0], self._run(probes)[0], self.module.dtype)
+            except TraceError:  # weight on padding is missing from the rows that are left
+                return False

@@ -1,7 +1,7 @@
 """Run a transformers model: its encoder, its decoder, and next-token prediction, the same way for every family."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 
 from visformer.adapters.huggingface.families import FAMILIES, Kind
 from visformer.errors import N_, VisformerError
+from visformer.model.masks import PAD_ID, pad
 
 
 def kind_of(config: Any) -> Kind:
@@ -30,6 +31,7 @@ class Output:
 
     value: Tensor  # the encoder's output (batch, src, d_model), or logits (batch, tgt, vocab)
     patterns: dict[str, Tensor]  # "decoder.0.cross_attn" to (batch, head, query, key); empty unless requested
+    seen: Tensor | None = None  # of an encoder: int64 (batch, src), 0 for padding
     cache: Any = None  # keys and values, if requested
 
 
@@ -86,43 +88,56 @@ class Engine:
         value = getattr(getattr(self.module, "generation_config", None), name, None)
         return getattr(self.module.config, name, None) if value is None else value
 
-    def encode(self, ids: list[int], segments: list[int], *, patterns: bool = False) -> Output:
-        """Run the encoder on one text; ``segments``: 0 for the ids of a first text, 1 for those of a second."""
-        inputs = {"input_ids": self._row(ids), "attention_mask": self._row([1] * len(ids))}
-        if any(segments) and "token_type_ids" in inspect.signature(self._encoder.forward).parameters:
-            inputs["token_type_ids"] = self._row(segments)
+    def padded(self, rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+        """Ids of texts, padded at the end, (batch, token), and their attention mask, 0 for padding."""
+        pad_id, device = self._setting("pad_token_id"), self.module.device
+        ids = pad(rows, pad_id if isinstance(pad_id, int) and pad_id >= 0 else PAD_ID)
+        return ids.to(device), pad([[1] * len(row) for row in rows]).to(device)
+
+    def encode(
+        self, rows: Sequence[Sequence[int]], segments: Sequence[Sequence[int]], *, patterns: bool = False
+    ) -> Output:
+        """Run the encoder on the ids of texts; ``segments``: 0 for each id of a first text, 1 for one of a second."""
+        ids, seen = self.padded(rows)
+        inputs = {"input_ids": ids, "attention_mask": seen}
+        if any(map(any, segments)) and "token_type_ids" in inspect.signature(self._encoder.forward).parameters:
+            inputs["token_type_ids"] = pad(segments).to(self.module.device)
         output = self._encoder(**inputs, **({"output_attentions": True} if patterns else {}))
         named = _named("encoder", output, {"self_attn": "attentions"}) if patterns else {}
-        return Output(output.last_hidden_state, named)
+        return Output(output.last_hidden_state, named, seen)
 
     def decode(
         self,
         rows: Tensor,
-        memory: Tensor | None = None,
+        memory: Output | None = None,
         *,
+        seen: Tensor | None = None,
         patterns: bool = False,
         cache: Any = None,
         keep: bool = False,
     ) -> Output:
         """Run the decoder on ids (batch, tgt), only the new ones with the ``cache`` of the previous pass.
 
-        ``memory``: (batch, src, d_model), for an encoder-decoder; ``keep``: whether to return a cache.
+        ``memory``: output of :meth:`encode`, for an encoder-decoder; ``seen``: int64 (batch, tgt), 0 for padding;
+        ``keep``: whether to return a cache.
         """
         rows = rows.to(self.module.device)
         options = {"use_cache": keep, "past_key_values": cache} | ({"output_attentions": True} if patterns else {})
+        mask = None if seen is None or bool(seen.all()) else seen
         if memory is None:
-            output = self.module(input_ids=rows, **options)
+            output = self.module(input_ids=rows, attention_mask=mask, **options)
             fields = {"self_attn": "attentions"}
         else:
-            seen = torch.ones(memory.shape[:2], dtype=torch.long, device=self.module.device)
-            memory_output = BaseModelOutput(last_hidden_state=memory)
-            output = self.module(encoder_outputs=memory_output, attention_mask=seen, decoder_input_ids=rows, **options)
+            output = self.module(
+                encoder_outputs=BaseModelOutput(last_hidden_state=memory.value),
+                attention_mask=memory.seen,
+                decoder_input_ids=rows,
+                decoder_attention_mask=mask,
+                **options,
+            )
             fields = {"self_attn": "decoder_attentions", "cross_attn": "cross_attentions"}
         named = _named("decoder", output, fields) if patterns else {}
-        return Output(output.logits, named, output.past_key_values if keep else None)
-
-    def _row(self, ids: list[int]) -> Tensor:
-        return torch.tensor([ids], device=self.module.device)
+        return Output(output.logits, named, cache=output.past_key_values if keep else None)
 
 
 def _named(part: str, output: Any, fields: Mapping[str, str]) -> dict[str, Tensor]:
@@ -141,7 +156,7 @@ def _named(part: str, output: Any, fields: Mapping[str, str]) -> dict[str, Tenso
 class HubNext:
     """A transformers model as a :class:`visformer.model.decoding.Predictor`."""
 
-    def __init__(self, engine: Engine, memory: Tensor | None, *, cached: bool) -> None:
+    def __init__(self, engine: Engine, memory: Output | None, *, cached: bool) -> None:
         self._engine, self._memory, self._cached = engine, memory, cached
         self._cache: Any = None
         self._seen = 0
@@ -156,7 +171,7 @@ class HubNext:
     def keep(self, rows: Tensor) -> None:
         """Continue with these rows, in this order; a row may occur more than once."""
         rows = rows.to(self._engine.module.device)
-        if self._memory is not None:
-            self._memory = self._memory[rows]
+        if self._memory is not None and self._memory.seen is not None:
+            self._memory = Output(self._memory.value[rows], {}, self._memory.seen[rows])
         if self._cache is not None:
             self._cache.reorder_cache(rows)

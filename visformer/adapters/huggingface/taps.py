@@ -38,6 +38,7 @@ class _Pass:
     """Which part is running, and how often each shared module has been called."""
 
     part: str
+    rows: int  # sentences in the batch
     turns: dict[int, int] = field(default_factory=dict)
 
     def turn(self, place: object, layers: int) -> int:
@@ -53,7 +54,7 @@ _pass: ContextVar[_Pass | None] = ContextVar("visformer_pass", default=None)
 @contextmanager
 def watching(recorder: Recorder, part: str) -> Iterator[None]:
     """Let ``recorder`` visit what ``part`` computes, which also names embeddings that both parts share."""
-    token = _pass.set(_Pass(part))
+    token = _pass.set(_Pass(part, len(recorder.rows)))
     try:
         with taps.session(recorder, wanted=recorder.wants):
             yield
@@ -188,14 +189,17 @@ class _Place:
         turn = running.turn(self, len(self._names)) if len(self._names) > 1 else 0
         for name in self._names[turn]:
             if part_of(name) == running.part and tap.wants(name):
-                tensor = self._tap(tap, name, tensor)
+                tensor = self._tap(tap, name, tensor, rows=running.rows)
         return tensor
 
-    def _tap(self, tap: Tap, name: str, tensor: Tensor) -> Tensor:
-        """Tap it in the shape that a recorder expects: a batch of one, but no batch for positions."""
+    def _tap(self, tap: Tap, name: str, tensor: Tensor, *, rows: int) -> Tensor:
+        """Tap it in the shape that a recorder expects: (batch, ...), or no batch for positions that all share."""
         scaled = tensor if self._scale == 1.0 else tensor * self._scale
-        batched = scaled if scaled.dim() == 3 else scaled[None]  # OPT flattens batch and tokens into one axis
-        value = batched[0] if name.endswith(".position") else batched
+        is_position = name.endswith(".position")
+        batched = scaled
+        if scaled.dim() != 3:  # OPT flattens batch and tokens into one axis
+            batched = scaled[None] if is_position else scaled.reshape(rows, -1, scaled.shape[-1])
+        value = batched[0] if is_position and len(batched) == 1 else batched
         if self._fixed:
             read_only(tap, name, value)
             return tensor

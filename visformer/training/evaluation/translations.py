@@ -14,8 +14,5 @@ def translate_all(
         Each source's translation and the model's confidence in it.
     """
     ordered = sorted(dict.fromkeys(sources), key=len)
-    result: dict[str, tuple[str, float]] = {}
-    for start in range(0, len(ordered), batch):
-        part = ordered[start : start + batch]
-        result |= zip(part, model.translate_batch(part, to=to), strict=True)
-    return result
+    decodings = model.translate_many(ordered, to=to, batch=batch)
+    return {source: (each.text, each.confidence) for source, each in zip(ordered, decodings, strict=True)}

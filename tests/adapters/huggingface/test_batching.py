@@ -1,0 +1,126 @@
+"""Many texts through a model of transformers: as each alone, and as in transformers' own padded batch."""
+
+import numpy as np
+import pytest
+import torch
+
+import visformer as vf
+from tests.adapters.huggingface.hub import tiny_module, tokenizer
+from tests.adapters.test_batching import same
+from visformer.adapters import recording
+from visformer.adapters.huggingface.families import FAMILIES
+from visformer.edits import Block, Open, Silence
+from visformer.errors import EditError, TextError
+
+TEXTS = ["I went to the river and saw you again today", "It is 2 + 2 .", "you", "I went to school"]
+
+
+def model_of(family, **changes):
+    return vf.wrap(tiny_module(family, **changes), tokenizer())
+
+
+def passes_of(model, monkeypatch):
+    """Return a list that gets the size of each batch that the model runs."""
+    passes, run = [], model._run
+    monkeypatch.setattr(model, "_run", lambda batch: passes.append(len(batch)) or run(batch))
+    return passes
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_text_of_a_batch_has_the_trace_that_it_has_alone(family, monkeypatch):
+    model = model_of(family)
+    assert model._pads_exactly()
+    passes = passes_of(model, monkeypatch)
+    targets = [*TEXTS[1:], "I"] if model.info.kind == "encoder-decoder" else None
+    together = list(model.trace_many(TEXTS, targets, record=("*",)))
+    assert passes == [len(TEXTS)]
+    for i, (text, trace) in enumerate(zip(TEXTS, together, strict=True)):
+        same(trace, model.trace(text, targets and targets[i], record=("*",)), atol=5e-5)
+
+
+@pytest.mark.parametrize("family", ["bert", "distilbert", "gpt2", "opt", "bart", "marian"])
+def test_in_double_precision_a_batch_equals_each_text_alone_to_twelve_digits(family, monkeypatch):
+    """A Trace rounds to single precision: here it keeps what the model computed."""
+    monkeypatch.setattr(recording, "_to_numpy", lambda tensor: tensor.detach().numpy())
+    model = vf.wrap(tiny_module(family).double(), tokenizer())
+    for text, trace in zip(TEXTS, model.trace_many(TEXTS, record=("*",)), strict=True):
+        alone = model.trace(text, record=("*",))
+        assert next(iter(alone.tensors.values())).value.dtype == np.float64
+        same(trace, alone, atol=1e-12)
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "modernbert", "gpt2", "bloom", "t5"])
+def test_patterns_are_those_of_transformers_own_padded_batch(family):
+    model, kind = model_of(family), FAMILIES[family].kind
+    given = tokenizer()(TEXTS, return_tensors="pt", padding=True)
+    given = {name: given[name] for name in ("input_ids", "attention_mask")}
+    if kind == "encoder-decoder":
+        given["decoder_input_ids"] = given["input_ids"]
+    with torch.no_grad():
+        output = tiny_module(family)(**given, output_attentions=True)
+    stacks = {f"{kind}.{{}}.self_attn": output.get("attentions")}
+    targets = None
+    if kind == "encoder-decoder":
+        targets = ["I"] * len(TEXTS)
+        stacks = {"encoder.{}.self_attn": output.encoder_attentions}
+    for row, trace in enumerate(model.trace_many(TEXTS, targets)):
+        for path, patterns in stacks.items():
+            for layer, pattern in enumerate(patterns):
+                ours = trace[f"{path.format(layer)}.pattern"]
+                n = ours.shape[-1]
+                np.testing.assert_allclose(ours, pattern[row, :, :n, :n].numpy(), atol=2e-5)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "marian", "t5", "m2m_100", "bloom"])
+def test_texts_are_generated_at_once_as_alone(family):
+    model, texts = model_of(family), [*TEXTS, "you saw the river today"]
+    for text, many in zip(texts, model.translate_many(texts, max_new_tokens=5), strict=True):
+        alone = model.translate(text, max_new_tokens=5)
+        assert (many.ids, many.text, many.finished) == (alone.ids, alone.text, alone.finished)
+        assert many.confidence == pytest.approx(alone.confidence, rel=1e-3)
+
+
+@pytest.mark.parametrize("edit", [Silence("*.1.self_attn", head=2), Block("*.0.self_attn", key=0), Open("*.self_attn")])
+@pytest.mark.parametrize("family", ["bert", "llama", "bart"])
+def test_an_edit_changes_each_text_of_a_batch_as_it_does_alone(family, edit):
+    model = model_of(family)
+    for text, trace in zip(TEXTS, model.trace_many(TEXTS, record=("*",), edits=[edit]), strict=True):
+        same(trace, model.trace(text, record=("*",), edits=[edit]), atol=5e-5)
+
+
+def test_an_edit_of_what_can_only_be_read_is_refused_in_a_batch_too():
+    with pytest.raises(EditError, match=r"Text 0.*does not use further on"):
+        next(model_of("llama").trace_many(TEXTS, edits=[lambda name, x: x + 1 if name.endswith("attn_sum") else x]))
+
+
+def test_pairs_of_texts_keep_their_segments():
+    model, pairs = model_of("bert"), ["you saw the river", None, "again", "I"]
+    for text, pair, trace in zip(TEXTS, pairs, model.trace_many(TEXTS, pairs=pairs, record=("*",)), strict=True):
+        same(trace, model.trace(text, pair=pair, record=("*",)))
+
+
+@pytest.mark.parametrize("family", ["megatron-bert", "xglm"])
+def test_a_family_outside_the_table_runs_each_text_alone(family, monkeypatch):
+    model = model_of(family)
+    passes = passes_of(model, monkeypatch)
+    for text, trace in zip(TEXTS, model.trace_many(TEXTS, batch=4), strict=True):
+        assert passes[-1] == 1
+        same(trace, model.trace(text))
+
+
+def test_a_model_that_does_not_mask_padding_runs_each_text_alone(monkeypatch):
+    model = model_of("bert")
+    padded = model._engine.padded
+    monkeypatch.setattr(model._engine, "padded", lambda rows: (padded(rows)[0], torch.ones_like(padded(rows)[1])))
+    assert not model._pads_exactly()
+    passes = passes_of(model, monkeypatch)
+    for text, trace in zip(TEXTS, model.trace_many(TEXTS), strict=True):
+        assert passes[-1] == 1
+        same(trace, model.trace(text))
+
+
+def test_a_bad_text_is_named_by_its_index():
+    traces = model_of("bert").trace_many(["I", " "])
+    assert next(traces).tokens["src"] == ("<s>", "I", "</s>")
+    with pytest.raises(TextError, match="Text 1, counted from 0: There is no text"):
+        next(traces)

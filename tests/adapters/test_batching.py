@@ -1,0 +1,310 @@
+"""Many texts at once: each has the Trace and the translation that it has alone, in order, and nothing is lost."""
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support import tiny_gpt, tiny_translator
+from visformer.adapters import recording
+from visformer.adapters.batching import Batches, run_all
+from visformer.adapters.recording import nbytes_of
+from visformer.edits import Block, Open, SetPattern, Silence
+from visformer.errors import BudgetError, EditError, TextError, TraceError, VisformerError
+from visformer.model.positions import POSITIONS
+from visformer.system import limits
+
+WORDS = "I went to school . She likes the 我 喜欢 学校 。 你".split()
+TEXTS = ["I went to school.", "She likes the school. I went to school.", "a", "我去学校。", "她喜欢 Tom。", "I went"]
+
+texts = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join), min_size=1, max_size=4)
+
+
+def same(one, other, atol=1e-5):
+    """Compare two Traces of one text; the values to ``atol``, relative to the largest."""
+    assert one.tokens == other.tokens and one.special == other.special and one.words == other.words
+    assert {**one.meta, "confidence": 0} == {**other.meta, "confidence": 0}
+    assert (one.confidence or 0) == pytest.approx(other.confidence or 0, rel=1e-3)
+    assert one.names() == other.names() and set(one.params) == set(other.params)
+    for name in one:
+        largest = max(1.0, float(np.abs(other[name].value).max()))
+        assert one[name].axes == other[name].axes
+        np.testing.assert_allclose(one[name], other[name], atol=atol * largest, rtol=0, err_msg=name)
+        assert not one[name].value.flags.writeable
+
+
+@settings(max_examples=8)
+@given(texts, st.sampled_from([None, 1, 2, 3, 50]), st.booleans())
+def test_each_text_of_a_batch_has_the_trace_that_it_has_alone(texts, batch, forced):
+    model = tiny_translator()
+    targets = [text[::-1] for text in texts] if forced else None
+    together = list(model.trace_many(texts, targets, record=("*",), batch=batch))
+    assert len(together) == len(texts)
+    for i, (text, trace) in enumerate(zip(texts, together, strict=True)):
+        same(trace, model.trace(text, targets and targets[i], record=("*",)))
+
+
+@pytest.mark.parametrize("position", POSITIONS)
+def test_in_double_precision_a_batch_equals_each_text_alone_to_twelve_digits(position, monkeypatch):
+    """A Trace rounds to single precision: here it keeps what the model computed."""
+    monkeypatch.setattr(recording, "_to_numpy", lambda tensor: tensor.detach().numpy())
+    for model in (tiny_translator(position=position, max_len=64), tiny_gpt()):
+        model.module.double()
+        for text, trace in zip(TEXTS, model.trace_many(TEXTS, record=("*",)), strict=True):
+            alone = model.trace(text, record=("*",))
+            assert alone["logits"].value.dtype == np.float64
+            same(trace, alone, atol=1e-12)
+
+
+@settings(max_examples=4)
+@given(texts, st.sampled_from([None, 2, 50]))
+def test_a_decoder_only_model_has_the_same_traces_and_continuations(texts, batch):
+    model = tiny_gpt(max_len=64)
+    for text, trace in zip(texts, model.trace_many(texts, record=("*",), batch=batch), strict=True):
+        same(trace, model.trace(text, record=("*",)))
+    for text, many in zip(texts, model.translate_many(texts, max_new_tokens=4, batch=batch), strict=True):
+        assert many.ids == model.generate(text, max_new_tokens=4).ids
+
+
+@given(texts, st.sampled_from([None, 1, 4]))
+@settings(max_examples=4)
+def test_translations_of_a_batch_are_those_of_each_text_alone(texts, batch):
+    model = tiny_translator()
+    for text, many in zip(texts, model.translate_many(texts, to="zh", batch=batch), strict=True):
+        alone = model.translate(text, to="zh")
+        assert (many.text, many.tokens, many.ids, many.finished) == (
+            alone.text,
+            alone.tokens,
+            alone.ids,
+            alone.finished,
+        )
+        assert many.confidence == pytest.approx(alone.confidence, rel=1e-3)
+        assert many.steps == ()
+
+
+def test_a_short_text_is_not_decoded_further_because_of_a_long_one():
+    model = tiny_translator()
+    first, _ = model.translate_many(["a", TEXTS[1]], batch=2)
+    assert not first.finished and len(first.ids) == 2 * len(model.tokenize("a")) + 20
+    (two,) = model.translate_many(["a"], max_new_tokens=2)
+    assert len(two.ids) == 2
+
+
+def test_recorded_weights_are_those_of_each_text():
+    model = tiny_translator()
+    for text, trace in zip(
+        TEXTS, model.trace_many(TEXTS, record=("*.embedding", "output.w", "*.pattern")), strict=True
+    ):
+        alone = model.trace(text, record=("*.embedding", "output.w"))
+        for name, weight in alone.params.items():
+            assert np.array_equal(trace.params[name], weight)
+
+
+def test_a_trace_does_not_keep_its_batch_in_memory():
+    for trace in tiny_translator().trace_many(TEXTS, record=("*",)):
+        for tensor in trace.tensors.values():
+            assert tensor.value.base is None or tensor.value.base.nbytes == tensor.value.nbytes
+
+
+NO_CHANGE = Open("encoder.*.self_attn")
+"""Opens all that an encoder has open, but would also open padding."""
+
+
+# Edits ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        Silence("decoder.1.cross_attn", head=1),
+        Block("encoder.0.self_attn", query=0),
+        Block("decoder.*.cross_attn", key=1, head=0),
+        NO_CHANGE,
+        Open("decoder.*"),
+        lambda name, tensor: tensor * 0.5 if name.endswith("self_attn.heads") else tensor,
+        lambda name, tensor: tensor - tensor.mean() if name == "encoder.1.norm_ffn" else tensor,  # sees no other text
+        lambda name, tensor: tensor.flip(-2) if name == "src.position" else tensor,
+    ],
+)
+def test_an_edit_changes_each_text_of_a_batch_as_it_does_alone(edit):
+    model = tiny_translator()
+    plain = list(model.trace_many(TEXTS, record=("*",)))
+    edited = list(model.trace_many(TEXTS, record=("*",), edits=[edit]))
+    for text, trace, before in zip(TEXTS, edited, plain, strict=True):
+        same(trace, model.trace(text, record=("*",), edits=[edit]))
+        same_shape = all(trace[name].shape == before[name].shape for name in trace)
+        changed = not same_shape or not all(np.array_equal(trace[name], before[name]) for name in trace)
+        assert changed == (edit != NO_CHANGE)
+    if isinstance(edit, Silence | Block):
+        alone = [model.translate(text, edits=[edit]).ids for text in TEXTS]
+        assert [each.ids for each in model.translate_many(TEXTS, edits=[edit])] == alone
+
+
+def test_edits_do_not_force_texts_into_passes_of_their_own(monkeypatch):
+    model, passes = tiny_translator(), []
+    encode = model.module.encode
+    monkeypatch.setattr(model.module, "encode", lambda ids: passes.append(len(ids)) or encode(ids))
+    list(model.trace_many(TEXTS, edits=[Silence("encoder.0.self_attn", head=0), Block("encoder.0.self_attn", key=0)]))
+    assert passes == [len(TEXTS)]
+    list(model.trace_many(TEXTS, edits=[lambda name, tensor: tensor.clone()]))
+    assert passes == [len(TEXTS), *[1] * len(TEXTS)], "a function might look at other texts"
+
+
+def test_the_text_that_an_edit_does_not_fit_is_named_and_those_before_it_are_traced():
+    model = tiny_translator()
+    edit = Block("encoder.0.self_attn", key=5)
+    traces = model.trace_many([TEXTS[1], TEXTS[0], "a", TEXTS[1]], edits=[edit])
+    assert len([*itertools.islice(traces, 2)]) == 2
+    with pytest.raises(EditError, match=r"Text 2, counted from 0: encoder.0.self_attn.mask has \d entries"):
+        next(traces)
+    uniform = SetPattern("encoder.0.self_attn", 0, ((1 / 3,) * 3,) * 3)
+    with pytest.raises(EditError, match=r"Text 0.*shape \(3, 3\)"):
+        next(model.trace_many(TEXTS, edits=[uniform]))
+
+
+# The stream -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_bad_text_is_named_by_its_index_and_those_before_it_are_traced():
+    model = tiny_translator()
+    for bad, reason in ((" ", "There is no text"), ("x" * 600, "tokens long"), (None, "None is not a text")):
+        traces = model.trace_many([*TEXTS[:3], bad, "never read"])
+        assert [trace.meta["source"] for trace in itertools.islice(traces, 3)] == TEXTS[:3]
+        with pytest.raises(TextError, match=f"Text 3, counted from 0: .*{reason}"):
+            next(traces)
+    translations = model.translate_many(["I", ""])
+    assert next(translations).text
+    with pytest.raises(TextError, match="Text 1"):
+        next(translations)
+
+
+def test_an_error_speaks_the_visitor_s_language():
+    with pytest.raises(TextError) as caught:
+        next(tiny_translator().trace_many([" "]))
+    assert caught.value.localized(lambda message: message.replace("There is no text", "Kein Text")).startswith(
+        "Text 0, counted from 0: Kein Text"
+    )
+
+
+def test_an_error_of_the_iterable_waits_for_the_texts_before_it():
+    def lines() -> Iterator[str]:
+        yield from TEXTS[:2]
+        raise OSError("the disk is gone")
+
+    traces = tiny_translator().trace_many(lines())
+    assert len([*itertools.islice(traces, 2)]) == 2
+    with pytest.raises(OSError, match="the disk is gone"):
+        next(traces)
+
+
+def test_texts_come_from_any_iterable_and_no_more_are_read_than_needed(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "WINDOW", 5)
+    read = []
+    endless = (read.append(i) or f"I went to school {i}." for i in itertools.count())
+    traces = tiny_translator().trace_many(endless)
+    assert read == []
+    assert [next(traces).meta["source"] for _ in range(6)] == [f"I went to school {i}." for i in range(6)]
+    assert len(read) == 10
+    read.clear()
+    one_by_one = tiny_translator().translate_many((read.append(t) or t for t in TEXTS), batch=1)
+    next(one_by_one)
+    assert read == TEXTS[:1]
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS), encoding="utf-8")
+    with open(tmp_path / "texts.txt", encoding="utf-8") as file:
+        lines = list(tiny_translator().trace_many(file))
+    assert [trace.tokens["src"] for trace in lines] == [tiny_translator().tokenize(text) for text in TEXTS]
+    assert list(tiny_translator().trace_many([])) == []
+
+
+def test_texts_and_targets_have_to_be_equally_many():
+    model = tiny_translator()
+    for targets in (["我"], ["我"] * 3):
+        traces = model.trace_many(["I", "a"], iter(targets))
+        assert len([*itertools.islice(traces, min(2, len(targets)))]) == min(2, len(targets))
+        with pytest.raises(VisformerError, match="targets must have one entry for each"):
+            next(traces)
+    one, other = model.trace_many(["I", "a"], [None, "我"])
+    assert (one.meta["forced"], other.meta["forced"]) == (False, True)
+    with pytest.raises(VisformerError, match="only an encoder takes a pair"):
+        next(model.trace_many(["I"], pairs=["a"]))
+
+
+def test_arguments_are_checked_before_the_first_text_is_read():
+    model = tiny_translator()
+    with pytest.raises(TextError, match="'I went' is a single text"):
+        model.trace_many("I went")
+    with pytest.raises(TextError, match="'I went' is a single text"):
+        model.translate_many("I went")
+    with pytest.raises(TraceError, match="'nothing' matches no tensor"):
+        model.trace_many([], record="nothing")
+    with pytest.raises(EditError, match="matches nothing"):
+        model.translate_many([], edits=[Silence("decoder.9.cross_attn", head=0)])
+    for batch in (0, -1, 2.5, "8"):
+        with pytest.raises(VisformerError, match="batch="):
+            model.trace_many([], batch=batch)
+
+
+def test_a_batch_takes_no_more_bytes_than_the_limit(monkeypatch):
+    model, sizes = tiny_translator(), []
+    run = model._run
+    monkeypatch.setattr(model, "_run", lambda batch: sizes.append(len(batch)) or run(batch))
+    monkeypatch.setattr(limits, "BATCH", 4)
+    assert len(list(model.trace_many(["I went"] * 10))) == 10
+    assert sizes == [4, 4, 2]
+    sizes.clear()
+    monkeypatch.setattr(limits, "BATCH_BYTES", 1)
+    assert len(list(model.trace_many(["I went"] * 3))) == 3
+    assert sizes == [1] * 3
+    monkeypatch.setattr(limits, "MAX_TRACE_BYTES", model.trace(TEXTS[1], "a").nbytes - 1)
+    traces = model.trace_many(["a", TEXTS[1]], ["a", "a"], batch=2)
+    next(traces)
+    with pytest.raises(BudgetError, match="Text 1"):
+        next(traces)
+
+
+def plan(size=None, *, padded=True):
+    return Batches(lambda text: (len(text), 0), lambda src, tgt: 10 * src, size, padded)
+
+
+@given(st.lists(st.text("ab", min_size=1, max_size=30), max_size=40), st.sampled_from([None, 1, 3]), st.booleans())
+def test_every_text_is_in_one_batch_within_the_limits_and_results_are_in_order(texts, size, padded):
+    batches = plan(size, padded=padded)
+    groups = batches.grouped(texts)
+    assert sorted(itertools.chain(*groups)) == list(range(len(texts)))
+    for group in groups:
+        assert padded or len({len(texts[i]) for i in group}) == 1
+        assert size is not None or len(group) <= limits.BATCH
+    ran = []
+    run = lambda batch: ran.append(len(batch)) or [text.upper() for text in batch]  # noqa: E731
+    assert list(run_all(texts, lambda text: text, run, batches)) == [text.upper() for text in texts]
+    assert sum(ran) == len(texts) and max(ran, default=0) <= (size or limits.BATCH)
+
+
+def test_texts_of_similar_length_share_a_pass(monkeypatch):
+    monkeypatch.setattr(limits, "BATCH", 2)
+    assert plan().grouped(["aaaa", "a", "aaa", "aa"]) == [[1, 3], [2, 0]]
+    monkeypatch.setattr(limits, "BATCH_BYTES", 70)
+    assert plan().grouped(["aaaa", "a", "aaa", "aa"]) == [[1, 3], [2], [0]], "two of four tokens are 80 bytes"
+
+
+def test_a_batch_that_fails_is_run_one_by_one():
+    calls = []
+
+    def run(batch):
+        calls.append(list(batch))
+        if "bad" in batch:
+            raise EditError("{text} does not fit", text="bad")
+        return batch
+
+    results = run_all(["good", "fine", "bad", "late"], str, run, plan())
+    assert [next(results), next(results)] == ["good", "fine"]
+    with pytest.raises(EditError, match="Text 2, counted from 0: bad does not fit"):
+        next(results)
+    assert calls == [["bad", "good", "fine", "late"], ["good"], ["fine"], ["bad"]]
+
+
+def test_bytes_of_a_recording_are_one_for_a_cell_of_a_mask_and_four_for_any_other_number():
+    assert nbytes_of({"a.mask": (2, 3), "a.scores": (2, 3)}) == 6 + 24
