@@ -130,7 +130,7 @@ def _step(step: Step, place: str) -> str:
     _heading(place, _said(step, "title"))
     st.text(say)
     if tried:
-        with st.container(horizontal=True, vertical_alignment="top", gap="small"):
+        with st.container(horizontal=True, vertical_alignment="top", gap="small", key="lesson_try"):
             st.badge(gettext()("Try"), color="green")
             st.text(tried, width="stretch")
     return say
