@@ -132,7 +132,7 @@ def test_the_arithmetic_of_a_cell_moves_nothing_and_is_gone_when_the_step_is_ope
 
 WRITTEN = """(code) => {
   const { top, bottom } = code.getBoundingClientRect()
-  const end = code.closest("[data-testid=stCode]").getBoundingClientRect().bottom
+  const end = code.closest(".st-key-head_maths").getBoundingClientRect().bottom
   return [top, Math.min(bottom, end), parseFloat(getComputedStyle(code).lineHeight)]
 }"""
 """Returns where the visible lines of a box begin and end, and how high one is."""
@@ -219,3 +219,17 @@ def test_the_file_fits_a_phone(visit, tmp_path):
             assert "comes from" not in line.inner_text(), "only the app can tell"
         if number < COUNT:
             page.locator("section:visible .ways a").last.tap()
+
+
+def test_on_a_small_laptop_the_pictures_below_formulas_begin_above_the_bar(open_app):
+    for number in (5, 7, 8):
+        page = open_app(query=at(number), width=1024, height=640)
+        expect_step(page, LESSON.steps[number - 1])
+        page.wait_for_function(IS_SEEN)
+
+
+IS_SEEN = """() => {
+  const [first, bar] = [document.querySelector("[class*=st-key-picture_]"), document.querySelector(".st-key-lesson_bar")]
+  return first && bar && first.getBoundingClientRect().top + 40 < bar.getBoundingClientRect().top
+}"""
+"""Whether the beginning of the first picture is above the bar of the lesson."""

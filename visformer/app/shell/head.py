@@ -71,9 +71,9 @@ def _without_sentence(run: Run) -> None:
 
 def _in_brief(run: Run) -> None:
     """Draw the boxes alone."""
-    left, middle, right = st.columns([4, 3, 6], vertical_alignment="center")
+    left, middle, right = st.columns([6, 5, 14], vertical_alignment="center")
     _sentence_boxes(run, left, middle, label_visibility="collapsed")
-    with right.container(horizontal=True, vertical_alignment="center"):
+    with right.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         _ways(run, _outcome(run))
     if run.problem is not None:
         controls.show_error(run.problem)
