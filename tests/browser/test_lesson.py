@@ -229,7 +229,8 @@ def test_on_a_small_laptop_the_pictures_below_formulas_begin_above_the_bar(open_
 
 
 IS_SEEN = """() => {
-  const [first, bar] = [document.querySelector("[class*=st-key-picture_]"), document.querySelector(".st-key-lesson_bar")]
+  const first = document.querySelector("[class*=st-key-picture_]")
+  const bar = document.querySelector(".st-key-lesson_bar")
   return first && bar && first.getBoundingClientRect().top + 40 < bar.getBoundingClientRect().top
 }"""
 """Whether the beginning of the first picture is above the bar of the lesson."""
