@@ -14,6 +14,8 @@ FIRST = "attention"
 
 _PAGE: Slot[str | None] = Slot("page", None)
 _GO: Slot[str | None] = Slot("go_to", None)
+IS_NEW = Slot("page_is_new", False)
+"""Whether the page was opened and no run of it has ended yet: its entry of the browser's history is the last one."""
 
 
 class LessonPlace(NamedTuple):
@@ -42,6 +44,7 @@ def enter(page: str) -> None:
     """Make a page the current one; its explorer starts from the last selection."""
     if _PAGE.get() != page:
         _PAGE.set(page)
+        IS_NEW.set(True)
         selection.START.set(selection.chosen())
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -54,7 +55,7 @@ _PRESENT = _component(
 _PAGE = stylesheet("streamlit/page.css") + stylesheet("streamlit_private/legible.css")
 _LESSON_BAR = _component("lesson", _HTML, stylesheet("streamlit/lesson.css"))
 _WORDS = _component("words", css=_PAGE, folder=_PRIVATE, isolate_styles=False)
-_LINKS = _component("links")
+_LINKS, _ADDRESS = _component("links"), _component("address")
 _FEED = _component("feed")
 
 
@@ -179,6 +180,11 @@ def link_button(words: Mapping[str, str]) -> None:
 def links(addresses: Mapping[str, str]) -> None:
     """Have clicks at Streamlit's buttons, named by their keys, open addresses, relative to the page's."""
     _LINKS(data=json.dumps(addresses).encode(), key="links")
+
+
+def replace_address(query: Mapping[str, str]) -> None:
+    """Give the current entry of the browser's history these query parameters; Streamlit can only add an entry."""
+    _ADDRESS(data=urlencode(query).encode(), key="address")
 
 
 def presentation(
