@@ -59,7 +59,7 @@ def _translator(name: str) -> Translator:
     model = load(name)
     if not isinstance(model, Translator):
         raise VisformerError(
-            N_("{name} is not one of visformer's own Transformers: only those can be evaluated."), name=name
+            N_("{name} is no translator of visformer's: only those, bundled or trained, can be evaluated."), name=name
         )
     return model
 
