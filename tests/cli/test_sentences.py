@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support import tiny_tokenizer, tiny_translator
-from visformer.cli import main
+from visformer.cli import main, running
 from visformer.model.checkpoints import save_checkpoint
 from visformer.trace import Trace
 
@@ -138,7 +138,8 @@ def test_what_is_wrong_with_every_line_is_told_once(tmp_path, model, arguments, 
 def test_a_terminal_is_read_until_ctrl_d(model):
     controller, terminal = os.openpty()
     command = [sys.executable, "-m", "visformer", "trace", "-", *model, "--json"]
-    with subprocess.Popen(command, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    pipes = {"stdin": terminal, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=running.HERE, **pipes) as process:
         os.close(terminal)
         os.write(controller, b"I went to school.\n")
         assert json.loads(process.stdout.readline())["line"] == 1, "before the next sentence"

@@ -68,7 +68,7 @@ def _lines() -> Iterator[tuple[int, bytes]]:
         return
     if sys.stdin.isatty():
         click.echo("Type sentences, one a line. Ctrl+D ends (on Windows: Ctrl+Z, Enter).", err=True)
-    for number, line in enumerate(click.get_binary_stream("stdin"), start=1):
+    for number, line in enumerate(sys.stdin.buffer, start=1):
         if line := line.removeprefix(codecs.BOM_UTF8).strip():
             yield number, line
 
