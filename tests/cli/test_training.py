@@ -144,6 +144,20 @@ def test_a_run_without_a_state_begins_anew_with_other_settings(tmp_path, pairs, 
     assert "Interrupted. The same command resumes after the last whole epoch." in result.stderr
 
 
+def test_a_tokenizer_that_was_put_there_is_used_and_kept(tmp_path, pairs, held_out):
+    """As the README advises for two seeds at once."""
+    out = tmp_path / "run"
+    out.mkdir()
+    tiny_tokenizer().save(out / "tokenizer.json")
+    command = ["train", "--pairs", pairs, "--valid", held_out, "--out", out, *TINY]
+    run(*command)
+    assert (out / "checkpoint" / "tokenizer.json").read_bytes() == (out / "tokenizer.json").read_bytes()
+    assert len(Tokenizer.load(out / "checkpoint" / "tokenizer.json")) == len(tiny_tokenizer())
+    other = Tokenizer.train(["went"] * 9, vocab_size=len(tiny_tokenizer()))
+    other.save(out / "tokenizer.json")
+    assert "other settings: tokenizer.json was data with sha256" in fails(*command)
+
+
 @pytest.mark.parametrize("command", ["train", "train-gpt"])
 @pytest.mark.parametrize(
     ("option", "value"),

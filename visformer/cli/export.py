@@ -44,7 +44,6 @@ def _out(endings: Collection[str], about: str, *, required: bool) -> Callable[[_
         if path is None:
             return None
         if context.params.get("text") == sentences.STDIN and sentences.is_folder(path):
-            path.mkdir(exist_ok=True)
             return path
         _FILE.convert(path, option, context)
         if path.suffix.lower() not in endings:

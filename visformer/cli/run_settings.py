@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from visformer.training.data import Pair
 
 
+_OF_THE_TOKENIZER = ("--pairs", "--supplement", "--vocab", "--seed")
+"""Settings that a tokenizer is learned with."""
+
+
 def pairs_named(pairs: "Iterable[Pair]") -> str:
     """Name sentence pairs by a digest; not their file, which may be a pipe."""
     return _named("".join(f"{pair.en}\t{pair.zh}\n" for pair in pairs))
@@ -24,6 +28,11 @@ def tables_named(folder: Path) -> str:
     """Name the tables in a folder by a digest."""
     tables = sorted(folder.rglob("*.tsv"))
     return _named("".join(f"{sha256(table)}  {table.relative_to(folder).as_posix()}\n" for table in tables))
+
+
+def tokenizer_named(folder: Path) -> dict[str, str]:
+    """Name the tokenizer in the folder of a run by a digest, as one more setting: another may have been put there."""
+    return {"tokenizer.json": _named((folder / "tokenizer.json").read_text(encoding="utf-8"))}
 
 
 def _named(text: str) -> str:
@@ -43,7 +52,8 @@ def require_same(folder: Path, settings: Mapping[str, Any]) -> None:
         ClickException: the message names each setting that differs, with both values.
     """
     kept = _kept(folder / "settings.json")
-    if kept == settings:
+    names = [name for name in settings if kept is None or kept.get(name, "not set") != settings[name]]
+    if not names:
         return
     if (folder / "state.safetensors").exists():
         if kept is None:
@@ -51,14 +61,14 @@ def require_same(folder: Path, settings: Mapping[str, Any]) -> None:
                 f"The run in {folder} cannot be resumed without its settings.json, which is missing or damaged: "
                 "give another --out."
             )
-        names = [name for name in {**kept, **settings} if kept.get(name) != settings.get(name)]
         raise click.ClickException(
             f"{folder} holds a run with other settings: "
             + "; ".join(f"{name} was {_said(kept, name)} and is {_said(settings, name)}" for name in names)
             + ". Give the old ones to resume it, or another --out."
         )
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "tokenizer.json").unlink(missing_ok=True)  # of data or a size that is no longer meant
+    if kept is not None and not {*_OF_THE_TOKENIZER}.isdisjoint(names):  # without settings it was put there to be used
+        (folder / "tokenizer.json").unlink(missing_ok=True)
     write_whole(folder / "settings.json", json.dumps(settings, indent=2) + "\n")
 
 

@@ -27,8 +27,9 @@ def each(text: str, out: Path | None, work: Work) -> None:
         work(text, out, None)
         return
     lines = _lines()
-    if out is not None and NUMBER not in out.name:
-        lines = iter(_only(list(lines), out))
+    if out is not None:
+        out.parent.mkdir(exist_ok=True)
+        lines = lines if NUMBER in out.name else iter(_only(list(lines), out))
     count = failed = 0
     for number, line in lines:
         count += 1

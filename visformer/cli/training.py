@@ -247,6 +247,7 @@ def _begin(
     run_settings.require_same(folder, settings)
     schedule = TrainingPlan(**plan)
     tokenizer = _tokenizer(folder / "tokenizer.json", mixture, vocab_size, schedule.seed)
+    run_settings.require_same(folder, settings | run_settings.tokenizer_named(folder))
     return mixture, split_pairs(valid, seed=SPLIT_SEED), schedule, tokenizer
 
 
