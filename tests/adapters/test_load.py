@@ -53,7 +53,7 @@ def test_a_damaged_checkpoint_is_reported_with_its_file_and_a_remedy(folder, dam
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata()
         save_file(load_file(path) | {"encoder.layers.0.ffn.w_1.weight": torch.zeros(3, 3)}, path, metadata=metadata)
-    reason = r"encoder\.layers\.0\.ffn\.w_1\.weight has the shape \(3, 3\) instead of \(" if damage == "size mismatch" else ""
+    reason = r"encoder\.\S+ has the shape \(3, 3\) instead of \(" if damage == "size mismatch" else ""
     message = rf"model\.safetensors cannot be read \({reason}.*\): copy it anew from where it comes from\.$"
     with pytest.raises(CheckpointError, match=message) as error:  # "." matches no line break: one line
         vf.load(folder)

@@ -4,6 +4,7 @@ import codecs
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,11 +12,12 @@ from visformer.errors import VisformerError
 from visformer.system.memory import enough_memory
 
 STDIN, NUMBER = "-", "{n}"
-Work = Callable[[str, Path | None, int | None], None]
+Work = Callable[[Any, Any, int | None], None]
+"""Takes a sentence (None: there is none, as for a saved Trace), a file (None: none is written), and its line."""
 
 
-def each(text: str, out: Path | None, work: Work) -> None:
-    """Call ``work`` with each sentence, the file it goes to, and its line (None: TEXT itself is the sentence).
+def each(text: str | None, out: Path | None, work: Work) -> None:
+    """Call ``work`` with each sentence and the file it goes to; with its line where TEXT is -, else once with None.
 
     A line that fails is named on standard error; the others are processed all the same.
 
@@ -45,7 +47,7 @@ def each(text: str, out: Path | None, work: Work) -> None:
         raise click.ClickException(f"{failed} of {count} lines failed.")
 
 
-def files(out: Path, text: str, ending: str) -> Path:
+def files(out: Path, text: str | None, ending: str) -> Path:
     """Return ``out``; for the sentences on standard input a folder becomes files in it, such as ``out/{n}.html``."""
     return out / f"{NUMBER}{ending}" if text == STDIN and is_folder(out) else out
 
