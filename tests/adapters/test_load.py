@@ -66,9 +66,13 @@ def test_the_remedy_for_a_damaged_file_is_possible_in_its_folder(folder):
     with pytest.raises(CheckpointError, match=r"tokenizer\.json .*: copy it anew from where it comes from\.$"):
         vf.load(folder)
     (folder.parent / "settings.json").touch()  # of a training
-    with pytest.raises(CheckpointError, match=r"delete it, and repeat the command that trained it") as error:
+    with pytest.raises(CheckpointError, match=r"delete it if it is there, and repeat the command") as error:
         vf.load(folder)
     assert "再运行一遍当时的训练命令" in error.value.localized(translations("zh").gettext)
+    with pytest.raises(
+        CheckpointError, match=rf"is the folder of a training: its model is {folder.parent}/checkpoint,"
+    ):
+        vf.load(folder.parent)
     assert "git checkout" in remedy_of(FOLDER / "en-zh" / "tokenizer.json")
     assert "delete it; the other moments" in remedy_of(folder / "moments" / "step-0000003.safetensors")
 

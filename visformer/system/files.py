@@ -65,8 +65,14 @@ def require_files(folder: Path) -> None:
     """Require a folder with a checkpoint of Visformer or transformers.
 
     Raises:
-        CheckpointError: the folder has none of their files.
+        CheckpointError: the folder has none of their files, or is that of a training.
     """
+    if (folder / "settings.json").exists() and not (folder / "model.safetensors").exists():
+        raise CheckpointError(
+            N_("{folder} is the folder of a training: its model is {checkpoint}, once the training has ended."),
+            folder=folder,
+            checkpoint=folder / "checkpoint",
+        )
     if not any((folder / file).exists() for file in ("model.safetensors", "tokenizer.json", "config.json")):
         raise CheckpointError(
             N_(
@@ -85,5 +91,5 @@ def remedy_of(path: Path) -> Message:
     if path.parent.name == "moments" and path.suffix == ".safetensors":
         return N_("delete it; the other moments remain")  # repeating the training would not write it again
     if any((folder / "settings.json").exists() for folder in path.parents[:2]):
-        return N_("delete it, and repeat the command that trained it, which writes it anew")
+        return N_("delete it if it is there, and repeat the command that trained it, which writes it anew")
     return N_("copy it anew from where it comes from")
