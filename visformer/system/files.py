@@ -67,13 +67,14 @@ def require_files(folder: Path) -> None:
     Raises:
         CheckpointError: the folder has none of their files, or is that of a training.
     """
-    if (folder / "settings.json").exists() and not (folder / "model.safetensors").exists():
+    there = {file for file in ("model.safetensors", "tokenizer.json", "config.json") if (folder / file).exists()}
+    if there <= {"tokenizer.json"} and (folder / "settings.json").exists():
         raise CheckpointError(
             N_("{folder} is the folder of a training: its model is {checkpoint}, once the training has ended."),
             folder=folder,
             checkpoint=folder / "checkpoint",
         )
-    if not any((folder / file).exists() for file in ("model.safetensors", "tokenizer.json", "config.json")):
+    if not there:
         raise CheckpointError(
             N_(
                 "The folder {folder} holds no model: neither visformer's model.safetensors nor a config.json of "
