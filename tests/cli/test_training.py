@@ -227,6 +227,7 @@ def test_held_out_pairs_that_are_trained_on_are_counted(tmp_path, pairs, held_ou
 
 @pytest.mark.parametrize("command", ["train", "train-gpt", "evaluate"])
 def test_without_the_supplement_the_error_names_the_remedy(tmp_path, pairs, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(running, "HERE", tmp_path)
     monkeypatch.setattr(metadata, "files", lambda _: [])
     files = ["--names"] if command == "evaluate" else ["--pairs", pairs, "--valid", pairs, "--out", tmp_path / "run"]
@@ -236,6 +237,7 @@ def test_without_the_supplement_the_error_names_the_remedy(tmp_path, pairs, monk
 
 
 def test_evaluating_pairs_needs_no_supplement(tmp_path, pairs, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(running, "HERE", tmp_path)
     monkeypatch.setattr(metadata, "files", lambda _: [])
     save_checkpoint(tmp_path / "m", tiny_translator().module, tiny_tokenizer())
