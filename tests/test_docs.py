@@ -5,7 +5,7 @@ import inspect
 import re
 import shlex
 from html.parser import HTMLParser
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -122,11 +122,12 @@ def test_tests_named_on_a_page_exist(page):
 
 
 def commands(page):
-    """Yield the arguments of every ``visformer ...`` in a block for a shell."""
+    """Yield the arguments of every ``visformer ...`` in a block for a shell, up to a redirection."""
     for kind, block in FENCE.findall(text_of(page)):
         if kind in ("sh", "powershell"):
             found = (COMMAND.match(line) for line in block.splitlines())
-            yield from (words(line[1]) for line in found if line)
+            whole = (words(line[1]) for line in found if line)
+            yield from ([*takewhile(lambda word: word not in "<>", line)] for line in whole)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(commands(page))], ids=path_of)

@@ -19,7 +19,7 @@ from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.support import end_at_once, tiny_tokenizer, tiny_translator
 from visformer import pictures
 from visformer.adapters.load import untrained
-from visformer.cli import export, main
+from visformer.cli import main
 from visformer.export.formats import FORMATS
 from visformer.model.checkpoints import save_checkpoint
 from visformer.pictures import charts
@@ -324,7 +324,7 @@ def test_a_usage_error_has_a_message_and_an_exit_code(tmp_path, model, monkeypat
 
 def test_a_line_break_in_a_token_is_escaped_in_the_summary(monkeypatch):
     trace = Trace.from_attention(["a\nb"], np.ones((1, 1, 1, 1)))
-    monkeypatch.setattr(export, "_traced", lambda *_, **__: trace)
+    monkeypatch.setattr(vf.adapters.own.Translator, "trace", lambda *_, **__: trace)
     assert run("trace", "a").stdout.splitlines()[0] == "source: aU+000Ab"
 
 
