@@ -71,6 +71,39 @@ def test_who_clicks_next_twice_without_waiting_goes_two_steps_on(open_app):
     expect_step(page, LESSON.steps[9])
 
 
+BAR = """
+  const parentElement = document.createElement("div")
+  parentElement.innerHTML = '<div class="vf-host"></div>'
+  const left = m.default({ data: new TextEncoder().encode("lesson"), parentElement, setTriggerValue() {} })
+  const draw = (at) => globalThis[Symbol.for("visformer.post")].receivers.get("lesson").take({ ...args, at })
+  const click = (name) => parentElement.querySelector(`.vf-${name}`).click()
+  const steps = []
+  for (const act of args.acts) {
+    typeof act === "number" ? draw(act) : click(act)
+    steps.push(Number(new URLSearchParams(location.search).get("step")))
+  }
+  left()
+  history.replaceState({}, "", "/")
+  return steps
+"""
+
+
+def test_a_step_that_is_drawn_late_takes_back_no_click(bare):
+    """Step 2 is drawn after a second click, as on a slow line."""
+    steps = ["./"] * 6
+    words = dict.fromkeys(("lesson", "back", "next", "end", "again", "leave"), "x")
+    bar = {
+        "kind": "lesson",
+        "words": words,
+        "titles": steps,
+        "pages": steps,
+        "query": "?lesson=x&step=",
+        "changed": False,
+    }
+    acts = [1, "on", "on", 2, "on", 3, 4, "back", "back", "on"]
+    assert bare.run("streamlit/lesson.js", BAR, bar | {"acts": acts}) == [0, 2, 3, 3, 4, 4, 4, 3, 2, 3]
+
+
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
 def test_the_bar_stands_still_and_covers_no_picture(open_app, size):
     width, height = size

@@ -316,6 +316,33 @@ def test_keys_typed_in_any_editable_element_are_no_shortcuts_and_others_are(visi
     expect(page.locator("html.vf-presenting")).to_have_count(1)
 
 
+KEYS = """
+  const element = document.body.appendChild(document.createElement("div"))
+  const asked = [], counts = []
+  const host = { sheet: "", body: () => null, pictures: () => [], onStep: (by) => asked.push(by), onAsk() {} }
+  const message = (taken) => ({ words: {}, tables: [], place: "masks", at: "", note: "", taken })
+  const view = m.mountPresent(element, message(0), host)
+  const frame = () => new Promise(requestAnimationFrame)
+  for (const act of args) {
+    if (typeof act === "number") view.update(message(act))
+    else document.body.dispatchEvent(new KeyboardEvent("keydown", { key: act, bubbles: true }))
+    await frame()
+    await frame()
+    counts.push(asked.length)
+  }
+  view.destroy()
+  element.remove()
+  return [asked, counts]
+"""
+
+
+def test_keys_pressed_before_a_step_is_drawn_are_taken_one_by_one(bare):
+    acts = ["p", "ArrowRight", "ArrowRight", "ArrowLeft", 1, 2, 3, "ArrowRight", "p"]
+    asked, counts = bare.run("presentation/present.js", KEYS, acts)
+    assert asked == [1, 1, -1, 1]
+    assert counts == [0, 1, 1, 1, 2, 3, 3, 4, 4]
+
+
 def read_qr_code(page):
     """Return the text of the QR code on the screen."""
     page.locator(".vf-code-image svg").wait_for()

@@ -17,6 +17,7 @@ from visformer.errors import N_
 from visformer.pictures.registry.picture import pages
 
 _HAS_CODE = Slot("present_code", False)  # whether the code is shown
+_TAKEN = Slot("present_taken", 0)  # steps asked for and taken: the browser asks for one at a time
 _IS_FULL = Slot("present_full", False)  # whether the limit of open rooms was reached
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _WORDS = {
@@ -60,6 +61,7 @@ def bar(run: Run, outcome: str) -> None:
         "place": f"{page} {run.steps.place}",
         "at": run.steps.place,
         "guided": run.steps.is_guided,
+        "taken": _TAKEN.get(),
         "note": run.steps.note,
         "room": following.room(),
     }
@@ -71,6 +73,7 @@ def bar(run: Run, outcome: str) -> None:
 
 def step(direction: int) -> None:
     """Go to the page's next step, or to the first of the next page; backwards, to the last of the page before."""
+    _TAKEN.set(_TAKEN.get() + 1)
     if presentation_steps.take(direction):
         return
     names = [*pages()]

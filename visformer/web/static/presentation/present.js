@@ -16,6 +16,7 @@ const TRIES = 6 // attempts to make the picture fit
 const NEAR = 96 // pixels: the pointer this close to the lower edge shows the buttons
 const STAYS = 2500 // milliseconds until they are hidden again
 const BEGINS = 5000 // milliseconds for which a presentation first says how it ends
+const PATIENCE = 5000 // milliseconds for which keys wait until the step before is drawn
 const MARGIN = 12
 const LINES = 0.25 // share of the window's height that the text may take at its full size
 const LINE_SIZES = [16, 13, 11, 9] // pixels
@@ -27,7 +28,11 @@ const BACK = ["ArrowLeft", "ArrowUp", "PageUp"]
 const MOVED = "[role=slider], [role=radio], [role=tab], input[type=range], input[type=radio]" // by arrow keys
 
 /** State that outlives this view, which the host rebuilds with each page. */
-const STATE = (globalThis[Symbol.for("visformer.presentation")] ??= { on: false, noteShown: false, code: false, snapshot: null, offered: null })
+const STATE = (globalThis[Symbol.for("visformer.presentation")] ??= {
+  on: false, noteShown: false, code: false, snapshot: null, offered: null,
+  asked: null, // the step that the host was asked for last: the number of those taken before, and until when to wait for it
+  waiting: [], // directions of keys pressed meanwhile
+})
 
 /**
  * @param {HTMLElement} element the container
@@ -139,6 +144,7 @@ class Presentation {
     this.updateRoom()
     this.settle()
     this.mark()
+    requestAnimationFrame(() => this.catchUp()) // the pictures are laid out
   }
 
   /** While a room is open, its key is kept in this tab, and in no address: after a reload the room is taken up again. */
@@ -188,9 +194,25 @@ class Presentation {
     return BACK.includes(key) ? () => this.step(-1) : null
   }
 
+  /** Take a step; while the one before is not drawn, it waits: the host would take two at once for one. */
   step(direction) {
-    if (this.tables.step(direction)) this.fit()
-    else if (!stepInView(direction, this.data.guided)) (this.data.guided ? this.host.onTurn : this.host.onStep)(direction)
+    if (this.isAwaited) STATE.waiting.push(direction)
+    else if (this.tables.step(direction)) this.fit()
+    else if (stepInView(direction, this.data.guided)) return
+    else if (this.data.guided) this.host.onTurn(direction)
+    else {
+      STATE.asked = { taken: this.data.taken, until: performance.now() + PATIENCE }
+      this.host.onStep(direction)
+    }
+  }
+
+  get isAwaited() {
+    return STATE.asked?.taken === this.data.taken && performance.now() < STATE.asked.until
+  }
+
+  /** Take the steps that waited, as far as the host need not draw one of them first. */
+  catchUp() {
+    while (STATE.waiting.length && !this.isAwaited) this.step(STATE.waiting.shift())
   }
 
   show(on) {
@@ -200,6 +222,7 @@ class Presentation {
     this.stage.classList.toggle("vf-begins", on)
     setTimeout(() => this.stage.classList.remove("vf-begins"), BEGINS)
     if (!on) this.showCode(false)
+    STATE.waiting = []
     this.settle()
     if (!on) restore(STATE.snapshot)
   }

@@ -48,8 +48,15 @@ class Bar {
 
   /** Go on or back from the step that was asked for last: who clicks twice need not wait for the first step. */
   turn(direction) {
-    this.wanted = Math.max(1, Math.min(this.wanted + direction, this.data.titles.length + 1))
-    this.open(this.wanted)
+    this.asked = Math.max(1, Math.min(this.wanted + direction, this.data.titles.length + 1))
+    this.open(this.asked)
+  }
+
+  /** The step that was asked for last; an address has it while the server still draws the ones before. */
+  get wanted() {
+    const [shown, own] = [location.search, this.data.query].map((query) => new URLSearchParams(query))
+    const isOpen = this.data.query && !this.isOver && shown.get("lesson") === own.get("lesson")
+    return (isOpen && Number(shown.get("step"))) || this.asked
   }
 
   open(step) {
@@ -67,7 +74,7 @@ class Bar {
   update(message) {
     this.data = message
     const { at, titles, changed, words } = message
-    this.wanted = at
+    this.asked = at
     const { back, dots, on, again, leave } = this.buttons
     this.root.setAttribute("aria-label", words.lesson)
     back.textContent = words.back
