@@ -11,7 +11,7 @@ class Axis:
     """One axis of a traced array.
 
     Args:
-        name: "layer", "head", "kv_head" (for keys and values that several heads share), "query", "key", "token",
+        name: "head", "kv_head" (for keys and values that several heads share), "query", "key", "token",
             "d_model", "d_k", "d_heads" (all heads together), "d_ff" or "vocab".
         side: side whose tokens are along it, "src" or "tgt"; None for an axis without tokens.
     """

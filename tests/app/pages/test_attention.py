@@ -286,7 +286,7 @@ def test_the_selection_reaches_the_address_and_the_head(new_app):
         }
         assert {name: value for name, value in session.items() if name.startswith("head_")} == {
             "head_stack": "decoder.self_attn",
-            "head_layer_3": 3,
+            "head_layer_1–3": 3,
             "head_head_8": 6,
             f"head_query_{len(trace.tokens['tgt'])}": 1,
         }

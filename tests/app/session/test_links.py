@@ -26,7 +26,7 @@ def test_a_token_that_cannot_be_chosen_is_reported(new_app, taken, reason):
 
 def test_the_explorer_starts_with_the_head_selected_inside_a_head(new_app):
     app = new_app(page="understand/head", stack="cross")
-    app.slider(key="head_layer_3").set_value(3).run()
+    app.slider(key="head_layer_1–3").set_value(3).run()
     assert address_of(app) == {"stack": "cross", "layer": "3"}
     app.switch_page("pages/see/attention.py").run()
     labels = [link.proto.label for link in app.get("page_link")]
