@@ -150,7 +150,7 @@ def test_masked_cells_are_empty_in_a_head_and_0_in_a_mask():
 
 def test_heads_stacks_and_scales_that_do_not_exist_are_refused():
     trace = made_up_trace()
-    with pytest.raises(TraceError, match=r"encoder.self_attn has no head 7: there are 3, counted from 0"):
+    with pytest.raises(TraceError, match=r"encoder.self_attn has no head 7: there are 0–2, counted from 0"):
         attention_svg(trace, layer=0, head=7)
     with pytest.raises(TraceError, match="no attention named nonsense; there is encoder"):
         attention_svg(trace, stack="nonsense")
