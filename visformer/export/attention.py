@@ -82,10 +82,9 @@ def _all_heads(trace: Trace, stack: Stack) -> Mapping[int, NDArray[Any]]:
     layers = stack.layers(trace)
     shape_of(layers)
     sinks = {layer: sink_of(trace, pattern) for layer, pattern in layers.items()}
-    has_sinks = any(sink is not None for sink in sinks.values())
-    return {
-        layer: with_sink(layers[layer], sink) if has_sinks else layers[layer].value for layer, sink in sinks.items()
-    }
+    if all(sink is None for sink in sinks.values()):
+        return {layer: pattern.value for layer, pattern in layers.items()}
+    return {layer: with_sink(layers[layer], sink) for layer, sink in sinks.items()}
 
 
 def _stack(trace: Trace, name: str | None) -> Stack:

@@ -85,9 +85,8 @@ class Plan:
             first = next(iter(self.shapes))
             return Focus(first, self.layers[first][0], 0)
         stack, n_heads = self.requested.stack, self.shapes[self.requested.stack][1]
-        return Focus(
-            stack, nearest(self.layers[stack], self.requested.layer), min(max(self.requested.head, 0), n_heads - 1)
-        )
+        layer = nearest(self.layers[stack], self.requested.layer)
+        return Focus(stack, layer, min(max(self.requested.head, 0), n_heads - 1))
 
     @cached_property
     def first(self) -> tuple[Chunk, ...]:

@@ -125,9 +125,7 @@ class _Feed:
     def __init__(self, trace: Trace) -> None:
         self.name = secrets.token_hex(8)
         self._meta = trace.meta
-        self._weights: dict[
-            str, dict[int, npt.NDArray[np.floating]]
-        ] = {}  # by stack and layer, each (head, query, key)
+        self._weights: dict[str, dict[int, npt.NDArray[np.floating]]] = {}  # (head, query, key), by stack and layer
         self._patterns: dict[str, list[npt.NDArray[np.floating]]] = {}  # without sink columns: for the scores
         self.shapes: dict[str, Shape] = {}
         self._sides: dict[str, tuple[str, str]] = {}  # by stack, the sides whose tokens label rows and columns
@@ -198,8 +196,10 @@ class _Feed:
         own, share = stack.kind == "self_attn", 1
         if own and isinstance(groups, int) and 0 < groups < n_heads and n_heads % groups == 0:
             share = n_heads // groups
-        windowed = own and isinstance(windows, list) and len(windows) > layers[-1]
-        return {"share": share, "windows": [windows[layer] for layer in layers] if windowed else None}
+        own_windows = None
+        if own and isinstance(windows, list) and len(windows) > layers[-1]:
+            own_windows = [windows[layer] for layer in layers]
+        return {"share": share, "windows": own_windows}
 
     def add(self, chunk: Chunk, numbers: Numbers) -> dict[str, Any]:
         """Return the header's entry for a chunk, and append its codes to the numbers."""
