@@ -121,4 +121,5 @@ def _check(stack: Stack, name: str, place: int, among: Collection[int]) -> None:
             name=name,
             place=place,
             among=ranges(among),
+            indices=tuple(among),
         )

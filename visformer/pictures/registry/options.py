@@ -234,7 +234,7 @@ class Several(Option):
 def _check_index(name: str, value: int, among: Sequence[int] | None) -> None:
     if value < 0 or (among is not None and value not in among):
         known = N_("There is no {name} {place}: there are {among}, counted from 0.")
-        raise OptionError(known, name=name, place=value, among="…" if among is None else ranges(among))
+        raise OptionError(known, name=name, place=value, among=ranges(among or ()) or "…", indices=among or ())
 
 
 def resolved(value: Any, setting: Setting) -> Any:
