@@ -28,7 +28,6 @@ AXIS_TITLES = {
     "d_heads": N_("dimension (heads × d_k)"),
     "vocab": N_("vocabulary"),
     "head": N_("head"),
-    "layer": N_("layer"),
 }
 
 
@@ -70,7 +69,7 @@ def axis_labels(trace: Trace, axis: Axis, size: int) -> Labels:
     """Return the labels of an axis of a traced tensor: tokens with their positions, or numbers."""
     title = AXIS_TITLES[axis.name]
     if axis.side is None:
-        return numbered(size, title, first=1 if axis.name in ("head", "layer") else 0)
+        return numbered(size, title, first=1 if axis.name == "head" else 0)
     labels = tokens_of(trace, axis.side, title)
     predicts = axis.side == "tgt" and axis.name == "query" and any(trace.tokens["next"])
     return replace(labels, after=trace.tokens["next"]) if predicts else labels

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.messages import read_message
-from tests.web.support import digits, heads_of, made_up_trace, shapes_of
+from tests.web.support import digits, heads_of, made_up_trace, shapes_of, with_gaps
 from visformer.analysis.heads import SCORES, head_scores
-from visformer.errors import BudgetError
+from visformer.errors import BudgetError, TraceError
 from visformer.system import limits
 from visformer.system.limits import MAX_WANTED
 from visformer.web.chunks import FOCUS_BYTES, RESIDENT_BYTES, SMALL_BYTES, Focus, Plan, focus_from, wanted_from
@@ -29,8 +29,10 @@ def pattern_of(trace, stack, layer):
     return trace[f"{part}.{layer}.{kind}.pattern"].value
 
 
-def every_head(shapes):
-    return {(stack, layer, head) for stack, (n, h, *_) in shapes.items() for layer in range(n) for head in range(h)}
+def every_head(shapes, layers):
+    return {
+        (stack, layer, head) for stack, (_, h, *_) in shapes.items() for layer in layers[stack] for head in range(h)
+    }
 
 
 sizes = st.fixed_dictionaries(
@@ -46,9 +48,10 @@ sizes = st.fixed_dictionaries(
 
 
 @settings(max_examples=30)
-@given(sizes, st.sampled_from(STACKS), st.integers(0, 3), st.integers(0, 8))
-def test_the_two_messages_have_every_head_once_to_four_digits(size, stack, layer, head):
+@given(sizes, st.booleans(), st.sampled_from(STACKS), st.integers(0, 3), st.integers(0, 8))
+def test_the_two_messages_have_every_head_once_to_four_digits(size, has_gaps, stack, layer, head):
     trace, focus = made_up_trace(**size), Focus(stack, layer, head)
+    trace = with_gaps(trace) if has_gaps else trace
     header, numbers = read_message(pack(trace, focus=focus))
     shapes = shapes_of(header)
     assert header["resident"]
@@ -61,7 +64,9 @@ def test_the_two_messages_have_every_head_once_to_four_digits(size, stack, layer
         later = heads_of(*read_message(rest), shapes)
         assert not heads.keys() & later.keys()
         heads |= later
-    assert heads.keys() == every_head(shapes)
+    layers = {stack["name"]: stack["layers"] for stack in header["stacks"]}
+    assert layers == {name: [*trace.layers(*name.split("."))] for name in STACKS}
+    assert heads.keys() == every_head(shapes, layers)
     for (name, i, j), weights in heads.items():
         assert digits(weights) == digits(pattern_of(trace, name, i)[j])
 
@@ -73,11 +78,16 @@ sizes_of_plans = st.dictionaries(
 )
 
 
-@given(sizes_of_plans, st.none() | st.builds(Focus, st.sampled_from((*STACKS, "?")), st.integers(), st.integers()))
-def test_a_plan_has_every_head_once_and_stays_within_its_budget(shapes, focus):
-    plan = Plan(shapes, focus)
+@given(
+    sizes_of_plans,
+    st.sampled_from([1, 3]),
+    st.none() | st.builds(Focus, st.sampled_from((*STACKS, "?")), st.integers(), st.integers()),
+)
+def test_a_plan_has_every_head_once_and_stays_within_its_budget(shapes, step, focus):
+    layers = {stack: range(0, step * shape[0], step) for stack, shape in shapes.items()}
+    plan = Plan(shapes, layers, focus)
     heads = [(c.stack, c.layer, c.head + i) for c in (*plan.first, *plan.missing) for i in range(c.n)]
-    assert sorted(heads) == sorted(every_head(shapes))
+    assert sorted(heads) == sorted(every_head(shapes, layers))
     total = 2 * sum(map(prod, shapes.values()))
     first = sum(2 * chunk.n * prod(shapes[chunk.stack][2:]) for chunk in plan.first)
     one_head = 2 * prod(shapes[plan.focus.stack][2:])
@@ -94,7 +104,7 @@ def test_a_plan_has_every_head_once_and_stays_within_its_budget(shapes, focus):
 
 
 def test_the_mean_of_a_layer_is_sent_although_its_first_head_was():
-    plan = Plan({"encoder.self_attn": (2, 8, 400, 400)})
+    plan = Plan({"encoder.self_attn": (2, 8, 400, 400)}, {"encoder.self_attn": (0, 1)})
     (first,) = plan.first
     chunks = plan.rest([f"encoder.self_attn/0/{head}" for head in (0, 1, "mean")])
     assert (first.n, [(chunk.head, chunk.over) for chunk in chunks]) == (1, [(1, None), (0, "mean")])
@@ -119,7 +129,7 @@ def test_the_scores_of_heads_have_four_digits():
     header, _ = read_message(pack(trace))
     cross = header["stacks"][2]
     expected = head_scores(
-        trace.stack("decoder", "cross_attn").value,
+        trace.stack("decoder", "cross_attn"),
         queries=trace.tokens["tgt"],
         keys=trace.tokens["src"],
         special=trace.special["src"],
@@ -202,7 +212,7 @@ def test_thumbnails_are_as_large_as_their_budget_allows(shapes):
 
 
 def test_thumbnails_are_on_a_square_root_scale():
-    layers = [layer.value for layer in made_up_trace().layers("encoder")]
+    layers = [layer.value for layer in made_up_trace().layers("encoder").values()]
     assert np.abs(thumbnails(layers, side=64).astype(float) / 255 - np.sqrt(np.stack(layers))).max() <= 0.5 / 255 + 1e-6
 
 
@@ -301,6 +311,23 @@ def test_only_self_attention_has_windows_and_shared_keys():
     kinds = {stack["name"]: (stack["share"], stack["windows"]) for stack in header["stacks"]}
     assert kinds["decoder.self_attn"] == (2, windows)
     assert kinds["decoder.cross_attn"] == (1, None)
+
+
+def test_windows_are_those_of_the_recorded_layers():
+    trace = replace(with_gaps(made_up_trace()), meta={"windows": [None, 3, None, 5]})
+    header, _ = read_message(pack(trace))
+    assert {tuple(stack["layers"]) for stack in header["stacks"]} == {(1, 3)}
+    assert [stack["windows"] for stack in header["stacks"]] == [[3, 5], [3, 5], None]
+
+
+def test_layers_with_different_numbers_of_heads_are_refused_in_one_sentence():
+    trace = made_up_trace()
+    name = "encoder.1.self_attn.pattern"
+    ragged = replace(trace, tensors={**trace.tensors, name: replace(trace[name], value=trace[name].value[:2])})
+    with pytest.raises(
+        TraceError, match=r"encoder\.1\.self_attn\.pattern has 2 heads, but encoder\.0\.\S+ has 3: take"
+    ):
+        pack(ragged)
 
 
 @pytest.mark.parametrize("meta", [{}, {"n_kv_heads": None}, {"n_kv_heads": 0}, {"n_kv_heads": "2"}, {"windows": [1]}])

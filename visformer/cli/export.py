@@ -16,7 +16,7 @@ from visformer.errors import VisformerError
 from visformer.export.formats import FORMATS, Format
 from visformer.model.positions import PAPERS, described
 from visformer.pictures.theme import Theme
-from visformer.trace.stacks import SHORT_NAMES, short_name
+from visformer.trace.stacks import SHORT_NAMES, ranges, short_name
 
 if TYPE_CHECKING:
     from visformer.pictures.registry.options import Option
@@ -273,10 +273,11 @@ def _places(first_of: Callable[[str], int]) -> Iterator[None]:
         yield
     except VisformerError as error:
         details: dict[str, Any] = error.params
-        if not {"name", "place", "count"} <= details.keys():
+        if not {"name", "place", "indices"} <= details.keys():
             raise
         first = first_of(details["name"])
-        message = f"{details['place'] + first}: there are {details['count']}, counted from {first}."
+        numbers = ranges(index + first for index in details["indices"])
+        message = f"{details['place'] + first}: there are {numbers}, counted from {first}."
         raise click.BadParameter(message, param_hint=f"--{details['name']}") from error
 
 

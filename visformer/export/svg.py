@@ -2,9 +2,11 @@
 
 import math
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from visformer.errors import translated
 from visformer.export.marks import (
@@ -61,12 +63,17 @@ def panels_svg(*shown: Panel | Sequence[Panel], theme: Theme = "light", gettext:
 
 
 def heads_svg(
-    stack: TracedTensor, *, title: str = "", theme: Theme = "light", gettext: Gettext = str, about: str = ""
+    layers: Mapping[int, NDArray[Any] | TracedTensor],
+    *,
+    title: str = "",
+    theme: Theme = "light",
+    gettext: Gettext = str,
+    about: str = "",
 ) -> str:
     """Draw every head of a stack: a row for each layer, a column for each head.
 
     Args:
-        stack: :meth:`visformer.trace.Trace.stack`, (layer, head, query, key).
+        layers: :meth:`visformer.trace.Trace.layers`, all of the same shape (head, query, key).
         title: above it; translated where it is a message id.
         theme: "light" or "dark".
         gettext: see ``title``.
@@ -75,7 +82,7 @@ def heads_svg(
     Returns:
         A standalone SVG document.
     """
-    n_layers, n_heads, n_queries, n_keys = stack.shape
+    n_heads, n_queries, n_keys = next(iter(layers.values())).shape
     size, step, left, top = 84.0, 90.0, 26.0, 46.0
     colours = ramp("weight", theme)
     title = translated(title, gettext)
@@ -84,18 +91,17 @@ def heads_svg(
         text(str(i + 1), left + i * step + size / 2, 34, size=12, fill=FAINT[theme], anchor="middle")
         for i in range(n_heads)
     ]
-    for layer in range(n_layers):
-        parts.append(
-            text(str(layer + 1), 8, top + layer * step + size / 2, size=12, fill=FAINT[theme], anchor="middle")
-        )
+    for row, (layer, patterns) in enumerate(layers.items()):
+        middle = top + row * step + size / 2
+        parts.append(text(str(layer + 1), 8, middle, size=12, fill=FAINT[theme], anchor="middle"))
         for head in range(n_heads):
-            steps = steps_of(stack.value[layer, head], "weight", 1.0)
+            steps = steps_of(patterns[head], "weight", 1.0)
             block = Block(size, size, cells(steps, colours, (size / n_keys, size / n_queries)))
-            parts.append(block.at(left + head * step, top + layer * step))
+            parts.append(block.at(left + head * step, top + row * step))
     legend = weight_legend(theme)
-    parts.append(legend.at(left, top + n_layers * step + 8))
+    parts.append(legend.at(left, top + len(layers) * step + 8))
     width = max(left + n_heads * step, width_of(title, 14) * 1.1, left + legend.width)
-    picture = Block(width, top + n_layers * step + 8 + legend.height, "".join(parts))
+    picture = Block(width, top + len(layers) * step + 8 + legend.height, "".join(parts))
     return document(picture, title, background=BACKGROUND[theme], about=about)
 
 

@@ -5,6 +5,7 @@ the Trace is made, so that a picture cannot be labelled with the wrong sentence.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
@@ -13,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import DTypeLike, NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as safetensors
@@ -23,14 +25,15 @@ from visformer.trace import display, old_reasons
 from visformer.trace.from_arrays import layers_of, marks_of, special_tokens, token_texts
 from visformer.trace.labels import check_labels
 from visformer.trace.names import Axis, axes_of
+from visformer.trace.stacks import shape_of
 
 _SHORT = 60
 """Maximum number of characters of each side in a Trace's ``repr``."""
 
 
-@dataclass(frozen=True, eq=False)
-class TracedTensor:
-    """One array with labelled axes.
+@dataclass(frozen=True, eq=False, repr=False)
+class TracedTensor(NDArrayOperatorsMixin):
+    """One array with labelled axes. Arithmetic and NumPy's functions take it as its ``value``; results have no labels.
 
     Args:
         name: its name, see :mod:`visformer.trace.names`.
@@ -67,8 +70,21 @@ class TracedTensor:
         """Index into ``value`` as in plain NumPy; the result has no labels."""
         return self.value[index]
 
+    def __repr__(self) -> str:
+        axes = ", ".join(f"{axis.name} {size}" for axis, size in zip(self.axes, self.shape, strict=True))
+        return f"TracedTensor({self.name}: {axes}; {self.value.dtype})"
+
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.value, dtype=dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if "out" in options:
+            options["out"] = _values(options["out"])
+        return getattr(ufunc, method)(*_values(inputs), **options)
+
+
+def _values(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(array.value if isinstance(array, TracedTensor) else array for array in arrays)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,42 +194,47 @@ class Trace:
 
     def layers(
         self, stack: Literal["encoder", "decoder"], attention: Literal["self_attn", "cross_attn"] = "self_attn"
-    ) -> tuple[TracedTensor, ...]:
-        """The patterns of one kind of attention, (head, query, key) each, starting with the first layer.
+    ) -> Mapping[int, TracedTensor]:
+        """The patterns of one kind of attention by layer, (head, query, key) each.
+
+        Layers keep the numbers that they have in the model. Some may be missing: those that were not recorded, and in a
+        hybrid model those that have no attention.
 
         Args:
             stack: "encoder" or "decoder".
             attention: "self_attn", or for the decoder "cross_attn".
 
         Returns:
-            One tensor per layer, not copied; each row of a pattern sums to 1.
+            Index of each recorded layer, from 0 and ascending, to its pattern, not copied; each row sums to 1.
 
         Raises:
             MissingTensor: no layer's pattern of this kind was recorded.
         """
-        layers: list[TracedTensor] = []
-        while (name := f"{stack}.{len(layers)}.{attention}.pattern") in self.tensors:
-            layers.append(self.tensors[name])
-        return tuple(layers) or (self[name],)  # raises MissingTensor
+        named = re.compile(rf"{stack}\.(\d+)\.{attention}\.pattern")
+        found = {int(match[1]): name for name in self.tensors if (match := named.fullmatch(name))}
+        if not found:
+            found = {0: f"{stack}.0.{attention}.pattern"}  # raises MissingTensor
+        return MappingProxyType({layer: self[found[layer]] for layer in sorted(found)})
 
     def stack(
         self, stack: Literal["encoder", "decoder"], attention: Literal["self_attn", "cross_attn"] = "self_attn"
-    ) -> TracedTensor:
-        """The patterns of :meth:`layers` as one array (layer, head, query, key), copied.
+    ) -> NDArray[np.float32]:
+        """The patterns of :meth:`layers` as one array, whose rows are the layers in that order.
 
         Args:
             stack: "encoder" or "decoder".
             attention: "self_attn", or for the decoder "cross_attn".
 
         Returns:
-            Float32, with the axes (layer, head, query, key).
+            (layer, head, query, key), float32, copied.
 
         Raises:
             MissingTensor: no layer's pattern of this kind was recorded.
+            TraceError: the layers have different numbers of heads.
         """
         layers = self.layers(stack, attention)
-        value = np.stack([tensor.value for tensor in layers])
-        return TracedTensor(f"{stack}.{attention}.pattern", value, (Axis("layer"), *layers[0].axes))
+        shape_of(layers)
+        return np.stack([tensor.value for tensor in layers.values()])
 
     @classmethod
     def from_attention(

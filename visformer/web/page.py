@@ -89,8 +89,8 @@ def _nearest(trace: Trace, focus: Focus | None) -> Iterator[tuple[str, int]]:
     stacks = [stack for stack in STACKS if stack.in_trace(trace)]
     centre = focus or Focus(stacks[0].name, 0, 0)
     for stack in sorted(stacks, key=lambda stack: stack.name != centre.stack):
-        layers = trace.layers(stack.part, stack.kind)
-        for layer in sorted(range(len(layers)), key=lambda layer: abs(layer - centre.layer)):
+        layers = stack.layers(trace)
+        for layer in sorted(layers, key=lambda layer: abs(layer - centre.layer)):
             for head, pattern in enumerate(layers[layer].value):
                 yield f"{stack.name}/{layer}/{head}", CODE_BYTES * pattern.size
 

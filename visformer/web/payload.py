@@ -23,7 +23,7 @@ from visformer.errors import N_, BudgetError
 from visformer.pictures.theme import CURVES, SEQUENTIAL, visible
 from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
-from visformer.trace.stacks import STACKS, Stack
+from visformer.trace.stacks import STACKS, Stack, shape_of
 from visformer.web.chunks import Chunk, Focus, Plan, Shape
 from visformer.web.codes import encode
 from visformer.web.message import Numbers, write_message
@@ -63,7 +63,7 @@ def pack(
         TraceError: a weight is not between 0 and 1.
     """
     feed = _feed(trace)
-    plan = Plan(feed.shapes, focus)
+    plan = Plan(feed.shapes, feed.layers, focus)
 
     def make() -> bytes:
         numbers = Numbers()
@@ -105,7 +105,7 @@ def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str]
         TraceError: a weight is not between 0 and 1.
     """
     feed = _feed(trace)
-    plan = Plan(feed.shapes, focus)
+    plan = Plan(feed.shapes, feed.layers, focus)
     if not plan.missing and feed.scored_at_once:
         return None
     chunks = plan.rest(wanted)
@@ -125,8 +125,9 @@ class _Feed:
     def __init__(self, trace: Trace) -> None:
         self.name = secrets.token_hex(8)
         self._meta = trace.meta
-        self.layers: dict[str, tuple[npt.NDArray[np.floating], ...]] = {}  # by stack, each (head, query, key)
-        self._patterns = dict(self.layers)  # without sink columns: scores are computed from these
+        self._weights: dict[str, dict[int, npt.NDArray[np.floating]]] = {}  # (head, query, key), by stack and layer
+        self._patterns: dict[str, list[npt.NDArray[np.floating]]] = {}  # without sink columns: for the scores
+        self.shapes: dict[str, Shape] = {}
         self._sides: dict[str, tuple[str, str]] = {}  # by stack, the sides whose tokens label rows and columns
         self.labels: dict[str, dict[str, Sequence[Any]]] = {
             "tokens": dict(trace.tokens),
@@ -136,34 +137,38 @@ class _Feed:
         for stack in STACKS:
             if stack.in_trace(trace):
                 self._take(trace, stack)
-        self.shapes: dict[str, Shape] = {name: (len(layers), *layers[0].shape) for name, layers in self.layers.items()}
-        self._weights = sum(prod(shape) for shape in self.shapes.values())
+        self.layers = {name: tuple(layers) for name, layers in self._weights.items()}
+        self._count = sum(prod(shape) for shape in self.shapes.values())
         self._messages: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
         self._lock = Lock()
-        if self._weights > limits.MAX_WEIGHTS:
+        if self._count > limits.MAX_WEIGHTS:
             raise BudgetError(
                 N_(
                     "The attention of all heads has {weights:,} weights; up to {limit:,} can be shown. Use a "
                     "shorter sentence, or fewer layers."
                 ),
-                weights=self._weights,
+                weights=self._count,
                 limit=limits.MAX_WEIGHTS,
             )
 
     def _take(self, trace: Trace, stack: Stack) -> None:
         """Read the patterns of a stack; the weight of a sink, if there is one, becomes the last column."""
-        layers = trace.layers(stack.part, stack.kind)
-        rows, columns = (axis.side for axis in layers[0].axes[1:])
+        layers = stack.layers(trace)
+        n_layers, n_heads, n_queries, n_keys = shape_of(layers)
+        rows, columns = (axis.side for axis in next(iter(layers.values())).axes[1:])
         assert rows is not None and columns is not None
-        sinks = [sink_of(trace, layer) for layer in layers]
+        sinks = {layer: sink_of(trace, pattern) for layer, pattern in layers.items()}
         self._sides[stack.name] = (rows, columns)
-        self.layers[stack.name] = self._patterns[stack.name] = tuple(layer.value for layer in layers)
-        if any(sink is not None for sink in sinks):
+        self._weights[stack.name] = {layer: pattern.value for layer, pattern in layers.items()}
+        self._patterns[stack.name] = [*self._weights[stack.name].values()]
+        if any(sink is not None for sink in sinks.values()):
             wider = f"{columns}+sink"
             self._sides[stack.name] = (rows, wider)
-            self.layers[stack.name] = tuple(map(with_sink, layers, sinks))
+            self._weights[stack.name] = {layer: with_sink(layers[layer], sink) for layer, sink in sinks.items()}
+            n_keys += 1
             for label, last in (("tokens", SINK), ("special", True), ("words", len(trace.tokens[columns]))):
                 self.labels[label][wider] = (*self.labels[label][columns], last)
+        self.shapes[stack.name] = (n_layers, n_heads, n_queries, n_keys)
 
     def describe(self, stack: Stack, numbers: Numbers, gettext: Callable[[str], str]) -> dict[str, Any]:
         """Return the header's entry for a stack, and append its thumbnails to the numbers."""
@@ -177,6 +182,7 @@ class _Feed:
             "columns": columns,
             "predicts": "next" if rows == "tgt" else None,
             "shape": self.shapes[stack.name],
+            "layers": self.layers[stack.name],
             "thumb": thumbs.shape[2:],
             "thumbs": numbers.add(thumbs),
             "values": self.values[stack.name] if self.scored_at_once else None,
@@ -185,17 +191,19 @@ class _Feed:
 
     def _kind(self, stack: Stack) -> dict[str, Any]:
         """Return how many heads share keys and values, and each layer's attention window (None: unlimited)."""
-        n_layers, n_heads = self.shapes[stack.name][:2]
+        layers, n_heads = self.layers[stack.name], self.shapes[stack.name][1]
         groups, windows = self._meta.get("n_kv_heads"), self._meta.get("windows")
         own, share = stack.kind == "self_attn", 1
         if own and isinstance(groups, int) and 0 < groups < n_heads and n_heads % groups == 0:
             share = n_heads // groups
-        windowed = own and isinstance(windows, list) and len(windows) == n_layers
-        return {"share": share, "windows": windows if windowed else None}
+        own_windows = None
+        if own and isinstance(windows, list) and len(windows) > layers[-1]:
+            own_windows = [windows[layer] for layer in layers]
+        return {"share": share, "windows": own_windows}
 
     def add(self, chunk: Chunk, numbers: Numbers) -> dict[str, Any]:
         """Return the header's entry for a chunk, and append its codes to the numbers."""
-        layer = self.layers[chunk.stack][chunk.layer]  # (head, query, key)
+        layer = self._weights[chunk.stack][chunk.layer]  # (head, query, key)
         if chunk.over == "mean":
             weights = layer.mean(axis=0)  # (query, key)
         elif chunk.over == "max":
@@ -208,7 +216,7 @@ class _Feed:
     @property
     def scored_at_once(self) -> bool:
         """Whether the scores are part of the first message."""
-        return self._weights <= SCORED_WEIGHTS
+        return self._count <= SCORED_WEIGHTS
 
     @cached_property
     def values(self) -> dict[str, dict[str, list[list[float | None]]]]:
@@ -230,7 +238,7 @@ class _Feed:
     def _thumbs(self) -> dict[str, npt.NDArray[np.uint8]]:
         """The thumbnails by stack, each (layer, head, rows, columns)."""
         side = thumbnail_side(list(self.shapes.values()))
-        return {name: thumbnails(list(layers), side=side) for name, layers in self.layers.items()}
+        return {name: thumbnails([*layers.values()], side=side) for name, layers in self._weights.items()}
 
     def cached(self, key: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
         """Return the message for this key from a least-recently-used cache, or make it."""

@@ -79,6 +79,50 @@ _SIZES: dict[str, dict[str, Any]] = {
     "megatron-bert": _WIDTH,
     "xglm": {"d_model": 16, "ffn_dim": 24, "num_layers": 2, "attention_heads": 4},
 }  # fmt: skip
+# fmt: off
+_FEW_EXPERTS = {"num_local_experts": 4, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 12}
+_MAMBA = {"mamba_n_heads": 4, "mamba_d_head": 8, "mamba_n_groups": 1, "mamba_d_state": 4, "mamba_d_conv": 2,
+          "mamba_chunk_size": 4}
+_ZAMBA = {"num_hidden_layers": 6, "num_attention_heads": 4, "hidden_size": 16, "attention_hidden_size": 32,
+          "attention_head_dim": 8, "num_key_value_heads": 4, "intermediate_size": 24, "mamba_d_state": 4,
+          "layers_block_type": ["mamba", "hybrid", "mamba", "mamba", "hybrid", "hybrid"]}
+_LINEAR = {"linear_key_head_dim": 4, "linear_value_head_dim": 4, "linear_num_key_heads": 2, "linear_num_value_heads": 2,
+           "linear_conv_kernel_dim": 2, "num_hidden_layers": 4,
+           "layer_types": ["linear_attention", "full_attention", "linear_attention", "full_attention"]}
+_LATENT = {**_WIDTH, **_LINEAR, **_FEW_EXPERTS, "num_key_value_heads": 4, "kv_lora_rank": 8, "qk_rope_head_dim": 4,
+           "v_head_dim": 4, "qk_nope_head_dim": 4, "head_dim": 4, "linear_head_dim": 4, "linear_num_heads": 4,
+           "short_conv_kernel_size": 2, "n_group": 1, "topk_group": 1}
+_CONV = ["conv", "conv", "full_attention", "conv", "full_attention", "conv"]
+_HYBRIDS: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
+    "lfm2": ({**_GROUPED, "num_hidden_layers": 6, "layer_types": _CONV}, (2, 4)),
+    "lfm2_moe": ({**_GROUPED, **_FEW_EXPERTS, "num_hidden_layers": 6, "layer_types": _CONV, "num_dense_layers": 1},
+                 (2, 4)),
+    "jamba": ({**_GROUPED, "num_hidden_layers": 6, "attn_layer_period": 3, "attn_layer_offset": 1, "num_experts": 2,
+               "mamba_d_state": 4, "mamba_dt_rank": 2}, (1, 4)),
+    "qwen3_next": ({**_GROUPED, **_LINEAR, **_FEW_EXPERTS, "shared_expert_intermediate_size": 12}, (1, 3)),
+    "qwen3_5_text": ({**_GROUPED, **_LINEAR}, (1, 3)),
+    "olmo_hybrid": ({**_GROUPED, **_LINEAR}, (1, 3)),
+    "kimi_linear": (_LATENT, (1, 3)),
+    "bailing_hybrid": (_LATENT, (1, 3)),
+    "minimax": ({**_GROUPED, **_LINEAR, "num_local_experts": 4, "block_size": 4}, (1, 3)),
+    "granitemoehybrid": ({**_GROUPED, **_MAMBA, "layer_types": ["mamba", "attention", "mamba"], "num_local_experts": 4,
+                          "num_experts_per_tok": 2, "shared_intermediate_size": 12}, (1,)),
+    "bamba": ({**_GROUPED, **_MAMBA, "num_hidden_layers": 4, "attn_layer_indices": [0, 3]}, (0, 3)),
+    "zamba": ({**_ZAMBA, "n_mamba_heads": 2, "mamba_dt_rank": 2}, (1, 4, 5)),
+    "zamba2": ({**_ZAMBA, "n_mamba_heads": 4, "mamba_headdim": 8, "chunk_size": 4, "num_mem_blocks": 2}, (1, 4, 5)),
+    "nemotron_h": ({**_GROUPED, "layers_block_type": ["mamba", "moe", "attention", "moe"], "ssm_state_size": 4,
+                    "mamba_num_heads": 4, "mamba_head_dim": 8, "n_groups": 1, "conv_kernel": 2, "chunk_size": 4,
+                    "n_routed_experts": 4, "moe_intermediate_size": 12, "moe_shared_expert_intermediate_size": 12},
+                   (2,)),
+    "recurrent_gemma": ({**_WIDTH, "num_hidden_layers": 5, "lru_width": 16, "num_key_value_heads": 1,
+                         "block_types": ["recurrent", "recurrent", "attention"], "attention_window_size": 64}, (2,)),
+    "falcon_h1": ({**_GROUPED, **_MAMBA, "mamba_d_ssm": 32}, (0, 1, 2)),
+}
+# fmt: on
+_SIZES |= {family: sizes for family, (sizes, _) in _HYBRIDS.items()}
+HYBRIDS = {family: layers for family, (_, layers) in _HYBRIDS.items()}
+"""Families that mix attention with layers of other kinds, and which layers of their tiny models have attention."""
+
 _USUAL = {"encoder": _WIDTH, "decoder": _GROUPED, "encoder-decoder": _TWO}
 _IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "sep_token_id": 2, "cls_token_id": 1}
 

@@ -133,7 +133,7 @@ def test_a_lesson_that_does_not_say_what_was_learnt_ends_all_the_same(new_app):
 def test_a_changed_step_can_be_reset_and_a_lesson_left_and_resumed(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="5")
     assert not lesson_bar(app)["changed"]
-    app.slider(key="head_layer_3").set_value(1).run()
+    app.slider(key="head_layer_1–3").set_value(1).run()
     enter(app, "I like cats.")
     assert lesson_bar(app)["changed"]
     assert SHIPPED.steps[4].text("say", "en") in texts(app), "its text is still there"

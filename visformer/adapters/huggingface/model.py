@@ -76,6 +76,8 @@ class HubModel(TracedModel):
             licence=licence,
             source=source,
             **sizes_of(self._config, self._probed),
+            n_encoder_layers=self._engine.depth("encoder"),
+            n_decoder_layers=self._engine.depth("decoder"),
         )
 
     # The interface of TracedModel ---------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from visformer.adapters.huggingface.families import FAMILIES, Kind
+from visformer.adapters.huggingface.layers import Numbering, watching_blocks
 from visformer.errors import N_, VisformerError
 
 
@@ -47,6 +48,11 @@ class Engine:
             )
         self.base: nn.Module = module.base_model
         self._encoder: nn.Module = module.get_encoder() if self.kind == "encoder-decoder" else self.base
+        self._numberings: dict[str, Numbering] = {}
+
+    def depth(self, part: str) -> int:
+        """The number of layers of "encoder" or "decoder", as seen in the first pass with patterns; 0 without it."""
+        return self._numberings[f"{part}.self_attn"].depth if part in self.kind.split("-") else 0
 
     @property
     def end_ids(self) -> tuple[int, ...]:
@@ -91,8 +97,10 @@ class Engine:
         inputs = {"input_ids": self._row(ids), "attention_mask": self._row([1] * len(ids))}
         if any(segments) and "token_type_ids" in inspect.signature(self._encoder.forward).parameters:
             inputs["token_type_ids"] = self._row(segments)
-        output = self._encoder(**inputs, **({"output_attentions": True} if patterns else {}))
-        named = _named("encoder", output, {"self_attn": "attentions"}) if patterns else {}
+        if not patterns:
+            return Output(self._encoder(**inputs).last_hidden_state, {})
+        fields = {"self_attn": ("attentions", (len(ids), len(ids)))}
+        output, named = self._with_patterns("encoder", self._encoder, inputs, fields)
         return Output(output.last_hidden_state, named)
 
     def decode(
@@ -109,33 +117,43 @@ class Engine:
         ``memory``: (batch, src, d_model), for an encoder-decoder; ``keep``: whether to return a cache.
         """
         rows = rows.to(self.module.device)
-        options = {"use_cache": keep, "past_key_values": cache} | ({"output_attentions": True} if patterns else {})
+        inputs: dict[str, Any] = {"use_cache": keep, "past_key_values": cache}
+        own = (rows.shape[1], rows.shape[1])
         if memory is None:
-            output = self.module(input_ids=rows, **options)
-            fields = {"self_attn": "attentions"}
+            inputs["input_ids"] = rows
+            fields = {"self_attn": ("attentions", own)}
         else:
             seen = torch.ones(memory.shape[:2], dtype=torch.long, device=self.module.device)
             memory_output = BaseModelOutput(last_hidden_state=memory)
-            output = self.module(encoder_outputs=memory_output, attention_mask=seen, decoder_input_ids=rows, **options)
-            fields = {"self_attn": "decoder_attentions", "cross_attn": "cross_attentions"}
-        named = _named("decoder", output, fields) if patterns else {}
+            inputs |= {"encoder_outputs": memory_output, "attention_mask": seen, "decoder_input_ids": rows}
+            across = (rows.shape[1], memory.shape[1])
+            fields = {"self_attn": ("decoder_attentions", own), "cross_attn": ("cross_attentions", across)}
+        named: dict[str, Tensor] = {}
+        if patterns:
+            output, named = self._with_patterns("decoder", self.module, inputs, fields)
+        else:
+            output = self.module(**inputs)
         return Output(output.logits, named, output.past_key_values if keep else None)
+
+    def _with_patterns(
+        self, part: str, run: Any, inputs: Mapping[str, Any], fields: Mapping[str, tuple[str, tuple[int, int]]]
+    ) -> tuple[Any, dict[str, Tensor]]:
+        """Return the output of a pass and its patterns; ``fields``: kind of attention to its field and (query, key)."""
+        if f"{part}.self_attn" in self._numberings:
+            output = run(**inputs, output_attentions=True)
+        else:
+            with watching_blocks(self.module) as watch:
+                output = run(**inputs, output_attentions=True)
+            for kind, (field, size) in fields.items():
+                self._numberings[f"{part}.{kind}"] = watch.numbering(output.get(field) or (), size)
+        return output, {
+            f"{part}.{layer}.{kind}": output[field][place]
+            for kind, (field, _) in fields.items()
+            for layer, place in self._numberings[f"{part}.{kind}"].places.items()
+        }
 
     def _row(self, ids: list[int]) -> Tensor:
         return torch.tensor([ids], device=self.module.device)
-
-
-def _named(part: str, output: Any, fields: Mapping[str, str]) -> dict[str, Tensor]:
-    """The patterns in an output; ``fields``: kind of attention to field."""
-    named: dict[str, Tensor] = {}
-    for kind, field in fields.items():
-        patterns = output.get(field)
-        if not patterns or any(pattern is None for pattern in patterns):
-            raise VisformerError(
-                N_("The model returns no attention weights: load it with attn_implementation={eager!r}."), eager="eager"
-            )
-        named |= {f"{part}.{layer}.{kind}": pattern for layer, pattern in enumerate(patterns)}
-    return named
 
 
 class HubNext:

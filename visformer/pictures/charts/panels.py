@@ -1,6 +1,6 @@
 """Heatmaps as plotly figures: panels like those of panels.js, a single head, or all heads of a stack as tiles."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -95,9 +95,9 @@ def attention_heads(
 
     Raises:
         MissingTensor: the trace has no pattern of this stack.
+        TraceError: its layers have different numbers of heads.
     """
-    tensor = trace.stack(stack, attention)
-    weights = np.asarray(tensor.value, dtype=np.float32)  # (layer, head, query, key)
+    weights = trace.stack(stack, attention)  # (layer, head, query, key)
     n_layers, n_heads, n_queries, n_keys = weights.shape
     tiles = np.full((n_layers, n_heads, n_queries + 1, n_keys + 1), np.nan, dtype=np.float32)  # a gap after each
     tiles[:, :, :n_queries, :n_keys] = weights
@@ -108,8 +108,8 @@ def attention_heads(
     figure.update_traces(customdata=None, hovertemplate="%{text:.4f}<extra></extra>", xgap=0, ygap=0)
     figure.update_layout(
         title=title(f"{stack}.{attention}: a row reads (query), a column is read (key)"),
-        xaxis={**_tiles("Head", n_heads, n_keys), "side": "top"},
-        yaxis={**_tiles("Layer", n_layers, n_queries), "autorange": "reversed"},
+        xaxis={**_tiles("Head", range(n_heads), n_keys), "side": "top"},
+        yaxis={**_tiles("Layer", trace.layers(stack, attention), n_queries), "autorange": "reversed"},
         **look(theme),
     )
     return figure
@@ -184,9 +184,9 @@ def _axis(labels: Labels) -> dict[str, Any]:
     return {"tickmode": "array", "tickvals": list(range(len(labels))), "ticktext": _names(labels), "showgrid": False}
 
 
-def _tiles(word: str, count: int, size: int) -> dict[str, object]:
-    middles = [i * (size + 1) + (size - 1) / 2 for i in range(count)]
-    names = [f"{word} {i + 1}" for i in range(count)]
+def _tiles(word: str, indices: Collection[int], size: int) -> dict[str, object]:
+    middles = [i * (size + 1) + (size - 1) / 2 for i in range(len(indices))]
+    names = [f"{word} {index + 1}" for index in indices]
     return {"tickmode": "array", "tickvals": middles, "ticktext": names, "showgrid": False, "zeroline": False}
 
 

@@ -156,7 +156,7 @@ class AttentionView {
     }
     this.start = start
     if (!this.model.stack) state.stack = data.stacks[0].name
-    state.keepInRange(this.model.stack.shape)
+    state.keepInRange(this.model.stack)
     if (!this.model.orders().includes(state.order)) state.order = "place"
     if (another) this.expect()
   }
@@ -445,7 +445,7 @@ class AttentionView {
       const sheet = image(steps, steps.length / columns, columns, this.ramp, this.drawn?.sheet)
       this.drawn = { steps, sheet, ramp: this.ramp }
     }
-    return { sheet: this.drawn.sheet, rows, columns, nHeads: this.model.stack.shape[1] }
+    return { sheet: this.drawn.sheet, rows, columns, stack: this.model.stack }
   }
 
   /** Show the current view and hide the others; if the focus was on the stage, it stays there. */

@@ -1,6 +1,6 @@
 /** Interactive grids of thumbnails, of all heads of a stack or those of a layer, and the legend of their colours. */
 
-import { sameHead } from "./order.js"
+import { indexOf, sameHead } from "./order.js"
 import { cssColour } from "../shared/colours.js"
 import { onPointer, part } from "../shared/dom.js"
 import { pointOn, shorten, sizeCanvas } from "../shared/surface.js"
@@ -111,7 +111,7 @@ export function measured(canvas, { rows, columns }, theme) {
 }
 
 /**
- * @param {{theme: object, thumbs: {sheet: HTMLCanvasElement, rows: number, columns: number, nHeads: number},
+ * @param {{theme: object, thumbs: {sheet: HTMLCanvasElement, rows: number, columns: number, stack: object},
  *   focus: object, hovered: ?object, heads: object[]}} scene heads: the heads shown together, framed in their arcs' colours
  */
 function paintGrid(canvas, layout, { theme, thumbs, focus, hovered, heads }) {
@@ -123,7 +123,7 @@ function paintGrid(canvas, layout, { theme, thumbs, focus, hovered, heads }) {
   const scored = captions && hasRoomForScores(context, layout, theme)
   cells.forEach((place, i) => {
     const [x, y] = [left + (i % columns) * step, top + Math.floor(i / columns) * rise]
-    const from = place.layer * thumbs.nHeads + place.head
+    const from = indexOf(thumbs.stack, place)
     context.imageSmoothingEnabled = Math.max(thumbs.rows, thumbs.columns) > size
     context.drawImage(thumbs.sheet, 0, from * thumbs.rows, thumbs.columns, thumbs.rows, x, y, size, size)
     const at = heads.findIndex((head) => sameHead(head, place))
@@ -144,9 +144,10 @@ function paintNumbers(context, { cells, columns, size, left, top, step, rise }, 
     context.fillStyle = head === focus.head ? theme.text : theme.faint
     context.fillText(String(head + 1), left + head * step + size / 2, top / 2)
   }
-  for (let layer = 0; layer * columns < cells.length; layer++) {
+  for (let row = 0; row * columns < cells.length; row++) {
+    const { layer } = cells[row * columns]
     context.fillStyle = layer === focus.layer ? theme.text : theme.faint
-    context.fillText(String(layer + 1), left / 2 - 2, top + layer * rise + size / 2)
+    context.fillText(String(layer + 1), left / 2 - 2, top + row * rise + size / 2)
   }
 }
 

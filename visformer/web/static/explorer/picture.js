@@ -1,6 +1,7 @@
 /** Read the messages of payload.py: thumbnails of all heads, and exact weights, which may arrive in several messages. */
 
 import { decode } from "../shared/codes.js"
+import { indexOf } from "./order.js"
 import { cached } from "../shared/dom.js"
 
 const DECODED = 16_000_000 // capacity of the cache of decoded weights: 16 heads for 1,024 tokens
@@ -18,7 +19,7 @@ function withThumbs(stack, numbers) {
   const [nLayers, nHeads] = stack.shape
   const size = stack.thumb[0] * stack.thumb[1]
   const thumbs = new Uint8Array(numbers, stack.thumbs, nLayers * nHeads * size)
-  const first = ({ layer, head }) => (layer * nHeads + head) * size
+  const first = (place) => indexOf(stack, place) * size
   return { ...stack, thumbs, thumbOf: (place) => thumbs.subarray(first(place), first(place) + size) }
 }
 

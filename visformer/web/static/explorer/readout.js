@@ -1,5 +1,6 @@
 /** The readout: the exact weight, the tokens of the cell, the hidden mass, and the head's scores. */
 
+import { valueOf } from "./order.js"
 import { fill, paragraph, part } from "../shared/dom.js"
 import { nameOf } from "../shared/matrix.js"
 import { spellWeight } from "../shared/numbers.js"
@@ -38,7 +39,7 @@ export class Readout {
   /** Show a head's scores, with their meanings as tooltips. */
   mark(head) {
     const { scores } = this.model.data
-    const values = scores.map(({ name }) => head && this.model.stack.values?.[name]?.[head.layer]?.[head.head])
+    const values = scores.map(({ name }) => head && valueOf(this.model.stack, name, head))
     const name = JSON.stringify([scores, values])
     if (this.marked === name) return // hovering over a matrix does not change its head
     this.marked = name
@@ -69,7 +70,7 @@ export class Readout {
     const { text } = this
     const { layer, head } = this.state.focus
     const sentences = []
-    const window = stack.windows?.[layer]
+    const window = stack.windows?.[stack.layers.indexOf(layer)]
     // A decoder's window includes the token itself; an encoder's extends this far to either side.
     if (window && stack.rows === "src") sentences.push(fill(text.window_around, { layer: layer + 1, n: window }))
     else if (window) sentences.push(fill(text.window_back, { layer: layer + 1, n: window - 1 }))

@@ -36,7 +36,7 @@ export class ViewModel {
     const name = (place) => this.nameOf(place)
     if (combine === "one") return isEach ? heads.map(name) : [name(focus)]
     if (heads.length > 1) return heads.map(name)
-    const layer = headsOf(this.stack.shape).filter((place) => place.layer === focus.layer).map(name)
+    const layer = headsOf(this.stack).filter((place) => place.layer === focus.layer).map(name)
     return layer.every((one) => this.data.weights.has(one)) ? layer : [name({ layer: focus.layer, head: combine })]
   }
 
@@ -157,7 +157,7 @@ export class ViewModel {
    */
   thumbs() {
     const { stack, merging, hiding, renormalising } = this.state
-    const names = headsOf(this.stack.shape).map((place) => this.nameOf(place))
+    const names = headsOf(this.stack).map((place) => this.nameOf(place))
     if (!(merging || hiding) || !names.every((name) => this.data.weights.has(name))) {
       const [rows, columns] = this.stack.thumb
       return { steps: this.stack.thumbs, rows, columns }
