@@ -12,6 +12,14 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 
 from visformer.adapters.huggingface.families import FAMILIES, Kind
 from visformer.errors import N_, VisformerError
+from visformer.trace.names import Axis, axes_of
+
+HEADS: Mapping[str, tuple[Axis, ...]] = {
+    "ForMaskedLM": (Axis("token", "src"), Axis("vocab")),
+    "ForSequenceClassification": (Axis("label"),),
+    "ForTokenClassification": (Axis("token", "src"), Axis("label")),
+}
+"""Ending of the name of an encoder's class with a head to the axes of its logits."""
 
 
 def kind_of(config: Any) -> Kind:
@@ -28,7 +36,7 @@ def kind_of(config: Any) -> Kind:
 class Output:
     """The result of a pass, apart from what taps recorded."""
 
-    value: Tensor  # the encoder's output (batch, src, d_model), or logits (batch, tgt, vocab)
+    value: Tensor  # the encoder's output (batch, src, d_model), or logits
     patterns: dict[str, Tensor]  # "decoder.0.cross_attn" to (batch, head, query, key); empty unless requested
     cache: Any = None  # keys and values, if requested
 
@@ -47,6 +55,17 @@ class Engine:
             )
         self.base: nn.Module = module.base_model
         self._encoder: nn.Module = module.get_encoder() if self.kind == "encoder-decoder" else self.base
+        self.logits_axes = axes_of("logits") if self.kind != "encoder" else None
+        for ending, axes in HEADS.items():
+            if self.kind == "encoder" and any(each.__name__.endswith(ending) for each in type(module).__mro__):
+                self._encoder, self.logits_axes = module, axes
+
+    @property
+    def known(self) -> tuple[int, int]:
+        """How many token ids the source has, and the target."""
+        source = self.module.get_input_embeddings()
+        target = self.module.get_output_embeddings() if self.kind == "encoder-decoder" else source
+        return len(source.weight), len(target.weight)
 
     @property
     def end_ids(self) -> tuple[int, ...]:
@@ -93,7 +112,7 @@ class Engine:
             inputs["token_type_ids"] = self._row(segments)
         output = self._encoder(**inputs, **({"output_attentions": True} if patterns else {}))
         named = _named("encoder", output, {"self_attn": "attentions"}) if patterns else {}
-        return Output(output.last_hidden_state, named)
+        return Output(output.get("logits", output.get("last_hidden_state")), named)
 
     def decode(
         self,
