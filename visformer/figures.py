@@ -6,7 +6,7 @@ imported on first use, because plotly is large.
 
 import importlib
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any
 
 _PLACES = {
     "decoding": "beam_tree candidate_bars",
@@ -104,7 +104,7 @@ def source_of(
 
     def record_untrained(norm: str, needs: tuple[str, ...]) -> Trace:
         written = str(record(("*.pattern",)).meta["target"])
-        return untrained(source, norm=cast(Literal["post", "pre"], norm)).trace(str(text), written, record=needs)
+        return untrained(source, norm=norm).trace(str(text), written, record=needs)
 
     return Source(
         record=record,

@@ -79,7 +79,7 @@ def test_one_edit_needs_no_list():
 @pytest.mark.parametrize("given", [None, 3, "Silence", [None], ["Silence"], [{"edit": "Silence"}]])
 def test_what_is_no_edit_is_refused(given):
     for call in (tiny_translator().trace, tiny_translator().translate):
-        with pytest.raises(EditError, match="is not an edit: pass one of visformer.edits"):
+        with pytest.raises(EditError, match=r"is not an edit: pass one of visformer\.edits"):
             call(SENTENCE, edits=given)
 
 

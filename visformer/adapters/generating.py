@@ -175,7 +175,7 @@ class Speaker:
         plain = ids[:-1] if finished else ids
         return Decoding(
             text=self.text.decode(plain),
-            tokens=self.text.shown(plain),
+            tokens=displayed(self.text, [plain])[0],
             ids=tuple(plain),
             steps=tuple(steps),
             beams=beams,

@@ -37,8 +37,8 @@ def _checked(value: Any, place: int, known: int) -> int:
     if isinstance(plain, bool) or not isinstance(plain, int) or not 0 <= plain < known:
         raise TextError(
             N_(
-                "{value!r} (item {place}, from 0) is not a token id of this model: token ids are whole numbers from 0 to "
-                "{last}."
+                "{value!r} (item {place}, from 0) is not a token id of this model: token ids are whole numbers "
+                "from 0 to {last}."
             ),
             value=plain,
             place=place,

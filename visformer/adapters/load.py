@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -208,7 +208,7 @@ def untrained(
     n_encoder_layers: int | None = None,
     n_decoder_layers: int | None = None,
     d_ff: int | None = None,
-    norm: Literal["post", "pre"] | None = None,
+    norm: str | None = None,
     position: PositionName | None = None,
 ) -> Translator:
     """Create a Transformer with random weights, as training starts from.

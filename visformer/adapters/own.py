@@ -136,8 +136,8 @@ class Translator(OwnModel):
         with taps.session(recorder, wanted=recorder.wants):
             run = self.module.decode if recorder.wants("logits") else self.module.read_target
             run(torch.tensor([sides["tgt"]]), memory, torch.tensor([src_ids]))
-        meta = {"source": self._words(source), "target": self.tokenizer.decode(ids), "to": language,
-                "forced": target is not None}  # fmt: skip
+        texts = {"source": self._words(source), "target": self.tokenizer.decode(ids)}
+        meta = texts | {"to": language, "forced": target is not None}
         return self._labelled(sides, recorder.tensors, params, meta | told, self._meta)
 
     def translate_batch(self, sources: Sequence[str], *, to: str) -> list[tuple[str, float]]:

@@ -45,8 +45,9 @@ class Weight:
             value = value[..., self.columns.to(value.device)]
         if ids is not None and self.axes[0].side is not None:
             value = value[list(ids[self.axes[0].side])]  # (token, d_model)
+        value = value.detach().float()
         value = value + self.plus if self.plus else value
-        array: np.ndarray = value.detach().float().cpu().numpy().copy()  # a trace outlives changes to the model
+        array: np.ndarray = value.cpu().numpy().copy()  # a trace outlives changes to the model
         return TracedTensor(name, array, self.axes)
 
 

@@ -267,7 +267,8 @@ def check_ranges(temperature: Any, top_k: Any, top_p: Any) -> None:
     """
     if temperature is not None and not (_is_number(temperature) and 0 < temperature < math.inf):
         raise VisformerError(
-            N_("temperature={value!r} must be above 0; leave it out to take the most likely token."), value=temperature
+            N_("temperature={value!r} must be above 0, and finite; leave it out to take the most likely token."),
+            value=temperature,
         )
     if top_k is not None:
         require_whole("top_k", top_k)

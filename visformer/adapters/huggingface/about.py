@@ -60,7 +60,7 @@ def about(
         meta["labels"] = [str(config.id2label[i]) for i in range(config.num_labels)]
     if windows := _windows(config, info.n_encoder_layers or info.n_decoder_layers):
         meta["windows"] = windows
-    absent = [*_absent(info, names), *(["logits"] if logits_axes is None else [])]
+    absent = [*_absent(info, names), *["logits"] * (info.kind == "encoder" and "logits" not in names)]
     return {**meta, "missing": [[name, _why(name, config, patterns_only=patterns_only)] for name in absent]}
 
 
@@ -96,10 +96,10 @@ def _absent(info: ModelInfo, names: tuple[str, ...]) -> list[str]:
 def _why(name: str, config: Any, *, patterns_only: bool) -> str:
     if name.endswith("cross*"):
         return NO_SOURCE
-    if name == "logits":
-        return NO_HEAD
     if config.model_type not in FAMILIES:
         return NOT_IN_TABLE
+    if name == "logits":
+        return NO_HEAD
     if name.endswith(".position"):
         return described(_position(config))
     if patterns_only and name.endswith((".q", ".k", ".v", ".scores", ".mask", ".heads")):
