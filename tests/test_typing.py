@@ -37,7 +37,8 @@ def test_a_user_s_script_is_checked_with_the_types_of_the_package(tmp_path):
     done = subprocess.run(
         [*command, "right.py", "wrong.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
-    *lines, _ = done.stdout.splitlines()
+    # Of a package on MYPYPATH its untyped libraries are told, too; of an installed one they are not.
+    lines = [line for line in done.stdout.splitlines()[:-1] if not line.startswith(str(ROOT))]
     assert {line.partition(":")[0] for line in lines} == {"wrong.py"}, done.stdout + done.stderr
     kinds = {line.rpartition("[")[2].rstrip("]") for line in lines if ": error: " in line}
     assert kinds == {"call-arg", "arg-type"}, done.stdout
