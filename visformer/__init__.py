@@ -81,4 +81,4 @@ display.as_html = _explorer
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

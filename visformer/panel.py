@@ -27,6 +27,7 @@ AXIS_TITLES = {
     "d_ff": N_("dimension (d_ff)"),
     "d_heads": N_("dimension (heads × d_k)"),
     "vocab": N_("vocabulary"),
+    "label": N_("label"),
     "head": N_("head"),
 }
 

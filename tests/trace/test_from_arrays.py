@@ -290,3 +290,17 @@ def test_the_error_about_too_few_dimensions_says_how_to_add_the_missing_ones(sha
         assert f"patterns{remedy}" in str(caught.value)
         reshaped = eval(f"patterns{remedy}", {"patterns": patterns})
         assert vf.Trace.from_attention(TOKENS, reshaped).stack("encoder").shape == expected
+
+
+@pytest.mark.parametrize(
+    ("tokens", "shown"),
+    [
+        (["the", "Ġcat", "Ġthe"], ("the", "cat", "␣the")),
+        (["▁the", "▁cat", "the"], ("␣the", "cat", "the")),
+        (["[CLS]", "ing", "bath", "##ing"], ("[CLS]", "ing", "bath", "##ing")),
+        (["Ġthe", "Ġcat", "Ġthe"], ("the", "cat", "the")),
+    ],
+)
+def test_different_tokens_that_look_alike_keep_their_marks(tokens, shown):
+    n = len(tokens)
+    assert vf.Trace.from_attention(tokens, np.full((1, 1, n, n), 1 / n)).tokens["src"] == shown

@@ -7,9 +7,11 @@ from typing import Any, Literal, Self
 
 import torch
 
-from visformer.adapters.generating import Settings, Speaker, Vocabulary
+from visformer.adapters.editing import editing
+from visformer.adapters.generating import Settings, Speaker, Vocabulary, displayed
+from visformer.adapters.ids import Text, checked_ids
 from visformer.adapters.params import Weight
-from visformer.adapters.recording import available, check_edits, globs
+from visformer.adapters.recording import available, check_attention, globs
 from visformer.edits import Edit
 from visformer.errors import N_, Message, TextError, VisformerError
 from visformer.model.decoding import Decoding
@@ -18,6 +20,7 @@ from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
 
 ONE_LANGUAGE = N_("to={to!r}: this model has no choice of target language. Leave to= out.")
+OTHER_TOKENIZER = N_("Token id {id} is out of range for {known} embeddings: this is another model's tokenizer.")
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class ModelInfo:
         n_decoder_layers: 0 without a decoder.
         n_heads: attention heads per layer.
         d_model: width of the vectors between layers.
-        max_tokens: maximum number of tokens on each side, specials included.
+        max_tokens: maximum number of tokens on each side, specials included; None: no limit.
         licence: licence of the weights.
         source: where the weights come from.
         n_kv_heads: heads of keys and values, fewer than n_heads in grouped-query attention; None: not known.
@@ -45,7 +48,7 @@ class ModelInfo:
     n_decoder_layers: int
     n_heads: int
     d_model: int
-    max_tokens: int
+    max_tokens: int | None
     licence: str
     source: str
     n_kv_heads: int | None = None
@@ -55,21 +58,31 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of :meth:`TracedModel.trace`."""
+    """The arguments of :meth:`TracedModel.trace`, checked."""
 
-    source: str
-    target: str | Sequence[int] | None
-    pair: str | None
+    source: str | list[int]
+    target: str | list[int] | None
+    pair: str | list[int] | None
     to: str | None
     record: tuple[str, ...]
     edits: Sequence[Edit]
 
 
 class TracedModel(ABC):
-    """A model for pages and notebooks; ``text`` is its vocabulary."""
+    """A model for pages and notebooks.
+
+    Attributes:
+        info: its name, sizes and origin.
+        module: the model itself: a visformer Transformer or GPT, or a transformers model.
+        tokenizer: the tokenizer that it was given.
+        text: its vocabulary.
+    """
 
     info: ModelInfo
+    module: Any
+    tokenizer: Any
     text: Vocabulary
+    _known: tuple[int, int]  # number of token ids of the source and of the target
     _names: tuple[str, ...]  # names of tensors, in the order of computation
     _weights: Mapping[str, Weight]
     _fixed: frozenset[str] = frozenset()  # names of tensors that can be read but not changed
@@ -100,36 +113,36 @@ class TracedModel(ABC):
             Its vocabulary, its sizes and the names of its tensors: it tokenizes but computes nothing. Can be pickled.
         """
         outline = object.__new__(type(self))
-        outline.info, outline.text, outline._plain = self.info, self.text, self._plain
+        outline.info, outline.text, outline._plain, outline._known = self.info, self.text, self._plain, self._known
         outline._names, outline._weights = (*self._names, *self._weights), {}
         return outline
 
     @abstractmethod
-    def tokenize(self, text: str) -> tuple[str, ...]:
+    def tokenize(self, text: Text) -> tuple[str, ...]:
         """Split a source text into tokens, one per id, specials included; their number is not limited.
 
         Args:
-            text: a source text.
+            text: a source text, or its token ids.
 
         Returns:
             The tokens as displayed, like ``trace.tokens["src"]`` of the same text.
 
         Raises:
-            TextError: the text is empty, or not valid Unicode.
+            TextError: the text is empty or not valid Unicode, or an id is out of range.
         """
 
     def translate(
         self,
-        source: str,
+        source: Text,
         *,
         to: str | None = None,
-        prefix: str | Sequence[int] = "",
+        prefix: Text = "",
         beam_size: int = 1,
         temperature: float | None = None,
         top_k: int | None = None,
         top_p: float | None = None,
         seed: int = 0,
-        edits: Sequence[Edit] = (),
+        edits: Edit | Sequence[Edit] = (),
         max_new_tokens: int | None = None,
     ) -> Decoding:
         """Translate, answer or continue a text: decode step by step.
@@ -138,7 +151,8 @@ class TracedModel(ABC):
         Penalties in a model's generation_config (length, repetition) are not applied: the model itself is shown.
 
         Args:
-            source: the text; for a decoder-only model the text to continue.
+            source: the text; for a decoder-only model the text to continue. Or its token ids, which are used as they
+                are: no special token is added to them.
             to: target language, such as "zh"; None: English for a Chinese source, else Chinese.
             prefix: text or ids that the target has to begin with.
             beam_size: number of hypotheses kept; above 1 excludes sampling.
@@ -146,7 +160,7 @@ class TracedModel(ABC):
             top_k: sample from this many of the likeliest tokens.
             top_p: sample from the likeliest tokens that together reach this probability.
             seed: seed of the sampling.
-            edits: changes to the model; decoding is then uncached.
+            edits: changes to the model; decoding is then uncached. One of a mask waits until its position is reached.
             max_new_tokens: None: 20 more than twice the source, or 40 for a decoder-only model.
 
         Returns:
@@ -154,45 +168,48 @@ class TracedModel(ABC):
 
         Raises:
             TextError: a text cannot be used.
-            EditError: the model cannot honour an edit.
+            EditError: an edit reaches nothing, does not fit, or cannot be honoured.
+            BudgetError: the attention over so many tokens would take too much memory.
             VisformerError: the model is an encoder, or a setting is out of range.
         """
         if self.info.kind == "encoder":
             raise VisformerError(N_("{name} is an encoder: it generates no text."), name=self.info.name)
-        check_edits(edits, self._names, fixed=self._fixed)
-        settings = Settings(
-            prefix=tuple(self._plain(prefix) if isinstance(prefix, str) else prefix),
-            beam_size=beam_size,
-            temperature=temperature,
-            top_k=top_k,
-            top_p=top_p,
-            seed=seed,
-            edits=edits,
-            max_new_tokens=max_new_tokens,
-        )
-        with torch.inference_mode():
-            return self._decode(source, to, settings)
+        _require_language(to)
+        given = self._given(source)
+        with editing(edits, self._names, fixed=self._fixed) as checked, torch.inference_mode():
+            settings = Settings(
+                prefix=self._prefix(prefix),
+                beam_size=beam_size,
+                temperature=temperature,
+                top_k=top_k,
+                top_p=top_p,
+                seed=seed,
+                edits=checked,
+                max_new_tokens=max_new_tokens,
+            )
+            return self._decode(given, to, settings)
 
     generate = translate  # the name in transformers
 
     def trace(
         self,
-        source: str,
-        target: str | Sequence[int] | None = None,
+        source: Text,
+        target: Text | None = None,
         *,
-        pair: str | None = None,
+        pair: Text | None = None,
         to: str | None = None,
-        record: Sequence[str] = ("*.pattern",),
-        edits: Sequence[Edit] = (),
+        record: str | Sequence[str] = ("*.pattern",),
+        edits: Edit | Sequence[Edit] = (),
     ) -> Trace:
         """Run the model on a text and record the tensors that ``record`` names.
 
         Args:
-            source: the text; "tgt" in the Trace of a decoder-only model, else "src".
+            source: the text; "tgt" in the Trace of a decoder-only model, else "src". Or its token ids, which are used
+                as they are: no special token is added to them.
             target: for an encoder-decoder the target to force (None: its own greedy output), for a decoder-only model
-                the text after ``source``; a text, or the ids of a :class:`visformer.model.decoding.Decoding`, which may
-                be tokenized differently from its text.
-            pair: a second sentence, for an encoder such as BERT.
+                the text after ``source``; a text, or its token ids without specials, such as those of a
+                :class:`visformer.model.decoding.Decoding`, which may be tokenized differently from its text.
+            pair: a second sentence, for an encoder such as BERT; token ids if ``source`` is.
             to: target language, as for :meth:`translate`.
             record: glob patterns over names of tensors and weights, such as "*.w_q". The mass of an attention sink,
                 if there is one, is recorded with its pattern.
@@ -216,14 +233,20 @@ class TracedModel(ABC):
             raise VisformerError(
                 N_("pair={pair!r}: only an encoder takes a pair; a decoder takes its second text as target."), pair=pair
             )
-        check_edits(edits, self._names, fixed=self._fixed)
-        with torch.inference_mode():
-            return self._run(Request(source, target, pair, to, globs(record), edits))
+        _require_language(to)
+        first = self._given(source)
+        forced = None if target is None else self._given(target, of_target=True)
+        second = None if pair is None else self._given(pair)
+        if second is not None and isinstance(first, str) != isinstance(second, str):
+            raise TextError(N_("A pair is two texts, or the token ids of both."))
+        wanted = globs(record)
+        with editing(edits, self._names, fixed=self._fixed) as checked, torch.inference_mode():
+            return self._run(Request(first, forced, second, to, wanted, checked))
 
     # What each family implements, and shared helpers --------------------------------------------------------------
 
     @abstractmethod
-    def _decode(self, source: str, to: str | None, settings: Settings) -> Decoding:
+    def _decode(self, source: str | list[int], to: str | None, settings: Settings) -> Decoding:
         """Implement :meth:`translate`."""
 
     @abstractmethod
@@ -242,7 +265,7 @@ class TracedModel(ABC):
         ids = {side: list(row) for side, row in sides.items()}
         moment = {} if self.info.moment is None else {"moment": self.info.moment}
         return Trace(
-            tokens={side: self.text.shown(row) for side, row in ids.items()},
+            tokens=dict(zip(ids, displayed(self.text, ids.values()), strict=True)),
             special={side: self.text.is_special(row) for side, row in ids.items()},
             words={side: self.text.words(row) for side, row in ids.items()},
             tensors=tensors,
@@ -253,19 +276,44 @@ class TracedModel(ABC):
     def _limit(self, n_src: int, n_prefix: int, max_new_tokens: int | None = None) -> int:
         """How many tokens may follow the prefix of a target."""
         default = limits.NEW_TOKENS if self.info.kind == "decoder" else 2 * n_src + 20
-        return max(1, min(self.info.max_tokens - n_prefix, default if max_new_tokens is None else max_new_tokens))
+        wanted = default if max_new_tokens is None else max_new_tokens
+        return wanted if self.info.max_tokens is None else max(1, min(self.info.max_tokens - n_prefix, wanted))
 
-    def _require_text(self, text: str) -> None:
+    def _given(self, text: Text, *, of_target: bool = False) -> str | list[int]:
+        """Check a text, or the token ids in its place."""
         if not isinstance(text, str):
-            raise TextError(N_("{given!r} is not a text: pass one sentence as a str."), given=text)
+            return checked_ids(text, self._known[of_target])
         if not text.strip():
             raise TextError(self._no_text)
         require_unicode(text)
+        return text
+
+    def _prefix(self, given: Text) -> tuple[int, ...]:
+        """The ids that a target begins with; there may be none."""
+        if isinstance(given, str):
+            require_unicode(given)
+            return tuple(self._plain(given))
+        return tuple(checked_ids(given, self._known[True], least=0))
+
+    def _row(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """The text displayed for each id."""
+        return displayed(self.text, [ids])[0]
+
+    def _words(self, given: str | list[int]) -> str:
+        """A text, or that of token ids."""
+        return given if isinstance(given, str) else self.text.decode(given)
 
     def _require_room(self, tokens: int) -> None:
-        if tokens > self.info.max_tokens:
+        """Refuse more tokens than the model takes, or so many that the attention of one layer exceeds the memory."""
+        if self.info.max_tokens is not None and tokens > self.info.max_tokens:
             raise TextError(
                 N_("The text is {given} tokens long and the limit is {limit}: shorten it."),
                 given=tokens,
                 limit=self.info.max_tokens,
             )
+        check_attention(self.info.n_heads, tokens)
+
+
+def _require_language(to: object) -> None:
+    if to is not None and not isinstance(to, str):
+        raise VisformerError(N_("to={to!r} is not the name of a language, such as 'zh'."), to=to)

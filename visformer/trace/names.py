@@ -14,7 +14,7 @@ class Axis:
 
     Args:
         name: "head", "kv_head" (for keys and values that several heads share), "query", "key", "token",
-            "d_model", "d_k", "d_heads" (all heads together), "d_ff" or "vocab".
+            "d_model", "d_k", "d_heads" (all heads together), "d_ff", "vocab" or "label" (a classifier's).
         side: side whose tokens are along it, "src" or "tgt"; None for an axis without tokens.
     """
 

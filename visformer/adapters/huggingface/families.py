@@ -41,6 +41,7 @@ class Stack:
     position: str | None = None  # returns what is added for the position; None if nothing is
     segment: str | None = None  # returns what is added for the segment
     out: str | None = None  # returns the output of the stack; None: the last block
+    final_norm: str | None = None  # normalises it; None: the module of ``out``, if it does
     repeated: bool = False  # the blocks are reused until the config's number of layers is reached (ALBERT)
     more: Mapping[str, str] = field(default_factory=dict)  # tensor name to place in a block; overrides the layout
 
@@ -122,9 +123,11 @@ PATTERNS_ONLY = N_("this family has its own attention code, which exposes patter
 NOT_IN_TABLE = N_("this family is not in visformer's table, so only its patterns can be shown")
 NO_ATTENTION = N_("this layer computes no attention weights: the model mixes attention with layers of other kinds")
 NO_SOURCE = N_("a decoder-only model has no source to read")
+NO_HEAD = N_("this encoder has no head that predicts tokens or labels")
 NO_WEIGHTS = N_(
     "each of its layers has w_q, w_k, w_v and w_o, and whichever of the biases b_q to b_o it was trained with"
 )
+NO_END = N_("its stacks may end with norm.gamma and norm.beta, and a decoder with output.w and output.b")
 NO_PLACE = N_("in this model it is neither the input nor the output of a module")
 
 
@@ -315,6 +318,7 @@ FAMILIES: Mapping[str, Family] = {
             embed="decoder.embed_tokens",
             position="decoder.embed_positions",
             out="decoder",
+            final_norm="decoder.final_layer_norm",
         ),
     ),
     "bloom": Family(

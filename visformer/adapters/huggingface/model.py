@@ -7,18 +7,26 @@ import torch
 from torch import Tensor
 from transformers.modeling_utils import PreTrainedModel
 
-from visformer.adapters.base import ModelInfo, Request, TracedModel
+from visformer.adapters.base import OTHER_TOKENIZER, ModelInfo, Request, TracedModel
 from visformer.adapters.generating import Settings, Speaker
 from visformer.adapters.huggingface.about import about, max_tokens, sizes_of
 from visformer.adapters.huggingface.check import agree, check_rows
-from visformer.adapters.huggingface.families import FAMILIES, NO_PLACE, NO_WEIGHTS, NOT_IN_TABLE, PATTERNS_ONLY
+from visformer.adapters.huggingface.families import (
+    FAMILIES,
+    NO_END,
+    NO_PLACE,
+    NO_WEIGHTS,
+    NOT_IN_TABLE,
+    PATTERNS_ONLY,
+)
 from visformer.adapters.huggingface.run import Engine, HubNext, Output
 from visformer.adapters.huggingface.taps import NAME, install, read_only, watching
 from visformer.adapters.huggingface.text import HubText
-from visformer.adapters.huggingface.weights import but_weights, chosen, weights_of
+from visformer.adapters.huggingface.weights import but_weights, chosen, ends_of, weights_of
+from visformer.adapters.ids import Text
 from visformer.adapters.recording import Recorder, check_budget, matching
 from visformer.edits import Edit
-from visformer.errors import N_, CheckpointError
+from visformer.errors import N_, CheckpointError, TextError
 from visformer.model import taps
 from visformer.model.decoding import Decoding
 from visformer.trace import Trace
@@ -56,19 +64,24 @@ class HubModel(TracedModel):
     def __init__(
         self, module: Any, tokenizer: Any, *, name: str | None = None, licence: str = "-", source: str = "-"
     ) -> None:
-        self.module = module.eval()
+        self.module, self.tokenizer = module.eval(), tokenizer
         self.text = HubText(tokenizer)
         self._plain = self.text.encode_plain
         self._engine = Engine(module)
+        self._known = self._engine.known
         self._config = module.config
         self._family = FAMILIES.get(self._config.model_type)
         self._speaker = Speaker(self.text, self._engine.allowed(len(tokenizer)), self._engine.end_ids)
         self.patterns_only = self._family is None or self._family.patterns_only
+        self._probed: dict[str, tuple[int, ...]] = {}
         self._probed = self._probe()
         self._names = tuple(self._probed)
         self._weights = {}
-        if self._family is not None and not self.patterns_only:
-            self._weights = weights_of(self._engine.base, self._family.stacks, self._config, self._probed)
+        if self._family is not None:
+            stacks = self._family.stacks
+            if not self.patterns_only:
+                self._weights = weights_of(self._engine.base, stacks, self._config, self._probed)
+            self._weights |= ends_of(self.module, self._engine.base, stacks)
         self.info = ModelInfo(
             name=name or self._config.name_or_path or type(module).__name__,
             kind=self._engine.kind,
@@ -82,24 +95,21 @@ class HubModel(TracedModel):
 
     # The interface of TracedModel ---------------------------------------------------------------------------------
 
-    def tokenize(self, text: str, second: str | None = None) -> tuple[str, ...]:
+    def tokenize(self, text: Text, second: Text | None = None) -> tuple[str, ...]:
         """See :class:`TracedModel`; ``second`` is appended: an encoder's pair, or a decoder's continuation."""
-        self._require_text(text)
-        if second is not None:
-            self._require_text(second)
-        ids, _segments = self.text.encode(text, second if self.info.kind == "encoder" else None)
-        if second is not None and self.info.kind == "decoder":
-            ids = [*ids, *self._plain(second)]
-        return self.text.shown(ids)
+        more = None if second is None else self._given(second)
+        ids, _segments = self._ids(self._given(text), more if self.info.kind == "encoder" else None)
+        return self._row([*ids, *self._continuation(more)] if self.info.kind == "decoder" else ids)
 
-    def _decode(self, source: str, to: str | None, settings: Settings) -> Decoding:
+    def _decode(self, source: str | list[int], to: str | None, settings: Settings) -> Decoding:
         edits = settings.edits
         src_ids, segments = self._source(source)
         memory = None
         if self._engine.kind != "decoder":
             with watching(Recorder(frozenset(), edits), "encoder"):
                 memory = self._engine.encode(src_ids, segments).value
-        start = [*self._begin(src_ids, self.text.language_id(to, source)), *settings.prefix]
+        start = [*self._begin(src_ids, self.text.language_id(to, self._words(source))), *settings.prefix]
+        self._require_room(len(start))
         limit = self._limit(len(src_ids), len(start), settings.max_new_tokens)
         next_token = HubNext(self._engine, memory, cached=not edits)
         with watching(Recorder(frozenset(), edits, growing=True), "decoder"):
@@ -107,10 +117,10 @@ class HubModel(TracedModel):
 
     def _run(self, request: Request) -> Trace:
         source, target, pair, to = request.source, request.target, request.pair, request.to
-        weights = chosen(self._weights, request.record, reason=self._why_no_weights())
+        weights = chosen(self._weights, request.record, reason=self._why_no_weights)
         wanted = self._with_sinks(matching(self._names, but_weights(request.record)))
         recorder = Recorder(wanted, request.edits, copied=True, axes=self._axes)
-        language = self.text.language_id(to, source)
+        language = self.text.language_id(to, self._words(source))
         src_ids, segments = self._source(source, pair)
         if self._engine.kind == "decoder":
             sides = self._run_decoder(recorder, src_ids, target)
@@ -118,14 +128,21 @@ class HubModel(TracedModel):
             sides = self._run_encoder(recorder, src_ids, segments, target, language)
         if not request.edits:
             check_rows(recorder.tensors, self.module.dtype)
-        meta: dict[str, Any] = {"source": source, "pair": pair, "to": to, "forced": target is not None}
+        texts = {"source": self._words(source), "pair": None if pair is None else self._words(pair)}
+        meta: dict[str, Any] = {**texts, "to": to, "forced": target is not None}
         if any(segments):
             meta["segments"] = segments
         if self._engine.kind == "encoder-decoder":
             target = sides["next"]
-        meta["target"] = target if target is None or isinstance(target, str) else self.text.decode(target)
+        meta["target"] = None if target is None else self._words(target)
         params = {name: weight.read(name) for name, weight in self._weights.items() if name in weights}
-        of_model = about(self._config, self.info, self._names, patterns_only=self.patterns_only)
+        of_model = about(
+            self._config,
+            self.info,
+            self._names,
+            patterns_only=self.patterns_only,
+            logits_axes=self._engine.logits_axes,
+        )
         return self._labelled(sides, recorder.tensors, params, meta, of_model)
 
     # One pass -----------------------------------------------------------------------------------------------------
@@ -135,7 +152,7 @@ class HubModel(TracedModel):
         recorder: Recorder,
         src_ids: list[int],
         segments: list[int],
-        target: str | Sequence[int] | None,
+        target: str | list[int] | None,
         language: int | None,
     ) -> dict[str, list[int]]:
         """Run the encoder, and then the decoder if there is one."""
@@ -154,11 +171,8 @@ class HubModel(TracedModel):
             self._visit(self._engine.decode(torch.tensor([tgt_ids]), memory, patterns=self.patterns_only))
         return {"src": src_ids, "tgt": tgt_ids, "next": forced}
 
-    def _run_decoder(
-        self, recorder: Recorder, ids: list[int], target: str | Sequence[int] | None
-    ) -> dict[str, list[int]]:
-        if target is not None:
-            ids = [*ids, *(self._plain(target) if isinstance(target, str) else target)]
+    def _run_decoder(self, recorder: Recorder, ids: list[int], target: str | list[int] | None) -> dict[str, list[int]]:
+        ids = [*ids, *self._continuation(target)]
         self._require_room(len(ids))
         self._require_budget(recorder, 0, len(ids))
         with watching(recorder, "decoder"):
@@ -181,29 +195,42 @@ class HubModel(TracedModel):
 
     # Texts --------------------------------------------------------------------------------------------------------
 
-    def _source(self, text: str, pair: str | None = None) -> tuple[list[int], list[int]]:
-        self._require_text(text)
-        if pair is not None:
-            self._require_text(pair)
-        ids, segments = self.text.encode(text, pair)
-        self._require_known(ids)
+    def _source(self, given: str | list[int], pair: str | list[int] | None = None) -> tuple[list[int], list[int]]:
+        ids, segments = self._ids(given, pair)
         self._require_room(len(ids))
         return ids, segments
 
-    def _require_known(self, ids: list[int]) -> None:
-        known = self.module.get_input_embeddings().weight.shape[0]
-        if max(ids, default=0) >= known:
-            raise CheckpointError(
-                N_("Token id {id} is out of range for {known} embeddings: this is another model's tokenizer."),
-                id=max(ids),
-                known=known,
-            )
+    def _ids(self, given: str | list[int], pair: str | list[int] | None) -> tuple[list[int], list[int]]:
+        """Ids of a text or a pair, and the segment of each."""
+        if isinstance(given, str):
+            ids, segments = self.text.encode(given, self._words(pair) if pair is not None else None)
+            self._require_known(ids)
+            return self._kept(ids, given), segments
+        second = [] if pair is None else [*pair]
+        return [*given, *second], [0] * len(given) + [1] * len(second)
 
-    def _target(self, target: str | Sequence[int], language: int | None) -> list[int]:
+    def _continuation(self, given: str | list[int] | None) -> list[int]:
+        """Ids of what follows the text of a decoder-only model."""
+        if given is None:
+            return []
+        return self._kept(self._plain(given), given) if isinstance(given, str) else given
+
+    @staticmethod
+    def _kept(ids: list[int], text: str) -> list[int]:
+        """Refuse a text of which the tokenizer keeps nothing."""
+        if not ids:
+            raise TextError(N_("The tokenizer of this model leaves nothing of {text!r}: give another text."), text=text)
+        return ids
+
+    def _require_known(self, ids: list[int]) -> None:
+        known, _ = self._known
+        if max(ids, default=0) >= known:
+            raise CheckpointError(OTHER_TOKENIZER, id=max(ids), known=known)
+
+    def _target(self, target: str | list[int], language: int | None) -> list[int]:
         """Ids that the decoder's rows predict, the end last."""
         if isinstance(target, str):
-            self._require_text(target)
-            ids = self.text.encode_target(target, language)
+            ids = self._kept(self.text.encode_target(target, language), target)
         else:
             ids = [*self._begin([], language)[1:], *target, *self._speaker.end_ids[:1]]
         self._require_room(len(ids))
@@ -227,14 +254,17 @@ class HubModel(TracedModel):
         self.module.set_attn_implementation("eager")
         eager = self._probe_pass(Recorder(frozenset(), ()), patterns=True)
         if self._family is not None:
-            self._fixed = install(self.module, self._engine.base, self._family.stacks, self._config)
-        recorder = Recorder(None, (), copied=True)
+            has_logits = self._engine.logits_axes is not None
+            self._fixed = install(
+                self.module, self._engine.base, self._family.stacks, self._config, has_logits=has_logits
+            )
+        recorder = Recorder(None, (), copied=True, axes=self._axes)
         if not self.patterns_only:
             self.module.set_attn_implementation(NAME)
             self.patterns_only = not agree(eager, self._probe_pass(recorder, patterns=False), recorder.tensors)
         if self.patterns_only:
             self.module.set_attn_implementation("eager")
-            recorder = Recorder(None, (), copied=True)
+            recorder = Recorder(None, (), copied=True, axes=self._axes)
             self._probe_pass(recorder, patterns=True)
             self._fixed |= {name for name in recorder.tensors if name.endswith(".pattern")}
         check_rows(recorder.tensors, self.module.dtype)
@@ -255,16 +285,21 @@ class HubModel(TracedModel):
                     self._visit(passes[-1])
         return passes
 
-    def _why_no_weights(self) -> str:
+    def _why_no_weights(self, glob: str) -> str:
         if self._family is None:
             return NOT_IN_TABLE
-        return PATTERNS_ONLY if self.patterns_only else NO_WEIGHTS if self._weights else NO_PLACE
+        if not glob.rpartition(".")[2].startswith(("w_", "b_")):
+            return NO_END
+        has_any = any(name.endswith(".w_q") for name in self._weights)
+        return PATTERNS_ONLY if self.patterns_only else NO_WEIGHTS if has_any else NO_PLACE
 
     def _axes(self, name: str) -> tuple[Axis, ...] | None:
-        """The axes that the name implies, except that keys and values shared by several heads have kv_heads."""
-        axes = axes_of(name)
+        """The axes that the name implies, except for an encoder's logits, and kv_heads of keys and values."""
+        axes = self._engine.logits_axes if name == "logits" else axes_of(name)
         path, _, tensor = name.rpartition(".")
-        if axes is None or tensor not in ("k", "v") or self._probed[name][0] == self._probed[f"{path}.pattern"][0]:
+        if axes is None or tensor not in ("k", "v") or not self._probed:
+            return axes
+        if self._probed[name][0] == self._probed[f"{path}.pattern"][0]:
             return axes
         return (Axis("kv_head"), *axes[1:])
 
@@ -278,6 +313,6 @@ class HubModel(TracedModel):
         for name, probed in self._probed.items():
             # A model that returns patterns returns all of them.
             if recorder.records(name) or (self.patterns_only and name.endswith(".pattern")):
-                sizes = zip(probed, axes_of(name) or (), strict=True)
+                sizes = zip(probed, self._axes(name) or (), strict=True)
                 shapes[name] = tuple(size if axis.side is None else tokens[axis.side] for size, axis in sizes)
         check_budget(shapes)

@@ -13,6 +13,14 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 from visformer.adapters.huggingface.families import FAMILIES, Kind
 from visformer.adapters.huggingface.layers import Numbering, watching_blocks
 from visformer.errors import N_, VisformerError
+from visformer.trace.names import Axis, axes_of
+
+HEADS: Mapping[str, tuple[Axis, ...]] = {
+    "ForMaskedLM": (Axis("token", "src"), Axis("vocab")),
+    "ForSequenceClassification": (Axis("label"),),
+    "ForTokenClassification": (Axis("token", "src"), Axis("label")),
+}
+"""Ending of the name of an encoder's class with a head to the axes of its logits."""
 
 
 def kind_of(config: Any) -> Kind:
@@ -29,7 +37,7 @@ def kind_of(config: Any) -> Kind:
 class Output:
     """The result of a pass, apart from what taps recorded."""
 
-    value: Tensor  # the encoder's output (batch, src, d_model), or logits (batch, tgt, vocab)
+    value: Tensor  # the encoder's output (batch, src, d_model), or logits
     patterns: dict[str, Tensor]  # "decoder.0.cross_attn" to (batch, head, query, key); empty unless requested
     cache: Any = None  # keys and values, if requested
 
@@ -49,10 +57,21 @@ class Engine:
         self.base: nn.Module = module.base_model
         self._encoder: nn.Module = module.get_encoder() if self.kind == "encoder-decoder" else self.base
         self._numberings: dict[str, Numbering] = {}
+        self.logits_axes = axes_of("logits") if self.kind != "encoder" else None
+        for ending, axes in HEADS.items():
+            if self.kind == "encoder" and any(each.__name__.endswith(ending) for each in type(module).__mro__):
+                self._encoder, self.logits_axes = module, axes
 
     def depth(self, part: str) -> int:
         """The number of layers of "encoder" or "decoder", as seen in the first pass with patterns; 0 without it."""
         return self._numberings[f"{part}.self_attn"].depth if part in self.kind.split("-") else 0
+
+    @property
+    def known(self) -> tuple[int, int]:
+        """How many token ids the source has, and the target."""
+        source = self.module.get_input_embeddings()
+        target = self.module.get_output_embeddings() if self.kind == "encoder-decoder" else source
+        return len(source.weight), len(target.weight)
 
     @property
     def end_ids(self) -> tuple[int, ...]:
@@ -97,11 +116,12 @@ class Engine:
         inputs = {"input_ids": self._row(ids), "attention_mask": self._row([1] * len(ids))}
         if any(segments) and "token_type_ids" in inspect.signature(self._encoder.forward).parameters:
             inputs["token_type_ids"] = self._row(segments)
-        if not patterns:
-            return Output(self._encoder(**inputs).last_hidden_state, {})
         fields = {"self_attn": ("attentions", (len(ids), len(ids)))}
-        output, named = self._with_patterns("encoder", self._encoder, inputs, fields)
-        return Output(output.last_hidden_state, named)
+        if patterns:
+            output, named = self._with_patterns("encoder", self._encoder, inputs, fields)
+        else:
+            output, named = self._encoder(**inputs), {}
+        return Output(output.get("logits", output.get("last_hidden_state")), named)
 
     def decode(
         self,

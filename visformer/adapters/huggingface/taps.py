@@ -187,14 +187,15 @@ class _Place:
             return tensor
         turn = running.turn(self, len(self._names)) if len(self._names) > 1 else 0
         for name in self._names[turn]:
-            if part_of(name) == running.part and tap.wants(name):
+            if (name == "logits" or part_of(name) == running.part) and tap.wants(name):
                 tensor = self._tap(tap, name, tensor)
         return tensor
 
     def _tap(self, tap: Tap, name: str, tensor: Tensor) -> Tensor:
         """Tap it in the shape that a recorder expects: a batch of one, but no batch for positions."""
         scaled = tensor if self._scale == 1.0 else tensor * self._scale
-        batched = scaled if scaled.dim() == 3 else scaled[None]  # OPT flattens batch and tokens into one axis
+        # OPT flattens batch and tokens into one axis; a classifier's logits have no token axis.
+        batched = scaled if scaled.dim() == 3 or name == "logits" else scaled[None]
         value = batched[0] if name.endswith(".position") else batched
         if self._fixed:
             read_only(tap, name, value)
@@ -237,7 +238,9 @@ def _with_value(output: Any, value: Tensor) -> Any:
     return (value, *output[1:]) if isinstance(output, tuple) else value
 
 
-def install(model: nn.Module, base: nn.Module, stacks: Mapping[str, Stack], config: object) -> frozenset[str]:
+def install(
+    model: nn.Module, base: nn.Module, stacks: Mapping[str, Stack], config: object, *, has_logits: bool
+) -> frozenset[str]:
     """Install taps in a model, once.
 
     Args:
@@ -245,6 +248,7 @@ def install(model: nn.Module, base: nn.Module, stacks: Mapping[str, Stack], conf
         base: the module that the table's paths are relative to.
         stacks: "encoder", "decoder" or both.
         config: the model's config.
+        has_logits: whether the model returns logits.
 
     Returns:
         Names that can be read but not changed.
@@ -252,7 +256,7 @@ def install(model: nn.Module, base: nn.Module, stacks: Mapping[str, Stack], conf
     wanted: dict[tuple[nn.Module, str], list[list[str]]] = {}
     for name, stack in stacks.items():
         _collect(wanted, base, name, stack, config)
-    if "decoder" in stacks:
+    if has_logits:
         wanted[model, ""] = [["logits"]]
     fixed = {name for (_, mode), names in wanted.items() if mode == "seen" for row in names for name in row}
     fixed |= {f"{path}.sink" for module, paths in _CALLERS.items() if getattr(module, "sinks", None) is not None

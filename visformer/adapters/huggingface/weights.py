@@ -5,7 +5,7 @@ tell which. Their paths are in the table of :mod:`visformer.adapters.huggingface
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from visformer.adapters.huggingface.families import Stack
 from visformer.adapters.huggingface.taps import blocks_of
-from visformer.adapters.params import D_MODEL, Weight
+from visformer.adapters.params import D_MODEL, VOCAB, Weight
 from visformer.adapters.recording import check_budget
 from visformer.errors import N_, Message, MissingTensor
 from visformer.trace.names import Axis
@@ -34,7 +34,7 @@ BY_HEAD = "query_key_value"
 """One module: q, k and v of the first head, then of the second."""
 
 _HEADS = Axis("d_heads")
-_WEIGHT = re.compile(r"\b[wb]_[qkvo*?\[\]12]+$")
+_WEIGHT = re.compile(r"\b[wb]_[qkvo*?\[\]12]+$|\.(w|b|gamma|beta)$|^output\.|\bnorm\.[^.]+$")
 
 
 def weights_of(
@@ -64,6 +64,44 @@ def weights_of(
     return result
 
 
+def ends_of(model: Any, base: nn.Module, stacks: Mapping[str, Stack]) -> dict[str, Weight]:
+    """Map ``decoder.norm.gamma``, ``output.w`` and so on to the last norm of a stack and to what makes the logits.
+
+    ``decoder.out`` W + b are the logits, up to a factor or a cap of some families. An encoder's head is not one matrix.
+    """
+    result: dict[str, Weight] = {}
+    for part, stack in stacks.items():
+        norm = _submodule(base, stack.final_norm or stack.out)
+        if norm is not None and getattr(norm, "weight", None) is not None:
+            result[f"{part}.norm.gamma"] = Weight(norm, "weight", (D_MODEL,), plus=_stored_below(norm))
+            if getattr(norm, "bias", None) is not None:
+                result[f"{part}.norm.beta"] = Weight(norm, "bias", (D_MODEL,))
+    if "decoder" in stacks:
+        output = model.get_output_embeddings()
+        result["output.w"] = Weight(output, "weight", (D_MODEL, VOCAB))
+        for module, bias in ((output, "bias"), (model, "final_logits_bias")):
+            if getattr(module, bias, None) is not None:
+                result["output.b"] = Weight(module, bias, (VOCAB,))
+    return result
+
+
+def _submodule(base: nn.Module, path: str | None) -> nn.Module | None:
+    try:
+        return None if path is None else base.get_submodule(path)
+    except AttributeError:
+        return None  # some variants of a family lack it
+
+
+def _stored_below(norm: Any) -> float:
+    """1 if the norm multiplies by 1 + its weight (Gemma), else 0: found from a vector of mean 0 and variance 1."""
+    weight = norm.weight.detach()
+    signs = torch.ones_like(weight)
+    signs[1::2] = -1
+    with torch.inference_mode():
+        factor = (norm(signs[None, None]) - norm(-signs[None, None]))[0, 0] / 2 * signs
+    return float((factor - weight).float().mean().round())
+
+
 def _inside(
     attention: nn.Module, name: str, shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, tuple[Any, Tensor | None]]:
@@ -86,18 +124,18 @@ def _inside(
     return {}
 
 
-def chosen(weights: Mapping[str, Weight], record: Sequence[str], *, reason: str) -> frozenset[str]:
+def chosen(weights: Mapping[str, Weight], record: Sequence[str], *, reason: Callable[[str], str]) -> frozenset[str]:
     """The weights that globs name explicitly; ``*`` alone does not count: all weights would exceed the budget.
 
     Raises:
-        MissingTensor: a glob names weights that the model lacks; ``reason`` says why.
+        MissingTensor: a glob names weights that the model lacks; ``reason`` maps it to why.
         BudgetError: they take too many bytes.
     """
     names: set[str] = set()
     for glob in filter(_WEIGHT.search, record):
         matches = {name for name in weights if fnmatchcase(name, glob)}
         if not matches:
-            raise MissingTensor(N_("This model has no {name!r}: {reason}."), name=glob, reason=Message(reason))
+            raise MissingTensor(N_("This model has no {name!r}: {reason}."), name=glob, reason=Message(reason(glob)))
         names |= matches
     check_budget({}, more=sum(weights[name].nbytes for name in names))
     return frozenset(names)

@@ -30,8 +30,9 @@ def cells_text(edits: "Sequence[Block | Open]") -> str | None:
     texts = []
     for edit in edits:
         _part, layer, _kind = edit.where.split(".")
-        place = (None if layer == "*" else int(layer), edit.head, edit.query, edit.key)
-        texts.append(("o" if edit.value else "b") + ".".join(map(_place_text, place)))
+        for head in edit.head if isinstance(edit.head, Sequence) else (edit.head,):
+            place = (None if layer == "*" else int(layer), head, edit.query, edit.key)
+            texts.append(("o" if edit.value else "b") + ".".join(map(_place_text, place)))
     return _joined(texts)
 
 
