@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from visformer.errors import N_, TraceError, VisformerError
 from visformer.export.svg import heads_svg, panels_svg
 from visformer.export.views import arcs_svg, tokens_svg
-from visformer.panel import Panel, traced
+from visformer.panel import Panel, map_scale, stack_title, traced
 from visformer.pictures.theme import Theme
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.stacks import STACKS, Stack
@@ -53,14 +53,17 @@ def attention_svg(
         raise VisformerError(N_("view is {view!r}; it can be {views}."), view=view, views=", ".join(get_args(View)))
     chosen = _stack(trace, stack)
     label = gettext(chosen.label)
+    scale = map_scale(trace)
     how: dict[str, Any] = {"theme": theme, "gettext": gettext, "about": trace.about}
     if layer is None and head is None and view == "heatmap":
-        title = gettext(chosen.about)
-        return heads_svg(_all_heads(trace, chosen), title=title, **how)
+        title = stack_title(trace, chosen, gettext)
+        return heads_svg(
+            _all_heads(trace, chosen), title=title, scale=scale["scale"], limit=scale.get("limit", 1.0), **how
+        )
     place = selected(trace, stack=stack, layer=layer, head=head)
     where = gettext(N_("Layer {layer} · Head {head}")).format(layer=place.layer + 1, head=place.head + 1)
-    name = f"{chosen.part}.{place.layer}.{chosen.kind}.pattern"
-    panel = traced(trace, name, place.head, title=f"{label} · {where}", scale="weight")
+    name = trace.layers(chosen.part, chosen.kind)[place.layer].name
+    panel = traced(trace, name, place.head, title=f"{label} · {where}", **scale)
     if (sink := sink_of(trace, trace[name])) is not None:
         panel = _with_column(panel, sink.value[place.head], gettext(SINK))
     if view == "arcs":
@@ -68,8 +71,9 @@ def attention_svg(
     if view == "tokens":
         _check(chosen, "query", query, len(panel.rows))
         return tokens_svg(panel, query, **how)
-    unread = np.where(panel.values == 0, np.nan, panel.values)  # left empty, as in the explorer
-    return panels_svg(replace(panel, values=unread), **how)
+    if panel.scale == "weight":  # an unread cell is left empty, as in the explorer
+        panel = replace(panel, values=np.where(panel.values == 0, np.nan, panel.values))
+    return panels_svg(panel, **how)
 
 
 def _with_column(panel: Panel, values: NDArray[Any], label: str) -> Panel:

@@ -22,6 +22,9 @@ DIVERGING = {
 """Two hues from -limit to limit: blue above 0, as in the sequential scale, and orange below; no kind of colour
 blindness confuses the two."""
 
+RAMPS = {"weight": SEQUENTIAL, "unsigned": SEQUENTIAL, "signed": DIVERGING}
+"""The colours of each of :data:`visformer.panel.Scale`."""
+
 CURVES = {
     "light": ("#1959bf", "#c2570c", "#0f7a4f", "#7a3fb0", "#a61e4d", "#0b7285", "#7a6a00", "#5f6b7a"),
     "dark": ("#6ea8fe", "#f2955c", "#4fc99a", "#c394f0", "#f783ac", "#4cc3d9", "#d9c24a", "#98a3b3"),

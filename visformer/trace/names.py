@@ -22,7 +22,7 @@ class Axis:
 
 _HEAD, _D_MODEL = Axis("head"), Axis("d_model")
 _ATTENTION = re.compile(
-    r"(encoder|decoder)\.(\d+)\.(self_attn|cross_attn)\.(q|k|v|bias|scores|mask|sink|pattern|heads|out)"
+    r"(encoder|decoder)\.(\d+)\.(self_attn|cross_attn)\.(q|k|v|bias|scores|mask|sink|pattern|map|heads|out)"
 )
 _BLOCK = re.compile(
     r"(encoder|decoder)\.(\d+)\."

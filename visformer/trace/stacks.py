@@ -28,8 +28,8 @@ class Stack:
         return kind == "encoder-decoder" or (kind == self.part and self.kind == "self_attn")
 
     def in_trace(self, trace: "Trace") -> bool:
-        """Whether the Trace holds this attention's patterns."""
-        return f"{self.part}.0.{self.kind}.pattern" in trace
+        """Whether the Trace holds this attention's patterns, or maps in their place."""
+        return any(f"{self.part}.0.{self.kind}.{values}" in trace for values in ("pattern", "map"))
 
 
 STACKS = (
