@@ -94,28 +94,39 @@ def _all_heads(trace: Trace, stack: Stack) -> TracedTensor:
 
 def _stack(trace: Trace, name: str | None) -> Stack:
     there = [stack for stack in STACKS if stack.in_trace(trace)]
+    if not there:
+        raise TraceError(N_("This trace holds no attention patterns; record them with record=('*.pattern',)."))
     found = next((stack for stack in there if name in (None, stack.name)), None)
     if found is None:
         raise TraceError(
             N_("This trace holds no attention named {name}; there is {there}."),
             name=name or "*",
-            there=", ".join(stack.name for stack in there) or "-",
+            there=", ".join(stack.name for stack in there),
         )
     return found
 
 
-def selected(trace: Trace, *, stack: str | None = None, layer: int | None = None, head: int | None = None) -> Selection:
-    """Return the selection of a head; by default the first of the first stack.
+def selected(
+    trace: Trace,
+    *,
+    stack: str | None = None,
+    layer: int | None = None,
+    head: int | None = None,
+    query: int | None = None,
+    key: int | None = None,
+) -> Selection:
+    """Return the selection of a head, and of a cell in it; by default the first of the first stack.
 
     Raises:
         TraceError: the Trace has no such place.
     """
     chosen = _stack(trace, stack)
-    n_layers, n_heads = trace.stack(chosen.part, chosen.kind).shape[:2]
-    for name, place, count in (("layer", layer, n_layers), ("head", head, n_heads)):
+    sizes = trace.stack(chosen.part, chosen.kind).shape
+    places = {"layer": layer, "head": head, "query": query, "key": key}
+    for (name, place), count in zip(places.items(), sizes, strict=True):
         if place is not None:
             _check(chosen, name, place, count)
-    return Selection(chosen.name, layer or 0, head or 0)
+    return Selection(chosen.name, layer or 0, head or 0, query=query, key=key)
 
 
 def _check(stack: Stack, name: str, place: int, count: int) -> None:

@@ -11,7 +11,7 @@ from html import escape
 from itertools import accumulate
 from typing import Any
 
-from visformer.errors import N_, TraceError, VisformerError
+from visformer.errors import N_, TraceError
 from visformer.pictures.theme import BACKGROUND, FONTS, LINE, PRIMARY, SURFACE, TEXT, Theme
 from visformer.system import limits
 from visformer.trace import Trace
@@ -72,12 +72,13 @@ def page(
     return document(_title(trace), lang, body, messages, about=trace.about)
 
 
-def frame(trace: Trace) -> str:
-    """Render the output of a notebook cell: the page in an iframe, or an error message."""
-    try:
-        inside = page(trace, limit=RESIDENT_BYTES, heading=False)
-    except VisformerError as error:
-        return f"<p>{escape(str(error))}</p>"
+def frame(trace: Trace, **how: Any) -> str:
+    """Render the output of a notebook cell: the page in an iframe; ``how``: further arguments of :func:`page`.
+
+    Raises:
+        VisformerError: as :func:`page`.
+    """
+    inside = page(trace, limit=RESIDENT_BYTES, heading=False, **how)
     return (
         f'<iframe srcdoc="{escape(inside)}" style="width: 100%; height: {FRAME_HEIGHT}px; border: 0" '
         f'title="{escape(_title(trace))}"></iframe>'
