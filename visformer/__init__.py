@@ -27,7 +27,7 @@ _PUBLIC = {
     "Trace": "visformer.trace",
     "TracedTensor": "visformer.trace",
 }
-_MODULES = ("edits", "errors", "export", "figures", "formulas")
+_MODULES = ("analysis", "edits", "errors", "export", "figures", "formulas")
 
 __all__ = [
     "GPT",
@@ -36,6 +36,7 @@ __all__ = [
     "TracedTensor",
     "Transformer",
     "TransformerConfig",
+    "analysis",
     "attention",
     "causal_mask",
     "edits",
@@ -53,7 +54,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from visformer import edits, errors, export, figures, formulas
+    from visformer import analysis, edits, errors, export, figures, formulas
     from visformer.adapters.history import moments
     from visformer.adapters.load import load, untrained, wrap
     from visformer.export.notebook import explorer

@@ -83,7 +83,9 @@ def explorer(
     place = selected(trace, stack=name, layer=layer, head=head, query=query, key=key)
     others = [selected(trace, stack=name, layer=one, head=other) for one, other in heads]
     if len(others) >= limits.MOST_HEADS:
-        raise TraceError(N_("heads has {n} heads; up to {most} can be shown."), n=len(others), most=limits.MOST_HEADS - 1)
+        raise TraceError(
+            N_("heads has {n} heads; up to {most} can be shown."), n=len(others), most=limits.MOST_HEADS - 1
+        )
     if lang not in languages():
         raise TraceError(N_("lang is {lang!r}; it can be {languages}."), lang=lang, languages=", ".join(languages()))
     texts = {"view": view, "combine": combine, "order": order, "limit": limit}
