@@ -1,6 +1,7 @@
 """The colours and fonts of all pictures, and how tokens are displayed. Imports neither plotly nor streamlit."""
 
 import unicodedata
+from collections.abc import Mapping
 from typing import Literal
 
 from visformer.errors import N_
@@ -22,7 +23,7 @@ DIVERGING = {
 """Two hues from -limit to limit: blue above 0, as in the sequential scale, and orange below; no kind of colour
 blindness confuses the two."""
 
-RAMPS = {"weight": SEQUENTIAL, "unsigned": SEQUENTIAL, "signed": DIVERGING}
+RAMPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"weight": SEQUENTIAL, "unsigned": SEQUENTIAL, "signed": DIVERGING}
 """The colours of each of :data:`visformer.panel.Scale`."""
 
 CURVES = {

@@ -446,7 +446,7 @@ def _labels(
     following: Sequence[str] | None,
     special: Mapping[str, Sequence[bool]] | None,
     words: Mapping[str, Sequence[int]] | None,
-) -> dict[str, dict[str, tuple[Any, ...]]]:
+) -> dict[str, Any]:
     """Check the tokens and their marks, and return them as a Trace's arguments."""
     sides = {
         side: token_texts(texts, name=name)

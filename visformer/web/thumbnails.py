@@ -39,6 +39,7 @@ def thumbnails(
         (layer, head, rows, columns).
     """
     small = np.stack([_pooled(layer, side) for layer in layers])
+    shares: npt.NDArray[np.floating]
     if scale == "signed":
         below = -np.stack([_pooled(-layer, side) for layer in layers])
         shares = 0.5 + np.where(small >= -below, small, below) / (2 * limit)
