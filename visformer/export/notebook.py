@@ -76,7 +76,7 @@ def explorer(
         What the end of a cell displays.
 
     Raises:
-        TraceError: the Trace has no such place, or there is no such view, order and so on; the message says what there is.
+        TraceError: the Trace has no such place, or there is no such view or order; the message says what there is.
         BudgetError: there are more weights than can be shown.
     """
     name = f"{stack or '*'}.{attention}" if attention else SHORT_NAMES.get(stack or "", stack)
