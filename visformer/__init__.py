@@ -19,6 +19,7 @@ _PUBLIC = {
     "sinusoidal_encoding": "visformer.model.embedding",
     "causal_mask": "visformer.model.masks",
     "padding_mask": "visformer.model.masks",
+    "explorer": "visformer.export.notebook",
     "load": "visformer.adapters.load",
     "moments": "visformer.adapters.history",
     "untrained": "visformer.adapters.load",
@@ -26,7 +27,7 @@ _PUBLIC = {
     "Trace": "visformer.trace",
     "TracedTensor": "visformer.trace",
 }
-_MODULES = ("edits", "errors", "export", "figures", "formulas")
+_MODULES = ("analysis", "edits", "errors", "export", "figures", "formulas")
 
 __all__ = [
     "GPT",
@@ -35,10 +36,12 @@ __all__ = [
     "TracedTensor",
     "Transformer",
     "TransformerConfig",
+    "analysis",
     "attention",
     "causal_mask",
     "edits",
     "errors",
+    "explorer",
     "export",
     "figures",
     "formulas",
@@ -51,9 +54,10 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from visformer import edits, errors, export, figures, formulas
+    from visformer import analysis, edits, errors, export, figures, formulas
     from visformer.adapters.history import moments
     from visformer.adapters.load import load, untrained, wrap
+    from visformer.export.notebook import explorer
     from visformer.model.attention import attention
     from visformer.model.config import GPTConfig, TransformerConfig
     from visformer.model.embedding import sinusoidal_encoding
@@ -71,13 +75,19 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'visformer' has no attribute {name!r}")
 
 
-def _explorer(trace: "Trace") -> str:
-    from visformer.web.page import frame
+def _as_html(trace: "Trace") -> str:
+    from html import escape
 
-    return frame(trace)
+    from visformer.errors import VisformerError
+    from visformer.export.notebook import explorer
+
+    try:
+        return explorer(trace).html
+    except VisformerError as error:
+        return f"<p>{escape(str(error))}</p>"
 
 
-display.as_html = _explorer
+display.as_html = _as_html
 
 
 def __dir__() -> list[str]:

@@ -130,7 +130,7 @@ def test_equal_edits_are_equal_however_they_were_written(edit, same):
 
 def test_a_link_holds_an_edit_of_several_heads():
     text = url_edits.cells_text([edits.Block("encoder.0.self_attn", head=(0, 2), query=1)])
-    cells = url_edits.cells(text, np.ones((2, 3, 3), dtype=bool), 3)
+    cells = url_edits.cells(text, np.ones((2, 3, 3), dtype=bool), 3, layers=(0, 1))
     assert np.argwhere(cells).tolist() == [[0, head, 1, key] for head in (0, 2) for key in range(3)]
 
 

@@ -94,7 +94,7 @@ def test_a_place_that_one_sentence_lacks_is_named_with_its_line(tmp_path, model)
     lines = "I\nI went to school today.\n"
     result = run("export", "-", *model, "-o", "q", "--picture", "query", "--query", 5, stdin=lines)
     assert result.exit_code == 1
-    assert result.stderr.startswith("Line 1: Invalid value for --query: 5: there are 2, counted from 1.\n")
+    assert result.stderr.startswith("Line 1: Invalid value for --query: 5: there are 1–2, counted from 1.\n")
     assert names(tmp_path / "q") == ["2.svg"]
 
 

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 import weakref
 from dataclasses import replace
 from math import prod
@@ -17,6 +18,7 @@ from visformer.analysis.heads import SCORES, head_scores
 from visformer.errors import BudgetError, TraceError
 from visformer.system import limits
 from visformer.system.limits import MAX_WANTED
+from visformer.trace import Trace
 from visformer.web.chunks import FOCUS_BYTES, RESIDENT_BYTES, SMALL_BYTES, Focus, Plan, focus_from, wanted_from
 from visformer.web.payload import pack, pack_rest
 from visformer.web.thumbnails import OVERVIEW_BYTES, thumbnail_side, thumbnails
@@ -334,3 +336,67 @@ def test_layers_with_different_numbers_of_heads_are_refused_in_one_sentence():
 def test_invalid_windows_and_shared_keys_are_ignored(meta):
     header, _ = read_message(pack(replace(made_up_trace(), meta=meta)))
     assert {(stack["share"], stack["windows"]) for stack in header["stacks"]} == {(1, None)}
+
+
+MAPS = {
+    "signed": np.random.default_rng(0).normal(size=(2, 3, 70, 70)) * 5,
+    "unsigned": np.random.default_rng(1).integers(0, 1000, size=(2, 3, 70, 70)),
+}
+
+
+def sent(message, shape):
+    """Return the float32 numbers of a message, by (layer, head)."""
+    header, numbers = read_message(message)
+    size = shape[0] * shape[1]
+    return {
+        (chunk["layer"], chunk["head"] + i): np.frombuffer(numbers, "<f4", size, chunk["at"] + 4 * i * size).reshape(
+            shape
+        )
+        for chunk in header["chunks"]
+        for i in range(chunk["n"])
+    }
+
+
+@pytest.mark.parametrize("kind", MAPS)
+def test_the_numbers_of_maps_are_sent_exactly_with_their_scale(kind):
+    maps = MAPS[kind].astype(np.float32)
+    trace = Trace.from_maps([f"t{i}" for i in range(70)], maps)
+    header, numbers = read_message(pack(trace))
+    ends = [-np.abs(maps).max(), 0, np.abs(maps).max()] if kind == "signed" else [0, maps.max() / 2, maps.max()]
+    assert (header["scale"]["kind"], header["scale"]["limit"]) == (kind, float(ends[-1]))
+    ticks = [float(text.replace("−", "-")) for text, _ in header["scale"]["ticks"]]
+    assert ticks == [float(f"{end:.3g}") for end in ends]
+    heads = sent(pack(trace), (70, 70)) | sent(pack_rest(trace) or pack(trace), (70, 70))
+    assert heads.keys() == {(layer, head) for layer in range(2) for head in range(3)}
+    assert all((heads[place] == maps[place]).all() for place in heads)
+    (stack,) = header["stacks"]
+    assert stack["values"] is None
+    assert header["scores"] == []
+    height, width = stack["thumb"]
+    steps = np.frombuffer(numbers, np.uint8, 6 * height * width, stack["thumbs"]).reshape(2, 3, height, width)
+    edges = [i * 70 // height for i in range(height)] + [70]
+    for place in np.ndindex(2, 3, height, width):
+        *head, row, column = place
+        cell = maps[tuple(head)][edges[row] : edges[row + 1], edges[column] : edges[column + 1]].ravel()
+        share = cell[np.abs(cell).argmax()] / ends[-1]
+        assert abs(steps[place] - 255 * ((1 + share) / 2 if kind == "signed" else share)) <= 0.51
+
+
+def test_the_words_of_a_map_claim_nothing_that_is_true_of_weights_only():
+    trace = Trace.from_maps(["a", "b"], np.array([[[[1.0, -2.0], [0.0, 0.5]]]]), quantity="effect {x}")
+    header, _ = read_message(pack(trace))
+    assert header["text"]["sums"] == header["text"]["legend"] == "effect {x}: colours from −2 to 2."
+    hidden = ("limit", "hidden", "renorm", "window")  # texts of controls that maps do not have
+    said = {name: re.sub(r"{\w+}", "", text) for name, text in header["text"].items() if not name.startswith(hidden)}
+    assert not [name for name, text in said.items() if re.search(r"weights?\b|\breads?\b", text.lower())]
+    assert header["stacks"][0]["about"] == "Encoder · effect {x}"
+
+
+def test_maps_take_twice_the_bytes_of_weights_in_every_budget():
+    """12 heads of 300 tokens are 2.2 MB as weights, which are sent without a request, and 4.3 MB as maps."""
+    tokens = [f"t{i}" for i in range(300)]
+    shape = (2, 6, 300, 300)
+    traces = (Trace.from_attention(tokens, np.full(shape, 1 / 300)), Trace.from_maps(tokens, np.ones(shape)))
+    headers = [read_message(pack(trace))[0] for trace in traces]
+    assert [header["resident"] for header in headers] == [True, False]
+    assert [header["chunks"][0]["n"] for header in headers] == [1, 1]

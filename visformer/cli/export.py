@@ -258,7 +258,11 @@ def export(
             source = source_of(numbers, sentence, target, pair=pair, to=to, theme=theme, gettext=how["gettext"])
             save(_drawn(declared, source, settings), out, about=about, **how)
         else:
-            recorded = numbers if sentence is None else numbers.trace(sentence, target=target, pair=pair, to=to)
+            if isinstance(numbers, Trace):
+                recorded = numbers
+            else:
+                assert numbers is not None and sentence is not None  # the lab, which has no model, is a picture
+                recorded = numbers.trace(sentence, target=target, pair=pair, to=to)
             with _places(lambda _: 1):
                 save(recorded, out, stack=stack, layer=layer, head=head, query=query, view=view, **how)
         click.echo(f"Written to {out}")

@@ -37,6 +37,7 @@ _INSIDE = {
     "scores": N_("q · kᵀ / √d_k with the bias, or as the model scales it: before mask and softmax"),
     "mask": N_("whether the query may attend to the key; bool"),
     "pattern": N_("the attention weights: softmax of the scores where the mask is True; a row sums to 1 with its sink"),
+    "map": N_("any numbers between queries and keys in place of a pattern, from Trace.from_maps"),
     "sink": N_("the weight that a row gives to no token, where the model has attention sinks (GPT-OSS)"),
     "heads": N_("pattern · v: each head's weighted sum of the values"),
     "out": N_("all heads concatenated and multiplied by W_O: what the sublayer adds to the residual stream"),

@@ -30,8 +30,9 @@ class Stack:
         return kind == "encoder-decoder" or (kind == self.part and self.kind == "self_attn")
 
     def in_trace(self, trace: "Trace") -> bool:
-        """Whether the Trace holds this attention's patterns."""
-        return any(name.startswith(f"{self.part}.") and name.endswith(f".{self.kind}.pattern") for name in trace)
+        """Whether the Trace holds this attention's patterns, or maps in their place."""
+        ends = tuple(f".{self.kind}.{values}" for values in ("pattern", "map"))
+        return any(name.startswith(f"{self.part}.") and name.endswith(ends) for name in trace)
 
     def layers(self, trace: "Trace") -> "Mapping[int, TracedTensor]":
         """This attention's patterns by layer, see :meth:`visformer.trace.Trace.layers`."""

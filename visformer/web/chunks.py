@@ -19,7 +19,8 @@ FOCUS_BYTES = 1_000_000
 RESIDENT_BYTES = 2_400_000
 """Up to this size all codes are sent without a request from the browser: 128 tokens with the bundled model."""
 
-CODE_BYTES = 2
+CODE_BYTES, FLOAT_BYTES = 2, 4
+"""Bytes of a number: of a weight, and of a map's."""
 
 Shape = tuple[int, int, int, int]
 """(layer, head, query, key)."""
@@ -67,16 +68,18 @@ class Plan:
         shapes: the shape of each stack, by name.
         layers: the numbers of each stack's layers in the model, from 0 and ascending.
         requested: the head in focus, from a browser; clipped to the stack's range, by default the first head of all.
+        each: bytes of each number.
     """
 
     shapes: Mapping[str, Shape]
     layers: Mapping[str, Sequence[int]]
     requested: Focus | None = None
+    each: int = CODE_BYTES
 
     @property
     def n_bytes(self) -> int:
-        """The size of all codes, in bytes."""
-        return CODE_BYTES * sum(prod(shape) for shape in self.shapes.values())
+        """The size of all numbers, in bytes."""
+        return self.each * sum(prod(shape) for shape in self.shapes.values())
 
     @cached_property
     def focus(self) -> Focus:
@@ -94,7 +97,7 @@ class Plan:
         if self.n_bytes <= SMALL_BYTES:
             return tuple(self._layers())
         _, n_heads, n_queries, n_keys = self.shapes[self.focus.stack]
-        whole_layer = CODE_BYTES * n_heads * n_queries * n_keys <= FOCUS_BYTES
+        whole_layer = self.each * n_heads * n_queries * n_keys <= FOCUS_BYTES
         first, n = (0, n_heads) if whole_layer else (self.focus.head, 1)
         return (Chunk(self.focus.stack, self.focus.layer, first, n),)
 

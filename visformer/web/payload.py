@@ -2,7 +2,7 @@
 
 The first is small at any sequence length, so that the picture appears at once: a thumbnail of every head and the
 weights in focus, as 16-bit codes (:mod:`visformer.web.codes`). The second holds the other weights or, if there are too
-many, those that the browser requests (:mod:`visformer.web.chunks`).
+many, those that the browser requests (:mod:`visformer.web.chunks`). The numbers of maps are sent as they are, float32.
 """
 
 import json
@@ -20,11 +20,12 @@ import numpy.typing as npt
 
 from visformer.analysis.heads import SCORES, head_scores
 from visformer.errors import N_, BudgetError
-from visformer.pictures.theme import CURVES, SEQUENTIAL, visible
+from visformer.panel import map_scale, stack_title, ticks
+from visformer.pictures.theme import CURVES, RAMPS, visible
 from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.stacks import STACKS, Stack, shape_of
-from visformer.web.chunks import Chunk, Focus, Plan, Shape
+from visformer.web.chunks import CODE_BYTES, FLOAT_BYTES, Chunk, Focus, Plan, Shape
 from visformer.web.codes import encode
 from visformer.web.message import Numbers, write_message
 from visformer.web.thumbnails import thumbnail_side, thumbnails
@@ -50,7 +51,7 @@ def pack(
     """Pack the first message.
 
     Args:
-        trace: holds attention patterns; stacks without any are left out.
+        trace: holds attention patterns or maps; stacks without any are left out.
         gettext: translates the words on the picture.
         lang: the language of ``gettext``; cached messages are keyed by it.
         focus: the head to send first if not all fit; by default the first of the first stack.
@@ -60,10 +61,10 @@ def pack(
 
     Raises:
         BudgetError: there are more than limits.MAX_WEIGHTS weights.
-        TraceError: a weight is not between 0 and 1.
+        TraceError: a weight is not between 0 and 1, or a map's number not finite.
     """
     feed = _feed(trace)
-    plan = Plan(feed.shapes, feed.layers, focus)
+    plan = feed.plan(focus)
 
     def make() -> bytes:
         numbers = Numbers()
@@ -75,13 +76,21 @@ def pack(
             },
             "special": {side: [int(special) for special in flags] for side, flags in feed.labels["special"].items()},
             "words": feed.labels["words"],
-            "ramp": SEQUENTIAL,
+            "scale": feed.scale,
+            "ramp": RAMPS[feed.scale["kind"]],
             "colours": CURVES,
             "start": start,
             "file": file,
-            "scores": [{"name": s.name, "label": gettext(s.label), "about": gettext(s.about)} for s in SCORES],
+            "scores": [
+                {"name": score.name, "label": gettext(score.label), "about": gettext(score.about)}
+                for score in ([] if feed.is_map else SCORES)
+            ],
             "resident": plan.resident,
-            "stacks": [feed.describe(stack, numbers, gettext) for stack in STACKS if stack.name in feed.layers],
+            "stacks": [
+                {**feed.describe(stack, numbers, gettext), "about": stack_title(trace, stack, gettext)}
+                for stack in STACKS
+                if stack.name in feed.layers
+            ],
             "chunks": [feed.add(chunk, numbers) for chunk in plan.first],
             **words(trace, gettext, lang),
         }
@@ -105,7 +114,7 @@ def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str]
         TraceError: a weight is not between 0 and 1.
     """
     feed = _feed(trace)
-    plan = Plan(feed.shapes, feed.layers, focus)
+    plan = feed.plan(focus)
     if not plan.missing and feed.scored_at_once:
         return None
     chunks = plan.rest(wanted)
@@ -125,6 +134,10 @@ class _Feed:
     def __init__(self, trace: Trace) -> None:
         self.name = secrets.token_hex(8)
         self._meta = trace.meta
+        chosen = map_scale(trace)
+        kind, limit = chosen["scale"], chosen.get("limit", 1.0)
+        self.scale = {"kind": kind, "limit": limit, "decimals": chosen.get("digits", 2), "ticks": ticks(kind, limit)}
+        self.is_map = kind != "weight"
         self._weights: dict[str, dict[int, npt.NDArray[np.floating]]] = {}  # (head, query, key), by stack and layer
         self._patterns: dict[str, list[npt.NDArray[np.floating]]] = {}  # without sink columns: for the scores
         self.shapes: dict[str, Shape] = {}
@@ -170,6 +183,10 @@ class _Feed:
                 self.labels[label][wider] = (*self.labels[label][columns], last)
         self.shapes[stack.name] = (n_layers, n_heads, n_queries, n_keys)
 
+    def plan(self, focus: Focus | None) -> Plan:
+        """Return what each message contains if this head is in focus."""
+        return Plan(self.shapes, self.layers, focus, FLOAT_BYTES if self.is_map else CODE_BYTES)
+
     def describe(self, stack: Stack, numbers: Numbers, gettext: Callable[[str], str]) -> dict[str, Any]:
         """Return the header's entry for a stack, and append its thumbnails to the numbers."""
         rows, columns = self._sides[stack.name]
@@ -177,7 +194,6 @@ class _Feed:
         return {
             "name": stack.name,
             "label": gettext(stack.label),
-            "about": gettext(stack.about),
             "rows": rows,
             "columns": columns,
             "predicts": "next" if rows == "tgt" else None,
@@ -185,7 +201,7 @@ class _Feed:
             "layers": self.layers[stack.name],
             "thumb": thumbs.shape[2:],
             "thumbs": numbers.add(thumbs),
-            "values": self.values[stack.name] if self.scored_at_once else None,
+            "values": self.values.get(stack.name) if self.scored_at_once else None,
             **self._kind(stack),
         }
 
@@ -210,18 +226,18 @@ class _Feed:
             weights = layer.max(axis=0)
         else:
             weights = layer[chunk.head : chunk.head + chunk.n]
-        at = numbers.add(encode(weights))
+        at = numbers.add(weights.astype("<f4") if self.is_map else encode(weights))
         return {"stack": chunk.stack, "layer": chunk.layer, "head": chunk.over or chunk.head, "n": chunk.n, "at": at}
 
     @property
     def scored_at_once(self) -> bool:
-        """Whether the scores are part of the first message."""
-        return self._count <= SCORED_WEIGHTS
+        """Whether the scores are part of the first message; maps have none."""
+        return self.is_map or self._count <= SCORED_WEIGHTS
 
     @cached_property
     def values(self) -> dict[str, dict[str, list[list[float | None]]]]:
         """The scores as stack -> score -> one row per layer with one value per head."""
-        return {name: self._scores(name) for name in self.layers}
+        return {} if self.is_map else {name: self._scores(name) for name in self.layers}
 
     def _scores(self, name: str) -> dict[str, list[list[float | None]]]:
         rows, columns = (side.removesuffix("+sink") for side in self._sides[name])
@@ -238,7 +254,8 @@ class _Feed:
     def _thumbs(self) -> dict[str, npt.NDArray[np.uint8]]:
         """The thumbnails by stack, each (layer, head, rows, columns)."""
         side = thumbnail_side(list(self.shapes.values()))
-        return {name: thumbnails([*layers.values()], side=side) for name, layers in self._weights.items()}
+        how: dict[str, Any] = {"side": side, "scale": self.scale["kind"], "limit": self.scale["limit"]}
+        return {name: thumbnails([*layers.values()], **how) for name, layers in self._weights.items()}
 
     def cached(self, key: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
         """Return the message for this key from a least-recently-used cache, or make it."""

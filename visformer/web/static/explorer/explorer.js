@@ -6,15 +6,13 @@
  * interaction is handled here; the host is only called for weights that were too large to be sent at once.
  */
 
-import { rounded } from "../shared/codes.js"
 import { makeRamp, themeOf } from "../shared/colours.js"
-import { HeadGrid, gridLayout, paintLegend } from "./head_grid.js"
+import { HeadGrid, LEGEND, drawLegend, gridLayout, paintLegend } from "./head_grid.js"
 import { Help } from "./help.js"
 import { pngButton } from "../shared/png.js"
 import { ordered, sameHead } from "./order.js"
 import { MOVES, fill, focusQuietly, focusedElement, isTyped, paragraph, part } from "../shared/dom.js"
 import { readPicture } from "./picture.js"
-import { spellWeight } from "../shared/numbers.js"
 import { Readout } from "./readout.js"
 import { SentenceLines } from "./sentence_lines.js"
 import { STAGE, enter, keptBelow, roomBelow } from "../shared/stage.js"
@@ -340,7 +338,7 @@ class AttentionView {
     const { state, model, data } = this
     const mass = model.hidden()
     const hidden = mass === null ? "" : fill(data.text.hidden, { mass: mass.toFixed(2) })
-    const sums = mass === null && state.combine !== "max" ? data.text.sums : ""
+    const sums = data.isMap || (mass === null && state.combine !== "max") ? data.text.sums : ""
     this.parts.hint.textContent = paragraph(this.readout.kind(), sums, data.text.hint)
     const { zoom, zoomed } = this.view
     this.toolbar.mark(state, { orders: model.orders(), hidden, canZoom: Boolean(zoom), zoomed })
@@ -371,8 +369,8 @@ class AttentionView {
     const { rows, columns } = this.model.groups()
     const weight = this.model.weight(cell)
     Object.assign(dataset, { query: rows[cell.row][0], key: columns[cell.column][0] })
-    dataset.weight = weight === null ? "" : rounded(weight)
-    return spellWeight(weight)
+    dataset.weight = weight === null ? "" : this.data.exact(weight)
+    return this.data.spell(weight)
   }
 
   // Drawing
@@ -418,10 +416,12 @@ class AttentionView {
   readTheme(data) {
     const theme = themeOf(this.parts.root)
     const { scheme } = theme
-    const turned = this.theme?.scheme !== scheme
+    const painted = JSON.stringify([scheme, data.scale])
+    const turned = this.painted !== painted
     if (turned) this.ramp = makeRamp(data.ramp[scheme])
     this.theme = { ...theme, ramp: this.ramp, colours: data.colours[scheme] }
-    if (turned) paintLegend(this.parts.legend, this.theme)
+    if (turned) paintLegend(this.parts.legend, this.theme, data.scale)
+    this.painted = painted
   }
 
   paintOverview() {
@@ -469,14 +469,14 @@ class AttentionView {
     const parts = {
       matrix: () => model.matrix(), // null until its weights have arrived
       thumb: () => model.thumb(), // drawn until then
-      series: () => model.series().map((one) => ({ ...one, colour: colour(one.place) })),
+      series: () => model.series().map((one) => ({ ...one, colour: colour(one.place), below: colour(one.place ?? 1) })),
       grid: () => this.gridScene(),
     }
     return {
       ...Object.fromEntries(VIEWS[view].needs.map((name) => [name, parts[name]()])),
       labels: model.labels(),
       titles: { rows: data.text.rows, columns: data.text.columns },
-      ...{ theme, cells, locked, room: this.room, hint: data.text.hover },
+      ...{ theme, cells, locked, room: this.room, hint: data.text.hover, step: data.step, scale: data.scale },
     }
   }
 
@@ -488,7 +488,8 @@ class AttentionView {
     const part = state.stack.endsWith("cross_attn") ? "cross" : state.stack.split(".")[0]
     const spot = [this.data.file, part, `L${layer + 1}`, `H${head + 1}`] // as downloads.py names the SVG
     const name = [...spot, state.view === NAMES[0] ? "" : state.view].filter(Boolean).join("-")
-    return { element: this.parts.stage, repaint: () => this.paintStage(), theme, title, name }
+    const foot = { ...LEGEND, draw: (context) => drawLegend(context, theme, this.data.scale) }
+    return { element: this.parts.stage, repaint: () => this.paintStage(), theme, title, name, foot }
   }
 
   /** Update the cells in focus only. */

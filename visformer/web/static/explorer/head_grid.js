@@ -16,6 +16,7 @@ const CAPTION_GAP = 4 // between name and score
 const LONGEST_TOKEN = 84
 const TOKEN = 14 // rows and columns closer than this have no tokens beside them
 const SLANT = Math.PI / 4
+export const LEGEND = { width: 240, height: 28, margin: 20 } // margin: room for half of the text at either end
 
 export class HeadGrid {
   constructor(parent, name, host) {
@@ -195,21 +196,24 @@ function paintCaption(context, place, [x, y], theme, { scored, size, strong }) {
   context.fillText(scoreOf(place), x + size, y)
 }
 
-/** Draw the colour scale from weight 0 to 1, with ticks on its square-root axis. */
-export function paintLegend(canvas, theme) {
-  const [width, bar] = [220, 10]
-  const context = sizeCanvas(canvas, width, 28)
-  for (let x = 0; x < width - 20; x++) {
-    context.fillStyle = cssColour(theme.ramp.colours[Math.round((255 * x) / (width - 21))])
-    context.fillRect(10 + x, 0, 1, bar)
+/** Draw the colour scale, with the ticks that Python chose. */
+export function paintLegend(canvas, theme, scale) {
+  drawLegend(sizeCanvas(canvas, LEGEND.width, LEGEND.height), theme, scale)
+}
+
+export function drawLegend(context, theme, { ticks }) {
+  const [length, bar] = [LEGEND.width - 2 * LEGEND.margin, 10]
+  for (let x = 0; x < length; x++) {
+    context.fillStyle = cssColour(theme.ramp.colours[Math.round((255 * x) / (length - 1))])
+    context.fillRect(LEGEND.margin + x, 0, 1, bar)
   }
   context.font = `11px ${theme.font}`
   context.textAlign = "center"
   context.textBaseline = "top"
   context.fillStyle = theme.faint
-  for (const tick of [0, 0.05, 0.25, 0.5, 1]) {
-    const x = 10 + Math.sqrt(tick) * (width - 20)
+  for (const [text, place] of ticks) {
+    const x = LEGEND.margin + place * length
     context.fillRect(x - 0.5, bar, 1, 3)
-    context.fillText(String(tick), x, bar + 5)
+    context.fillText(text, x, bar + 5)
   }
 }

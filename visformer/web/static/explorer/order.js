@@ -29,17 +29,21 @@ export function ordered(stack, by, anchor) {
 
 function scoreOf(stack, by, place, anchor) {
   if (by === "place") return null
-  if (by === "similarity") return similarity(stack.thumbOf(place), stack.thumbOf(anchor))
+  if (by === "similarity") return similarity(stack.thumbOf(place), stack.thumbOf(anchor), stack.zero)
   return valueOf(stack, by, place) ?? 0
 }
 
-/** The cosine of two thumbnails; as they hold square roots of weights, the Bhattacharyya coefficient of the patterns. */
-function similarity(a, b) {
+/**
+ * The cosine of two thumbnails, whose step `zero` stands for 0. Those of weights hold square roots: it is then the
+ * Bhattacharyya coefficient of the patterns.
+ */
+function similarity(a, b, zero = 0) {
   let [ab, aa, bb] = [0, 0, 0]
   for (let i = 0; i < a.length; i++) {
-    ab += a[i] * b[i]
-    aa += a[i] * a[i]
-    bb += b[i] * b[i]
+    const [x, y] = [a[i] - zero, b[i] - zero]
+    ab += x * y
+    aa += x * x
+    bb += y * y
   }
   return aa && bb ? ab / Math.sqrt(aa * bb) : 0
 }

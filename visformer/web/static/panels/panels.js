@@ -247,7 +247,7 @@ class PanelsView {
     const { ramp, mark } = this.data
     const theme = themeOf(this.root)
     const { scheme } = theme
-    this.ramps = { weight: makeRamp(ramp.weight[scheme]), signed: makeRamp(ramp.signed[scheme]) }
+    this.ramps = Object.fromEntries(Object.keys(ramp).map((scale) => [scale, makeRamp(ramp[scale][scheme])]))
     this.theme = { ...theme, mark: mark[scheme] }
     this.arrange()
     this.visible.forEach(({ place: i, colour }) => {
