@@ -5,13 +5,14 @@ import pytest
 from scripts import export_tables, model_card, model_table, settings_tables
 from scripts.docs import DOCS
 from visformer.adapters.huggingface.families import FAMILIES
+from visformer.adapters.huggingface.refused import REFUSED
 from visformer.export.formats import FORMATS
 from visformer.pictures.registry.picture import pictures
 from visformer.system.limits import LIMITS
 from visformer.system.settings import SETTINGS
 
 TABLES = {
-    "models": (model_table, FAMILIES),
+    "models": (model_table, [*FAMILIES, *REFUSED]),
     "picker": (settings_tables, [setting.name for setting in SETTINGS]),
     "security": (settings_tables, [limit.name for limit in LIMITS]),
     "export": (export_tables, [*pictures(), *(each.ending for each in FORMATS)]),

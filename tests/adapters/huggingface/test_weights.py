@@ -13,8 +13,7 @@ from visformer.system import limits
 from visformer.trace import Trace
 
 TEXT = "I went to the river"
-OWN_ATTENTION = [name for name, family in FAMILIES.items() if not family.patterns_only and any(
-    stack.self_attn for stack in family.stacks.values())]  # fmt: skip
+LATENT = ("deepseek_v2", "deepseek_v3")  # q, k and v are computed through narrower vectors
 
 
 def inputs_of(family, model, trace, path):
@@ -39,10 +38,13 @@ def projected(x, trace, path, letter):
     return linear(x, trace, path, letter).reshape(len(x), n_heads, -1).transpose(1, 0, 2)
 
 
-@pytest.mark.parametrize("family", OWN_ATTENTION)
-def test_weights_map_the_input_of_an_attention_to_its_q_k_v_and_out(family):
+@pytest.mark.parametrize(
+    ("family", "changes"),
+    [*((name, {}) for name in FAMILIES if name not in LATENT), ("gpt_bigcode", {"multi_query": False})],
+)
+def test_weights_map_the_input_of_an_attention_to_its_q_k_v_and_out(family, changes):
     """v and out exactly; q and k of the first token, which rotary does not rotate, up to a norm or a scale."""
-    model = vf.wrap(tiny_module(family), tokenizer())
+    model = vf.wrap(tiny_module(family, **changes), tokenizer())
     trace = model.trace(TEXT, record=("*", "*.w_[qkvo]", *(("*.b_*",) if has_bias(model) else ())))
     paths = [name.removesuffix(".w_q") for name in trace.params if name.endswith(".w_q")]
     assert paths
@@ -86,8 +88,7 @@ def test_a_later_change_of_the_model_does_not_change_a_trace():
 @pytest.mark.parametrize(
     ("family", "glob", "reason"),
     [
-        ("deberta", "*.w_q", "has its own attention code"),
-        ("bloom", "*.w_q", "has its own attention code"),
+        ("deepseek_v3", "*.w_q", "no matrix each for queries, keys and values"),
         ("llama", "*.b_q", "the biases b_q to b_o it was trained with"),
         ("gpt2", "decoder.9.self_attn.w_q", "the biases b_q to b_o it was trained with"),
         ("megatron-bert", "*.w_v", "not in visformer's table"),

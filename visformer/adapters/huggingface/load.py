@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from huggingface_hub import constants
-from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import logging
 
 from visformer.adapters.huggingface.files import files_of, helpful, is_here
 from visformer.adapters.huggingface.model import HubModel
-from visformer.adapters.huggingface.run import kind_of
+from visformer.adapters.huggingface.refused import refuse
+from visformer.adapters.huggingface.run import class_of
 from visformer.errors import N_, CheckpointError
 from visformer.system.files import called
-
-_CLASSES = {"encoder": AutoModel, "decoder": AutoModelForCausalLM, "encoder-decoder": AutoModelForSeq2SeqLM}
 
 UNREADABLE = N_(
     "{name!r} cannot be loaded ({reason}). Visformer loads safetensors weights only, of families built into "
@@ -39,7 +39,8 @@ def load_hub(name: str, *, device: str, dtype: torch.dtype | None) -> HubModel:
         if not is_local:
             licence = files_of(name).licence
         config = AutoConfig.from_pretrained(name, **safe)
-        module, loading_info = _CLASSES[kind_of(config)].from_pretrained(
+        refuse(config)
+        module, loading_info = getattr(transformers, class_of(config)).from_pretrained(
             name,
             use_safetensors=True,
             attn_implementation="eager",

@@ -10,10 +10,12 @@ from transformers.modeling_utils import PreTrainedModel
 from visformer.adapters.base import ModelInfo, Request, TracedModel
 from visformer.adapters.generating import Settings, Speaker
 from visformer.adapters.huggingface.about import about, max_tokens, sizes_of
-from visformer.adapters.huggingface.check import agree, check_rows
-from visformer.adapters.huggingface.families import FAMILIES, NO_PLACE, NO_WEIGHTS, NOT_IN_TABLE, PATTERNS_ONLY
+from visformer.adapters.huggingface.check import agree, check_causal, check_rows, on_text_alone
+from visformer.adapters.huggingface.families import FAMILIES, NO_MATRICES, NO_WEIGHTS, NOT_IN_TABLE, PATTERNS_ONLY
+from visformer.adapters.huggingface.own_attention import use_ours, use_own
+from visformer.adapters.huggingface.refused import refuse
 from visformer.adapters.huggingface.run import Engine, HubNext, Output
-from visformer.adapters.huggingface.taps import NAME, install, read_only, watching
+from visformer.adapters.huggingface.taps import install, read_only, watching
 from visformer.adapters.huggingface.text import HubText
 from visformer.adapters.huggingface.weights import but_weights, chosen, weights_of
 from visformer.adapters.recording import Recorder, check_budget, matching
@@ -36,7 +38,7 @@ class HubModel(TracedModel):
     """An encoder, a decoder or an encoder-decoder of transformers, put into evaluation mode.
 
     Its attention is replaced by visformer's own function, which is checked, on a short text, to compute what the
-    family's eager one does. A family without a replaceable attention function stays eager and gives patterns only.
+    family's eager one does. If it does not, or if the table lacks the family, it stays eager and gives patterns only.
 
     Args:
         module: a PreTrainedModel, with its language-model head unless it is an encoder.
@@ -46,7 +48,8 @@ class HubModel(TracedModel):
         source: where the weights come from.
 
     Raises:
-        VisformerError: the module predicts no tokens, or returns no attention weights.
+        CheckpointError: models of its family cannot be shown.
+        VisformerError: the module predicts no tokens, returns no attention weights, or needs more than a text.
         TraceError: the rows of its attention weights do not sum to 1.
     """
 
@@ -56,14 +59,16 @@ class HubModel(TracedModel):
     def __init__(
         self, module: Any, tokenizer: Any, *, name: str | None = None, licence: str = "-", source: str = "-"
     ) -> None:
+        refuse(module.config)
         self.module = module.eval()
         self.text = HubText(tokenizer)
         self._plain = self.text.encode_plain
         self._engine = Engine(module)
         self._config = module.config
         self._family = FAMILIES.get(self._config.model_type)
-        self._speaker = Speaker(self.text, self._engine.allowed(len(tokenizer)), self._engine.end_ids)
-        self.patterns_only = self._family is None or self._family.patterns_only
+        with on_text_alone(module):
+            self._speaker = Speaker(self.text, self._engine.allowed(len(tokenizer)), self._engine.end_ids)
+        self.patterns_only = self._family is None
         self._probed = self._probe()
         self._names = tuple(self._probed)
         self._weights = {}
@@ -189,7 +194,10 @@ class HubModel(TracedModel):
         return ids, segments
 
     def _require_known(self, ids: list[int]) -> None:
-        known = self.module.get_input_embeddings().weight.shape[0]
+        try:
+            known = self.module.get_input_embeddings().weight.shape[0]
+        except NotImplementedError:  # CLIP has none of the whole model
+            return
         if max(ids, default=0) >= known:
             raise CheckpointError(
                 N_("Token id {id} is out of range for {known} embeddings: this is another model's tokenizer."),
@@ -222,16 +230,17 @@ class HubModel(TracedModel):
         Raises:
             VisformerError: the model returns no attention weights, or their rows do not sum to 1.
         """
-        self.module.set_attn_implementation("eager")
-        eager = self._probe_pass(Recorder(frozenset(), ()), patterns=True)
+        with on_text_alone(self.module):
+            own = self._probe_pass(Recorder(frozenset(), ()), patterns=use_own(self.module))
+        check_causal(own)
         if self._family is not None:
             self._fixed = install(self.module, self._engine.base, self._family.stacks, self._config)
         recorder = Recorder(None, (), copied=True)
         if not self.patterns_only:
-            self.module.set_attn_implementation(NAME)
-            self.patterns_only = not agree(eager, self._probe_pass(recorder, patterns=False), recorder.tensors)
+            use_ours(self.module)
+            self.patterns_only = not agree(own, self._probe_pass(recorder, patterns=False), recorder.tensors)
         if self.patterns_only:
-            self.module.set_attn_implementation("eager")
+            use_own(self.module)
             recorder = Recorder(None, (), copied=True)
             self._probe_pass(recorder, patterns=True)
             self._fixed |= {name for name in recorder.tensors if name.endswith(".pattern")}
@@ -256,7 +265,7 @@ class HubModel(TracedModel):
     def _why_no_weights(self) -> str:
         if self._family is None:
             return NOT_IN_TABLE
-        return PATTERNS_ONLY if self.patterns_only else NO_WEIGHTS if self._weights else NO_PLACE
+        return PATTERNS_ONLY if self.patterns_only else NO_WEIGHTS if self._weights else NO_MATRICES
 
     def _axes(self, name: str) -> tuple[Axis, ...] | None:
         """The axes that the name implies, except that keys and values shared by several heads have kv_heads."""

@@ -7,8 +7,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers.modeling_outputs import BaseModelOutput
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_MASKED_LM_MAPPING_NAMES
+from transformers.modeling_outputs import MoEModelOutput
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
+    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+)
 
 from visformer.adapters.huggingface.families import FAMILIES, Kind
 from visformer.errors import N_, VisformerError
@@ -20,8 +24,20 @@ def kind_of(config: Any) -> Kind:
         return FAMILIES[config.model_type].kind
     if config.is_encoder_decoder:
         return "encoder-decoder"
-    causal = config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    return "decoder" if causal and config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES else "encoder"
+    decoders = {*MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, *MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES}
+    return "decoder" if config.model_type in decoders.difference(MODEL_FOR_MASKED_LM_MAPPING_NAMES) else "encoder"
+
+
+def class_of(config: Any) -> str:
+    """The class of transformers that loads a model of this config with what predicts its tokens, if anything does."""
+    kind = kind_of(config)
+    if kind == "decoder" and config.model_type not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        return "AutoModelForImageTextToText"
+    return {
+        "encoder": "AutoModel",
+        "decoder": "AutoModelForCausalLM",
+        "encoder-decoder": "AutoModelForSeq2SeqLM",
+    }[kind]
 
 
 @dataclass
@@ -30,7 +46,7 @@ class Output:
 
     value: Tensor  # the encoder's output (batch, src, d_model), or logits (batch, tgt, vocab)
     patterns: dict[str, Tensor]  # "decoder.0.cross_attn" to (batch, head, query, key); empty unless requested
-    cache: Any = None  # keys and values, if requested
+    cache: Any = None  # keys and values, if requested and the model keeps any
 
 
 class Engine:
@@ -39,11 +55,11 @@ class Engine:
     def __init__(self, module: Any) -> None:
         self.module = module
         self.kind = kind_of(module.config)
-        if self.kind != "encoder" and module.get_output_embeddings() is None:
+        if self.kind != "encoder" and not module.can_generate():
             raise VisformerError(
                 N_("{model} predicts no tokens: pass the model with its language-model head ({wanted})."),
                 model=type(module).__name__,
-                wanted="AutoModelForSeq2SeqLM" if self.kind == "encoder-decoder" else "AutoModelForCausalLM",
+                wanted=class_of(module.config),
             )
         self.base: nn.Module = module.base_model
         self._encoder: nn.Module = module.get_encoder() if self.kind == "encoder-decoder" else self.base
@@ -92,7 +108,8 @@ class Engine:
         if any(segments) and "token_type_ids" in inspect.signature(self._encoder.forward).parameters:
             inputs["token_type_ids"] = self._row(segments)
         output = self._encoder(**inputs, **({"output_attentions": True} if patterns else {}))
-        named = _named("encoder", output, {"self_attn": "attentions"}) if patterns else {}
+        fields = {"self_attn": ("attentions", (len(ids), len(ids)))}
+        named = _named("encoder", output, fields) if patterns else {}
         return Output(output.last_hidden_state, named)
 
     def decode(
@@ -110,29 +127,35 @@ class Engine:
         """
         rows = rows.to(self.module.device)
         options = {"use_cache": keep, "past_key_values": cache} | ({"output_attentions": True} if patterns else {})
+        own = (rows.shape[1], rows.shape[1])
         if memory is None:
             output = self.module(input_ids=rows, **options)
-            fields = {"self_attn": "attentions"}
+            fields = {"self_attn": ("attentions", own)}
         else:
             seen = torch.ones(memory.shape[:2], dtype=torch.long, device=self.module.device)
-            memory_output = BaseModelOutput(last_hidden_state=memory)
-            output = self.module(encoder_outputs=memory_output, attention_mask=seen, decoder_input_ids=rows, **options)
-            fields = {"self_attn": "decoder_attentions", "cross_attn": "cross_attentions"}
+            memory_output = MoEModelOutput(last_hidden_state=memory)  # Switch looks for router_logits in it
+            inputs = {"input_ids": seen, "attention_mask": seen, "decoder_input_ids": rows}  # FSMT: no ids, no mask
+            output = self.module(encoder_outputs=memory_output, **inputs, **options)
+            across = (rows.shape[1], memory.shape[1])
+            fields = {"self_attn": ("decoder_attentions", own), "cross_attn": ("cross_attentions", across)}
         named = _named("decoder", output, fields) if patterns else {}
-        return Output(output.logits, named, output.past_key_values if keep else None)
+        return Output(output.logits, named, output.get("past_key_values") if keep else None)
 
     def _row(self, ids: list[int]) -> Tensor:
         return torch.tensor([ids], device=self.module.device)
 
 
-def _named(part: str, output: Any, fields: Mapping[str, str]) -> dict[str, Tensor]:
-    """The patterns in an output; ``fields``: kind of attention to field."""
+def _named(part: str, output: Any, fields: Mapping[str, tuple[str, tuple[int, int]]]) -> dict[str, Tensor]:
+    """The patterns in an output; ``fields``: kind of attention to its field and (query, key)."""
     named: dict[str, Tensor] = {}
-    for kind, field in fields.items():
+    for kind, (field, size) in fields.items():
         patterns = output.get(field)
-        if not patterns or any(pattern is None for pattern in patterns):
+        if not patterns or any(pattern is None or pattern.shape[-2:] != size for pattern in patterns):
             raise VisformerError(
-                N_("The model returns no attention weights: load it with attn_implementation={eager!r}."), eager="eager"
+                N_(
+                    "The model returns no attention weights of shape (head, query, key), so there is nothing to show: "
+                    "its layers have none, or attend in windows, in blocks or to a shortened text."
+                )
             )
         named |= {f"{part}.{layer}.{kind}": pattern for layer, pattern in enumerate(patterns)}
     return named
@@ -142,15 +165,17 @@ class HubNext:
     """A transformers model as a :class:`visformer.model.decoding.Predictor`."""
 
     def __init__(self, engine: Engine, memory: Tensor | None, *, cached: bool) -> None:
-        self._engine, self._memory, self._cached = engine, memory, cached
+        self._engine, self._memory = engine, memory
+        self._cached = cached and engine.module.config.model_type != "fsmt"  # it has no causal mask with a cache
         self._cache: Any = None
         self._seen = 0
 
     def log_probabilities(self, prefix: Tensor) -> Tensor:
         """Map ``prefix`` (row, tgt), longer at each call, to log-probabilities (row, vocab), nats."""
-        new = prefix[:, self._seen :] if self._cached else prefix
+        new = prefix if self._cache is None else prefix[:, self._seen :]
         output = self._engine.decode(new, self._memory, cache=self._cache, keep=self._cached)
         self._cache, self._seen = output.cache, prefix.shape[1]
+        self._cached = self._cache is not None  # OpenAI's GPT keeps none
         return output.value[:, -1].float().log_softmax(dim=-1).cpu()
 
     def keep(self, rows: Tensor) -> None:
