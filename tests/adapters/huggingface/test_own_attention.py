@@ -129,12 +129,14 @@ def test_an_edited_projection_equals_a_model_with_that_projection_in_its_weights
     model = vf.wrap(tiny_module(family, **changes), tokenizer())
     path = path_of(model)
     trace = model.trace(TEXT, record=("*",), edits=[lambda name, x: x * 2 if name == f"{path}.{letter}" else x])
-    twin = vf.wrap(tiny_module(family, **changes), tokenizer())
-    for name in (f"{path}.w_{letter}", f"{path}.b_{letter}"):
-        if name in twin._weights:
-            double(twin._weights[name])
+    plain = family_s_own(model, trace)
+    assert abs(output_of(trace).value - plain.numpy()).max() > 1e-3
     if changes.get("share_att_key") and letter != "v":
         return  # the same weights project relative positions, too
+    twin = vf.wrap(tiny_module(family, **changes), tokenizer())
+    double(twin._weights[f"{path}.w_{letter}"])
+    if f"{path}.b_{letter}" in twin._weights:
+        double(twin._weights[f"{path}.b_{letter}"])
     close(output_of(trace), family_s_own(twin, trace))
 
 
@@ -152,6 +154,15 @@ def test_silencing_a_head_equals_zeros_in_its_columns_of_the_output_projection(f
     twin = vf.wrap(tiny_module(family, **changes), tokenizer())
     twin._weights[f"{path}.w_o"].module.weight.data[:, 4:8] = 0.0
     close(output_of(trace), family_s_own(twin, trace))
+
+
+def test_falcon_s_large_variant_has_two_norms_side_by_side():
+    model = vf.wrap(tiny_module("falcon", new_decoder_architecture=True, num_kv_heads=2), tokenizer())
+    trace = model.trace(TEXT, record=("*",))
+    block, x = model.module.transformer.h[1], torch.tensor(trace["decoder.1.resid_pre"].value)
+    with torch.no_grad():
+        close(trace["decoder.1.norm_self"], block.ln_attn(x))
+        close(trace["decoder.1.norm_ffn"], block.ln_mlp(x))
 
 
 def test_eager_falcon_adds_alibi_twice_and_ours_once_as_sdpa_does():

@@ -3,7 +3,8 @@
 A place is a module path, relative to the block or, for values outside the blocks, to the base model: ``path`` is the
 module's output, ``path:in`` its input, and ``path:seen`` an input that can be read but not changed, because the model
 continues with a copy of its own. ``path:scaled`` is an embedding's output times the ``embed_scale`` of its stack, for
-stacks that do this multiplication themselves. The path of a block itself is empty.
+stacks that do this multiplication themselves. The path of a block itself is empty; ``a|b`` is the one of two that a
+variant of the family has.
 """
 
 from collections.abc import Mapping
@@ -325,7 +326,15 @@ FAMILIES: Mapping[str, Family] = {
         ),
     ),
     "bloom": Family("alibi", decoder=_BLOOM),
-    "falcon": Family("rotary", decoder=replace(_BLOOM, layout=("parallel_attn", "parallel", "pre"))),
+    "falcon": Family(
+        "rotary",
+        decoder=replace(
+            _BLOOM,
+            layout=("parallel_attn", "parallel", "pre"),
+            norm_self="input_layernorm|ln_attn",
+            norm_ffn="post_attention_layernorm|ln_mlp",
+        ),
+    ),
     "llama": Family("rotary", decoder=_LLAMA),
     "mistral": Family("rotary", decoder=_LLAMA),
     "ministral": Family("rotary", decoder=_LLAMA),

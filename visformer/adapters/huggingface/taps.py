@@ -306,15 +306,23 @@ def _add(
     wanted: dict[tuple[nn.Module, str], list[list[str]]], root: nn.Module, place: str, name: str, *, turn: int = 0
 ) -> None:
     """Add a name of the value at a place; ``turn``: how many earlier layers use the same block."""
-    path, _, mode = place.partition(":")
-    try:
-        module = root.get_submodule(path)
-    except AttributeError:
+    paths, _, mode = place.partition(":")
+    present = [path for path in paths.split("|") if _has(root, path)]
+    if not present:
         return  # some variants of a family lack it
+    module = root.get_submodule(present[0])
     rows = wanted.setdefault((module, mode), [[]])
     while len(rows) <= turn:
         rows.append([])
     rows[turn].append(name)
+
+
+def _has(root: nn.Module, path: str) -> bool:
+    try:
+        root.get_submodule(path)
+    except AttributeError:
+        return False
+    return True
 
 
 def blocks_of(base: nn.Module, stack: Stack, config: object) -> list[nn.Module]:
