@@ -13,8 +13,7 @@ from visformer.system import limits
 from visformer.trace import Trace
 
 TEXT = "I went to the river"
-OWN_ATTENTION = [name for name, family in FAMILIES.items() if not family.patterns_only and any(
-    stack.self_attn for stack in family.stacks.values())]  # fmt: skip
+LATENT = ("deepseek_v2", "deepseek_v3")  # q, k and v are computed through narrower vectors
 
 
 def inputs_of(family, model, trace, path):
@@ -39,10 +38,13 @@ def projected(x, trace, path, letter):
     return linear(x, trace, path, letter).reshape(len(x), n_heads, -1).transpose(1, 0, 2)
 
 
-@pytest.mark.parametrize("family", OWN_ATTENTION)
-def test_weights_map_the_input_of_an_attention_to_its_q_k_v_and_out(family):
+@pytest.mark.parametrize(
+    ("family", "changes"),
+    [*((name, {}) for name in FAMILIES if name not in LATENT), ("gpt_bigcode", {"multi_query": False})],
+)
+def test_weights_map_the_input_of_an_attention_to_its_q_k_v_and_out(family, changes):
     """v and out exactly; q and k of the first token, which rotary does not rotate, up to a norm or a scale."""
-    model = vf.wrap(tiny_module(family), tokenizer())
+    model = vf.wrap(tiny_module(family, **changes), tokenizer())
     trace = model.trace(TEXT, record=("*", "*.w_[qkvo]", *(("*.b_*",) if has_bias(model) else ())))
     paths = [name.removesuffix(".w_q") for name in trace.params if name.endswith(".w_q")]
     assert paths
@@ -98,7 +100,8 @@ def distinct(family, **changes):
 
 WITH_OUTPUT = [name for name, family in FAMILIES.items() if family.decoder]
 RMS = ["gemma", "gemma2", "gemma3_text", "llama", "mistral", "ministral", "mixtral", "qwen2", "qwen2_moe", "qwen3",
-       "qwen3_moe", "granite", "smollm3", "olmo2", "phi3", "gpt_oss", "t5", "mt5", "umt5"]  # fmt: skip
+       "qwen3_moe", "granite", "glm", "glm4", "deepseek_v2", "deepseek_v3", "smollm3", "olmo2", "phi3", "gpt_oss", "t5",
+       "mt5", "umt5"]  # fmt: skip
 WITHOUT_NORM = ["olmo", "marian", "bart", "blenderbot-small", "plbart"]
 
 
@@ -125,7 +128,9 @@ def test_the_last_norm_and_the_unembedding_lead_from_the_residual_stream_to_the_
     if family in WITHOUT_NORM:
         assert not [name for name in model._weights if name.startswith("decoder.norm")]
         return
-    norm = model.trace(TEXT, record=("decoder.norm.gamma", *["decoder.norm.beta"] * (family not in (*RMS, "cohere"))))
+    norm = model.trace(
+        TEXT, record=("decoder.norm.gamma", *["decoder.norm.beta"] * (family not in (*RMS, "cohere", "cohere2")))
+    )
     gamma, beta = (norm.params.get(f"decoder.norm.{name}") for name in ("gamma", "beta"))
     x = list(trace.tensors.values())[-3].value.astype(np.float64)
     x = x if family in RMS else x - x.mean(-1, keepdims=True)
@@ -146,8 +151,7 @@ def test_the_last_norms_of_encoders_have_the_names_of_ours():
 @pytest.mark.parametrize(
     ("family", "glob", "reason"),
     [
-        ("deberta", "*.w_q", "has its own attention code"),
-        ("bloom", "*.w_q", "has its own attention code"),
+        ("deepseek_v3", "*.w_q", "no matrix each for queries, keys and values"),
         ("llama", "*.b_q", "the biases b_q to b_o it was trained with"),
         ("gpt2", "decoder.9.self_attn.w_q", "the biases b_q to b_o it was trained with"),
         ("megatron-bert", "*.w_v", "not in visformer's table"),

@@ -59,7 +59,10 @@ class Watch:
         places = {id(each): i for i, each in enumerate(weights) if each is not None and each.shape[-2:] == size}
         if not places:
             raise VisformerError(
-                N_("The model returns no attention weights: load it with attn_implementation={eager!r}."), eager="eager"
+                N_(
+                    "The model returns no attention weights of shape (head, query, key), so there is nothing to show: "
+                    "its layers have none, or attend in windows, in blocks or to a shortened text."
+                )
             )
         blocks = [self.seen.get(each, (None, -1, 0))[1:] for each in places]
         layers = [layer for layer, _ in blocks]

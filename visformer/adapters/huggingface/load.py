@@ -7,29 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from huggingface_hub import constants
-from transformers import (
-    AutoConfig,
-    AutoModel,
-    AutoModelForCausalLM,
-    AutoModelForMaskedLM,
-    AutoModelForSeq2SeqLM,
-    AutoModelForSequenceClassification,
-    AutoModelForTokenClassification,
-    AutoTokenizer,
-)
+from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import logging
 
 from visformer.adapters.huggingface.files import files_of, helpful, is_here
 from visformer.adapters.huggingface.model import HubModel
-from visformer.adapters.huggingface.run import HEADS, kind_of
+from visformer.adapters.huggingface.refused import refuse
+from visformer.adapters.huggingface.run import HEADS, class_of, kind_of
 from visformer.errors import N_, CheckpointError
 from visformer.system.files import called
-
-_CLASSES = {"encoder": AutoModel, "decoder": AutoModelForCausalLM, "encoder-decoder": AutoModelForSeq2SeqLM}
-
-_HEADS = dict(zip(HEADS, (AutoModelForMaskedLM, AutoModelForSequenceClassification, AutoModelForTokenClassification),
-                  strict=True))  # fmt: skip
 
 UNREADABLE = N_(
     "{name!r} cannot be loaded ({reason}). Visformer loads safetensors weights only, of families built into "
@@ -51,6 +39,7 @@ def load_hub(name: str, *, device: str | torch.device, dtype: torch.dtype | None
         if not is_local:
             licence = files_of(name).licence
         config = AutoConfig.from_pretrained(name, **safe)
+        refuse(config)
         module, missing = _module(name, config, dtype=dtype or torch.float32, **safe)
         _refuse_missing(name, missing)
         _detach(module)
@@ -71,11 +60,10 @@ def _module(name: str, config: Any, **options: Any) -> tuple[Any, list[str]]:
     Returns:
         The module, and the names of weights that are missing: they are random. A pooler is never shown.
     """
-    kind = kind_of(config)
-    saved_as = (config.architectures or [""])[0] if kind == "encoder" else ""
-    heads = [auto for ending, auto in _HEADS.items() if saved_as.endswith(ending)]
-    for auto in (*heads, _CLASSES[kind]):
-        module, told = auto.from_pretrained(
+    saved_as = (config.architectures or [""])[0] if kind_of(config) == "encoder" else ""
+    heads = [f"AutoModel{ending}" for ending in HEADS if saved_as.endswith(ending)]
+    for auto in (*heads, class_of(config)):
+        module, told = getattr(transformers, auto).from_pretrained(
             name, use_safetensors=True, attn_implementation="eager", output_loading_info=True, **options
         )
         missing = sorted(key for key in told["missing_keys"] if "pooler" not in key)

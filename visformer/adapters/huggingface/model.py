@@ -10,17 +10,19 @@ from transformers.modeling_utils import PreTrainedModel
 from visformer.adapters.base import OTHER_TOKENIZER, ModelInfo, Request, TracedModel
 from visformer.adapters.generating import Settings, Speaker
 from visformer.adapters.huggingface.about import about, max_tokens, sizes_of
-from visformer.adapters.huggingface.check import agree, check_rows
+from visformer.adapters.huggingface.check import agree, check_causal, check_rows, on_text_alone
 from visformer.adapters.huggingface.families import (
     FAMILIES,
     NO_END,
-    NO_PLACE,
+    NO_MATRICES,
     NO_WEIGHTS,
     NOT_IN_TABLE,
     PATTERNS_ONLY,
 )
+from visformer.adapters.huggingface.own_attention import use_ours, use_own
+from visformer.adapters.huggingface.refused import refuse
 from visformer.adapters.huggingface.run import Engine, HubNext, Output
-from visformer.adapters.huggingface.taps import NAME, install, read_only, watching
+from visformer.adapters.huggingface.taps import install, read_only, watching
 from visformer.adapters.huggingface.text import HubText
 from visformer.adapters.huggingface.weights import but_weights, chosen, ends_of, weights_of
 from visformer.adapters.ids import Text
@@ -44,7 +46,7 @@ class HubModel(TracedModel):
     """An encoder, a decoder or an encoder-decoder of transformers, put into evaluation mode.
 
     Its attention is replaced by visformer's own function, which is checked, on a short text, to compute what the
-    family's eager one does. A family without a replaceable attention function stays eager and gives patterns only.
+    family's eager one does. If it does not, or if the table lacks the family, it stays eager and gives patterns only.
 
     Args:
         module: a PreTrainedModel, with its language-model head unless it is an encoder.
@@ -54,7 +56,8 @@ class HubModel(TracedModel):
         source: where the weights come from.
 
     Raises:
-        VisformerError: the module predicts no tokens, or returns no attention weights.
+        CheckpointError: models of its family cannot be shown.
+        VisformerError: the module predicts no tokens, returns no attention weights, or needs more than a text.
         TraceError: the rows of its attention weights do not sum to 1.
     """
 
@@ -64,6 +67,7 @@ class HubModel(TracedModel):
     def __init__(
         self, module: Any, tokenizer: Any, *, name: str | None = None, licence: str = "-", source: str = "-"
     ) -> None:
+        refuse(module.config)
         self.module, self.tokenizer = module.eval(), tokenizer
         self.text = HubText(tokenizer)
         self._plain = self.text.encode_plain
@@ -71,8 +75,9 @@ class HubModel(TracedModel):
         self._known = self._engine.known
         self._config = module.config
         self._family = FAMILIES.get(self._config.model_type)
-        self._speaker = Speaker(self.text, self._engine.allowed(len(tokenizer)), self._engine.end_ids)
-        self.patterns_only = self._family is None or self._family.patterns_only
+        with on_text_alone(module):
+            self._speaker = Speaker(self.text, self._engine.allowed(len(tokenizer)), self._engine.end_ids)
+        self.patterns_only = self._family is None
         self._probed: dict[str, tuple[int, ...]] = {}
         self._probed = self._probe()
         self._names = tuple(self._probed)
@@ -89,8 +94,8 @@ class HubModel(TracedModel):
             licence=licence,
             source=source,
             **sizes_of(self._config, self._probed),
-            n_encoder_layers=self._engine.depth("encoder"),
-            n_decoder_layers=self._engine.depth("decoder"),
+            n_encoder_layers=self._depth("encoder"),
+            n_decoder_layers=self._depth("decoder"),
         )
 
     # The interface of TracedModel ---------------------------------------------------------------------------------
@@ -251,8 +256,9 @@ class HubModel(TracedModel):
         Raises:
             VisformerError: the model returns no attention weights, or their rows do not sum to 1.
         """
-        self.module.set_attn_implementation("eager")
-        eager = self._probe_pass(Recorder(frozenset(), ()), patterns=True)
+        with on_text_alone(self.module):
+            own = self._probe_pass(Recorder(frozenset(), ()), patterns=use_own(self.module))
+        check_causal(own)
         if self._family is not None:
             has_logits = self._engine.logits_axes is not None
             self._fixed = install(
@@ -260,10 +266,10 @@ class HubModel(TracedModel):
             )
         recorder = Recorder(None, (), copied=True, axes=self._axes)
         if not self.patterns_only:
-            self.module.set_attn_implementation(NAME)
-            self.patterns_only = not agree(eager, self._probe_pass(recorder, patterns=False), recorder.tensors)
+            use_ours(self.module)
+            self.patterns_only = not agree(own, self._probe_pass(recorder, patterns=False), recorder.tensors)
         if self.patterns_only:
-            self.module.set_attn_implementation("eager")
+            use_own(self.module)
             recorder = Recorder(None, (), copied=True, axes=self._axes)
             self._probe_pass(recorder, patterns=True)
             self._fixed |= {name for name in recorder.tensors if name.endswith(".pattern")}
@@ -285,13 +291,18 @@ class HubModel(TracedModel):
                     self._visit(passes[-1])
         return passes
 
+    def _depth(self, part: str) -> int:
+        """The number of layers; of Falcon with ALiBi, whose own attention returns no patterns, that of its blocks."""
+        tapped = {name.split(".")[1] for name in self._probed if name.startswith(part) and name.endswith(".resid_pre")}
+        return self._engine.depth(part) or len(tapped)
+
     def _why_no_weights(self, glob: str) -> str:
         if self._family is None:
             return NOT_IN_TABLE
         if not glob.rpartition(".")[2].startswith(("w_", "b_")):
             return NO_END
         has_any = any(name.endswith(".w_q") for name in self._weights)
-        return PATTERNS_ONLY if self.patterns_only else NO_WEIGHTS if has_any else NO_PLACE
+        return PATTERNS_ONLY if self.patterns_only else NO_WEIGHTS if has_any else NO_MATRICES
 
     def _axes(self, name: str) -> tuple[Axis, ...] | None:
         """The axes that the name implies, except for an encoder's logits, and kv_heads of keys and values."""

@@ -7,8 +7,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers.modeling_outputs import BaseModelOutput
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_MASKED_LM_MAPPING_NAMES
+from transformers.modeling_outputs import MoEModelOutput
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
+    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+)
 
 from visformer.adapters.huggingface.families import FAMILIES, Kind
 from visformer.adapters.huggingface.layers import Numbering, watching_blocks
@@ -29,8 +33,20 @@ def kind_of(config: Any) -> Kind:
         return FAMILIES[config.model_type].kind
     if config.is_encoder_decoder:
         return "encoder-decoder"
-    causal = config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    return "decoder" if causal and config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES else "encoder"
+    decoders = {*MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, *MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES}
+    return "decoder" if config.model_type in decoders.difference(MODEL_FOR_MASKED_LM_MAPPING_NAMES) else "encoder"
+
+
+def class_of(config: Any) -> str:
+    """The class of transformers that loads a model of this config with what predicts its tokens, if anything does."""
+    kind = kind_of(config)
+    if kind == "decoder" and config.model_type not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        return "AutoModelForImageTextToText"
+    return {
+        "encoder": "AutoModel",
+        "decoder": "AutoModelForCausalLM",
+        "encoder-decoder": "AutoModelForSeq2SeqLM",
+    }[kind]
 
 
 @dataclass
@@ -39,7 +55,7 @@ class Output:
 
     value: Tensor  # the encoder's output (batch, src, d_model), or logits
     patterns: dict[str, Tensor]  # "decoder.0.cross_attn" to (batch, head, query, key); empty unless requested
-    cache: Any = None  # keys and values, if requested
+    cache: Any = None  # keys and values, if requested and the model keeps any
 
 
 class Engine:
@@ -48,11 +64,11 @@ class Engine:
     def __init__(self, module: Any) -> None:
         self.module = module
         self.kind = kind_of(module.config)
-        if self.kind != "encoder" and module.get_output_embeddings() is None:
+        if self.kind != "encoder" and not module.can_generate():
             raise VisformerError(
                 N_("{model} predicts no tokens: pass the model with its language-model head ({wanted})."),
                 model=type(module).__name__,
-                wanted="AutoModelForSeq2SeqLM" if self.kind == "encoder-decoder" else "AutoModelForCausalLM",
+                wanted=class_of(module.config),
             )
         self.base: nn.Module = module.base_model
         self._encoder: nn.Module = module.get_encoder() if self.kind == "encoder-decoder" else self.base
@@ -63,13 +79,18 @@ class Engine:
                 self._encoder, self.logits_axes = module, axes
 
     def depth(self, part: str) -> int:
-        """The number of layers of "encoder" or "decoder", as seen in the first pass with patterns; 0 without it."""
-        return self._numberings[f"{part}.self_attn"].depth if part in self.kind.split("-") else 0
+        """The number of layers of "encoder" or "decoder", as seen in a pass with patterns; 0 if there was none."""
+        numbering = self._numberings.get(f"{part}.self_attn")
+        return 0 if numbering is None else numbering.depth
 
     @property
     def known(self) -> tuple[int, int]:
         """How many token ids the source has, and the target."""
-        source = self.module.get_input_embeddings()
+        try:
+            source = self.module.get_input_embeddings()
+        except NotImplementedError:  # CLIP has none of the whole model
+            size = self.module.config.get_text_config().vocab_size
+            return size, size
         target = self.module.get_output_embeddings() if self.kind == "encoder-decoder" else source
         return len(source.weight), len(target.weight)
 
@@ -144,8 +165,9 @@ class Engine:
             fields = {"self_attn": ("attentions", own)}
         else:
             seen = torch.ones(memory.shape[:2], dtype=torch.long, device=self.module.device)
-            memory_output = BaseModelOutput(last_hidden_state=memory)
+            memory_output = MoEModelOutput(last_hidden_state=memory)  # Switch looks for router_logits in it
             inputs |= {"encoder_outputs": memory_output, "attention_mask": seen, "decoder_input_ids": rows}
+            inputs["input_ids"] = seen  # FSMT: no ids, no mask
             across = (rows.shape[1], memory.shape[1])
             fields = {"self_attn": ("decoder_attentions", own), "cross_attn": ("cross_attentions", across)}
         named: dict[str, Tensor] = {}
@@ -153,7 +175,7 @@ class Engine:
             output, named = self._with_patterns("decoder", self.module, inputs, fields)
         else:
             output = self.module(**inputs)
-        return Output(output.logits, named, output.past_key_values if keep else None)
+        return Output(output.logits, named, output.get("past_key_values") if keep else None)
 
     def _with_patterns(
         self, part: str, run: Any, inputs: Mapping[str, Any], fields: Mapping[str, tuple[str, tuple[int, int]]]
@@ -180,15 +202,17 @@ class HubNext:
     """A transformers model as a :class:`visformer.model.decoding.Predictor`."""
 
     def __init__(self, engine: Engine, memory: Tensor | None, *, cached: bool) -> None:
-        self._engine, self._memory, self._cached = engine, memory, cached
+        self._engine, self._memory = engine, memory
+        self._cached = cached and engine.module.config.model_type != "fsmt"  # it has no causal mask with a cache
         self._cache: Any = None
         self._seen = 0
 
     def log_probabilities(self, prefix: Tensor) -> Tensor:
         """Map ``prefix`` (row, tgt), longer at each call, to log-probabilities (row, vocab), nats."""
-        new = prefix[:, self._seen :] if self._cached else prefix
+        new = prefix if self._cache is None else prefix[:, self._seen :]
         output = self._engine.decode(new, self._memory, cache=self._cache, keep=self._cached)
         self._cache, self._seen = output.cache, prefix.shape[1]
+        self._cached = self._cache is not None  # OpenAI's GPT keeps none
         return output.value[:, -1].float().log_softmax(dim=-1).cpu()
 
     def keep(self, rows: Tensor) -> None:

@@ -21,6 +21,7 @@ from visformer.trace.names import Axis
 
 THREE = (
     ("q_proj", "k_proj", "v_proj"),
+    ("query_proj", "key_proj", "value_proj"),
     ("query", "key", "value"),
     ("q_lin", "k_lin", "v_lin"),
     ("q", "k", "v"),
@@ -30,8 +31,8 @@ THREE = (
 BLOCKS = ("c_attn", "qkv_proj", "Wqkv")
 """One module: all of q, then all of k, then all of v."""
 
-BY_HEAD = "query_key_value"
-"""One module: q, k and v of the first head, then of the second."""
+BY_HEAD = ("query_key_value", "in_proj")
+"""One module: q of the heads that share the first k and v, then these, then the same of the second k and v."""
 
 _HEADS = Axis("d_heads")
 _WEIGHT = re.compile(r"\b[wb]_[qkvo*?\[\]12]+$|\.(w|b|gamma|beta)$|^output\.|\bnorm\.[^.]+$")
@@ -40,7 +41,7 @@ _WEIGHT = re.compile(r"\b[wb]_[qkvo*?\[\]12]+$|\.(w|b|gamma|beta)$|^output\.|\bn
 def weights_of(
     base: nn.Module, stacks: Mapping[str, Stack], config: object, shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, Weight]:
-    """Map names such as ``decoder.0.self_attn.w_q`` to weights; empty if the family bypasses the attention interface.
+    """Map names such as ``decoder.0.self_attn.w_q`` to weights; empty if no module holds them separately.
 
     The number and width of heads follow from ``shapes``, those of the tensors of a pass.
     """
@@ -54,13 +55,16 @@ def weights_of(
                 name = f"{part}.{layer}.{kind}"
                 if path is None or out is None or f"{name}.k" not in shapes:
                     continue
-                inner = _inside(block.get_submodule(path), name, shapes)
+                attention = block.get_submodule(path)
+                inner = _inside(attention, name, shapes)
                 if inner:
                     for letter, (module, columns) in {**inner, "o": (block.get_submodule(out), None)}.items():
                         axes = (_HEADS, D_MODEL) if letter == "o" else (D_MODEL, _HEADS)
                         result[f"{name}.w_{letter}"] = Weight(module, "weight", axes, columns)
                         if getattr(module, "bias", None) is not None:
                             result[f"{name}.b_{letter}"] = Weight(module, "bias", axes[1:], columns)
+                        elif hasattr(attention, f"{letter}_bias"):  # DeBERTa
+                            result[f"{name}.b_{letter}"] = Weight(attention, f"{letter}_bias", axes[1:])
     return result
 
 
@@ -113,14 +117,15 @@ def _inside(
     sizes = [shapes[f"{name}.{letter}"] for letter in "qkv"]  # (head, token, d_k) each
     widths = [heads * width for heads, _, width in sizes]
     columns = torch.arange(sum(widths))
-    for one in BLOCKS:
-        if one in modules:
-            return {
-                letter: (modules[one], part) for letter, part in zip("qkv", torch.split(columns, widths), strict=True)
-            }
-    if BY_HEAD in modules and len(set(sizes)) == 1:
-        each = columns.reshape(sizes[0][0], 3, sizes[0][2])  # (head, letter, d_k)
-        return {letter: (modules[BY_HEAD], each[:, i].reshape(-1)) for i, letter in enumerate("qkv")}
+    for one in (*BLOCKS, *BY_HEAD):
+        if one not in modules:
+            continue
+        if one in BY_HEAD or hasattr(attention, "multi_query"):  # GPT-BigCode's c_attn
+            each = columns.reshape(sizes[1][0], -1, sizes[1][2])  # (kv_head, q... k v, d_k)
+            parts: Sequence[Tensor] = (each[:, :-2], each[:, -2], each[:, -1])
+        else:
+            parts = torch.split(columns, widths)
+        return {letter: (modules[one], part.reshape(-1)) for letter, part in zip("qkv", parts, strict=True)}
     return {}
 
 
