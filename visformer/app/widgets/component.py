@@ -55,7 +55,7 @@ _PRESENT = _component(
 _PAGE = stylesheet("streamlit/page.css") + stylesheet("streamlit_private/legible.css")
 _LESSON_BAR = _component("lesson", _HTML, stylesheet("streamlit/lesson.css"))
 _WORDS = _component("words", css=_PAGE, folder=_PRIVATE, isolate_styles=False)
-_LINKS, _ADDRESS = _component("links"), _component("history")
+_LINKS, _ADDRESS = _component("links"), _component("address")
 _FEED = _component("feed")
 
 

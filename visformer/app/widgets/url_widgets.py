@@ -51,6 +51,7 @@ def draw(option: Option, setting: Setting, page: str, *, place: Any = st, defaul
             by_index = widget in ("selectbox", "radio")
             initial = [*arguments["options"]].index(first) if by_index else _shifted(first, shift)
             arguments[_INITIAL.get(widget, "value")] = initial
+        boxes.keep_choice(key)
         _ = boxes.gettext()
         look.setdefault("help", _(option.tooltip).format(own=setting.source.d_model) if option.tooltip else None)
         value = getattr(place, widget)(label=_(option.label), key=key, **arguments, **look)

@@ -4,7 +4,7 @@
  */
 
 import { button, fill, focusQuietly, part } from "../shared/dom.js"
-import { open } from "./history.js"
+import { open } from "../shared/history.js"
 import { TURN } from "./turn.js"
 import { streamlitView } from "./view.js"
 

@@ -5,8 +5,3 @@ export function open(link) {
   if (new URL(link, location.href).href !== location.href) history.pushState({}, "", link)
   dispatchEvent(new PopStateEvent("popstate", { state: history.state }))
 }
-
-/** Give the current entry of the browser's history another query: Streamlit can only add entries. */
-export default ({ data }) => {
-  history.replaceState(history.state, "", `${location.pathname}?${new TextDecoder().decode(data)}`)
-}
