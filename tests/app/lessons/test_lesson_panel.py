@@ -9,6 +9,7 @@ from tests.app.support import (
     address_of,
     button,
     call,
+    captions,
     choose,
     choose_other_token,
     enter,
@@ -225,6 +226,16 @@ def test_resetting_a_step_undoes_edits_of_masks(new_app):
     assert_shows(app, 7)
     choose(app, "masks_view", "edit")
     assert not texts(app, "After: ")
+
+
+def test_a_translation_that_changes_without_the_causal_mask_gets_another_reason(new_app):
+    app = new_app(lesson=url_state.SHIPPED, step="7")
+    app.text_input(key="source").set_value("李白在长安写了很多诗。").run()
+    choose(app, "masks_view", "edit")
+    button(app, "Remove the causal mask").click().run()
+    assert texts(app, "Before: ")[0][8:] != texts(app, "After: ")[0][7:]
+    assert captions(app, "Step by step, the tokens already written now also read those after them.")
+    assert not captions(app, "Translation and table are both right.")
 
 
 @pytest.mark.parametrize(
