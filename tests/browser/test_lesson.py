@@ -203,6 +203,24 @@ def test_a_lesson_is_presented_without_its_bar_and_goes_on(open_app):
     assert controls(page) == places
 
 
+def test_a_presented_lesson_ends_with_its_card_and_turns_back(open_app):
+    short = lesson_file.load(url_state.SHORT)
+    page = open_app(query=f"?lesson={url_state.SHORT}&step={len(short.steps)}", width=1280, height=720)
+    wait_until_done(page)
+    present(page)
+    title, last = page.locator(".vf-step-title"), f"4/4 · {short.steps[-1].text('title', 'en')}"
+    expect(title).to_have_text(last)
+    page.keyboard.press("PageDown")
+    expect(title).to_have_text("End · What you know now")
+    expect(page.locator(".vf-look-for")).to_have_text(short.learnt_in("en"))
+    expect(page.locator(".st-key-page_body canvas").first).not_to_be_visible()
+    wait_until_done(page)
+    page.keyboard.press("PageDown")  # there is nothing behind it
+    page.keyboard.press("PageUp")
+    expect(title).to_have_text(last)
+    expect(page.locator(".st-key-page_body canvas").first).to_be_visible()
+
+
 def export_lesson(folder, language):
     """Return the path of the lesson as a file."""
     path = folder / "lesson.html"

@@ -107,8 +107,12 @@ def panel(run: Run) -> bool:
         return False
     lesson, is_over = _lesson(name), _IS_OVER.get()
     step, count = lesson.steps[number - 1], len(lesson.steps)
-    note = "" if is_over else _said(step, "note")
-    walk.guide(place=f"{number}/{count}", note=note)
+    if is_over:
+        _ = gettext()
+        walk.guide(place=_("End"), title=_("What you know now"), is_over=True)
+    else:
+        title, task, note = (_said(step, name) for name in ("title", "try", "note"))
+        walk.guide(place=f"{number}/{count}", title=title, task=task, note=note)
     with st.container(gap=None, key="lesson"):
         if is_over:
             run.caption = _closing(name, lesson.learnt_in(language()))

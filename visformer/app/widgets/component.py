@@ -197,8 +197,9 @@ def presentation(
     """Draw the button of presentation mode, which hides all but the picture and its captions.
 
     Args:
-        shown: "words" on its buttons; "sentence" and "caption" over the picture; "place" and "at": the step's id and
-            its text; "note": the suggested presenter's note; "guided": whether the views take no steps of their own;
+        shown: "words" on its buttons; "title", "sentence", "caption" and "task" over the picture; "over": there is only
+            text; "place" and "at": the step's id and its text; "keys" for its help, "picture_keys" where there is a
+            picture; "note": the suggested presenter's note; "guided": whether the views take no steps of their own;
             "code": see :func:`visformer.app.presentation.presenting.code`; "room": see
             :func:`visformer.app.presentation.following.room`.
         on_step: called with 1 or -1 before the page reruns.

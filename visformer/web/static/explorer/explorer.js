@@ -8,10 +8,10 @@
 
 import { makeRamp, themeOf } from "../shared/colours.js"
 import { HeadGrid, LEGEND, drawLegend, gridLayout, paintLegend } from "./head_grid.js"
-import { Help } from "./help.js"
 import { pngButton } from "../shared/png.js"
 import { ordered, sameHead } from "./order.js"
 import { MOVES, fill, focusQuietly, focusedElement, isTyped, paragraph, part } from "../shared/dom.js"
+import { Help } from "../shared/help.js"
 import { readPicture } from "./picture.js"
 import { Readout } from "./readout.js"
 import { SentenceLines } from "./sentence_lines.js"
@@ -26,6 +26,7 @@ const SETTLED = 250 // milliseconds by which reports of the selection are deboun
 const [LOWEST, TALLEST, BELOW] = [300, 860, 20] // pixels: height of the stage, and margin below it
 const LEAST = 120 // minimum height of the stage in a presentation
 const IN_ONE_ROW = 6 // minimum thumbnails per row if they are sorted
+const NOT_STAGED = ["← → ↑ ↓", "Esc", "p", "?"] // keys that a presentation has itself
 
 /**
  * @param {HTMLElement} element the container
@@ -118,7 +119,8 @@ class AttentionView {
       this.paint()
     }
     const [resized, staged] = [() => this.resized(), () => this.resized(true)]
-    this.leave = enter(root, { resized, staged, repaint, step: (direction) => this.step(direction) })
+    const [step, act, help] = [(direction) => this.step(direction), (event) => this.actOnStage(event), () => this.helpOnStage()]
+    this.leave = enter(root, { resized, staged, repaint, step, act, help })
   }
 
   destroy() {
@@ -231,7 +233,7 @@ class AttentionView {
 
   /** Show or hide the help, also while the focus is elsewhere on the page. */
   askedForHelp(event) {
-    if (event.key !== "?" || event.defaultPrevented || isTyped(event) || !this.data) return
+    if (STAGE.on || event.key !== "?" || event.defaultPrevented || isTyped(event) || !this.data) return
     this.showHelp(!this.help.open)
     event.preventDefault()
   }
@@ -242,6 +244,19 @@ class AttentionView {
     if (open) this.focused = focusedElement()
     this.help.show(open)
     if (!open) focusQuietly(root.contains(this.focused) && this.focused.checkVisibility() ? this.focused : this.surface)
+  }
+
+  /** What a key does in a presentation while the focus is elsewhere. */
+  actOnStage(event) {
+    if (!this.data) return null
+    if (event.key in MOVES) return event.shiftKey ? () => this.moveCell(...MOVES[event.key]) : null
+    return event.key === "Escape" ? null : this.actions()[event.key]
+  }
+
+  /** What the help of a presentation lists. */
+  helpOnStage() {
+    const { keys = [], scores = [] } = this.data ?? {}
+    return { keys: keys.filter(([key]) => !NOT_STAGED.includes(key)), scores }
   }
 
   arrow(event) {
@@ -377,6 +392,7 @@ class AttentionView {
 
   /** Repaint if the size has changed or, when a presentation starts or ends, the colours. */
   resized(staged = false) {
+    if (STAGE.on) this.help.show(false) // a presentation has its own
     if (!this.data || !this.parts.root.clientWidth) return
     const { faint } = this.theme
     if (staged) this.readTheme(this.data)

@@ -14,8 +14,8 @@ const LARGEST_THUMB = 72
 const LARGEST_LAYER = 260 // thumbnail size in the view of one layer
 const CAPTION_GAP = 4 // between name and score
 const LONGEST_TOKEN = 84
-const TOKEN = 14 // rows and columns closer than this have no tokens beside them
-const SLANT = Math.PI / 4
+const SLANT = Math.PI / 3
+const TOKEN = 11 / Math.sin(SLANT) // rows and columns closer than this have no tokens beside them: slanted, they would touch
 export const LEGEND = { width: 240, height: 28, margin: 20 } // margin: room for half of the text at either end
 
 export class HeadGrid {
@@ -82,10 +82,10 @@ export function gridLayout(cells, { width, columns, captions, largest = LARGEST_
  */
 export function layerLayout(cells, room, tokens) {
   if (tokens) {
-    const slanted = Math.ceil(tokens.high * Math.sin(SLANT)) // upwards, and to the right of the last column
-    const layout = largestLayout(cells, { ...room, width: room.width - slanted }, [tokens.wide + 8, slanted + 12])
+    const [up, right] = [Math.sin(SLANT), Math.cos(SLANT)].map((part) => Math.ceil(tokens.high * part)) // right of the last column
+    const layout = largestLayout(cells, { ...room, width: room.width - right }, [tokens.wide + 8, up + 12])
     const n = Math.max(tokens.rows.length, tokens.columns.length)
-    if (layout.size / n >= TOKEN) return { ...layout, tokens, width: layout.width + slanted }
+    if (layout.size / n >= TOKEN) return { ...layout, tokens, width: layout.width + right }
   }
   return largestLayout(cells, room, [FRAME, FRAME])
 }

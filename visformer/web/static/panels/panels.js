@@ -333,7 +333,7 @@ class PanelsView {
       panel.columns,
       {
         ...{ font: this.theme.font, width: wide, tallest: Infinity, indent, line: LABELLED },
-        aspect: free ? Infinity : 1.8,
+        aspect: free ? Infinity : STAGE.on ? 3 : 1.8, // a stage is wider than high
         slender: free ? Infinity : 1.1,
         largest: like ? Math.min(own, like.cellWidth) : own,
         highest: like ? like.cellHeight : Math.max(least, Math.min(most, highest)),
