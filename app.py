@@ -4,7 +4,6 @@ from visformer.app.pages import attention
 from visformer.app.presentation import following
 from visformer.app.serving.capacity import drawing
 from visformer.app.serving.workbench import workbench
-from visformer.app.session import address
 from visformer.app.shell import entrance, head, screen, side_bar, surroundings
 from visformer.app.widgets import controls
 
@@ -20,6 +19,6 @@ with drawing():
     head.draw(run, opened)
     side_bar.draw(sections)
     surroundings.draw()
-    address.update(run)
+    screen.update_address(run)
     following.publish(run)
     workbench().load_soon()  # imports torch seconds later, once the picture is on screen

@@ -82,7 +82,7 @@ def on_links(table: Values, pair: Aligned) -> Values:
 def points(model: Translator) -> Iterator[Point]:
     """Yield every point."""
     traces = [model.trace(example) for example in EXAMPLES]
-    encoder = [trace.stack("encoder", "self_attn").value for trace in traces]
+    encoder = [trace.stack("encoder", "self_attn") for trace in traces]
     words = [~separators(trace.tokens["src"], trace.special["src"]) for trace in traces]
     per_trace = [reads_itself(*both) for both in zip(encoder, words, strict=True)]
     yield Point("Its words read themselves.", "encoder.self_attn", per_trace[0], np.mean(per_trace, axis=0))
@@ -120,7 +120,7 @@ START = "It explains itself: each row reads the word that it predicts next."
 def previous(trace: vf.Trace) -> Values:
     """The score "previous" of the decoder's heads; the mean leaves out the first row, which has no token before it."""
     tokens = trace.tokens["tgt"]
-    layers = trace.stack("decoder", "self_attn").value
+    layers = trace.stack("decoder", "self_attn")
     scores = head_scores(layers, queries=tokens, keys=tokens, special=trace.special["tgt"], cross=False)
     return scores["previous"] * len(tokens) / (len(tokens) - 1)
 

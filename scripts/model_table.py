@@ -1,19 +1,23 @@
-"""Generate the table in docs/models.md and docs/models.zh-CN.md from visformer/adapters/huggingface/families.py.
+"""Generate the tables in docs/models.md and docs/models.zh-CN.md: families.py and refused.py of adapters/huggingface.
 
-python scripts/model_table.py writes it; a test checks that both files are up to date.
+python scripts/model_table.py writes them; a test checks that both files are up to date.
 """
 
 import re
 from pathlib import Path
 
 from visformer.adapters.huggingface.families import FAMILIES, Family
+from visformer.adapters.huggingface.refused import REFUSED
+from visformer.i18n import translations
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-MARKS = re.compile(r"(<!-- families -->\n).*?(<!-- end -->)", re.DOTALL)
+MARKS = re.compile(r"(<!-- (families|refused) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 WORDS = {
     "models.md": {
-        "head": ("Family (`model_type`)", "Kind", "Order of tokens", "Block", "Shown"),
+        "head": ("Family (`model_type`)", "Kind", "Order of tokens", "Block"),
+        "refused": ("Family (`model_type`)", "Why it cannot be shown"),
+        "language": "en",
         "encoder": "encoder",
         "decoder": "decoder",
         "encoder-decoder": "encoder-decoder",
@@ -26,11 +30,11 @@ WORDS = {
         "post": "post-norm",
         "pre": "pre-norm",
         "parallel": "parallel",
-        "all": "everything",
-        "patterns": "patterns, residual stream",
     },
     "models.zh-CN.md": {
-        "head": ("模型族（`model_type`）", "类型", "词序信息", "块的结构", "可看的内容"),
+        "head": ("模型族（`model_type`）", "类型", "词序信息", "块的结构"),
+        "refused": ("模型族（`model_type`）", "不能显示的原因"),
+        "language": "zh",
         "encoder": "编码器",
         "decoder": "解码器",
         "encoder-decoder": "编码器-解码器",
@@ -43,19 +47,21 @@ WORDS = {
         "post": "Post-LN",
         "pre": "Pre-LN",
         "parallel": "并行",
-        "all": "全部",
-        "patterns": "注意力权重、残差流",
     },
 }
 
 
-def table(page: str) -> str:
-    """Return the table in Markdown; families with equal entries share a row."""
+def table(page: str, name: str) -> str:
+    """Return a table, "families" or "refused", in Markdown; families with equal entries share a row."""
     words = WORDS[page]
+    gettext = translations(words["language"]).gettext
+    head, entries = words["refused"], {name: (gettext(reason),) for name, reason in REFUSED.items()}
+    if name == "families":
+        head, entries = words["head"], {name: _row(family, words) for name, family in FAMILIES.items()}
     rows: dict[tuple[str, ...], list[str]] = {}
-    for name, family in FAMILIES.items():
-        rows.setdefault(_row(family, words), []).append(f"`{name}`")
-    lines = [_line(words["head"]), _line(["---"] * len(words["head"]))]
+    for model_type, row in entries.items():
+        rows.setdefault(row, []).append(f"`{model_type}`")
+    lines = [_line(head), _line(["---"] * len(head))]
     lines += [_line((", ".join(names), *row)) for row, names in rows.items()]
     return "\n".join(lines) + "\n"
 
@@ -63,8 +69,7 @@ def table(page: str) -> str:
 def _row(family: Family, words: dict[str, str]) -> tuple[str, ...]:
     (layout,) = {stack.layout for stack in family.stacks.values()}
     layouts = [layout] if isinstance(layout, str) else layout[1:]
-    shown = words["patterns" if family.patterns_only else "all"]
-    return words[family.kind], words[family.position], " / ".join(words[each] for each in layouts), shown
+    return words[family.kind], words[family.position], " / ".join(words[each] for each in layouts)
 
 
 def _line(cells) -> str:
@@ -72,8 +77,10 @@ def _line(cells) -> str:
 
 
 def written(page: str) -> str:
-    """Return the page with an up-to-date table."""
-    return MARKS.sub(lambda marks: marks[1] + table(page) + marks[2], (DOCS / page).read_text(encoding="utf-8"))
+    """Return the page with up-to-date tables."""
+    return MARKS.sub(
+        lambda marks: marks[1] + table(page, marks[2]) + marks[3], (DOCS / page).read_text(encoding="utf-8")
+    )
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ def test_the_name_is_found_where_the_row_before_it_reads_it(model):
     for first, pair in ((point.first, (EXAMPLES[0], NAME)), (point.general, (EXAMPLES[1], NAME[::-1]))):
         trace = model.trace(pair[0])
         row, key = trace.tokens["next"].index(pair[1][1]), trace.tokens["src"].index(pair[1][0])
-        np.testing.assert_allclose(first, trace.stack("decoder", "cross_attn").value[:, :, row, key], rtol=1e-5)
+        np.testing.assert_allclose(first, trace.stack("decoder", "cross_attn")[:, :, row, key], rtol=1e-5)
 
 
 def test_the_bundled_start_is_the_head_that_the_script_chooses(model):

@@ -5,7 +5,7 @@ import inspect
 import re
 import shlex
 from html.parser import HTMLParser
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -19,7 +19,7 @@ from visformer.cli import main
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "supplement").glob("*.md")])
 TRANSLATIONS = [page for page in PAGES if page.name.endswith(CHINESE)]
 ENGLISH_ONLY = {"api.md", "benchmarks.md", "CHANGELOG.md", "CONTRIBUTING.md"}
-WITHOUT_PICTURE = {*ENGLISH_ONLY, "deploy.md", "load.md"}  # a server has nothing to show
+WITHOUT_PICTURE = {*ENGLISH_ONLY, "deploy.md", "load.md", "tensors.md"}  # a server or a table has nothing to show
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 COMMAND = re.compile(r"^(?:\.venv[/\\](?:bin|Scripts)[/\\])?visformer\s+(.*)$")
@@ -122,11 +122,12 @@ def test_tests_named_on_a_page_exist(page):
 
 
 def commands(page):
-    """Yield the arguments of every ``visformer ...`` in a block for a shell."""
+    """Yield the arguments of every ``visformer ...`` in a block for a shell, up to a redirection."""
     for kind, block in FENCE.findall(text_of(page)):
         if kind in ("sh", "powershell"):
             found = (COMMAND.match(line) for line in block.splitlines())
-            yield from (words(line[1]) for line in found if line)
+            whole = (words(line[1]) for line in found if line)
+            yield from ([*takewhile(lambda word: word not in "<>", line)] for line in whole)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(commands(page))], ids=path_of)

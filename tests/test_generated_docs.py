@@ -2,18 +2,21 @@
 
 import pytest
 
-from scripts import export_tables, model_card, model_table, settings_tables
+from scripts import export_tables, model_card, model_table, settings_tables, tensors_table
 from scripts.docs import DOCS
 from visformer.adapters.huggingface.families import FAMILIES
+from visformer.adapters.huggingface.refused import REFUSED
 from visformer.export.formats import FORMATS
 from visformer.pictures.registry.picture import pictures
 from visformer.system.limits import LIMITS
 from visformer.system.settings import SETTINGS
+from visformer.trace.names import TENSORS, WEIGHTS
 
 TABLES = {
-    "models": (model_table, FAMILIES),
+    "models": (model_table, [*FAMILIES, *REFUSED]),
     "picker": (settings_tables, [setting.name for setting in SETTINGS]),
     "security": (settings_tables, [limit.name for limit in LIMITS]),
+    "tensors": (tensors_table, [*TENSORS, *WEIGHTS]),
     "export": (export_tables, [*pictures(), *(each.ending for each in FORMATS)]),
 }
 

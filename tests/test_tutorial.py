@@ -36,11 +36,21 @@ def test_the_notebook_runs_within_30_seconds(executed):
     assert executed.seconds < 30
 
 
-def test_a_trace_is_shown_in_the_explorer_and_a_figure_by_plotly(executed):
+def test_a_trace_is_shown_in_the_explorer(executed):
     assert output_of(executed, "trace = model.trace(sentence)\n").data["text/html"].startswith("<iframe srcdoc=")
     assert output_of(executed, "average_attn_weights=False").data["text/html"].startswith("<iframe srcdoc=")
-    figure = output_of(executed, "vf.figures.attention_head(").data["application/vnd.plotly.v1+json"]
-    assert figure["data"][0]["type"] == "heatmap"
+
+
+def test_a_figure_is_shown_by_plotly_also_in_an_html_file_which_holds_plotly_js_once(executed):
+    """nbconvert writes the text/html of each output: the script first, then figures of some kilobytes that call it."""
+    data = [output.data for cell in executed.cells for output in cell.get("outputs", ()) if "data" in output]
+    figures = [one for one in data if "application/vnd.plotly.v1+json" in one]
+    scripts = [one for one in data if "plotly.js v" in one.get("text/html", "")[:1000]]
+    assert len(figures) == len(scripts) == 1
+    assert data.index(scripts[0]) < data.index(figures[0])
+    assert figures[0]["application/vnd.plotly.v1+json"]["data"][0]["type"] == "heatmap"
+    assert "Plotly.newPlot(" in figures[0]["text/html"]
+    assert len(figures[0]["text/html"]) < 100_000
 
 
 def test_outputs_agree_with_the_text(executed):

@@ -19,6 +19,7 @@ _PUBLIC = {
     "sinusoidal_encoding": "visformer.model.embedding",
     "causal_mask": "visformer.model.masks",
     "padding_mask": "visformer.model.masks",
+    "explorer": "visformer.export.notebook",
     "load": "visformer.adapters.load",
     "moments": "visformer.adapters.history",
     "untrained": "visformer.adapters.load",
@@ -40,6 +41,7 @@ __all__ = [
     "causal_mask",
     "edits",
     "errors",
+    "explorer",
     "export",
     "figures",
     "formulas",
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from visformer import analysis, edits, errors, export, figures, formulas
     from visformer.adapters.history import moments
     from visformer.adapters.load import load, untrained, wrap
+    from visformer.export.notebook import explorer
     from visformer.model.attention import attention
     from visformer.model.config import GPTConfig, TransformerConfig
     from visformer.model.embedding import sinusoidal_encoding
@@ -72,14 +75,20 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'visformer' has no attribute {name!r}")
 
 
-def _explorer(trace: "Trace") -> str:
-    from visformer.web.page import frame
+def _as_html(trace: "Trace") -> str:
+    from html import escape
 
-    return frame(trace)
+    from visformer.errors import VisformerError
+    from visformer.export.notebook import explorer
+
+    try:
+        return explorer(trace).html
+    except VisformerError as error:
+        return f"<p>{escape(str(error))}</p>"
 
 
-display.as_html = _explorer
+display.as_html = _as_html
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -3,6 +3,7 @@
 The browser draws panels on the app's pages, and plotly draws the same panels in notebooks.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -11,11 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from visformer.errors import N_, TraceError
+from visformer.i18n import Gettext
 from visformer.trace import Trace
+from visformer.trace.from_arrays import check_finite
 from visformer.trace.names import Axis
+from visformer.trace.stacks import Stack
 
-Scale = Literal["weight", "signed"]
-"""``weight``: one hue from 0 to 1, on a square-root scale. ``signed``: two hues, from middle - limit to middle + limit.
+Scale = Literal["weight", "unsigned", "signed"]
+"""``weight``: one hue from 0 to 1, on a square-root scale. ``unsigned``: one hue from 0 to limit. ``signed``: two hues,
+from middle - limit to middle + limit.
 """
 
 AXIS_TITLES = {
@@ -27,8 +32,8 @@ AXIS_TITLES = {
     "d_ff": N_("dimension (d_ff)"),
     "d_heads": N_("dimension (heads × d_k)"),
     "vocab": N_("vocabulary"),
+    "label": N_("label"),
     "head": N_("head"),
-    "layer": N_("layer"),
 }
 
 
@@ -70,7 +75,7 @@ def axis_labels(trace: Trace, axis: Axis, size: int) -> Labels:
     """Return the labels of an axis of a traced tensor: tokens with their positions, or numbers."""
     title = AXIS_TITLES[axis.name]
     if axis.side is None:
-        return numbered(size, title, first=1 if axis.name in ("head", "layer") else 0)
+        return numbered(size, title, first=1 if axis.name == "head" else 0)
     labels = tokens_of(trace, axis.side, title)
     predicts = axis.side == "tgt" and axis.name == "query" and any(trace.tokens["next"])
     return replace(labels, after=trace.tokens["next"]) if predicts else labels
@@ -88,7 +93,8 @@ class Panel:
         rows: labels on the left.
         columns: labels at the top.
         scale: see :data:`Scale`.
-        limit: distance of the ends of a signed scale from its middle; None: the largest in ``values``.
+        limit: the end of an unsigned scale, or the distance of a signed one's ends from its middle; None: the largest
+            in ``values``.
         middle: the value in the middle of a signed scale.
         note: shown below the matrix, such as its shape.
         before: operator between the previous panel and this one, such as "×" or "=".
@@ -150,8 +156,8 @@ class Panel:
         return max(0, min(self.digits, self.digits + 1 - before))
 
 
-LARGE = 1e6
-"""From here on, cells show numbers with an exponent."""
+LARGE, FINE = 1e6, 6
+"""From this size on, and with more decimals than this, cells show numbers with an exponent."""
 
 
 def common_limit(*arrays: ArrayLike) -> float:
@@ -179,6 +185,50 @@ def telling_limit(*arrays: ArrayLike, share: float = 0.99) -> float:
     return usual if 0 < usual * _OUTLYING < largest else largest
 
 
+def map_scale(trace: Trace) -> dict[str, Any]:
+    """Choose the colour scale of a Trace's attention, one for all heads, so that they can be compared.
+
+    Returns:
+        Settings of :class:`Panel`: ``scale`` "weight" for patterns; for maps "unsigned" or, if any number is negative,
+        "signed", with its ``limit``, and as many ``digits`` as distinguish a hundredth of it.
+
+    Raises:
+        TraceError: a map holds NaN or an infinity.
+    """
+    maps = [tensor for name, tensor in trace.tensors.items() if name.endswith(".map")]
+    if not maps:
+        return {"scale": "weight"}
+    for tensor in maps:
+        check_finite(tensor.value, tensor.name)
+    limit = common_limit(*(tensor.value for tensor in maps))
+    whole = not any((tensor.value % 1).any() for tensor in maps)
+    digits = 0 if whole else max(2, 1 - math.floor(math.log10(limit)))
+    return {
+        "scale": "signed" if min(float(tensor.value.min()) for tensor in maps) < 0 else "unsigned",
+        "limit": limit,
+        "digits": digits,
+    }
+
+
+def ticks(scale: Scale, limit: float, middle: float = 0.0) -> list[tuple[str, float]]:
+    """Return the labels of a colour bar, each with its place from 0 to 1; the ends are among them."""
+    if scale == "weight":
+        return [(f"{tick:g}", tick**0.5) for tick in (0.0, 0.05, 0.25, 0.5, 1.0)]
+    low = 0.0 if scale == "unsigned" else middle - limit
+    return [(f"{low + place * (middle + limit - low):.3g}".replace("-", "−"), place) for place in (0.0, 0.5, 1.0)]
+
+
+def stack_title(trace: Trace, stack: Stack, gettext: Gettext = str) -> str:
+    """Return the title above all heads of a stack: who reads whom or, of maps, what the numbers are."""
+    if not any(name.endswith(".map") for name in trace):
+        return gettext(stack.about)
+    return _with_quantity(gettext(stack.label), trace)
+
+
+def _with_quantity(title: str, trace: Trace) -> str:
+    return " · ".join(filter(None, (title, trace.meta.get("quantity"))))
+
+
 def traced(trace: Trace, tensor: str, *index: int, title: str, **settings: Any) -> Panel:
     """Make a panel of a traced tensor or a parameter, labelled by its axes.
 
@@ -196,6 +246,9 @@ def traced(trace: Trace, tensor: str, *index: int, title: str, **settings: Any) 
     values = np.asarray(source.value[index])
     rows, columns = (axis_labels(trace, axis, size) for axis, size in zip(source.axes[-2:], values.shape, strict=True))
     settings.setdefault("name", tensor.rsplit(".", 1)[-1])
+    if tensor.endswith(".map"):
+        rows, columns = replace(rows, title=N_("query")), replace(columns, title=N_("key"))
+        title = _with_quantity(title, trace)
     return Panel(title=title, values=values, rows=rows, columns=columns, **settings)
 
 

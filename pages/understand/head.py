@@ -64,7 +64,8 @@ if trace is not None:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="head_view"))
         bar = st.container()
     draw = {"steps": steps, "joined": joined, "silence": lambda: silence(trace, bar)}[view.view]
-    needed = f"{'encoder' if 'src' in trace.tokens else 'decoder'}.0.self_attn.heads"
+    part = "encoder" if "src" in trace.tokens else "decoder"
+    needed = f"{part}.{next(iter(trace.layers(part)))}.self_attn.heads"
     if trace.lacks(needed) is None:
         controls.look_for(_(view.look_for))
     else:

@@ -308,3 +308,33 @@ def test_a_batch_that_fails_is_run_one_by_one():
 
 def test_bytes_of_a_recording_are_one_for_a_cell_of_a_mask_and_four_for_any_other_number():
     assert nbytes_of({"a.mask": (2, 3), "a.scores": (2, 3)}) == 6 + 24
+
+
+# Token ids, and edits that reach nothing ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [tiny_translator, tiny_gpt])
+def test_token_ids_stand_for_a_text_in_a_batch_too(make):
+    model = make()
+    ids = [list(model.trace(text).meta["ids"]["src" if "src" in model.trace(text).tokens else "tgt"]) for text in TEXTS]
+    mixed = [row if i % 2 else np.array(row) for i, row in enumerate(ids)]
+    for row, trace in zip(ids, model.trace_many(mixed, record=("*",)), strict=True):
+        same(trace, model.trace(row, record=("*",)))
+    for row, many in zip(ids, model.translate_many(ids, max_new_tokens=3), strict=True):
+        assert many.ids == model.translate(row, max_new_tokens=3).ids
+    with pytest.raises(TextError, match=r"Text 1, counted from 0: -1 \(item 0, from 0\) is not a token id"):
+        list(model.trace_many([ids[0], [-1]]))
+
+
+def test_a_function_that_changes_nothing_in_one_text_is_named_with_its_index():
+    model = tiny_translator()
+
+    def long_ones(name, tensor):
+        return tensor * 2 if name == "src.embed" and tensor.shape[1] > 3 else tensor
+
+    traces = model.trace_many([TEXTS[0], "a"], edits=long_ones)
+    same(next(traces), model.trace(TEXTS[0], edits=long_ones))
+    with pytest.raises(EditError, match="Text 1, counted from 0: The edit long_ones reached nothing"):
+        next(traces)
+    with pytest.raises(EditError, match="Text 0, counted from 0: The edit <lambda> reached nothing"):
+        next(model.translate_many(TEXTS, edits=[lambda name, tensor: tensor]))

@@ -188,7 +188,9 @@ def test_a_damaged_moment_is_reported_with_its_file_and_a_remedy(packed, damage)
     else:
         other = pack({"output.weight": torch.ones(2, 3)})
         path.write_bytes(path.read_bytes()[:-9] if damage == "cut off" else other)
-    with pytest.raises(CheckpointError, match=rf"(?s){path.name} cannot be read.*git checkout -- {path}$"):
+    with pytest.raises(
+        CheckpointError, match=rf"{path.name} cannot be read \(.*\): copy it anew from where it comes from\.$"
+    ):
         vf.load(packed, moment=2)
     assert len(vf.moments(packed)) == 5
     vf.load(packed, moment=1)
@@ -199,7 +201,7 @@ def test_a_damaged_list_of_moments_is_reported_with_a_remedy(packed, content):
     path = packed / "moments" / "moments.json"
     path.write_bytes(content)
     for ask in (vf.moments, lambda name: vf.load(name, moment=1)):
-        with pytest.raises(CheckpointError, match=rf"(?s)^{path} cannot be read.*git checkout -- {path}$"):
+        with pytest.raises(CheckpointError, match=rf"^{path} cannot be read \(.*\): copy it anew .*\.$"):
             ask(packed)
     vf.load(packed)
 

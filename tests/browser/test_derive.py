@@ -105,22 +105,25 @@ def test_javascript_and_python_decode_every_code_to_the_same_weight(bare):
 
 ORDER = """
   const thumbs = args.thumbs.map((layer) => layer.map((head) => Uint8Array.from(head)))
-  const stack = { shape: args.shape, values: args.values, thumbOf: ({ layer, head }) => thumbs[layer][head] }
+  const thumbOf = ({ layer, head }) => thumbs[args.layers.indexOf(layer)][head]
+  const stack = { shape: args.shape, layers: args.layers, values: args.values, thumbOf }
   return m.ordered(stack, args.by, args.anchor).map(({ layer, head, score }) => [layer, head, score])
 """
 
 
+@pytest.mark.parametrize("layers", [[0, 1, 2], [2, 3, 7]])
 @pytest.mark.parametrize("by", ["place", "entropy", "distance", "similarity"])
-def test_heads_are_ordered_by_place_score_or_similarity(bare, by):
+def test_heads_are_ordered_by_place_score_or_similarity(bare, by, layers):
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(3, 4)).round(1)
     scores[1, 1] = scores[2, 3]
     thumbs = rng.integers(0, 256, (3, 4, 30))
     values = {name: scores.tolist() for name in ("entropy", "distance")}
-    args = {"shape": [3, 4], "thumbs": thumbs.tolist(), "values": values, "by": by, "anchor": {"layer": 1, "head": 2}}
+    args = {"shape": [3, 4], "layers": layers, "thumbs": thumbs.tolist(), "values": values, "by": by}
+    args |= {"anchor": {"layer": layers[1], "head": 2}}
     actual = bare.run("explorer/order.js", ORDER, args)
     if by == "place":
-        assert actual == [[layer, head, None] for layer in range(3) for head in range(4)]
+        assert actual == [[layer, head, None] for layer in layers for head in range(4)]
         return
     if by == "similarity":
         vectors = thumbs.reshape(12, 30).astype(float)
@@ -129,5 +132,5 @@ def test_heads_are_ordered_by_place_score_or_similarity(bare, by):
     else:
         expected = scores.ravel()
     order = np.argsort(expected if by == "entropy" else -expected, kind="stable")
-    assert [(layer, head) for layer, head, _ in actual] == [divmod(int(i), 4) for i in order]
+    assert [(layer, head) for layer, head, _ in actual] == [(layers[i // 4], i % 4) for i in order]
     np.testing.assert_allclose([score for *_, score in actual], expected[order], rtol=1e-6)

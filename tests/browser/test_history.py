@@ -59,6 +59,21 @@ def test_eight_changes_over_four_pages_come_back_one_by_one(open_app):
     walk(page, seen)
 
 
+def test_a_page_opened_after_a_head_was_selected_is_one_entry(open_app):
+    """The links to pages are older than the selection, which reruns the explorer alone."""
+    page = open_app()
+    before = shown(page)
+    page.get_by_role("button", name="Encoder", exact=True).click()
+    seen = [changed(page, before)]
+    entries = page.evaluate("history.length")
+    for title, path in (("Masks", "/masks"), ("Inside a head", "/head")):
+        go_to(page, title)
+        page.wait_for_url(lambda url, path=path: urlsplit(url).path == path and "layer=" in url)
+        seen.append(shown(page))
+    assert page.evaluate("history.length") == entries + 2
+    walk(page, seen)
+
+
 def test_each_step_of_a_lesson_is_one_entry(open_app):
     """Its steps are on three pages; the large button, Next and a dot open them."""
     page = open_app()

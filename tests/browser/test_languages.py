@@ -167,6 +167,27 @@ def test_switching_the_language_keeps_page_sentence_view_and_scroll_position(ope
     assert main.evaluate("element => element.scrollTop") == scrolled
 
 
+def test_switching_the_language_there_and_back_keeps_every_choice(open_app):
+    """Browsers send a choice by its label, which another language changes."""
+    page = open_app(query="?lang=zh")
+    go_to(page, "掩码")
+    page.get_by_text("修改掩码", exact=True).click()
+    expect(page).to_have_url(re.compile("masks_view=edit"))
+    labels = []
+    for language, title in (("EN", "Masks"), ("中文", "掩码"), ("EN", "Masks")):
+        settle(page)
+        labels.append(page.get_by_role("combobox").evaluate_all("all => all.map(({ value }) => value)"))
+        page.get_by_test_id("stMain").get_by_text(language, exact=True).click()
+        expect(page).to_have_title(f"{title} · Visformer")
+    settle(page)
+    labels.append(page.get_by_role("combobox").evaluate_all("all => all.map(({ value }) => value)"))
+    chinese, english = labels[0], labels[1]
+    assert labels == [chinese, english, chinese, english]
+    assert any(re.search("[\u4e00-\u9fff]", label) for label in chinese)
+    assert not any(re.search("[\u4e00-\u9fff]", label) for label in english)
+    expect(page).to_have_url(re.compile(r"^[^=]*\?v=1&lang=en&masks_view=edit$"))
+
+
 @pytest.mark.parametrize(
     ("text", "page_title", "kept"),
     [

@@ -71,6 +71,39 @@ def test_who_clicks_next_twice_without_waiting_goes_two_steps_on(open_app):
     expect_step(page, LESSON.steps[9])
 
 
+BAR = """
+  const parentElement = document.createElement("div")
+  parentElement.innerHTML = '<div class="vf-host"></div>'
+  const left = m.default({ data: new TextEncoder().encode("lesson"), parentElement, setTriggerValue() {} })
+  const draw = (at) => globalThis[Symbol.for("visformer.post")].receivers.get("lesson").take({ ...args, at })
+  const click = (name) => parentElement.querySelector(`.vf-${name}`).click()
+  const steps = []
+  for (const act of args.acts) {
+    typeof act === "number" ? draw(act) : click(act)
+    steps.push(Number(new URLSearchParams(location.search).get("step")))
+  }
+  left()
+  history.replaceState({}, "", "/")
+  return steps
+"""
+
+
+def test_a_step_that_is_drawn_late_takes_back_no_click(bare):
+    """Step 2 is drawn after a second click, as on a slow line."""
+    steps = ["./"] * 6
+    words = dict.fromkeys(("lesson", "back", "next", "end", "again", "leave"), "x")
+    bar = {
+        "kind": "lesson",
+        "words": words,
+        "titles": steps,
+        "pages": steps,
+        "query": "?lesson=x&step=",
+        "changed": False,
+    }
+    acts = [1, "on", "on", 2, "on", 3, 4, "back", "back", "on"]
+    assert bare.run("streamlit/lesson.js", BAR, bar | {"acts": acts}) == [0, 2, 3, 3, 4, 4, 4, 3, 2, 3]
+
+
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
 def test_the_bar_stands_still_and_covers_no_picture(open_app, size):
     width, height = size
@@ -132,7 +165,7 @@ def test_the_arithmetic_of_a_cell_moves_nothing_and_is_gone_when_the_step_is_ope
 
 WRITTEN = """(code) => {
   const { top, bottom } = code.getBoundingClientRect()
-  const end = code.closest("[data-testid=stCode]").getBoundingClientRect().bottom
+  const end = code.closest(".st-key-head_maths").getBoundingClientRect().bottom
   return [top, Math.min(bottom, end), parseFloat(getComputedStyle(code).lineHeight)]
 }"""
 """Returns where the visible lines of a box begin and end, and how high one is."""
@@ -168,6 +201,24 @@ def test_a_lesson_is_presented_without_its_bar_and_goes_on(open_app):
     page.keyboard.press("Escape")
     expect_step(page, LESSON.steps[10])
     assert controls(page) == places
+
+
+def test_a_presented_lesson_ends_with_its_card_and_turns_back(open_app):
+    short = lesson_file.load(url_state.SHORT)
+    page = open_app(query=f"?lesson={url_state.SHORT}&step={len(short.steps)}", width=1280, height=720)
+    wait_until_done(page)
+    present(page)
+    title, last = page.locator(".vf-step-title"), f"4/4 · {short.steps[-1].text('title', 'en')}"
+    expect(title).to_have_text(last)
+    page.keyboard.press("PageDown")
+    expect(title).to_have_text("End · What you know now")
+    expect(page.locator(".vf-look-for")).to_have_text(short.learnt_in("en"))
+    expect(page.locator(".st-key-page_body canvas").first).not_to_be_visible()
+    wait_until_done(page)
+    page.keyboard.press("PageDown")  # there is nothing behind it
+    page.keyboard.press("PageUp")
+    expect(title).to_have_text(last)
+    expect(page.locator(".st-key-page_body canvas").first).to_be_visible()
 
 
 def export_lesson(folder, language):
@@ -219,3 +270,18 @@ def test_the_file_fits_a_phone(visit, tmp_path):
             assert "comes from" not in line.inner_text(), "only the app can tell"
         if number < COUNT:
             page.locator("section:visible .ways a").last.tap()
+
+
+def test_on_a_small_laptop_the_pictures_below_formulas_begin_above_the_bar(open_app):
+    for number in (5, 7, 8):
+        page = open_app(query=at(number), width=1024, height=640)
+        expect_step(page, LESSON.steps[number - 1])
+        page.wait_for_function(IS_SEEN)
+
+
+IS_SEEN = """() => {
+  const first = document.querySelector("[class*=st-key-picture_]")
+  const bar = document.querySelector(".st-key-lesson_bar")
+  return first && bar && first.getBoundingClientRect().top + 40 < bar.getBoundingClientRect().top
+}"""
+"""Whether the beginning of the first picture is above the bar of the lesson."""

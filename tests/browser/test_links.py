@@ -1,12 +1,13 @@
 """Links: right after a start, to a page that does not exist, copied, and too long."""
 
 import json
+import re
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import serving, visiting
-from tests.browser.support import state_of, submit, wait_for_panels, wait_until_done
+from tests.browser.support import go_to, state_of, submit, wait_for_panels, wait_until_done
 
 pytestmark = pytest.mark.browser
 
@@ -97,6 +98,22 @@ def test_a_text_too_long_for_a_link_is_saved_to_a_file_and_restored_from_it(open
     page.get_by_test_id("stPopoverButton").filter(has_text="As a file").click()
     page.locator("input[type=file]").set_input_files(tmp_path / "state.json")
     expect(page.get_by_label("Sentence", exact=True)).to_have_value(text)
+
+
+def test_a_sentence_typed_before_a_click_on_a_page_is_shown_on_that_page(open_app):
+    """Streamlit sends the sentence when the click leaves its box, after the click itself."""
+    page = open_app(query="?lang=en")
+    for title, text in (("Tokens", "They like birds."), ("Masks", "We went home.")):
+        page.get_by_label("Sentence", exact=True).fill(text)
+        go_to(page, title)
+        expect(page).to_have_url(re.compile(re.escape(text.replace(" ", "+"))))
+        expect(page.get_by_label("Sentence", exact=True)).to_have_value(text)
+    page.get_by_role("button", name="Guided lesson").click()
+    page.get_by_placeholder("Type a sentence").fill("It was late.")
+    page.get_by_role("button", name="Next", exact=True).click()
+    expect(page.locator(".vf-lesson-bar .vf-dot").nth(1)).to_have_attribute("aria-current", "step")
+    wait_until_done(page)
+    expect(page.locator(".vf-lesson-bar .vf-dot").nth(1)).to_have_attribute("aria-current", "step")
 
 
 def test_on_a_phone_the_side_bar_closes_when_one_of_its_entries_is_selected(open_app):

@@ -1,5 +1,6 @@
 """All pages, what they show of a hostile sentence, and clicks in their pictures."""
 
+import re
 from urllib.parse import quote
 
 import numpy as np
@@ -8,6 +9,7 @@ from playwright.sync_api import expect
 
 import visformer as vf
 from tests.browser.support import (
+    address_of,
     click_cell,
     ensure_sentence,
     go_to,
@@ -16,6 +18,7 @@ from tests.browser.support import (
     wait_for_panels,
     wait_until_done,
 )
+from visformer.app.edits import silences
 from visformer.edits import Silence
 from visformer.pictures.registry.picture import pages
 
@@ -117,6 +120,23 @@ def test_a_click_silences_a_head_and_the_model_translates_again(page, model_name
     page.get_by_text("After: ").wait_for(state="detached")
 
 
+def test_a_suggested_sentence_is_opened_once_and_later_clicks_are_not_undone(page):
+    go_to(page, "Inside a head")
+    select(page, "Silence or scale a head")
+    text = silences.examples("en-zh").popitem()[0]
+    page.get_by_text(text, exact=True).click()
+    expect(page.get_by_label("Sentence", exact=True)).to_have_value(text)
+    page.get_by_text("After: ").wait_for()
+    wait_until_done(page)
+    page.get_by_role("button", name="Reset").click()
+    page.get_by_text("After: ").wait_for(state="detached")
+    wait_until_done(page)
+    select(page, "Decoder")
+    page.wait_for_url(re.compile("stack=decoder"))
+    wait_until_done(page)
+    assert "head_scales" not in address_of(page)
+
+
 def test_a_click_on_a_cell_changes_the_mask_and_one_on_a_label_its_whole_row(page):
     go_to(page, "Masks")
     select(page, "Change it")
@@ -134,6 +154,16 @@ def test_a_click_on_a_cell_changes_the_mask_and_one_on_a_label_its_whole_row(pag
     page.get_by_role("button", name="Reset").click()
     hover_cell(page, "mask", 2, 1)
     expect(root).to_have_attribute("data-value", "1")
+
+
+def test_a_number_typed_into_a_box_of_the_lab_is_computed_with(page):
+    go_to(page, "The lab")
+    wait_for_panels(page)
+    page.get_by_role("spinbutton", name="base").fill("100")
+    page.keyboard.press("Enter")
+    page.get_by_text("These inputs have been changed").wait_for()
+    hover_cell(page, "pos × frequency", 1, 1)
+    expect(page.locator(".vf-root")).to_have_attribute("data-value", re.compile(r"^0\.1000000"))
 
 
 def test_clearing_a_column_in_the_lab_removes_it(page):

@@ -10,7 +10,7 @@ from PIL import Image
 
 import visformer as vf
 from tests.browser.support import point_of_cell, state_of, wait_for_panels
-from tests.web.support import made_up_trace
+from tests.web.support import made_up_trace, with_gaps
 from visformer.pictures.theme import BACKGROUND
 from visformer.web.selection import VIEWS
 
@@ -51,6 +51,29 @@ def png_of(page, frame):
     """Return the PNG that the button downloads, and its name."""
     content, name = download(page, frame.get_by_role("button", name="PNG"))
     return Image.open(io.BytesIO(content)), name
+
+
+def test_layers_of_a_hybrid_model_have_its_numbers_in_every_view(saved_page):
+    trace = with_gaps(made_up_trace(n_layers=3))  # the layers 1, 3 and 5
+    page = saved_page(trace, place={"stack": "encoder.self_attn", "layer": 3, "head": 1})
+
+    def place_and_weight():
+        page.mouse.move(0, 0)
+        page.locator(".vf-large").hover(position=point_of_cell(page, 2, 1))
+        state = state_of(page)
+        return int(state["layer"]), int(state["head"]), float(state["weight"])
+
+    def expected(layer, head):
+        return layer, head, pytest.approx(trace[f"encoder.{layer}.self_attn.pattern"][head, 2, 1], rel=1e-3)
+
+    assert place_and_weight() == expected(3, 1)
+    for key, place in (("ArrowDown", (5, 1)), ("ArrowDown", (5, 1)), ("ArrowRight", (5, 2)), ("ArrowUp", (3, 2))):
+        page.keyboard.press(key)
+        assert place_and_weight() == expected(*place)
+    page.keyboard.press("ArrowUp")
+    assert page.locator(".vf-readout > .vf-place").inner_text() == "Layer 2 · Head 3"
+    page.keyboard.press("m")
+    assert page.locator(".vf-readout > .vf-place").inner_text() == "Layer 2 · average of its heads"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

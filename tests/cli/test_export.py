@@ -19,7 +19,7 @@ from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.support import end_at_once, tiny_tokenizer, tiny_translator
 from visformer import pictures
 from visformer.adapters.load import untrained
-from visformer.cli import export, main
+from visformer.cli import main
 from visformer.export.formats import FORMATS
 from visformer.model.checkpoints import save_checkpoint
 from visformer.pictures import charts
@@ -234,11 +234,11 @@ def test_a_saved_trace_has_the_pictures_whose_tensors_it_holds(tmp_path, model):
     ("arguments", "message"),
     [
         (("I", "--picture", "candidates", "--step", 999), "--step: 999: there are "),
-        (("I", "--stack", "cross", "--layer", 4, "--head", 1), "--layer: 4: there are 3, counted from 1."),
-        (("I", "--picture", "mask", "--head", 999), "--head: 999: there are 2, counted from 1."),
+        (("I", "--stack", "cross", "--layer", 4, "--head", 1), "--layer: 4: there are 1–3, counted from 1."),
+        (("I", "--picture", "mask", "--head", 999), "--head: 999: there are 1–2, counted from 1."),
         (("I", "--layer", 1, "--head", 1, "--view", "tokens", "--query", 99), "--query: 99: there are "),
         (("--picture", "lab", "--example", "mended", "--head", 2), "--head: 2: there are 1, counted from 1."),
-        (("--picture", "position-circle", "--i", 8), "--i: 8: there are 8, counted from 0."),
+        (("--picture", "position-circle", "--i", 8), "--i: 8: there are 0–7, counted from 0."),
     ],
 )
 def test_a_place_out_of_range_is_refused(tmp_path, model, arguments, message):
@@ -324,7 +324,7 @@ def test_a_usage_error_has_a_message_and_an_exit_code(tmp_path, model, monkeypat
 
 def test_a_line_break_in_a_token_is_escaped_in_the_summary(monkeypatch):
     trace = Trace.from_attention(["a\nb"], np.ones((1, 1, 1, 1)))
-    monkeypatch.setattr(export, "_traced", lambda *_, **__: trace)
+    monkeypatch.setattr(vf.adapters.own.Translator, "trace", lambda *_, **__: trace)
     assert run("trace", "a").stdout.splitlines()[0] == "source: aU+000Ab"
 
 

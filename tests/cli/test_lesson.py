@@ -28,7 +28,7 @@ def test_faults_of_the_file_and_of_the_model_are_listed_with_their_lines(file):
     file.write_text(GOOD.replace("layer: 3,", "layer: 9,"), encoding="utf-8")
     result = run("check", file)
     assert result.exit_code == 1
-    assert result.output.splitlines() == [f"Error: {file}", "line 6: layer: 9: the layers of this model are 1 to 3."]
+    assert result.output.splitlines() == [f"Error: {file}", "line 6: layer: 9: the layers of this attention are 1–3."]
     file.write_text(GOOD.replace("try: Click.", "tried: Click."), encoding="utf-8")
     chinese = run("check", file, "--lang", "zh")
     assert chinese.exit_code == 1

@@ -194,12 +194,13 @@ def test_a_missing_model_is_an_error_before_anything_is_served(served, tmp_path,
     assert message in result.output
 
 
-def test_a_wheel_contains_the_whole_app():
-    """Every file of the app is named in pyproject.toml."""
+def test_a_wheel_contains_the_whole_app_and_the_supplement():
+    """Every file of them is named in pyproject.toml."""
     root = running.HERE
     files = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
     shipped = {file for globs in files.values() for glob in globs for file in root.glob(glob)}
-    assert shipped == {root / "app.py", root / ".streamlit" / "config.toml", *(root / "pages").rglob("*.py")}
+    folders = [file for name in ("pages", "supplement") for file in (root / name).rglob("*.*") if file.suffix != ".pyc"]
+    assert shipped == {root / "app.py", root / ".streamlit" / "config.toml", *folders}
     for target, globs in files.items():
         folder = target.removeprefix("share/visformer").strip("/")
         assert {str(Path(glob).parent) for glob in globs} == {folder or "."}

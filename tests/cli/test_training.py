@@ -1,7 +1,9 @@
 """visformer train, train-gpt and evaluate."""
 
 import json
+import re
 import shutil
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,9 @@ from click.testing import CliRunner
 
 import visformer as vf
 from tests.support import SENTENCES, tiny_tokenizer, tiny_translator
-from visformer.cli import main
+from visformer.cli import main, running
 from visformer.model.checkpoints import save_checkpoint
+from visformer.model.tokenizer import Tokenizer
 
 SUPPLEMENT = Path(__file__).parents[2] / "supplement"
 
@@ -23,13 +26,29 @@ def pairs(tmp_path):
     return path
 
 
+@pytest.fixture
+def held_out(tmp_path):
+    path = tmp_path / "valid.tsv"
+    path.write_text("A cat sat there.\t猫坐着。\n" * 2 + "I see a dog.\t我看见狗。\n" * 2, encoding="utf-8")
+    return path
+
+
+def fails(*arguments, code=1):
+    """Run a command that has to fail with an error of one line; returns it."""
+    result = CliRunner().invoke(main, list(map(str, arguments)))
+    assert result.exit_code == code, (result.output, result.exception)
+    *_, error = result.stderr.splitlines()
+    assert error.startswith("Error: ")
+    return error.removeprefix("Error: ")
+
+
 def run(*arguments):
     result = CliRunner().invoke(main, list(map(str, arguments)))
     assert result.exit_code == 0, result.output
     return result.stdout
 
 
-def test_train_then_evaluate(tmp_path, pairs, monkeypatch):
+def test_train_then_evaluate(tmp_path, pairs, held_out, monkeypatch):
     """On a few rows; tests/training tests the figures."""
     monkeypatch.setattr("visformer.training.mixture.GRAMMAR_TEXTS", 50)
     out, supplement = tmp_path / "run", shutil.copytree(SUPPLEMENT, tmp_path / "supplement")
@@ -38,7 +57,7 @@ def test_train_then_evaluate(tmp_path, pairs, monkeypatch):
         (supplement / name).write_text("".join(rows[:4]), encoding="utf-8")
     sizes = ["--epochs", 2, "--epoch-pairs", 20, "--vocab", 700, "--d-model", 16, "--layers", 1, "--keep-moments", 3]
     files = ["--pairs", pairs, "--supplement", supplement]
-    run("train", *files, "--valid", pairs, "--out", out, *sizes)
+    run("train", *files, "--valid", held_out, "--out", out, *sizes)
     assert vf.moments(out / "checkpoint").moment.tolist() == [0, 1, 2]
     monkeypatch.setattr("visformer.training.evaluation.alignment.GRAMMAR_SENTENCES", 5)
     compared = ["--seen", pairs, "--against", out / "checkpoint"]
@@ -56,10 +75,8 @@ def test_train_then_evaluate(tmp_path, pairs, monkeypatch):
     assert 0 < figures["alignment"]["by hand"]["en-zh"]["uniform"] < 1
 
 
-def test_train_gpt(tmp_path, pairs, monkeypatch):
+def test_train_gpt(tmp_path, pairs, held_out, monkeypatch):
     monkeypatch.setattr("visformer.training.mixture.GRAMMAR_TEXTS", 50)
-    held_out = tmp_path / "valid.tsv"
-    held_out.write_text("A cat sat there.\t猫坐着。\n" * 2 + "I see a dog.\t我看见狗。\n" * 2, encoding="utf-8")
     sizes = ["--epochs", 2, "--epoch-pairs", 30, "--vocab", 700, "--d-model", 16, "--heads", 2, "--layers", 2]
     files = ["--pairs", pairs, "--valid", held_out, "--supplement", SUPPLEMENT, "--out", tmp_path / "run"]
     printed = run("train-gpt", *files, *sizes, "--context", 80, "--keep-moments", 3)
@@ -72,6 +89,166 @@ def test_train_gpt(tmp_path, pairs, monkeypatch):
     with (tmp_path / "run" / "checkpoint" / "curve.csv").open(encoding="utf-8") as file:
         assert file.readline().strip().endswith("seconds,induction")
     assert len(list((tmp_path / "run" / "checkpoint" / "moments").iterdir())) == 1
+
+
+TINY = ["--epochs", 1, "--epoch-pairs", 20, "--vocab", 700, "--d-model", 16, "--layers", 1, "--no-autocast"]
+
+
+def test_a_run_is_resumed_with_its_own_settings_only(tmp_path, pairs, held_out, monkeypatch):
+    """Outside the repository, with the supplement that comes with visformer."""
+    monkeypatch.setattr("visformer.training.mixture.GRAMMAR_TEXTS", 50)
+    monkeypatch.chdir(tmp_path)
+    out = tmp_path / "run"
+    command = ["train", "--pairs", pairs, "--valid", held_out, "--out", out, *TINY]
+    assert "tokens, more than --vocab 700" in run(*command)
+    other = fails(*command, "--d-model", 24, "--epochs", 3, "--autocast")
+    assert other == (
+        f"{out} holds a run with other settings: --epochs was 1 and is 3; --d-model was 16 and is 24; "
+        "--autocast was off and is on. Give the old ones to resume it, or another --out."
+    )
+    for name in ("model.safetensors", "tokenizer.json", "curve.csv"):  # as the error of a damaged file advises
+        (out / "checkpoint" / name).unlink()
+    tokenizer = (out / "tokenizer.json").read_bytes()
+    (out / "tokenizer.json").unlink()
+    run(*command)
+    assert (out / "tokenizer.json").read_bytes() == tokenizer
+    assert {path.name for path in (out / "checkpoint").iterdir()} == {
+        "model.safetensors",
+        "tokenizer.json",
+        "curve.csv",
+    }
+    pairs.write_text(pairs.read_text(encoding="utf-8").replace("school", "work"), encoding="utf-8")
+    assert re.search(r": --pairs was data with sha256 \w{12} and is data with sha256 \w{12}\. Give", fails(*command))
+    (out / "settings.json").write_text("{", encoding="utf-8")
+    assert "cannot be resumed without its settings.json, which is missing or damaged" in fails(*command)
+
+
+def test_a_run_without_a_state_begins_anew_with_other_settings(tmp_path, pairs, held_out, monkeypatch):
+    """Its tokenizer, too: that of other data or another size would stay unnoticed."""
+    monkeypatch.setattr("visformer.training.mixture.GRAMMAR_TEXTS", 50)
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    command = ["train", "--pairs", pairs, "--valid", held_out, "--out", tmp_path / "run", *TINY]
+    with monkeypatch.context() as patch:
+        patch.setattr("visformer.training.train.validation_loss", interrupted)
+        result = CliRunner().invoke(main, list(map(str, command)))
+        assert result.exit_code == 130 and "Interrupted." not in result.stderr, "there is nothing to resume"
+    before = (tmp_path / "run" / "tokenizer.json").read_bytes()
+    run(*command, "--vocab", 5000)
+    assert len((tmp_path / "run" / "tokenizer.json").read_bytes()) > len(before)
+    monkeypatch.setattr("visformer.training.train._resume", interrupted)
+    result = CliRunner().invoke(main, [*map(str, command), "--vocab", "5000"])
+    assert result.exit_code == 130
+    assert "Interrupted. The same command resumes after the last whole epoch." in result.stderr
+
+
+def test_a_tokenizer_that_was_put_there_is_used_and_kept(tmp_path, pairs, held_out):
+    """As the README advises for two seeds at once."""
+    out = tmp_path / "run"
+    out.mkdir()
+    tiny_tokenizer().save(out / "tokenizer.json")
+    command = ["train", "--pairs", pairs, "--valid", held_out, "--out", out, *TINY]
+    run(*command)
+    assert (out / "checkpoint" / "tokenizer.json").read_bytes() == (out / "tokenizer.json").read_bytes()
+    assert len(Tokenizer.load(out / "checkpoint" / "tokenizer.json")) == len(tiny_tokenizer())
+    other = Tokenizer.train(["went"] * 9, vocab_size=len(tiny_tokenizer()))
+    other.save(out / "tokenizer.json")
+    assert "other settings: tokenizer.json was data with sha256" in fails(*command)
+
+
+@pytest.mark.parametrize("command", ["train", "train-gpt"])
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(("--epochs", value) for value in (-1, 0)),
+        *(("--epoch-pairs", value) for value in (-1, 0, 9)),
+        *(("--vocab", value) for value in (-1, 354)),
+        *(("--d-model", value) for value in (-16, 0)),
+        *(("--layers", value) for value in (-1, 0)),
+        *(("--dropout", value) for value in (-0.1, 1, "nan")),
+        *(("--learning-rate", value) for value in (-1, 0, "nan", "inf")),
+        *(("--batch-tokens", value) for value in (-1, 0)),
+        ("--keep-moments", -1),
+        *(("--seed", value) for value in (-1, 2**31)),
+    ],
+)
+def test_a_number_out_of_range_is_wrong_usage(tmp_path, command, option, value):
+    files = ["--pairs", "no.tsv", "--valid", "no.tsv", "--out", tmp_path / "run"]
+    error = fails(command, *files, option, value, code=2)
+    assert re.match(rf"Invalid value for '{option}': \S+ is not (in the range|a finite number)", error)
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_smallest_vocabulary_is_that_of_every_tokenizer():
+    [option] = [option for option in main.commands["train"].params if option.name == "vocab_size"]
+    assert option.type.min == len(Tokenizer.train([], vocab_size=0))
+
+
+@pytest.mark.parametrize(
+    ("command", "sizes", "remedy"),
+    [
+        ("train", ["--d-model", 100], "100 cannot be divided among 8 heads: choose a multiple, such as 96 or 104."),
+        ("train", ["--d-model", 4], "4 cannot be divided among 8 heads: choose a multiple, such as 8."),
+        ("train-gpt", ["--d-model", 100, "--heads", 3], "100 cannot be divided among 3 heads: choose a multiple, "),
+    ],
+)
+def test_the_heads_share_d_model(command, sizes, remedy):
+    assert remedy in fails(command, "--pairs", "no.tsv", "--valid", "no.tsv", *sizes, code=2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("", "valid.tsv is empty"),
+        ("Hi.\t你好。\n", "valid.tsv has one pair: give at least two"),
+        (
+            f"{SENTENCES[0]}\t{SENTENCES[2]}\n" * 2,
+            "All pairs of {file} are trained on: give --valid pairs that are not",
+        ),
+    ],
+)
+def test_pairs_that_hold_nothing_out_are_refused(tmp_path, pairs, held_out, rows, message):
+    held_out.write_text(rows, encoding="utf-8")
+    error = fails("train", "--pairs", pairs, "--valid", held_out, "--out", tmp_path / "run", *TINY)
+    assert message.format(file=held_out) in error
+    assert not (tmp_path / "run").exists()
+
+
+def test_held_out_pairs_that_are_trained_on_are_counted(tmp_path, pairs, held_out, monkeypatch):
+    monkeypatch.setattr("visformer.training.mixture.GRAMMAR_TEXTS", 50)
+    with held_out.open("a", encoding="utf-8") as file:
+        file.write(f"{SENTENCES[0]}\t{SENTENCES[2]}\n")
+    command = ["train", "--pairs", pairs, "--valid", held_out, "--out", tmp_path / "run", *TINY]
+    told = CliRunner().invoke(main, list(map(str, command))).stderr
+    assert f"1 pairs of {held_out} are trained on" in told
+
+
+@pytest.mark.parametrize("command", ["train", "train-gpt", "evaluate"])
+def test_without_the_supplement_the_error_names_the_remedy(tmp_path, pairs, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(running, "HERE", tmp_path)
+    monkeypatch.setattr(metadata, "files", lambda _: [])
+    files = ["--names"] if command == "evaluate" else ["--pairs", pairs, "--valid", pairs, "--out", tmp_path / "run"]
+    assert "no folder supplement with the supplement, which comes with visformer: give --supplement" in fails(
+        command, *files
+    )
+
+
+def test_evaluating_pairs_needs_no_supplement(tmp_path, pairs, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(running, "HERE", tmp_path)
+    monkeypatch.setattr(metadata, "files", lambda _: [])
+    save_checkpoint(tmp_path / "m", tiny_translator().module, tiny_tokenizer())
+    run("evaluate", "--model", tmp_path / "m", "--pairs", pairs)
+
+
+def test_a_file_without_pairs_is_not_evaluated(tmp_path):
+    save_checkpoint(tmp_path / "m", tiny_translator().module, tiny_tokenizer())
+    empty = tmp_path / "empty.tsv"
+    empty.touch()
+    assert "empty.tsv is empty" in fails("evaluate", "--model", tmp_path / "m", "--pairs", empty)
 
 
 def test_evaluate_prints_figures_as_indented_lines(tmp_path, pairs):
@@ -88,6 +265,8 @@ def test_evaluate_prints_figures_as_indented_lines(tmp_path, pairs):
         (["evaluate", "--judged", "--against", "en-zh"], "--against makes no difference without --pairs FILE."),
         (["evaluate", "--model", "nowhere", "--names"], "There is no model 'nowhere'"),
         (["train-gpt", "--pairs", "no.tsv", "--valid", "no.tsv", "--context", "9"], "9 is not in the range x>=72"),
+        (["evaluate", "--model", "mini-gpt", "--names"], "mini-gpt is no translator of visformer's"),
+        (["train", "--pairs", "no.tsv", "--valid", "no.tsv", "--out", __file__], "test_training.py' is a file."),
         (["train", "--pairs", "no.tsv", "--valid", "no.tsv"], "no.tsv cannot be read: No such file or directory\n"),
     ],
 )

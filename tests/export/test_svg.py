@@ -11,12 +11,13 @@ from PIL import Image
 
 from benchmarks.messages import read_message
 from tests.support import tiny_translator
-from tests.web.support import made_up_trace
+from tests.web.support import made_up_trace, with_gaps
 from visformer.errors import TraceError, VisformerError
-from visformer.export import attention_svg, panels_svg, to_png
+from visformer.export import attention_svg, panels_svg, to_csv, to_png
 from visformer.export.marks import DRAWN_CELLS, ramp, steps_of, width_of
 from visformer.export.svg import spelled
 from visformer.panel import Labels, Panel, numbered, traced
+from visformer.pictures.charts.panels import attention_heads
 from visformer.pictures.theme import SEQUENTIAL
 from visformer.web.panels import pack_panels
 
@@ -148,9 +149,23 @@ def test_masked_cells_are_empty_in_a_head_and_0_in_a_mask():
     assert mask.count("0") == n * (n - 1) // 2 + in_legend
 
 
+def test_files_and_figures_have_the_numbers_of_a_hybrid_model_s_layers():
+    trace = with_gaps(made_up_trace(n_layers=3, n_heads=2))  # the layers 1, 3 and 5
+    svg = attention_svg(trace, stack="encoder.self_attn")
+    assert re.findall(r">(\d+)</text>", svg)[:5] == ["1", "2", "2", "4", "6"], "heads, then layers"
+    figure = attention_heads(trace, "encoder")
+    assert figure.layout.yaxis.ticktext == ("Layer 2", "Layer 4", "Layer 6")
+    one = attention_svg(trace, stack="encoder.self_attn", layer=5, head=1)
+    assert "Layer 6 · Head 2" in one
+    assert "Layer 2 · Head 2" in attention_svg(trace, stack="encoder.self_attn", head=1, view="arcs")
+    assert {line.split(",")[0] for line in to_csv(trace).splitlines()[1:]} == set(trace.names())
+    with pytest.raises(TraceError, match=r"encoder.self_attn has no layer 4: there are 1, 3, 5, counted from 0"):
+        attention_svg(trace, stack="encoder.self_attn", layer=4, head=0)
+
+
 def test_heads_stacks_and_scales_that_do_not_exist_are_refused():
     trace = made_up_trace()
-    with pytest.raises(TraceError, match=r"encoder.self_attn has no head 7: there are 3, counted from 0"):
+    with pytest.raises(TraceError, match=r"encoder.self_attn has no head 7: there are 0–2, counted from 0"):
         attention_svg(trace, layer=0, head=7)
     with pytest.raises(TraceError, match="no attention named nonsense; there is encoder"):
         attention_svg(trace, stack="nonsense")

@@ -41,7 +41,7 @@ def test_tokens_have_the_shade_of_their_weight(theme):
 
 
 def test_queries_and_views_that_do_not_exist_are_refused():
-    with pytest.raises(TraceError, match=r"decoder.cross_attn has no query 4: there are 4, counted from 0"):
+    with pytest.raises(TraceError, match=r"decoder.cross_attn has no query 4: there are 0–3, counted from 0"):
         vf.export.attention_svg(made_up_trace(), **CROSS, view="tokens", query=4)
     with pytest.raises(VisformerError, match="view is 'pie'; it can be heatmap, arcs, tokens"):
         vf.export.attention_svg(made_up_trace(), view="pie")

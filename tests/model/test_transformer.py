@@ -56,8 +56,18 @@ def test_load_state_needs_a_tied_matrix_only_once(kept):
 def test_load_state_refuses_missing_weights():
     state = build().state_dict()
     del state["output.weight"]
-    with pytest.raises(RuntimeError, match=r"output\.weight"):
+    with pytest.raises(RuntimeError, match=r"^output\.weight is missing$"):
         load_state(build(), state)
+
+
+def test_load_state_refuses_weights_of_another_model_in_one_line():
+    state = build().state_dict()
+    with pytest.raises(
+        RuntimeError, match=r"^src_embedding\.token\.weight has the shape .* instead of .*, and \d+ more$"
+    ):
+        load_state(build(d_model=16), state)
+    with pytest.raises(RuntimeError, match=r"^other is none of the model's weights$"):
+        load_state(build(), {**state, "other": state["output.weight"]})
 
 
 def test_dropout_is_applied_only_in_training_and_where_the_paper_has_it():

@@ -45,7 +45,7 @@ def test_the_defaults_of_options_are_valid_and_restored_from_a_link(model, name)
 
 def test_errors_name_the_invalid_value_and_the_valid_ones(trace):
     source = vf.figures.source_of(trace)
-    with pytest.raises(OptionError, match=r"There is no layer 9: there are 2, counted from 0."):
+    with pytest.raises(OptionError, match=r"There is no layer 9: there are 0–1, counted from 0."):
         picture("sublayer").make(source, {"layer": 9})
     with pytest.raises(VisformerError, match=r"stream has no option 'layer'; it has stack."):
         picture("stream").make(source, {"layer": 0})

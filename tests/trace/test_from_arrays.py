@@ -24,7 +24,7 @@ def test_a_tuple_of_batches_of_one_as_models_return_it():
     layers = tuple(weights(1, 3, 4, 4, seed=i).requires_grad_() for i in range(2))
     trace = vf.Trace.from_attention(TOKENS, layers)
     assert trace.names() == ("encoder.0.self_attn.pattern", "encoder.1.self_attn.pattern")
-    np.testing.assert_array_equal(trace.stack("encoder").value, torch.cat(layers).detach().numpy())
+    np.testing.assert_array_equal(trace.stack("encoder"), torch.cat(layers).detach().numpy())
     assert trace.special["src"] == (True, False, False, True)
     assert trace.words["src"] == (0, 1, 2, 3)
     assert len(pack(trace)) > 1000
@@ -45,7 +45,7 @@ def test_a_tuple_of_batches_of_one_as_models_return_it():
 )
 def test_any_array_list_or_generator_gives_the_same_trace(patterns):
     trace = vf.Trace.from_attention(TOKENS, patterns)
-    np.testing.assert_allclose(trace.stack("encoder").value, weights(2, 3, 4, 4).numpy(), atol=1e-7)
+    np.testing.assert_allclose(trace.stack("encoder"), weights(2, 3, 4, 4).numpy(), atol=1e-7)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -112,7 +112,7 @@ def test_arrays_of_other_frameworks_are_read_by_array_or_dlpack(protocol, whole)
     if "__len__" in protocol and whole:
         protocol = (*protocol, "__getitem__")
     patterns = Foreign(array, protocol) if whole else [Foreign(layer, protocol) for layer in array]
-    np.testing.assert_array_equal(vf.Trace.from_attention(TOKENS, patterns).stack("encoder").value, array)
+    np.testing.assert_array_equal(vf.Trace.from_attention(TOKENS, patterns).stack("encoder"), array)
 
 
 def with_sinks(*shape):
@@ -290,3 +290,17 @@ def test_the_error_about_too_few_dimensions_says_how_to_add_the_missing_ones(sha
         assert f"patterns{remedy}" in str(caught.value)
         reshaped = eval(f"patterns{remedy}", {"patterns": patterns})
         assert vf.Trace.from_attention(TOKENS, reshaped).stack("encoder").shape == expected
+
+
+@pytest.mark.parametrize(
+    ("tokens", "shown"),
+    [
+        (["the", "Ġcat", "Ġthe"], ("the", "cat", "␣the")),
+        (["▁the", "▁cat", "the"], ("␣the", "cat", "the")),
+        (["[CLS]", "ing", "bath", "##ing"], ("[CLS]", "ing", "bath", "##ing")),
+        (["Ġthe", "Ġcat", "Ġthe"], ("the", "cat", "the")),
+    ],
+)
+def test_different_tokens_that_look_alike_keep_their_marks(tokens, shown):
+    n = len(tokens)
+    assert vf.Trace.from_attention(tokens, np.full((1, 1, n, n), 1 / n)).tokens["src"] == shown

@@ -9,7 +9,8 @@ from tests.support import tiny_translator
 from tests.web.support import made_up_trace
 from visformer.errors import MissingTensor, TraceError
 from visformer.trace import Trace, TracedTensor
-from visformer.trace.names import Axis, all_names, axes_of
+from visformer.trace.names import all_names, axes_of
+from visformer.trace.stacks import ranges
 
 LABELS = {
     "tokens": {"src": ("a", "b"), "tgt": ("<zh>",), "next": ("</s>",)},
@@ -67,13 +68,73 @@ def test_a_tensor_can_be_used_as_a_numpy_array():
     np.testing.assert_allclose(np.asarray(traced).sum(-1), 1, atol=1e-6)
 
 
+@pytest.mark.parametrize("value", [0, 2, np.float32(0.5), np.arange(2.0)])
+def test_arithmetic_is_that_of_the_array(value):
+    tensor = TracedTensor(NAME, np.arange(6, dtype=np.float32).reshape(3, 1, 2), axes_of(NAME))
+    for ours, numpy_s in (
+        (tensor + value, tensor.value + value),
+        (value - tensor, value - tensor.value),
+        (tensor > value, tensor.value > value),
+        (tensor == tensor, np.ones((3, 1, 2), dtype=bool)),
+        (np.exp(tensor), np.exp(tensor.value)),
+        (np.add.reduce(tensor), tensor.value.sum(axis=0)),
+    ):
+        assert type(ours) is np.ndarray
+        assert ours.dtype == numpy_s.dtype
+        np.testing.assert_array_equal(ours, numpy_s)
+    with pytest.raises(ValueError, match="read-only"):
+        tensor += 1
+
+
+def test_the_repr_of_a_tensor_has_its_axes_but_no_numbers():
+    assert repr(trace_of(3, 1, 2)[NAME]) == f"TracedTensor({NAME}: head 3, query 1, key 2; float32)"
+
+
 def test_a_stack_has_the_patterns_of_all_layers():
     trace = tiny_translator().trace("I went to school.", "我去学校。")
-    stacked = trace.stack("decoder", "cross_attn")
-    assert stacked.axes == (Axis("layer"), Axis("head"), Axis("query", "tgt"), Axis("key", "src"))
+    stacked, layers = trace.stack("decoder", "cross_attn"), trace.layers("decoder", "cross_attn")
+    assert type(stacked) is np.ndarray and stacked.flags.writeable
+    assert [*layers] == [0, 1, 2]
     for layer in range(3):
-        np.testing.assert_array_equal(stacked.value[layer], trace[f"decoder.{layer}.cross_attn.pattern"])
+        np.testing.assert_array_equal(stacked[layer], trace[f"decoder.{layer}.cross_attn.pattern"])
+        assert layers[layer] is trace[f"decoder.{layer}.cross_attn.pattern"]
     assert trace.stack("encoder").shape[0] == 2
+
+
+def test_layers_that_are_missing_between_others_leave_a_gap_and_no_recorded_one_is_left_out():
+    trace = tiny_translator().trace("I went", "我", record=("decoder.2.*.pattern", "decoder.0.cross_attn.pattern"))
+    assert [*trace.layers("decoder", "cross_attn")] == [0, 2]
+    assert [*trace.layers("decoder")] == [2]
+    for attention in ("cross_attn", "self_attn"):
+        patterns = [tensor.value for tensor in trace.layers("decoder", attention).values()]
+        np.testing.assert_array_equal(trace.stack("decoder", attention), np.stack(patterns))
+    in_another_order = replace(trace, tensors=dict(reversed(trace.tensors.items())))
+    assert [*in_another_order.layers("decoder", "cross_attn")] == [0, 2]
+    names = [NAME.replace("0", number) for number in ("10", "9")]
+    ten = replace(trace_of(1, 1, 2), tensors=dict.fromkeys(names, trace_of(1, 1, 2)[NAME]))
+    assert [*ten.layers("decoder", "cross_attn")] == [9, 10], "by number, not by letters"
+
+
+def test_layers_with_different_numbers_of_heads_cannot_be_stacked():
+    names = [NAME, NAME.replace("0", "1")]
+    tensors = {
+        name: TracedTensor(name, np.zeros((heads, 1, 2)), axes_of(NAME))
+        for name, heads in zip(names, (3, 2), strict=True)
+    }
+    trace = Trace(**LABELS, tensors=tensors)
+    assert [len(layer) for layer in trace.layers("decoder", "cross_attn").values()] == [3, 2]
+    with pytest.raises(
+        TraceError, match=r"decoder\.1\.\S+ has 2 heads, but decoder\.0\.\S+ has 3: take one layer at a time"
+    ):
+        trace.stack("decoder", "cross_attn")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [((), ""), ((4,), "4"), ((0, 1, 2), "0–2"), ((1, 3, 4, 9), "1, 3–4, 9"), (range(0, 6, 2), "0, 2, 4")],
+)
+def test_ascending_numbers_are_written_in_short(numbers, text):
+    assert ranges(numbers) == text
 
 
 def test_a_trace_is_the_same_after_saving_and_loading(tmp_path):

@@ -30,6 +30,28 @@ def test_a_missing_file_is_reported(tmp_path):
         read_pairs(tmp_path / "nowhere.tsv")
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty: each line needs an English and a Chinese sentence"),
+        (b"\n\n", "is empty"),
+        (b"\xff\xfeH\0i\0", "is not UTF-8, from byte 1: save it in that encoding"),
+    ],
+)
+def test_a_file_without_a_pair_is_refused(tmp_path, content, message):
+    path = tmp_path / "pairs.tsv"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=rf"pairs\.tsv {message}"):
+        read_pairs(path)
+
+
+def test_only_line_breaks_end_a_line(tmp_path):
+    """Texts of the web have U+2028 inside a sentence; Windows adds a mark and a carriage return."""
+    path = tmp_path / "pairs.tsv"
+    path.write_bytes("\ufeffHi\u2028 you.\t你好。\r\nGo!\t去！\r\n\r\n".encode())
+    assert read_pairs(path) == [Pair("Hi\u2028 you.", "你好。"), Pair("Go!", "去！")]
+
+
 def test_pairs_are_split_into_two_disjoint_halves_by_seed():
     pairs = [Pair(str(i), str(i)) for i in range(11)]
     stop, test = split_pairs(pairs, seed=0)

@@ -83,8 +83,10 @@ def test_no_pair_with_a_judged_sentence_is_trained_on(tmp_path):
 
 
 def test_a_corpus_without_a_pair_is_named(tmp_path):
-    with pytest.raises(DataError, match=r"pairs\.tsv has no pair to train with"):
-        Mixture.load(write(tmp_path / "pairs.tsv", []), SUPPLEMENT)
+    judged = next(row for row in read_rows(SUPPLEMENT / "judged" / "everyday.tsv", columns=5) if row[1] == "en-zh")
+    path = write(tmp_path / "pairs.tsv", [(judged[0], "一。")])
+    with pytest.raises(DataError, match=r"pairs\.tsv has no pair to train with, only sentences that"):
+        Mixture.load(path, SUPPLEMENT)
 
 
 def test_only_english_that_is_read_is_typed_carelessly():

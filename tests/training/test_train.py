@@ -10,7 +10,7 @@ from safetensors import safe_open
 from torch.nn import functional as F
 
 from tests.support import tiny_config, tiny_tokenizer
-from visformer.errors import CheckpointError
+from visformer.errors import CheckpointError, VisformerError
 from visformer.model.config import GPTConfig
 from visformer.model.gpt import GPT
 from visformer.model.moments import initial_model
@@ -188,6 +188,28 @@ def test_a_new_run_does_not_mix_its_moments_with_those_of_another(tmp_path):
     (tmp_path / "state.safetensors").unlink()
     run(tmp_path, replace(PLAN, keep_moments=3))
     assert len(list((tmp_path / "checkpoint" / "moments").iterdir())) == 1
+
+
+def test_a_state_of_a_model_of_other_sizes_is_refused_in_one_line(tmp_path):
+    run(tmp_path)
+    valid = pair_batches(tiny_tokenizer(), PAIRS[:2], tokens=6000)
+    with pytest.raises(CheckpointError, match=r"has the shape .* instead of .*: remove it to start over") as error:
+        train(PLAN, replace(CONFIG, d_model=32), epoch_batches=epoch_batches, valid=valid, folder=tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_lost_curve_is_written_again(tmp_path):
+    run(tmp_path)
+    before = curve(tmp_path)
+    (tmp_path / "checkpoint" / "curve.csv").unlink()
+    run(tmp_path)
+    assert curve(tmp_path) == before
+
+
+def test_a_loss_that_is_no_number_ends_the_training(tmp_path):
+    with pytest.raises(VisformerError, match=r"The loss is nan in step 2, with the learning rate 1e\+30: train with a"):
+        run(tmp_path, replace(PLAN, learning_rate=1e30))
+    assert not (tmp_path / "state.safetensors").exists()
 
 
 def test_a_damaged_state_is_reported_with_a_remedy(tmp_path):

@@ -1,5 +1,7 @@
 """A Trace with made-up attention, and weights decoded from messages to the browser."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from benchmarks.messages import decode
@@ -36,6 +38,15 @@ def made_up_trace(n_src=5, n_tgt=4, n_layers=2, n_heads=3, seed=0, tokens=None, 
         tensors=tensors,
         meta={"source": " ".join(src[:-1]), "target": " ".join(following[:-1]), "to": "zh", "forced": False},
     )
+
+
+def with_gaps(trace):
+    """Return the Trace with layer i renamed to 2 i + 1, as if there were others before each."""
+    renamed = {}
+    for name, tensor in trace.tensors.items():
+        part, layer, rest = name.split(".", 2)
+        renamed[f"{part}.{2 * int(layer) + 1}.{rest}"] = tensor
+    return replace(trace, tensors={name: replace(tensor, name=name) for name, tensor in renamed.items()})
 
 
 def heads_of(header, numbers, shapes):

@@ -90,7 +90,7 @@ def test_a_limited_page_has_the_heads_nearest_to_its_start_and_a_note_says_how_m
     heads = set(exact_heads(limited))
     assert len(heads) == RESIDENT_BYTES // (2 * 200 * 200) == 30
     assert {("decoder.cross_attn", layer, head) for layer in range(3) for head in range(8)} <= heads
-    assert "30 of 72 heads have exact weights here (up to 2.4 MB)" in limited
+    assert "30 of 72 heads have exact numbers here (up to 2.4 MB)" in limited
     chinese = page(trace, start=start, limit=RESIDENT_BYTES, gettext=translations("zh").gettext, lang="zh")
     assert "72 个头中" in chinese
 

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 import weakref
 from dataclasses import replace
 from math import prod
@@ -12,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.messages import read_message
-from tests.web.support import digits, heads_of, made_up_trace, shapes_of
+from tests.web.support import digits, heads_of, made_up_trace, shapes_of, with_gaps
 from visformer.analysis.heads import SCORES, head_scores
-from visformer.errors import BudgetError
+from visformer.errors import BudgetError, TraceError
 from visformer.system import limits
 from visformer.system.limits import MAX_WANTED
+from visformer.trace import Trace
 from visformer.web.chunks import FOCUS_BYTES, RESIDENT_BYTES, SMALL_BYTES, Focus, Plan, focus_from, wanted_from
 from visformer.web.payload import pack, pack_rest
 from visformer.web.thumbnails import OVERVIEW_BYTES, thumbnail_side, thumbnails
@@ -29,8 +31,10 @@ def pattern_of(trace, stack, layer):
     return trace[f"{part}.{layer}.{kind}.pattern"].value
 
 
-def every_head(shapes):
-    return {(stack, layer, head) for stack, (n, h, *_) in shapes.items() for layer in range(n) for head in range(h)}
+def every_head(shapes, layers):
+    return {
+        (stack, layer, head) for stack, (_, h, *_) in shapes.items() for layer in layers[stack] for head in range(h)
+    }
 
 
 sizes = st.fixed_dictionaries(
@@ -46,9 +50,10 @@ sizes = st.fixed_dictionaries(
 
 
 @settings(max_examples=30)
-@given(sizes, st.sampled_from(STACKS), st.integers(0, 3), st.integers(0, 8))
-def test_the_two_messages_have_every_head_once_to_four_digits(size, stack, layer, head):
+@given(sizes, st.booleans(), st.sampled_from(STACKS), st.integers(0, 3), st.integers(0, 8))
+def test_the_two_messages_have_every_head_once_to_four_digits(size, has_gaps, stack, layer, head):
     trace, focus = made_up_trace(**size), Focus(stack, layer, head)
+    trace = with_gaps(trace) if has_gaps else trace
     header, numbers = read_message(pack(trace, focus=focus))
     shapes = shapes_of(header)
     assert header["resident"]
@@ -61,7 +66,9 @@ def test_the_two_messages_have_every_head_once_to_four_digits(size, stack, layer
         later = heads_of(*read_message(rest), shapes)
         assert not heads.keys() & later.keys()
         heads |= later
-    assert heads.keys() == every_head(shapes)
+    layers = {stack["name"]: stack["layers"] for stack in header["stacks"]}
+    assert layers == {name: [*trace.layers(*name.split("."))] for name in STACKS}
+    assert heads.keys() == every_head(shapes, layers)
     for (name, i, j), weights in heads.items():
         assert digits(weights) == digits(pattern_of(trace, name, i)[j])
 
@@ -73,11 +80,16 @@ sizes_of_plans = st.dictionaries(
 )
 
 
-@given(sizes_of_plans, st.none() | st.builds(Focus, st.sampled_from((*STACKS, "?")), st.integers(), st.integers()))
-def test_a_plan_has_every_head_once_and_stays_within_its_budget(shapes, focus):
-    plan = Plan(shapes, focus)
+@given(
+    sizes_of_plans,
+    st.sampled_from([1, 3]),
+    st.none() | st.builds(Focus, st.sampled_from((*STACKS, "?")), st.integers(), st.integers()),
+)
+def test_a_plan_has_every_head_once_and_stays_within_its_budget(shapes, step, focus):
+    layers = {stack: range(0, step * shape[0], step) for stack, shape in shapes.items()}
+    plan = Plan(shapes, layers, focus)
     heads = [(c.stack, c.layer, c.head + i) for c in (*plan.first, *plan.missing) for i in range(c.n)]
-    assert sorted(heads) == sorted(every_head(shapes))
+    assert sorted(heads) == sorted(every_head(shapes, layers))
     total = 2 * sum(map(prod, shapes.values()))
     first = sum(2 * chunk.n * prod(shapes[chunk.stack][2:]) for chunk in plan.first)
     one_head = 2 * prod(shapes[plan.focus.stack][2:])
@@ -94,7 +106,7 @@ def test_a_plan_has_every_head_once_and_stays_within_its_budget(shapes, focus):
 
 
 def test_the_mean_of_a_layer_is_sent_although_its_first_head_was():
-    plan = Plan({"encoder.self_attn": (2, 8, 400, 400)})
+    plan = Plan({"encoder.self_attn": (2, 8, 400, 400)}, {"encoder.self_attn": (0, 1)})
     (first,) = plan.first
     chunks = plan.rest([f"encoder.self_attn/0/{head}" for head in (0, 1, "mean")])
     assert (first.n, [(chunk.head, chunk.over) for chunk in chunks]) == (1, [(1, None), (0, "mean")])
@@ -119,7 +131,7 @@ def test_the_scores_of_heads_have_four_digits():
     header, _ = read_message(pack(trace))
     cross = header["stacks"][2]
     expected = head_scores(
-        trace.stack("decoder", "cross_attn").value,
+        trace.stack("decoder", "cross_attn"),
         queries=trace.tokens["tgt"],
         keys=trace.tokens["src"],
         special=trace.special["src"],
@@ -202,7 +214,7 @@ def test_thumbnails_are_as_large_as_their_budget_allows(shapes):
 
 
 def test_thumbnails_are_on_a_square_root_scale():
-    layers = [layer.value for layer in made_up_trace().layers("encoder")]
+    layers = [layer.value for layer in made_up_trace().layers("encoder").values()]
     assert np.abs(thumbnails(layers, side=64).astype(float) / 255 - np.sqrt(np.stack(layers))).max() <= 0.5 / 255 + 1e-6
 
 
@@ -303,7 +315,88 @@ def test_only_self_attention_has_windows_and_shared_keys():
     assert kinds["decoder.cross_attn"] == (1, None)
 
 
+def test_windows_are_those_of_the_recorded_layers():
+    trace = replace(with_gaps(made_up_trace()), meta={"windows": [None, 3, None, 5]})
+    header, _ = read_message(pack(trace))
+    assert {tuple(stack["layers"]) for stack in header["stacks"]} == {(1, 3)}
+    assert [stack["windows"] for stack in header["stacks"]] == [[3, 5], [3, 5], None]
+
+
+def test_layers_with_different_numbers_of_heads_are_refused_in_one_sentence():
+    trace = made_up_trace()
+    name = "encoder.1.self_attn.pattern"
+    ragged = replace(trace, tensors={**trace.tensors, name: replace(trace[name], value=trace[name].value[:2])})
+    with pytest.raises(
+        TraceError, match=r"encoder\.1\.self_attn\.pattern has 2 heads, but encoder\.0\.\S+ has 3: take"
+    ):
+        pack(ragged)
+
+
 @pytest.mark.parametrize("meta", [{}, {"n_kv_heads": None}, {"n_kv_heads": 0}, {"n_kv_heads": "2"}, {"windows": [1]}])
 def test_invalid_windows_and_shared_keys_are_ignored(meta):
     header, _ = read_message(pack(replace(made_up_trace(), meta=meta)))
     assert {(stack["share"], stack["windows"]) for stack in header["stacks"]} == {(1, None)}
+
+
+MAPS = {
+    "signed": np.random.default_rng(0).normal(size=(2, 3, 70, 70)) * 5,
+    "unsigned": np.random.default_rng(1).integers(0, 1000, size=(2, 3, 70, 70)),
+}
+
+
+def sent(message, shape):
+    """Return the float32 numbers of a message, by (layer, head)."""
+    header, numbers = read_message(message)
+    size = shape[0] * shape[1]
+    return {
+        (chunk["layer"], chunk["head"] + i): np.frombuffer(numbers, "<f4", size, chunk["at"] + 4 * i * size).reshape(
+            shape
+        )
+        for chunk in header["chunks"]
+        for i in range(chunk["n"])
+    }
+
+
+@pytest.mark.parametrize("kind", MAPS)
+def test_the_numbers_of_maps_are_sent_exactly_with_their_scale(kind):
+    maps = MAPS[kind].astype(np.float32)
+    trace = Trace.from_maps([f"t{i}" for i in range(70)], maps)
+    header, numbers = read_message(pack(trace))
+    ends = [-np.abs(maps).max(), 0, np.abs(maps).max()] if kind == "signed" else [0, maps.max() / 2, maps.max()]
+    assert (header["scale"]["kind"], header["scale"]["limit"]) == (kind, float(ends[-1]))
+    ticks = [float(text.replace("−", "-")) for text, _ in header["scale"]["ticks"]]
+    assert ticks == [float(f"{end:.3g}") for end in ends]
+    heads = sent(pack(trace), (70, 70)) | sent(pack_rest(trace) or pack(trace), (70, 70))
+    assert heads.keys() == {(layer, head) for layer in range(2) for head in range(3)}
+    assert all((heads[place] == maps[place]).all() for place in heads)
+    (stack,) = header["stacks"]
+    assert stack["values"] is None
+    assert header["scores"] == []
+    height, width = stack["thumb"]
+    steps = np.frombuffer(numbers, np.uint8, 6 * height * width, stack["thumbs"]).reshape(2, 3, height, width)
+    edges = [i * 70 // height for i in range(height)] + [70]
+    for place in np.ndindex(2, 3, height, width):
+        *head, row, column = place
+        cell = maps[tuple(head)][edges[row] : edges[row + 1], edges[column] : edges[column + 1]].ravel()
+        share = cell[np.abs(cell).argmax()] / ends[-1]
+        assert abs(steps[place] - 255 * ((1 + share) / 2 if kind == "signed" else share)) <= 0.51
+
+
+def test_the_words_of_a_map_claim_nothing_that_is_true_of_weights_only():
+    trace = Trace.from_maps(["a", "b"], np.array([[[[1.0, -2.0], [0.0, 0.5]]]]), quantity="effect {x}")
+    header, _ = read_message(pack(trace))
+    assert header["text"]["sums"] == header["text"]["legend"] == "effect {x}: colours from −2 to 2."
+    hidden = ("limit", "hidden", "renorm", "window")  # texts of controls that maps do not have
+    said = {name: re.sub(r"{\w+}", "", text) for name, text in header["text"].items() if not name.startswith(hidden)}
+    assert not [name for name, text in said.items() if re.search(r"weights?\b|\breads?\b", text.lower())]
+    assert header["stacks"][0]["about"] == "Encoder · effect {x}"
+
+
+def test_maps_take_twice_the_bytes_of_weights_in_every_budget():
+    """12 heads of 300 tokens are 2.2 MB as weights, which are sent without a request, and 4.3 MB as maps."""
+    tokens = [f"t{i}" for i in range(300)]
+    shape = (2, 6, 300, 300)
+    traces = (Trace.from_attention(tokens, np.full(shape, 1 / 300)), Trace.from_maps(tokens, np.ones(shape)))
+    headers = [read_message(pack(trace))[0] for trace in traces]
+    assert [header["resident"] for header in headers] == [True, False]
+    assert [header["chunks"][0]["n"] for header in headers] == [1, 1]

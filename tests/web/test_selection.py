@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.web.support import made_up_trace
+from tests.web.support import made_up_trace, with_gaps
 from visformer.trace.stacks import STACKS
 from visformer.web.selection import COMBINED, VIEWS, Selection
 
@@ -145,13 +145,26 @@ def test_fields_that_do_not_fit_the_trace_are_reset_to_their_defaults():
     fitting, wrong = selection.fitting(trace)
     assert fitting == Selection("decoder.cross_attn", 0, 0, "arcs", None, n_keys - 1)
     assert {name: str(error) for name, error in wrong.items() if name != "order"} == {
-        "layer": "the layers of this model are 1 to 2.",
+        "layer": "the layers of this attention are 1–2.",
         "head": "the heads of a layer are 1 to 3.",
         "query": f"the query tokens here are 1 to {n_queries}.",
-        "heads": "the layers of this model are 1 to 2, the heads of each 1 to 3.",
+        "heads": "the layers of this attention are 1–2, the heads of each 1 to 3.",
     }
     assert "entropy" in str(wrong["order"])
     assert fitting.fitting(trace) == (fitting, {})
+
+
+def test_layers_of_a_hybrid_model_keep_their_numbers():
+    trace = with_gaps(made_up_trace(n_layers=3))  # the layers 1, 3 and 5
+    assert [Selection(layer=layer).within(trace).layer for layer in range(8)] == [1, 1, 1, 3, 3, 5, 5, 5]
+    assert Selection().fitting(trace) == (Selection(layer=1), {})
+    assert Selection(layer=3, heads="3-1.5-0").fitting(trace) == (Selection(layer=3, heads="3-1.5-0"), {})
+    fitting, wrong = Selection(layer=4, heads="2-0.5-1").fitting(trace)
+    assert fitting == Selection(layer=1)
+    assert {name: str(error) for name, error in wrong.items()} == {
+        "layer": "the layers of this attention are 2, 4, 6.",
+        "heads": "the layers of this attention are 2, 4, 6, the heads of each 1 to 3.",
+    }
 
 
 def test_a_stack_that_the_model_lacks_is_replaced_and_reported_unless_it_is_the_default():

@@ -9,9 +9,11 @@ from typing import Any, Literal, Self
 import torch
 
 from visformer.adapters.batching import Batches, run_all, side_by_side
-from visformer.adapters.generating import Settings, Speaker, Vocabulary
+from visformer.adapters.editing import checked_edits, renewed, require_changes
+from visformer.adapters.generating import Settings, Speaker, Vocabulary, displayed
+from visformer.adapters.ids import Text, checked_ids
 from visformer.adapters.params import Weight
-from visformer.adapters.recording import available, check_edits, globs, nbytes_of
+from visformer.adapters.recording import available, check_attention, globs, nbytes_of
 from visformer.edits import Edit, _Edit
 from visformer.errors import N_, Message, TextError, VisformerError
 from visformer.model.decoding import Decoding
@@ -20,6 +22,7 @@ from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
 
 ONE_LANGUAGE = N_("to={to!r}: this model has no choice of target language. Leave to= out.")
+OTHER_TOKENIZER = N_("Token id {id} is out of range for {known} embeddings: this is another model's tokenizer.")
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class ModelInfo:
         n_decoder_layers: 0 without a decoder.
         n_heads: attention heads per layer.
         d_model: width of the vectors between layers.
-        max_tokens: maximum number of tokens on each side, specials included.
+        max_tokens: maximum number of tokens on each side, specials included; None: no limit.
         licence: licence of the weights.
         source: where the weights come from.
         n_kv_heads: heads of keys and values, fewer than n_heads in grouped-query attention; None: not known.
@@ -47,7 +50,7 @@ class ModelInfo:
     n_decoder_layers: int
     n_heads: int
     d_model: int
-    max_tokens: int
+    max_tokens: int | None
     licence: str
     source: str
     n_kv_heads: int | None = None
@@ -57,11 +60,11 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of :meth:`TracedModel.trace`, or of one text of :meth:`TracedModel.translate_many`."""
+    """The arguments of :meth:`TracedModel.trace`, or of one text of :meth:`TracedModel.translate_many`, checked."""
 
-    source: str
-    target: str | Sequence[int] | None
-    pair: str | None
+    source: str | list[int]
+    target: str | list[int] | None
+    pair: str | list[int] | None
     to: str | None
     record: tuple[str, ...]
     edits: Sequence[Edit]
@@ -88,10 +91,20 @@ class Encoded:
 
 
 class TracedModel(ABC):
-    """A model for pages and notebooks; ``text`` is its vocabulary."""
+    """A model for pages and notebooks.
+
+    Attributes:
+        info: its name, sizes and origin.
+        module: the model itself: a visformer Transformer or GPT, or a transformers model.
+        tokenizer: the tokenizer that it was given.
+        text: its vocabulary.
+    """
 
     info: ModelInfo
+    module: Any
+    tokenizer: Any
     text: Vocabulary
+    _known: tuple[int, int]  # number of token ids of the source and of the target
     _names: tuple[str, ...]  # names of tensors, in the order of computation
     _weights: Mapping[str, Weight]
     _fixed: frozenset[str] = frozenset()  # names of tensors that can be read but not changed
@@ -122,36 +135,36 @@ class TracedModel(ABC):
             Its vocabulary, its sizes and the names of its tensors: it tokenizes but computes nothing. Can be pickled.
         """
         outline = object.__new__(type(self))
-        outline.info, outline.text, outline._plain = self.info, self.text, self._plain
+        outline.info, outline.text, outline._plain, outline._known = self.info, self.text, self._plain, self._known
         outline._names, outline._weights = (*self._names, *self._weights), {}
         return outline
 
     @abstractmethod
-    def tokenize(self, text: str) -> tuple[str, ...]:
+    def tokenize(self, text: Text) -> tuple[str, ...]:
         """Split a source text into tokens, one per id, specials included; their number is not limited.
 
         Args:
-            text: a source text.
+            text: a source text, or its token ids.
 
         Returns:
             The tokens as displayed, like ``trace.tokens["src"]`` of the same text.
 
         Raises:
-            TextError: the text is empty, or not valid Unicode.
+            TextError: the text is empty or not valid Unicode, or an id is out of range.
         """
 
     def translate(
         self,
-        source: str,
+        source: Text,
         *,
         to: str | None = None,
-        prefix: str | Sequence[int] = "",
+        prefix: Text = "",
         beam_size: int = 1,
         temperature: float | None = None,
         top_k: int | None = None,
         top_p: float | None = None,
         seed: int = 0,
-        edits: Sequence[Edit] = (),
+        edits: Edit | Sequence[Edit] = (),
         max_new_tokens: int | None = None,
     ) -> Decoding:
         """Translate, answer or continue a text: decode step by step.
@@ -160,7 +173,8 @@ class TracedModel(ABC):
         Penalties in a model's generation_config (length, repetition) are not applied: the model itself is shown.
 
         Args:
-            source: the text; for a decoder-only model the text to continue.
+            source: the text; for a decoder-only model the text to continue. Or its token ids, which are used as they
+                are: no special token is added to them.
             to: target language, such as "zh"; None: English for a Chinese source, else Chinese.
             prefix: text or ids that the target has to begin with.
             beam_size: number of hypotheses kept; above 1 excludes sampling.
@@ -168,7 +182,7 @@ class TracedModel(ABC):
             top_k: sample from this many of the likeliest tokens.
             top_p: sample from the likeliest tokens that together reach this probability.
             seed: seed of the sampling.
-            edits: changes to the model; decoding is then uncached.
+            edits: changes to the model; decoding is then uncached. One of a mask waits until its position is reached.
             max_new_tokens: None: 20 more than twice the source, or 40 for a decoder-only model.
 
         Returns:
@@ -176,32 +190,36 @@ class TracedModel(ABC):
 
         Raises:
             TextError: a text cannot be used.
-            EditError: the model cannot honour an edit.
+            EditError: an edit reaches nothing, does not fit, or cannot be honoured.
+            BudgetError: the attention over so many tokens would take too much memory.
             VisformerError: the model is an encoder, or a setting is out of range.
         """
         self._require_decoder()
-        check_edits(edits, self._names, fixed=self._fixed)
+        _require_language(to)
+        given = self._given(source)
         settings = Settings(
-            prefix=tuple(self._plain(prefix) if isinstance(prefix, str) else prefix),
+            prefix=self._prefix(prefix),
             beam_size=beam_size,
             temperature=temperature,
             top_k=top_k,
             top_p=top_p,
             seed=seed,
-            edits=edits,
+            edits=self._edits(edits),
             max_new_tokens=max_new_tokens,
         )
         with torch.inference_mode():
-            return self._decode(source, to, settings)
+            decoding = self._decode(given, to, settings)
+        require_changes(settings.edits)
+        return decoding
 
     generate = translate  # the name in transformers
 
     def translate_many(
         self,
-        texts: Iterable[str],
+        texts: Iterable[Text],
         *,
         to: str | None = None,
-        edits: Sequence[Edit] = (),
+        edits: Edit | Sequence[Edit] = (),
         max_new_tokens: int | None = None,
         batch: int | None = None,
     ) -> Iterator[Decoding]:
@@ -222,35 +240,40 @@ class TracedModel(ABC):
         """
         self._require_decoder()
         padded = self.info.kind != "decoder"  # positions of a continuation follow those of the text
-        how = self._batches(frozenset(), edits, batch=batch, padded=padded)
+        checked = self._edits(edits)
+        how = self._batches(frozenset(), checked, batch=batch, padded=padded)
 
         def prepare(row: tuple[Any, ...]) -> Encoded:
-            return self._encode(Request(row[0], None, None, to, (), edits, max_new_tokens))
+            request = self._request(row[0], to=to, edits=renewed(checked))
+            return self._encode(replace(request, max_new_tokens=max_new_tokens))
 
         def run(encoded: Sequence[Encoded]) -> list[Decoding]:
             with torch.inference_mode():
-                return [self._speaker.decoding(ids, sure) for ids, sure in self._greedy(encoded)]
+                decoded = [self._speaker.decoding(ids, sure) for ids, sure in self._greedy(encoded)]
+            require_changes(encoded[0].request.edits)
+            return decoded
 
         return run_all(side_by_side(texts), prepare, run, how)
 
     def trace(
         self,
-        source: str,
-        target: str | Sequence[int] | None = None,
+        source: Text,
+        target: Text | None = None,
         *,
-        pair: str | None = None,
+        pair: Text | None = None,
         to: str | None = None,
-        record: Sequence[str] = ("*.pattern",),
-        edits: Sequence[Edit] = (),
+        record: str | Sequence[str] = ("*.pattern",),
+        edits: Edit | Sequence[Edit] = (),
     ) -> Trace:
         """Run the model on a text and record the tensors that ``record`` names.
 
         Args:
-            source: the text; "tgt" in the Trace of a decoder-only model, else "src".
+            source: the text; "tgt" in the Trace of a decoder-only model, else "src". Or its token ids, which are used
+                as they are: no special token is added to them.
             target: for an encoder-decoder the target to force (None: its own greedy output), for a decoder-only model
-                the text after ``source``; a text, or the ids of a :class:`visformer.model.decoding.Decoding`, which may
-                be tokenized differently from its text.
-            pair: a second sentence, for an encoder such as BERT.
+                the text after ``source``; a text, or its token ids without specials, such as those of a
+                :class:`visformer.model.decoding.Decoding`, which may be tokenized differently from its text.
+            pair: a second sentence, for an encoder such as BERT; token ids if ``source`` is.
             to: target language, as for :meth:`translate`.
             record: glob patterns over names of tensors and weights, such as "*.w_q". The mass of an attention sink,
                 if there is one, is recorded with its pattern.
@@ -268,21 +291,19 @@ class TracedModel(ABC):
             EditError: an edit reaches nothing, does not fit, or cannot be honoured.
             VisformerError: a model of this kind does not accept a target or a pair.
         """
-        check_edits(edits, self._names, fixed=self._fixed)
-        encoded = self._checked(Request(source, target, pair, to, globs(record), edits))
-        with torch.inference_mode():
-            (trace,) = self._run([encoded])
+        request = self._request(source, target, pair=pair, to=to, record=record, edits=self._edits(edits))
+        (trace,) = self._traced([self._encode(request)])
         return trace
 
     def trace_many(
         self,
-        texts: Iterable[str],
-        targets: Iterable[str | Sequence[int] | None] | None = None,
+        texts: Iterable[Text],
+        targets: Iterable[Text | None] | None = None,
         *,
-        pairs: Iterable[str | None] | None = None,
+        pairs: Iterable[Text | None] | None = None,
         to: str | None = None,
-        record: Sequence[str] = ("*.pattern",),
-        edits: Sequence[Edit] = (),
+        record: str | Sequence[str] = ("*.pattern",),
+        edits: Edit | Sequence[Edit] = (),
         batch: int | None = None,
     ) -> Iterator[Trace]:
         """Trace many texts, several in one pass: lazily, in order, and each as :meth:`trace` does it alone.
@@ -291,8 +312,9 @@ class TracedModel(ABC):
         computed as alone, and with functions as edits, which might look at other texts, each text has its own pass.
 
         Args:
-            texts: any iterable, such as a generator or an open file, whose lines lose their line breaks; at most 128
-                texts, and as many as their values take 128 MB, are read ahead, or ``batch`` of them.
+            texts: any iterable, such as a generator or an open file, whose lines lose their line breaks; each a text
+                or its token ids, as for :meth:`trace`. At most 128 texts, and as many as their values take 128 MB,
+                are read ahead, or ``batch`` of them.
             targets: one for each text, as for :meth:`trace`.
             pairs: one for each text, as for :meth:`trace`.
             to: target language of all, as for :meth:`translate`.
@@ -309,23 +331,19 @@ class TracedModel(ABC):
                 before it have been traced.
         """
         rows = side_by_side(texts, targets=targets, pairs=pairs)
-        record = globs(record)
-        how = self._batches(self._selected(record)[0], edits, batch=batch)
+        wanted, checked = globs(record), self._edits(edits)
+        how = self._batches(self._selected(wanted)[0], checked, batch=batch)
 
         def prepare(row: tuple[Any, ...]) -> Encoded:
             text, target, pair = row
-            return self._checked(Request(text, target, pair, to, record, edits))
+            return self._encode(self._request(text, target, pair=pair, to=to, record=wanted, edits=renewed(checked)))
 
-        def run(encoded: Sequence[Encoded]) -> list[Trace]:
-            with torch.inference_mode():
-                return self._run(encoded)
-
-        return run_all(rows, prepare, run, how)
+        return run_all(rows, prepare, self._traced, how)
 
     # What each family implements, and shared helpers --------------------------------------------------------------
 
     @abstractmethod
-    def _decode(self, source: str, to: str | None, settings: Settings) -> Decoding:
+    def _decode(self, source: str | list[int], to: str | None, settings: Settings) -> Decoding:
         """Implement :meth:`translate`."""
 
     @abstractmethod
@@ -364,7 +382,6 @@ class TracedModel(ABC):
         self, wanted: frozenset[str], edits: Sequence[Edit], *, batch: int | None, padded: bool = True
     ) -> Batches[Encoded]:
         """Choose which texts to run together; a pass holds what it records, one layer, and the logits."""
-        check_edits(edits, self._names, fixed=self._fixed)
         held = self._computed(wanted) | {name for name in self._names if ".0." in name or name == "logits"}
 
         @cache
@@ -382,15 +399,39 @@ class TracedModel(ABC):
             return n_src, len(encoded.forced)
         return n_src, n_tgt if not n_src or not n_tgt else n_tgt + self._limit(n_src, n_tgt)
 
-    def _checked(self, request: Request) -> Encoded:
-        if self.info.kind == "encoder" and request.target is not None:
+    def _request(
+        self,
+        source: Text,
+        target: Text | None = None,
+        *,
+        pair: Text | None = None,
+        to: str | None = None,
+        record: str | Sequence[str] = (),
+        edits: Sequence[Edit] = (),
+    ) -> Request:
+        """Check the arguments of :meth:`trace`; ``edits`` are already checked."""
+        if self.info.kind == "encoder" and target is not None:
             raise VisformerError(N_("{name} is an encoder: pass a second text as pair."), name=self.info.name)
-        if self.info.kind != "encoder" and request.pair is not None:
+        if self.info.kind != "encoder" and pair is not None:
             raise VisformerError(
-                N_("pair={pair!r}: only an encoder takes a pair; a decoder takes its second text as target."),
-                pair=request.pair,
+                N_("pair={pair!r}: only an encoder takes a pair; a decoder takes its second text as target."), pair=pair
             )
-        return self._encode(request)
+        _require_language(to)
+        first = self._given(source)
+        forced = None if target is None else self._given(target, of_target=True)
+        second = None if pair is None else self._given(pair)
+        if second is not None and isinstance(first, str) != isinstance(second, str):
+            raise TextError(N_("A pair is two texts, or the token ids of both."))
+        return Request(first, forced, second, to, globs(record), edits)
+
+    def _edits(self, given: Edit | Sequence[Edit]) -> tuple[Edit, ...]:
+        return checked_edits(given, self._names, fixed=self._fixed)
+
+    def _traced(self, batch: Sequence[Encoded]) -> list[Trace]:
+        with torch.inference_mode():
+            traces = self._run(batch)
+        require_changes(batch[0].request.edits)  # with a plain function, each text has a pass of its own
+        return traces
 
     def _require_decoder(self) -> None:
         if self.info.kind == "encoder":
@@ -408,7 +449,7 @@ class TracedModel(ABC):
         ids = {side: list(row) for side, row in sides.items()}
         moment = {} if self.info.moment is None else {"moment": self.info.moment}
         return Trace(
-            tokens={side: self.text.shown(row) for side, row in ids.items()},
+            tokens=dict(zip(ids, displayed(self.text, ids.values()), strict=True)),
             special={side: self.text.is_special(row) for side, row in ids.items()},
             words={side: self.text.words(row) for side, row in ids.items()},
             tensors=tensors,
@@ -419,19 +460,44 @@ class TracedModel(ABC):
     def _limit(self, n_src: int, n_prefix: int, max_new_tokens: int | None = None) -> int:
         """How many tokens may follow the prefix of a target."""
         default = limits.NEW_TOKENS if self.info.kind == "decoder" else 2 * n_src + 20
-        return max(1, min(self.info.max_tokens - n_prefix, default if max_new_tokens is None else max_new_tokens))
+        wanted = default if max_new_tokens is None else max_new_tokens
+        return wanted if self.info.max_tokens is None else max(1, min(self.info.max_tokens - n_prefix, wanted))
 
-    def _require_text(self, text: str) -> None:
+    def _given(self, text: Text, *, of_target: bool = False) -> str | list[int]:
+        """Check a text, or the token ids in its place."""
         if not isinstance(text, str):
-            raise TextError(N_("{given!r} is not a text: pass one sentence as a str."), given=text)
+            return checked_ids(text, self._known[of_target])
         if not text.strip():
             raise TextError(self._no_text)
         require_unicode(text)
+        return text
+
+    def _prefix(self, given: Text) -> tuple[int, ...]:
+        """The ids that a target begins with; there may be none."""
+        if isinstance(given, str):
+            require_unicode(given)
+            return tuple(self._plain(given))
+        return tuple(checked_ids(given, self._known[True], least=0))
+
+    def _row(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """The text displayed for each id."""
+        return displayed(self.text, [ids])[0]
+
+    def _words(self, given: str | list[int]) -> str:
+        """A text, or that of token ids."""
+        return given if isinstance(given, str) else self.text.decode(given)
 
     def _require_room(self, tokens: int) -> None:
-        if tokens > self.info.max_tokens:
+        """Refuse more tokens than the model takes, or so many that the attention of one layer exceeds the memory."""
+        if self.info.max_tokens is not None and tokens > self.info.max_tokens:
             raise TextError(
                 N_("The text is {given} tokens long and the limit is {limit}: shorten it."),
                 given=tokens,
                 limit=self.info.max_tokens,
             )
+        check_attention(self.info.n_heads, tokens)
+
+
+def _require_language(to: object) -> None:
+    if to is not None and not isinstance(to, str):
+        raise VisformerError(N_("to={to!r} is not the name of a language, such as 'zh'."), to=to)

@@ -1,7 +1,6 @@
 """Decoding shared by all adapters: greedy, sampled or beam search, each step with its candidates."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,10 +16,13 @@ from visformer.model.decoding import (
     Predictor,
     Step,
     beam_search,
+    check_ranges,
     confidence,
     decode,
+    require_whole,
     reshape,
 )
+from visformer.trace.pieces import told_apart
 
 
 class Vocabulary(Protocol):
@@ -49,12 +51,20 @@ class Vocabulary(Protocol):
         ...
 
 
+def displayed(text: Vocabulary, rows: Iterable[Sequence[int]]) -> list[tuple[str, ...]]:
+    """The text displayed for each id of each row; different ids that look alike, in any row, keep their marks."""
+    ids = [[*row] for row in rows]
+    shown = [text.shown(row) for row in ids]
+    each = iter(told_apart([token for row in shown for token in row], [i for row in ids for i in row], text.spelled))
+    return [tuple(next(each) for _ in row) for row in ids]
+
+
 @dataclass(frozen=True)
 class Settings:
     """How a sentence is decoded; greedily by default. See :meth:`visformer.adapters.base.TracedModel.translate`.
 
     Raises:
-        VisformerError: beam search is combined with sampling.
+        VisformerError: a value is out of range, or beam search is combined with sampling.
     """
 
     prefix: tuple[int, ...] = ()  # ids that the sentence begins with
@@ -67,9 +77,14 @@ class Settings:
     max_new_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        if self.beam_size < 1 or (self.beam_size > 1 and self.samples):
+        check_ranges(self.temperature, self.top_k, self.top_p)
+        require_whole("beam_size", self.beam_size)
+        require_whole("seed", self.seed, least=0)
+        if self.max_new_tokens is not None:
+            require_whole("max_new_tokens", self.max_new_tokens)
+        if self.beam_size > 1 and self.samples:
             raise VisformerError(
-                N_("beam_size={value} must be at least 1, and exactly 1 with temperature, top_k or top_p."),
+                N_("beam_size={value} must be 1 with temperature, top_k or top_p: beam search does not sample."),
                 value=self.beam_size,
             )
 
@@ -109,7 +124,7 @@ class Speaker:
         """Decode one sentence: add at most ``limit`` ids to ``start``, int64 (1, tgt), which ends with the prefix."""
         if how.beam_size > 1:
             return self._search(next_token, start, limit, how)
-        generator = torch.Generator().manual_seed(how.seed)
+        generator = torch.Generator().manual_seed(int(how.seed) % 2**64)
         steps: list[Step] = []
 
         def distribution(log_probabilities: Tensor) -> Tensor:
@@ -156,10 +171,8 @@ class Speaker:
         return Step(tuple(candidates[:-1]), candidates[-1], seen)
 
     def _apart(self, ids: Sequence[int]) -> list[str]:
-        """Alternatives as displayed, each alone: together they are no text. Those that look alike are spelled out."""
-        shown = {i: self.text.shown([i])[0] for i in ids}
-        counts = Counter(shown.values())
-        return [shown[i] if counts[shown[i]] == 1 else self.text.spelled(i) for i in ids]
+        """Alternatives as displayed, each alone: together they are no text."""
+        return [token for (token,) in displayed(self.text, [[i] for i in ids])]
 
     def decoding(
         self,
@@ -174,7 +187,7 @@ class Speaker:
         plain = ids[:-1] if finished else ids
         return Decoding(
             text=self.text.decode(plain),
-            tokens=self.text.shown(plain),
+            tokens=displayed(self.text, [plain])[0],
             ids=tuple(plain),
             steps=tuple(steps),
             confidence=sure,

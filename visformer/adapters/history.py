@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 
 from visformer.adapters.bundled import BUNDLED, folder_of
 from visformer.errors import N_, CheckpointError
+from visformer.system.files import remedy_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,7 +175,8 @@ def _readable(path: Path) -> Iterator[None]:
         yield
     except (OSError, SafetensorError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise CheckpointError(
-            N_("{path} cannot be read ({reason}): restore the file, e.g. git checkout -- {path}"),
+            N_("{path} cannot be read ({reason}): {remedy}."),
             path=path,
             reason=error,
+            remedy=remedy_of(path),
         ) from error

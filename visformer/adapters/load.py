@@ -18,11 +18,12 @@ from visformer.adapters.bundled import BUNDLED, folder_of
 from visformer.adapters.history import Moment, find
 from visformer.adapters.lookup import require_name
 from visformer.adapters.own import Translator, adapted
-from visformer.errors import N_, CheckpointError, VisformerError
+from visformer.errors import N_, CheckpointError, ConfigError, VisformerError
 from visformer.model.checkpoints import load_checkpoint, unsure_below
 from visformer.model.config import TransformerConfig
 from visformer.model.gpt import GPT
 from visformer.model.moments import initial_model, unpack
+from visformer.model.positions import PositionName
 from visformer.model.tokenizer import Tokenizer
 from visformer.model.transformer import Transformer
 from visformer.model.untrained import Untrained, names_untrained
@@ -31,7 +32,11 @@ from visformer.system.memory import keep_freed_memory
 
 
 def load(
-    name: str | Path, *, moment: int | None = None, device: str = "cpu", dtype: torch.dtype | None = None
+    name: str | Path,
+    *,
+    moment: int | None = None,
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype | None = None,
 ) -> TracedModel:
     """Load a model by name: bundled, from a local folder, from the Hugging Face hub, or untrained.
 
@@ -45,7 +50,7 @@ def load(
         moment: an earlier moment of its training, as numbered by :func:`visformer.moments`; negative numbers count from
             the end. The name "en-zh@3" means moment 3 as well.
         device: device to run the model on.
-        dtype: dtype of the weights; None: float32.
+        dtype: torch.float32, float64, float16 or bfloat16, of the weights; None: float32.
 
     Returns:
         The model, ready to translate and to trace.
@@ -53,8 +58,9 @@ def load(
     Raises:
         CheckpointError: no such model or moment, or its files are missing or damaged; the message says how to restore
             them.
-        ConfigError: no such untrained Transformer is possible.
+        ConfigError: no such untrained Transformer is possible, no such device can be used, or dtype is another one.
     """
+    _require_place(device, dtype)
     keep_freed_memory()
     name, moment, chosen = find(str(name), moment)
     if names_untrained(name):
@@ -68,7 +74,29 @@ def load(
     return model
 
 
-def _load(name: str, chosen: Moment, *, device: str, dtype: torch.dtype | None) -> TracedModel:
+_DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+
+
+def _require_place(device: str | torch.device, dtype: torch.dtype | None) -> None:
+    """Refuse a device that cannot be used, and a dtype in which no model computes."""
+    if dtype is not None and dtype not in _DTYPES:
+        raise ConfigError(
+            N_("{name}={value!r} is not known: choose one of {choices}."),
+            name="dtype",
+            value=dtype,
+            choices=", ".join(map(str, _DTYPES)),
+        )
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, TypeError, AssertionError, NotImplementedError) as error:
+        raise ConfigError(
+            N_("device={value!r} cannot be used here ({reason}): leave it out to compute on the CPU."),
+            value=device,
+            reason=str(error).splitlines()[0].rstrip("."),
+        ) from error
+
+
+def _load(name: str, chosen: Moment, *, device: str | torch.device, dtype: torch.dtype | None) -> TracedModel:
     folder = chosen.folder
     if not folder.is_dir() or (folder / "config.json").is_file():  # transformers writes one, visformer does not
         from visformer.adapters.huggingface.load import load_hub
@@ -135,20 +163,26 @@ def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
 
     Args:
         module: a visformer Transformer or GPT, or a transformers model, which gets visformer's attention function.
-        tokenizer: its tokenizer.
+        tokenizer: its tokenizer: of visformer's own models a :class:`visformer.model.tokenizer.Tokenizer`, of others
+            as returned by transformers' AutoTokenizer.
 
     Returns:
         The same model, ready to translate and to trace.
 
     Raises:
-        VisformerError: another kind of module.
+        VisformerError: another kind of module or tokenizer.
+        CheckpointError: the tokenizer of another model, with more tokens than this one has embeddings.
     """
     if isinstance(module, Transformer | GPT):
+        _require_tokenizer(tokenizer, Tokenizer, "visformer.model.tokenizer.Tokenizer")
         return adapted(module.eval(), tokenizer)
     if "transformers" in sys.modules:
+        from transformers import PreTrainedTokenizerBase
+
         from visformer.adapters.huggingface.model import HubModel, is_pretrained
 
         if is_pretrained(module):
+            _require_tokenizer(tokenizer, PreTrainedTokenizerBase, "transformers.AutoTokenizer.from_pretrained(...)")
             return HubModel(module, tokenizer)
     raise VisformerError(
         N_("wrap takes a visformer.Transformer, a visformer.GPT or a transformers model, not {kind}."),
@@ -156,7 +190,27 @@ def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
     )
 
 
-def untrained(like: TracedModel | None = None, *, seed: int = 0, **choices: Any) -> Translator:
+def _require_tokenizer(tokenizer: Any, kind: type, wanted: str) -> None:
+    if not isinstance(tokenizer, kind):
+        raise VisformerError(
+            N_("wrap needs the tokenizer of this model, {wanted}, not {kind}."),
+            wanted=wanted,
+            kind=type(tokenizer).__name__,
+        )
+
+
+def untrained(
+    like: TracedModel | None = None,
+    *,
+    seed: int = 0,
+    d_model: int | None = None,
+    n_heads: int | None = None,
+    n_encoder_layers: int | None = None,
+    n_decoder_layers: int | None = None,
+    d_ff: int | None = None,
+    norm: str | None = None,
+    position: PositionName | None = None,
+) -> Translator:
     """Create a Transformer with random weights, as training starts from.
 
     ``untrained(d_model=128, n_heads=4)`` has the bundled tokenizer; ``untrained(model, norm="pre")`` has the tokenizer
@@ -166,7 +220,13 @@ def untrained(like: TracedModel | None = None, *, seed: int = 0, **choices: Any)
         like: model to copy tokenizer and sizes from; None: the bundled tokenizer, and the sizes of
             :class:`visformer.model.untrained.Untrained`.
         seed: seed of the weights; torch's global generator is not affected.
-        choices: values to override: d_model, n_heads, n_encoder_layers, n_decoder_layers, d_ff, norm, position.
+        d_model: width of every vector between layers; None, here and below: as ``like`` has it.
+        n_heads: attention heads per layer; must divide d_model.
+        n_encoder_layers: encoder blocks.
+        n_decoder_layers: decoder blocks.
+        d_ff: inner width of the feed-forward networks.
+        norm: "post" or "pre".
+        position: positional encoding, see :class:`visformer.TransformerConfig`.
 
     Returns:
         The model, in evaluation mode; it translates and traces as a trained one does.
@@ -175,6 +235,16 @@ def untrained(like: TracedModel | None = None, *, seed: int = 0, **choices: Any)
         ConfigError: no such Transformer is possible.
         VisformerError: ``like`` is not one of visformer's own Transformers.
     """
+    given: dict[str, Any] = {
+        "d_model": d_model,
+        "n_heads": n_heads,
+        "n_encoder_layers": n_encoder_layers,
+        "n_decoder_layers": n_decoder_layers,
+        "d_ff": d_ff,
+        "norm": norm,
+        "position": position,
+    }
+    choices = {name: value for name, value in given.items() if value is not None}
     if like is None:
         return _from_seed(Untrained(seed=seed, **choices))
     if not isinstance(like, Translator):

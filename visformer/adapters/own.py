@@ -7,13 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from visformer.adapters.base import ONE_LANGUAGE, Encoded, ModelInfo, Request, TracedModel
+from visformer.adapters.base import ONE_LANGUAGE, OTHER_TOKENIZER, Encoded, ModelInfo, Request, TracedModel
 from visformer.adapters.generating import Settings, Speaker
 from visformer.adapters.huggingface.families import NO_SOURCE
+from visformer.adapters.ids import Text
 from visformer.adapters.params import weights_of
 from visformer.adapters.recording import Recorder, check_budget, matching
 from visformer.edits import Edit
-from visformer.errors import N_, VisformerError
+from visformer.errors import N_, CheckpointError, VisformerError
 from visformer.model import taps
 from visformer.model.decoding import Decoding, NextOfText, NextToken
 from visformer.model.gpt import GPT
@@ -22,7 +23,6 @@ from visformer.model.masks import PAD_ID, pad
 from visformer.model.positions import PAPERS
 from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer, detect_language
 from visformer.model.transformer import Transformer
-from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.names import all_names, axes_of
 
@@ -30,7 +30,6 @@ from visformer.trace.names import all_names, axes_of
 class OwnModel(TracedModel):
     """A model of ours: what the translator and a decoder-only model share."""
 
-    module: Any
     text: Tokenizer
     unsure_below: float | None = None  # confidence below which its translations count as unsure, if it was evaluated
     _no_text = N_("There is no text: type a sentence in English or Chinese.")
@@ -41,6 +40,8 @@ class OwnModel(TracedModel):
         self.module, self.tokenizer, self.text = module, tokenizer, tokenizer
         self._plain = tokenizer.encode
         config, order = module.config, module.config.positions
+        self._known = (len(tokenizer), len(tokenizer))
+        self._require_fit()
         self.info = ModelInfo(
             name=name,
             kind="decoder" if config.depths[0] is None else "encoder-decoder",
@@ -48,7 +49,7 @@ class OwnModel(TracedModel):
             n_decoder_layers=config.depths[1],
             n_heads=config.n_heads,
             d_model=config.d_model,
-            max_tokens=min(limits.MODEL_TOKENS, order.rows(config.max_len) or limits.MODEL_TOKENS),
+            max_tokens=config.max_len if order.adds else None,
             licence=licence,
             source=source,
             n_kv_heads=config.n_heads,
@@ -61,9 +62,15 @@ class OwnModel(TracedModel):
             self._meta["missing"] = [["*.position", order.says]]
         self._weights = weights_of(module)
         self._end = tokenizer.token_id(EOS)
-        allowed = torch.ones(len(tokenizer), dtype=torch.bool)
+        allowed = torch.arange(module.output.out_features) < len(tokenizer)
         allowed[[PAD_ID, *(tokenizer.token_id(token) for token in LANGUAGE_TOKEN.values())]] = False
         self._speaker = Speaker(tokenizer, allowed, (self._end,))
+
+    def _require_fit(self) -> None:
+        """Refuse a tokenizer that has more ids than the model."""
+        sizes = [size for name, size in vars(self.module.config).items() if name.endswith("vocab")]
+        if len(self.tokenizer) > min(sizes):
+            raise CheckpointError(OTHER_TOKENIZER, id=len(self.tokenizer) - 1, known=min(sizes))
 
     def _selected(self, record: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
         wanted = matching((*self._names, *self._weights), record)
@@ -99,14 +106,14 @@ class Translator(OwnModel):
 
     module: Transformer
 
-    def tokenize(self, text: str) -> tuple[str, ...]:
-        """See :class:`TracedModel`; the last token is </s>."""
-        self._require_text(text)
-        return self.text.shown([*self._plain(text), self.text.token_id(EOS)])
+    def tokenize(self, text: Text) -> tuple[str, ...]:
+        """See :class:`TracedModel`; the last token of a text is </s>."""
+        return self._row(self._ids_of(self._given(text)))
 
-    def _decode(self, source: str, to: str | None, settings: Settings) -> Decoding:
+    def _decode(self, source: str | list[int], to: str | None, settings: Settings) -> Decoding:
         src_ids = self._source_ids(source)
         start = [self.tokenizer.token_id(LANGUAGE_TOKEN[self._language(source, to)]), *settings.prefix]
+        self._require_room(len(start))
         limit = self._limit(len(src_ids), len(start), settings.max_new_tokens)
         with self._decoding_session(settings.edits):
             next_token = NextToken(self.module, torch.tensor([src_ids]), cached=not settings.edits)
@@ -157,7 +164,7 @@ class Translator(OwnModel):
         """Put one sentence's part of a pass into a Trace."""
         ids, sure = output
         meta: dict[str, object] = {
-            "source": each.request.source,
+            "source": self._words(each.request.source),
             "target": self.tokenizer.decode(ids),
             "to": self._language(each.request.source, each.request.to),
             "forced": each.forced is not None,
@@ -168,9 +175,8 @@ class Translator(OwnModel):
                 meta["unsure_below"] = self.unsure_below
         return self._labelled(sides, tensors, params, meta, self._meta)
 
-    def _target_ids(self, target: str | Sequence[int]) -> list[int]:
+    def _target_ids(self, target: str | list[int]) -> list[int]:
         """Ids that the decoder's rows predict: the target, </s> last."""
-        self._require_text(target if isinstance(target, str) else self.tokenizer.decode(target))
         ids = [*(self.tokenizer.encode(target) if isinstance(target, str) else target), self._end]
         self._require_room(len(ids))
         return ids
@@ -184,16 +190,17 @@ class Translator(OwnModel):
             limits = [self._limit(len(each.src), 1, each.request.max_new_tokens) for each in batch]
             return self._speaker.greedy(next_token, start, limits)
 
-    def _source_ids(self, text: str) -> list[int]:
-        self._require_text(text)
-        ids = [*self.tokenizer.encode(text), self._end]
+    def _source_ids(self, given: str | list[int]) -> list[int]:
+        ids = self._ids_of(given)
         self._require_room(len(ids))
         return ids
 
-    @staticmethod
-    def _language(source: str, to: str | None) -> str:
+    def _ids_of(self, given: str | list[int]) -> list[int]:
+        return [*self._plain(given), self.text.token_id(EOS)] if isinstance(given, str) else given
+
+    def _language(self, source: str | list[int], to: str | None) -> str:
         if to is None:
-            return "en" if detect_language(source) == "zh" else "zh"
+            return "en" if detect_language(self._words(source)) == "zh" else "zh"
         if to not in LANGUAGE_TOKEN:
             raise VisformerError(N_("to={to!r} is not a language of this model: choose en or zh."), to=to)
         return to
@@ -208,11 +215,11 @@ class LanguageModel(OwnModel):
         super().__init__(module, tokenizer, **told)
         self._meta |= {"n_kv_heads": self.info.n_kv_heads, "missing": [["decoder.*cross*", NO_SOURCE]]}
 
-    def tokenize(self, text: str, second: str | None = None) -> tuple[str, ...]:
-        """See :class:`TracedModel`; the first token is </s>; ``second`` is appended."""
-        return self.text.shown(self._ids(text, second))
+    def tokenize(self, text: Text, second: Text | None = None) -> tuple[str, ...]:
+        """See :class:`TracedModel`; the first token of a text is </s>; ``second`` is appended."""
+        return self._row(self._ids(self._given(text), None if second is None else self._given(second)))
 
-    def _decode(self, source: str, to: str | None, settings: Settings) -> Decoding:
+    def _decode(self, source: str | list[int], to: str | None, settings: Settings) -> Decoding:
         start = [*self._ids(source, None, to), *settings.prefix]
         self._require_room(len(start))
         limit = self._limit(len(start), len(start), settings.max_new_tokens)
@@ -237,10 +244,10 @@ class LanguageModel(OwnModel):
             logits = self.module(pad([each.begin for each in batch]))  # (batch, token, vocab)
         traces = []
         for i, (each, side) in enumerate(zip(batch, sides, strict=True)):
-            ids, target = each.begin, each.request.target
+            ids, request = each.begin, each.request
             following = int(self._speaker.likeliest(logits[i : i + 1, len(ids) - 1]))
-            text = target if target is None or isinstance(target, str) else self.text.decode(target)
-            meta = {"source": each.request.source, "target": text, "to": None, "forced": target is not None}
+            text = None if request.target is None else self._words(request.target)
+            meta = {"source": self._words(request.source), "target": text, "to": None, "forced": text is not None}
             all_sides = {**side, "next": [*ids[1:], following]}
             traces.append(self._labelled(all_sides, recorder.rows[i], params[i], meta, self._meta))
         return traces
@@ -252,15 +259,12 @@ class LanguageModel(OwnModel):
             limits = [self._limit(n, n, each.request.max_new_tokens) for each in batch for n in [len(each.begin)]]
             return self._speaker.greedy(next_token, start, limits)
 
-    def _ids(self, text: str, second: str | Sequence[int] | None, to: str | None = None) -> list[int]:
-        """Ids of a text and its continuation, </s> first."""
-        self._require_text(text)
-        if isinstance(second, str):
-            self._require_text(second)
-            second = self._plain(second)
+    def _ids(self, given: str | list[int], second: str | list[int] | None, to: str | None = None) -> list[int]:
+        """Ids of a text, </s> first, and of its continuation."""
         if to is not None:
             raise VisformerError(ONE_LANGUAGE, to=to)
-        return [self.text.token_id(EOS), *self._plain(text), *(second or ())]
+        ids = [self.text.token_id(EOS), *self._plain(given)] if isinstance(given, str) else given
+        return [*ids, *(self._plain(second) if isinstance(second, str) else second or ())]
 
 
 def adapted(module: Model, tokenizer: Tokenizer, **told: str) -> OwnModel:

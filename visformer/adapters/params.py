@@ -12,7 +12,7 @@ from visformer.model.transformer import Transformer
 from visformer.trace import TracedTensor
 from visformer.trace.names import Axis
 
-D_MODEL, _D_FF = Axis("d_model"), Axis("d_ff")
+D_MODEL, _D_FF, VOCAB = Axis("d_model"), Axis("d_ff"), Axis("vocab")
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,10 @@ class Weight:
     """Where a weight is stored."""
 
     module: Any  # the module that holds it
-    part: str  # "weight" or "bias"
+    part: str  # the name of its parameter, such as "weight" or "bias"
     axes: tuple[Axis, ...]  # as in a Trace: nn.Linear stores the transpose
     columns: Tensor | None = None  # indices of the module's outputs; None: all
+    plus: float = 0.0  # added to what is stored: a norm may store its factor minus 1
 
     @property
     def nbytes(self) -> int:
@@ -33,6 +34,8 @@ class Weight:
     def _full(self) -> Any:
         """All columns, (in, out) or (out,)."""
         weight = getattr(self.module, self.part)
+        if self.part.endswith("logits_bias"):
+            return weight[0]  # BART's is (1, vocab)
         return weight.T if isinstance(self.module, nn.Linear) and self.part == "weight" else weight
 
     def read(self, name: str, ids: Mapping[str, Sequence[int]] | None = None) -> TracedTensor:
@@ -42,7 +45,9 @@ class Weight:
             value = value[..., self.columns.to(value.device)]
         if ids is not None and self.axes[0].side is not None:
             value = value[list(ids[self.axes[0].side])]  # (token, d_model)
-        array: np.ndarray = value.detach().float().cpu().numpy().copy()  # a trace outlives changes to the model
+        value = value.detach().float()
+        value = value + self.plus if self.plus else value
+        array: np.ndarray = value.cpu().numpy().copy()  # a trace outlives changes to the model
         return TracedTensor(name, array, self.axes)
 
 
@@ -57,7 +62,7 @@ def weights_of(model: Model) -> dict[str, Weight]:
         stacks = {"encoder": model.encoder, **stacks}
         for side, table in (("src", model.src_embedding), ("tgt", model.tgt_embedding)):
             weights[f"{side}.embedding"] = Weight(table.token, "weight", (Axis("token", side), D_MODEL))
-    weights["output.w"] = Weight(model.output, "weight", (D_MODEL, Axis("vocab")))
+    weights["output.w"] = Weight(model.output, "weight", (D_MODEL, VOCAB))
     for name, stack in stacks.items():
         for layer, block in enumerate(stack.layers):
             parts = {"self_attn": "norm_self", "cross_attn": "norm_cross", "ffn": "norm_ffn"}

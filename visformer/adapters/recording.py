@@ -1,6 +1,6 @@
 """One recorded pass: which tensors to record, how large they will be, and the session that edits and stores them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from math import prod
@@ -10,15 +10,25 @@ import torch
 from torch import Tensor
 
 from visformer.edits import Edit, _Edit, _MaskEdit
-from visformer.errors import N_, BudgetError, EditError, TraceError
+from visformer.errors import N_, BudgetError, TraceError
 from visformer.system import cancellation, limits
 from visformer.trace import TracedTensor
 from visformer.trace.names import Axis, axes_of
 
 
 def globs(record: str | Sequence[str]) -> tuple[str, ...]:
-    """Return ``record`` as a tuple of patterns; a single pattern may be a plain string."""
-    return (record,) if isinstance(record, str) else tuple(record)
+    """Return ``record`` as a tuple of patterns; a single pattern may be a plain string.
+
+    Raises:
+        TraceError: it is something else.
+    """
+    patterns = (record,) if isinstance(record, str) else tuple(record) if isinstance(record, Iterable) else None
+    if patterns is None or not all(isinstance(pattern, str) for pattern in patterns):
+        raise TraceError(
+            N_("record={record!r} names no tensors: pass names or glob patterns, such as ('*.pattern', 'logits')."),
+            record=record,
+        )
+    return patterns
 
 
 @lru_cache(maxsize=64)
@@ -68,6 +78,25 @@ def check_budget(shapes: Mapping[str, tuple[int, ...]], *, more: int = 0) -> Non
             ),
             given=total,
             over=total - limits.MAX_TRACE_BYTES,
+            limit=limits.MAX_TRACE_BYTES,
+        )
+
+
+def check_attention(n_heads: int, tokens: int) -> None:
+    """Refuse a text so long that the scores of one layer, which are computed also if nothing is recorded, are too many.
+
+    Raises:
+        BudgetError: the message says by how much.
+    """
+    nbytes = 4 * n_heads * tokens**2
+    if nbytes > limits.MAX_TRACE_BYTES:
+        raise BudgetError(
+            N_(
+                "{tokens} tokens: the scores of one layer alone would take {given:,} bytes, and the limit is "
+                "{limit:,}: shorten the text."
+            ),
+            tokens=tokens,
+            given=nbytes,
             limit=limits.MAX_TRACE_BYTES,
         )
 
@@ -143,28 +172,6 @@ class Recorder:
         """Where a sentence's own values are along these axes, without padding."""
         lengths = {side: len(ids) for side, ids in self._sides[row].items()}
         return tuple(slice(None if axis.side is None else lengths.get(axis.side)) for axis in axes)
-
-
-def check_edits(edits: Sequence[Edit], names: Sequence[str], *, fixed: frozenset[str] = frozenset()) -> None:
-    """Refuse an edit that reaches none of ``names``, or a ``fixed`` one: an edit is never silently ignored.
-
-    Plain functions are checked when they run.
-
-    Raises:
-        EditError: the message names the edit.
-    """
-    for edit in edits:
-        if not isinstance(edit, _Edit):
-            continue
-        reached = [name for name in names if edit.applies(name)]
-        if not reached:
-            raise EditError(N_("{edit} matches nothing in this model: check the layer and the name."), edit=edit)
-        for name in fixed.intersection(reached):
-            raise EditError(
-                N_("{edit} cannot be applied: this model shows {name}, but does not let it be changed."),
-                edit=edit,
-                name=name,
-            )
 
 
 def _to_numpy(tensor: Tensor) -> np.ndarray:

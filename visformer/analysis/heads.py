@@ -119,7 +119,7 @@ def mean_head_scores(
     """
     sums: dict[str, npt.NDArray[np.float64]] = {}
     for trace in [traces] if isinstance(traces, Trace) else traces:
-        layers = trace.layers(stack, attention)
+        layers = [*trace.layers(stack, attention).values()]
         queries, keys = (str(axis.side) for axis in layers[0].axes[1:])
         marks = _Marks.of(trace.tokens[queries], trace.tokens[keys], trace.special[keys], queries != keys)
         totals = _totals([layer.value for layer in layers], marks)

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 import click
 from click.core import ParameterSource
 
-from visformer.cli.running import MODEL_HELP, PATH, complete_model, in_language, with_default
+from visformer.cli import sentences
+from visformer.cli.running import MODEL_HELP, PATH, Real, complete_model, in_language, with_default
 from visformer.errors import VisformerError
 from visformer.export.formats import FORMATS, Format
 from visformer.model.positions import PAPERS, described
 from visformer.pictures.theme import Theme
-from visformer.trace.stacks import SHORT_NAMES, short_name
+from visformer.trace.stacks import SHORT_NAMES, ranges, short_name
 
 if TYPE_CHECKING:
     from visformer.pictures.registry.options import Option
@@ -28,8 +29,9 @@ _TRACE_PARAMETERS = ("model", "target", "pair", "to")
 _HEAD_PARAMETERS = ("stack", "layer", "head", "view", "query")
 """Parameters that select a head, with or without a picture."""
 
+_FILE = click.Path(dir_okay=False, writable=True)
 _VIEWS = ("heatmap", "arcs", "tokens")
-_FROM_1, _ABOVE_0 = click.IntRange(min=1), click.FloatRange(min=0, min_open=True)
+_FROM_1, _ABOVE_0 = click.IntRange(min=1), Real(min=0, min_open=True)
 _BY_ENDING = {one.ending: one for one in FORMATS}
 _NUMBERS = [one.ending for one in FORMATS if one.content == "numbers"]
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -38,17 +40,22 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def _out(endings: Collection[str], about: str, *, required: bool) -> Callable[[_F], _F]:
     """Make the option ``-o``, which is checked before a model is loaded."""
 
-    def checked(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
-        if path is not None and path.suffix.lower() not in endings:
+    def checked(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+        if path is None:
+            return None
+        if context.params.get("text") == sentences.STDIN and sentences.is_folder(path):
+            return path
+        _FILE.convert(path, option, context)
+        if path.suffix.lower() not in endings:
             more = "; pictures: visformer export" if endings is _NUMBERS else ": the ending sets the format."
             raise click.UsageError(f"{path.name} does not end in any of {', '.join(endings)}{more}")
-        if path is not None and not path.parent.is_dir():
+        if not path.parent.is_dir():
             raise click.ClickException(f"{path}: there is no folder {path.parent}. Create it first.")
         return path
 
-    kind = click.Path(path_type=Path, dir_okay=False, writable=True)
-    text = f"{about} {', '.join(endings)}. An existing file is replaced."
-    return click.option("-o", "--out", type=kind, callback=checked, required=required, help=text)
+    several = "For sentences on standard input: a folder, or a name with {n}."
+    text = f"{about} {', '.join(endings)}. An existing file is replaced. {several}"
+    return click.option("-o", "--out", type=PATH, callback=checked, required=required, help=text)
 
 
 def _sentence(command: Any) -> Any:
@@ -65,7 +72,7 @@ def _sentence(command: Any) -> Any:
 
 
 @click.command()
-@click.argument("text")
+@click.argument("text", is_eager=True)  # -o depends on it
 @_sentence
 @with_default("--record", multiple=True, default=("*.pattern",), help="Tensors to record, such as '*.q'.")
 @_out(_NUMBERS, "The file to write; its ending selects the format:", required=False)
@@ -73,34 +80,57 @@ def _sentence(command: Any) -> Any:
 def trace(model: str, text: str, out: Path | None, as_json: bool, **how: Any) -> None:
     """Run the model on a sentence and record its tensors.
 
+    TEXT is a sentence; - reads sentences from standard input, one a line. -o is then a folder, or a name with {n}, the
+    number of the line. A line that fails is named; the others are written, and the exit code is 1.
+
     \b
     Examples:
       visformer trace "I went to school."
       visformer trace "I went to school." --target 我去学校。 -o trace.safetensors
       visformer trace "I went to school." --record "*.scores" --record "*.pattern" --json
+      visformer trace - -o traces < sentences.txt                # traces/1.safetensors, traces/2.safetensors ...
+      visformer trace - --json < sentences.txt > summaries.jsonl
     """
+    from visformer.adapters.load import load
     from visformer.export import save
+
+    loaded = load(model)
+
+    def work(sentence: str, out: Path | None, line: int | None) -> None:
+        recorded = loaded.trace(sentence, **how)
+        if out is not None:
+            save(recorded, out)
+        tensors = {tensor: list(value.shape) for tensor, value in recorded.tensors.items()}
+        summary = {"tokens": dict(recorded.tokens), "meta": dict(recorded.meta), "tensors": tensors}
+        if as_json and line is None:
+            click.echo(json.dumps(summary, ensure_ascii=False, indent=2))
+        elif as_json:
+            click.echo(json.dumps({"line": line, **summary}, ensure_ascii=False))
+        else:
+            click.echo("\n".join(_summary(recorded, out, line)))
+
+    sentences.each(text, out and sentences.files(out, text, ".safetensors"), work)
+
+
+def _summary(recorded: Any, out: Path | None, line: int | None) -> Iterator[str]:
+    """Yield what is printed of a Trace."""
     from visformer.pictures.theme import EMPTY, visible
 
-    recorded = _traced(model, text, **how)
-    if out is not None:
-        save(recorded, out)
-    tensors = {tensor: list(value.shape) for tensor, value in recorded.tensors.items()}
-    summary = {"tokens": dict(recorded.tokens), "meta": dict(recorded.meta), "tensors": tensors}
-    if as_json:
-        click.echo(json.dumps(summary, ensure_ascii=False, indent=2))
-        return
+    if line is not None:
+        yield f"line {line}"
     for side, title in (("src", "source"), ("tgt", "target")):
         if side in recorded.tokens:
-            click.echo(f"{title}: {' '.join(map(visible, recorded.tokens[side]))}")
+            yield f"{title}: {' '.join(map(visible, recorded.tokens[side]))}"
     if {"src", "tgt"} <= {*recorded.tokens} and not recorded.meta.get("target"):
-        click.echo(f"translation: {EMPTY}")
+        yield f"translation: {EMPTY}"
     if recorded.confidence is not None:
-        click.echo(f"confidence: {recorded.confidence:.0%}{' (the model is unsure)' * recorded.is_unsure}")
-    for tensor, shape in tensors.items():
-        click.echo(f"  {tensor}  {tuple(shape)}")
+        yield f"confidence: {recorded.confidence:.0%}{' (the model is unsure)' * recorded.is_unsure}"
+    for tensor, value in recorded.tensors.items():
+        yield f"  {tensor}  {tuple(value.shape)}"
     if out is not None:
-        click.echo(f"Written to {out}")
+        yield f"Written to {out}"
+    if line is not None:
+        yield ""
 
 
 class _Export(click.Command):
@@ -142,14 +172,14 @@ def _kind(option: "Option") -> Any:
     if isinstance(option, Place):
         return click.IntRange(min=option.first)
     if isinstance(option, Number):
-        return int if option.whole else float
+        return int if option.whole else Real()
     if isinstance(option, Choice):
         return click.Choice([option.spell(value) for value in resolved(option.values, Setting(Source()))])
     return bool if isinstance(option, Flag) else str
 
 
 @click.command(cls=_Export)
-@click.argument("text", required=False)
+@click.argument("text", required=False, is_eager=True)  # -o depends on it
 @_sentence
 @click.option("--trace", "saved", type=PATH, help="A file written by visformer trace, instead of a sentence.")
 @_out(_BY_ENDING, "The file to write; its ending selects the format:", required=True)
@@ -181,6 +211,9 @@ def export(
 ) -> None:
     """Write the attention of a sentence to a file: the explorer, a picture, or the numbers.
 
+    TEXT is a sentence; - reads sentences from standard input, one a line. -o is then a folder, or a name with {n}, the
+    number of the line. A line that fails is named; the others are written, and the exit code is 1.
+
     \b
     Examples:
       visformer export "I went to school." -o attention.html
@@ -193,6 +226,8 @@ def export(
       visformer export -o circle.svg --picture position-circle --pos 3 --offset 5
       visformer export -o lab.svg --picture lab --example self-attention
       visformer export --trace trace.safetensors -o weights.csv
+      visformer export - -o pages < sentences.txt                 # pages/1.html, pages/2.html ...
+      visformer export - -o head-{n}.svg --stack cross < sentences.txt
     """
     from visformer.adapters.load import load
     from visformer.export import save
@@ -206,25 +241,33 @@ def export(
     if (text is None) == (saved is None) and not (text is None and is_formula):
         raise click.UsageError("Give either a sentence or --trace FILE.")
     given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    out = sentences.files(out, text, ".svg" if picture else ".html")
     format = _BY_ENDING[out.suffix.lower()]
     _refuse_unused_source(given, picture, format)
     _refuse_unused(given, declared, format, view)
     how: dict[str, Any] = {"theme": theme, "scale": scale, "gettext": translations(lang).gettext, "lang": lang}
-    loaded = Trace.load(saved) if saved else None
-    if declared is not None:
-        settings = {name: value for name, value in choices.items() if name in given}
-        how["about"] = loaded.about if loaded else _about(model, text)
-        numbers = loaded or (None if declared.name == "lab" else load(model))
-        _note_formula(declared, numbers)
-        source = source_of(numbers, text, target, pair=pair, to=to, theme=theme, gettext=how["gettext"])
-        save(_drawn(declared, source, settings), out, **how)
-    else:
-        recorded = loaded or _traced(model, text, target=target, pair=pair, to=to)
-        stack = SHORT_NAMES[choices["stack"]] if choices["stack"] else None
-        layer, head, query = (choices[name] and choices[name] - 1 for name in ("layer", "head", "query"))
-        with _places(lambda _: 1):
-            save(recorded, out, stack=stack, layer=layer, head=head, query=query, view=view, **how)
-    click.echo(f"Written to {out}")
+    numbers = Trace.load(saved) if saved else None if picture == "lab" else load(model)
+    _note_formula(declared, numbers)
+    stack = SHORT_NAMES[choices["stack"]] if choices["stack"] else None
+    layer, head, query = (choices[name] and choices[name] - 1 for name in ("layer", "head", "query"))
+
+    def write(sentence: str | None, out: Path, _line: int | None) -> None:
+        if declared is not None:
+            settings = {name: value for name, value in choices.items() if name in given}
+            about = numbers.about if isinstance(numbers, Trace) else _about(model, sentence)
+            source = source_of(numbers, sentence, target, pair=pair, to=to, theme=theme, gettext=how["gettext"])
+            save(_drawn(declared, source, settings), out, about=about, **how)
+        else:
+            if isinstance(numbers, Trace):
+                recorded = numbers
+            else:
+                assert numbers is not None and sentence is not None  # the lab, which has no model, is a picture
+                recorded = numbers.trace(sentence, target=target, pair=pair, to=to)
+            with _places(lambda _: 1):
+                save(recorded, out, stack=stack, layer=layer, head=head, query=query, view=view, **how)
+        click.echo(f"Written to {out}")
+
+    sentences.each(text, out, write)
 
 
 @contextmanager
@@ -234,10 +277,11 @@ def _places(first_of: Callable[[str], int]) -> Iterator[None]:
         yield
     except VisformerError as error:
         details: dict[str, Any] = error.params
-        if not {"name", "place", "count"} <= details.keys():
+        if not {"name", "place", "indices"} <= details.keys():
             raise
         first = first_of(details["name"])
-        message = f"{details['place'] + first}: there are {details['count']}, counted from {first}."
+        numbers = ranges(index + first for index in details["indices"])
+        message = f"{details['place'] + first}: there are {numbers}, counted from {first}."
         raise click.BadParameter(message, param_hint=f"--{details['name']}") from error
 
 
@@ -279,17 +323,11 @@ def _about(model: str, text: str | None) -> str:
     return "" if text is None else f"{called(Path(model)) if Path(model).is_dir() else model}: {text}"
 
 
-def _traced(model: str, text: str | None, **settings: Any) -> Any:
-    from visformer.adapters.load import load
-
-    return load(model).trace(str(text), **settings)
-
-
-def _note_formula(picture: "Picture", numbers: Any) -> None:
+def _note_formula(picture: "Picture | None", numbers: Any) -> None:
     """Print a note if a picture of the paper's positional encoding does not show this model's."""
     from visformer.trace import Trace
 
-    if not picture.formula or numbers is None:
+    if picture is None or not picture.formula or numbers is None:
         return
     order = numbers.meta.get("position", PAPERS) if isinstance(numbers, Trace) else numbers.info.position
     if order != PAPERS:

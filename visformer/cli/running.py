@@ -1,6 +1,7 @@
 """``visformer run``, ``bench`` and ``models``."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from dataclasses import asdict
 from functools import partial
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -33,6 +35,18 @@ def complete_model(_context: click.Context, _option: click.Parameter, begun: str
 
 
 MODEL_HELP = f"A bundled model, a folder, a hub id, or an untrained one such as {EXAMPLE}."
+
+
+class Real(click.FloatRange):
+    """A finite number in a range; click alone takes nan."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Convert the text of an option."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
 
 PATH = click.Path(path_type=Path)
 with_default = partial(click.option, show_default=True)
@@ -141,11 +155,16 @@ def models(as_json: bool) -> None:
 
 def _app() -> Path:
     """Find the app's script, in the repository or where a wheel puts it."""
-    places = [HERE, HERE / "share" / "visformer", *_installed()]
-    script = next((place / "app.py" for place in places if (place / "pages" / "see").is_dir()), None)
-    if script is None:
+    folder = shipped("pages/see")
+    if folder is None:
         raise click.ClickException(f"The app's files are not where visformer is, {HERE}. Reinstall it: README.md")
-    return script
+    return folder.parents[1] / "app.py"
+
+
+def shipped(folder: str) -> Path | None:
+    """Find a folder that comes with visformer, beside the package: in the repository, or where a wheel puts it."""
+    places = (HERE, HERE / "share" / "visformer", *_installed())
+    return next((place / folder for place in places if (place / folder).is_dir()), None)
 
 
 def _installed() -> Iterator[Path]:

@@ -1,13 +1,15 @@
 """``visformer train``, ``visformer train-gpt`` and ``visformer evaluate``."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from visformer.cli.running import PATH, with_default
+from visformer.cli import run_settings
+from visformer.cli.running import PATH, Real, shipped, with_default
 
 if TYPE_CHECKING:
     from visformer.model.tokenizer import Tokenizer
@@ -16,14 +18,36 @@ if TYPE_CHECKING:
     from visformer.training.train import TrainingPlan
 
 
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+_FROM_0, _FROM_1 = click.IntRange(min=0), click.IntRange(min=1)
+_EPOCH = click.IntRange(min=10)  # each kind of pair has its share
+_VOCAB = click.IntRange(min=355)  # special tokens, bytes and ASCII characters, which every tokenizer has
+_DROPOUT, _RATE = Real(0, 1, max_open=True), Real(min=0, min_open=True)
+
+_HEADS = 8
+"""Heads of a translator's layers."""
+
+_RESUMES = "Resumes if the folder holds a run with the same settings."
+
+
+def _supplement(_context: click.Context, _option: click.Parameter, given: Path | None) -> Path:
+    return given or shipped("supplement") or Path("supplement")
+
+
+_SUPPLEMENT = click.option(
+    "--supplement",
+    type=_FOLDER,
+    callback=_supplement,
+    help="Names, grammar and judged sentences; by default those that come with visformer.",
+)
 _FILES = (
     click.option("--pairs", "pairs_file", type=PATH, required=True, help="TSV: English, Chinese."),
     click.option("--valid", "valid_file", type=PATH, required=True, help="TSV; one half gives the held-out loss."),
-    with_default("--supplement", type=PATH, default=Path("supplement")),
+    _SUPPLEMENT,
 )
 _RUN = (
-    with_default("--keep-moments", default=0, help="Weights from so many moments on the way."),
-    with_default("--seed", default=1),
+    with_default("--keep-moments", type=_FROM_0, default=0, help="Weights from so many moments on the way."),
+    with_default("--seed", type=click.IntRange(0, 2**31 - 1), default=1),
     click.option("--autocast/--no-autocast", default=None, help="bf16; by default where the CPU computes with it."),
 )
 
@@ -35,15 +59,15 @@ def _shared(options: Iterable[Callable[..., Any]]) -> Callable[..., Any]:
 
 @click.command()
 @_shared(_FILES)
-@with_default("--out", "folder", type=PATH, default=Path("runs/en-zh"), help="Resumes if the folder exists.")
-@with_default("--epochs", default=75)
-@with_default("--epoch-pairs", default=12_000, help="The state is written after each epoch.")
-@with_default("--vocab", "vocab_size", default=11_000)
-@with_default("--d-model", default=256)
-@with_default("--layers", default=3)
-@with_default("--dropout", default=0.25)
-@with_default("--learning-rate", default=2e-3)
-@with_default("--batch-tokens", default=6000)
+@with_default("--out", "folder", type=_FOLDER, default=Path("runs/en-zh"), help=_RESUMES)
+@with_default("--epochs", type=_FROM_1, default=75)
+@with_default("--epoch-pairs", type=_EPOCH, default=12_000, help="The state is written after each epoch.")
+@with_default("--vocab", "vocab_size", type=_VOCAB, default=11_000)
+@with_default("--d-model", type=_FROM_1, default=256)
+@with_default("--layers", type=_FROM_1, default=3)
+@with_default("--dropout", type=_DROPOUT, default=0.25)
+@with_default("--learning-rate", type=_RATE, default=2e-3)
+@with_default("--batch-tokens", type=_FROM_1, default=6000)
 @_shared(_RUN)
 def train(
     pairs_file: Path,
@@ -70,12 +94,13 @@ def train(
     from visformer.training.data import Batch, pair_batches
     from visformer.training.train import train
 
+    _require_divisor(d_model, _HEADS)
     mixture, halves, schedule, tokenizer = _begin(pairs_file, valid_file, supplement, folder, vocab_size, plan)
     config = TransformerConfig(
         src_vocab=len(tokenizer),
         tgt_vocab=len(tokenizer),
         d_model=d_model,
-        n_heads=8,
+        n_heads=_HEADS,
         n_encoder_layers=layers,
         n_decoder_layers=layers,
         d_ff=4 * d_model,
@@ -89,24 +114,25 @@ def train(
         return pair_batches(tokenizer, pairs, tokens=schedule.batch_tokens, seed=seed, bpe_dropout=bpe_dropout)
 
     valid = pair_batches(tokenizer, halves[0], tokens=6000)
-    model = train(schedule, config, epoch_batches=epoch, valid=valid, folder=folder)
+    with _resumable(folder):
+        model = train(schedule, config, epoch_batches=epoch, valid=valid, folder=folder)
     save_checkpoint(folder / "checkpoint", model, tokenizer)
     click.echo(f"Written to {folder / 'checkpoint'}")
 
 
 @click.command()
 @_shared(_FILES)
-@with_default("--out", "folder", type=PATH, default=Path("runs/mini-gpt"), help="Resumes if the folder exists.")
-@with_default("--epochs", default=40)
-@with_default("--epoch-pairs", default=12_000, help="The state is written after each epoch.")
-@with_default("--vocab", "vocab_size", default=4_000)
-@with_default("--d-model", default=192)
-@with_default("--layers", default=4)
-@with_default("--heads", default=6)
+@with_default("--out", "folder", type=_FOLDER, default=Path("runs/mini-gpt"), help=_RESUMES)
+@with_default("--epochs", type=_FROM_1, default=40)
+@with_default("--epoch-pairs", type=_EPOCH, default=12_000, help="The state is written after each epoch.")
+@with_default("--vocab", "vocab_size", type=_VOCAB, default=4_000)
+@with_default("--d-model", type=_FROM_1, default=192)
+@with_default("--layers", type=_FROM_1, default=4)
+@with_default("--heads", type=_FROM_1, default=6)
 @with_default("--context", type=click.IntRange(72), default=128, help="Tokens that it reads at most.")
-@with_default("--dropout", default=0.1)
-@with_default("--learning-rate", default=2e-3)
-@with_default("--batch-tokens", default=4096)
+@with_default("--dropout", type=_DROPOUT, default=0.1)
+@with_default("--learning-rate", type=_RATE, default=2e-3)
+@with_default("--batch-tokens", type=_FROM_1, default=4096)
 @_shared(_RUN)
 def train_gpt(
     pairs_file: Path,
@@ -142,6 +168,7 @@ def train_gpt(
     from visformer.training.train import train
 
     plan["label_smoothing"] = 0.0  # it would raise the perplexity
+    _require_divisor(d_model, heads)
     mixture, halves, schedule, tokenizer = _begin(pairs_file, valid_file, supplement, folder, vocab_size, plan)
     config = GPTConfig(
         len(tokenizer),
@@ -162,11 +189,38 @@ def train_gpt(
         return {"induction": best_score(model, tokenizer)}
 
     valid = sentence_batches(sentence_rows(tokenizer, [text for pair in halves[0] for text in (pair.en, pair.zh)]))
-    model = train(schedule, config, epoch_batches=epoch, valid=valid, folder=folder, measure=induction)
+    with _resumable(folder):
+        model = train(schedule, config, epoch_batches=epoch, valid=valid, folder=folder, measure=induction)
     save_checkpoint(folder / "checkpoint", model, tokenizer)
     told = json.dumps(figures(model, tokenizer, mixture, halves[1], seed=schedule.seed), indent=2)
     write_whole(folder / "checkpoint" / "evaluation.json", told + "\n")
     click.echo(f"{told}\nWritten to {folder / 'checkpoint'}")
+
+
+@contextmanager
+def _resumable(folder: Path) -> Iterator[None]:
+    """Tell whoever interrupts a training how it goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if (folder / "state.safetensors").exists():
+            click.echo("\nInterrupted. The same command resumes after the last whole epoch.", err=True)
+        raise
+
+
+def _require_divisor(d_model: int, heads: int) -> None:
+    if d_model % heads:
+        near = " or ".join(str(d_model // heads * heads + more) for more in (0, heads) if d_model // heads or more)
+        message = f"{d_model} cannot be divided among {heads} heads: choose a multiple, such as {near}."
+        raise click.BadParameter(message, param_hint="--d-model")
+
+
+def _require_supplement(folder: Path) -> None:
+    if not folder.is_dir():
+        raise click.ClickException(
+            f"There is no folder {folder} with the supplement, which comes with visformer: "
+            "give --supplement, or reinstall it (README.md)."
+        )
 
 
 def _begin(
@@ -179,13 +233,35 @@ def _begin(
     from visformer.training.train import TrainingPlan, computes_in_bf16
 
     keep_freed_memory()
-    halves = split_pairs(read_pairs(valid_file), seed=SPLIT_SEED)
+    _require_supplement(supplement)
+    valid = read_pairs(valid_file)
     mixture = Mixture.load(pairs_file, supplement)
     click.echo(f"{len(mixture.corpus)} pairs; {mixture.left_out} are left out: translators are judged on them")
-    folder.mkdir(parents=True, exist_ok=True)
-    autocast = plan.pop("autocast")
-    schedule = TrainingPlan(**plan, autocast=computes_in_bf16() if autocast is None else autocast)
-    return mixture, halves, schedule, _tokenizer(folder / "tokenizer.json", mixture, vocab_size, schedule.seed)
+    _require_held_out(valid, valid_file, mixture)
+    if plan["autocast"] is None:
+        plan["autocast"] = computes_in_bf16()
+    data = {"pairs_file": run_settings.pairs_named(mixture.corpus), "valid_file": run_settings.pairs_named(valid)}
+    settings = run_settings.given(
+        click.get_current_context(), **data, supplement=run_settings.tables_named(supplement), **plan
+    )
+    run_settings.require_same(folder, settings)
+    schedule = TrainingPlan(**plan)
+    tokenizer = _tokenizer(folder / "tokenizer.json", mixture, vocab_size, schedule.seed)
+    run_settings.require_same(folder, settings | run_settings.tokenizer_named(folder))
+    return mixture, split_pairs(valid, seed=SPLIT_SEED), schedule, tokenizer
+
+
+def _require_held_out(valid: "list[Pair]", file: Path, mixture: "Mixture") -> None:
+    """Refuse validation pairs that hold nothing out; tell how many are trained on."""
+    if len(valid) < 2:
+        raise click.ClickException(
+            f"{file} has one pair: give at least two, since one half of them is kept for a test."
+        )
+    both = len({*valid} & {*mixture.corpus})
+    if both == len({*valid}):
+        raise click.ClickException(f"All pairs of {file} are trained on: give --valid pairs that are not in --pairs.")
+    if both:
+        click.echo(f"{both} pairs of {file} are trained on: the held-out loss is too low by them", err=True)
 
 
 def _tokenizer(file: Path, mixture: "Mixture", vocab_size: int, seed: int) -> "Tokenizer":
@@ -199,7 +275,10 @@ def _tokenizer(file: Path, mixture: "Mixture", vocab_size: int, seed: int) -> "T
         texts, syllables = mixture.texts(seed=seed)
         words = syllables + [word for text in texts for word in training_words(text, jieba_words)]
         Tokenizer.train(words, vocab_size=vocab_size).save(file)
-    return Tokenizer.load(file)
+    tokenizer = Tokenizer.load(file)
+    if len(tokenizer) > vocab_size:
+        click.echo(f"{len(tokenizer)} tokens, more than --vocab {vocab_size}: one for each character of the data")
+    return tokenizer
 
 
 @click.command()
@@ -211,7 +290,7 @@ def _tokenizer(file: Path, mixture: "Mixture", vocab_size: int, seed: int) -> "T
 @click.option("--names", is_flag=True, help="Exact match on the held-out names of the supplement.")
 @click.option("--judged", "judgement", is_flag=True, help="Everyday sentences, minimal pairs, and its confidence.")
 @click.option("--alignment", is_flag=True, help="Alignment error rate of the cross-attention heads.")
-@with_default("--supplement", "folder", type=PATH, default=Path("supplement"))
+@_SUPPLEMENT
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def evaluate(as_json: bool, **wanted: Any) -> None:
     """Measure a translator with greedy decoding.
@@ -231,6 +310,8 @@ def evaluate(as_json: bool, **wanted: Any) -> None:
     for option in ("seen", "against"):
         if wanted[option] is not None and wanted["pairs_file"] is None:
             raise click.UsageError(f"--{option} makes no difference without --pairs FILE.")
+    if any(wanted[what] for what in ("seen", "names", "judgement", "alignment")):
+        _require_supplement(wanted["supplement"])
     result = report(**wanted)
     click.echo(json.dumps(result, ensure_ascii=False, indent=2) if as_json else "\n".join(_lines(result)))
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.panel import Scale
-from visformer.pictures.theme import BACKGROUND, DIVERGING, FONTS, SEQUENTIAL, Theme
+from visformer.pictures.theme import BACKGROUND, FONTS, RAMPS, Theme
 
 DRAWN_CELLS = 20_000
 """Up to this many cells are drawn as vectors, sharp at any size; more become an image with one pixel per cell."""
@@ -101,7 +101,7 @@ def shorten(words: str, size: float, longest: float) -> str:
 @cache
 def ramp(scale: Scale, theme: Theme) -> tuple[tuple[int, int, int], ...]:
     """Interpolate 256 colours between the evenly spaced stops of a scale, exactly as the canvas does."""
-    stops = (SEQUENTIAL if scale == "weight" else DIVERGING)[theme]
+    stops = RAMPS[scale][theme]
     marks = np.array([[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops])
     place = np.arange(_STEPS) / (_STEPS - 1) * (len(marks) - 1)
     left = np.minimum(place.astype(int), len(marks) - 2)
@@ -115,6 +115,8 @@ def steps_of(values: NDArray[Any], scale: Scale, end: float, *, middle: float = 
     numbers = np.nan_to_num(np.asarray(values, dtype=np.float64) - (middle if scale == "signed" else 0.0))
     if scale == "weight":
         places = (_STEPS - 1) * np.sqrt(np.clip(numbers, 0.0, 1.0))
+    elif scale == "unsigned":
+        places = (_STEPS - 1) * np.clip(numbers / end, 0.0, 1.0)
     else:
         places = (_STEPS - 1) / 2 * (1 + np.clip(numbers / end, -1.0, 1.0))
     return np.floor(places + 0.5).astype(np.uint8)

@@ -2,9 +2,11 @@
 
 import math
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from visformer.errors import translated
 from visformer.export.marks import (
@@ -21,7 +23,7 @@ from visformer.export.marks import (
     width_of,
 )
 from visformer.i18n import Gettext
-from visformer.panel import LARGE, Labels, Panel, Scale
+from visformer.panel import FINE, LARGE, Labels, Panel, Scale, ticks
 from visformer.pictures.theme import BACKGROUND, FAINT, PRIMARY, SYMBOLS, TEXT, Theme, visible
 from visformer.trace import TracedTensor
 
@@ -37,8 +39,6 @@ _FEW, _SOME = 16, 72
 _LEGEND = 110
 _APART = 24.0
 """Narrower columns have steeper labels: at 45 degrees they would touch."""
-
-_TICKS = (0.0, 0.05, 0.25, 0.5, 1.0)
 
 
 def panels_svg(*shown: Panel | Sequence[Panel], theme: Theme = "light", gettext: Gettext = str, about: str = "") -> str:
@@ -61,13 +61,22 @@ def panels_svg(*shown: Panel | Sequence[Panel], theme: Theme = "light", gettext:
 
 
 def heads_svg(
-    stack: TracedTensor, *, title: str = "", theme: Theme = "light", gettext: Gettext = str, about: str = ""
+    layers: Mapping[int, NDArray[Any] | TracedTensor],
+    *,
+    title: str = "",
+    scale: Scale = "weight",
+    limit: float = 1.0,
+    theme: Theme = "light",
+    gettext: Gettext = str,
+    about: str = "",
 ) -> str:
     """Draw every head of a stack: a row for each layer, a column for each head.
 
     Args:
-        stack: :meth:`visformer.trace.Trace.stack`, (layer, head, query, key).
+        layers: :meth:`visformer.trace.Trace.layers`, all of the same shape (head, query, key).
         title: above it; translated where it is a message id.
+        scale: as of :class:`visformer.panel.Panel`.
+        limit: the end of a scale of other values than weights.
         theme: "light" or "dark".
         gettext: see ``title``.
         about: the model and the input that the numbers come from; not drawn.
@@ -75,27 +84,26 @@ def heads_svg(
     Returns:
         A standalone SVG document.
     """
-    n_layers, n_heads, n_queries, n_keys = stack.shape
+    n_heads, n_queries, n_keys = next(iter(layers.values())).shape
     size, step, left, top = 84.0, 90.0, 26.0, 46.0
-    colours = ramp("weight", theme)
+    colours = ramp(scale, theme)
     title = translated(title, gettext)
     parts = [text(title, 0, 8, size=14, fill=TEXT[theme], strong=True)]
     parts += [
         text(str(i + 1), left + i * step + size / 2, 34, size=12, fill=FAINT[theme], anchor="middle")
         for i in range(n_heads)
     ]
-    for layer in range(n_layers):
-        parts.append(
-            text(str(layer + 1), 8, top + layer * step + size / 2, size=12, fill=FAINT[theme], anchor="middle")
-        )
+    for row, (layer, patterns) in enumerate(layers.items()):
+        middle = top + row * step + size / 2
+        parts.append(text(str(layer + 1), 8, middle, size=12, fill=FAINT[theme], anchor="middle"))
         for head in range(n_heads):
-            steps = steps_of(stack.value[layer, head], "weight", 1.0)
+            steps = steps_of(patterns[head], scale, limit)
             block = Block(size, size, cells(steps, colours, (size / n_keys, size / n_queries)))
-            parts.append(block.at(left + head * step, top + layer * step))
-    legend = weight_legend(theme)
-    parts.append(legend.at(left, top + n_layers * step + 8))
+            parts.append(block.at(left + head * step, top + row * step))
+    legend = scale_legend(scale, theme, limit=limit)
+    parts.append(legend.at(left, top + len(layers) * step + 8))
     width = max(left + n_heads * step, width_of(title, 14) * 1.1, left + legend.width)
-    picture = Block(width, top + n_layers * step + 8 + legend.height, "".join(parts))
+    picture = Block(width, top + len(layers) * step + 8 + legend.height, "".join(parts))
     return document(picture, title, background=BACKGROUND[theme], about=about)
 
 
@@ -140,7 +148,7 @@ def _panel(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
     matrix = _matrix(panel, theme, gettext)
     parts = [text(title, 0, 8, size=14, fill=colour, strong=True), matrix.at(0, 24)]
     height = 24 + matrix.height + 8
-    legend = weight_legend(theme) if panel.scale == "weight" else _signed_legend(panel, theme)
+    legend = scale_legend(panel.scale, theme, limit=panel.end, middle=panel.middle)
     parts.append(legend.at(0, height))
     height += legend.height
     if note:
@@ -274,6 +282,8 @@ def spelled(value: float, decimals: int, scale: Scale = "signed") -> str:
         return ""
     if abs(value) >= LARGE:
         return f"{value:.2e}"
+    if decimals > FINE and value != 0:
+        return f"{value:.1e}"
     words = "0" if scale == "weight" and value == 0 else f"{value:.{decimals}f}"
     return words.replace("0.", ".", 1) if words.lstrip("-").startswith("0.") else words
 
@@ -293,16 +303,10 @@ def _outlines(panel: Panel, size: tuple[float, float], theme: Theme) -> str:
 # Scales
 
 
-def weight_legend(theme: Theme) -> Block:
-    """Draw the colour bar of weights from 0 to 1, with ticks on a square-root scale."""
-    marks = [(f"{tick:g}", tick**0.5) for tick in _TICKS]
-    return _legend(ramp("weight", theme), 200, marks, theme)
-
-
-def _signed_legend(panel: Panel, theme: Theme) -> Block:
-    ends = (panel.middle - panel.end, panel.middle, panel.middle + panel.end)
-    marks = [(f"{end:.3g}".replace("-", "−"), place) for end, place in zip(ends, (0.0, 0.5, 1.0), strict=True)]
-    return _legend(ramp("signed", theme), _LEGEND, marks, theme)
+def scale_legend(scale: Scale, theme: Theme, *, limit: float, middle: float = 0.0) -> Block:
+    """Draw a colour bar with its ends."""
+    width = 200 if scale == "weight" else _LEGEND
+    return _legend(ramp(scale, theme), width, ticks(scale, limit, middle), theme)
 
 
 def _legend(

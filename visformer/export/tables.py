@@ -33,8 +33,8 @@ def to_csv(trace: Trace, *names: str) -> str:
 
     Args:
         trace: what to write.
-        names: of tensors with the same axes; none: all attention patterns. Weight that rows give to a sink is written
-            behind the last token, as one more key whose token is "sink".
+        names: of tensors with the same axes; none: all attention patterns, or maps. Weight that rows give to a sink is
+            written behind the last token, as one more key whose token is "sink".
 
     Returns:
         Text with a byte order mark, by which spreadsheets recognize UTF-8. A token that a spreadsheet would take
@@ -194,7 +194,7 @@ def _as_csv(rows: Iterable[Iterable[Any]]) -> str:
 
 
 def _patterns(trace: Trace) -> list[TracedTensor]:
-    patterns = [tensor for name, tensor in trace.tensors.items() if name.endswith(".pattern")]
+    patterns = [tensor for name, tensor in trace.tensors.items() if name.endswith((".pattern", ".map"))]
     if not patterns:
         raise TraceError(N_("This trace holds no attention patterns; record them with record=('*.pattern',)."))
     return patterns

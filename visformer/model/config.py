@@ -79,7 +79,8 @@ class TransformerConfig(LayerConfig):
         n_decoder_layers: decoder blocks.
         d_ff: inner width of the feed-forward networks.
         dropout: probability in [0, 1), on each sublayer's output and on the embedded input (section 5.4).
-        max_len: number of rows of a learned position table; the other encodings have no limit.
+        max_len: number of rows of a learned position table; with sinusoids, how many tokens a loaded or wrapped model
+            takes; the other encodings have no limit.
         norm: "post" normalises each sum (the paper), "pre" each sublayer's input.
         final_norm: whether each stack ends with one more LayerNorm; None: only with pre-norm.
         layer_norm_eps: added to the variance inside the square root.

@@ -1,8 +1,10 @@
 """Decode ids token by token: greedily, by sampling or by beam search, with a key-value cache."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from numbers import Integral, Real
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -241,7 +243,7 @@ def reshape(
     Raises:
         VisformerError: a value is out of range.
     """
-    _check_ranges(temperature, top_k, top_p)
+    check_ranges(temperature, top_k, top_p)
     scaled = log_probabilities / (1.0 if temperature is None else temperature)
     if top_k is not None:
         least = scaled.topk(min(top_k, scaled.shape[-1])).values[:, -1:]
@@ -255,15 +257,37 @@ def reshape(
     return probabilities
 
 
-def _check_ranges(temperature: float | None, top_k: int | None, top_p: float | None) -> None:
-    if temperature is not None and not temperature > 0:
+def check_ranges(temperature: Any, top_k: Any, top_p: Any) -> None:
+    """Refuse sampling settings that are out of range; None: not set.
+
+    Raises:
+        VisformerError: the message names the setting.
+    """
+    if temperature is not None and not (_is_number(temperature) and 0 < temperature < math.inf):
         raise VisformerError(
-            N_("temperature={value} must be above 0; leave it out to take the most likely token."), value=temperature
+            N_("temperature={value!r} must be above 0, and finite; leave it out to take the most likely token."),
+            value=temperature,
         )
-    if top_k is not None and top_k < 1:
-        raise VisformerError(N_("top_k={value} must be at least 1."), value=top_k)
-    if top_p is not None and not 0 < top_p <= 1:
-        raise VisformerError(N_("top_p={value} must be above 0 and at most 1."), value=top_p)
+    if top_k is not None:
+        require_whole("top_k", top_k)
+    if top_p is not None and not (_is_number(top_p) and 0 < top_p <= 1):
+        raise VisformerError(N_("top_p={value!r} must be above 0 and at most 1."), value=top_p)
+
+
+def require_whole(name: str, value: Any, *, least: int = 1) -> None:
+    """Refuse what is not a whole number of at least ``least``.
+
+    Raises:
+        VisformerError: the message names the value.
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise VisformerError(
+            N_("{name}={value!r} must be a whole number of at least {least}."), name=name, value=value, least=least
+        )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 @dataclass

@@ -21,7 +21,7 @@ from tokenizers.models import BPE
 from tokenizers.trainers import BpeTrainer
 
 from visformer.errors import N_, CheckpointError, TextError
-from visformer.system.files import whole
+from visformer.system.files import remedy_of, whole
 
 PAD, EOS, EN, ZH = "<pad>", "</s>", "<en>", "<zh>"
 SPECIALS = (PAD, EOS, EN, ZH)
@@ -101,9 +101,10 @@ class Tokenizer:
             raise
         except Exception as error:  # the library raises a bare Exception
             raise CheckpointError(
-                N_("The tokenizer {path} cannot be read ({reason}): restore it, e.g. git checkout -- {path}"),
+                N_("The tokenizer {path} cannot be read ({reason}): {remedy}."),
                 path=path,
                 reason=error,
+                remedy=remedy_of(Path(path)),
             ) from error
 
     def save(self, path: str | Path) -> None:

@@ -200,8 +200,25 @@ def _final_norm(config: TransformerConfig) -> nn.Module:
 
 
 def load_state(model: nn.Module, state: dict[str, Tensor]) -> None:
-    """Load weights by name, in the model's own precision; a tied matrix needs only one of its names."""
+    """Load weights by name, in the model's own precision; a tied matrix needs only one of its names.
+
+    Raises:
+        RuntimeError: they are not those of the model; one line names the first that differs.
+    """
     own = model.state_dict(keep_vars=True)
-    tied = {name: state[other] for name, p in own.items() for other in state if name not in state and own[other] is p}
+    tied = {
+        name: state[other] for name, p in own.items() for other in state if name not in state and own.get(other) is p
+    }
+    given = {**state, **tied}
+    faults = [f"{name} is missing" for name in own if name not in given]
+    faults += [f"{name} is none of the model's weights" for name in given if name not in own]
+    faults += [
+        f"{name} has the shape {tuple(given[name].shape)} instead of {tuple(own[name].shape)}"
+        for name in own
+        if name in given and given[name].shape != own[name].shape
+    ]
+    if faults:
+        more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
+        raise RuntimeError(f"{faults[0]}{more}")
     with torch.no_grad():
-        model.load_state_dict({**state, **tied})
+        model.load_state_dict(given)

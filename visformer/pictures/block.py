@@ -14,7 +14,7 @@ from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, common_limit, numbered, telling_limit, tokens_of, traced
 from visformer.pictures.registry.options import Choice
 from visformer.pictures.registry.picture import Page, Picture, View
-from visformer.pictures.registry.places import LAYER, STACK
+from visformer.pictures.registry.places import STACK, layer_of
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 
@@ -264,12 +264,7 @@ def _norms(setting: Setting) -> list[Panel]:
     return norms(setting.trace, setting.part, untrained, setting.gettext)
 
 
-def _depth(setting: Setting) -> int | None:
-    """None if the Trace does not hold the stream."""
-    return depth(setting.trace, setting.part) or None
-
-
-AT = replace(LAYER, count=_depth, per=_depth)
+AT = layer_of(lambda setting: range(depth(setting.trace, setting.part)))
 PARTS = {"self": N_("self-attention"), "cross": N_("cross-attention"), "ffn": N_("feed-forward")}
 # fmt: off
 PART = Choice(

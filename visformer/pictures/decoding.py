@@ -1,6 +1,6 @@
 """Decoding step by step: the probability of each token taken, and the cross-attention of the tokens so far."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -11,9 +11,10 @@ from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, traced
 from visformer.pictures.registry.options import Flag, Number, Place
 from visformer.pictures.registry.picture import Page, Picture
-from visformer.pictures.registry.places import LAYER, STEP_HELP
+from visformer.pictures.registry.places import STEP_HELP, layer_of
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace, TracedTensor
+from visformer.trace.stacks import shape_of
 
 
 def kind(trace: Trace) -> Literal["self_attn", "cross_attn"]:
@@ -59,8 +60,8 @@ def sureness(steps: Sequence[Any], at: int, gettext: Gettext = str) -> Panel:
     )
 
 
-def _patterns(setting: Setting) -> tuple[TracedTensor, ...]:
-    """Return each layer's pattern of the attention that :func:`kind` selects.
+def _patterns(setting: Setting) -> Mapping[int, TracedTensor]:
+    """Return the patterns by layer of the attention that :func:`kind` selects.
 
     Raises:
         VisformerError: the model is encoder-only.
@@ -71,12 +72,8 @@ def _patterns(setting: Setting) -> tuple[TracedTensor, ...]:
     return trace.layers("decoder", kind(trace))
 
 
-def _layers(setting: Setting) -> int:
-    return len(_patterns(setting))
-
-
-def _rows(setting: Setting) -> int:
-    return _patterns(setting)[0].shape[1]
+def _rows(setting: Setting) -> range:
+    return range(shape_of(_patterns(setting))[2])
 
 
 def shape(setting: Setting) -> dict[str, Any]:
@@ -103,7 +100,7 @@ def _beams(setting: Setting) -> Any:
 
 
 # fmt: off
-STEP = Place(name="step", help=STEP_HELP, count=lambda setting: len(setting.source.speak().steps))
+STEP = Place(name="step", help=STEP_HELP, among=lambda setting: range(len(setting.source.speak().steps)))
 TEMPERATURE = Number(
     name="temperature", label=N_("Temperature"), help="Divides the scores.", default=1.0, least=0.1, most=3.0,
     whole=False, step=0.1,
@@ -130,8 +127,8 @@ CANDIDATES = Picture(name="candidates", view="steps", options=(STEP, TEMPERATURE
 GROWING = Picture(
     name="growing", view="steps", needs=("*.pattern",), in_handouts=False,
     options=(
-        replace(LAYER, count=_layers, per=_layers),
-        replace(STEP, count=_rows, default=lambda setting: _rows(setting) - 1),
+        layer_of(lambda setting: tuple(_patterns(setting))),
+        replace(STEP, among=_rows, default=lambda setting: _rows(setting)[-1]),
     ),
     draw=lambda setting: [growing(setting.trace, setting["layer"], setting["step"])],
 )

@@ -1,6 +1,7 @@
 """One head in detail, for one query (section 3.2): from the block's input to the output projection."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -129,13 +130,16 @@ def shapes(trace: Trace, place: Place) -> str:
     )
 
 
-def factors(scales: NDArray[np.float64]) -> Panel:
-    """Draw the factor of each head's output, (layer, head), for selection by click; changed factors are outlined."""
+def factors(scales: NDArray[np.float64], layers: Sequence[int]) -> Panel:
+    """Draw the factor of each head's output, (layer, head), for selection by click; changed factors are outlined.
+
+    ``layers``: their numbers, from 0.
+    """
     return Panel(
         name="factors",
         title=N_("factor of each head: click one"),
         values=scales,
-        rows=numbered(scales.shape[0], N_("layer"), first=1),
+        rows=Labels(tuple(str(layer + 1) for layer in layers), N_("layer")),
         columns=numbered(scales.shape[1], N_("head"), first=1),
         limit=2.0,
         outlined=scales != 1,

@@ -127,6 +127,10 @@ def _count(axis: str) -> Callable[[Setting], int]:
     return count
 
 
+def _among(axis: str) -> Callable[[Setting], range]:
+    return lambda setting: range(_count(axis)(setting))
+
+
 def _drawn(setting: Setting) -> list[Panel] | list[list[Panel]]:
     example = examples()[setting["example"]]
     at = {axis: setting[axis] for axis in SLICED}
@@ -142,11 +146,11 @@ EXAMPLE = Choice(
     values=lambda _: {name: example.title for name, example in examples().items()},
 )
 SAMPLE = Place(
-    name="sample", label=N_("Sample"), help="The sentence, from 1; for --example shapes.", count=_count("sample"),
+    name="sample", label=N_("Sample"), help="The sentence, from 1; for --example shapes.", among=_among("sample"),
     per=_count("sample"), link=lambda setting: f"{setting['example']}_sample",
 )
 HEAD = Place(
-    name="head", label=N_("Head"), help="From 1.", count=_count("head"), per=_count("head"),
+    name="head", label=N_("Head"), help="From 1.", among=_among("head"), per=_count("head"),
     link=lambda setting: f"{setting['example']}_head",
 )
 LAB = Picture(name="lab", formula=True, in_handouts=False, options=(EXAMPLE, SAMPLE, HEAD), draw=_drawn)

@@ -197,7 +197,7 @@ TOKENS = Number(
 )
 STEP = Place(
     name="step", label=N_("Tokens read so far"), help=STEP_HELP, default=lambda setting: _shown(setting) - 1,
-    count=_shown, per=_shown,
+    among=lambda setting: range(_shown(setting)), per=_shown,
 )
 BATCH = Picture(
     name="mask-batch", view="batch", title=N_("In a batch"), in_handouts=False,

@@ -274,7 +274,7 @@ OFFSET = Number(
 )
 PAIR = Place(
     name="i", link="pair", label=N_("Pair i"), help="The pair of dimensions 2i and 2i + 1, from 0.", first=0,
-    default=lambda setting: min(1, max(0, _pairs(setting) - 1)), count=_pairs,
+    default=lambda setting: min(1, max(0, _pairs(setting) - 1)), among=lambda setting: range(_pairs(setting)),
     per=lambda setting: max(1, _pairs(setting) - 1),
 )
 _SIZES = (N, D_MODEL, BASE)

@@ -1,6 +1,7 @@
 """The colours and fonts of all pictures, and how tokens are displayed. Imports neither plotly nor streamlit."""
 
 import unicodedata
+from collections.abc import Mapping
 from typing import Literal
 
 from visformer.errors import N_
@@ -21,6 +22,9 @@ DIVERGING = {
 }
 """Two hues from -limit to limit: blue above 0, as in the sequential scale, and orange below; no kind of colour
 blindness confuses the two."""
+
+RAMPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"weight": SEQUENTIAL, "unsigned": SEQUENTIAL, "signed": DIVERGING}
+"""The colours of each of :data:`visformer.panel.Scale`."""
 
 CURVES = {
     "light": ("#1959bf", "#c2570c", "#0f7a4f", "#7a3fb0", "#a61e4d", "#0b7285", "#7a6a00", "#5f6b7a"),

@@ -15,7 +15,7 @@ _SUFFIXES = (".safetensors", ".json", ".csv", ".z")
 def write_sums(folder: Path) -> None:
     """Write the checksums of a checkpoint's files."""
     files = sorted(path for path in folder.rglob("*") if path.suffix in _SUFFIXES)
-    lines = [f"{_digest(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
+    lines = [f"{sha256(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
     write_whole(folder / SUMS, "".join(lines))
 
 
@@ -31,7 +31,7 @@ def damaged(folder: Path) -> Iterator[tuple[Path, str]]:
     for name, digest in expected.items():
         path = folder / name
         try:
-            if _digest(path) != digest:
+            if sha256(path) != digest:
                 yield path, f"is damaged: {path.stat().st_size:,} bytes that are not those of the release"
         except FileNotFoundError:
             yield path, "is missing"
@@ -39,6 +39,7 @@ def damaged(folder: Path) -> Iterator[tuple[Path, str]]:
             yield path, f"cannot be read ({error.strerror})"
 
 
-def _digest(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

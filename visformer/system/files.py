@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from visformer.errors import N_, CheckpointError
+from visformer.errors import N_, CheckpointError, Message
 
 _ANY = re.compile(r"models?|checkpoint(-\d+)?|best|last|final|latest|weights|outputs?", re.IGNORECASE)
 """Names of folders that tell nothing about the model inside."""
+
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 _FROM_RUST = re.compile(r"\(os error (\d+)\)")
 """The system's error code in messages of safetensors and tokenizers."""
@@ -63,9 +65,16 @@ def require_files(folder: Path) -> None:
     """Require a folder with a checkpoint of Visformer or transformers.
 
     Raises:
-        CheckpointError: the folder has none of their files.
+        CheckpointError: the folder has none of their files, or is that of a training.
     """
-    if not any((folder / file).exists() for file in ("model.safetensors", "tokenizer.json", "config.json")):
+    there = {file for file in ("model.safetensors", "tokenizer.json", "config.json") if (folder / file).exists()}
+    if there <= {"tokenizer.json"} and (folder / "settings.json").exists():
+        raise CheckpointError(
+            N_("{folder} is the folder of a training: its model is {checkpoint}, once the training has ended."),
+            folder=folder,
+            checkpoint=folder / "checkpoint",
+        )
+    if not there:
         raise CheckpointError(
             N_(
                 "The folder {folder} holds no model: neither visformer's model.safetensors nor a config.json of "
@@ -73,3 +82,15 @@ def require_files(folder: Path) -> None:
             ),
             folder=folder,
         )
+
+
+def remedy_of(path: Path) -> Message:
+    """Say how to get a damaged file of a model again: one that comes with visformer, of a training, or another."""
+    path = path.resolve()
+    if path.is_relative_to(_PACKAGE):
+        return N_("restore it with git checkout, or reinstall visformer")
+    if path.parent.name == "moments" and path.suffix == ".safetensors":
+        return N_("delete it; the other moments remain")  # repeating the training would not write it again
+    if any((folder / "settings.json").exists() for folder in path.parents[:2]):
+        return N_("delete it if it is there, and repeat the command that trained it, which writes it anew")
+    return N_("copy it anew from where it comes from")

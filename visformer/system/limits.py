@@ -63,10 +63,9 @@ MAX_CHARACTERS = limit(
     1_000, "characters", N_("Characters of a text"),
     N_("about ten sentences; a longer text is refused before any work is done"),
 )
-MAX_TOKENS = limit(256, "tokens", N_("Tokens of a text"), N_("weights grow with the square; cells are 2 pixels wide"))
-MODEL_TOKENS = limit(
-    512, "tokens", N_("Tokens of a text in Python"),
-    N_("the patterns of 24 heads then take 76 MB; a model's own limit may be lower"),
+MAX_TOKENS = limit(
+    256, "tokens", N_("Tokens of a text on a page"),
+    N_("weights grow with the square; cells are 2 pixels wide; in Python the model's own limit counts"),
 )
 NEW_TOKENS = limit(
     40, "tokens", N_("Tokens that a decoder adds to a text"),
@@ -108,7 +107,10 @@ BENCHES = limit(
 )
 MAX_TRACE_BYTES = limit(
     512 * 2**20, "bytes", N_("Size of a Trace"),
-    N_("estimated before anything is computed; all tensors of 24 heads at 512 tokens take about 300 MB"),
+    N_(
+        "estimated before anything is computed; all tensors of 24 heads at 512 tokens take about 300 MB; the scores of "
+        "one layer count even if nothing is recorded"
+    ),
 )
 BATCH_BYTES = limit(
     128 * 10**6, "bytes", N_("Values of the texts in one pass"),

@@ -1,4 +1,4 @@
-"""Check attention arrays from any source for :meth:`visformer.trace.Trace.from_attention`; NumPy only."""
+"""Check arrays from any source for :meth:`visformer.trace.Trace.from_attention` and ``from_maps``; NumPy only."""
 
 import operator
 import re
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.errors import N_, Message, TraceError
+from visformer.trace.habits import layers_in, weights_in
 from visformer.trace.labels import can_be_written
 from visformer.trace.pieces import cleaned
 
@@ -33,6 +34,12 @@ def token_texts(tokens: Any, *, name: str) -> tuple[str, ...]:
     if isinstance(tokens, str):
         raise TraceError(
             N_("{name} is one text, {given!r}; give a list with one text for each token."), name=name, given=tokens
+        )
+    if any(
+        len(getattr(each, "shape", ())) > 1 for each in (tokens, *(tokens if isinstance(tokens, list | tuple) else ()))
+    ):
+        raise TraceError(
+            N_("{name} is an array, not a list of texts: the tokens come first, then their arrays."), name=name
         )
     if not isinstance(tokens, Iterable):
         raise TraceError(N_("{name} is {given!r}; give a list with one text for each token."), name=name, given=tokens)
@@ -94,26 +101,30 @@ def _flag(mark: Any) -> bool:
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer's attention."""
+    """One layer's attention, or its map."""
 
-    pattern: NDArray[np.float32]  # (head, query, key)
+    values: NDArray[np.float32]  # (head, query, key)
     sink: NDArray[np.float32] | None = None  # (head, query), the part of each row that no token gets
 
 
-def layers_of(patterns: Any, *, name: str, queries: int, keys: int, sink: Any = None) -> tuple[Layer, ...]:
-    """Split an array of attention patterns into layers.
+def layers_of(
+    patterns: Any, *, name: str, queries: int, keys: int, sink: Any = None, weights: bool = True
+) -> tuple[Layer, ...]:
+    """Split an array of attention patterns, or of maps, into layers.
 
     Args:
         patterns: an array (layer, head, query, key), or a sequence of arrays (head, query, key), either with a batch of
-            one before the heads; NumPy's or any framework's.
+            one before the heads; NumPy's or any framework's; or as in :mod:`visformer.trace.habits`.
         name: name of the argument, for error messages.
         queries: number of tokens that read.
         keys: number of tokens that are read.
         sink: True: whatever a row lacks to 1, or a last column beyond the tokens; or an array (layer, head, query).
+        weights: whether rows are probabilities; maps hold any finite numbers.
 
     Raises:
-        TraceError: wrong shape, or rows that are not probabilities; the message says where.
+        TraceError: wrong shape, rows that are not probabilities, or maps that are not finite; the message says where.
     """
+    patterns = layers_in(patterns, name)
     _check_kind(patterns, name)
     arrays = _sequence(patterns, name)
     _check_dimensions(arrays, name)
@@ -125,15 +136,16 @@ def layers_of(patterns: Any, *, name: str, queries: int, keys: int, sink: Any = 
             given=len(sinks),
             wanted=len(arrays),
         )
-    layers = tuple(_layer(array, f"{name}[{i}]", (queries, keys), sinks[i]) for i, array in enumerate(arrays))
+    check = _weights if weights else _map
+    layers = tuple(check(array, f"{name}[{i}]", (queries, keys), sinks[i]) for i, array in enumerate(arrays))
     for i, layer in enumerate(layers):
-        if len(layer.pattern) != len(layers[0].pattern):
+        if len(layer.values) != len(layers[0].values):
             raise TraceError(
                 N_("{name}[{i}] has {given} heads, but {name}[0] has {wanted}; all layers need the same number."),
                 name=name,
                 i=i,
-                given=len(layer.pattern),
-                wanted=len(layers[0].pattern),
+                given=len(layer.values),
+                wanted=len(layers[0].values),
             )
     return layers
 
@@ -159,7 +171,7 @@ def _check_kind(given: Any, name: str) -> None:
             first=fields[0] if fields else "attentions",
         )
     first = given[0] if isinstance(given, (tuple, list)) and given else None
-    if isinstance(first, (tuple, list)) and any(len(getattr(layer, "shape", ())) > 2 for layer in first):
+    if isinstance(first, (tuple, list)) and first and all(len(getattr(layer, "shape", ())) == 4 for layer in first):
         raise TraceError(
             N_(
                 "{name} is a {kind} of {n} steps with {layers} layers each, as generate() returns. Run the "
@@ -215,7 +227,49 @@ def _sequence(given: Any, name: str) -> Any:
     return given
 
 
-def _layer(given: Any, name: str, size: tuple[int, int], sink: Any) -> Layer:
+def _weights(given: Any, name: str, size: tuple[int, int], sink: Any) -> Layer:
+    array = _layer(given, name, (size[0], size[1]), extra=sink is True)
+    if array.shape[-1] > size[1]:
+        array, sink = array[..., :-1], array[..., -1]
+    _check_weights(array, name)
+    sums = array.sum(axis=-1, dtype=np.float64)  # (head, query)
+    mass = _mass(sums, sink, name)
+    message = _NOT_ONE if sink is None or sink is True else _NOT_ONE_WITH_SINK
+    _check_rows(sums if mass is None else sums + mass, name, message)
+    return Layer(np.minimum(array, np.float32(1.0)), mass)  # rounding may exceed 1
+
+
+def _map(given: Any, name: str, size: tuple[int, int], _sink: None) -> Layer:
+    array = _layer(given, name, size)
+    check_finite(array, name)
+    return Layer(array)
+
+
+def check_finite(array: NDArray[np.float32], name: str) -> None:
+    """Refuse a map (head, query, key) that holds NaN or an infinity.
+
+    Raises:
+        TraceError: the message says where.
+    """
+    if np.isfinite(array).all():
+        return
+    head, query, key = np.argwhere(~np.isfinite(array))[0].tolist()
+    raise TraceError(
+        N_(
+            "{name}, head {head}, query {query}, key {key} (from 0) is {value} as float32: a map needs finite numbers; "
+            "put 0 where there is no value."
+        ),
+        name=name,
+        head=head,
+        query=query,
+        key=key,
+        value=float(array[head, query, key]),
+    )
+
+
+def _layer(given: Any, name: str, size: tuple[int, int], *, extra: bool = False) -> NDArray[np.float32]:
+    """Return one layer, (head, query, key); ``extra``: it may have one more key, the sink."""
+    given = weights_in(given, name)
     if given is None:
         raise TraceError(
             N_(
@@ -225,9 +279,8 @@ def _layer(given: Any, name: str, size: tuple[int, int], sink: Any) -> Layer:
             name=name,
         )
     array, (queries, keys) = _alone(_as_array(given, name), 4, name), size
-    if sink is True and array.ndim == 3 and array.shape[1:] == (queries, keys + 1):
-        array, sink = array[..., :-1], array[..., -1]
-    if array.ndim != 3 or len(array) == 0 or array.shape[1:] != (queries, keys):
+    fits = array.shape[1:] in ((queries, keys), (queries, keys + extra))
+    if array.ndim != 3 or len(array) == 0 or not fits:
         raise TraceError(
             N_(
                 "{name} has shape {shape}; expected (head, query, key) = (any, {queries}, {keys}): one "
@@ -238,12 +291,7 @@ def _layer(given: Any, name: str, size: tuple[int, int], sink: Any) -> Layer:
             queries=queries,
             keys=keys,
         )
-    _check_weights(array, name)
-    sums = array.sum(axis=-1, dtype=np.float64)  # (head, query)
-    mass = _mass(sums, sink, name)
-    message = _NOT_ONE if sink is None or sink is True else _NOT_ONE_WITH_SINK
-    _check_rows(sums if mass is None else sums + mass, name, message)
-    return Layer(np.minimum(array, np.float32(1.0)), mass)  # rounding may exceed 1
+    return array
 
 
 def _mass(sums: NDArray[np.float64], sink: Any, name: str) -> NDArray[np.float32] | None:
@@ -270,7 +318,7 @@ def _alone(array: NDArray[np.float32], ndim: int, name: str) -> NDArray[np.float
     if len(array) == 1:
         return array.reshape(array.shape[1:])
     raise TraceError(
-        N_("{name} has shape {shape}: a batch of {n}. Give one sentence: [layer[:1] for layer in patterns]."),
+        N_("{name} has shape {shape}: a batch of {n}. Give one sentence, layer[:1] of each layer."),
         name=name,
         shape=array.shape,
         n=len(array),
@@ -287,7 +335,8 @@ def _as_array(given: Any, name: str) -> NDArray[np.float32]:
         array = np.asarray(given)
         if array.dtype.kind not in "biufO":
             raise TypeError("complex numbers" if array.dtype.kind == "c" else str(array.dtype))
-        return np.ascontiguousarray(array, dtype=np.float32)
+        with np.errstate(over="ignore"):  # beyond float32 is an infinity, which the checks refuse with its place
+            return np.ascontiguousarray(array, dtype=np.float32)
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
         raise TraceError(N_("{name} is not an array of numbers: {reason}"), name=name, reason=error) from error
 

@@ -8,7 +8,7 @@ from visformer.errors import N_, TraceError
 SIDES = ("src", "tgt", "next")
 """The encoder's input; the decoder's input (starts with the language token, no end); what each of its rows predicts."""
 
-_TEXTS = ("model", "source", "target", "to", "position")
+_TEXTS = ("model", "source", "target", "to", "position", "quantity")
 _SHARES = ("confidence", "unsure_below")
 
 

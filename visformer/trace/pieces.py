@@ -1,21 +1,25 @@
 """Convert tokens from a vocabulary's spelling to display: marks of spaces and of joins, and bytes. Text only."""
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 SPACE = "▁"
 """How SentencePiece writes a space."""
 
 BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _JOINED = re.compile(r"##\S")
+_MARK = re.compile(r"(␣|##)?(?=.)", re.DOTALL)
+_Token = TypeVar("_Token")
 
 
 def shown(tokens: Sequence[str], raw: Sequence[bytes | None]) -> tuple[str, ...]:
     """The text displayed for each token.
 
-    It has no marks for a leading space or for the lack of one. A lone space is "␣". Tokens that share one character
-    are that character, numbered: 龘₁ 龘₂ 龘₃.
+    It has no marks for a leading space or for the lack of one, see :func:`told_apart`. A lone space is "␣". Tokens
+    that share one character are that character, numbered: 龘₁ 龘₂ 龘₃.
 
     Args:
         tokens: as spelled in the vocabulary.
@@ -40,6 +44,25 @@ def shown(tokens: Sequence[str], raw: Sequence[bytes | None]) -> tuple[str, ...]
     return tuple(result)
 
 
+def told_apart(texts: Sequence[str], tokens: Sequence[_Token], spelled: Callable[[_Token], str]) -> tuple[str, ...]:
+    """Mark different tokens that look alike: "␣the" after a space, "##the" inside a word, "the" otherwise.
+
+    Args:
+        texts: the text displayed for each token, see :func:`shown`.
+        tokens: what tells them apart: ids, or their spellings.
+        spelled: maps a token to its spelling, with "␣" for a space.
+    """
+    looks = defaultdict(set)
+    for text, token in zip(texts, tokens, strict=True):
+        looks[text].add(token)
+
+    def marked(text: str, token: _Token) -> str:
+        mark = _MARK.match(spelled(token)) if len(looks[text]) > 1 else None
+        return text if mark is None else mark[0] + text
+
+    return tuple(map(marked, texts, tokens))
+
+
 def cleaned(tokens: Sequence[str], special: Sequence[bool]) -> tuple[str, ...]:
     """Like :func:`shown`, for tokens known only by their spelling: ĠThe, ▁The, ##ing.
 
@@ -52,7 +75,8 @@ def cleaned(tokens: Sequence[str], special: Sequence[bool]) -> tuple[str, ...]:
     if not (is_bytes or joins or any(token.startswith(SPACE) for token in tokens)):
         return tuple(tokens)
     pairs = zip(tokens, special, strict=True)
-    return shown(tokens, [None if kept else bytes_of(token, byte_level=is_bytes, joins=joins) for token, kept in pairs])
+    raw = [None if kept else bytes_of(token, byte_level=is_bytes, joins=joins) for token, kept in pairs]
+    return told_apart(shown(tokens, raw), tokens, lambda token: re.sub(f"^[Ġ{SPACE}]", "␣", token))
 
 
 def is_byte_level(token: str) -> bool:

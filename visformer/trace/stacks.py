@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from visformer.errors import N_
+from visformer.errors import N_, TraceError
 
 if TYPE_CHECKING:  # numpy
-    from visformer.trace import Trace
+    from collections.abc import Iterable, Mapping
+
+    from visformer.trace import Trace, TracedTensor
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,13 @@ class Stack:
         return kind == "encoder-decoder" or (kind == self.part and self.kind == "self_attn")
 
     def in_trace(self, trace: "Trace") -> bool:
-        """Whether the Trace holds this attention's patterns."""
-        return f"{self.part}.0.{self.kind}.pattern" in trace
+        """Whether the Trace holds this attention's patterns, or maps in their place."""
+        ends = tuple(f".{self.kind}.{values}" for values in ("pattern", "map"))
+        return any(name.startswith(f"{self.part}.") and name.endswith(ends) for name in trace)
+
+    def layers(self, trace: "Trace") -> "Mapping[int, TracedTensor]":
+        """This attention's patterns by layer, see :meth:`visformer.trace.Trace.layers`."""
+        return trace.layers(self.part, self.kind)
 
 
 STACKS = (
@@ -37,6 +44,42 @@ STACKS = (
     Stack("decoder", "self_attn", N_("Decoder"), N_("Decoder self-attention: the target reads itself, never ahead.")),
     Stack("decoder", "cross_attn", N_("Cross"), N_("Cross-attention: the target reads the source.")),
 )
+
+
+def shape_of(layers: "Mapping[int, TracedTensor]") -> tuple[int, int, int, int]:
+    """The shape (layer, head, query, key) of the patterns of all layers.
+
+    Raises:
+        TraceError: the layers have different numbers of heads.
+    """
+    first, *others = layers.values()
+    for other in others:
+        if other.shape != first.shape:
+            raise TraceError(
+                N_("{name} has {given} heads, but {first} has {wanted}: take one layer at a time, trace[{name!r}]."),
+                name=other.name,
+                given=len(other),
+                first=first.name,
+                wanted=len(first),
+            )
+    return len(layers), *first.shape  # type: ignore[return-value]
+
+
+def nearest(layers: "Iterable[int]", layer: int) -> int:
+    """The one of the layers whose number is closest; of two, the first."""
+    return min(layers, key=lambda other: abs(other - layer))
+
+
+def ranges(numbers: "Iterable[int]") -> str:
+    """Write ascending numbers in short: "1–3, 6"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1] = [runs[-1][0], number]
+        else:
+            runs.append([number])
+    return ", ".join("–".join(map(str, run)) for run in runs)
+
 
 SHORT_NAMES = {"encoder": "encoder.self_attn", "decoder": "decoder.self_attn", "cross": "decoder.cross_attn"}
 """Short names, for links and the command line."""

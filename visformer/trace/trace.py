@@ -5,14 +5,16 @@ the Trace is made, so that a picture cannot be labelled with the wrong sentence.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, Never
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import DTypeLike, NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as safetensors
@@ -21,16 +23,18 @@ from visformer.errors import N_, Message, MissingTensor, TraceError
 from visformer.system.files import write_whole
 from visformer.trace import display, old_reasons
 from visformer.trace.from_arrays import layers_of, marks_of, special_tokens, token_texts
-from visformer.trace.labels import check_labels
+from visformer.trace.habits import refuse_others
+from visformer.trace.labels import can_be_written, check_labels
 from visformer.trace.names import Axis, axes_of
+from visformer.trace.stacks import STACKS, Stack, shape_of
 
 _SHORT = 60
 """Maximum number of characters of each side in a Trace's ``repr``."""
 
 
-@dataclass(frozen=True, eq=False)
-class TracedTensor:
-    """One array with labelled axes.
+@dataclass(frozen=True, eq=False, repr=False)
+class TracedTensor(NDArrayOperatorsMixin):
+    """One array with labelled axes. Arithmetic and NumPy's functions take it as its ``value``; results have no labels.
 
     Args:
         name: its name, see :mod:`visformer.trace.names`.
@@ -67,8 +71,21 @@ class TracedTensor:
         """Index into ``value`` as in plain NumPy; the result has no labels."""
         return self.value[index]
 
+    def __repr__(self) -> str:
+        axes = ", ".join(f"{axis.name} {size}" for axis, size in zip(self.axes, self.shape, strict=True))
+        return f"TracedTensor({self.name}: {axes}; {self.value.dtype})"
+
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.value, dtype=dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if "out" in options:
+            options["out"] = _values(options["out"])
+        return getattr(ufunc, method)(*_values(inputs), **options)
+
+
+def _values(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(array.value if isinstance(array, TracedTensor) else array for array in arrays)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,8 +98,8 @@ class Trace:
         words: side to the index of the word that each token belongs to.
         tensors: name to tensor.
         params: name to weights that were used, on request.
-        meta: JSON values: "model", "source", "target", "to", "forced", "confidence" and more. "missing" lists pairs of
-            a glob and the reason why the model has no such tensor.
+        meta: JSON values: "model", "source", "target", "to", "forced", "confidence", "quantity" and more. "missing"
+            lists pairs of a glob and the reason why the model has no such tensor.
 
     Raises:
         TraceError: labels and arrays, or labels of one side, differ in length.
@@ -178,42 +195,48 @@ class Trace:
 
     def layers(
         self, stack: Literal["encoder", "decoder"], attention: Literal["self_attn", "cross_attn"] = "self_attn"
-    ) -> tuple[TracedTensor, ...]:
-        """The patterns of one kind of attention, (head, query, key) each, starting with the first layer.
+    ) -> Mapping[int, TracedTensor]:
+        """The patterns of one kind of attention by layer, (head, query, key) each.
+
+        Layers keep the numbers that they have in the model. Some may be missing: those that were not recorded, and in a
+        hybrid model those that have no attention.
 
         Args:
             stack: "encoder" or "decoder".
             attention: "self_attn", or for the decoder "cross_attn".
 
         Returns:
-            One tensor per layer, not copied; each row of a pattern sums to 1.
+            Index of each recorded layer, from 0 and ascending, to its pattern, not copied; each row sums to 1. Of a
+            Trace of maps, its maps.
 
         Raises:
             MissingTensor: no layer's pattern of this kind was recorded.
         """
-        layers: list[TracedTensor] = []
-        while (name := f"{stack}.{len(layers)}.{attention}.pattern") in self.tensors:
-            layers.append(self.tensors[name])
-        return tuple(layers) or (self[name],)  # raises MissingTensor
+        named = re.compile(rf"{stack}\.(\d+)\.{attention}\.(?:pattern|map)")
+        found = {int(match[1]): name for name in self.tensors if (match := named.fullmatch(name))}
+        if not found:
+            found = {0: f"{stack}.0.{attention}.pattern"}  # raises MissingTensor
+        return MappingProxyType({layer: self[found[layer]] for layer in sorted(found)})
 
     def stack(
         self, stack: Literal["encoder", "decoder"], attention: Literal["self_attn", "cross_attn"] = "self_attn"
-    ) -> TracedTensor:
-        """The patterns of :meth:`layers` as one array (layer, head, query, key), copied.
+    ) -> NDArray[np.float32]:
+        """The patterns of :meth:`layers` as one array, whose rows are the layers in that order.
 
         Args:
             stack: "encoder" or "decoder".
             attention: "self_attn", or for the decoder "cross_attn".
 
         Returns:
-            Float32, with the axes (layer, head, query, key).
+            (layer, head, query, key), float32, copied.
 
         Raises:
             MissingTensor: no layer's pattern of this kind was recorded.
+            TraceError: the layers have different numbers of heads.
         """
         layers = self.layers(stack, attention)
-        value = np.stack([tensor.value for tensor in layers])
-        return TracedTensor(f"{stack}.{attention}.pattern", value, (Axis("layer"), *layers[0].axes))
+        shape_of(layers)
+        return np.stack([tensor.value for tensor in layers.values()])
 
     @classmethod
     def from_attention(
@@ -228,6 +251,7 @@ class Trace:
         following: Sequence[str] | None = None,
         special: Mapping[str, Sequence[bool]] | None = None,
         words: Mapping[str, Sequence[int]] | None = None,
+        **others: Never,
     ) -> "Trace":
         """Build a Trace from attention that was computed elsewhere, by any framework.
 
@@ -237,6 +261,7 @@ class Trace:
         - 4 dimensions: (layer, head, query, key); 5: (layer, 1, head, query, key), with a batch of one.
         - A sequence with one array per layer: (head, query, key), or (1, head, query, key).
         - For a single layer, (head, query, key), pass ``[array]``; for a single head, ``array[None, None]``.
+        - A TransformerLens cache; saved proxies of nnsight; for each layer (attn_output, attn_weights).
 
         Args:
             tokens: the encoder's tokens; a vocabulary's marks (ĠThe, ▁The, ##ing) are not displayed.
@@ -250,6 +275,7 @@ class Trace:
             following: what each token of ``target`` predicts; None: unknown.
             special: "src" and "tgt" to whether each token is special; by default judged by names such as ``</s>``.
             words: "src" and "tgt" to the index of each token's word; by default each token is a word.
+            others: none; the error for a name that BertViz or transformers uses says what it is called here.
 
         Returns:
             A Trace with patterns only, enough for every picture of attention.
@@ -257,39 +283,55 @@ class Trace:
         Raises:
             TraceError: an array does not fit its tokens, or is not a probability; the message says where.
         """
-        sides = {
-            side: token_texts(texts, name=name)
-            for side, name, texts in (("src", "tokens", tokens), ("tgt", "target", target))
-            if texts is not None
-        }
-        patterns_of = {"encoder.self_attn": patterns, "decoder.self_attn": decoder, "decoder.cross_attn": cross}
-        arguments = dict(zip(patterns_of, ("patterns", "decoder", "cross"), strict=True))
-        sinks = _sinks(sink, [arguments[kind] for kind, arrays in patterns_of.items() if arrays is not None])
-        tensors = {
-            tensor.name: tensor
-            for kind, arrays in patterns_of.items()
-            if arrays is not None
-            for tensor in _patterns(kind, arrays, sides, arguments[kind], sinks.get(arguments[kind]))
-        }
-        if not tensors:
-            raise TraceError(
-                N_(
-                    "No attention was given: use from_attention(tokens, patterns), or target= and decoder=. "
-                    "Hugging Face models return theirs with output_attentions=True and "
-                    'attn_implementation="eager".'
-                )
-            )
-        flags = marks_of(special, {side: special_tokens(texts) for side, texts in sides.items()}, name="special")
-        numbers = marks_of(words, {side: tuple(range(len(texts))) for side, texts in sides.items()}, name="words")
-        if "tgt" in sides:
-            sides["next"] = ("",) * len(sides["tgt"])
-            flags["next"], numbers["next"] = flags["tgt"], numbers["tgt"]
-        if following is not None:
-            sides["next"] = token_texts(following, name="following")
-            if len(sides["next"]) != len(sides.get("tgt", ())):
-                raise TraceError(N_("following must have one entry for each of target."))
-            flags["next"] = special_tokens(sides["next"])
-        return cls(tokens=sides, special=flags, words=numbers, tensors=tensors, meta={"model": ""})
+        refuse_others(others)
+        labels = _labels(tokens, target, following=following, special=special, words=words)
+        arrays = {"patterns": patterns, "decoder": decoder, "cross": cross}
+        return cls(**labels, tensors=_tensors("pattern", arrays, labels["tokens"], sink), meta={"model": ""})
+
+    @classmethod
+    def from_maps(
+        cls,
+        tokens: Sequence[str] | None = None,
+        maps: Any = None,
+        *,
+        target: Sequence[str] | None = None,
+        decoder: Any = None,
+        cross: Any = None,
+        quantity: str = "",
+        following: Sequence[str] | None = None,
+        special: Mapping[str, Sequence[bool]] | None = None,
+        words: Mapping[str, Sequence[int]] | None = None,
+    ) -> "Trace":
+        """Build a Trace from any number for each head, query and key: a difference, an attribution, an effect, a count.
+
+        Pictures colour it on one linear scale for all heads: from 0 to the largest number, or, if any is negative, to
+        the same distance on both sides of 0. What is true of attention weights only, such as sums of rows, thresholds
+        and scores of heads, is left out.
+
+        Args:
+            tokens: the encoder's tokens, as in :meth:`from_attention`.
+            maps: finite numbers in place of the encoder's self-attention, of the same shapes as in
+                :meth:`from_attention`; stored as float32.
+            target: the decoder's tokens.
+            decoder: maps in place of the decoder's self-attention.
+            cross: maps in place of the cross-attention: queries are ``target``, keys ``tokens``.
+            quantity: what the numbers are, for titles and legends, such as "effect (nats)".
+            following: as in :meth:`from_attention`.
+            special: as in :meth:`from_attention`.
+            words: as in :meth:`from_attention`.
+
+        Returns:
+            A Trace with tensors such as "encoder.0.self_attn.map".
+
+        Raises:
+            TraceError: an array does not fit its tokens, or holds NaN or an infinity; the message says where.
+        """
+        if not (isinstance(quantity, str) and can_be_written(quantity)):
+            raise TraceError(N_('quantity is {given!r}: give a text, such as "effect (nats)".'), given=quantity)
+        labels = _labels(tokens, target, following=following, special=special, words=words)
+        arrays = {"maps": maps, "decoder": decoder, "cross": cross}
+        tensors = _tensors("map", arrays, labels["tokens"])
+        return cls(**labels, tensors=tensors, meta={"model": "", "quantity": quantity})
 
     @property
     def confidence(self) -> float | None:
@@ -416,12 +458,68 @@ def _sinks(sink: Any, arguments: Sequence[str]) -> Mapping[str, Any]:
     return sinks
 
 
-def _patterns(
-    kind: str, arrays: Any, sides: Mapping[str, tuple[str, ...]], argument: str, sink: Any
+def _labels(
+    tokens: Sequence[str] | None,
+    target: Sequence[str] | None,
+    *,
+    following: Sequence[str] | None,
+    special: Mapping[str, Sequence[bool]] | None,
+    words: Mapping[str, Sequence[int]] | None,
+) -> dict[str, Any]:
+    """Check the tokens and their marks, and return them as a Trace's arguments."""
+    sides = {
+        side: token_texts(texts, name=name)
+        for side, name, texts in (("src", "tokens", tokens), ("tgt", "target", target))
+        if texts is not None
+    }
+    flags = marks_of(special, {side: special_tokens(texts) for side, texts in sides.items()}, name="special")
+    numbers = marks_of(words, {side: tuple(range(len(texts))) for side, texts in sides.items()}, name="words")
+    if "tgt" in sides:
+        sides["next"] = ("",) * len(sides["tgt"])
+        flags["next"], numbers["next"] = flags["tgt"], numbers["tgt"]
+    if following is not None:
+        sides["next"] = token_texts(following, name="following")
+        if len(sides["next"]) != len(sides.get("tgt", ())):
+            raise TraceError(N_("following must have one entry for each of target."))
+        flags["next"] = special_tokens(sides["next"])
+    return {"tokens": dict(sides), "special": dict(flags), "words": dict(numbers)}
+
+
+_NOTHING = {
+    "pattern": N_(
+        "No attention was given: use from_attention(tokens, patterns), or target= and decoder=. "
+        "Hugging Face models return theirs with output_attentions=True and "
+        'attn_implementation="eager".'
+    ),
+    "map": N_("No maps were given: use from_maps(tokens, maps), or target= and decoder=."),
+}
+
+
+def _tensors(
+    values: Literal["pattern", "map"], arrays: Mapping[str, Any], sides: Mapping[str, tuple[str, ...]], sink: Any = None
+) -> dict[str, TracedTensor]:
+    """Check the arrays, by argument in the order of STACKS, against the tokens of both sides, and name their layers."""
+    given = {argument: stack for stack, argument in zip(STACKS, arrays, strict=True) if arrays[argument] is not None}
+    if not given:
+        raise TraceError(_NOTHING[values])
+    sinks = _sinks(sink, list(given))
+    named = (
+        _layers(stack, values, arrays[argument], sides, argument, sinks.get(argument))
+        for argument, stack in given.items()
+    )
+    return {tensor.name: tensor for layers in named for tensor in layers}
+
+
+def _layers(
+    stack: Stack,
+    values: Literal["pattern", "map"],
+    arrays: Any,
+    sides: Mapping[str, tuple[str, ...]],
+    argument: str,
+    sink: Any,
 ) -> Iterator[TracedTensor]:
-    """Yield each layer's pattern of one kind of attention, such as "decoder.cross_attn", and its sink's mass."""
-    stack, attention = kind.split(".")
-    axes = axes_of(f"{stack}.0.{attention}.pattern")
+    """Yield each layer's values of one kind of attention, and its sink's mass."""
+    axes = axes_of(f"{stack.part}.0.{stack.kind}.{values}")
     assert axes is not None
     for axis in axes[1:]:
         if axis.side not in sides:
@@ -431,11 +529,11 @@ def _patterns(
                 axis=axis.name,
                 missing="tokens" if axis.side == "src" else "target",
             )
-    queries, keys = (len(sides[str(axis.side)]) for axis in axes[1:])
-    for i, layer in enumerate(layers_of(arrays, name=argument, queries=queries, keys=keys, sink=sink)):
-        yield TracedTensor(f"{stack}.{i}.{attention}.pattern", layer.pattern, axes)
+    size = {"queries": len(sides[str(axes[1].side)]), "keys": len(sides[str(axes[2].side)])}
+    for i, layer in enumerate(layers_of(arrays, name=argument, **size, sink=sink, weights=values == "pattern")):
+        yield TracedTensor(f"{stack.part}.{i}.{stack.kind}.{values}", layer.values, axes)
         if layer.sink is not None:
-            yield TracedTensor(f"{stack}.{i}.{attention}.sink", layer.sink, axes[:2])
+            yield TracedTensor(f"{stack.part}.{i}.{stack.kind}.sink", layer.sink, axes[:2])
 
 
 def _labelled(name: str, value: NDArray[Any], special: Mapping[str, list[list[str | None]]]) -> TracedTensor:

@@ -10,6 +10,7 @@ from torch import Tensor
 from visformer.errors import N_, DataError
 from visformer.model.masks import PAD_ID, pad
 from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer
+from visformer.training.supplement import read_lines
 
 
 @dataclass(frozen=True)
@@ -53,15 +54,10 @@ def read_pairs(path: str | Path) -> list[Pair]:
     """Read a TSV of English and Chinese; further columns, such as an attribution, are ignored.
 
     Raises:
-        DataError: the file cannot be read, or a line lacks a sentence; the message names the line.
+        DataError: the file cannot be read or is empty, or a line lacks a sentence; the message names the line.
     """
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error  # str() of an OSError would name the file again
-        raise DataError(N_("{path} cannot be read: {reason}"), path=path, reason=reason) from error
     pairs = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         cells = [cell.strip() for cell in line.split("\t")]
         if len(cells) < 2 or not cells[0] or not cells[1]:
             raise DataError(
@@ -70,6 +66,10 @@ def read_pairs(path: str | Path) -> list[Pair]:
                 number=number,
             )
         pairs.append(Pair(cells[0], cells[1]))
+    if not pairs:
+        raise DataError(
+            N_("{path} is empty: each line needs an English and a Chinese sentence separated by a tab."), path=path
+        )
     return pairs
 
 

@@ -76,7 +76,10 @@ class Mixture:
             for some in (pairs, [Pair(*row) for row in supplement.read_rows(folder / "everyday.tsv", columns=2)])
         )
         if not kept:
-            raise DataError(N_("{path} has no pair to train with: add sentences in English and Chinese."), path=corpus)
+            raise DataError(
+                N_("{path} has no pair to train with, only sentences that translators are judged on: add others."),
+                path=corpus,
+            )
         sources = grammar.load(folder / "grammar"), supplement.load(folder)
         return cls(kept, everyday, *sources, left_out=len(pairs) - len(kept))
 

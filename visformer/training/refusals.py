@@ -8,7 +8,7 @@ from pathlib import Path
 
 from visformer.training import supplement
 from visformer.training.lexicon import MEASURE_FORMS, Entry
-from visformer.training.supplement import plain
+from visformer.training.supplement import plain, read_lines
 
 LISTS = ("alignment.tsv", "held_out.tsv", "judged/*.tsv")
 COLUMNS = frozenset({"en", "zh", "source", "expected", "first", "second"})
@@ -25,7 +25,7 @@ def evaluation_texts(folder: Path) -> set[str]:
     """Return all sentences, in either language, of the evaluation lists in `folder`, that is `supplement/`."""
     texts = set()
     for path in (path for pattern in LISTS for path in sorted(folder.glob(pattern))):
-        header, *lines = path.read_text(encoding="utf-8").splitlines()
+        header, *lines = read_lines(path) or [""]
         wanted = [i for i, name in enumerate(header.split("\t")) if name in COLUMNS]
         texts |= {cells[i] for cells in (line.split("\t") for line in lines) for i in wanted if i < len(cells)}
     return texts

@@ -69,17 +69,30 @@ def plain(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).lower()
 
 
+def read_lines(path: str | Path) -> list[str]:
+    """Read the lines of a UTF-8 file, without blank ones at its end.
+
+    Raises:
+        DataError: the file cannot be read, or is not UTF-8.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig").rstrip("\n")
+    except OSError as error:  # str() of it would name the file again
+        raise DataError(N_("{path} cannot be read: {reason}"), path=path, reason=error.strerror) from error
+    except UnicodeDecodeError as error:
+        raise DataError(
+            N_("{path} is not UTF-8, from byte {place}: save it in that encoding."), path=path, place=error.start + 1
+        ) from error
+    return text.split("\n") if text else []  # str.splitlines would cut at U+2028, which texts of the web have
+
+
 def read_rows(path: Path, *, columns: int) -> list[list[str]]:
     """Read the rows of a tab-separated file with a header line.
 
     Raises:
         DataError: the file cannot be read, or a row has the wrong number of columns; the message names the line.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise DataError(N_("{path} cannot be read: {reason}"), path=path, reason=error.strerror) from error
-    rows = [line.split("\t") for line in lines[1:]]
+    rows = [line.split("\t") for line in read_lines(path)[1:]]
     for number, row in enumerate(rows, start=2):
         if len(row) != columns:
             raise DataError(

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,7 @@ from torch.autograd.function import FunctionCtx
 from torch.nn import functional as F
 from tqdm import tqdm
 
-from visformer.errors import N_, CheckpointError
+from visformer.errors import N_, CheckpointError, VisformerError
 from visformer.model.checkpoints import save_weights
 from visformer.model.kinds import Config, Model
 from visformer.model.masks import PAD_ID
@@ -75,11 +76,17 @@ def train(
 
     Returns:
         The model after the last epoch.
+
+    Raises:
+        CheckpointError: the state is damaged, or of a model of other sizes.
+        VisformerError: the loss is no longer a finite number.
     """
     folder.mkdir(parents=True, exist_ok=True)
     model = initial_model(config, plan.seed)
     optimizers = _optimizers(plan, model)
     progress = _resume(folder, model, optimizers)
+    if progress.curve:
+        _write_curve(folder, progress)  # it may have been lost or damaged
     use_fast_dropout(model)
     keep = partial(_keep_moment, folder / "checkpoint" / "moments", plan, model, progress, valid)
     while progress.epoch < plan.epochs:
@@ -247,6 +254,13 @@ def _run_epoch(
     for i, batch in enumerate(bar):
         rate = learning_rate(plan, progress.step, (progress.epoch + i / len(batches)) / plan.epochs)
         losses.append(_step(plan, model, optimizers, batch, rate))
+        if not math.isfinite(losses[-1]):
+            raise VisformerError(
+                N_("The loss is {loss} in step {step}, with the learning rate {rate:g}: train with a lower one."),
+                loss=losses[-1],
+                step=progress.step + 1,
+                rate=plan.learning_rate,
+            )
         progress.step += 1
         progress.tokens += batch.tokens
         bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
@@ -289,6 +303,10 @@ def _write(folder: Path, model: Model, optimizers: Optimizers, progress: Progres
     state = {f"model.{name}": p.detach() for name, p in model.named_parameters()} | moments
     with whole(folder / "state.safetensors") as partial:
         save_file(state, partial, metadata={"progress": json.dumps(asdict(progress))})
+    _write_curve(folder, progress)
+
+
+def _write_curve(folder: Path, progress: Progress) -> None:
     (folder / "checkpoint").mkdir(exist_ok=True)
     with whole(folder / "checkpoint" / "curve.csv") as partial, partial.open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(progress.curve[0]), lineterminator="\n")

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from visformer.system import limits
+from visformer.trace.stacks import nearest
 
 SMALL_BYTES = 400_000
 """Up to this size all codes are sent in the first message: 52 tokens with the bundled model."""
@@ -18,7 +19,8 @@ FOCUS_BYTES = 1_000_000
 RESIDENT_BYTES = 2_400_000
 """Up to this size all codes are sent without a request from the browser: 128 tokens with the bundled model."""
 
-CODE_BYTES = 2
+CODE_BYTES, FLOAT_BYTES = 2, 4
+"""Bytes of a number: of a weight, and of a map's."""
 
 Shape = tuple[int, int, int, int]
 """(layer, head, query, key)."""
@@ -41,7 +43,7 @@ class Chunk:
 
     Args:
         stack: name of the stack.
-        layer: the layer in it.
+        layer: the number of the layer in the model, from 0.
         head: the first head.
         n: number of heads.
         over: "mean" or "max" over all heads of the layer, instead of a head.
@@ -64,25 +66,30 @@ class Plan:
 
     Args:
         shapes: the shape of each stack, by name.
+        layers: the numbers of each stack's layers in the model, from 0 and ascending.
         requested: the head in focus, from a browser; clipped to the stack's range, by default the first head of all.
+        each: bytes of each number.
     """
 
     shapes: Mapping[str, Shape]
+    layers: Mapping[str, Sequence[int]]
     requested: Focus | None = None
+    each: int = CODE_BYTES
 
     @property
     def n_bytes(self) -> int:
-        """The size of all codes, in bytes."""
-        return CODE_BYTES * sum(prod(shape) for shape in self.shapes.values())
+        """The size of all numbers, in bytes."""
+        return self.each * sum(prod(shape) for shape in self.shapes.values())
 
     @cached_property
     def focus(self) -> Focus:
         """The head in focus, within range; requires at least one stack."""
         if self.requested is None or self.requested.stack not in self.shapes:
-            return Focus(next(iter(self.shapes)), 0, 0)
-        n_layers, n_heads = self.shapes[self.requested.stack][:2]
-        layer, head = min(max(self.requested.layer, 0), n_layers - 1), min(max(self.requested.head, 0), n_heads - 1)
-        return Focus(self.requested.stack, layer, head)
+            first = next(iter(self.shapes))
+            return Focus(first, self.layers[first][0], 0)
+        stack, n_heads = self.requested.stack, self.shapes[self.requested.stack][1]
+        layer = nearest(self.layers[stack], self.requested.layer)
+        return Focus(stack, layer, min(max(self.requested.head, 0), n_heads - 1))
 
     @cached_property
     def first(self) -> tuple[Chunk, ...]:
@@ -90,7 +97,7 @@ class Plan:
         if self.n_bytes <= SMALL_BYTES:
             return tuple(self._layers())
         _, n_heads, n_queries, n_keys = self.shapes[self.focus.stack]
-        whole_layer = CODE_BYTES * n_heads * n_queries * n_keys <= FOCUS_BYTES
+        whole_layer = self.each * n_heads * n_queries * n_keys <= FOCUS_BYTES
         first, n = (0, n_heads) if whole_layer else (self.focus.head, 1)
         return (Chunk(self.focus.stack, self.focus.layer, first, n),)
 
@@ -119,18 +126,18 @@ class Plan:
         return tuple(dict.fromkeys(c for c in chunks if c is not None and not any(c in sent for sent in self.first)))
 
     def _layers(self) -> Iterator[Chunk]:
-        for stack, (n_layers, n_heads, *_) in self.shapes.items():
-            yield from (Chunk(stack, layer, 0, n_heads) for layer in range(n_layers))
+        for stack, (_, n_heads, *_) in self.shapes.items():
+            yield from (Chunk(stack, layer, 0, n_heads) for layer in self.layers[stack])
 
     def _chunk(self, text: str) -> Chunk | None:
         """Parse "stack/layer/head"; None if there is no such head."""
         match = _WANTED.fullmatch(text)
         if match is None or match[1] not in self.shapes:
             return None
-        stack, layer, (n_layers, n_heads, *_) = match[1], int(match[2]), self.shapes[match[1]]
+        stack, layer, n_heads = match[1], int(match[2]), self.shapes[match[1]][1]
         over = match[3] if match[3] in ("mean", "max") else None
         head = 0 if over else int(match[3])
-        return Chunk(stack, layer, head, 1, over) if layer < n_layers and head < n_heads else None
+        return Chunk(stack, layer, head, 1, over) if layer in self.layers[stack] and head < n_heads else None
 
 
 def focus_from(start: Any) -> Focus | None:

@@ -11,13 +11,13 @@ from html import escape
 from itertools import accumulate
 from typing import Any
 
-from visformer.errors import N_, TraceError, VisformerError
+from visformer.errors import N_, TraceError
 from visformer.pictures.theme import BACKGROUND, FONTS, LINE, PRIMARY, SURFACE, TEXT, Theme
 from visformer.system import limits
 from visformer.trace import Trace
 from visformer.trace.stacks import STACKS
 from visformer.web.bundle import script, stylesheet
-from visformer.web.chunks import CODE_BYTES, RESIDENT_BYTES, Focus, focus_from
+from visformer.web.chunks import CODE_BYTES, FLOAT_BYTES, RESIDENT_BYTES, Focus, focus_from
 from visformer.web.payload import pack, pack_rest
 
 FRAME_HEIGHT = 720
@@ -40,8 +40,8 @@ def page(
         gettext: translates the words on the page.
         lang: the language of ``gettext``.
         start: the initial selection, see :meth:`visformer.web.selection.Selection.start`.
-        limit: budget for exact weights in bytes (2 per weight), at least RESIDENT_BYTES. Beyond it only the heads
-            nearest to the selected one are exact, and the page says so; the thumbnails show all heads.
+        limit: budget for exact numbers in bytes (2 per weight, 4 per number of a map), at least RESIDENT_BYTES. Beyond
+            it only the heads nearest to the selected one are exact, as the page says; the thumbnails show all heads.
         heading: whether to show the sentence and its target at the top.
 
     Returns:
@@ -64,7 +64,7 @@ def page(
     note = ""
     if held < len(heads):
         sentence = gettext(
-            N_("{held} of {all} heads have exact weights here (up to {limit:.1f} MB); the others are coarse.")
+            N_("{held} of {all} heads have exact numbers here (up to {limit:.1f} MB); the others are coarse.")
         )
         note = f"<p>{escape(sentence.format(held=held, all=len(heads), limit=limit / 1e6))}</p>\n"
     above = _heading(trace) if heading else ""
@@ -72,12 +72,13 @@ def page(
     return document(_title(trace), lang, body, messages, about=trace.about)
 
 
-def frame(trace: Trace) -> str:
-    """Render the output of a notebook cell: the page in an iframe, or an error message."""
-    try:
-        inside = page(trace, limit=RESIDENT_BYTES, heading=False)
-    except VisformerError as error:
-        return f"<p>{escape(str(error))}</p>"
+def frame(trace: Trace, **how: Any) -> str:
+    """Render the output of a notebook cell: the page in an iframe; ``how``: further arguments of :func:`page`.
+
+    Raises:
+        VisformerError: as :func:`page`.
+    """
+    inside = page(trace, limit=RESIDENT_BYTES, heading=False, **how)
     return (
         f'<iframe srcdoc="{escape(inside)}" style="width: 100%; height: {FRAME_HEIGHT}px; border: 0" '
         f'title="{escape(_title(trace))}"></iframe>'
@@ -89,10 +90,11 @@ def _nearest(trace: Trace, focus: Focus | None) -> Iterator[tuple[str, int]]:
     stacks = [stack for stack in STACKS if stack.in_trace(trace)]
     centre = focus or Focus(stacks[0].name, 0, 0)
     for stack in sorted(stacks, key=lambda stack: stack.name != centre.stack):
-        layers = trace.layers(stack.part, stack.kind)
-        for layer in sorted(range(len(layers)), key=lambda layer: abs(layer - centre.layer)):
+        layers = stack.layers(trace)
+        for layer in sorted(layers, key=lambda layer: abs(layer - centre.layer)):
             for head, pattern in enumerate(layers[layer].value):
-                yield f"{stack.name}/{layer}/{head}", CODE_BYTES * pattern.size
+                each = FLOAT_BYTES if layers[layer].name.endswith(".map") else CODE_BYTES
+                yield f"{stack.name}/{layer}/{head}", each * pattern.size
 
 
 def _title(trace: Trace) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from visformer.errors import N_, translated
 from visformer.panel import Labels, Panel
-from visformer.pictures.theme import CURVES, DIVERGING, SEQUENTIAL, SYMBOLS, visible
+from visformer.pictures.theme import CURVES, RAMPS, SYMBOLS, visible
 from visformer.web.message import Numbers, write_message
 
 _TEXT = {
@@ -65,7 +65,7 @@ def pack_panels(
         "columns": [len(column) for column in columns],
         "share": share,
         "opened": opened,
-        "ramp": {"weight": SEQUENTIAL, "signed": DIVERGING},
+        "ramp": RAMPS,
         "mark": {theme: colours[1] for theme, colours in CURVES.items()},
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
     }

@@ -2,7 +2,7 @@
 
 The first is small at any sequence length, so that the picture appears at once: a thumbnail of every head and the
 weights in focus, as 16-bit codes (:mod:`visformer.web.codes`). The second holds the other weights or, if there are too
-many, those that the browser requests (:mod:`visformer.web.chunks`).
+many, those that the browser requests (:mod:`visformer.web.chunks`). The numbers of maps are sent as they are, float32.
 """
 
 import json
@@ -20,11 +20,12 @@ import numpy.typing as npt
 
 from visformer.analysis.heads import SCORES, head_scores
 from visformer.errors import N_, BudgetError
-from visformer.pictures.theme import CURVES, SEQUENTIAL, visible
+from visformer.panel import map_scale, stack_title, ticks
+from visformer.pictures.theme import CURVES, RAMPS, visible
 from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
-from visformer.trace.stacks import STACKS, Stack
-from visformer.web.chunks import Chunk, Focus, Plan, Shape
+from visformer.trace.stacks import STACKS, Stack, shape_of
+from visformer.web.chunks import CODE_BYTES, FLOAT_BYTES, Chunk, Focus, Plan, Shape
 from visformer.web.codes import encode
 from visformer.web.message import Numbers, write_message
 from visformer.web.thumbnails import thumbnail_side, thumbnails
@@ -50,7 +51,7 @@ def pack(
     """Pack the first message.
 
     Args:
-        trace: holds attention patterns; stacks without any are left out.
+        trace: holds attention patterns or maps; stacks without any are left out.
         gettext: translates the words on the picture.
         lang: the language of ``gettext``; cached messages are keyed by it.
         focus: the head to send first if not all fit; by default the first of the first stack.
@@ -60,10 +61,10 @@ def pack(
 
     Raises:
         BudgetError: there are more than limits.MAX_WEIGHTS weights.
-        TraceError: a weight is not between 0 and 1.
+        TraceError: a weight is not between 0 and 1, or a map's number not finite.
     """
     feed = _feed(trace)
-    plan = Plan(feed.shapes, focus)
+    plan = feed.plan(focus)
 
     def make() -> bytes:
         numbers = Numbers()
@@ -75,13 +76,21 @@ def pack(
             },
             "special": {side: [int(special) for special in flags] for side, flags in feed.labels["special"].items()},
             "words": feed.labels["words"],
-            "ramp": SEQUENTIAL,
+            "scale": feed.scale,
+            "ramp": RAMPS[feed.scale["kind"]],
             "colours": CURVES,
             "start": start,
             "file": file,
-            "scores": [{"name": s.name, "label": gettext(s.label), "about": gettext(s.about)} for s in SCORES],
+            "scores": [
+                {"name": score.name, "label": gettext(score.label), "about": gettext(score.about)}
+                for score in ([] if feed.is_map else SCORES)
+            ],
             "resident": plan.resident,
-            "stacks": [feed.describe(stack, numbers, gettext) for stack in STACKS if stack.name in feed.layers],
+            "stacks": [
+                {**feed.describe(stack, numbers, gettext), "about": stack_title(trace, stack, gettext)}
+                for stack in STACKS
+                if stack.name in feed.layers
+            ],
             "chunks": [feed.add(chunk, numbers) for chunk in plan.first],
             **words(trace, gettext, lang),
         }
@@ -105,7 +114,7 @@ def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str]
         TraceError: a weight is not between 0 and 1.
     """
     feed = _feed(trace)
-    plan = Plan(feed.shapes, focus)
+    plan = feed.plan(focus)
     if not plan.missing and feed.scored_at_once:
         return None
     chunks = plan.rest(wanted)
@@ -125,8 +134,13 @@ class _Feed:
     def __init__(self, trace: Trace) -> None:
         self.name = secrets.token_hex(8)
         self._meta = trace.meta
-        self.layers: dict[str, tuple[npt.NDArray[np.floating], ...]] = {}  # by stack, each (head, query, key)
-        self._patterns = dict(self.layers)  # without sink columns: scores are computed from these
+        chosen = map_scale(trace)
+        kind, limit = chosen["scale"], chosen.get("limit", 1.0)
+        self.scale = {"kind": kind, "limit": limit, "decimals": chosen.get("digits", 2), "ticks": ticks(kind, limit)}
+        self.is_map = kind != "weight"
+        self._weights: dict[str, dict[int, npt.NDArray[np.floating]]] = {}  # (head, query, key), by stack and layer
+        self._patterns: dict[str, list[npt.NDArray[np.floating]]] = {}  # without sink columns: for the scores
+        self.shapes: dict[str, Shape] = {}
         self._sides: dict[str, tuple[str, str]] = {}  # by stack, the sides whose tokens label rows and columns
         self.labels: dict[str, dict[str, Sequence[Any]]] = {
             "tokens": dict(trace.tokens),
@@ -136,34 +150,42 @@ class _Feed:
         for stack in STACKS:
             if stack.in_trace(trace):
                 self._take(trace, stack)
-        self.shapes: dict[str, Shape] = {name: (len(layers), *layers[0].shape) for name, layers in self.layers.items()}
-        self._weights = sum(prod(shape) for shape in self.shapes.values())
+        self.layers = {name: tuple(layers) for name, layers in self._weights.items()}
+        self._count = sum(prod(shape) for shape in self.shapes.values())
         self._messages: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
         self._lock = Lock()
-        if self._weights > limits.MAX_WEIGHTS:
+        if self._count > limits.MAX_WEIGHTS:
             raise BudgetError(
                 N_(
                     "The attention of all heads has {weights:,} weights; up to {limit:,} can be shown. Use a "
                     "shorter sentence, or fewer layers."
                 ),
-                weights=self._weights,
+                weights=self._count,
                 limit=limits.MAX_WEIGHTS,
             )
 
     def _take(self, trace: Trace, stack: Stack) -> None:
         """Read the patterns of a stack; the weight of a sink, if there is one, becomes the last column."""
-        layers = trace.layers(stack.part, stack.kind)
-        rows, columns = (axis.side for axis in layers[0].axes[1:])
+        layers = stack.layers(trace)
+        n_layers, n_heads, n_queries, n_keys = shape_of(layers)
+        rows, columns = (axis.side for axis in next(iter(layers.values())).axes[1:])
         assert rows is not None and columns is not None
-        sinks = [sink_of(trace, layer) for layer in layers]
+        sinks = {layer: sink_of(trace, pattern) for layer, pattern in layers.items()}
         self._sides[stack.name] = (rows, columns)
-        self.layers[stack.name] = self._patterns[stack.name] = tuple(layer.value for layer in layers)
-        if any(sink is not None for sink in sinks):
+        self._weights[stack.name] = {layer: pattern.value for layer, pattern in layers.items()}
+        self._patterns[stack.name] = [*self._weights[stack.name].values()]
+        if any(sink is not None for sink in sinks.values()):
             wider = f"{columns}+sink"
             self._sides[stack.name] = (rows, wider)
-            self.layers[stack.name] = tuple(map(with_sink, layers, sinks))
+            self._weights[stack.name] = {layer: with_sink(layers[layer], sink) for layer, sink in sinks.items()}
+            n_keys += 1
             for label, last in (("tokens", SINK), ("special", True), ("words", len(trace.tokens[columns]))):
                 self.labels[label][wider] = (*self.labels[label][columns], last)
+        self.shapes[stack.name] = (n_layers, n_heads, n_queries, n_keys)
+
+    def plan(self, focus: Focus | None) -> Plan:
+        """Return what each message contains if this head is in focus."""
+        return Plan(self.shapes, self.layers, focus, FLOAT_BYTES if self.is_map else CODE_BYTES)
 
     def describe(self, stack: Stack, numbers: Numbers, gettext: Callable[[str], str]) -> dict[str, Any]:
         """Return the header's entry for a stack, and append its thumbnails to the numbers."""
@@ -172,48 +194,50 @@ class _Feed:
         return {
             "name": stack.name,
             "label": gettext(stack.label),
-            "about": gettext(stack.about),
             "rows": rows,
             "columns": columns,
             "predicts": "next" if rows == "tgt" else None,
             "shape": self.shapes[stack.name],
+            "layers": self.layers[stack.name],
             "thumb": thumbs.shape[2:],
             "thumbs": numbers.add(thumbs),
-            "values": self.values[stack.name] if self.scored_at_once else None,
+            "values": self.values.get(stack.name) if self.scored_at_once else None,
             **self._kind(stack),
         }
 
     def _kind(self, stack: Stack) -> dict[str, Any]:
         """Return how many heads share keys and values, and each layer's attention window (None: unlimited)."""
-        n_layers, n_heads = self.shapes[stack.name][:2]
+        layers, n_heads = self.layers[stack.name], self.shapes[stack.name][1]
         groups, windows = self._meta.get("n_kv_heads"), self._meta.get("windows")
         own, share = stack.kind == "self_attn", 1
         if own and isinstance(groups, int) and 0 < groups < n_heads and n_heads % groups == 0:
             share = n_heads // groups
-        windowed = own and isinstance(windows, list) and len(windows) == n_layers
-        return {"share": share, "windows": windows if windowed else None}
+        own_windows = None
+        if own and isinstance(windows, list) and len(windows) > layers[-1]:
+            own_windows = [windows[layer] for layer in layers]
+        return {"share": share, "windows": own_windows}
 
     def add(self, chunk: Chunk, numbers: Numbers) -> dict[str, Any]:
         """Return the header's entry for a chunk, and append its codes to the numbers."""
-        layer = self.layers[chunk.stack][chunk.layer]  # (head, query, key)
+        layer = self._weights[chunk.stack][chunk.layer]  # (head, query, key)
         if chunk.over == "mean":
             weights = layer.mean(axis=0)  # (query, key)
         elif chunk.over == "max":
             weights = layer.max(axis=0)
         else:
             weights = layer[chunk.head : chunk.head + chunk.n]
-        at = numbers.add(encode(weights))
+        at = numbers.add(weights.astype("<f4") if self.is_map else encode(weights))
         return {"stack": chunk.stack, "layer": chunk.layer, "head": chunk.over or chunk.head, "n": chunk.n, "at": at}
 
     @property
     def scored_at_once(self) -> bool:
-        """Whether the scores are part of the first message."""
-        return self._weights <= SCORED_WEIGHTS
+        """Whether the scores are part of the first message; maps have none."""
+        return self.is_map or self._count <= SCORED_WEIGHTS
 
     @cached_property
     def values(self) -> dict[str, dict[str, list[list[float | None]]]]:
         """The scores as stack -> score -> one row per layer with one value per head."""
-        return {name: self._scores(name) for name in self.layers}
+        return {} if self.is_map else {name: self._scores(name) for name in self.layers}
 
     def _scores(self, name: str) -> dict[str, list[list[float | None]]]:
         rows, columns = (side.removesuffix("+sink") for side in self._sides[name])
@@ -230,7 +254,8 @@ class _Feed:
     def _thumbs(self) -> dict[str, npt.NDArray[np.uint8]]:
         """The thumbnails by stack, each (layer, head, rows, columns)."""
         side = thumbnail_side(list(self.shapes.values()))
-        return {name: thumbnails(list(layers), side=side) for name, layers in self.layers.items()}
+        how: dict[str, Any] = {"side": side, "scale": self.scale["kind"], "limit": self.scale["limit"]}
+        return {name: thumbnails([*layers.values()], **how) for name, layers in self._weights.items()}
 
     def cached(self, key: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
         """Return the message for this key from a least-recently-used cache, or make it."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from visformer.errors import N_, LinkError
 from visformer.pictures.registry.options import one_of, read_flag
 from visformer.system import limits
-from visformer.trace.stacks import SHORT_NAMES, STACKS, short_name
+from visformer.trace.stacks import SHORT_NAMES, STACKS, nearest, ranges, shape_of, short_name
 from visformer.web.bundle import imports
 
 if TYPE_CHECKING:
@@ -87,12 +87,12 @@ class Selection:
         return cls(**values), wrong
 
     def within(self, trace: "Trace") -> "Selection":
-        """Clip stack, layer and head to what the Trace has; an unknown stack becomes its first."""
+        """Clip stack, layer and head to what the Trace has: an unknown stack becomes its first, a layer the nearest."""
         stacks = [stack for stack in STACKS if stack.in_trace(trace)]
         stack = next((stack for stack in stacks if stack.name == self.stack), stacks[0])
-        layers = trace.layers(stack.part, stack.kind)
-        n_heads = layers[0].value.shape[0]
-        return replace(self, stack=stack.name, layer=min(self.layer, len(layers) - 1), head=min(self.head, n_heads - 1))
+        layers = stack.layers(trace)
+        n_heads = shape_of(layers)[1]
+        return replace(self, stack=stack.name, layer=nearest(layers, self.layer), head=min(self.head, n_heads - 1))
 
     def fitting(self, trace: "Trace") -> "tuple[Selection, dict[str, LinkError]]":
         """Reset fields that do not fit the Trace, with an error for each: a link may come from another model."""
@@ -101,19 +101,23 @@ class Selection:
         fitted = replace(self.within(trace), layer=self.layer, head=self.head)
         part, kind = fitted.stack.split(".")
         layers = trace.layers(part, kind)  # type: ignore[arg-type]
-        n_heads, n_queries, n_keys = layers[0].value.shape
-        counts = {"layer": len(layers), "head": n_heads, "query": n_queries, "key": n_keys}
+        _, n_heads, n_queries, n_keys = shape_of(layers)
+        counts = {"head": n_heads, "query": n_queries, "key": n_keys}
         wrong = {name: LinkError(_ENDS[name], n=n) for name, n in counts.items() if (getattr(self, name) or 0) >= n}
+        numbers = ranges(layer + 1 for layer in layers)
+        if self.layer not in layers:
+            wrong["layer"] = LinkError(_ENDS["layer"], layers=numbers)
         if fitted.stack != self.stack:
             wrong["stack"] = LinkError(N_("this model has no such attention."))
-        if any(layer >= len(layers) or head >= n_heads for layer, head in _pairs(self.heads)):
-            wrong["heads"] = LinkError(_ENDS["heads"], layers=len(layers), n=n_heads)
+        if any(layer not in layers or head >= n_heads for layer, head in _pairs(self.heads)):
+            wrong["heads"] = LinkError(_ENDS["heads"], layers=numbers, n=n_heads)
         orders = ("place", "similarity", *(score.name for score in SCORES))
         if self.order not in orders:
             wrong["order"] = one_of(orders)
         wrong = {name: error for name, error in wrong.items() if name in self.link()}  # defaults are no error
         default = Selection(stack=fitted.stack)
-        return replace(fitted, **{name: getattr(default, name) for name in wrong}), wrong
+        fitted = replace(fitted, **{name: getattr(default, name) for name in wrong})
+        return replace(fitted, layer=nearest(layers, fitted.layer)), wrong
 
     def link(self) -> dict[str, str]:
         """Return the fields of a link; values at their default are left out."""
@@ -131,11 +135,11 @@ class Selection:
 
 
 _ENDS = {
-    "layer": N_("the layers of this model are 1 to {n}."),
+    "layer": N_("the layers of this attention are {layers}."),
     "head": N_("the heads of a layer are 1 to {n}."),
     "query": N_("the query tokens here are 1 to {n}."),
     "key": N_("the key tokens here are 1 to {n}."),
-    "heads": N_("the layers of this model are 1 to {layers}, the heads of each 1 to {n}."),
+    "heads": N_("the layers of this attention are {layers}, the heads of each 1 to {n}."),
 }
 _SENSE = {
     "combine": re.compile("|".join(COMBINED)),

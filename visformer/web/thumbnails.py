@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from visformer.panel import Scale
+
 OVERVIEW_BYTES = 180_000
 """Budget for all thumbnails: 50 by 50 cells each for 72 heads, a quarter of a second on a slow connection."""
 
@@ -20,21 +22,35 @@ def thumbnail_side(shapes: Sequence[tuple[int, int, int, int]]) -> int:
     return SMALLEST_SIDE
 
 
-def thumbnails(layers: Sequence[npt.NDArray[np.float32]], *, side: int) -> npt.NDArray[np.uint8]:
-    """Return thumbnails as 8-bit values 255 * sqrt(weight), at most ``side`` cells high and wide.
+def thumbnails(
+    layers: Sequence[npt.NDArray[np.float32]], *, side: int, scale: Scale = "weight", limit: float = 1.0
+) -> npt.NDArray[np.uint8]:
+    """Return thumbnails as 8-bit steps of their colour ramp, at most ``side`` cells high and wide.
 
-    Cells are pooled by maximum: a mean would wash out a single strong weight.
+    Cells are pooled by maximum, of signed numbers by the largest magnitude: a mean would wash out a single strong one.
 
     Args:
-        layers: (head, query, key) each, probabilities.
+        layers: (head, query, key) each, probabilities or maps.
         side: maximum height and width, in cells.
+        scale: as of :class:`visformer.panel.Panel`; a step of weights is 255 * sqrt(weight).
+        limit: the end of another scale.
 
     Returns:
         (layer, head, rows, columns).
     """
-    small = np.stack([_merge(_merge(layer, side, axis=1), side, axis=2) for layer in layers])
-    steps: npt.NDArray[np.uint8] = np.rint(255 * np.sqrt(np.clip(small, 0.0, 1.0))).astype(np.uint8)
+    small = np.stack([_pooled(layer, side) for layer in layers])
+    shares: npt.NDArray[np.floating]
+    if scale == "signed":
+        below = -np.stack([_pooled(-layer, side) for layer in layers])
+        shares = 0.5 + np.where(small >= -below, small, below) / (2 * limit)
+    else:
+        shares = np.sqrt(np.clip(small, 0.0, 1.0)) if scale == "weight" else small / limit
+    steps: npt.NDArray[np.uint8] = np.rint(255 * shares).astype(np.uint8)
     return steps
+
+
+def _pooled(layer: npt.NDArray[np.float32], side: int) -> npt.NDArray[np.float32]:
+    return _merge(_merge(layer, side, axis=1), side, axis=2)
 
 
 def _merge(pattern: npt.NDArray[np.float32], side: int, *, axis: int) -> npt.NDArray[np.float32]:

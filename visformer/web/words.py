@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from visformer.errors import N_
+from visformer.panel import map_scale, ticks
 from visformer.trace import Trace
 
 _TEXT = {
@@ -73,6 +74,26 @@ _TEXT = {
     "keep_about": N_("Save this picture as a PNG file, at twice the screen resolution"),
 }
 
+_MAP_TEXT = {
+    "rows": N_("query"),
+    "columns": N_("key"),
+    "reads": N_("{query} · {key}"),
+    "reads_most": N_("Furthest from 0 in the row of {token}: {most}"),
+    "read_most": N_("Furthest from 0 in the column of {token}: {most}"),
+    "hover": N_("Point at a cell or a token to see its exact value."),
+    "hover_touch": N_("Tap a cell or a token to see its exact value."),
+    "hint": N_("Click to lock, Shift-click to add. Press ? for the keys."),
+    "hint_touch": N_("Tap to lock."),
+    "help": N_("Shortcuts"),
+    "view_heatmap_about": N_("One head as a matrix: a row for each query."),
+    "view_arcs_about": N_("Lines, the stronger the further from 0, dashed below 0; Shift-click adds heads."),
+    "view_tokens_about": N_("Choose a token: the others are coloured by their values with it."),
+    "order_similarity_about": N_("Most similar to the selected head first: the cosine of the thumbnails."),
+    "merging_about": N_("Join sub-words into words: the mean over keys and queries."),
+    "hiding_about": N_("Leave out tokens that stand for no text."),
+}
+"""In place of what is true of attention weights only."""
+
 _KEYS = (
     ("← → ↑ ↓", N_("another head or layer")),
     ("Shift + ← → ↑ ↓", N_("another cell")),
@@ -96,8 +117,16 @@ _ONLY = N_("Text")
 def words(trace: Trace, gettext: Callable[[str], str], lang: str) -> dict[str, Any]:
     """Return the texts of the header: fixed texts, the keyboard shortcuts, and a title for each line of tokens."""
     sides = [(side, title) for side, title in _SIDES if trace.tokens.get(side)]
+    chosen = map_scale(trace)
+    is_map = chosen["scale"] != "weight"
+    text = {name: gettext(text) for name, text in (_TEXT | (_MAP_TEXT if is_map else {})).items()}
+    if is_map:
+        (low, _), *_, (high, _) = ticks(chosen["scale"], chosen["limit"])
+        quantity = trace.meta.get("quantity") or gettext(N_("Values"))
+        sentence = gettext(N_("{quantity}: colours from {low} to {high}."))
+        text["sums"] = text["legend"] = sentence.format(quantity=quantity, low=low, high=high)
     return {
-        "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
+        "text": {"lang": lang, **text},
         "keys": [(key, gettext(about)) for key, about in _KEYS],
         "sides": [
             {"side": side, "title": gettext(title if len(sides) == len(_SIDES) else _ONLY)} for side, title in sides

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 import visformer as vf
-from tests.adapters.huggingface.hub import tiny_module, tokenizer
+from tests.adapters.huggingface.hub import HYBRIDS, tiny_module, tokenizer
+from tests.adapters.huggingface.test_heads import MASKED, SEQUENCE, TOKENS, with_head
 from tests.adapters.test_batching import same
 from visformer.adapters import recording
 from visformer.adapters.huggingface.families import FAMILIES
@@ -99,7 +100,7 @@ def test_pairs_of_texts_keep_their_segments():
         same(trace, model.trace(text, pair=pair, record=("*",)))
 
 
-@pytest.mark.parametrize("family", ["megatron-bert", "xglm"])
+@pytest.mark.parametrize("family", ["megatron-bert", "xglm", *HYBRIDS])
 def test_a_family_outside_the_table_runs_each_text_alone(family, monkeypatch):
     model = model_of(family)
     passes = passes_of(model, monkeypatch)
@@ -124,3 +125,26 @@ def test_a_bad_text_is_named_by_its_index():
     assert next(traces).tokens["src"] == ("<s>", "I", "</s>")
     with pytest.raises(TextError, match="Text 1, counted from 0: There is no text"):
         next(traces)
+
+
+@pytest.mark.parametrize("auto", [MASKED, SEQUENCE, TOKENS])
+def test_the_logits_of_a_head_are_those_of_each_text_alone(auto, monkeypatch):
+    model = vf.wrap(with_head("bert", auto), tokenizer())
+    assert model._pads_exactly()
+    passes = passes_of(model, monkeypatch)
+    edit = Silence("encoder.0.self_attn", head=(0, 2))
+    for edits in ((), edit):
+        together = list(model.trace_many(TEXTS, record=("*",), edits=edits))
+        assert passes[0] == len(TEXTS)
+        for text, trace in zip(TEXTS, together, strict=True):
+            same(trace, model.trace(text, record=("*",), edits=edits), atol=5e-5)
+        passes.clear()
+
+
+@pytest.mark.parametrize("family", ["bert", "llama", "bart"])
+def test_token_ids_stand_for_a_text_in_a_batch_too(family):
+    model = model_of(family)
+    for i, trace in enumerate(model.trace_many([[5, 6, 7], np.array([9]), "I went"], record=("*",))):
+        same(trace, model.trace([[5, 6, 7], [9], "I went"][i], record=("*",)))
+    with pytest.raises(TextError, match=r"Text 1, counted from 0: -1 .* is not a token id"):
+        list(model.trace_many([[5], [-1]]))

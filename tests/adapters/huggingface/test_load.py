@@ -159,6 +159,16 @@ def test_byte_level_tokens_are_shown_as_characters(byte_level):
     assert byte_level.shown([0]) == ("<|end|>",) and byte_level.is_special([0, 5]) == (True, False)
 
 
+def test_different_tokens_that_look_alike_keep_the_marks_of_their_spaces(byte_level):
+    model = vf.wrap(tiny_module("gpt2", vocab_size=300), byte_level._tokenizer)
+    assert model.trace("the cat").tokens["tgt"] == ("the", "cat")
+    assert model.trace("the cat the mat the").tokens["tgt"] == ("the", "cat", "␣the", "mat", "␣the")
+    assert model.tokenize("the cat the") == ("the", "cat", "␣the")
+    assert model.trace("the cat", " the").tokens["tgt"] == ("the", "cat", "␣the")
+    spaced, bare = (byte_level.encode_plain(text)[0] for text in (" the", "the"))
+    assert model._speaker._apart([spaced, bare, spaced]) == ["␣the", "the", "␣the"]
+
+
 @pytest.mark.parametrize("text", [*SENTENCES, "مرحبا بالعالم", "👩‍👩‍👧 naïve — «quoted»", "1\t2\n3"])
 def test_every_id_of_a_text_in_any_script_has_a_label(byte_level, text):
     ids, segments = byte_level.encode(text)
@@ -227,7 +237,7 @@ def test_the_tokenizer_of_another_model_is_refused(tmp_path):
         vf.load(tmp_path)
 
 
-@pytest.mark.parametrize("text", [None, ["a"], 3])
+@pytest.mark.parametrize("text", [None, {"a"}, 3])
 def test_a_value_that_is_not_a_text_is_refused(minilm, text):
     for model in (minilm, vf.load("untrained")):
         with pytest.raises(TextError, match="is not a text"):

@@ -59,7 +59,7 @@ def stacks(family, output):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_trace_of_a_family_equals_the_outputs_of_transformers_and_is_consistent(family):
     model = model_of(family)
-    assert model.patterns_only == FAMILIES[family].patterns_only
+    assert not model.patterns_only
     trace = model.trace(TEXT, record=("*",))
     theirs = expected(family, trace)
     check_patterns(family, trace, theirs)
@@ -117,7 +117,7 @@ def check_attention(trace):
 
 def check_sums(family, trace):
     """Each sum is x + sublayer, and the next sublayer adds to it."""
-    scaled = family in ("granite", "gemma2", "gemma3_text", "olmo2")  # a factor, or a norm, on what is added
+    scaled = family in ("granite", "gemma2", "gemma3_text", "glm4", "olmo2")  # a factor, or a norm, on what is added
     for name in trace:
         layer, _, last = name.rpartition(".")
         cross = f"{layer}.resid_cross" in trace
@@ -155,8 +155,10 @@ def test_the_input_is_the_sum_of_embedding_and_position(family, norm):
 
 
 @pytest.mark.parametrize(
-    "family", ["gpt2", "llama", "gemma2", "mistral", "gpt_oss", "bloom", "falcon", "marian", "t5", "m2m_100"]
-)
+    "family",
+    ["gpt2", "gpt_neo", "gptj", "llama", "gemma2", "mistral", "gpt_oss", "deepseek_v3", "bloom", "falcon", "marian",
+     "t5", "m2m_100"],
+)  # fmt: skip
 def test_greedy_generation_equals_that_of_transformers(family):
     model, twin = model_of(family), tiny_module(family)
     decoding = model.generate(TEXT, max_new_tokens=8)
@@ -189,6 +191,31 @@ def test_beam_search_gives_the_same_beams_with_and_without_a_cache(family):
     uncached = model.generate(TEXT, beam_size=3, max_new_tokens=5, edits=[no_change])
     assert cached.ids == uncached.ids
     assert [[b.id for b in step] for step in cached.beams] == [[b.id for b in step] for step in uncached.beams]
+
+
+@pytest.mark.parametrize("family", ["openai-gpt", "switch_transformers", "qwen2_vl", "fsmt"])
+def test_a_family_outside_the_table_is_traced_and_generates_as_transformers_does(family):
+    """OpenAI's GPT keeps no cache, Switch reads routers, Qwen2-VL takes images, FSMT forgets its mask with a cache."""
+    model, twin = model_of(family), tiny_module(family)
+    decoder = model.info.kind == "decoder"
+    trace = model.trace(TEXT, None if decoder else "to school and the river")
+    inputs = {"input_ids": ids_of(trace, "tgt" if decoder else "src")}
+    if not decoder:
+        inputs["decoder_input_ids"] = ids_of(trace, "tgt")
+    options = {} if family == "openai-gpt" else {"use_cache": False}
+    with torch.no_grad():
+        theirs = twin(**inputs, output_attentions=True, **options)
+    for layer, pattern in enumerate(theirs.attentions if decoder else theirs.decoder_attentions):
+        close(trace[f"decoder.{layer}.self_attn.pattern"], pattern[0])
+    prefix = () if decoder else trace.meta["ids"]["next"][:2]
+    step = model.generate(TEXT, prefix=prefix, max_new_tokens=2).steps[0]
+    with torch.no_grad():
+        if decoder:
+            rows = twin(**inputs, **options).logits
+        else:
+            start = torch.tensor([[trace.meta["ids"]["tgt"][0], *prefix]])
+            rows = twin(inputs["input_ids"], decoder_input_ids=start, **options).logits
+    assert step.chosen.probability == pytest.approx(float(rows[0, -1].softmax(-1)[step.chosen.id]), abs=1e-5)
 
 
 @pytest.mark.parametrize("family", ["megatron-bert", "xglm"])
@@ -226,6 +253,19 @@ def test_keys_and_values_that_heads_share_are_recorded_once(tmp_path):
     assert loaded["decoder.0.self_attn.k"].axes == trace["decoder.0.self_attn.k"].axes
 
 
+@pytest.mark.parametrize(
+    "family", ["bloom", "falcon", "mpnet", "deberta", "deberta-v2", "gpt_neo", "gptj", "deepseek_v3", "gpt_bigcode"]
+)
+def test_the_steps_inside_a_head_are_those_of_any_attention(family):
+    """With values of another width, a bias, or another scale."""
+    trace = model_of(family).trace(TEXT, record=("*",))
+    path = f"{FAMILIES[family].kind}.1.self_attn"
+    shown = {panel.name: panel.values for panels in steps(trace, Place(path, 2, 5)) for panel in panels}
+    np.testing.assert_allclose(shown["q"] @ shown["k"].T, shown["products"], atol=1e-5)
+    np.testing.assert_array_equal(shown["scores"][0], trace[f"{path}.scores"].value[2, 5])
+    np.testing.assert_allclose((shown["pattern"] @ shown["v"])[0], trace[f"{path}.heads"].value[2, 5], atol=1e-5)
+
+
 @pytest.mark.parametrize("head", range(4))
 def test_the_steps_inside_a_head_use_the_keys_and_values_of_its_group(head):
     trace = model_of("llama").trace(TEXT, record=("*",))
@@ -236,7 +276,18 @@ def test_the_steps_inside_a_head_use_the_keys_and_values_of_its_group(head):
     np.testing.assert_allclose((k.values @ q.values[0])[:4] / np.sqrt(k.values.shape[1]), scores[:4], atol=1e-5)
 
 
-WINDOWED = ["mistral", "ministral", "mixtral", "gemma2", "gemma3_text", "gpt_oss", "phi3", "starcoder2", "smollm3"]
+WINDOWED = [
+    "cohere2",
+    "mistral",
+    "ministral",
+    "mixtral",
+    "gemma2",
+    "gemma3_text",
+    "gpt_oss",
+    "phi3",
+    "starcoder2",
+    "smollm3",
+]
 
 
 @pytest.mark.parametrize("family", [*WINDOWED, "modernbert", "gpt_neo", "llama", "qwen2", "bert"])
@@ -421,13 +472,13 @@ def test_edits_that_a_model_does_not_support_are_refused():
         model_of("gpt2").trace(TEXT, edits=[Silence("encoder.0.self_attn", head=0)])
     with pytest.raises(EditError, match="not in 0 to 3"):
         model_of("gpt2").trace(TEXT, edits=[Silence("decoder.0.self_attn", head=4)])
-    bloom = model_of("bloom")
+    xglm = model_of("xglm")
     with pytest.raises(EditError, match="matches nothing"):
-        bloom.trace(TEXT, edits=[Block("decoder.0.self_attn", query=1, key=0)])
+        xglm.trace(TEXT, edits=[Block("decoder.0.self_attn", query=1, key=0)])
     with pytest.raises(EditError, match="does not use further on"):
-        bloom.trace(TEXT, edits=[lambda name, x: x * 0 if name.endswith("pattern") else x])
+        xglm.trace(TEXT, edits=[lambda name, x: x * 0 if name.endswith("pattern") else x])
     with pytest.raises(EditError, match="matches nothing"):
-        bloom.generate(TEXT, edits=[Silence("decoder.0.self_attn", head=0)])
+        xglm.generate(TEXT, edits=[Silence("decoder.0.self_attn", head=0)])
 
 
 def test_generation_with_edits_has_the_probabilities_of_the_trace_with_edits():
@@ -493,11 +544,24 @@ def test_a_text_that_the_model_cannot_take_is_refused():
         model.trace("I", record=("decoder.*",))
 
 
+def test_a_decoder_that_does_not_read_from_left_to_right_is_refused():
+    with pytest.raises(VisformerError, match=r"decoder\.0\.self_attn, tokens attend to later ones.*is_decoder=False"):
+        model_of("bert-generation")
+    assert model_of("bert-generation", is_decoder=True).info.kind == "decoder"
+
+
+def test_a_model_that_needs_an_image_is_refused():
+    with pytest.raises(VisformerError, match=r"tokens of a text alone.*pixel_values"):
+        model_of("blip")
+
+
 def test_a_module_without_its_head_is_refused():
     with pytest.raises(VisformerError, match="AutoModelForCausalLM"):
         vf.wrap(tiny_module("gpt2").transformer, tokenizer())
     with pytest.raises(VisformerError, match="AutoModelForSeq2SeqLM"):
         vf.wrap(tiny_module("bart").model, tokenizer())
+    with pytest.raises(VisformerError, match="AutoModelForImageTextToText"):
+        vf.wrap(tiny_module("qwen2_vl").model, tokenizer())
     with pytest.raises(VisformerError, match="not Linear"):
         vf.wrap(torch.nn.Linear(1, 1), tokenizer())
 
@@ -548,7 +612,7 @@ def test_threads_with_different_edits_share_a_model():
 # Messages and files ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "gpt_oss", "t5", "bloom"])
+@pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "gpt_oss", "t5", "bloom", "deepseek_v3"])
 def test_any_kind_of_model_can_be_sent_to_the_explorer_and_saved(family, tmp_path):
     trace = model_of(family).trace(TEXT)
     header, _ = read_message(pack(trace))

@@ -13,8 +13,7 @@ from visformer.system import limits
 from visformer.trace import Trace
 
 TEXT = "I went to the river"
-OWN_ATTENTION = [name for name, family in FAMILIES.items() if not family.patterns_only and any(
-    stack.self_attn for stack in family.stacks.values())]  # fmt: skip
+LATENT = ("deepseek_v2", "deepseek_v3")  # q, k and v are computed through narrower vectors
 
 
 def inputs_of(family, model, trace, path):
@@ -39,10 +38,13 @@ def projected(x, trace, path, letter):
     return linear(x, trace, path, letter).reshape(len(x), n_heads, -1).transpose(1, 0, 2)
 
 
-@pytest.mark.parametrize("family", OWN_ATTENTION)
-def test_weights_map_the_input_of_an_attention_to_its_q_k_v_and_out(family):
+@pytest.mark.parametrize(
+    ("family", "changes"),
+    [*((name, {}) for name in FAMILIES if name not in LATENT), ("gpt_bigcode", {"multi_query": False})],
+)
+def test_weights_map_the_input_of_an_attention_to_its_q_k_v_and_out(family, changes):
     """v and out exactly; q and k of the first token, which rotary does not rotate, up to a norm or a scale."""
-    model = vf.wrap(tiny_module(family), tokenizer())
+    model = vf.wrap(tiny_module(family, **changes), tokenizer())
     trace = model.trace(TEXT, record=("*", "*.w_[qkvo]", *(("*.b_*",) if has_bias(model) else ())))
     paths = [name.removesuffix(".w_q") for name in trace.params if name.endswith(".w_q")]
     assert paths
@@ -83,14 +85,78 @@ def test_a_later_change_of_the_model_does_not_change_a_trace():
     np.testing.assert_array_equal(trace.params["decoder.0.self_attn.w_v"].value, before)
 
 
+def distinct(family, **changes):
+    """Return a model whose norms and output bias are far from those of an untrained one."""
+    module = tiny_module(family, **changes)
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for name, weight in module.named_parameters():
+            if weight.dim() == 1 and "sink" not in name:
+                weight.add_(torch.rand_like(weight))
+        if getattr(module, "final_logits_bias", None) is not None:
+            module.final_logits_bias.normal_()
+    return module
+
+
+WITH_OUTPUT = [name for name, family in FAMILIES.items() if family.decoder]
+RMS = ["gemma", "gemma2", "gemma3_text", "llama", "mistral", "ministral", "mixtral", "qwen2", "qwen2_moe", "qwen3",
+       "qwen3_moe", "granite", "glm", "glm4", "deepseek_v2", "deepseek_v3", "smollm3", "olmo2", "phi3", "gpt_oss", "t5",
+       "mt5", "umt5"]  # fmt: skip
+WITHOUT_NORM = ["olmo", "marian", "bart", "blenderbot-small", "plbart"]
+
+
+@pytest.mark.parametrize("family", WITH_OUTPUT)
+def test_the_last_norm_and_the_unembedding_lead_from_the_residual_stream_to_the_logits_of_transformers(family):
+    changes = {"granite": {"logits_scaling": 4.0}, "gemma3_text": {"final_logit_softcapping": 1.5}}.get(family, {})
+    model = vf.wrap(distinct(family, **changes), tokenizer())
+    trace = model.trace(TEXT, record=("decoder.*.resid_post", "decoder.out", "logits", "output.*"))
+    out, config = trace["decoder.out"].value, model.module.config
+    weights = {name: tensor.value for name, tensor in trace.params.items()}
+    if family in ("t5", "umt5"):  # whose embeddings are tied
+        out = out * config.d_model**-0.5
+    logits = out @ weights["output.w"] + weights.get("output.b", 0)
+    logits = logits * getattr(config, "logit_scale", 1) / getattr(config, "logits_scaling", 1)
+    if cap := getattr(config, "final_logit_softcapping", None):
+        logits = cap * np.tanh(logits / cap)
+    twin, ids = distinct(family, **changes), {side: torch.tensor([row]) for side, row in trace.meta["ids"].items()}
+    with torch.no_grad():
+        given = (
+            {"input_ids": ids["src"], "decoder_input_ids": ids["tgt"]} if "src" in ids else {"input_ids": ids["tgt"]}
+        )
+        np.testing.assert_allclose(logits, twin(**given).logits[0], atol=1e-4)
+    assert ("output.b" in weights) == (family in ("gptj", "phi") or hasattr(twin, "final_logits_bias"))
+    if family in WITHOUT_NORM:
+        assert not [name for name in model._weights if name.startswith("decoder.norm")]
+        return
+    norm = model.trace(
+        TEXT, record=("decoder.norm.gamma", *["decoder.norm.beta"] * (family not in (*RMS, "cohere", "cohere2")))
+    )
+    gamma, beta = (norm.params.get(f"decoder.norm.{name}") for name in ("gamma", "beta"))
+    x = list(trace.tensors.values())[-3].value.astype(np.float64)
+    x = x if family in RMS else x - x.mean(-1, keepdims=True)
+    normed = x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6) * gamma.value + (0 if beta is None else beta.value)
+    np.testing.assert_allclose(trace["decoder.out"], normed, atol=1e-4)
+
+
+def test_the_last_norms_of_encoders_have_the_names_of_ours():
+    model = vf.wrap(distinct("mbart"), tokenizer())
+    trace = model.trace(TEXT, record=("encoder.1.resid_post", "encoder.out", "*.norm.*", "*.gamma", "*.beta"))
+    assert set(trace.params) == {f"{part}.norm.{name}" for part in ("encoder", "decoder") for name in ("gamma", "beta")}
+    x = trace["encoder.1.resid_post"].value
+    x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    gamma, beta = (trace.params[f"encoder.norm.{name}"].value for name in ("gamma", "beta"))
+    np.testing.assert_allclose(trace["encoder.out"], x * gamma + beta, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("family", "glob", "reason"),
     [
-        ("deberta", "*.w_q", "has its own attention code"),
-        ("bloom", "*.w_q", "has its own attention code"),
+        ("deepseek_v3", "*.w_q", "no matrix each for queries, keys and values"),
         ("llama", "*.b_q", "the biases b_q to b_o it was trained with"),
         ("gpt2", "decoder.9.self_attn.w_q", "the biases b_q to b_o it was trained with"),
         ("megatron-bert", "*.w_v", "not in visformer's table"),
+        ("bert", "output.w", "may end with norm.gamma and norm.beta, and a decoder with output.w and output.b"),
+        ("llama", "*.norm.beta", "may end with norm.gamma and norm.beta"),
     ],
 )
 def test_the_error_says_why_a_family_lacks_a_weight(family, glob, reason):

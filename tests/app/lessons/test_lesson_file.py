@@ -264,7 +264,7 @@ def test_a_claim_that_does_not_hold_is_reported_with_its_line():
     text = GOOD + "    check: [{stack: cross, layer: 3, head: 3, query: 3, key: 4}, {query: 2, key: 1, at_least: 1}]\n"
     lesson = lesson_of(text.replace("layer: 3, head: 3}", "layer: 9, head: 3}"))
     one, two = lesson_file.check_against_model(lesson, lambda state: trace_of(state, model))
-    assert one.localized(str) == "line 6: layer: 9: the layers of this model are 1 to 3."
+    assert one.localized(str) == "line 6: layer: 9: the layers of this attention are 1–3."
     assert two.localized(str).startswith("line 12: check: this query gives key 1 the weight 0.")
 
 

@@ -9,6 +9,7 @@ from tests.app.support import (
     address_of,
     button,
     call,
+    captions,
     choose,
     choose_other_token,
     enter,
@@ -133,7 +134,7 @@ def test_a_lesson_that_does_not_say_what_was_learnt_ends_all_the_same(new_app):
 def test_a_changed_step_can_be_reset_and_a_lesson_left_and_resumed(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="5")
     assert not lesson_bar(app)["changed"]
-    app.slider(key="head_layer_3").set_value(1).run()
+    app.slider(key="head_layer_1–3").set_value(1).run()
     enter(app, "I like cats.")
     assert lesson_bar(app)["changed"]
     assert SHIPPED.steps[4].text("say", "en") in texts(app), "its text is still there"
@@ -225,6 +226,16 @@ def test_resetting_a_step_undoes_edits_of_masks(new_app):
     assert_shows(app, 7)
     choose(app, "masks_view", "edit")
     assert not texts(app, "After: ")
+
+
+def test_a_translation_that_changes_without_the_causal_mask_gets_another_reason(new_app):
+    app = new_app(lesson=url_state.SHIPPED, step="7")
+    app.text_input(key="source").set_value("李白在长安写了很多诗。").run()
+    choose(app, "masks_view", "edit")
+    button(app, "Remove the causal mask").click().run()
+    assert texts(app, "Before: ")[0][8:] != texts(app, "After: ")[0][7:]
+    assert captions(app, "Step by step, the tokens already written now also read those after them.")
+    assert not captions(app, "Translation and table are both right.")
 
 
 @pytest.mark.parametrize(

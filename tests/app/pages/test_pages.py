@@ -158,7 +158,7 @@ def test_clicks_switch_cells_rows_and_columns_of_the_scope():
         return editing.flips(where, shape)
 
     with in_a_session({boxes.SOURCE: "a"}):
-        all_heads, one_head = editing.Scope(where), editing.Scope(where, layer=1, head=0)
+        all_heads, one_head = (editing.Scope(where, (0, 1), *place) for place in ((), (1, 0)))
         assert np.argwhere(click(one_head, 0, 1)).tolist() == [[1, 0, 0, 1]]
         assert click(all_heads, 0, 1)[:, :, 0, 1].all(), "switched in some heads: now in all"
         assert click(all_heads, 0, None)[:, :, 0].all()

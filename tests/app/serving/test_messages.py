@@ -124,6 +124,11 @@ def test_a_valid_value_is_the_value_of_its_widget(value_type, deserialize, sent,
     assert value_after(value_type, deserialize, **{value_type: sent}) == value
 
 
+def test_a_whole_number_is_the_value_of_a_box_of_numbers():
+    """Browsers send what st.number_input holds as int_value if it is whole, although its type is double_value."""
+    assert value_after("double_value", lambda number: number, int_value=8) == 8
+
+
 def test_a_cleared_widget_has_no_value():
     assert value_after("string_value", lambda text: text) is None
 

@@ -26,7 +26,7 @@ def test_a_token_that_cannot_be_chosen_is_reported(new_app, taken, reason):
 
 def test_the_explorer_starts_with_the_head_selected_inside_a_head(new_app):
     app = new_app(page="understand/head", stack="cross")
-    app.slider(key="head_layer_3").set_value(3).run()
+    app.slider(key="head_layer_1–3").set_value(3).run()
     assert address_of(app) == {"stack": "cross", "layer": "3"}
     app.switch_page("pages/see/attention.py").run()
     labels = [link.proto.label for link in app.get("page_link")]
@@ -41,7 +41,7 @@ def test_a_file_opens_its_page_and_resets_what_it_leaves_out(new_app):
     app = new_app(page="see/masks", masks_view="steps", masks_step="2", text="I like cats.")
     fields = b'"page": "masks", "masks_view": "scores", "masks_layer": "9", "head": "3"'
     upload_state(app, b'{"visformer_state": 1, ' + fields + b"}")
-    assert ignored(app) == ["masks_layer=9: expected a whole number from 1 to 3."]
+    assert ignored(app) == ["masks_layer=9: expected one of the numbers 1–3."]
     assert address_of(app) == {"masks_view": "scores", "head": "3"}
     assert app.text_input(key=boxes.SOURCE).value == EXAMPLES[0]
     upload_state(app, b"no state")

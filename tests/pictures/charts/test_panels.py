@@ -130,6 +130,46 @@ def test_all_heads_are_one_heatmap():
     assert figure.layout.xaxis.ticktext == ("Head 1", "Head 2", "Head 3")
 
 
+@pytest.mark.parametrize(
+    ("maps", "ends"), [([[[-0.5, 0.25], [2.0, 0.0]]], (-2.0, 2.0)), ([[[0.5, 0.25], [40.0, 0.0]]], (0.0, 40.0))]
+)
+def test_a_map_has_a_colour_scale_that_fits_with_its_ends_written(maps, ends):
+    """For one head and for all: linear from 0, or on both sides of it."""
+    trace = vf.Trace.from_maps(("a", "<b>"), np.array([maps, np.zeros((1, 2, 2))]), quantity="<effect>")
+    one = vf.figures.attention_head(trace, "encoder.0.self_attn.map")
+    for figure in (one, vf.figures.attention_heads(trace, "encoder")):
+        heat = figure.data[0]
+        assert (heat.zmin, heat.zmax) == ends
+        assert (heat.colorbar.tickvals[0], heat.colorbar.tickvals[-1]) == ends
+        assert [float(text.replace("−", "-")) for text in heat.colorbar.ticktext][::2] == list(ends)
+        assert "%{text:.6g}" in heat.hovertemplate
+    assert np.array_equal(np.asarray(one.data[0].z), maps[0])
+    assert one.layout.title.text == "Encoder · Layer 1 · Head 1 · &lt;effect&gt;"
+    assert (one.layout.yaxis.title.text, one.layout.xaxis.title.text) == ("query", "key")
+
+
+def test_figures_count_layers_and_heads_from_1_as_pages_do():
+    trace = made_up_trace()
+    titles = {
+        "decoder.1.cross_attn.pattern": "Cross · Layer 2 · Head 3",
+        "decoder.0.self_attn.pattern": "Decoder · Layer 1 · Head 3",
+    }
+    for name, title in titles.items():
+        assert vf.figures.attention_head(trace, name, 2).layout.title.text == title
+    whole = vf.figures.attention_heads(trace, "decoder", "cross_attn").layout
+    assert whole.title.text == "Cross-attention: the target reads the source."
+    assert whole.yaxis.ticktext == ("Layer 1", "Layer 2")
+
+
+def test_scores_are_not_coloured_as_weights():
+    trace = tiny_translator().trace("She likes the school.", record=("*.scores", "*.mask"))
+    figure = vf.figures.attention_head(trace, "encoder.0.self_attn.scores", 1)
+    scores = trace["encoder.0.self_attn.scores"].value[1]
+    assert np.allclose(np.asarray(figure.data[0].z), scores)
+    assert figure.data[0].zmax == pytest.approx(np.abs(scores).max())
+    assert figure.layout.title.text == "Encoder · Layer 1 · Head 2 · scores"
+
+
 def test_text_never_becomes_markup():
     trace = made_up_trace(tokens=["<b>bold</b>", "&amp;"])
     figure = vf.figures.attention_head(trace, "encoder.0.self_attn.pattern")

@@ -7,6 +7,8 @@ from typing import Any
 from visformer.adapters.base import ModelInfo
 from visformer.adapters.huggingface.families import (
     FAMILIES,
+    NO_ATTENTION,
+    NO_HEAD,
     NO_PLACE,
     NO_SOURCE,
     NOT_IN_TABLE,
@@ -16,29 +18,22 @@ from visformer.adapters.huggingface.families import (
 )
 from visformer.adapters.huggingface.taps import part_of
 from visformer.model.positions import described
-from visformer.system import limits
-from visformer.trace.names import all_names
+from visformer.trace.names import Axis, all_names
 
 
-def max_tokens(config: Any, of_tokenizer: int) -> int:
-    """The smallest of our limit, the tokenizer's, and the model's number of positions."""
-    positions = getattr(config, "max_position_embeddings", None) or limits.MODEL_TOKENS
-    if config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
+def max_tokens(config: Any, of_tokenizer: int | None) -> int | None:
+    """The smaller of the tokenizer's limit and the model's number of positions; None: neither has one."""
+    positions = getattr(config, "max_position_embeddings", None)
+    if positions and config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
         positions -= 2  # they number positions from the padding id on
-    return max(1, min(limits.MODEL_TOKENS, of_tokenizer, int(positions)))
+    return min((max(1, int(limit)) for limit in (of_tokenizer, positions) if limit), default=None)
 
 
 def sizes_of(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
     """Fields of :class:`ModelInfo`, derived from the shapes of all tensors of a short pass."""
-    depth = {"encoder": 0, "decoder": 0}
-    for path in shapes:
-        if path.endswith(".self_attn.pattern"):
-            depth[part_of(path)] += 1
     heads = [shape[0] for path, shape in shapes.items() if path.endswith(".pattern")]
     groups = [shape[0] for path, shape in shapes.items() if path.endswith(".self_attn.k")]
     return {
-        "n_encoder_layers": depth["encoder"],
-        "n_decoder_layers": depth["decoder"],
         "n_heads": heads[0],
         "d_model": int(config.get_text_config().hidden_size),
         "n_kv_heads": groups[0] if groups else None,
@@ -46,13 +41,23 @@ def sizes_of(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, An
     }
 
 
-def about(config: Any, info: ModelInfo, names: tuple[str, ...], *, patterns_only: bool) -> dict[str, Any]:
-    """A Trace's metadata on its model: kv heads, windows, positions, and why a tensor is missing."""
+def about(
+    config: Any,
+    info: ModelInfo,
+    names: tuple[str, ...],
+    *,
+    patterns_only: bool,
+    logits_axes: tuple[Axis, ...] | None,
+) -> dict[str, Any]:
+    """A Trace's metadata on its model: kv heads, windows, positions, labels, and why a tensor is missing."""
     meta: dict[str, Any] = {"n_kv_heads": info.n_kv_heads, "position": info.position}
+    if logits_axes is not None and logits_axes[-1].name == "label":
+        meta["labels"] = [str(config.id2label[i]) for i in range(config.num_labels)]
     if windows := _windows(config, info.n_encoder_layers or info.n_decoder_layers):
         meta["windows"] = windows
-    absent = _absent(info, names)
-    return {**meta, "missing": [[name, _why(name, config, patterns_only=patterns_only)] for name in absent]}
+    absent = [*_absent(info, names), *["logits"] * (info.kind == "encoder" and "logits" not in names)]
+    missing = [[name, _why(name, config, patterns_only=patterns_only)] for name in absent]
+    return {**meta, "missing": missing + [[name, NO_ATTENTION] for name in _without_attention(info, names)]}
 
 
 def _windows(config: Any, depth: int) -> list[int | None]:
@@ -84,11 +89,20 @@ def _absent(info: ModelInfo, names: tuple[str, ...]) -> list[str]:
     return ["decoder.*cross*", *(name for name in absent if "cross" not in name)]
 
 
+def _without_attention(info: ModelInfo, names: tuple[str, ...]) -> list[str]:
+    """Names of the attentions of layers that have none, in a hybrid model."""
+    depth = {"encoder": info.n_encoder_layers, "decoder": info.n_decoder_layers}
+    paths = (f"{part}.{layer}.self_attn." for part, layers in depth.items() for layer in range(layers))
+    return [f"{path}*" for path in paths if f"{path}pattern" not in names]
+
+
 def _why(name: str, config: Any, *, patterns_only: bool) -> str:
     if name.endswith("cross*"):
         return NO_SOURCE
     if config.model_type not in FAMILIES:
         return NOT_IN_TABLE
+    if name == "logits":
+        return NO_HEAD
     if name.endswith(".position"):
         return described(_position(config))
     if patterns_only and name.endswith((".q", ".k", ".v", ".scores", ".mask", ".heads")):

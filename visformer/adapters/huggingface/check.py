@@ -1,13 +1,52 @@
 """Checks of a transformers model when it is wrapped, and of each Trace before it is returned."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import numpy as np
 import torch
+from torch import nn
 
 from visformer.adapters.huggingface.run import Output
-from visformer.errors import N_, TraceError
+from visformer.errors import N_, TraceError, VisformerError
 from visformer.trace import Trace, TracedTensor
+
+
+@contextmanager
+def on_text_alone(model: nn.Module) -> Iterator[None]:
+    """Say of a model that needs more than a text, such as an image, or reads no tokens, that it is such a one.
+
+    Raises:
+        VisformerError: for any error of transformers inside the block.
+    """
+    try:
+        yield
+    except VisformerError:
+        raise
+    except Exception as error:  # each family's own: a missing argument, a config without a vocabulary
+        raise VisformerError(
+            N_("{model} cannot be traced: transformers fails when it is given the tokens of a text alone ({reason})."),
+            model=type(model).__name__,
+            reason=(str(error).strip() or type(error).__name__).splitlines()[0].rstrip("."),
+        ) from error
+
+
+def check_causal(outputs: list[Output]) -> None:
+    """Check that no token of a decoder attends to a later one, as far as patterns were returned.
+
+    Raises:
+        VisformerError: the message names the first pattern in which one does.
+    """
+    for output in outputs:
+        for path, pattern in output.patterns.items():
+            if path.startswith("decoder.") and path.endswith(".self_attn") and bool(pattern[0].float().triu(1).any()):
+                raise VisformerError(
+                    N_(
+                        "The model does not read from left to right: in {path}, tokens attend to later ones, so its "
+                        "logits do not predict the next token. One cause is is_decoder=False in its config."
+                    ),
+                    path=path,
+                )
 
 
 def agree(eager: list[Output], traced: list[Output], tensors: Mapping[str, TracedTensor]) -> bool:

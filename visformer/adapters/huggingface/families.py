@@ -3,7 +3,8 @@
 A place is a module path, relative to the block or, for values outside the blocks, to the base model: ``path`` is the
 module's output, ``path:in`` its input, and ``path:seen`` an input that can be read but not changed, because the model
 continues with a copy of its own. ``path:scaled`` is an embedding's output times the ``embed_scale`` of its stack, for
-stacks that do this multiplication themselves. The path of a block itself is empty.
+stacks that do this multiplication themselves. The path of a block itself is empty; ``a|b`` is the one of two that a
+variant of the family has.
 """
 
 from collections.abc import Mapping
@@ -26,8 +27,8 @@ class Stack:
     """
 
     blocks: str  # the list of blocks
+    self_attn: str  # calls the attention function
     layout: Layout | tuple[str, Layout, Layout] = "pre"
-    self_attn: str | None = None  # calls the attention function; None if the family does not use that interface
     self_out: str | None = None  # returns self-attention's contribution to the residual stream
     cross_attn: str | None = None
     cross_out: str | None = None
@@ -41,6 +42,7 @@ class Stack:
     position: str | None = None  # returns what is added for the position; None if nothing is
     segment: str | None = None  # returns what is added for the segment
     out: str | None = None  # returns the output of the stack; None: the last block
+    final_norm: str | None = None  # normalises it; None: the module of ``out``, if it does
     repeated: bool = False  # the blocks are reused until the config's number of layers is reached (ALBERT)
     more: Mapping[str, str] = field(default_factory=dict)  # tensor name to place in a block; overrides the layout
 
@@ -63,11 +65,6 @@ class Family:
     def kind(self) -> Kind:
         """Which stacks it has."""
         return cast(Kind, "-".join(self.stacks))
-
-    @property
-    def patterns_only(self) -> bool:
-        """Whether it bypasses the attention interface, so that only patterns can be read and nothing changed."""
-        return all(stack.self_attn is None for stack in self.stacks.values())
 
 
 LAYOUTS: Mapping[str, Mapping[str, str]] = {
@@ -120,10 +117,14 @@ PARALLEL = N_(
 )
 PATTERNS_ONLY = N_("this family has its own attention code, which exposes patterns but no intermediate values")
 NOT_IN_TABLE = N_("this family is not in visformer's table, so only its patterns can be shown")
+NO_ATTENTION = N_("this layer computes no attention weights: the model mixes attention with layers of other kinds")
 NO_SOURCE = N_("a decoder-only model has no source to read")
+NO_HEAD = N_("this encoder has no head that predicts tokens or labels")
 NO_WEIGHTS = N_(
     "each of its layers has w_q, w_k, w_v and w_o, and whichever of the biases b_q to b_o it was trained with"
 )
+NO_END = N_("its stacks may end with norm.gamma and norm.beta, and a decoder with output.w and output.b")
+NO_MATRICES = N_("it has no matrix each for queries, keys and values, but computes them through narrower vectors")
 NO_PLACE = N_("in this model it is neither the input nor the output of a module")
 
 
@@ -152,6 +153,7 @@ _LLAMA = Stack(
     out="norm",
 )
 _EXPERTS = replace(_LLAMA, down=None, ffn="mlp")
+_COHERE = replace(_LLAMA, layout="parallel", norm_ffn=None)
 _GEMMA2 = replace(_LLAMA, norm_ffn="pre_feedforward_layernorm")
 _GPT2 = Stack(
     blocks="h",
@@ -162,6 +164,16 @@ _GPT2 = Stack(
     norm_ffn="ln_2",
     embed="wte",
     position="wpe",
+    out="ln_f",
+)
+_BLOOM = Stack(
+    blocks="h",
+    self_attn="self_attention",
+    self_out="self_attention.dense",
+    norm_self="input_layernorm",
+    norm_ffn="post_attention_layernorm",
+    down="mlp.dense_4h_to_h",
+    embed="word_embeddings",
     out="ln_f",
 )
 _BART_ENCODER = Stack(
@@ -212,11 +224,6 @@ _T5_DECODER = replace(
     more={"attn_sum": "layer.0", "resid_self": "layer.0", "cross_sum": "layer.1", "resid_cross": "layer.1"},
 )
 _T5 = Family("relative", _T5_ENCODER, _T5_DECODER)
-
-
-def _own_way(stack: Stack) -> Stack:
-    """A stack whose attention does not use transformers' attention interface."""
-    return replace(stack, self_attn=None, cross_attn=None)
 
 
 def _scaled(stack: Stack) -> Stack:
@@ -275,17 +282,23 @@ FAMILIES: Mapping[str, Family] = {
         ),
     ),
     "mpnet": Family(
-        "learned", encoder=replace(_own_way(_BERT), self_out="attention.attn.o", norm_self="attention.LayerNorm")
+        "learned",
+        encoder=replace(
+            _BERT, self_attn="attention.attn", self_out="attention.attn.o", norm_self="attention.LayerNorm"
+        ),
     ),
-    "deberta": Family("disentangled", encoder=replace(_own_way(_BERT), position=None)),
-    "deberta-v2": Family("disentangled", encoder=replace(_own_way(_BERT), position=None)),
+    "deberta": Family("disentangled", encoder=replace(_BERT, position=None)),
+    "deberta-v2": Family("disentangled", encoder=replace(_BERT, position=None)),
     # Decoders
     "gpt2": Family("learned", decoder=_GPT2),
-    "gpt_neo": Family("learned", decoder=replace(_own_way(_GPT2), self_out="attn.attention.out_proj")),
+    "gpt_bigcode": Family("learned", decoder=_GPT2),
+    "gpt_neo": Family(
+        "learned", decoder=replace(_GPT2, self_attn="attn.attention", self_out="attn.attention.out_proj")
+    ),
     "gptj": Family(
         "rotary",
         decoder=replace(
-            _own_way(_GPT2),
+            _GPT2,
             layout="parallel",
             self_out="attn.out_proj",
             down="mlp.fc_out",
@@ -314,22 +327,18 @@ FAMILIES: Mapping[str, Family] = {
             embed="decoder.embed_tokens",
             position="decoder.embed_positions",
             out="decoder",
+            final_norm="decoder.final_layer_norm",
         ),
     ),
-    "bloom": Family(
-        "alibi",
-        decoder=Stack(
-            blocks="h",
-            norm_self="input_layernorm",
-            norm_ffn="post_attention_layernorm",
-            down="mlp.dense_4h_to_h",
-            embed="word_embeddings",
-            out="ln_f",
-        ),
-    ),
+    "bloom": Family("alibi", decoder=_BLOOM),
     "falcon": Family(
         "rotary",
-        decoder=Stack(blocks="h", layout="parallel", embed="word_embeddings", out="ln_f", ffn="mlp"),
+        decoder=replace(
+            _BLOOM,
+            layout=("parallel_attn", "parallel", "pre"),
+            norm_self="input_layernorm|ln_attn",
+            norm_ffn="post_attention_layernorm|ln_mlp",
+        ),
     ),
     "llama": Family("rotary", decoder=_LLAMA),
     "mistral": Family("rotary", decoder=_LLAMA),
@@ -343,13 +352,19 @@ FAMILIES: Mapping[str, Family] = {
     "gemma2": Family("rotary", decoder=_GEMMA2),
     "gemma3_text": Family("rotary", decoder=_GEMMA2),
     "granite": Family("rotary", decoder=_LLAMA),
+    "glm": Family("rotary", decoder=_LLAMA),
+    "glm4": Family("rotary", decoder=_LLAMA),
+    "nemotron": Family("rotary", decoder=_LLAMA),
+    "deepseek_v2": Family("rotary", decoder=_EXPERTS),
+    "deepseek_v3": Family("rotary", decoder=_EXPERTS),
     "smollm3": Family("rotary", decoder=_LLAMA),
     "olmo": Family("rotary", decoder=_LLAMA),
     "olmo2": Family(
         "rotary",
         decoder=replace(_LLAMA, norm_self="post_attention_layernorm", norm_ffn="post_feedforward_layernorm", mid="mlp"),
     ),
-    "cohere": Family("rotary", decoder=replace(_LLAMA, layout="parallel", norm_ffn=None)),
+    "cohere": Family("rotary", decoder=_COHERE),
+    "cohere2": Family("rotary", decoder=_COHERE),
     "phi": Family(
         "rotary",
         decoder=replace(

@@ -1,23 +1,23 @@
 """Load weights from the Hugging Face hub or a local folder: safetensors only, no remote code, and helpful errors."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from huggingface_hub import constants
-from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import logging
 
 from visformer.adapters.huggingface.files import files_of, helpful, is_here
 from visformer.adapters.huggingface.model import HubModel
-from visformer.adapters.huggingface.run import kind_of
+from visformer.adapters.huggingface.refused import refuse
+from visformer.adapters.huggingface.run import HEADS, class_of, kind_of
 from visformer.errors import N_, CheckpointError
 from visformer.system.files import called
-
-_CLASSES = {"encoder": AutoModel, "decoder": AutoModelForCausalLM, "encoder-decoder": AutoModelForSeq2SeqLM}
 
 UNREADABLE = N_(
     "{name!r} cannot be loaded ({reason}). Visformer loads safetensors weights only, of families built into "
@@ -25,7 +25,7 @@ UNREADABLE = N_(
 )
 
 
-def load_hub(name: str, *, device: str, dtype: torch.dtype | None) -> HubModel:
+def load_hub(name: str, *, device: str | torch.device, dtype: torch.dtype | None) -> HubModel:
     """Load a transformers model by hub id or from a folder, see :func:`visformer.load`.
 
     Raises:
@@ -39,15 +39,9 @@ def load_hub(name: str, *, device: str, dtype: torch.dtype | None) -> HubModel:
         if not is_local:
             licence = files_of(name).licence
         config = AutoConfig.from_pretrained(name, **safe)
-        module, loading_info = _CLASSES[kind_of(config)].from_pretrained(
-            name,
-            use_safetensors=True,
-            attn_implementation="eager",
-            dtype=dtype or torch.float32,
-            output_loading_info=True,
-            **safe,
-        )
-        _refuse_missing(name, loading_info["missing_keys"])
+        refuse(config)
+        module, missing = _module(name, config, dtype=dtype or torch.float32, **safe)
+        _refuse_missing(name, missing)
         _detach(module)
         tokenizer = AutoTokenizer.from_pretrained(name, **safe)
         _require_vocabulary(folder, tokenizer)
@@ -60,9 +54,26 @@ def load_hub(name: str, *, device: str, dtype: torch.dtype | None) -> HubModel:
     )
 
 
-def _refuse_missing(name: str, keys: Iterable[str]) -> None:
-    """Refuse missing weights, which would be random, as would all that depends on them; a pooler is never shown."""
-    missing = sorted(key for key in keys if "pooler" not in key)
+def _module(name: str, config: Any, **options: Any) -> tuple[Any, list[str]]:
+    """Load an encoder with the head that it was saved with, unless the head's weights are not there, and all else.
+
+    Returns:
+        The module, and the names of weights that are missing: they are random. A pooler is never shown.
+    """
+    saved_as = (config.architectures or [""])[0] if kind_of(config) == "encoder" else ""
+    heads = [f"AutoModel{ending}" for ending in HEADS if saved_as.endswith(ending)]
+    for auto in (*heads, class_of(config)):
+        module, told = getattr(transformers, auto).from_pretrained(
+            name, use_safetensors=True, attn_implementation="eager", output_loading_info=True, **options
+        )
+        missing = sorted(key for key in told["missing_keys"] if "pooler" not in key)
+        if not missing:
+            break
+    return module, missing
+
+
+def _refuse_missing(name: str, missing: list[str]) -> None:
+    """Refuse missing weights, which would be random, as would all that depends on them."""
     if missing:
         raise CheckpointError(
             N_(

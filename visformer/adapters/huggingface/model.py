@@ -7,17 +7,27 @@ from typing import Any
 import torch
 from transformers.modeling_utils import PreTrainedModel
 
-from visformer.adapters.base import Encoded, ModelInfo, Request, TracedModel
+from visformer.adapters.base import OTHER_TOKENIZER, Encoded, ModelInfo, Request, TracedModel
 from visformer.adapters.generating import Settings, Speaker
 from visformer.adapters.huggingface.about import about, max_tokens, sizes_of
-from visformer.adapters.huggingface.check import agree, check_rows, same
-from visformer.adapters.huggingface.families import FAMILIES, NO_PLACE, NO_WEIGHTS, NOT_IN_TABLE, PATTERNS_ONLY
+from visformer.adapters.huggingface.check import agree, check_causal, check_rows, on_text_alone, same
+from visformer.adapters.huggingface.families import (
+    FAMILIES,
+    NO_END,
+    NO_MATRICES,
+    NO_WEIGHTS,
+    NOT_IN_TABLE,
+    PATTERNS_ONLY,
+)
+from visformer.adapters.huggingface.own_attention import use_ours, use_own
+from visformer.adapters.huggingface.refused import refuse
 from visformer.adapters.huggingface.run import Engine, HubNext, Output
-from visformer.adapters.huggingface.taps import NAME, install, read_only, watching
+from visformer.adapters.huggingface.taps import install, read_only, watching
 from visformer.adapters.huggingface.text import HubText
-from visformer.adapters.huggingface.weights import but_weights, chosen, weights_of
+from visformer.adapters.huggingface.weights import but_weights, chosen, ends_of, weights_of
+from visformer.adapters.ids import Text
 from visformer.adapters.recording import Recorder, check_budget, matching
-from visformer.errors import N_, CheckpointError, TraceError
+from visformer.errors import N_, CheckpointError, TextError, TraceError
 from visformer.model import taps
 from visformer.model.decoding import Decoding
 from visformer.trace import Trace
@@ -35,7 +45,7 @@ class HubModel(TracedModel):
     """An encoder, a decoder or an encoder-decoder of transformers, put into evaluation mode.
 
     Its attention is replaced by visformer's own function, which is checked, on a short text, to compute what the
-    family's eager one does. A family without a replaceable attention function stays eager and gives patterns only.
+    family's eager one does. If it does not, or if the table lacks the family, it stays eager and gives patterns only.
 
     Args:
         module: a PreTrainedModel, with its language-model head unless it is an encoder.
@@ -45,7 +55,8 @@ class HubModel(TracedModel):
         source: where the weights come from.
 
     Raises:
-        VisformerError: the module predicts no tokens, or returns no attention weights.
+        CheckpointError: models of its family cannot be shown.
+        VisformerError: the module predicts no tokens, returns no attention weights, or needs more than a text.
         TraceError: the rows of its attention weights do not sum to 1.
     """
 
@@ -55,19 +66,26 @@ class HubModel(TracedModel):
     def __init__(
         self, module: Any, tokenizer: Any, *, name: str | None = None, licence: str = "-", source: str = "-"
     ) -> None:
-        self.module = module.eval()
+        refuse(module.config)
+        self.module, self.tokenizer = module.eval(), tokenizer
         self.text = HubText(tokenizer)
         self._plain = self.text.encode_plain
         self._engine = Engine(module)
+        self._known = self._engine.known
         self._config = module.config
         self._family = FAMILIES.get(self._config.model_type)
-        self._speaker = Speaker(self.text, self._engine.allowed(len(tokenizer)), self._engine.end_ids)
-        self.patterns_only = self._family is None or self._family.patterns_only
+        with on_text_alone(module):
+            self._speaker = Speaker(self.text, self._engine.allowed(len(tokenizer)), self._engine.end_ids)
+        self.patterns_only = self._family is None
+        self._probed: dict[str, tuple[int, ...]] = {}
         self._probed = self._probe()
         self._names = tuple(self._probed)
         self._weights = {}
-        if self._family is not None and not self.patterns_only:
-            self._weights = weights_of(self._engine.base, self._family.stacks, self._config, self._probed)
+        if self._family is not None:
+            stacks = self._family.stacks
+            if not self.patterns_only:
+                self._weights = weights_of(self._engine.base, stacks, self._config, self._probed)
+            self._weights |= ends_of(self.module, self._engine.base, stacks)
         self.info = ModelInfo(
             name=name or self._config.name_or_path or type(module).__name__,
             kind=self._engine.kind,
@@ -75,47 +93,46 @@ class HubModel(TracedModel):
             licence=licence,
             source=source,
             **sizes_of(self._config, self._probed),
+            n_encoder_layers=self._depth("encoder"),
+            n_decoder_layers=self._depth("decoder"),
         )
 
     # The interface of TracedModel ---------------------------------------------------------------------------------
 
-    def tokenize(self, text: str, second: str | None = None) -> tuple[str, ...]:
+    def tokenize(self, text: Text, second: Text | None = None) -> tuple[str, ...]:
         """See :class:`TracedModel`; ``second`` is appended: an encoder's pair, or a decoder's continuation."""
-        self._require_text(text)
-        if second is not None:
-            self._require_text(second)
-        ids, _segments = self.text.encode(text, second if self.info.kind == "encoder" else None)
-        if second is not None and self.info.kind == "decoder":
-            ids = [*ids, *self._plain(second)]
-        return self.text.shown(ids)
+        more = None if second is None else self._given(second)
+        ids, _segments = self._ids(self._given(text), more if self.info.kind == "encoder" else None)
+        return self._row([*ids, *self._continuation(more)] if self.info.kind == "decoder" else ids)
 
-    def _decode(self, source: str, to: str | None, settings: Settings) -> Decoding:
+    def _decode(self, source: str | list[int], to: str | None, settings: Settings) -> Decoding:
         edits = settings.edits
         src_ids, segments = self._source(source)
         memory = None
         if self._engine.kind != "decoder":
             with watching(Recorder(frozenset(), edits), "encoder"):
                 memory = self._engine.encode([src_ids], [segments])
-        start = [*self._begin(src_ids, self.text.language_id(to, source)), *settings.prefix]
+        start = [*self._begin(src_ids, self.text.language_id(to, self._words(source))), *settings.prefix]
+        self._require_room(len(start))
         limit = self._limit(len(src_ids), len(start), settings.max_new_tokens)
         next_token = HubNext(self._engine, memory, cached=not edits)
         with watching(Recorder(frozenset(), edits, growing=True), "decoder"):
             return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
 
     def _encode(self, request: Request) -> Encoded:
+        language = self.text.language_id(request.to, self._words(request.source))
         src_ids, segments = self._source(request.source, request.pair)
-        language = self.text.language_id(request.to, request.source)
         target = request.target
         if self._engine.kind == "decoder":
-            more = [] if target is None else self._plain(target) if isinstance(target, str) else target
-            self._require_room(len(src_ids) + len(more))
-            return Encoded(request, [], [*src_ids, *more])
+            ids = [*src_ids, *self._continuation(target)]
+            self._require_room(len(ids))
+            return Encoded(request, [], ids)
         forced = None if target is None else self._target(target, language)
         begin = self._begin(src_ids, language) if self._engine.kind == "encoder-decoder" else []
         return Encoded(request, src_ids, begin, forced, segments)
 
     def _selected(self, record: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
-        weights = chosen(self._weights, record, reason=self._why_no_weights())
+        weights = chosen(self._weights, record, reason=self._why_no_weights)
         return self._with_sinks(matching(self._names, but_weights(record))), weights
 
     def _run(self, batch: Sequence[Encoded]) -> list[Trace]:
@@ -127,7 +144,13 @@ class HubModel(TracedModel):
         else:
             self._run_encoder(recorder, batch, sides)
         traces = []
-        of_model = about(self._config, self.info, self._names, patterns_only=self.patterns_only)
+        of_model = about(
+            self._config,
+            self.info,
+            self._names,
+            patterns_only=self.patterns_only,
+            logits_axes=self._engine.logits_axes,
+        )
         for each, side, recorded in zip(batch, sides, recorder.rows, strict=True):
             if not first.edits:
                 check_rows(recorded, self.module.dtype)
@@ -135,18 +158,18 @@ class HubModel(TracedModel):
             traces.append(self._labelled(side, recorded, params, self._meta(each, side), of_model))
         return traces
 
-    def _meta(self, each: Encoded, sides: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+    def _meta(self, each: Encoded, sides: Mapping[str, list[int]]) -> dict[str, Any]:
         request = each.request
         target = sides["next"] if self._engine.kind == "encoder-decoder" else request.target
         meta: dict[str, Any] = {
-            "source": request.source,
-            "pair": request.pair,
+            "source": self._words(request.source),
+            "pair": None if request.pair is None else self._words(request.pair),
             "to": request.to,
             "forced": request.target is not None,
         }
         if any(each.segments):
             meta["segments"] = each.segments
-        meta["target"] = target if target is None or isinstance(target, str) else self.text.decode(target)
+        meta["target"] = None if target is None else self._words(target)
         return meta
 
     # One pass -----------------------------------------------------------------------------------------------------
@@ -211,29 +234,42 @@ class HubModel(TracedModel):
 
     # Texts --------------------------------------------------------------------------------------------------------
 
-    def _source(self, text: str, pair: str | None = None) -> tuple[list[int], list[int]]:
-        self._require_text(text)
-        if pair is not None:
-            self._require_text(pair)
-        ids, segments = self.text.encode(text, pair)
-        self._require_known(ids)
+    def _source(self, given: str | list[int], pair: str | list[int] | None = None) -> tuple[list[int], list[int]]:
+        ids, segments = self._ids(given, pair)
         self._require_room(len(ids))
         return ids, segments
 
-    def _require_known(self, ids: list[int]) -> None:
-        known = self.module.get_input_embeddings().weight.shape[0]
-        if max(ids, default=0) >= known:
-            raise CheckpointError(
-                N_("Token id {id} is out of range for {known} embeddings: this is another model's tokenizer."),
-                id=max(ids),
-                known=known,
-            )
+    def _ids(self, given: str | list[int], pair: str | list[int] | None) -> tuple[list[int], list[int]]:
+        """Ids of a text or a pair, and the segment of each."""
+        if isinstance(given, str):
+            ids, segments = self.text.encode(given, self._words(pair) if pair is not None else None)
+            self._require_known(ids)
+            return self._kept(ids, given), segments
+        second = [] if pair is None else [*pair]
+        return [*given, *second], [0] * len(given) + [1] * len(second)
 
-    def _target(self, target: str | Sequence[int], language: int | None) -> list[int]:
+    def _continuation(self, given: str | list[int] | None) -> list[int]:
+        """Ids of what follows the text of a decoder-only model."""
+        if given is None:
+            return []
+        return self._kept(self._plain(given), given) if isinstance(given, str) else given
+
+    @staticmethod
+    def _kept(ids: list[int], text: str) -> list[int]:
+        """Refuse a text of which the tokenizer keeps nothing."""
+        if not ids:
+            raise TextError(N_("The tokenizer of this model leaves nothing of {text!r}: give another text."), text=text)
+        return ids
+
+    def _require_known(self, ids: list[int]) -> None:
+        known, _ = self._known
+        if max(ids, default=0) >= known:
+            raise CheckpointError(OTHER_TOKENIZER, id=max(ids), known=known)
+
+    def _target(self, target: str | list[int], language: int | None) -> list[int]:
         """Ids that the decoder's rows predict, the end last."""
         if isinstance(target, str):
-            self._require_text(target)
-            ids = self.text.encode_target(target, language)
+            ids = self._kept(self.text.encode_target(target, language), target)
         else:
             ids = [*self._begin([], language)[1:], *target, *self._speaker.end_ids[:1]]
         self._require_room(len(ids))
@@ -254,17 +290,21 @@ class HubModel(TracedModel):
         Raises:
             VisformerError: the model returns no attention weights, or their rows do not sum to 1.
         """
-        self.module.set_attn_implementation("eager")
-        eager = self._probe_pass(Recorder(frozenset(), ()), patterns=True)
+        with on_text_alone(self.module):
+            own = self._probe_pass(Recorder(frozenset(), ()), patterns=use_own(self.module))
+        check_causal(own)
         if self._family is not None:
-            self._fixed = install(self.module, self._engine.base, self._family.stacks, self._config)
-        recorder = Recorder(None, (), copied=True)
+            has_logits = self._engine.logits_axes is not None
+            self._fixed = install(
+                self.module, self._engine.base, self._family.stacks, self._config, has_logits=has_logits
+            )
+        recorder = Recorder(None, (), copied=True, axes=self._axes)
         if not self.patterns_only:
-            self.module.set_attn_implementation(NAME)
-            self.patterns_only = not agree(eager, self._probe_pass(recorder, patterns=False), recorder.rows[0])
+            use_ours(self.module)
+            self.patterns_only = not agree(own, self._probe_pass(recorder, patterns=False), recorder.rows[0])
         if self.patterns_only:
-            self.module.set_attn_implementation("eager")
-            recorder = Recorder(None, (), copied=True)
+            use_own(self.module)
+            recorder = Recorder(None, (), copied=True, axes=self._axes)
             self._probe_pass(recorder, patterns=True)
             self._fixed |= {name for name in recorder.rows[0] if name.endswith(".pattern")}
         check_rows(recorder.rows[0], self.module.dtype)
@@ -284,16 +324,26 @@ class HubModel(TracedModel):
                     passes.append(self._visit(self._engine.decode(torch.tensor([ids]), memory, patterns=patterns)))
         return passes
 
-    def _why_no_weights(self) -> str:
+    def _depth(self, part: str) -> int:
+        """The number of layers; of Falcon with ALiBi, whose own attention returns no patterns, that of its blocks."""
+        tapped = {name.split(".")[1] for name in self._probed if name.startswith(part) and name.endswith(".resid_pre")}
+        return self._engine.depth(part) or len(tapped)
+
+    def _why_no_weights(self, glob: str) -> str:
         if self._family is None:
             return NOT_IN_TABLE
-        return PATTERNS_ONLY if self.patterns_only else NO_WEIGHTS if self._weights else NO_PLACE
+        if not glob.rpartition(".")[2].startswith(("w_", "b_")):
+            return NO_END
+        has_any = any(name.endswith(".w_q") for name in self._weights)
+        return PATTERNS_ONLY if self.patterns_only else NO_WEIGHTS if has_any else NO_MATRICES
 
     def _axes(self, name: str) -> tuple[Axis, ...] | None:
-        """The axes that the name implies, except that keys and values shared by several heads have kv_heads."""
-        axes = axes_of(name)
+        """The axes that the name implies, except for an encoder's logits, and kv_heads of keys and values."""
+        axes = self._engine.logits_axes if name == "logits" else axes_of(name)
         path, _, tensor = name.rpartition(".")
-        if axes is None or tensor not in ("k", "v") or self._probed[name][0] == self._probed[f"{path}.pattern"][0]:
+        if axes is None or tensor not in ("k", "v") or not self._probed:
+            return axes
+        if self._probed[name][0] == self._probed[f"{path}.pattern"][0]:
             return axes
         return (Axis("kv_head"), *axes[1:])
 

@@ -5,7 +5,7 @@ does, and passes every value through the taps, so that the model continues with 
 the outputs of modules. Neither stores a value: outside a session a tap returns its input.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ from visformer.model.taps import Tap
 NAME = "visformer"
 """Name of our attention function, beside "eager", "sdpa" and others."""
 
-_CALLERS: WeakKeyDictionary[nn.Module, tuple[str, ...]] = WeakKeyDictionary()
+CALLERS: WeakKeyDictionary[nn.Module, tuple[str, ...]] = WeakKeyDictionary()
 """Module that calls the attention function to its path in tensor names; a shared module has one for each layer."""
 
 _HOOKED: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
@@ -71,7 +71,7 @@ def attend(
     *,
     scaling: float | None = None,
     dropout: float = 0.0,
-    position_bias: Tensor | None = None,
+    position_bias: Tensor | Callable[[Tensor, Tensor], Tensor] | None = None,
     softcap: float | None = None,
     **_: Any,
 ) -> tuple[Tensor, Tensor]:
@@ -85,7 +85,7 @@ def attend(
         attention_mask: added to the scores; its lowest number forbids.
         scaling: factor of the scores; None: 1 / sqrt(d_k).
         dropout: probability, applied only in training.
-        position_bias: added to the scores (T5).
+        position_bias: added to the scores (T5); a function computes it from query and key (DeBERTa).
         softcap: c in c tanh(scores / c) (Gemma 2).
 
     Returns:
@@ -99,6 +99,8 @@ def attend(
     scores = scores * (query.shape[-1] ** -0.5 if scaling is None else scaling)
     if softcap is not None:
         scores = torch.tanh(scores / softcap) * softcap
+    if callable(position_bias):
+        position_bias = position_bias(query, key)
     if position_bias is not None and bool(position_bias.any()):  # T5's cross-attention has zeros
         scores = scores + tap("bias", position_bias.expand(scores.shape))  # (batch, head, query, key)
     scores, mask = _unmasked(scores, attention_mask)
@@ -151,7 +153,7 @@ AttentionMaskInterface.register(NAME, eager_mask)
 
 def _tap_of(module: nn.Module) -> Tap:
     tap, running = taps.current(), _pass.get()
-    paths = _CALLERS.get(module)
+    paths = CALLERS.get(module)
     if tap is taps.CLOSED or running is None or paths is None:
         return taps.CLOSED
     return tap.at(paths[0] if len(paths) == 1 else paths[running.turn(module, len(paths))])
@@ -188,7 +190,7 @@ class _Place:
             return tensor
         turn = running.turn(self, len(self._names)) if len(self._names) > 1 else 0
         for name in self._names[turn]:
-            if part_of(name) == running.part and tap.wants(name):
+            if (name == "logits" or part_of(name) == running.part) and tap.wants(name):
                 tensor = self._tap(tap, name, tensor, rows=running.rows)
         return tensor
 
@@ -197,7 +199,8 @@ class _Place:
         scaled = tensor if self._scale == 1.0 else tensor * self._scale
         is_position = name.endswith(".position")
         batched = scaled
-        if scaled.dim() != 3:  # OPT flattens batch and tokens into one axis
+        # OPT flattens batch and tokens into one axis; a classifier's logits have no token axis.
+        if scaled.dim() != 3 and name != "logits":
             batched = scaled[None] if is_position else scaled.reshape(rows, -1, scaled.shape[-1])
         value = batched[0] if is_position and len(batched) == 1 else batched
         if self._fixed:
@@ -241,7 +244,9 @@ def _with_value(output: Any, value: Tensor) -> Any:
     return (value, *output[1:]) if isinstance(output, tuple) else value
 
 
-def install(model: nn.Module, base: nn.Module, stacks: Mapping[str, Stack], config: object) -> frozenset[str]:
+def install(
+    model: nn.Module, base: nn.Module, stacks: Mapping[str, Stack], config: object, *, has_logits: bool
+) -> frozenset[str]:
     """Install taps in a model, once.
 
     Args:
@@ -249,6 +254,7 @@ def install(model: nn.Module, base: nn.Module, stacks: Mapping[str, Stack], conf
         base: the module that the table's paths are relative to.
         stacks: "encoder", "decoder" or both.
         config: the model's config.
+        has_logits: whether the model returns logits.
 
     Returns:
         Names that can be read but not changed.
@@ -256,10 +262,10 @@ def install(model: nn.Module, base: nn.Module, stacks: Mapping[str, Stack], conf
     wanted: dict[tuple[nn.Module, str], list[list[str]]] = {}
     for name, stack in stacks.items():
         _collect(wanted, base, name, stack, config)
-    if "decoder" in stacks:
+    if has_logits:
         wanted[model, ""] = [["logits"]]
     fixed = {name for (_, mode), names in wanted.items() if mode == "seen" for row in names for name in row}
-    fixed |= {f"{path}.sink" for module, paths in _CALLERS.items() if getattr(module, "sinks", None) is not None
+    fixed |= {f"{path}.sink" for module, paths in CALLERS.items() if getattr(module, "sinks", None) is not None
               for path in paths}  # fmt: skip
     if model not in _HOOKED:
         _HOOKED[model] = True
@@ -298,8 +304,8 @@ def _collect(
         for kind, path in attentions.items():
             if path is not None:
                 caller, name = block.get_submodule(path), f"{part}.{layer}.{kind}"
-                known = _CALLERS.get(caller, ())
-                _CALLERS[caller] = known if name in known else (*known, name)
+                known = CALLERS.get(caller, ())
+                CALLERS[caller] = known if name in known else (*known, name)
     last = blocks[-1] if stack.out is None else base
     _add(wanted, last, stack.out or "", f"{part}.out", turn=0 if stack.out else turn)
 
@@ -308,15 +314,23 @@ def _add(
     wanted: dict[tuple[nn.Module, str], list[list[str]]], root: nn.Module, place: str, name: str, *, turn: int = 0
 ) -> None:
     """Add a name of the value at a place; ``turn``: how many earlier layers use the same block."""
-    path, _, mode = place.partition(":")
-    try:
-        module = root.get_submodule(path)
-    except AttributeError:
+    paths, _, mode = place.partition(":")
+    present = [path for path in paths.split("|") if _has(root, path)]
+    if not present:
         return  # some variants of a family lack it
+    module = root.get_submodule(present[0])
     rows = wanted.setdefault((module, mode), [[]])
     while len(rows) <= turn:
         rows.append([])
     rows[turn].append(name)
+
+
+def _has(root: nn.Module, path: str) -> bool:
+    try:
+        root.get_submodule(path)
+    except AttributeError:
+        return False
+    return True
 
 
 def blocks_of(base: nn.Module, stack: Stack, config: object) -> list[nn.Module]:

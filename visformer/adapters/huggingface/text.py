@@ -12,6 +12,9 @@ from visformer.errors import N_, VisformerError
 from visformer.model.tokenizer import detect_language, merge_ranks, merged
 from visformer.trace.pieces import SPACE, byte_letters, bytes_of, is_byte_level, shown
 
+_NO_LIMIT = 10**9
+"""The library writes no limit as a number of thirty digits."""
+
 _LATIN_LETTER = re.compile(r"[^\W\d_\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
 
@@ -26,7 +29,8 @@ class HubText:
         self._word_piece = "WordPiece" in decoder
         unknown = {tokenizer.unk_token_id}  # special to the library, but it represents text
         self._special = frozenset(tokenizer.all_special_ids) - unknown | set(self._languages().values())
-        self.max_tokens = int(min(getattr(tokenizer, "model_max_length", 10**9), 10**9))
+        limit = getattr(tokenizer, "model_max_length", None) or _NO_LIMIT
+        self.max_tokens = int(limit) if limit < _NO_LIMIT else None
         model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
         self.scheme = "" if model is None else type(model).__name__
 

@@ -5,7 +5,7 @@ tell which. Their paths are in the table of :mod:`visformer.adapters.huggingface
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -14,13 +14,14 @@ from torch import Tensor, nn
 
 from visformer.adapters.huggingface.families import Stack
 from visformer.adapters.huggingface.taps import blocks_of
-from visformer.adapters.params import D_MODEL, Weight
+from visformer.adapters.params import D_MODEL, VOCAB, Weight
 from visformer.adapters.recording import check_budget
 from visformer.errors import N_, Message, MissingTensor
 from visformer.trace.names import Axis
 
 THREE = (
     ("q_proj", "k_proj", "v_proj"),
+    ("query_proj", "key_proj", "value_proj"),
     ("query", "key", "value"),
     ("q_lin", "k_lin", "v_lin"),
     ("q", "k", "v"),
@@ -30,17 +31,17 @@ THREE = (
 BLOCKS = ("c_attn", "qkv_proj", "Wqkv")
 """One module: all of q, then all of k, then all of v."""
 
-BY_HEAD = "query_key_value"
-"""One module: q, k and v of the first head, then of the second."""
+BY_HEAD = ("query_key_value", "in_proj")
+"""One module: q of the heads that share the first k and v, then these, then the same of the second k and v."""
 
 _HEADS = Axis("d_heads")
-_WEIGHT = re.compile(r"\b[wb]_[qkvo*?\[\]12]+$")
+_WEIGHT = re.compile(r"\b[wb]_[qkvo*?\[\]12]+$|\.(w|b|gamma|beta)$|^output\.|\bnorm\.[^.]+$")
 
 
 def weights_of(
     base: nn.Module, stacks: Mapping[str, Stack], config: object, shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, Weight]:
-    """Map names such as ``decoder.0.self_attn.w_q`` to weights; empty if the family bypasses the attention interface.
+    """Map names such as ``decoder.0.self_attn.w_q`` to weights; empty if no module holds them separately.
 
     The number and width of heads follow from ``shapes``, those of the tensors of a pass.
     """
@@ -54,14 +55,55 @@ def weights_of(
                 name = f"{part}.{layer}.{kind}"
                 if path is None or out is None or f"{name}.k" not in shapes:
                     continue
-                inner = _inside(block.get_submodule(path), name, shapes)
+                attention = block.get_submodule(path)
+                inner = _inside(attention, name, shapes)
                 if inner:
                     for letter, (module, columns) in {**inner, "o": (block.get_submodule(out), None)}.items():
                         axes = (_HEADS, D_MODEL) if letter == "o" else (D_MODEL, _HEADS)
                         result[f"{name}.w_{letter}"] = Weight(module, "weight", axes, columns)
                         if getattr(module, "bias", None) is not None:
                             result[f"{name}.b_{letter}"] = Weight(module, "bias", axes[1:], columns)
+                        elif hasattr(attention, f"{letter}_bias"):  # DeBERTa
+                            result[f"{name}.b_{letter}"] = Weight(attention, f"{letter}_bias", axes[1:])
     return result
+
+
+def ends_of(model: Any, base: nn.Module, stacks: Mapping[str, Stack]) -> dict[str, Weight]:
+    """Map ``decoder.norm.gamma``, ``output.w`` and so on to the last norm of a stack and to what makes the logits.
+
+    ``decoder.out`` W + b are the logits, up to a factor or a cap of some families. An encoder's head is not one matrix.
+    """
+    result: dict[str, Weight] = {}
+    for part, stack in stacks.items():
+        norm = _submodule(base, stack.final_norm or stack.out)
+        if norm is not None and getattr(norm, "weight", None) is not None:
+            result[f"{part}.norm.gamma"] = Weight(norm, "weight", (D_MODEL,), plus=_stored_below(norm))
+            if getattr(norm, "bias", None) is not None:
+                result[f"{part}.norm.beta"] = Weight(norm, "bias", (D_MODEL,))
+    if "decoder" in stacks:
+        output = model.get_output_embeddings()
+        result["output.w"] = Weight(output, "weight", (D_MODEL, VOCAB))
+        for module, bias in ((output, "bias"), (model, "final_logits_bias")):
+            if getattr(module, bias, None) is not None:
+                result["output.b"] = Weight(module, bias, (VOCAB,))
+    return result
+
+
+def _submodule(base: nn.Module, path: str | None) -> nn.Module | None:
+    try:
+        return None if path is None else base.get_submodule(path)
+    except AttributeError:
+        return None  # some variants of a family lack it
+
+
+def _stored_below(norm: Any) -> float:
+    """1 if the norm multiplies by 1 + its weight (Gemma), else 0: found from a vector of mean 0 and variance 1."""
+    weight = norm.weight.detach()
+    signs = torch.ones_like(weight)
+    signs[1::2] = -1
+    with torch.inference_mode():
+        factor = (norm(signs[None, None]) - norm(-signs[None, None]))[0, 0] / 2 * signs
+    return float((factor - weight).float().mean().round())
 
 
 def _inside(
@@ -75,29 +117,30 @@ def _inside(
     sizes = [shapes[f"{name}.{letter}"] for letter in "qkv"]  # (head, token, d_k) each
     widths = [heads * width for heads, _, width in sizes]
     columns = torch.arange(sum(widths))
-    for one in BLOCKS:
-        if one in modules:
-            return {
-                letter: (modules[one], part) for letter, part in zip("qkv", torch.split(columns, widths), strict=True)
-            }
-    if BY_HEAD in modules and len(set(sizes)) == 1:
-        each = columns.reshape(sizes[0][0], 3, sizes[0][2])  # (head, letter, d_k)
-        return {letter: (modules[BY_HEAD], each[:, i].reshape(-1)) for i, letter in enumerate("qkv")}
+    for one in (*BLOCKS, *BY_HEAD):
+        if one not in modules:
+            continue
+        if one in BY_HEAD or hasattr(attention, "multi_query"):  # GPT-BigCode's c_attn
+            each = columns.reshape(sizes[1][0], -1, sizes[1][2])  # (kv_head, q... k v, d_k)
+            parts: Sequence[Tensor] = (each[:, :-2], each[:, -2], each[:, -1])
+        else:
+            parts = torch.split(columns, widths)
+        return {letter: (modules[one], part.reshape(-1)) for letter, part in zip("qkv", parts, strict=True)}
     return {}
 
 
-def chosen(weights: Mapping[str, Weight], record: Sequence[str], *, reason: str) -> frozenset[str]:
+def chosen(weights: Mapping[str, Weight], record: Sequence[str], *, reason: Callable[[str], str]) -> frozenset[str]:
     """The weights that globs name explicitly; ``*`` alone does not count: all weights would exceed the budget.
 
     Raises:
-        MissingTensor: a glob names weights that the model lacks; ``reason`` says why.
+        MissingTensor: a glob names weights that the model lacks; ``reason`` maps it to why.
         BudgetError: they take too many bytes.
     """
     names: set[str] = set()
     for glob in filter(_WEIGHT.search, record):
         matches = {name for name in weights if fnmatchcase(name, glob)}
         if not matches:
-            raise MissingTensor(N_("This model has no {name!r}: {reason}."), name=glob, reason=Message(reason))
+            raise MissingTensor(N_("This model has no {name!r}: {reason}."), name=glob, reason=Message(reason(glob)))
         names |= matches
     check_budget({}, more=sum(weights[name].nbytes for name in names))
     return frozenset(names)

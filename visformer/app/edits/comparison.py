@@ -48,7 +48,7 @@ def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None =
         return
     peeked = _future_share(forced) if scope is not None and scope.attention == "decoder.self_attn" else 0.0
     if peeked:
-        _tell_future_reading(peeked)
+        _tell_future_reading(peeked, changes=len({*texts}) > 1)
     if texts:
         before, after = st.columns(2)
         before.text(_("Before: {text}").format(text=decoded_text(texts[0], _)))
@@ -119,10 +119,18 @@ def _future_share(forced: Trace) -> float:
     return float(np.mean([masks.future_mass(forced, name) for name in names]))
 
 
-def _tell_future_reading(share: float) -> None:
-    """Say how much attention goes to the future, and why the translation is nevertheless the one of before."""
+def _tell_future_reading(share: float, *, changes: bool) -> None:
+    """Say how much attention goes to the future, and why the translation changes, or is the one of before."""
     _ = boxes.gettext()
     st.text(_("{share:.1%} of the decoder's attention goes to later tokens.").format(share=share))
+    if changes:
+        st.caption(
+            _(
+                "Step by step, the tokens already written now also read those after them. This model never learned "
+                "to read so, and translates differently. The table is for the whole text given at once."
+            )
+        )
+        return
     st.caption(
         _(
             "Translation and table are both right. When the model writes step by step, nothing follows the "

@@ -1,5 +1,6 @@
 """The visitor's edits of the model: cells of a mask, heads. They apply to one sentence; another starts unedited."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +31,13 @@ class Scope:
 
     Args:
         attention: as in tensor names without the layer, such as "decoder.self_attn".
-        layer: from 0; None: every layer.
+        layers: the numbers of all its layers, which tables have in this order.
+        layer: one of them; None: every layer.
         head: from 0; None: every head.
     """
 
     attention: str
+    layers: tuple[int, ...]
     layer: int | None = None
     head: int | None = None
 
@@ -46,7 +49,8 @@ class Scope:
 
     def of(self, flips: Flips) -> Flips:
         """Return these heads' part of a table, as a view: (layer, head, query, key)."""
-        layers, heads = (slice(None) if i is None else slice(i, i + 1) for i in (self.layer, self.head))
+        row = None if self.layer is None else self.layers.index(self.layer)
+        layers, heads = (slice(None) if i is None else slice(i, i + 1) for i in (row, self.head))
         return flips[layers, heads]
 
 
@@ -55,14 +59,14 @@ def flips(attention: str, shape: tuple[int, ...]) -> Flips:
     return _stored(_FLIPS, attention, np.zeros(shape, dtype=np.bool_))
 
 
-def take_cells(attention: str, mask: NDArray[np.bool_], n_heads: int) -> None:
+def take_cells(scope: Scope, mask: NDArray[np.bool_], n_heads: int) -> None:
     """Switch the cells that a link names; arguments as for :func:`visformer.app.edits.url_edits.cells`."""
 
     def keep(text: str) -> None:
-        switched = url_edits.cells(text, mask, n_heads)
-        if len(mask_edits(attention, switched, mask)) > limits.EDITS:
+        switched = url_edits.cells(text, mask, n_heads, layers=scope.layers)
+        if len(mask_edits(scope, switched, mask)) > limits.EDITS:
             raise LinkError(N_("these cells are more than {most} rectangles."), most=limits.EDITS)
-        _store(_FLIPS, attention, switched)
+        _store(_FLIPS, scope.attention, switched)
 
     visit.take(url_edits.CELLS, keep)
 
@@ -82,24 +86,24 @@ def switch_all(scope: Scope, chosen: NDArray[np.bool_], before: Flips) -> None:
     _store(_FLIPS, scope.attention, after)
 
 
-def mask_edits(attention: str, switched: Flips, mask: NDArray[np.bool_]) -> "list[Block | Open]":
+def mask_edits(scope: Scope, switched: Flips, mask: NDArray[np.bool_]) -> "list[Block | Open]":
     """Return the edits that switch the cells: open those that are masked, block the others.
 
     Args:
-        attention: see :class:`Scope`.
+        scope: names the attention and its layers.
         switched: from :func:`flips`.
         mask: the model's own, the same in all heads, True = may attend: (query, key), or (layer, query, key) where
             layers differ.
     """
-    part, kind = attention.split(".")
+    part, kind = scope.attention.split(".")
     masks = np.broadcast_to(mask, (len(switched), *switched.shape[2:]))
     everywhere = bool((switched == switched[0, 0]).all() and (masks == masks[0]).all())
     edits: list[Block | Open] = []
-    for layer, heads in enumerate(switched[:1] if everywhere else switched):
-        where = f"{part}.{'*' if everywhere else layer}.{kind}"
+    for row, heads in enumerate(switched[:1] if everywhere else switched):
+        where = f"{part}.{'*' if everywhere else scope.layers[row]}.{kind}"
         alike = bool((heads == heads[0]).all())
         for head, cells in enumerate(heads[:1] if alike else heads):
-            edits += _edits_of(where, None if alike else head, cells, masks[layer])
+            edits += _edits_of(where, None if alike else head, cells, masks[row])
     return edits
 
 
@@ -139,9 +143,9 @@ def _rectangles(wanted: NDArray[np.bool_], alike: NDArray[np.bool_]) -> list[tup
     return found + [((first, len(wanted)), columns) for columns, first in growing.items()]
 
 
-def take_scales(where: str, n_layers: int, n_heads: int) -> None:
-    """Scale the heads that a link names; arguments as for :func:`scales`."""
-    visit.take(url_edits.HEADS, lambda text: _store(_SCALES, where, url_edits.heads(text, n_layers, n_heads)))
+def take_scales(where: str, layers: Sequence[int], n_heads: int) -> None:
+    """Scale the heads that a link names; arguments as for :func:`visformer.app.edits.url_edits.heads`."""
+    visit.take(url_edits.HEADS, lambda text: _store(_SCALES, where, url_edits.heads(text, layers, n_heads)))
 
 
 def scales(where: str, n_layers: int, n_heads: int) -> Scales:
@@ -156,13 +160,21 @@ def scale_all(where: str, click: "Click", before: Scales, value: float) -> None:
     _store(_SCALES, where, after)
 
 
-def head_edits(where: str, scales: Scales) -> "list[Silence]":
-    """Return the edits that scale the heads; ``where`` as in tensor names without the layer: "decoder.cross_attn"."""
+def head_edits(where: str, scales: Scales, *, layers: Sequence[int]) -> "list[Silence]":
+    """Return the edits that scale the heads.
+
+    Args:
+        where: the attention as in tensor names without the layer, "decoder.cross_attn".
+        scales: from :func:`scales`.
+        layers: the numbers of its layers.
+    """
     from visformer.edits import Silence
 
     stack, kind = where.split(".")
     changed = np.argwhere(scales != 1).tolist()
-    return [Silence(f"{stack}.{layer}.{kind}", head=head, scale=float(scales[layer, head])) for layer, head in changed]
+    return [
+        Silence(f"{stack}.{layers[row]}.{kind}", head=head, scale=float(scales[row, head])) for row, head in changed
+    ]
 
 
 def reset() -> None:

@@ -37,7 +37,8 @@ def offer() -> None:
 
 
 def _open(found: dict[str, Selection]) -> None:
-    text = _CHOSEN.pop()
+    text = _CHOSEN.get()
+    _CHOSEN.set(None)  # without a value the browser would keep the old one, and send it again with every later click
     if text is None:
         return
     head = found[text]

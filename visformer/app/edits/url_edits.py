@@ -30,13 +30,16 @@ def cells_text(edits: "Sequence[Block | Open]") -> str | None:
     texts = []
     for edit in edits:
         _part, layer, _kind = edit.where.split(".")
-        place = (None if layer == "*" else int(layer), edit.head, edit.query, edit.key)
-        texts.append(("o" if edit.value else "b") + ".".join(map(_place_text, place)))
+        for head in edit.head if isinstance(edit.head, Sequence) else (edit.head,):
+            place = (None if layer == "*" else int(layer), head, edit.query, edit.key)
+            texts.append(("o" if edit.value else "b") + ".".join(map(_place_text, place)))
     return _joined(texts)
 
 
-def cells(text: str, mask: NDArray[np.bool_], n_heads: int) -> NDArray[np.bool_]:
+def cells(text: str, mask: NDArray[np.bool_], n_heads: int, *, layers: Sequence[int]) -> NDArray[np.bool_]:
     """Read the cells, (layer, head, query, key), that a text switches in a mask, (layer, query, key).
+
+    ``layers``: the numbers, from 0, of the layers that the mask has.
 
     Raises:
         LinkError: it names no cells of this mask.
@@ -46,7 +49,9 @@ def cells(text: str, mask: NDArray[np.bool_], n_heads: int) -> NDArray[np.bool_]
     for part in text.split("_"):
         match = _CELLS.fullmatch(part)
         spans = [[int(end) for end in span.split("-")] for span in match.groups()[1:]] if match else []
-        if not match or any(span[-1] > size for span, size in zip(spans, after.shape, strict=True)):
+        if spans and spans[0] != [0]:
+            spans[0] = [layers.index(end - 1) + 1 if end - 1 in layers else len(layers) + 1 for end in spans[0]]
+        if not match or any(max(span) > size for span, size in zip(spans, after.shape, strict=True)):
             raise LinkError(
                 N_("expected cells of this mask, such as b0.0.3.2: row 3, column 2 blocked in all layers and heads.")
             )
@@ -62,26 +67,30 @@ def _place_text(at: int | tuple[int, int] | None) -> str:
     return str(end) if end == first + 1 else f"{first + 1}-{end}"
 
 
-def heads_text(scales: NDArray[np.float64]) -> str | None:
-    """Write factors of heads, (layer, head); None if all are 1, or too many are not for a link."""
-    return _joined(
-        [f"{layer + 1}.{head + 1}.{100 * scales[layer, head]:.0f}" for layer, head in np.argwhere(scales != 1)]
-    )
+def heads_text(scales: NDArray[np.float64], layers: Sequence[int]) -> str | None:
+    """Write factors of heads, (layer, head); None if all are 1, or too many are not for a link.
+
+    ``layers``: their numbers, from 0.
+    """
+    changed = np.argwhere(scales != 1)
+    return _joined([f"{layers[row] + 1}.{head + 1}.{100 * scales[row, head]:.0f}" for row, head in changed])
 
 
-def heads(text: str, n_layers: int, n_heads: int) -> NDArray[np.float64]:
+def heads(text: str, layers: Sequence[int], n_heads: int) -> NDArray[np.float64]:
     """Read factors of heads, (layer, head); 1 for heads that the text does not name.
+
+    ``layers``: their numbers, from 0.
 
     Raises:
         LinkError: it names no heads of this attention.
     """
-    scales = np.ones((n_layers, n_heads))
+    scales = np.ones((len(layers), n_heads))
     for part in text.split("_"):
         match = _HEADS.fullmatch(part)
         layer, head, percent = map(int, match.groups()) if match else (0, 0, 0)
-        if not (1 <= layer <= n_layers and 1 <= head <= n_heads and percent <= limits.HEAD_PERCENT):
+        if not (layer - 1 in layers and 1 <= head <= n_heads and percent <= limits.HEAD_PERCENT):
             raise LinkError(N_("expected heads of this attention, such as 1.3.50: layer 1, head 3, at 50 %."))
-        scales[layer - 1, head - 1] = percent / 100
+        scales[layers.index(layer - 1), head - 1] = percent / 100
     return scales
 
 

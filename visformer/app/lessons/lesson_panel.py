@@ -107,8 +107,12 @@ def panel(run: Run) -> bool:
         return False
     lesson, is_over = _lesson(name), _IS_OVER.get()
     step, count = lesson.steps[number - 1], len(lesson.steps)
-    note = "" if is_over else _said(step, "note")
-    walk.guide(place=f"{number}/{count}", note=note)
+    if is_over:
+        _ = gettext()
+        walk.guide(place=_("End"), title=_("What you know now"), is_over=True)
+    else:
+        title, task, note = (_said(step, name) for name in ("title", "try", "note"))
+        walk.guide(place=f"{number}/{count}", title=title, task=task, note=note)
     with st.container(gap=None, key="lesson"):
         if is_over:
             run.caption = _closing(name, lesson.learnt_in(language()))
@@ -130,7 +134,7 @@ def _step(step: Step, place: str) -> str:
     _heading(place, _said(step, "title"))
     st.text(say)
     if tried:
-        with st.container(horizontal=True, vertical_alignment="top", gap="small"):
+        with st.container(horizontal=True, vertical_alignment="top", gap="small", key="lesson_try"):
             st.badge(gettext()("Try"), color="green")
             st.text(tried, width="stretch")
     return say

@@ -71,12 +71,12 @@ def explorer() -> None:
         attention_weights(trace)
     said = _("Each row reads, each column is read: the stronger a cell's colour, the more its row reads that column.")
     asked = _("Try: which head reads the previous token, and which always reads the same token?")
-    if "decoder.0.cross_attn.pattern" in trace:
+    if {"src", "tgt"} <= {*trace.tokens}:
         asked = _("Try: which cross-attention head finds the name?")
     controls.look_for(i18n.paragraph(said, asked), above)
     selected = selection.selection(trace)
     with st.container(horizontal=True, vertical_alignment="center"):
-        if trace.lacks(f"{selected.stack.replace('.', '.0.')}.q") is None:
+        if trace.lacks(f"{selected.stack.replace('.', f'.{selected.layer}.')}.q") is None:
             st.page_link(
                 "pages/understand/head.py",
                 label=_("Inside this head: layer {layer}, head {head}").format(

@@ -9,6 +9,7 @@ from visformer.app.session import address, boxes
 from visformer.app.widgets import controls, pick, url_widgets
 from visformer.pictures.head import FACTOR, SILENCE, factors
 from visformer.trace import Trace
+from visformer.trace.stacks import shape_of
 
 
 def silence(trace: Trace, bar: Any) -> None:
@@ -20,13 +21,14 @@ def silence(trace: Trace, bar: Any) -> None:
     left, right = st.columns([42, 58], gap="medium")
     with left:
         scale = url_widgets.draw(FACTOR, setting, "head")
-        sizes = trace.stack(setting.part, setting.kind).shape[:2]
-        editing.take_scales(stack, *sizes)
-        scales = editing.scales(stack, *sizes)
-        address.show(url_edits.HEADS, url_edits.heads_text(scales))
-        panel = factors(scales)
+        patterns = trace.layers(setting.part, setting.kind)
+        layers, (n_layers, n_heads, *_sides) = tuple(patterns), shape_of(patterns)
+        editing.take_scales(stack, layers, n_heads)
+        scales = editing.scales(stack, n_layers, n_heads)
+        address.show(url_edits.HEADS, url_edits.heads_text(scales, layers))
+        panel = factors(scales, layers)
         controls.draw([panel], key="head_scales", on_click=lambda c: editing.scale_all(stack, c, scales, scale))
     with right:
         silences.offer()
         st.button(_("Reset"), on_click=editing.reset, disabled=bool((scales == 1).all()), key="head_reset")
-        comparison.compare(trace, editing.head_edits(stack, scales))
+        comparison.compare(trace, editing.head_edits(stack, scales, layers=layers))

@@ -12,6 +12,7 @@ from visformer.pictures import masks
 from visformer.pictures.masks import SCORES
 from visformer.pictures.registry.places import decoder_first
 from visformer.pictures.registry.setting import Setting
+from visformer.trace.stacks import shape_of
 
 
 def scores(setting: Setting, bar: Any, without: str = unavailable.NOTHING_BETWEEN) -> None:
@@ -28,7 +29,8 @@ def scores(setting: Setting, bar: Any, without: str = unavailable.NOTHING_BETWEE
 
 
 def _first_mask(setting: Setting) -> str:
-    return f"{'decoder' if 'tgt' in setting.patterns.tokens else 'encoder'}.0.self_attn.mask"
+    part = "decoder" if "tgt" in setting.patterns.tokens else "encoder"
+    return f"{part}.{next(iter(setting.patterns.layers(part)))}.self_attn.mask"  # type: ignore[arg-type]
 
 
 def edit(setting: Setting, bar: Any) -> None:
@@ -40,18 +42,18 @@ def edit(setting: Setting, bar: Any) -> None:
     with bar:
         layer, head = pick.scope(setting, page="masks_edit", first=decoder_first(setting))
     attention, part, kind = setting["stack"], setting.part, setting.kind
-    scope = editing.Scope(attention, layer, head)
-    shape = trace.stack(part, kind).shape
-    layers = [trace[f"{part}.{at}.{kind}.mask"].value[0] for at in range(shape[0])]
-    mask = np.stack(layers)  # (layer, query, key): layers may differ, where some of them look through a window
-    editing.take_cells(attention, mask, shape[1])
+    patterns = trace.layers(part, kind)
+    scope, shape = editing.Scope(attention, tuple(patterns), layer, head), shape_of(patterns)
+    masks_of_layers = [trace[f"{part}.{at}.{kind}.mask"].value[0] for at in patterns]
+    mask = np.stack(masks_of_layers)  # (layer, query, key): they may differ, where some layers look through a window
+    editing.take_cells(scope, mask, shape[1])
     flips = editing.flips(attention, shape)
-    edits = editing.mask_edits(attention, flips, mask)
+    edits = editing.mask_edits(scope, flips, mask)
     address.show(url_edits.CELLS, url_edits.cells_text(edits))
     left, right = st.columns([42, 58], gap="medium")
     with left:
-        chosen = mask[:, None] if layer is None else mask[[layer], None]
-        panel = masks.editable(trace, f"{part}.0.{kind}", scope.of(flips), chosen)
+        chosen = scope.of(np.broadcast_to(mask[:, None], shape))[:, :1]
+        panel = masks.editable(trace, f"{part}.{scope.layers[0]}.{kind}", scope.of(flips), chosen)
         controls.draw([panel], key="masks_edit", on_click=lambda click: editing.switch(scope, click, flips))
     with right:
         with st.container(horizontal=True):

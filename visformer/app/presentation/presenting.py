@@ -17,12 +17,13 @@ from visformer.errors import N_
 from visformer.pictures.registry.picture import pages
 
 _HAS_CODE = Slot("present_code", False)  # whether the code is shown
+_TAKEN = Slot("present_taken", 0)  # steps asked for and taken: the browser asks for one at a time
 _IS_FULL = Slot("present_full", False)  # whether the limit of open rooms was reached
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _WORDS = {
     "start": N_("Present"),
     "start_about": N_(
-        "Only the picture, large. p starts, p or Esc ends; arrow keys move on and back, n: note, q: QR code."
+        "Only the picture, large. p starts, p or Esc ends; arrow keys move on and back, n: note, q: QR code, ?: keys."
     ),
     "code": N_("QR code"),
     "code_about": N_("Show the address as a QR code for phones in the room, which can also follow what you show"),
@@ -36,8 +37,10 @@ _WORDS = {
     "show-code_about": N_("Show the address as a QR code for phones in the room (q)"),
     "leave": N_("End"),
     "leave_about": N_("Back to the whole page (p or Esc)"),
-    "leaving": N_("p or Esc ends the presentation"),
-    "note": N_("Your note for this step: type it here. It stays in this browser."),
+    "leaving": N_("p or Esc ends the presentation, ? lists the keys"),
+    "try": N_("Try"),
+    "help": N_("Keys"),
+    "note": N_("Your note for this step, kept in this browser. Enter or Esc leads back."),
     "follow": N_("Let the room follow"),
     "follow_about": N_("Phones that scan the new code show what you show, as you move on"),
     "close": N_("Hide the code"),
@@ -46,21 +49,40 @@ _WORDS = {
     "stop_about": N_("Phones no longer follow, and the code becomes invalid"),
     "rows": N_("Part {n} of {all}: rows {first}–{last}"),
 }
+_TURNS = (("→ ↓ PageDown", N_("next step, then the next page")), ("← ↑ PageUp", N_("one step back")))
+_LESSON_TURNS = (("→ ↓ PageDown", N_("next step of the lesson")), ("← ↑ PageUp", N_("one step back")))
+_KEYS = (
+    ("n", N_("your note for this step")),
+    ("q", N_("the address as a QR code")),
+    ("p", N_("end the presentation")),
+    ("Esc", N_("the same; in a picture that was clicked, first unlock")),
+    ("?", N_("show or hide this list")),
+)
+_PICTURE_KEYS = (("← → ↑ ↓", N_("in a picture that was clicked: another head or cell")),)
+_LESSON_PICTURE_KEYS = (("Shift + ← → ↑ ↓", N_("in a picture that was clicked: another cell")),)
 
 
 def bar(run: Run, outcome: str) -> None:
     """Draw the button, with the data of a presentation; ``outcome``: the translation, or why there is none."""
     _ = gettext()
-    page, sentence = current_page(), source().strip()
+    page, sentence, steps = current_page(), source().strip(), run.steps
+    keys = (_LESSON_TURNS if steps.is_guided else _TURNS) + _KEYS
+    picture_keys = _LESSON_PICTURE_KEYS if steps.is_guided else _PICTURE_KEYS
     shown = {
         "words": {name: _(text) for name, text in _WORDS.items()},
         "sentence": "    ".join(filter(None, (sentence, outcome))) if outcome else "",
         "caption": run.caption,
+        "title": steps.title,
+        "task": steps.task,
+        "over": steps.is_over,
+        "keys": [(key, _(about)) for key, about in keys],
+        "picture_keys": [(key, _(about)) for key, about in picture_keys],
         "tables": [asdict(table) for table in run.tables],
-        "place": f"{page} {run.steps.place}",
-        "at": run.steps.place,
-        "guided": run.steps.is_guided,
-        "note": run.steps.note,
+        "place": f"{page} {steps.place}",
+        "at": steps.place,
+        "guided": steps.is_guided,
+        "taken": _TAKEN.get(),
+        "note": steps.note,
         "room": following.room(),
     }
     if _HAS_CODE.get():
@@ -71,6 +93,7 @@ def bar(run: Run, outcome: str) -> None:
 
 def step(direction: int) -> None:
     """Go to the page's next step, or to the first of the next page; backwards, to the last of the page before."""
+    _TAKEN.set(_TAKEN.get() + 1)
     if presentation_steps.take(direction):
         return
     names = [*pages()]

@@ -55,12 +55,18 @@ def shortened(state: State) -> State:
     return of_step(state) if is_step and is_unchanged else state
 
 
-def update(run: Run | None = None) -> None:
-    """Write the current state into the address, if it differs: each change adds an entry to the browser's history."""
+def differing(run: Run | None = None) -> dict[str, str] | None:
+    """Return the query parameters of the current state; None: the address has them already."""
     query = address(shortened(current(run)))
     if ROOM.get():
         query[url_state.FOLLOW] = ROOM.get()
-    if query != st.query_params.to_dict():
+    return query if query != st.query_params.to_dict() else None
+
+
+def update(run: Run | None = None) -> None:
+    """Write the current state into the address, if it differs: each change adds an entry to the browser's history."""
+    query = differing(run)
+    if query is not None:
         st.query_params.from_dict(query)
 
 

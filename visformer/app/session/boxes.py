@@ -3,7 +3,7 @@
 from visformer import i18n
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
-from visformer.app.session.slots import Slot
+from visformer.app.session.slots import Slot, hold
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.system import limits
 
@@ -13,6 +13,8 @@ SOURCE, EXAMPLE = "source", "example"
 LANGUAGE_BOX: Slot[str | None] = Slot(LANGUAGE, None)
 LANGUAGE_IS_CHOSEN = Slot("language_is_chosen", False)
 """Whether the visitor or a link chose the language, rather than the browser: only then is it in the address."""
+
+_LANGUAGE_DRAWN: Slot[str | None] = Slot("language_drawn", None)
 
 MODEL_BOX: Slot[str | None] = Slot(MODEL, None)
 SOURCE_BOX: Slot[str | None] = Slot(SOURCE, "")
@@ -29,6 +31,20 @@ def language() -> str:
 def gettext() -> i18n.Gettext:
     """Return the translation into the visitor's language."""
     return i18n.translations(language()).gettext
+
+
+def keep_choice(key: str) -> None:
+    """Send the browser the choice in this widget anew in the first run of another language, before it is drawn.
+
+    Browsers send a choice by its label: the old one would stay there, and later mean nothing.
+    """
+    if _LANGUAGE_DRAWN.get() not in (None, language()):
+        hold(key)
+
+
+def drawn() -> None:
+    """End a run: all of the page is in the visitor's language now."""
+    _LANGUAGE_DRAWN.set(language())
 
 
 def source() -> str:

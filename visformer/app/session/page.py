@@ -14,6 +14,8 @@ FIRST = "attention"
 
 _PAGE: Slot[str | None] = Slot("page", None)
 _GO: Slot[str | None] = Slot("go_to", None)
+IS_NEW = Slot("page_is_new", False)
+"""Whether the visitor came from another page and no run has ended since: the last entry of the history is its own."""
 
 
 class LessonPlace(NamedTuple):
@@ -41,6 +43,7 @@ def current_page() -> str:
 def enter(page: str) -> None:
     """Make a page the current one; its explorer starts from the last selection."""
     if _PAGE.get() != page:
+        IS_NEW.set(_PAGE.get() is not None)
         _PAGE.set(page)
         selection.START.set(selection.chosen())
 

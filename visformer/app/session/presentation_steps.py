@@ -56,10 +56,19 @@ def offer_options(key: str, options: Sequence[Any], shown: Any) -> None:
         offer(partial(_choose, key, options, shown), place=f"{options.index(shown) + 1}/{len(options)}")
 
 
-def guide(*, place: str, note: str = "") -> None:
-    """Leave all keys to the lesson that is open; ``note``: for the presenter alone, unless the presenter typed one."""
+def guide(*, place: str, title: str, task: str = "", note: str = "", is_over: bool = False) -> None:
+    """Leave the keys that turn steps to the lesson that is open.
+
+    Args:
+        place: which step it is, such as "2/4".
+        title: the title of the step.
+        task: what the step lets one try.
+        note: for the presenter alone, unless the presenter typed one.
+        is_over: whether the closing card is shown, which has no picture.
+    """
     steps = run.current().steps
     steps.is_guided, steps.places, steps.note = True, [place], note
+    steps.title, steps.task, steps.is_over = title, task, is_over
 
 
 def take(direction: int) -> bool:

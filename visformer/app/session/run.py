@@ -32,6 +32,9 @@ class Steps:
     places: list[str] = field(default_factory=list)  # the current step of each
     is_guided: bool = False  # whether a lesson takes all steps
     note: str = ""  # for the presenter alone
+    title: str = ""  # of the lesson's step
+    task: str = ""  # what it lets one try
+    is_over: bool = False  # whether the lesson's closing card is shown: text alone
 
     @property
     def place(self) -> str:

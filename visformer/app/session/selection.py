@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from visformer.app.session.remarks import ignore
 from visformer.app.session.slots import Slot, forget, widget_key
+from visformer.pictures.registry.places import per_layers
+from visformer.trace.stacks import shape_of
 from visformer.web.selection import Selection
 
 if TYPE_CHECKING:  # numpy
@@ -80,11 +82,11 @@ def _widgets(fitting: Selection, trace: "Trace") -> dict[str, tuple[Slot[Any], o
     """Return the widgets that select a place, each with its value; None: the default."""
     part, kind = fitting.stack.split(".")
     layers = trace.layers(part, kind)  # type: ignore[arg-type]
-    n_heads, n_queries, _keys = layers[0].value.shape
+    _, n_heads, n_queries, _ = shape_of(layers)
     query = fitting.query if fitting.query is not None and fitting.query < n_queries else None
     return {
         _STACK: (_widget(_STACK), fitting.stack),
-        _LAYER: (_widget(_LAYER, len(layers)), fitting.layer + 1),
+        _LAYER: (_widget(_LAYER, per_layers(layers)), fitting.layer + 1),
         _HEAD: (_widget(_HEAD, n_heads), fitting.head + 1),
         _QUERY: (_widget(_QUERY, n_queries), query),
     }

@@ -71,9 +71,9 @@ def _without_sentence(run: Run) -> None:
 
 def _in_brief(run: Run) -> None:
     """Draw the boxes alone."""
-    left, middle, right = st.columns([4, 3, 6], vertical_alignment="center")
+    left, middle, right = st.columns([6, 5, 14], vertical_alignment="center")
     _sentence_boxes(run, left, middle, label_visibility="collapsed")
-    with right.container(horizontal=True, vertical_alignment="center"):
+    with right.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         _ways(run, _outcome(run))
     if run.problem is not None:
         controls.show_error(run.problem)
@@ -92,7 +92,7 @@ def _in_full(run: Run) -> None:
         on_change=boxes.take_example,
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        with st.container(gap="xxsmall"):
+        with st.container(gap="xxsmall", key="outcome"):
             if run.trace is not None:
                 st.text("\n".join(filter(None, [_outcome(run), *_hints(run.trace)])))
                 if run.trace.is_unsure:
@@ -158,12 +158,17 @@ def _doubt(trace: "Trace") -> str:
 
 
 def _hints(trace: "Trace") -> list[str]:
-    """Return remarks on unusual tokens; few sentences have any."""
+    """Return remarks on unusual tokens, and on a translation without an end; few sentences have any."""
     _ = boxes.gettext()
     from visformer.pictures import tokens
     from visformer.pictures.theme import visible
 
-    return [_(message).format(tokens=visible(examples)) for message, examples in tokens.hints(trace)]
+    said = [_(message).format(tokens=visible(examples)) for message, examples in tokens.hints(trace)]
+    is_own = trace.meta.get("to") and not trace.meta.get("forced")
+    if is_own and not trace.special["next"][-1]:
+        cut = _("The translation is cut off here, after {n} tokens: the model had not ended it.")
+        said.insert(0, cut.format(n=len(trace.tokens["next"])))
+    return said
 
 
 def _ways(run: Run, outcome: str = "") -> None:

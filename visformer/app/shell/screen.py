@@ -12,6 +12,7 @@ from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot, hold
 from visformer.app.streamlit_private.addresses import typed_page
 from visformer.app.widgets import controls, downloads
+from visformer.app.widgets.component import replace_address
 from visformer.errors import N_, LinkError
 from visformer.pictures.registry.picture import SECTIONS
 from visformer.pictures.registry.picture import pages as registered
@@ -78,3 +79,15 @@ def _navigate(sections: Sections) -> Page:
         hold(boxes.SOURCE, boxes.TARGET, boxes.MODEL, boxes.LANGUAGE)  # which the next run finds again
         st.switch_page(by_name[wanted], query_params=address.address(address.shortened(visit.coming())))
     return page
+
+
+def update_address(run: Run) -> None:
+    """Write what a run shows into the address; a page that was just opened keeps the one entry that it has.
+
+    The links to it may be older than the selection in the explorer, which is a fragment.
+    """
+    query = address.differing(run)
+    if pages.IS_NEW.pop() and query is not None:
+        replace_address(query)
+    else:
+        address.update(run)

@@ -56,6 +56,7 @@ def _model_chooser() -> None:
     if boxes.model() is None:
         boxes.MODEL_BOX.set(first)
     chosen = str(boxes.model())
+    boxes.keep_choice(boxes.MODEL)
     st.selectbox(
         _("Model"),
         list(dict.fromkeys([first, boxes.untrained(), *others, chosen])),

@@ -97,6 +97,8 @@ def ignore_invalid_values() -> None:
 
 def _value(sent: WidgetState, known: WidgetMetadata[Any]) -> Any:
     kind = sent.WhichOneof("value")
+    if kind == "int_value" and known.value_type == "double_value":  # so browsers send what a box of whole numbers holds
+        kind = known.value_type
     try:
         given = unpack_widget_state_value(sent)
         if kind == known.value_type and (kind != "json_value" or isinstance(given, dict)):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -54,7 +55,7 @@ _PRESENT = _component(
 _PAGE = stylesheet("streamlit/page.css") + stylesheet("streamlit_private/legible.css")
 _LESSON_BAR = _component("lesson", _HTML, stylesheet("streamlit/lesson.css"))
 _WORDS = _component("words", css=_PAGE, folder=_PRIVATE, isolate_styles=False)
-_LINKS = _component("links")
+_LINKS, _ADDRESS = _component("links"), _component("address")
 _FEED = _component("feed")
 
 
@@ -181,6 +182,11 @@ def links(addresses: Mapping[str, str]) -> None:
     _LINKS(data=json.dumps(addresses).encode(), key="links")
 
 
+def replace_address(query: Mapping[str, str]) -> None:
+    """Give the current entry of the browser's history these query parameters; Streamlit can only add an entry."""
+    _ADDRESS(data=urlencode(query).encode(), key="address")
+
+
 def presentation(
     shown: Mapping[str, Any],
     *,
@@ -191,8 +197,9 @@ def presentation(
     """Draw the button of presentation mode, which hides all but the picture and its captions.
 
     Args:
-        shown: "words" on its buttons; "sentence" and "caption" over the picture; "place" and "at": the step's id and
-            its text; "note": the suggested presenter's note; "guided": whether the views take no steps of their own;
+        shown: "words" on its buttons; "title", "sentence", "caption" and "task" over the picture; "over": there is only
+            text; "place" and "at": the step's id and its text; "keys" for its help, "picture_keys" where there is a
+            picture; "note": the suggested presenter's note; "guided": whether the views take no steps of their own;
             "code": see :func:`visformer.app.presentation.presenting.code`; "room": see
             :func:`visformer.app.presentation.following.room`.
         on_step: called with 1 or -1 before the page reruns.

@@ -20,7 +20,6 @@ from visformer.pictures.theme import SYMBOLS, Theme
 _FOLDER = Path(visformer.__file__).parent
 _SYMBOL = re.compile(r"\\sym\{(\w+)\}\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
 _MATH = re.compile(r"\$([^$]+)\$")
-_FIVE_LINES = 128  # pixels; page.css reserves them for the formula, too
 
 
 def theme() -> Theme:
@@ -51,9 +50,9 @@ def formula(
         page: the page whose misprints in course notes are listed; empty: none.
     """
     _ = boxes.gettext()
-    with st.container(gap="xsmall"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):  # where there is room, on one line
         st.latex(rf"\small\begin{{aligned}} {coloured(tex, theme())} \end{{aligned}}", width="content")
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
             with st.popover(_("Source code"), type="tertiary"):
                 for file, name in code:
                     st.caption(f"visformer/{file}")
@@ -90,7 +89,7 @@ def written_out(text: str, *, back: str) -> None:
     """Draw the arithmetic of one cell instead of the formula; ``back``: key of the slot that holds the cell."""
     _ = boxes.gettext()
     with st.container(horizontal=True, gap="xsmall"):
-        st.code(text, language=None, wrap_lines=True, height=_FIVE_LINES)
+        st.code(text, language=None, wrap_lines=True)
         about = _("Back to the formula")
         st.button("", icon=":material/close:", type="tertiary", help=about, on_click=Slot(back, None).clear)
 

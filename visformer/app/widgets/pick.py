@@ -54,7 +54,7 @@ def _or_all(option: Place) -> Choice:
     """Add "all", as -1, to the places of an option."""
 
     def values(setting: Setting) -> dict[int, str]:
-        return {-1: N_("all"), **{i: str(i + 1) for i in range(option.count(setting) or 0)}}
+        return {-1: N_("all"), **{i: str(i + 1) for i in option.among(setting) or ()}}
 
     return Choice(
         name=option.name,
@@ -69,4 +69,4 @@ def _or_all(option: Place) -> Choice:
 
 def counted(option: Place, count: int) -> Place:
     """Return the option with a fixed number of places."""
-    return replace(option, count=lambda _: count, per=lambda _: count)
+    return replace(option, among=lambda _: range(count), per=lambda _: count)

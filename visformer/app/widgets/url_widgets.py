@@ -51,6 +51,7 @@ def draw(option: Option, setting: Setting, page: str, *, place: Any = st, defaul
             by_index = widget in ("selectbox", "radio")
             initial = [*arguments["options"]].index(first) if by_index else _shifted(first, shift)
             arguments[_INITIAL.get(widget, "value")] = initial
+        boxes.keep_choice(key)
         _ = boxes.gettext()
         look.setdefault("help", _(option.tooltip).format(own=setting.source.d_model) if option.tooltip else None)
         value = getattr(place, widget)(label=_(option.label), key=key, **arguments, **look)
@@ -81,8 +82,10 @@ def _widget(option: Option, setting: Setting) -> tuple[str, dict[str, Any], int]
             low, high = resolved(option.least, setting), resolved(option.most, setting)
             return option.widget or "slider", {"min_value": low, "max_value": high, "step": option.step}, 0
         case Place(tokens=None):
-            low, count = option.first, option.count(setting) or 0
-            return "slider", {"min_value": low, "max_value": low + count - 1}, low
+            numbers = [index + option.first for index in option.among(setting) or (0,)]
+            if numbers[-1] - numbers[0] >= len(numbers):  # some layers have no attention
+                return "select_slider", {"options": numbers}, option.first
+            return "slider", {"min_value": numbers[0], "max_value": numbers[-1]}, option.first
         case Place():
             tokens = resolved(option.tokens, setting)
             return "selectbox", {"options": range(len(tokens)), "format_func": lambda i: f"{i + 1} · {tokens[i]}"}, 0

@@ -23,7 +23,7 @@ from visformer.model.kinds import CONFIGS, Config, Model, build, kind_of
 from visformer.model.moments import initial_model, metadata_of, unpack
 from visformer.model.tokenizer import Tokenizer
 from visformer.model.transformer import load_state
-from visformer.system.files import require_files, whole
+from visformer.system.files import remedy_of, require_files, whole
 from visformer.system.memory import enough_memory
 
 FOLDER = Path(__file__).resolve().parent
@@ -89,9 +89,10 @@ def _readable(path: Path) -> Iterator[None]:
         OSError, SafetensorError, zlib.error, KeyError, TypeError, ValueError, OverflowError, RuntimeError
     ) as error:  # fmt: skip
         raise CheckpointError(
-            N_("The weights {path} cannot be read ({reason}): restore the file, e.g. git checkout -- {path}"),
+            N_("The weights {path} cannot be read ({reason}): {remedy}."),
             path=path,
             reason=error,
+            remedy=remedy_of(path),
         ) from error
 
 

@@ -1,18 +1,18 @@
 """Heatmaps as plotly figures: panels like those of panels.js, a single head, or all heads of a stack as tiles."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from plotly.subplots import make_subplots
 
 from visformer.errors import N_, TraceError
-from visformer.panel import Labels, Panel, numbered, traced
+from visformer.panel import Labels, Panel, map_scale, numbered, stack_title, ticks, traced
 from visformer.pictures.charts import go
-from visformer.pictures.theme import BACKGROUND, DIVERGING, FAINT, FONTS, SEQUENTIAL, TEXT, Theme, visible
+from visformer.pictures.theme import BACKGROUND, FAINT, FONTS, RAMPS, TEXT, Theme, visible
 from visformer.trace import Trace
+from visformer.trace.stacks import STACKS
 
-_TICKS = (0.0, 0.05, 0.25, 0.5, 1.0)
 _NAMED = 10_000
 """Up to this many cells, hovering shows both labels; for more, the labels would take more memory than the numbers."""
 
@@ -44,13 +44,14 @@ def matrix(*panels: Panel, theme: Theme = "light") -> go.Figure:
 
 
 def attention_head(trace: Trace, name: str, head: int = 0, *, theme: Theme = "light") -> go.Figure:
-    """Draw one head's pattern: rows are queries, columns are keys, each row sums to 1.
+    """Draw one head's pattern: rows are queries, columns are keys, each row sums to 1; or its scores, or its map.
 
-    Colours are on a square-root scale, as on the pages; hovering shows the weight itself.
+    Weights are coloured on a square-root scale, as on the pages, other numbers on a linear one; hovering shows the
+    number itself. The title counts layer and head from 1.
 
     Args:
         trace: holds the pattern.
-        name: name of the pattern, such as "decoder.0.cross_attn.pattern".
+        name: name of the tensor, such as "decoder.0.cross_attn.pattern".
         head: counted from 0.
         theme: "light" or "dark".
 
@@ -59,7 +60,7 @@ def attention_head(trace: Trace, name: str, head: int = 0, *, theme: Theme = "li
 
     Raises:
         MissingTensor: the trace has no tensor of this name.
-        TraceError: the tensor is no pattern, or has no such head.
+        TraceError: the tensor has other axes, or no such head.
     """
     tensor = trace[name]
     axes = [axis.name for axis in tensor.axes]
@@ -69,8 +70,15 @@ def attention_head(trace: Trace, name: str, head: int = 0, *, theme: Theme = "li
     if not 0 <= head < len(tensor):
         known = N_("{name} has {n} heads, counted from 0; there is no head {head}.")
         raise TraceError(known, name=name, n=len(tensor), head=head)
-    panel = traced(trace, name, head, title=f"{name}, head {head + 1}", scale="weight")
-    return matrix(panel, theme=theme)
+    part, layer, kind, what = name.split(".")
+    (stack,) = (stack for stack in STACKS if stack.name == f"{part}.{kind}")
+    spot = f"{stack.label} · Layer {int(layer) + 1} · Head {head + 1}"
+    if what == "map":
+        scale = map_scale(trace)
+    else:
+        scale = {"scale": "weight" if what in ("pattern", "mask") else "signed"}
+        spot += "" if what == "pattern" else f" · {what}"
+    return matrix(traced(trace, name, head, title=spot, **scale), theme=theme)
 
 
 def attention_heads(
@@ -95,21 +103,21 @@ def attention_heads(
 
     Raises:
         MissingTensor: the trace has no pattern of this stack.
+        TraceError: its layers have different numbers of heads.
     """
-    tensor = trace.stack(stack, attention)
-    weights = np.asarray(tensor.value, dtype=np.float32)  # (layer, head, query, key)
+    weights = trace.stack(stack, attention)  # (layer, head, query, key)
     n_layers, n_heads, n_queries, n_keys = weights.shape
     tiles = np.full((n_layers, n_heads, n_queries + 1, n_keys + 1), np.nan, dtype=np.float32)  # a gap after each
     tiles[:, :, :n_queries, :n_keys] = weights
     mosaic = tiles.transpose(0, 2, 1, 3).reshape(n_layers * (n_queries + 1), n_heads * (n_keys + 1))
     sides = [numbered(n) for n in mosaic.shape]
-    panel = Panel(name="pattern", title="", values=mosaic, rows=sides[0], columns=sides[1], scale="weight")
+    panel = Panel(name="pattern", title="", values=mosaic, rows=sides[0], columns=sides[1], **map_scale(trace))
     figure = go.Figure(heatmap(panel, theme=theme))
-    figure.update_traces(customdata=None, hovertemplate="%{text:.4f}<extra></extra>", xgap=0, ygap=0)
+    figure.update_traces(customdata=None, hovertemplate="%{text:.6g}<extra></extra>", xgap=0, ygap=0)
     figure.update_layout(
-        title=title(f"{stack}.{attention}: a row reads (query), a column is read (key)"),
-        xaxis={**_tiles("Head", n_heads, n_keys), "side": "top"},
-        yaxis={**_tiles("Layer", n_layers, n_queries), "autorange": "reversed"},
+        title=title(literal(stack_title(trace, next(each for each in STACKS if each.name == f"{stack}.{attention}")))),
+        xaxis={**_tiles("Head", range(n_heads), n_keys), "side": "top"},
+        yaxis={**_tiles("Layer", trace.layers(stack, attention), n_queries), "autorange": "reversed"},
         **look(theme),
     )
     return figure
@@ -135,12 +143,15 @@ def heatmap(panel: Panel, *, theme: Theme, scale_shown: bool = True) -> go.Heatm
 
 def colours(panel: Panel, theme: Theme) -> dict[str, Any]:
     """Return the colour scale of a panel, its range and its ticks."""
-    stops = (SEQUENTIAL if panel.scale == "weight" else DIVERGING)[theme]
+    stops = RAMPS[panel.scale][theme]
     scale = [[i / (len(stops) - 1), colour] for i, colour in enumerate(stops)]
-    if panel.scale == "signed":
-        return {"zmin": panel.middle - panel.end, "zmax": panel.middle + panel.end, "colorscale": scale}
-    bar = {"title": "weight", "tickvals": [t**0.5 for t in _TICKS], "ticktext": [f"{t:g}" for t in _TICKS]}
-    return {"zmin": 0.0, "zmax": 1.0, "colorscale": scale, "colorbar": bar}
+    low = panel.middle - panel.end if panel.scale == "signed" else 0.0
+    high = panel.middle + panel.end
+    texts, places = zip(*ticks(panel.scale, panel.end, panel.middle), strict=True)
+    bar = {"tickvals": [low + place * (high - low) for place in places], "ticktext": texts}
+    if panel.scale == "weight":
+        bar["title"] = "weight"
+    return {"zmin": low, "zmax": high, "colorscale": scale, "colorbar": bar}
 
 
 def title(text: str) -> dict[str, Any]:
@@ -184,9 +195,9 @@ def _axis(labels: Labels) -> dict[str, Any]:
     return {"tickmode": "array", "tickvals": list(range(len(labels))), "ticktext": _names(labels), "showgrid": False}
 
 
-def _tiles(word: str, count: int, size: int) -> dict[str, object]:
-    middles = [i * (size + 1) + (size - 1) / 2 for i in range(count)]
-    names = [f"{word} {i + 1}" for i in range(count)]
+def _tiles(word: str, indices: Collection[int], size: int) -> dict[str, object]:
+    middles = [i * (size + 1) + (size - 1) / 2 for i in range(len(indices))]
+    names = [f"{word} {index + 1}" for index in indices]
     return {"tickmode": "array", "tickvals": middles, "ticktext": names, "showgrid": False, "zeroline": False}
 
 

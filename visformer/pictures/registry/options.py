@@ -11,6 +11,7 @@ from typing import Any
 
 from visformer.errors import N_, LinkError, VisformerError
 from visformer.pictures.registry.setting import Setting
+from visformer.trace.stacks import ranges
 
 _NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,9})?")
 _LISTED = 12  # choices that an error message lists
@@ -118,25 +119,24 @@ class Place(Option):
     """An index: of a layer, a head, a token or a step. In Python it counts from 0.
 
     Args:
-        count: number of valid indices; None: unknown until the picture is drawn.
-        first: the number of the first on screen, in links and on the command line.
+        among: the valid indices, ascending; None: unknown until the picture is drawn.
+        first: the number of index 0 on screen, in links and on the command line.
         tokens: the tokens at these indices, so that one can be selected by its text.
     """
 
-    count: Callable[[Setting], int | None]
+    among: Callable[[Setting], Sequence[int] | None]
     first: int = 1
     tokens: Callable[[Setting], Sequence[str]] | None = None
     default: Any = 0
 
     def check(self, value: Any, setting: Setting) -> Any:
-        _check_index(self.name, value, self.count(setting))
+        _check_index(self.name, value, self.among(setting))
         return value
 
     def read(self, text: str, setting: Setting) -> int:
-        low = self.first
-        high = low - 1 + (self.count(setting) or 0)
-        if not re.fullmatch(r"[0-9]{1,9}", text) or not low <= int(text) <= high:
-            raise LinkError(N_("expected a whole number from {low} to {high}."), low=low, high=high)
+        numbers = [index + self.first for index in self.among(setting) or ()]
+        if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) not in numbers:
+            raise LinkError(N_("expected one of the numbers {numbers}."), numbers=ranges(numbers) or "-")
         return int(text) - self.first
 
     def write(self, value: int) -> str:
@@ -205,7 +205,7 @@ class Several(Option):
 
     def check(self, value: Any, setting: Setting) -> Any:
         for one in value:
-            _check_index(self.name, one, self.count(setting))
+            _check_index(self.name, one, range(self.count(setting)))
         return list(value)
 
     def read(self, text: str, setting: Setting) -> list[int]:
@@ -231,10 +231,10 @@ class Several(Option):
         return ".".join(map(str, value))
 
 
-def _check_index(name: str, value: int, count: int | None) -> None:
-    if value < 0 or (count is not None and value >= count):
-        known = N_("There is no {name} {place}: there are {count}, counted from 0.")
-        raise OptionError(known, name=name, place=value, count=count)
+def _check_index(name: str, value: int, among: Sequence[int] | None) -> None:
+    if value < 0 or (among is not None and value not in among):
+        known = N_("There is no {name} {place}: there are {among}, counted from 0.")
+        raise OptionError(known, name=name, place=value, among=ranges(among or ()) or "…", indices=among or ())
 
 
 def resolved(value: Any, setting: Setting) -> Any:

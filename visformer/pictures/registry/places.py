@@ -1,11 +1,15 @@
 """Options shared by many pictures: which attention, layer, head and query."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from visformer.errors import N_
 from visformer.pictures.registry.options import Choice, Place
 from visformer.pictures.registry.setting import Setting
-from visformer.trace.stacks import STACKS, short_name
+from visformer.trace.stacks import STACKS, ranges, shape_of, short_name
+
+if TYPE_CHECKING:  # numpy
+    from visformer.trace import TracedTensor
 
 STEP_HELP = "From 1. By default the first; of what grows (growing, mask-steps) the last."
 
@@ -14,24 +18,36 @@ def _labels(setting: Setting) -> dict[str, str]:
     return {stack.name: stack.label for stack in STACKS if stack.name in setting.source.stacks}
 
 
-def _count(axis: int) -> Callable[[Setting], int | None]:
-    def count(setting: Setting) -> int | None:
-        """None for a saved Trace without patterns, which some pictures do not need."""
-        trace = setting.patterns
-        if f"{setting.part}.0.{setting.kind}.pattern" not in trace:
-            return None
-        layers = trace.layers(setting.part, setting.kind)
-        return int((len(layers), *layers[0].value.shape)[axis])
+def _patterns(setting: Setting) -> "Mapping[int, TracedTensor]":
+    """The patterns by layer; none for a saved Trace without patterns, which some pictures do not need."""
+    (stack,) = (stack for stack in STACKS if stack.name == setting["stack"])
+    return stack.layers(setting.patterns) if stack.in_trace(setting.patterns) else {}
 
-    return count
+
+def _heads(setting: Setting) -> range | None:
+    patterns = _patterns(setting)
+    return range(shape_of(patterns)[1]) if patterns else None
+
+
+def layer_of(numbers: Callable[[Setting], Sequence[int]]) -> Place:
+    """The option of a layer; ``numbers``: of the layers, none if they are unknown."""
+    return Place(
+        name="layer", label=N_("Layer"), help="From 1, as on screen.", among=lambda setting: numbers(setting) or None,
+        default=lambda setting: (*numbers(setting), 0)[0], per=lambda setting: per_layers(numbers(setting)),
+    )  # fmt: skip
+
+
+def per_layers(numbers: Iterable[int]) -> str:
+    """What the widget of a layer depends on."""
+    return ranges(number + 1 for number in numbers)
 
 
 def _tokens(setting: Setting) -> tuple[str, ...]:
     return setting.patterns.tokens[setting.side]
 
 
-def _n_tokens(setting: Setting) -> int:
-    return len(_tokens(setting))
+def _token_places(setting: Setting) -> range:
+    return range(len(_tokens(setting)))
 
 
 def decoder_first(setting: Setting) -> str:
@@ -44,9 +60,11 @@ STACK = Choice(
     name="stack", label=N_("Attention"), help="By default the model's first.", values=_labels,
     spell=short_name,
 )  # fmt: skip
-LAYER = Place(name="layer", label=N_("Layer"), help="From 1, as on screen.", count=_count(0), per=_count(0))
-HEAD = Place(name="head", label=N_("Head"), help="From 1.", count=_count(1), per=_count(1))
+LAYER = layer_of(lambda setting: tuple(_patterns(setting)))
+HEAD = Place(
+    name="head", label=N_("Head"), help="From 1.", among=_heads, per=lambda setting: len(_heads(setting) or ())
+)
 QUERY = Place(
-    name="query", label=N_("Query"), help="The query token, from 1.", count=_n_tokens, tokens=_tokens,
-    per=_n_tokens,
+    name="query", label=N_("Query"), help="The query token, from 1.", among=_token_places, tokens=_tokens,
+    per=lambda setting: len(_tokens(setting)),
 )  # fmt: skip

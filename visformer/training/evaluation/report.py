@@ -18,7 +18,7 @@ from visformer.training.evaluation.names import held_out_names, names_report
 def report(
     name: str,
     *,
-    folder: Path,
+    supplement: Path,
     pairs_file: Path | None,
     half: bool,
     seen: Path | None,
@@ -37,14 +37,14 @@ def report(
     parameters = sum(weight.numel() for weight in model.module.parameters())
     result: dict[str, Any] = {"model": {"name": model.info.name, "parameters": parameters, **sizes}}
     if pairs_file is not None:
-        result["bleu"] = _bleu(model, folder, pairs_file, half=half, seen=seen, against=against)
+        result["bleu"] = _bleu(model, supplement, pairs_file, half=half, seen=seen, against=against)
     if names:
-        result["names"] = names_report(held_out_names(model, folder))
+        result["names"] = names_report(held_out_names(model, supplement))
     if judgement:
-        judgements = judged(model, folder)
+        judgements = judged(model, supplement)
         result |= {"judged": judged_report(judgements), "calibration": calibration(judgements)}
     if alignment:
-        golds = {"by hand": read_aligned(folder / "alignment.tsv"), "grammar": from_grammar(folder / "grammar")}
+        golds = {"by hand": read_aligned(supplement / "alignment.tsv"), "grammar": from_grammar(supplement / "grammar")}
         result["alignment"] = {
             kind: {
                 "en-zh": align(model, gold, to="zh"),
@@ -59,13 +59,13 @@ def _translator(name: str) -> Translator:
     model = load(name)
     if not isinstance(model, Translator):
         raise VisformerError(
-            N_("{name} is not one of visformer's own Transformers: only those can be evaluated."), name=name
+            N_("{name} is no translator of visformer's: only those, bundled or trained, can be evaluated."), name=name
         )
     return model
 
 
 def _bleu(
-    model: Translator, folder: Path, pairs_file: Path, *, half: bool, seen: Path | None, against: str | None
+    model: Translator, supplement: Path, pairs_file: Path, *, half: bool, seen: Path | None, against: str | None
 ) -> dict[str, Any]:
     """Score all pairs and, if it is known what was seen in training, the others among them."""
     from visformer.training.evaluation import bleu  # imports sacrebleu, which only training installs
@@ -77,7 +77,7 @@ def _bleu(
     theirs = None if against is None else bleu.outputs(_translator(against), pairs)
     told: dict[str, Any] = {"all": bleu.scores(pairs, ours, theirs)}
     if seen is not None:
-        overlaps = bleu.overlaps(pairs, read_pairs(seen), grammar.load(folder / "grammar").refusals)
+        overlaps = bleu.overlaps(pairs, read_pairs(seen), grammar.load(supplement / "grammar").refusals)
         told["overlaps"] = {kind: overlaps.count(kind) for kind in ("equal", "content")}
         if unseen := [pair for pair, overlap in zip(pairs, overlaps, strict=True) if not overlap]:
             told["unseen"] = bleu.scores(unseen, ours, theirs)

@@ -5,8 +5,6 @@
  * A matrix is {values: Float32Array, rows: number[][], columns: number[][]}; row i stands for the tokens rows[i].
  */
 
-import { stepOf } from "../shared/colours.js"
-
 const LARGEST_THUMB = 64 // cells along a side; more would be invisible at the size at which thumbnails are drawn
 
 /** Elementwise mean or maximum of heads of the same shape. */
@@ -30,14 +28,17 @@ function groupsOf(words, merge) {
   return groups
 }
 
-/** Merge sub-words into words: the sum over keys and the mean over queries, so that a row remains a distribution. */
-function merge(values, rows, columns, nColumns) {
+/**
+ * Merge sub-words into words: the mean over queries and, of weights, the sum over keys, so that a row remains a
+ * distribution; of maps the mean, so that their scale holds.
+ */
+function merge(values, rows, columns, { nColumns, isMap }) {
   const merged = new Float32Array(rows.length * columns.length)
   rows.forEach((queries, r) => {
     columns.forEach((keys, c) => {
       let mass = 0
       for (const query of queries) for (const key of keys) mass += values[query * nColumns + key]
-      merged[r * columns.length + c] = mass / queries.length
+      merged[r * columns.length + c] = mass / (queries.length * (isMap ? keys.length : 1))
     })
   })
   return merged
@@ -105,11 +106,11 @@ function massThreshold(row, share) {
   return sorted[Math.min(i, sorted.length - 1)]
 }
 
-/** Apply all steps in order: combine heads, merge words, hide special tokens, apply the threshold. */
-export function derive(heads, { nColumns, words, special }, { how, merging, hiding, renormalising, limit }) {
+/** Apply all steps in order: combine heads, merge words, hide special tokens, apply the threshold; maps hide no mass. */
+export function derive(heads, { nColumns, words, special, isMap = false }, { how, merging, hiding, renormalising, limit }) {
   const [rows, columns] = [groupsOf(words.rows, merging), groupsOf(words.columns, merging)]
   const combined = combine(heads, how)
-  let matrix = { values: merging ? merge(combined, rows, columns, nColumns) : combined, rows, columns }
+  let matrix = { values: merging ? merge(combined, rows, columns, { nColumns, isMap }) : combined, rows, columns }
   let hiddenBefore = new Float32Array(rows.length)
   if (hiding) {
     const all = (flags) => (group) => group.every((i) => flags[i])
@@ -118,18 +119,20 @@ export function derive(heads, { nColumns, words, special }, { how, merging, hidi
     hiddenBefore = result.hidden
   }
   const { kept, hidden } = threshold(matrix.values, matrix.rows.length, matrix.columns.length, limit)
+  if (isMap) return { ...matrix, kept: null, hidden: new Float32Array(matrix.rows.length) }
   return { ...matrix, kept, hidden: hidden.map((share, r) => hiddenBefore[r] + share * (1 - hiddenBefore[r])) }
 }
 
-/** Max-pool a matrix into a thumbnail, as steps of the ramp. */
-export function pooled({ values, rows: { length: nRows }, columns: { length: nColumns } }) {
+/** Pool a matrix into a thumbnail by the largest magnitude, as steps of the ramp. */
+export function pooled({ values, rows: { length: nRows }, columns: { length: nColumns } }, stepOf) {
   const [rows, columns] = [Math.min(nRows, LARGEST_THUMB), Math.min(nColumns, LARGEST_THUMB)]
   const most = new Float32Array(rows * columns)
   for (let r = 0; r < nRows; r++) {
     const at = Math.floor((r * rows) / nRows) * columns
     for (let c = 0; c < nColumns; c++) {
       const place = at + Math.floor((c * columns) / nColumns)
-      if (values[r * nColumns + c] > most[place]) most[place] = values[r * nColumns + c]
+      const value = values[r * nColumns + c]
+      if (Math.abs(value) > Math.abs(most[place])) most[place] = value
     }
   }
   return { steps: Uint8Array.from(most, stepOf), rows, columns }

@@ -6,15 +6,13 @@
  * interaction is handled here; the host is only called for weights that were too large to be sent at once.
  */
 
-import { rounded } from "../shared/codes.js"
 import { makeRamp, themeOf } from "../shared/colours.js"
-import { HeadGrid, gridLayout, paintLegend } from "./head_grid.js"
-import { Help } from "./help.js"
+import { HeadGrid, LEGEND, drawLegend, gridLayout, paintLegend } from "./head_grid.js"
 import { pngButton } from "../shared/png.js"
 import { ordered, sameHead } from "./order.js"
 import { MOVES, fill, focusQuietly, focusedElement, isTyped, paragraph, part } from "../shared/dom.js"
+import { Help } from "../shared/help.js"
 import { readPicture } from "./picture.js"
-import { spellWeight } from "../shared/numbers.js"
 import { Readout } from "./readout.js"
 import { SentenceLines } from "./sentence_lines.js"
 import { STAGE, enter, keptBelow, roomBelow } from "../shared/stage.js"
@@ -28,6 +26,7 @@ const SETTLED = 250 // milliseconds by which reports of the selection are deboun
 const [LOWEST, TALLEST, BELOW] = [300, 860, 20] // pixels: height of the stage, and margin below it
 const LEAST = 120 // minimum height of the stage in a presentation
 const IN_ONE_ROW = 6 // minimum thumbnails per row if they are sorted
+const NOT_STAGED = ["← → ↑ ↓", "Esc", "p", "?"] // keys that a presentation has itself
 
 /**
  * @param {HTMLElement} element the container
@@ -120,7 +119,8 @@ class AttentionView {
       this.paint()
     }
     const [resized, staged] = [() => this.resized(), () => this.resized(true)]
-    this.leave = enter(root, { resized, staged, repaint, step: (direction) => this.step(direction) })
+    const [step, act, help] = [(direction) => this.step(direction), (event) => this.actOnStage(event), () => this.helpOnStage()]
+    this.leave = enter(root, { resized, staged, repaint, step, act, help })
   }
 
   destroy() {
@@ -156,7 +156,7 @@ class AttentionView {
     }
     this.start = start
     if (!this.model.stack) state.stack = data.stacks[0].name
-    state.keepInRange(this.model.stack.shape)
+    state.keepInRange(this.model.stack)
     if (!this.model.orders().includes(state.order)) state.order = "place"
     if (another) this.expect()
   }
@@ -233,7 +233,7 @@ class AttentionView {
 
   /** Show or hide the help, also while the focus is elsewhere on the page. */
   askedForHelp(event) {
-    if (event.key !== "?" || event.defaultPrevented || isTyped(event) || !this.data) return
+    if (STAGE.on || event.key !== "?" || event.defaultPrevented || isTyped(event) || !this.data) return
     this.showHelp(!this.help.open)
     event.preventDefault()
   }
@@ -244,6 +244,19 @@ class AttentionView {
     if (open) this.focused = focusedElement()
     this.help.show(open)
     if (!open) focusQuietly(root.contains(this.focused) && this.focused.checkVisibility() ? this.focused : this.surface)
+  }
+
+  /** What a key does in a presentation while the focus is elsewhere. */
+  actOnStage(event) {
+    if (!this.data) return null
+    if (event.key in MOVES) return event.shiftKey ? () => this.moveCell(...MOVES[event.key]) : null
+    return event.key === "Escape" ? null : this.actions()[event.key]
+  }
+
+  /** What the help of a presentation lists. */
+  helpOnStage() {
+    const { keys = [], scores = [] } = this.data ?? {}
+    return { keys: keys.filter(([key]) => !NOT_STAGED.includes(key)), scores }
   }
 
   arrow(event) {
@@ -340,7 +353,7 @@ class AttentionView {
     const { state, model, data } = this
     const mass = model.hidden()
     const hidden = mass === null ? "" : fill(data.text.hidden, { mass: mass.toFixed(2) })
-    const sums = mass === null && state.combine !== "max" ? data.text.sums : ""
+    const sums = data.isMap || (mass === null && state.combine !== "max") ? data.text.sums : ""
     this.parts.hint.textContent = paragraph(this.readout.kind(), sums, data.text.hint)
     const { zoom, zoomed } = this.view
     this.toolbar.mark(state, { orders: model.orders(), hidden, canZoom: Boolean(zoom), zoomed })
@@ -371,14 +384,15 @@ class AttentionView {
     const { rows, columns } = this.model.groups()
     const weight = this.model.weight(cell)
     Object.assign(dataset, { query: rows[cell.row][0], key: columns[cell.column][0] })
-    dataset.weight = weight === null ? "" : rounded(weight)
-    return spellWeight(weight)
+    dataset.weight = weight === null ? "" : this.data.exact(weight)
+    return this.data.spell(weight)
   }
 
   // Drawing
 
   /** Repaint if the size has changed or, when a presentation starts or ends, the colours. */
   resized(staged = false) {
+    if (STAGE.on) this.help.show(false) // a presentation has its own
     if (!this.data || !this.parts.root.clientWidth) return
     const { faint } = this.theme
     if (staged) this.readTheme(this.data)
@@ -418,10 +432,12 @@ class AttentionView {
   readTheme(data) {
     const theme = themeOf(this.parts.root)
     const { scheme } = theme
-    const turned = this.theme?.scheme !== scheme
+    const painted = JSON.stringify([scheme, data.scale])
+    const turned = this.painted !== painted
     if (turned) this.ramp = makeRamp(data.ramp[scheme])
     this.theme = { ...theme, ramp: this.ramp, colours: data.colours[scheme] }
-    if (turned) paintLegend(this.parts.legend, this.theme)
+    if (turned) paintLegend(this.parts.legend, this.theme, data.scale)
+    this.painted = painted
   }
 
   paintOverview() {
@@ -445,7 +461,7 @@ class AttentionView {
       const sheet = image(steps, steps.length / columns, columns, this.ramp, this.drawn?.sheet)
       this.drawn = { steps, sheet, ramp: this.ramp }
     }
-    return { sheet: this.drawn.sheet, rows, columns, nHeads: this.model.stack.shape[1] }
+    return { sheet: this.drawn.sheet, rows, columns, stack: this.model.stack }
   }
 
   /** Show the current view and hide the others; if the focus was on the stage, it stays there. */
@@ -469,14 +485,14 @@ class AttentionView {
     const parts = {
       matrix: () => model.matrix(), // null until its weights have arrived
       thumb: () => model.thumb(), // drawn until then
-      series: () => model.series().map((one) => ({ ...one, colour: colour(one.place) })),
+      series: () => model.series().map((one) => ({ ...one, colour: colour(one.place), below: colour(one.place ?? 1) })),
       grid: () => this.gridScene(),
     }
     return {
       ...Object.fromEntries(VIEWS[view].needs.map((name) => [name, parts[name]()])),
       labels: model.labels(),
       titles: { rows: data.text.rows, columns: data.text.columns },
-      ...{ theme, cells, locked, room: this.room, hint: data.text.hover },
+      ...{ theme, cells, locked, room: this.room, hint: data.text.hover, step: data.step, scale: data.scale },
     }
   }
 
@@ -488,7 +504,8 @@ class AttentionView {
     const part = state.stack.endsWith("cross_attn") ? "cross" : state.stack.split(".")[0]
     const spot = [this.data.file, part, `L${layer + 1}`, `H${head + 1}`] // as downloads.py names the SVG
     const name = [...spot, state.view === NAMES[0] ? "" : state.view].filter(Boolean).join("-")
-    return { element: this.parts.stage, repaint: () => this.paintStage(), theme, title, name }
+    const foot = { ...LEGEND, draw: (context) => drawLegend(context, theme, this.data.scale) }
+    return { element: this.parts.stage, repaint: () => this.paintStage(), theme, title, name, foot }
   }
 
   /** Update the cells in focus only. */

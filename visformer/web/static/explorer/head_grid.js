@@ -1,6 +1,6 @@
 /** Interactive grids of thumbnails, of all heads of a stack or those of a layer, and the legend of their colours. */
 
-import { sameHead } from "./order.js"
+import { indexOf, sameHead } from "./order.js"
 import { cssColour } from "../shared/colours.js"
 import { onPointer, part } from "../shared/dom.js"
 import { pointOn, shorten, sizeCanvas } from "../shared/surface.js"
@@ -14,8 +14,9 @@ const LARGEST_THUMB = 72
 const LARGEST_LAYER = 260 // thumbnail size in the view of one layer
 const CAPTION_GAP = 4 // between name and score
 const LONGEST_TOKEN = 84
-const TOKEN = 14 // rows and columns closer than this have no tokens beside them
-const SLANT = Math.PI / 4
+const SLANT = Math.PI / 3
+const TOKEN = 11 / Math.sin(SLANT) // rows and columns closer than this have no tokens beside them: slanted, they would touch
+export const LEGEND = { width: 240, height: 28, margin: 20 } // margin: room for half of the text at either end
 
 export class HeadGrid {
   constructor(parent, name, host) {
@@ -81,10 +82,10 @@ export function gridLayout(cells, { width, columns, captions, largest = LARGEST_
  */
 export function layerLayout(cells, room, tokens) {
   if (tokens) {
-    const slanted = Math.ceil(tokens.high * Math.sin(SLANT)) // upwards, and to the right of the last column
-    const layout = largestLayout(cells, { ...room, width: room.width - slanted }, [tokens.wide + 8, slanted + 12])
+    const [up, right] = [Math.sin(SLANT), Math.cos(SLANT)].map((part) => Math.ceil(tokens.high * part)) // right of the last column
+    const layout = largestLayout(cells, { ...room, width: room.width - right }, [tokens.wide + 8, up + 12])
     const n = Math.max(tokens.rows.length, tokens.columns.length)
-    if (layout.size / n >= TOKEN) return { ...layout, tokens, width: layout.width + slanted }
+    if (layout.size / n >= TOKEN) return { ...layout, tokens, width: layout.width + right }
   }
   return largestLayout(cells, room, [FRAME, FRAME])
 }
@@ -111,7 +112,7 @@ export function measured(canvas, { rows, columns }, theme) {
 }
 
 /**
- * @param {{theme: object, thumbs: {sheet: HTMLCanvasElement, rows: number, columns: number, nHeads: number},
+ * @param {{theme: object, thumbs: {sheet: HTMLCanvasElement, rows: number, columns: number, stack: object},
  *   focus: object, hovered: ?object, heads: object[]}} scene heads: the heads shown together, framed in their arcs' colours
  */
 function paintGrid(canvas, layout, { theme, thumbs, focus, hovered, heads }) {
@@ -123,7 +124,7 @@ function paintGrid(canvas, layout, { theme, thumbs, focus, hovered, heads }) {
   const scored = captions && hasRoomForScores(context, layout, theme)
   cells.forEach((place, i) => {
     const [x, y] = [left + (i % columns) * step, top + Math.floor(i / columns) * rise]
-    const from = place.layer * thumbs.nHeads + place.head
+    const from = indexOf(thumbs.stack, place)
     context.imageSmoothingEnabled = Math.max(thumbs.rows, thumbs.columns) > size
     context.drawImage(thumbs.sheet, 0, from * thumbs.rows, thumbs.columns, thumbs.rows, x, y, size, size)
     const at = heads.findIndex((head) => sameHead(head, place))
@@ -144,9 +145,10 @@ function paintNumbers(context, { cells, columns, size, left, top, step, rise }, 
     context.fillStyle = head === focus.head ? theme.text : theme.faint
     context.fillText(String(head + 1), left + head * step + size / 2, top / 2)
   }
-  for (let layer = 0; layer * columns < cells.length; layer++) {
+  for (let row = 0; row * columns < cells.length; row++) {
+    const { layer } = cells[row * columns]
     context.fillStyle = layer === focus.layer ? theme.text : theme.faint
-    context.fillText(String(layer + 1), left / 2 - 2, top + layer * rise + size / 2)
+    context.fillText(String(layer + 1), left / 2 - 2, top + row * rise + size / 2)
   }
 }
 
@@ -194,21 +196,24 @@ function paintCaption(context, place, [x, y], theme, { scored, size, strong }) {
   context.fillText(scoreOf(place), x + size, y)
 }
 
-/** Draw the colour scale from weight 0 to 1, with ticks on its square-root axis. */
-export function paintLegend(canvas, theme) {
-  const [width, bar] = [220, 10]
-  const context = sizeCanvas(canvas, width, 28)
-  for (let x = 0; x < width - 20; x++) {
-    context.fillStyle = cssColour(theme.ramp.colours[Math.round((255 * x) / (width - 21))])
-    context.fillRect(10 + x, 0, 1, bar)
+/** Draw the colour scale, with the ticks that Python chose. */
+export function paintLegend(canvas, theme, scale) {
+  drawLegend(sizeCanvas(canvas, LEGEND.width, LEGEND.height), theme, scale)
+}
+
+export function drawLegend(context, theme, { ticks }) {
+  const [length, bar] = [LEGEND.width - 2 * LEGEND.margin, 10]
+  for (let x = 0; x < length; x++) {
+    context.fillStyle = cssColour(theme.ramp.colours[Math.round((255 * x) / (length - 1))])
+    context.fillRect(LEGEND.margin + x, 0, 1, bar)
   }
   context.font = `11px ${theme.font}`
   context.textAlign = "center"
   context.textBaseline = "top"
   context.fillStyle = theme.faint
-  for (const tick of [0, 0.05, 0.25, 0.5, 1]) {
-    const x = 10 + Math.sqrt(tick) * (width - 20)
+  for (const [text, place] of ticks) {
+    const x = LEGEND.margin + place * length
     context.fillRect(x - 0.5, bar, 1, 3)
-    context.fillText(String(tick), x, bar + 5)
+    context.fillText(text, x, bar + 5)
   }
 }

@@ -4,14 +4,24 @@ export function sameHead(a, b) {
   return a?.layer === b?.layer && a?.head === b?.head
 }
 
-/** All heads of a stack, layer by layer. */
-export function headsOf([nLayers, nHeads]) {
-  return Array.from({ length: nLayers * nHeads }, (_, i) => ({ layer: Math.floor(i / nHeads), head: i % nHeads }))
+/** All heads of a stack, layer by layer; layers have the numbers of the model, which may have gaps. */
+export function headsOf({ layers, shape }) {
+  return layers.flatMap((layer) => Array.from({ length: shape[1] }, (_, head) => ({ layer, head })))
+}
+
+/** The index of a head among all heads of its stack. */
+export function indexOf({ layers, shape }, { layer, head }) {
+  return layers.indexOf(layer) * shape[1] + head
+}
+
+/** A head's value of a score; undefined or null if it has none. */
+export function valueOf({ layers, values }, score, { layer, head }) {
+  return values?.[score]?.[layers.indexOf(layer)]?.[head]
 }
 
 /** @returns {{layer: number, head: number, score: ?number}[]} all heads of a stack, sorted */
 export function ordered(stack, by, anchor) {
-  const heads = headsOf(stack.shape).map((place) => ({ ...place, score: scoreOf(stack, by, place, anchor) }))
+  const heads = headsOf(stack).map((place) => ({ ...place, score: scoreOf(stack, by, place, anchor) }))
   if (by === "place") return heads
   const direction = by === "entropy" ? 1 : -1 // entropy ascending, so that the sharpest head is first; others descending
   return heads.sort((a, b) => direction * (a.score - b.score)) // stable: ties keep their order
@@ -19,17 +29,21 @@ export function ordered(stack, by, anchor) {
 
 function scoreOf(stack, by, place, anchor) {
   if (by === "place") return null
-  if (by === "similarity") return similarity(stack.thumbOf(place), stack.thumbOf(anchor))
-  return stack.values?.[by]?.[place.layer][place.head] ?? 0
+  if (by === "similarity") return similarity(stack.thumbOf(place), stack.thumbOf(anchor), stack.zero)
+  return valueOf(stack, by, place) ?? 0
 }
 
-/** The cosine of two thumbnails; as they hold square roots of weights, the Bhattacharyya coefficient of the patterns. */
-function similarity(a, b) {
+/**
+ * The cosine of two thumbnails, whose step `zero` stands for 0. Those of weights hold square roots: it is then the
+ * Bhattacharyya coefficient of the patterns.
+ */
+function similarity(a, b, zero = 0) {
   let [ab, aa, bb] = [0, 0, 0]
   for (let i = 0; i < a.length; i++) {
-    ab += a[i] * b[i]
-    aa += a[i] * a[i]
-    bb += b[i] * b[i]
+    const [x, y] = [a[i] - zero, b[i] - zero]
+    ab += x * y
+    aa += x * x
+    bb += y * y
   }
   return aa && bb ? ab / Math.sqrt(aa * bb) : 0
 }

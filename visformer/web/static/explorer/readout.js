@@ -1,8 +1,8 @@
 /** The readout: the exact weight, the tokens of the cell, the hidden mass, and the head's scores. */
 
+import { valueOf } from "./order.js"
 import { fill, paragraph, part } from "../shared/dom.js"
 import { nameOf } from "../shared/matrix.js"
-import { spellWeight } from "../shared/numbers.js"
 
 const MOST = 3 // tokens listed for a whole row or column
 
@@ -17,6 +17,10 @@ export class Readout {
     this.sentence = part(box, "div", "sentence")
     this.spoken = part(box, "div", "spoken")
     this.badges = part(parent, "div", "badges")
+  }
+
+  spell(weight) {
+    return this.model.data.spell(weight)
   }
 
   get text() {
@@ -38,7 +42,7 @@ export class Readout {
   /** Show a head's scores, with their meanings as tooltips. */
   mark(head) {
     const { scores } = this.model.data
-    const values = scores.map(({ name }) => head && this.model.stack.values?.[name]?.[head.layer]?.[head.head])
+    const values = scores.map(({ name }) => head && valueOf(this.model.stack, name, head))
     const name = JSON.stringify([scores, values])
     if (this.marked === name) return // hovering over a matrix does not change its head
     this.marked = name
@@ -69,7 +73,7 @@ export class Readout {
     const { text } = this
     const { layer, head } = this.state.focus
     const sentences = []
-    const window = stack.windows?.[layer]
+    const window = stack.windows?.[stack.layers.indexOf(layer)]
     // A decoder's window includes the token itself; an encoder's extends this far to either side.
     if (window && stack.rows === "src") sentences.push(fill(text.window_around, { layer: layer + 1, n: window }))
     else if (window) sentences.push(fill(text.window_back, { layer: layer + 1, n: window - 1 }))
@@ -91,17 +95,17 @@ export class Readout {
     return [fill(this.text.reads, names), this.eachHead({ row, column })]
   }
 
-  /** The strongest weights of a token's row or column. */
+  /** The strongest weights of a token's row or column; of a map, the numbers furthest from 0. */
   token({ row, column }) {
     const matrix = this.model.matrix()
     if (!matrix) return ["…"]
     const all = matrix.columns.length
     const reads = row !== null
     const weights = reads ? matrix.values.slice(row * all, (row + 1) * all) : matrix.values.filter((_, i) => i % all === column)
-    const order = Array.from(weights.keys()).sort((a, b) => weights[b] - weights[a])
-    const strongest = order.slice(0, MOST).filter((i) => weights[i] > 0)
+    const order = Array.from(weights.keys()).sort((a, b) => Math.abs(weights[b]) - Math.abs(weights[a]))
+    const strongest = order.slice(0, MOST).filter((i) => weights[i] !== 0)
     const other = reads ? "columns" : "rows"
-    const most = strongest.map((i) => fill(this.text.strong, { token: this.name(other, i), weight: spellWeight(weights[i]) }))
+    const most = strongest.map((i) => fill(this.text.strong, { token: this.name(other, i), weight: this.spell(weights[i]) }))
     const token = reads ? this.name("rows", row) : this.name("columns", column)
     return [fill(reads ? this.text.reads_most : this.text.read_most, { token, most: most.join(" · ") })]
   }
@@ -119,7 +123,7 @@ export class Readout {
   /** The other locked cells. */
   others() {
     const others = this.state.cells.slice(0, -1).filter(({ row, column }) => row !== null && column !== null)
-    return others.map((cell) => `${spellWeight(this.model.weight(cell))}  ${this.cell(cell)[0]}`)
+    return others.map((cell) => `${this.spell(this.model.weight(cell))}  ${this.cell(cell)[0]}`)
   }
 
   /** The cell's weight in each of several heads whose arcs are drawn. */
@@ -128,7 +132,7 @@ export class Readout {
     if (series.length < 2) return ""
     const each = series.map(({ place, values, columns }) => {
       const { layer, head } = this.state.heads[place]
-      return `${layer + 1}·${head + 1}: ${spellWeight(values[row * columns.length + column])}`
+      return `${layer + 1}·${head + 1}: ${this.spell(values[row * columns.length + column])}`
     })
     return each.join("   ")
   }

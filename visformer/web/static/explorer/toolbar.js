@@ -87,7 +87,9 @@ export class Toolbar {
   }
 
   /** Write the texts, once per payload. */
-  write({ text, stacks, scores }) {
+  write({ text, stacks, scores, isMap }) {
+    this.isMap = isMap
+    this.kind.box.hidden = isMap
     this.stacks.write(stacks, text.stacks)
     this.views.write(NAMES.map((name) => ({ name, label: text[`view_${name}`], about: text[`view_${name}_about`] })), text.views)
     const combined = ["one", "mean", "max"].map((name) => [name, text[`combine_${name}`]])
@@ -125,7 +127,7 @@ export class Toolbar {
       this.amount.textContent = state.limit.value.toFixed(range.step < 0.01 ? 3 : 2)
     }
     for (const name of CHECKS) this[name].element.checked = state[name]
-    this.renormalising.box.hidden = !state.hiding
+    this.renormalising.box.hidden = !state.hiding || this.isMap
     this.hidden.textContent = hidden
     this.zoom.box.hidden = !canZoom
     this.zoom.whole.disabled = this.zoom.out.disabled = !zoomed

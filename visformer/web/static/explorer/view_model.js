@@ -4,6 +4,7 @@ import { derive, mean, pooled } from "./derive.js"
 import { headsOf } from "./order.js"
 import { cached } from "../shared/dom.js"
 
+const NO_LIMIT = { kind: "none", value: 0 }
 const CACHED = 200
 const CACHED_WEIGHTS = 16_000_000 // in matrices: 16 of them for 1,024 tokens
 
@@ -36,13 +37,14 @@ export class ViewModel {
     const name = (place) => this.nameOf(place)
     if (combine === "one") return isEach ? heads.map(name) : [name(focus)]
     if (heads.length > 1) return heads.map(name)
-    const layer = headsOf(this.stack.shape).filter((place) => place.layer === focus.layer).map(name)
+    const layer = headsOf(this.stack).filter((place) => place.layer === focus.layer).map(name)
     return layer.every((one) => this.data.weights.has(one)) ? layer : [name({ layer: focus.layer, head: combine })]
   }
 
   options() {
     const { combine, merging, hiding, renormalising, limit } = this.state
-    return { how: combine, merging, hiding, renormalising, limit }
+    const plain = { how: combine, merging, hiding }
+    return this.data.isMap ? { ...plain, renormalising: false, limit: NO_LIMIT } : { ...plain, renormalising, limit }
   }
 
   sides() {
@@ -52,6 +54,7 @@ export class ViewModel {
     const next = this.stack.predicts ? special[this.stack.predicts] : special[rows]
     return {
       nColumns: this.stack.shape[3],
+      isMap: this.data.isMap,
       words: { rows: words[rows], columns: words[columns] },
       special: { rows: special[rows].map((flag, i) => flag && next[i]), columns: special[columns] },
     }
@@ -72,7 +75,7 @@ export class ViewModel {
     return cached(this.cache, `groups ${stack} ${merging} ${hiding}`, () => {
       const [, , nQueries, nKeys] = this.stack.shape
       const none = new Float32Array(nQueries * nKeys)
-      return derive([none], this.sides(), { ...this.options(), how: "one", limit: { kind: "none" } })
+      return derive([none], this.sides(), { ...this.options(), how: "one", limit: NO_LIMIT })
     })
   }
 
@@ -142,7 +145,7 @@ export class ViewModel {
   /** Mass that is not to be seen, mean over the rows; null where nothing is left out. */
   hidden() {
     const { hiding, limit } = this.state
-    const matrix = hiding || limit.kind !== "none" ? this.matrix() : null
+    const matrix = !this.data.isMap && (hiding || limit.kind !== "none") ? this.matrix() : null
     return matrix && mean(matrix.hidden)
   }
 
@@ -157,14 +160,14 @@ export class ViewModel {
    */
   thumbs() {
     const { stack, merging, hiding, renormalising } = this.state
-    const names = headsOf(this.stack.shape).map((place) => this.nameOf(place))
+    const names = headsOf(this.stack).map((place) => this.nameOf(place))
     if (!(merging || hiding) || !names.every((name) => this.data.weights.has(name))) {
       const [rows, columns] = this.stack.thumb
       return { steps: this.stack.thumbs, rows, columns }
     }
     return cached(this.cache, `thumbs ${stack} ${merging} ${hiding} ${renormalising}`, () => {
-      const options = { ...this.options(), how: "one", limit: { kind: "none" } }
-      const thumbs = names.map((name) => pooled(derive([this.data.weights.of(name)], this.sides(), options)))
+      const options = { ...this.options(), how: "one", limit: NO_LIMIT }
+      const thumbs = names.map((name) => pooled(derive([this.data.weights.of(name)], this.sides(), options), this.data.step))
       return { ...thumbs[0], steps: Uint8Array.from(thumbs.flatMap(({ steps }) => [...steps])) }
     })
   }

@@ -59,8 +59,9 @@ export class ViewState {
   }
 
   /** Clip the heads to those that the stack has. */
-  keepInRange([nLayers, nHeads]) {
-    const into = ({ layer, head }) => ({ layer: clamp(layer, nLayers), head: clamp(head, nHeads) })
+  keepInRange({ layers, shape }) {
+    const nearest = (layer) => layers.reduce((a, b) => (Math.abs(b - layer) < Math.abs(a - layer) ? b : a))
+    const into = ({ layer, head }) => ({ layer: nearest(layer), head: clamp(head, shape[1]) })
     this.focus = into(this.focus)
     this.anchor = into(this.anchor)
     const heads = this.heads.map(into)
@@ -71,7 +72,7 @@ export class ViewState {
   chooseStack(stack) {
     if (stack.name !== this.stack) this.free()
     this.stack = stack.name
-    this.keepInRange(stack.shape)
+    this.keepInRange(stack)
   }
 
   /** Select a head; with add, toggle it among the heads selected already, and show them together. */

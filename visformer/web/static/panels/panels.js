@@ -247,7 +247,7 @@ class PanelsView {
     const { ramp, mark } = this.data
     const theme = themeOf(this.root)
     const { scheme } = theme
-    this.ramps = { weight: makeRamp(ramp.weight[scheme]), signed: makeRamp(ramp.signed[scheme]) }
+    this.ramps = Object.fromEntries(Object.keys(ramp).map((scale) => [scale, makeRamp(ramp[scale][scheme])]))
     this.theme = { ...theme, mark: mark[scheme] }
     this.arrange()
     this.visible.forEach(({ place: i, colour }) => {
@@ -333,7 +333,7 @@ class PanelsView {
       panel.columns,
       {
         ...{ font: this.theme.font, width: wide, tallest: Infinity, indent, line: LABELLED },
-        aspect: free ? Infinity : 1.8,
+        aspect: free ? Infinity : STAGE.on ? 3 : 1.8, // a stage is wider than high
         slender: free ? Infinity : 1.1,
         largest: like ? Math.min(own, like.cellWidth) : own,
         highest: like ? like.cellHeight : Math.max(least, Math.min(most, highest)),

@@ -8,6 +8,7 @@
 import { codePath, typedAddress } from "./qr.js"
 import { Tables } from "./tables.js"
 import { button, fill, focusQuietly, focusedElement, isTyped, part } from "../shared/dom.js"
+import { Help } from "../shared/help.js"
 import { STAGE, setStage, stepInView } from "../shared/stage.js"
 
 const ZOOM = 1.6
@@ -16,18 +17,26 @@ const TRIES = 6 // attempts to make the picture fit
 const NEAR = 96 // pixels: the pointer this close to the lower edge shows the buttons
 const STAYS = 2500 // milliseconds until they are hidden again
 const BEGINS = 5000 // milliseconds for which a presentation first says how it ends
+const PATIENCE = 5000 // milliseconds for which keys wait until the step before is drawn
 const MARGIN = 12
 const LINES = 0.25 // share of the window's height that the text may take at its full size
+const TASK = 0.17 // the same, up to which a lesson's task is added
 const LINE_SIZES = [16, 13, 11, 9] // pixels
+const CARD = { share: 0.7, sizes: [26, 22, 19, ...LINE_SIZES] } // of text alone
 const TOUCH = globalThis.matchMedia?.("(hover: none)") // screens on which the buttons stay
 const ROOM = ["sessionStorage", "visformer.room"]
 const noteAt = (place) => ["localStorage", `visformer.note.${place}`]
 const FORWARD = ["ArrowRight", "ArrowDown", "PageDown"] // remote controls send PageDown
 const BACK = ["ArrowLeft", "ArrowUp", "PageUp"]
+const SCROLLS = ["ArrowDown", "ArrowUp", "PageDown", "PageUp"]
 const MOVED = "[role=slider], [role=radio], [role=tab], input[type=range], input[type=radio]" // by arrow keys
 
 /** State that outlives this view, which the host rebuilds with each page. */
-const STATE = (globalThis[Symbol.for("visformer.presentation")] ??= { on: false, noteShown: false, code: false, snapshot: null, offered: null })
+const STATE = (globalThis[Symbol.for("visformer.presentation")] ??= {
+  on: false, noteShown: false, code: false, snapshot: null, offered: null,
+  asked: null, // the step that the host was asked for last: the number of those taken before, and until when to wait for it
+  waiting: [], // directions of keys pressed meanwhile
+})
 
 /**
  * @param {HTMLElement} element the container
@@ -56,6 +65,7 @@ class Presentation {
     this.listening = new AbortController()
     const { signal } = this.listening
     const move = ({ clientY }) => STATE.on && clientY > window.innerHeight - NEAR - this.noteHeight && this.callButtons()
+    document.addEventListener("keydown", (event) => this.turnLesson(event), { signal, capture: true })
     document.addEventListener("keydown", (event) => this.key(event), { signal })
     document.addEventListener("pointermove", move, { signal })
     document.addEventListener("pointerdown", move, { signal })
@@ -72,8 +82,13 @@ class Presentation {
   buildStage() {
     this.stage = part(this.root, "div", "stage")
     this.lines = part(this.stage, "div", "lines")
+    this.leaving = part(this.lines, "span", "leaving")
+    this.title = part(this.lines, "div", "step-title", { dir: "auto" })
     this.sentence = part(this.lines, "div", "said", { dir: "auto" })
     this.caption = part(this.lines, "div", "look-for")
+    this.task = part(this.lines, "div", "task")
+    this.taskLabel = part(this.task, "b", "task-label")
+    this.taskText = part(this.task, "span", "task-text", { dir: "auto" })
     this.tables = new Tables(this.stage)
     this.rows = part(this.stage, "div", "rows")
     this.noteLine = part(this.stage, "div", "note-line")
@@ -85,6 +100,9 @@ class Presentation {
       if (event.isComposing) return
       if (event.key === "Escape") this.toggleNote()
       if (event.key === "Enter") this.leaveNote()
+      if (event.key !== "PageDown" && event.key !== "PageUp") return
+      event.preventDefault() // a remote control still works
+      this.step(event.key === "PageDown" ? 1 : -1)
     }
     this.acts = part(this.stage, "div", "acts")
     this.button(this.acts, "back", () => this.step(-1))
@@ -92,7 +110,7 @@ class Presentation {
     this.button(this.acts, "noted", () => this.toggleNote())
     this.button(this.acts, "show-code", () => this.showCode(!STATE.code))
     this.button(this.acts, "leave", () => this.show(false))
-    this.leaving = part(this.acts, "span", "leaving")
+    this.help = new Help(this.stage, () => this.showHelp(false))
   }
 
   buildCode() {
@@ -133,12 +151,14 @@ class Presentation {
       button.title = words[`${name}_about`] ?? ""
     }
     this.leaving.textContent = words.leaving
+    this.taskLabel.textContent = words.try
     this.tables.write(message.tables)
     this.code.setAttribute("aria-label", words.code)
     this.writeCode()
     this.updateRoom()
     this.settle()
     this.mark()
+    requestAnimationFrame(() => this.catchUp()) // the pictures are laid out
   }
 
   /** While a room is open, its key is kept in this tab, and in no address: after a reload the room is taken up again. */
@@ -170,27 +190,64 @@ class Presentation {
 
   key(event) {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyped(event)) return
-    if ([...FORWARD, ...BACK].includes(event.key) && event.composedPath()[0].matches?.(MOVED)) return
-    const act = this.action(event.key)
+    const turns = [...FORWARD, ...BACK].includes(event.key)
+    if (turns && event.composedPath()[0].matches?.(MOVED)) return
+    if (this.help.open && this.help.scrolls && SCROLLS.includes(event.key)) return
+    const act = (turns && event.shiftKey ? null : this.action(event.key)) ?? this.actionInView(event)
     if (!act) return
+    if (event.key !== "?" && event.key !== "Escape") this.showHelp(false)
     act()
     event.preventDefault()
     event.stopPropagation()
   }
 
+  /** In a lesson the arrow keys turn its steps, also while the focus is in a picture that would take them. */
+  turnLesson(event) {
+    if (STATE.on && this.data.guided && !event.shiftKey && [...FORWARD, ...BACK].includes(event.key)) this.key(event)
+  }
+
+  /** What a key does in a picture that does not have the focus. */
+  actionInView(event) {
+    if (!STATE.on || STATE.code || this.data.over) return null
+    for (const { act } of STAGE.views) {
+      const found = act?.(event)
+      if (found) return found
+    }
+    return null
+  }
+
   action(key) {
     if (key === "p") return () => this.show(!STATE.on)
     if (!STATE.on) return null
+    if (key === "Escape" && this.help.open) return () => this.showHelp(false)
     if (key === "Escape") return () => (STATE.code ? this.showCode(false) : this.show(false))
+    if (key === "?") return STATE.code ? null : () => this.showHelp(!this.help.open)
     if (key === "n") return STATE.code ? null : () => this.toggleNote() // the code covers it
     if (key === "q") return () => this.showCode(!STATE.code)
     if (FORWARD.includes(key)) return () => this.step(1)
     return BACK.includes(key) ? () => this.step(-1) : null
   }
 
+  /** Take a step; while the one before is not drawn, it waits: the host would take two at once for one. */
   step(direction) {
-    if (this.tables.step(direction)) this.fit()
-    else if (!stepInView(direction, this.data.guided)) (this.data.guided ? this.host.onTurn : this.host.onStep)(direction)
+    if (this.isAwaited) STATE.waiting.push(direction)
+    else if (this.data.over) this.host.onTurn(direction)
+    else if (this.tables.step(direction)) this.fit()
+    else if (stepInView(direction, this.data.guided)) return
+    else if (this.data.guided) this.host.onTurn(direction)
+    else {
+      STATE.asked = { taken: this.data.taken, until: performance.now() + PATIENCE }
+      this.host.onStep(direction)
+    }
+  }
+
+  get isAwaited() {
+    return STATE.asked?.taken === this.data.taken && performance.now() < STATE.asked.until
+  }
+
+  /** Take the steps that waited, as far as the host need not draw one of them first. */
+  catchUp() {
+    while (STATE.waiting.length && !this.isAwaited) this.step(STATE.waiting.shift())
   }
 
   show(on) {
@@ -200,8 +257,29 @@ class Presentation {
     this.stage.classList.toggle("vf-begins", on)
     setTimeout(() => this.stage.classList.remove("vf-begins"), BEGINS)
     if (!on) this.showCode(false)
+    if (!on) this.showHelp(false)
+    STATE.waiting = []
     this.settle()
     if (!on) restore(STATE.snapshot)
+  }
+
+  /** Show the keys of the presentation and of all that it shows, or hide them and give the focus back. */
+  showHelp(open) {
+    if (open === this.help.open) return
+    if (open) {
+      this.beforeHelp = focusedElement()
+      this.writeHelp()
+    }
+    this.help.show(open)
+    if (!open && this.beforeHelp?.isConnected) focusQuietly(this.beforeHelp)
+  }
+
+  writeHelp() {
+    const { words, keys, picture_keys: ofPictures, over } = this.data
+    const shown = over ? [] : [...STAGE.views].flatMap(({ help }) => help?.() ?? [])
+    const inPictures = over || !this.host.pictures().length ? [] : ofPictures
+    const all = [...keys, ...inPictures, ...shown.flatMap((view) => view.keys)]
+    this.help.write(words.help, [...new Map(all)], shown.flatMap(({ scores }) => scores))
   }
 
   /** Show the note, which takes the focus, or hide it. */
@@ -240,9 +318,12 @@ class Presentation {
   }
 
   mark() {
-    const { sentence = "", caption = "" } = STATE.on ? this.data : {} // otherwise the page itself shows them
-    this.sentence.textContent = sentence
+    const { title = "", sentence = "", caption = "", task = "", at, over } = STATE.on ? this.data : {} // otherwise the page shows them
+    this.title.textContent = title && `${at} · ${title}`
+    this.sentence.textContent = over ? "" : sentence
     this.caption.textContent = caption
+    this.taskText.textContent = task
+    this.stage.classList.toggle("vf-card", Boolean(over))
     this.stage.hidden = !STATE.on
     this.starts.hidden = STATE.on
     this.noteLine.hidden = !STATE.noteShown
@@ -254,7 +335,7 @@ class Presentation {
   /** Apply the style sheet to the page, and fit the pictures into the window. */
   settle() {
     this.mark()
-    stylePage(this.host.sheet, STATE.on)
+    stylePage(this.host.sheet, { on: STATE.on, card: STATE.on && Boolean(this.data.over) })
     const body = this.host.body()
     if (body !== this.body) {
       this.sizes.disconnect()
@@ -296,11 +377,16 @@ class Presentation {
     return Math.max(this.tables.overflow, height / Math.max(1, window.innerHeight - bottom - top))
   }
 
-  /** Make long text smaller, so that none of it is cut and the picture has enough room. */
+  /** Make long text smaller, so that none of it is cut and the picture has enough room; a task is left out first. */
   fitLines() {
-    for (const size of LINE_SIZES) {
+    const { share, sizes } = this.data.over ? CARD : { share: LINES, sizes: LINE_SIZES }
+    const fits = () => this.lines.offsetHeight <= share * window.innerHeight
+    this.lines.style.fontSize = `${sizes[0]}px`
+    this.task.hidden = !this.data.task
+    this.task.hidden ||= this.lines.offsetHeight > TASK * window.innerHeight
+    for (const size of sizes) {
       this.lines.style.fontSize = `${size}px`
-      if (this.lines.offsetHeight <= LINES * window.innerHeight) break
+      if (fits()) break
     }
   }
 
@@ -308,7 +394,7 @@ class Presentation {
   fitTables(bottom, zoom) {
     this.rows.textContent = ""
     this.rows.style.bottom = `${bottom}px`
-    if (this.host.pictures().length || !this.data.tables.length) return this.tables.leave()
+    if (this.data.over || this.host.pictures().length || !this.data.tables.length) return this.tables.leave()
     const breaks = zoom <= LEAST_ZOOM
     const rows = this.tables.fit({ bottom: window.innerHeight - bottom - this.rows.offsetHeight, breaks })
     if (rows) this.rows.textContent = fill(this.data.words.rows, rows)
@@ -326,8 +412,9 @@ class Presentation {
 
 let styled = false
 
-function stylePage(text, on) {
+function stylePage(text, { on, card }) {
   document.documentElement.classList.toggle("vf-presenting", on)
+  document.documentElement.classList.toggle("vf-text-alone", card)
   if (styled) return
   styled = true
   const sheet = new CSSStyleSheet()

@@ -1,4 +1,4 @@
-/** Colours: of weights, one hue on a square-root scale, the same in thumbnails and the large head; and of the theme. */
+/** Colours: of numbers, the same in thumbnails and the large head; and of the theme. */
 
 /** Parse "rgb(…)" or "#rrggbb" into [red, green, blue]. */
 function parseColour(colour) {
@@ -29,9 +29,14 @@ export function makeRamp(stops) {
   return { colours, pixels: new Uint32Array(bytes.buffer) }
 }
 
-/** Map a weight in [0, 1] to its step on the ramp. */
-export function stepOf(weight) {
-  return Math.round(255 * Math.sqrt(Math.min(1, Math.max(0, weight))))
+/**
+ * Return the function from a value to its step on the ramp, 0 to 255, as panel.py declares the scales.
+ * @param {{kind: "weight" | "unsigned" | "signed", limit: number, middle?: number}} scale
+ */
+export function stepper({ kind, limit, middle = 0 }) {
+  const step = (share) => Math.round(255 * Math.min(1, Math.max(0, share)))
+  if (kind === "weight") return (value) => step(Math.sqrt(Math.max(0, value)))
+  return kind === "unsigned" ? (value) => step(value / limit) : (value) => step(0.5 + (value - middle) / (2 * limit))
 }
 
 export function cssColour([red, green, blue]) {

@@ -2,7 +2,8 @@
 
 import { STAGE } from "./stage.js"
 
-export const LARGE = 1e6 // from here on with an exponent
+const LARGE = 1e6 // from here on with an exponent
+const FINE = 6 // in cells, more decimals than this are written with an exponent
 const LEAST = 1e-6
 
 /** Format a weight to four significant digits, before an audience to three decimals; "0" is exactly 0, as under a mask. */
@@ -11,6 +12,16 @@ export function spellWeight(weight) {
   if (weight === 0) return "0"
   if (STAGE.on) return weight < 0.001 ? "<0.001" : weight.toFixed(3)
   return weight < LEAST ? `<${LEAST.toFixed(6)}` : weight.toPrecision(4)
+}
+
+/** Format a number for a cell, as svg.py does; a weight that would read .00 is left out, and exactly 0 is written as 0. */
+export function spellCell(number, decimals, scale) {
+  if (Number.isNaN(number)) return ""
+  if (scale === "weight" && number > 0 && number < 0.5 * 10 ** -decimals) return ""
+  if (scale === "weight" && number === 0) return "0"
+  if (Math.abs(number) >= LARGE) return number.toExponential(2)
+  if (decimals > FINE && number !== 0) return number.toExponential(1)
+  return number.toFixed(decimals).replace(/^(-?)0\./, "$1.")
 }
 
 /** Format any number to four decimals, or four significant digits if it is small. */

@@ -24,11 +24,11 @@ function download(blob, name) {
 }
 
 /**
- * @param {{element: HTMLElement, repaint: () => void, theme: object, title: string}} picture element: its canvases and
- *   text keep their positions; repaint: redraws its canvases at the current scale
+ * @param {{element: HTMLElement, repaint: () => void, theme: object, title: string, foot?: {width: number, height: number, draw: (context: object) => void}}} picture element: its canvases and
+ *   text keep their positions; repaint: redraws its canvases at the current scale; foot: drawn below, with its height
  * @returns {Promise<Blob>}
  */
-function pngOf({ element, repaint, theme, title }) {
+function pngOf({ element, repaint, theme, title, foot = { width: 0, height: 0, draw() {} } }) {
   const canvas = document.createElement("canvas")
   atScale(SCALE, repaint)
   try {
@@ -36,8 +36,9 @@ function pngOf({ element, repaint, theme, title }) {
     const [left, top] = ["left", "top"].map((side) => Math.min(...parts.map(({ box }) => box[side])))
     const [right, bottom] = ["right", "bottom"].map((side) => Math.max(...parts.map(({ box }) => box[side])))
     const head = title ? TITLE : 0
-    canvas.width = Math.ceil(SCALE * (right - left + 2 * MARGIN))
-    canvas.height = Math.ceil(SCALE * (bottom - top + 2 * MARGIN + head))
+    const below = foot.height ? foot.height + MARGIN : 0
+    canvas.width = Math.ceil(SCALE * (Math.max(right - left, foot.width) + 2 * MARGIN))
+    canvas.height = Math.ceil(SCALE * (bottom - top + 2 * MARGIN + head + below))
     const context = canvas.getContext("2d")
     context.fillStyle = theme.background
     context.fillRect(0, 0, canvas.width, canvas.height)
@@ -48,6 +49,8 @@ function pngOf({ element, repaint, theme, title }) {
     context.fillText(title, MARGIN, MARGIN + 6)
     context.translate(MARGIN - left, MARGIN + head - top)
     for (const { draw } of parts) draw(context)
+    context.translate(left, bottom + MARGIN)
+    foot.draw(context)
   } finally {
     repaint()
   }

@@ -14,12 +14,13 @@ export const STAGE = (globalThis[Symbol.for("visformer.stage")] ??= { on: false,
  * Register a view, to be notified of changes of its size, of the presentation and of the theme.
  * @param {HTMLElement} root gets the class vf-staged while a presentation is on
  * @param {{resized: () => void, staged: () => void, repaint: () => void, step: (direction: number) => boolean,
- *   whole?: boolean}} view step moves forward (1) or back (-1) and returns whether it could; whole: its steps page
- *   through one picture instead of selecting another
+ *   whole?: boolean, act?: (event: KeyboardEvent) => ?(() => void), help?: () => object}} view step moves forward (1) or
+ *   back (-1) and returns whether it could; whole: its steps page through one picture instead of selecting another; act:
+ *   what a key does in a presentation, wherever the focus is; help: the keys and scores that a presentation lists
  * @returns {() => void} unregisters the view
  */
-export function enter(root, { resized, staged, repaint, step, whole = false }) {
-  const view = { root, staged, step, whole }
+export function enter(root, { resized, staged, repaint, step, whole = false, act, help }) {
+  const view = { root, staged, step, whole, act, help }
   const listening = new AbortController()
   const { signal } = listening
   const resizes = new ResizeObserver(resized)

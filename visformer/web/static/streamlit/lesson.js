@@ -4,7 +4,7 @@
  */
 
 import { button, fill, focusQuietly, part } from "../shared/dom.js"
-import { open } from "./history.js"
+import { open } from "../shared/history.js"
 import { TURN } from "./turn.js"
 import { streamlitView } from "./view.js"
 
@@ -35,8 +35,7 @@ class Bar {
       leave: this.button("leave", () => host.onLeave()),
     }
     this.listening = new AbortController()
-    const present = ({ detail }) => this.data.titles[this.wanted + detail - 1] && this.turn(detail) // not the closing card
-    document.addEventListener(TURN, present, { signal: this.listening.signal })
+    document.addEventListener(TURN, ({ detail }) => this.turn(detail), { signal: this.listening.signal })
     window.dispatchEvent(new Event("resize")) // pictures now leave the bar its room
   }
 
@@ -48,8 +47,17 @@ class Bar {
 
   /** Go on or back from the step that was asked for last: who clicks twice need not wait for the first step. */
   turn(direction) {
-    this.wanted = Math.max(1, Math.min(this.wanted + direction, this.data.titles.length + 1))
-    this.open(this.wanted)
+    const wanted = this.wanted + direction
+    if (wanted < 1 || wanted > this.data.titles.length + 1) return // the last is the closing card
+    this.asked = wanted
+    this.open(wanted)
+  }
+
+  /** The step that was asked for last; an address has it while the server still draws the ones before. */
+  get wanted() {
+    const [shown, own] = [location.search, this.data.query].map((query) => new URLSearchParams(query))
+    const isOpen = this.data.query && !this.isOver && shown.get("lesson") === own.get("lesson")
+    return (isOpen && Number(shown.get("step"))) || this.asked
   }
 
   open(step) {
@@ -67,7 +75,7 @@ class Bar {
   update(message) {
     this.data = message
     const { at, titles, changed, words } = message
-    this.wanted = at
+    this.asked = at
     const { back, dots, on, again, leave } = this.buttons
     this.root.setAttribute("aria-label", words.lesson)
     back.textContent = words.back

@@ -1,6 +1,6 @@
 /** Buttons of Streamlit's that open a step of a lesson, {key: address}: a click opens the address in their place. */
 
-import { open } from "./history.js"
+import { open } from "../shared/history.js"
 
 export default ({ data }) => {
   const links = Object.entries(JSON.parse(new TextDecoder().decode(data)))

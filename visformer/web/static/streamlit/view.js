@@ -1,6 +1,7 @@
 /** Streamlit's side of a view: messages arrive through post.js; the visitor's actions are returned as component values. */
 
 import { guardText } from "../streamlit_private/guard.js"
+import { orderClicks } from "./clicks.js"
 import { close, open } from "./post.js"
 
 const mounted = new WeakMap()
@@ -14,6 +15,7 @@ const mounted = new WeakMap()
 export function streamlitView(mount, connect) {
   return ({ data, parentElement, setStateValue, setTriggerValue }) => {
     guardText()
+    orderClicks()
     const element = parentElement.querySelector(".vf-host")
     if (!element || !data) return undefined
     const name = new TextDecoder().decode(data) // sent as bytes: for other types Streamlit imports pandas

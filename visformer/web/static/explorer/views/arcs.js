@@ -1,4 +1,4 @@
-/** Two columns of tokens with lines between them, one colour per head; stronger lines are larger weights. */
+/** Two columns of tokens with lines between them, one colour per head; stronger lines are larger weights, dashed ones below 0. */
 
 import { onPointer, part } from "../../shared/dom.js"
 import { pointOn, shorten, sizeCanvas } from "../../shared/surface.js"
@@ -9,6 +9,7 @@ const LABEL = 150
 const HEAD = 24 // height of the column titles
 const LEVELS = 24 // levels of opacity: lines of one level are drawn in one stroke
 const FAINTEST = 0.004 // smaller weights would be invisible
+const DASHES = [5, 4]
 const FADED = 0.3 // factor for lines outside the selection
 const NEAR = 7 // pixels: the pointer this close to a line selects it
 
@@ -71,18 +72,19 @@ class Arcs {
 
   /** Yield the visible lines: kept by the threshold, strong enough, and at least partly in view. */
   *lines() {
-    const { labels, series } = this.scene
+    const { labels, series, scale } = this.scene
     const nColumns = labels.columns.length
     const inSight = (i) => this.y(i) > -this.line && this.y(i) < this.seen + this.line
     const columnsInSight = labels.columns.map((_, i) => inSight(i))
-    for (const { values, kept, colour } of series) {
+    for (const { values, kept, colour, below } of series) {
       for (let row = 0; row < labels.rows.length; row++) {
         const rowInSight = inSight(row)
         for (let column = 0; column < nColumns; column++) {
           if (!rowInSight && !columnsInSight[column]) continue
-          const weight = values[row * nColumns + column]
+          const value = values[row * nColumns + column]
+          const weight = Math.abs(value) / scale.limit
           if (weight < FAINTEST || (kept && !kept[row * nColumns + column])) continue
-          yield { row, column, weight, colour }
+          yield { row, column, weight, colour: value < 0 ? below : colour, dashed: value < 0 }
         }
       }
     }
@@ -112,19 +114,22 @@ class Arcs {
     for (const line of this.lines()) {
       const fade = cells.length && !selected(line) ? FADED : 1
       const level = Math.ceil(LEVELS * fade * line.weight ** 0.7)
-      const name = `${line.colour} ${level}`
-      if (!paths.has(name)) paths.set(name, { colour: line.colour, level, path: new Path2D() })
+      const { colour, dashed } = line
+      const name = `${colour} ${level} ${dashed}`
+      if (!paths.has(name)) paths.set(name, { colour, dashed, level, path: new Path2D() })
       const { path } = paths.get(name)
       path.moveTo(this.sides.left, this.y(line.row))
       path.lineTo(this.sides.right, this.y(line.column))
     }
-    for (const { colour, level, path } of [...paths.values()].sort((a, b) => a.level - b.level)) {
+    for (const { colour, dashed, level, path } of [...paths.values()].sort((a, b) => a.level - b.level)) {
       context.strokeStyle = colour
       context.globalAlpha = level / LEVELS
       context.lineWidth = 0.6 + (2.4 * level) / LEVELS
+      context.setLineDash(dashed ? DASHES : [])
       context.stroke(path)
     }
     context.globalAlpha = 1
+    context.setLineDash([])
   }
 
   paintTokens(context) {

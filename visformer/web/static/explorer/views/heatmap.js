@@ -1,8 +1,8 @@
 /** One large matrix with labels, zoom and pan, and a highlighted cell. */
 
-import { stepOf } from "../../shared/colours.js"
 import { matrixLayout, paintCursor, paintMatrix } from "../../shared/matrix.js"
 import { clamp, focusQuietly, part } from "../../shared/dom.js"
+import { spellCell } from "../../shared/numbers.js"
 import { pointOn, sizeCanvas } from "../../shared/surface.js"
 
 const LARGEST_CELL = 78
@@ -166,9 +166,10 @@ class Heatmap {
 
   /** The visible range of the exact weights, or the coarser thumbnail of the whole matrix until they have arrived. */
   matrix() {
-    const { matrix, thumb, theme } = this.scene
+    const { matrix, thumb, theme, step, scale } = this.scene
     const { lens } = this
-    const same = { ramp: theme.ramp, spell: spellShort }
+    const spell = scale.kind === "weight" ? spellShort : (number) => spellCell(number, scale.decimals, scale.kind)
+    const same = { ramp: theme.ramp, spell }
     if (!matrix) return { ...same, steps: thumb.steps, rows: thumb.rows, columns: thumb.columns, numbers: null }
     const all = this.scene.labels.columns.length
     const numbers = new Float32Array(lens.rows * lens.columns)
@@ -178,6 +179,6 @@ class Heatmap {
       if (!matrix.kept) continue
       for (let c = 0; c < lens.columns; c++) if (!matrix.kept[at + c]) numbers[r * lens.columns + c] = 0
     }
-    return { ...same, steps: Uint8Array.from(numbers, stepOf), rows: lens.rows, columns: lens.columns, numbers }
+    return { ...same, steps: Uint8Array.from(numbers, step), rows: lens.rows, columns: lens.columns, numbers }
   }
 }

@@ -1,6 +1,6 @@
 /** The tokens as running text: select one, and the others are shaded by how much it reads them or is read by them. */
 
-import { cssColour, inkOn, stepOf } from "../../shared/colours.js"
+import { cssColour, inkOn } from "../../shared/colours.js"
 import { onPointer, part } from "../../shared/dom.js"
 
 export const tokens = { needs: ["matrix"], mount: (parent, host) => new Tokens(parent, host) }
@@ -61,7 +61,7 @@ class Tokens {
     for (const side of ["row", "column"]) {
       const other = side === "row" ? cell?.column : cell?.row
       const isShaded = (other ?? null) !== null
-      const step = (i) => (isShaded ? stepOf(side === "row" ? weight(i, other) : weight(other, i)) : null)
+      const step = (i) => (isShaded ? scene.step(side === "row" ? weight(i, other) : weight(other, i)) : null)
       const chips = [...this.lines[side].chips.children]
       chips.forEach((chip, i) => paintChip(chip, step(i), scene.theme, cell?.[side] === i))
     }

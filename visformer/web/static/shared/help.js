@@ -1,6 +1,6 @@
-/** The overlay that lists keys and scores. */
+/** The overlay that lists keys, and what numbers mean: of the explorer, or of a presentation with all that it shows. */
 
-import { part } from "../shared/dom.js"
+import { focusQuietly, part } from "./dom.js"
 
 export class Help {
   constructor(parent, close) {
@@ -31,8 +31,13 @@ export class Help {
     return !this.element.hidden
   }
 
+  /** Whether not all of it is visible at once. */
+  get scrolls() {
+    return this.element.scrollHeight > this.element.clientHeight
+  }
+
   show(open) {
     this.element.hidden = !open
-    if (open) this.element.focus({ preventScroll: true })
+    if (open) focusQuietly(this.element)
   }
 }

@@ -1,0 +1,164 @@
+"""Edits of one call: plain functions, several heads in one edit, and values that are none."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from tests.adapters.huggingface.hub import tiny_module, tokenizer
+from tests.support import tiny_gpt, tiny_translator
+from visformer import edits
+from visformer.adapters.load import wrap
+from visformer.app.edits import url_edits
+from visformer.errors import EditError
+
+SENTENCE, TARGET = "I went to school.", "我喜欢学校。"
+PATH = "decoder.0.self_attn"
+
+
+def hub_model():
+    return wrap(tiny_module("llama"), tokenizer())
+
+
+@pytest.mark.parametrize("make", [tiny_translator, tiny_gpt, hub_model])
+def test_a_function_that_returns_every_tensor_as_it_was_reached_nothing(make):
+    model = make()
+    for call in (model.trace, model.translate):
+        with pytest.raises(EditError, match=r"The edit misspelt reached nothing: .* names are (src|tgt)\.embed, "):
+            call("I went to school", edits=[misspelt])
+
+
+def misspelt(name, tensor):
+    return tensor * 0 if name == "decoder.0.self_atn.heads" else tensor
+
+
+@pytest.mark.parametrize("make", [tiny_translator, tiny_gpt, hub_model])
+def test_a_function_may_change_its_tensor_in_place(make):
+    model = make()
+
+    def in_place(name, tensor):
+        if name == f"{PATH}.heads":
+            tensor[:, 1] = 0
+        if name == f"{PATH}.mask":
+            tensor[..., 0] = True
+        return tensor
+
+    silent, ours = (
+        model.trace("I went to school", record=("*",), edits=given)
+        for given in ([edits.Silence(PATH, 1), edits.Open(PATH, key=0)], [in_place])
+    )
+    assert list(silent) == list(ours)
+    for name in silent:
+        np.testing.assert_array_equal(ours[name].value, silent[name].value, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x: None, "returned NoneType for tgt.embed: return the tensor"),
+        (lambda x: x.numpy(), "returned ndarray for tgt.embed: return the tensor"),
+        (lambda x: x[0], r"returned float32 \(3, 16\) \(cpu\) for tgt.embed: .* float32 \(1, 3, 16\) \(cpu\)"),
+        (lambda x: x.double(), r"returned float64 .* of the same kind, float32"),
+    ],
+)
+def test_a_function_has_to_return_a_tensor_of_the_same_kind(change, message):
+    with pytest.raises(EditError, match=message):
+        tiny_gpt().trace("I went", edits=[lambda name, x: change(x) if name == "tgt.embed" else x])
+
+
+def test_one_edit_needs_no_list():
+    model, edit = tiny_translator(), edits.Silence(PATH, head=1)
+    one, listed = (model.trace(SENTENCE, TARGET, record="logits", edits=given)["logits"] for given in (edit, [edit]))
+    np.testing.assert_array_equal(one, listed)
+    assert model.translate(SENTENCE, edits=edit, max_new_tokens=3) == model.translate(
+        SENTENCE, edits=(edit,), max_new_tokens=3
+    )
+
+
+@pytest.mark.parametrize("given", [None, 3, "Silence", [None], ["Silence"], [{"edit": "Silence"}]])
+def test_what_is_no_edit_is_refused(given):
+    for call in (tiny_translator().trace, tiny_translator().translate):
+        with pytest.raises(EditError, match=r"is not an edit: pass one of visformer\.edits"):
+            call(SENTENCE, edits=given)
+
+
+# Several heads --------------------------------------------------------------------------------------------------------
+
+
+def uniform(n):
+    return np.full((n, n), 1 / n)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda head: edits.Silence("decoder.*.self_attn", head, scale=0.5),
+        lambda head: edits.Block("decoder.1.self_attn", head, query=(1, 4), key=0),
+        lambda head: edits.Open("decoder.1.self_attn", head, key=3),
+        lambda head: edits.SetPattern("decoder.0.self_attn", head, uniform(6)),
+    ],
+)
+def test_an_edit_of_several_heads_is_one_of_each(edit):
+    model = hub_model()
+    text = "I went to the"
+
+    def trace(*given):
+        return model.trace(text, record=("*",), edits=given)
+
+    together, apart, plain = trace(edit((0, 3))), trace(edit(0), edit(3)), trace()
+    for name in together:
+        np.testing.assert_array_equal(together[name], apart[name], err_msg=name)
+    assert not np.array_equal(together["logits"], plain["logits"])
+    first = next(name for name in together if not np.array_equal(together[name], plain[name]))
+    changed = [not np.array_equal(together[first][head], plain[first][head]) for head in range(4)]
+    assert changed == [True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("edit", "same"),
+    [
+        (edits.Silence(PATH, [0, 3]), edits.Silence(PATH, (np.int64(0), torch.tensor(3)))),
+        (edits.Block(PATH, range(2), query=[1, 3], key=np.int64(0)), edits.Block(PATH, (0, 1), query=(1, 3), key=0)),
+        (edits.SetPattern(PATH, (0, 1), uniform(2)), edits.SetPattern(PATH, [0, 1], [[0.5, 0.5], [0.5, 0.5]])),
+    ],
+)
+def test_equal_edits_are_equal_however_they_were_written(edit, same):
+    assert edit == same and hash(edit) == hash(same)
+    assert edits.from_json(json.loads(json.dumps(edit.to_json()))) == edit
+
+
+def test_a_link_holds_an_edit_of_several_heads():
+    text = url_edits.cells_text([edits.Block("encoder.0.self_attn", head=(0, 2), query=1)])
+    cells = url_edits.cells(text, np.ones((2, 3, 3), dtype=bool), 3, layers=(0, 1))
+    assert np.argwhere(cells).tolist() == [[0, head, 1, key] for head in (0, 2) for key in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: edits.Silence(3, 0), "where=3 is not the path"),
+        (lambda: edits.Silence(PATH, "0"), "head='0' is not a whole number"),
+        (lambda: edits.Silence(PATH, True), "head=True is not a whole number"),
+        (lambda: edits.Silence(PATH, 1.5), "head=1.5 is not a whole number"),
+        (lambda: edits.Silence(PATH, (0, None)), "head=None is not a whole number"),
+        (lambda: edits.Silence(PATH, ()), r"head=\(\) names no head"),
+        (lambda: edits.Silence(PATH, 0, scale=float("nan")), "scale=nan must be a number"),
+        (lambda: edits.Silence(PATH, 0, scale="half"), "scale='half' must be a number"),
+        (lambda: edits.Block(PATH, query=(3, 1)), r"query=\(3, 1\) must be one position, or \(first, end\)"),
+        (lambda: edits.Block(PATH, key=(1, 2, 3)), r"key=\(1, 2, 3\) must be one position"),
+        (lambda: edits.Open(PATH, key="all"), "key='all' is not a whole number"),
+        (lambda: edits.SetPattern(PATH, 0, [[1.0], [0.5, 0.5]]), "all rows need the same number"),
+        (lambda: edits.SetPattern(PATH, 0, None), "pattern=None is not a table of numbers"),
+        (lambda: edits.SetPattern(PATH, 0, [["a"]]), "is not a table of numbers"),
+        (lambda: edits.SetPattern(PATH, 0, []), "all rows need the same number"),
+    ],
+)
+def test_an_edit_with_a_value_of_the_wrong_kind_is_refused(make, message):
+    with pytest.raises(EditError, match=message):
+        make()
+
+
+def test_each_of_several_heads_has_to_be_there():
+    with pytest.raises(EditError, match=r"decoder.0.self_attn.heads has 2 entries along its head axis; 2 is not"):
+        tiny_translator().trace(SENTENCE, TARGET, edits=[edits.Silence(PATH, head=(0, 2))])

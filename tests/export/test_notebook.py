@@ -1,0 +1,72 @@
+"""vf.explorer: a notebook cell that starts at a chosen head, view and cell; what does not exist is refused."""
+
+import pytest
+
+import visformer as vf
+from benchmarks.messages import read_message
+from tests.web.support import made_up_trace
+from tests.web.test_page import Elements, messages
+from visformer.errors import TraceError
+
+TRACE = made_up_trace(n_layers=3, n_heads=4)
+
+
+def shown(cell):
+    """Return the header of the picture in a cell."""
+    document = dict(Elements(cell._repr_html_()).attributes)["srcdoc"]
+    return read_message(messages(document)["picture"])[0]
+
+
+@pytest.mark.parametrize(
+    ("stack", "attention", "name"),
+    [
+        ("decoder", "cross_attn", "decoder.cross_attn"),
+        ("decoder.cross_attn", None, "decoder.cross_attn"),
+        ("cross", None, "decoder.cross_attn"),
+        ("encoder", None, "encoder.self_attn"),
+        ("decoder", "self_attn", "decoder.self_attn"),
+        (None, None, "encoder.self_attn"),
+    ],
+)
+def test_it_starts_at_the_chosen_head_and_view(stack, attention, name):
+    start = shown(vf.explorer(TRACE, stack=stack, attention=attention, layer=1, head=3, view="arcs"))["start"]
+    assert (start["stack"], start["layer"], start["head"], start["view"]) == (name, 1, 3, "arcs")
+
+
+def test_everything_that_a_link_can_choose_can_be_chosen():
+    chosen = {"query": 2, "key": 0, "combine": "mean", "order": "entropy", "limit": "mass-0.9"}
+    flags = dict.fromkeys(("merging", "hiding", "renormalising"), True)
+    header = shown(vf.explorer(TRACE, heads=[(2, 1), (0, 3)], lang="zh", **chosen, **flags))
+    assert header["start"] == {
+        **{"stack": "encoder.self_attn", "layer": 0, "head": 0, "view": "heatmap", "heads": "2-1.0-3"},
+        **chosen,
+        **flags,
+    }
+    assert header["text"]["lang"] == "zh"
+
+
+def test_a_trace_alone_in_a_cell_is_the_explorer_without_a_choice():
+    assert TRACE._repr_html_() == vf.explorer(TRACE)._repr_html_()
+    assert repr(vf.explorer(TRACE)).startswith("Explorer(")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"layer": 3}, "encoder.self_attn has no layer 3: there are 0–2, counted from 0"),
+        ({"head": -1}, "has no head -1: there are 0–3, counted from 0"),
+        ({"stack": "decoder", "query": 4}, "decoder.self_attn has no query 4: there are 0–3"),
+        ({"stack": "decoder", "attention": "cross_attn", "key": 5}, "decoder.cross_attn has no key 5: there are 0–4"),
+        ({"heads": [(0, 4)]}, "has no head 4"),
+        ({"heads": [(0, 1)] * 12}, "heads has 12 heads; up to 11 can be shown"),
+        ({"stack": "encoder", "attention": "cross_attn"}, "no attention named encoder.cross_attn; there is encoder"),
+        ({"view": "lines"}, "view is 'lines': .*heatmap"),
+        ({"combine": "sum"}, "combine is 'sum': .*mean"),
+        ({"order": "beauty"}, "order is 'beauty': .*entropy"),
+        ({"limit": "0.9"}, "limit is '0.9': a threshold is written weight-0.05 or mass-0.9"),
+        ({"lang": "xx"}, "lang is 'xx'; it can be en, zh"),
+    ],
+)
+def test_what_does_not_exist_is_refused_with_what_there_is(wrong, message):
+    with pytest.raises(TraceError, match=message):
+        vf.explorer(TRACE, **wrong)

@@ -1,0 +1,109 @@
+"""The explorer as the output of a notebook cell, at a chosen head and view."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from visformer.errors import N_, TraceError
+from visformer.export.attention import selected
+from visformer.i18n import languages, translations
+from visformer.system import limits
+from visformer.trace import Trace
+from visformer.trace.stacks import SHORT_NAMES
+from visformer.web.page import frame
+from visformer.web.selection import Selection
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """What a notebook shows if it is the last line of a cell.
+
+    Args:
+        html: an iframe with the script and the numbers; it needs no network.
+    """
+
+    html: str
+
+    def __repr__(self) -> str:
+        return f"Explorer({len(self.html):,} bytes)"
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def explorer(
+    trace: Trace,
+    *,
+    stack: str | None = None,
+    attention: Literal["self_attn", "cross_attn"] | None = None,
+    layer: int = 0,
+    head: int = 0,
+    view: Literal["heatmap", "arcs", "tokens", "layer"] = "heatmap",
+    query: int | None = None,
+    key: int | None = None,
+    heads: Iterable[tuple[int, int]] = (),
+    combine: Literal["one", "mean", "max"] = "one",
+    order: str = "place",
+    limit: str = "",
+    merging: bool = False,
+    hiding: bool = False,
+    renormalising: bool = False,
+    lang: str = "en",
+) -> Explorer:
+    """Show the explorer in a notebook, starting with a selection; the names are those of links, places count from 0.
+
+    Args:
+        trace: holds attention patterns or maps.
+        stack: a name as for :func:`visformer.export.save`, such as "decoder.cross_attn", or "encoder", "decoder" or
+            "cross"; None: the first in the Trace.
+        attention: with ``stack`` "encoder" or "decoder", as for :meth:`visformer.trace.Trace.stack`.
+        layer: the layer of the head.
+        head: the head.
+        view: how the head is drawn.
+        query: the row of a locked cell; without ``key``, the whole row.
+        key: the column of a locked cell.
+        heads: other heads drawn together with this one, as pairs (layer, head), with ``view`` "arcs" or a ``combine``.
+        combine: "mean" or "max" of the heads, or of the whole layer, instead of one head.
+        order: of the heads: "place", "similarity", or the name of a score such as "entropy".
+        limit: which weights are drawn: "" all, "weight-0.05" those at least so large, "mass-0.9" the largest that sum
+            to so much in each row.
+        merging: whether sub-words are merged into words.
+        hiding: whether special tokens are hidden.
+        renormalising: whether rows are then rescaled to sum to 1.
+        lang: the language of its words: "en", "zh" or another that visformer has.
+
+    Returns:
+        What the end of a cell displays.
+
+    Raises:
+        TraceError: the Trace has no such place, or there is no such view or order; the message says what there is.
+        BudgetError: there are more weights than can be shown.
+    """
+    name = f"{stack or '*'}.{attention}" if attention else SHORT_NAMES.get(stack or "", stack)
+    place = selected(trace, stack=name, layer=layer, head=head, query=query, key=key)
+    others = [selected(trace, stack=name, layer=one, head=other) for one, other in heads]
+    if len(others) >= limits.MOST_HEADS:
+        raise TraceError(
+            N_("heads has {n} heads; up to {most} can be shown."), n=len(others), most=limits.MOST_HEADS - 1
+        )
+    if lang not in languages():
+        raise TraceError(N_("lang is {lang!r}; it can be {languages}."), lang=lang, languages=", ".join(languages()))
+    texts = {"view": view, "combine": combine, "order": order, "limit": limit}
+    how, wrong = Selection.from_link({field: text for field, text in texts.items() if text})
+    if not wrong:
+        _, wrong = replace(place, order=how.order).fitting(trace)
+    for field, reason in wrong.items():
+        raise TraceError(N_("{name} is {given!r}: {reason}"), name=field, given=texts[field], reason=reason)
+    chosen = replace(
+        how,
+        stack=place.stack,
+        layer=place.layer,
+        head=place.head,
+        query=query,
+        key=key,
+        heads=".".join(f"{other.layer}-{other.head}" for other in others),
+        merging=merging,
+        hiding=hiding,
+        renormalising=renormalising,
+    )
+    return Explorer(frame(trace, start=chosen.start(), gettext=translations(lang).gettext, lang=lang))
