@@ -316,7 +316,8 @@ def test_bytes_of_a_recording_are_one_for_a_cell_of_a_mask_and_four_for_any_othe
 @pytest.mark.parametrize("make", [tiny_translator, tiny_gpt])
 def test_token_ids_stand_for_a_text_in_a_batch_too(make):
     model = make()
-    ids = [list(model.trace(text).meta["ids"]["src" if "src" in model.trace(text).tokens else "tgt"]) for text in TEXTS]
+    side = "tgt" if model.info.kind == "decoder" else "src"
+    ids = [model.trace(text).meta["ids"][side] for text in TEXTS]
     mixed = [row if i % 2 else np.array(row) for i, row in enumerate(ids)]
     for row, trace in zip(ids, model.trace_many(mixed, record=("*",)), strict=True):
         same(trace, model.trace(row, record=("*",)))
