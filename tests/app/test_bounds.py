@@ -43,7 +43,9 @@ def test_every_number_of_a_picture_has_an_upper_bound(source, picture):
     for option in picture.options:
         if isinstance(option, Number):
             assert resolved(option.most, setting) <= 1e6
-        if isinstance(option, Place | Several):
+        if isinstance(option, Place):
+            assert len(option.among(setting) or ()) <= max(1024, WIDEST)
+        if isinstance(option, Several):
             assert option.count(setting) <= max(1024, WIDEST)
 
 

@@ -125,7 +125,7 @@ def test_a_missing_or_damaged_file_is_reported_with_a_remedy(tmp_path, content):
     path = tmp_path / "tokenizer.json"
     if content is not None:
         path.write_text(content)
-    with pytest.raises(CheckpointError, match=r"tokenizer\.json.*restore it"):
+    with pytest.raises(CheckpointError, match=r"tokenizer\.json.*copy it anew"):
         Tokenizer.load(path)
 
 

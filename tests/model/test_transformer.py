@@ -65,7 +65,7 @@ def test_load_state_refuses_weights_of_another_model_in_one_line():
     with pytest.raises(
         RuntimeError, match=r"^src_embedding\.token\.weight has the shape .* instead of .*, and \d+ more$"
     ):
-        load_state(build(d_model=16), state)
+        load_state(build(d_model=18), state)
     with pytest.raises(RuntimeError, match=r"^other is none of the model's weights$"):
         load_state(build(), {**state, "other": state["output.weight"]})
 

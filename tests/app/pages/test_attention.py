@@ -169,7 +169,7 @@ def test_a_translation_that_the_model_is_sure_of_says_nothing_and_nor_does_one_w
     ("language", "said"),
     [
         ("en", ("Translation: ", "Decoded with these settings: ", "(empty: the model ends the sentence at once)")),
-        ("zh", ("译文：", "当前设置下的解码结果：", "（空：模型立刻结束了句子）")),
+        ("zh", ("译文：", "当前设置下的解码结果：", "（空：模型直接结束了句子）")),
     ],
 )
 def test_an_empty_translation_is_said_to_be_empty(new_app, monkeypatch, language, said):

@@ -46,7 +46,7 @@ def test_a_checkpoint_damaged_before_the_start_is_named(new_app, folder, name, d
     assert "Translation: 我去东北大学。" in text_of(app)  # the first picture is shipped as a file
     text = text_of(enter(app, "She likes school."))
     assert f" own/{name} cannot be read" in text
-    assert "restore" in text
+    assert "copy it anew" in text
     assert str(folder.parent) not in text
     assert f"{folder / name} cannot be read" in caplog.text
     shutil.copy(BUNDLED / name, folder / name)

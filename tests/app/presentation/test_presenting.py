@@ -249,7 +249,7 @@ def test_two_phones_show_what_the_presenter_shows(new_app, presenter, own_rooms)
         walk(presenter, 1)
     assert page_of(phones[0].run()) == page_of(presenter) == "head"
     own_rooms.write(presenter.session_state["room"], {"page": "masks", "masks_view": "scores", "masks_layer": "9"})
-    assert ignored(phones[1].run()) == ["masks_layer=9: 需要 1 到 3 之间的整数。"]
+    assert ignored(phones[1].run()) == ["masks_layer=9: 应为以下编号之一：1–3。"]
 
 
 def test_a_head_selected_in_the_explorer_is_selected_on_the_phone(new_app, own_rooms, monkeypatch):
