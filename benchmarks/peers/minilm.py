@@ -4,14 +4,11 @@ Runs in the peers' environment, which has transformers.
 """
 
 import importlib.util
-import os
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import torch
-
-os.environ["HF_HUB_OFFLINE"] = "1"  # before transformers is imported: the weights are in the package
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging
 

@@ -1,6 +1,9 @@
 """The formulas beside the pictures, and the source code below them."""
 
 import ast
+import gc
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -66,3 +69,21 @@ def test_an_excerpt_of_a_method_is_not_indented():
 def test_an_unknown_name_is_in_the_error():
     with pytest.raises(KeyError, match="nothing_of_that_name"):
         excerpt("formulas.py", "nothing_of_that_name")
+
+
+def test_pages_drawn_at_the_same_time_have_their_excerpts():
+    """Garbage collection may hand over to another thread in the middle of parsing, here nearly each time."""
+    thresholds = gc.get_threshold()
+
+    def hand_over(phase, about):
+        time.sleep(0)
+
+    gc.callbacks.append(hand_over)
+    gc.set_threshold(300, 2, 2)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            codes = [*threads.map(lambda _: excerpt.__wrapped__("formulas.py", "causal_mask"), range(40))]
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(hand_over)
+    assert len(set(codes)) == 1

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
+from threading import Lock
 from typing import Any
 
 import streamlit as st
@@ -20,6 +21,7 @@ from visformer.pictures.theme import SYMBOLS, Theme
 _FOLDER = Path(visformer.__file__).parent
 _SYMBOL = re.compile(r"\\sym\{(\w+)\}\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
 _MATH = re.compile(r"\$([^$]+)\$")
+_PARSER = Lock()  # until Python 3.13 one count of nested nodes serves all threads: two at a time end in a SystemError
 
 
 def theme() -> Theme:
@@ -73,7 +75,8 @@ def excerpt(file: str, name: str) -> str:
         KeyError: the file defines nothing of that name.
     """
     text = (_FOLDER / file).read_text(encoding="utf-8")
-    node: Any = ast.parse(text)
+    with _PARSER:
+        node: Any = ast.parse(text)
     for part in name.split("."):
         matches = [child for child in node.body if getattr(child, "name", None) == part]
         if not matches:
