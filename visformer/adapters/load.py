@@ -5,6 +5,7 @@ import sys
 import zlib
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache, lru_cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,7 @@ def nbytes_of(name: str) -> int:
     The model is bundled, untrained, or on this machine.
     """
     if names_untrained(name):
-        return sum(weight.nbytes for weight in outline(name).module.parameters())
+        return _untrained_nbytes(replace(Untrained.named(name), seed=0))
     try:
         folder = find(name)[2].folder
     except CheckpointError:  # loading it says what is wrong
@@ -154,8 +155,13 @@ def outline(name: str) -> Translator:
     Raises:
         ConfigError: as for :func:`load`.
     """
-    with torch.device("meta"):
-        return _from_seed(Untrained.named(name))
+    return _from_seed(Untrained.named(name), device="meta")
+
+
+@lru_cache(maxsize=64)
+def _untrained_nbytes(sizes: Untrained) -> int:
+    """Return the bytes of the weights, kept for other seeds: an outline takes as long as drawing a page."""
+    return sum(weight.nbytes for weight in _from_seed(sizes, device="meta").module.parameters())
 
 
 def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
@@ -260,9 +266,19 @@ def untrained(
 
 
 def _from_seed(
-    wanted: Untrained, tokenizer: Tokenizer | None = None, like: TransformerConfig | None = None
+    wanted: Untrained,
+    tokenizer: Tokenizer | None = None,
+    like: TransformerConfig | None = None,
+    *,
+    device: str = "cpu",
 ) -> Translator:
-    tokenizer = tokenizer or Tokenizer.load(folder_of(BUNDLED[0]) / "tokenizer.json")
+    tokenizer = tokenizer or _bundled_tokenizer()
     config = wanted.config(len(tokenizer)) if like is None else replace(like, **wanted.sizes)
-    module = initial_model(config, wanted.seed)
+    with torch.device(device):
+        module = initial_model(config, wanted.seed)
     return Translator(module.eval(), tokenizer, name=wanted.name, source=f"random weights, seed {wanted.seed}")
+
+
+@cache
+def _bundled_tokenizer() -> Tokenizer:
+    return Tokenizer.load(folder_of(BUNDLED[0]) / "tokenizer.json")

@@ -50,7 +50,8 @@ class Embedding(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.max_len = self.positions.rows(config.max_len)
         if self.max_len is not None:
-            self.position = nn.Parameter(torch.randn(self.max_len, config.d_model) * 0.02)  # (position, d_model)
+            self.position = nn.Parameter(torch.empty(self.max_len, config.d_model))  # (position, d_model)
+            nn.init.normal_(self.position, std=0.02)
 
     def forward(self, ids: Tensor, *, tap: Tap, start: int = 0) -> Tensor:
         """Embed ``ids``, the first of which is at position ``start``.

@@ -27,7 +27,7 @@ _MOST_EXPANDED = 8
 class _DrawingFrom(TorchFunctionMode):
     """Random weights come from a generator of their own: torch's is shared by all threads, whatever they draw."""
 
-    DRAWS = (torch.randn, Tensor.uniform_, nn.init.uniform_, nn.init.normal_, nn.init.kaiming_uniform_)
+    DRAWS = (Tensor.uniform_, nn.init.uniform_, nn.init.normal_, nn.init.kaiming_uniform_)
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -36,12 +36,19 @@ class _DrawingFrom(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        own = {"generator": self.generator} if func in self.DRAWS else {}
-        return func(*args, **(kwargs or {}) | own)
+        named = kwargs or {}
+        if func not in self.DRAWS:
+            return func(*args, **named)
+        if torch.get_default_device().type == "meta":  # there, torch would import its compiler to draw, for seconds
+            return named["tensor"] if "tensor" in named else args[0]
+        return func(*args, **named | {"generator": self.generator})
 
 
 def initial_model(config: Config, seed: int) -> Model:
-    """A model before its first step: the same weights for the same seed; torch's generator is left as it was."""
+    """A model before its first step: the same weights for the same seed; torch's generator is left as it was.
+
+    Where torch's default device is "meta" it has no numbers, and none are drawn.
+    """
     with _DrawingFrom(seed):
         return build(config)
 

@@ -197,6 +197,22 @@ def test_any_name_is_a_lesson_or_an_error(text):
         lesson_file.load("z" + text)
 
 
+def test_a_page_reads_no_file_for_a_shipped_lesson(monkeypatch):
+    """While others compute, each access to a file waits for its turn: pages ask for lessons a dozen times."""
+    lesson_file.load(url_state.SHIPPED)
+    read = []
+    monkeypatch.setattr(Path, "open", lambda path, *_, **named: read.append(path))
+    monkeypatch.setattr(Path, "stat", lambda path, **named: read.append(path))
+    assert lesson_file.load(url_state.SHIPPED).steps and not read
+
+
+def test_the_operators_lesson_replaces_a_shipped_one(tmp_path, monkeypatch):
+    (tmp_path / f"{url_state.SHORT}.yaml").write_text(GOOD, encoding="utf-8")
+    assert lesson_file.content(url_state.SHORT) != GOOD.encode()
+    monkeypatch.setenv("VISFORMER_LESSONS", str(tmp_path))
+    assert lesson_file.content(url_state.SHORT) == GOOD.encode()
+
+
 def test_lessons_in_the_operators_folder_are_offered(tmp_path):
     (tmp_path / "my-own.yaml").write_text(GOOD, encoding="utf-8")
     (tmp_path / "Not A Name.yaml").write_text(GOOD, encoding="utf-8")

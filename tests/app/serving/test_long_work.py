@@ -1,6 +1,8 @@
 """Long work: models by name, no more of them than fit into memory, and computations in a process of their own."""
 
 import os
+import subprocess
+import sys
 import threading
 from functools import partial
 from types import SimpleNamespace
@@ -104,6 +106,21 @@ def test_an_outline_has_everything_but_the_weights():
     assert model.info == full.info
     assert model.tokenize("I like it.") == full.tokenize("I like it.")
     assert model.available(("*.pattern", "*.w_q", "*.nothing")) == ("*.pattern", "*.w_q")
+
+
+@pytest.mark.parametrize("norm_and_positions", ["", "-pre-learned"])
+def test_an_outline_is_made_without_torchs_compiler(norm_and_positions):
+    """Importing it takes seconds, during which no page is drawn for anybody."""
+    code = f"""import sys
+from visformer.adapters.load import nbytes_of, outline
+outline("{SMALL}{norm_and_positions}"), nbytes_of("{SMALL}{norm_and_positions}")
+sys.exit("torch._dynamo" in sys.modules)"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_bytes_of_an_untrained_model_are_those_of_its_weights():
+    for name in (SMALL, f"{SMALL}-seed3", f"{SMALL}-pre-learned"):
+        assert nbytes_of(name) == sum(weight.nbytes for weight in vf.load(name).module.parameters())
 
 
 def test_a_workbench_holds_no_weights_of_an_untrained_model(models):
