@@ -96,3 +96,36 @@ def test_each_step_of_a_lesson_is_one_entry(open_app):
     seen.append(changed(page, seen[-1]))
     assert page.evaluate("history.length") == entries + len(turns) + 1
     walk(page, seen)
+
+
+HOLD_MESSAGES = """
+  window.WebSocket = class extends WebSocket {
+    addEventListener(name, listener, ...options) {
+      if (name !== "message") return super.addEventListener(name, listener, ...options)
+      let last = Promise.resolve()
+      return super.addEventListener(name, (event) => {
+        window.arrived += new TextDecoder().decode(event.data)
+        last = last.then(() => window.released).then(() => listener.call(this, event))
+      }, ...options)
+    }
+  }
+  window.arrived = ""
+"""
+
+
+def test_back_shows_its_entry_although_another_is_on_its_way(open_app):
+    """On a slow line Back is quicker than the address of the sentence that was just entered."""
+    page = open_app(script=HOLD_MESSAGES)
+    first = shown(page)
+    submit(page, "I like cats.")
+    changed(page, first)
+    page.evaluate("() => { window.released = new Promise((release) => (window.release = release)) }")
+    submit(page, "She likes dogs.")
+    page.wait_for_function("() => window.arrived.includes('text=She+likes+dogs.')")
+    arrived = page.evaluate("window.arrived.length")
+    page.go_back()
+    page.wait_for_function("before => window.arrived.length > before", arg=arrived)
+    page.evaluate("window.release()")
+    until(lambda: shown(page) == first)
+    page.wait_for_timeout(1000)
+    assert shown(page) == first

@@ -31,13 +31,14 @@ class Cancellation:
         self._kill: Callable[[], object] = _nothing
 
     def cancel(self, reason: VisformerError) -> None:
-        """End the work. The first reason counts; a call after the grace period kills work that has not ended."""
+        """End the work. The first reason counts; each call asks again, after the grace period it kills the work."""
         with self._lock:
             if self.reason is None:
                 self.reason, self._since = reason, time.monotonic()
-                self._stop()
-            elif time.monotonic() - self._since > limits.GRACE_SECONDS:
+            if time.monotonic() - self._since > limits.GRACE_SECONDS:
                 self._kill()
+            else:
+                self._stop()
 
     @contextmanager
     def current(self) -> Iterator[None]:

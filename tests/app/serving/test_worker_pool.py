@@ -55,8 +55,10 @@ def pool(folder):
 
 
 def is_running(pid):
-    with suppress(FileNotFoundError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    """Whether a process, or any of its threads, which end after the first one, has not ended."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        is_ended = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return not is_ended or len(os.listdir(f"/proc/{pid}/task")) > 1
     return False
 
 
@@ -221,6 +223,21 @@ def test_a_process_that_does_not_stop_its_work_is_replaced(pool, monkeypatch):
     for _ in before:
         assert_works(pool)
     assert not set(before) & set(pool.pids)
+
+
+def test_a_process_is_not_stopped_while_it_imports_a_module(tmp_path, monkeypatch):
+    """Compiled modules cannot be imported a second time after an import that was interrupted, as this one."""
+    module = "import builtins, time\nassert not hasattr(builtins, 'begun')\nbuiltins.begun = True\ntime.sleep(1)\n"
+    (tmp_path / "imported_once.py").write_text(module)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    pool, admission = WorkerPool(None, 1), Admission(at_once=1, long_seconds=0.3)
+    before = pool.pids
+    work = "import imported_once, time; time.sleep(60)"
+    with pytest.raises(DeadlineError):
+        admission.run("file", partial(pool.call, exec, work), on_wait=lambda before: None, kind="long")
+    assert pool.call(eval, "__import__('imported_once').time.monotonic()") > 0
+    assert pool.pids == before
+    pool.close()
 
 
 def test_long_work_whose_process_was_stopped_ends_and_the_process_is_replaced(monkeypatch):

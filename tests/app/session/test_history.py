@@ -3,7 +3,7 @@
 import pytest
 
 from tests.app.support import address_of, choose, enter, open_page
-from visformer.app.session import boxes
+from visformer.app.session import boxes, url_state
 from visformer.app.session.examples import EXAMPLES
 from visformer.app.streamlit_private import history
 
@@ -14,7 +14,7 @@ def go_to_entry(monkeypatch):
 
     def go(app, address):
         app.query_params.clear()
-        app.query_params.update(address)
+        app.query_params.update({url_state.VERSION_NAME: str(url_state.VERSION), **address} if address else {})
         with monkeypatch.context() as patch:
             patch.setattr(history, "is_back_or_forward", lambda: True)
             app.run()
@@ -42,7 +42,7 @@ def test_back_and_forward_bring_back_the_sentence_the_view_and_the_language(new_
     assert [entry.get("text") for entry in entries] == [None, *["I like cats."] * 3, "她喜欢狗。"]
     for entry in (*reversed(entries[:-1]), *entries[1:]):
         go_to_entry(app, entry)
-        assert address_of(app) == entry, "the entry is not written anew"
+        assert address_of(app) == entry, "no entry is added"
         assert sentence(app) == entry.get("text", EXAMPLES[0])
         (view,) = [group for group in app.get("button_group") if group.key == "masks_view"]
         assert view.value == entry.get("masks_view", "batch")

@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from types import FrameType
 from typing import IO, Any
 
 import torch
@@ -23,6 +24,8 @@ from visformer.adapters.load import load_to_serve
 from visformer.app.serving.stop_signal import STOP, Stopped
 from visformer.errors import VisformerError
 from visformer.system.cancellation import Cancellation
+
+_IMPORT = "<frozen importlib._bootstrap>"
 
 
 def serve(name: str | None, requests: IO[bytes], responses: IO[bytes]) -> None:
@@ -34,8 +37,8 @@ def serve(name: str | None, requests: IO[bytes], responses: IO[bytes]) -> None:
     model: Any = None
     is_computing = False
 
-    def stop(_signal: int, _frame: object) -> None:
-        if is_computing:
+    def stop(_signal: int, frame: FrameType | None) -> None:
+        if is_computing and not _is_importing(frame):
             raise Stopped
 
     def compute(make: Callable[[], Any]) -> Any:
@@ -72,6 +75,13 @@ def serve(name: str | None, requests: IO[bytes], responses: IO[bytes]) -> None:
         while model is not None:
             what, args, kwargs = pickle.load(requests)
             respond(partial(getattr(model, what) if isinstance(what, str) else what, *args, **kwargs))
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether a module is being imported, some of which could never be imported again; the signal comes again."""
+    while frame is not None and frame.f_code.co_filename != _IMPORT:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _portable(error: Exception) -> Exception:

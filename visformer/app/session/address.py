@@ -55,18 +55,18 @@ def shortened(state: State) -> State:
     return of_step(state) if is_step and is_unchanged else state
 
 
-def differing(run: Run | None = None) -> dict[str, str] | None:
-    """Return the query parameters of the current state; None: the address has them already."""
+def of_run(run: Run | None = None) -> dict[str, str]:
+    """Return the query parameters of what a run shows; None: the current run."""
     query = address(shortened(current(run)))
     if ROOM.get():
         query[url_state.FOLLOW] = ROOM.get()
-    return query if query != st.query_params.to_dict() else None
+    return query
 
 
 def update(run: Run | None = None) -> None:
     """Write the current state into the address, if it differs: each change adds an entry to the browser's history."""
-    query = differing(run)
-    if query is not None:
+    query = of_run(run)
+    if query != st.query_params.to_dict():
         st.query_params.from_dict(query)
 
 

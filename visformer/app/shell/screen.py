@@ -10,6 +10,7 @@ from visformer.app.session import page as pages
 from visformer.app.session import run as runs
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot, hold
+from visformer.app.streamlit_private import history
 from visformer.app.streamlit_private.addresses import typed_page
 from visformer.app.widgets import controls, downloads
 from visformer.app.widgets.component import replace_address
@@ -82,12 +83,12 @@ def _navigate(sections: Sections) -> Page:
 
 
 def update_address(run: Run) -> None:
-    """Write what a run shows into the address; a page that was just opened keeps the one entry that it has.
+    """Write what a run shows into the address; a page that was just opened, or come back to, keeps its one entry.
 
-    The links to it may be older than the selection in the explorer, which is a fragment.
+    The links to a page may be older than the selection in the explorer, which is a fragment. After Back or Forward an
+    entry may still have arrived that was on its way.
     """
-    query = address.differing(run)
-    if pages.IS_NEW.pop() and query is not None:
-        replace_address(query)
+    if pages.IS_NEW.pop() or history.is_back_or_forward():
+        replace_address(pages.current_page(), address.of_run(run))
     else:
         address.update(run)

@@ -182,9 +182,9 @@ def links(addresses: Mapping[str, str]) -> None:
     _LINKS(data=json.dumps(addresses).encode(), key="links")
 
 
-def replace_address(query: Mapping[str, str]) -> None:
-    """Give the current entry of the browser's history these query parameters; Streamlit can only add an entry."""
-    _ADDRESS(data=urlencode(query).encode(), key="address")
+def replace_address(page: str, query: Mapping[str, str]) -> None:
+    """Give the current entry of the browser's history this page and query; Streamlit can only add an entry."""
+    _ADDRESS(data=f"{page or './'}?{urlencode(query)}".rstrip("?").encode(), key="address")
 
 
 def presentation(

@@ -1,5 +1,6 @@
-/** Gives the current entry of the browser's history another query: Streamlit can only add entries. */
+/** Gives the current entry of the browser's history another address: Streamlit can only add entries. */
 
 export default ({ data }) => {
-  history.replaceState(history.state, "", `${location.pathname}?${new TextDecoder().decode(data)}`)
+  const { href } = new URL(new TextDecoder().decode(data), location.href)
+  if (href !== location.href) history.replaceState(history.state, "", href)
 }
