@@ -91,6 +91,10 @@ class OwnModel(TracedModel):
             for name in names
         }
 
+    def _tensor(self, rows: Sequence[Sequence[int]]) -> Tensor:
+        """Rows of ids, padded at the end, where the model is: (batch, token)."""
+        return pad(rows).to(self.module.output.weight.device)
+
     @staticmethod
     def _decoding_session(
         edits: Sequence[Edit], sides: Sequence[Mapping[str, Sequence[int]]] = ({},)
@@ -116,7 +120,7 @@ class Translator(OwnModel):
         self._require_room(len(start))
         limit = self._limit(len(src_ids), len(start), settings.max_new_tokens)
         with self._decoding_session(settings.edits):
-            next_token = NextToken(self.module, torch.tensor([src_ids]), cached=not settings.edits)
+            next_token = NextToken(self.module, self._tensor([src_ids]), cached=not settings.edits)
             return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
 
     def _encode(self, request: Request) -> Encoded:
@@ -131,7 +135,7 @@ class Translator(OwnModel):
         for each in batch:
             check_budget(self._shapes(tensors, len(each.src), len(each.forced or ())))
         recorder = Recorder(tensors, first.edits, sides=sides)
-        src_ids = pad([each.src for each in batch])  # (batch, src)
+        src_ids = self._tensor([each.src for each in batch])  # (batch, src)
         with taps.session(recorder, wanted=recorder.wants):
             memory = self.module.encode(src_ids)  # (batch, src, d_model)
         outputs, params = self._outputs(batch, memory), []
@@ -142,7 +146,7 @@ class Translator(OwnModel):
             check_budget(self._shapes(tensors, len(each.src), len(ids)), more=more)
         with taps.session(recorder, wanted=recorder.wants):
             run = self.module.decode if recorder.wants("logits") else self.module.read_target
-            run(pad([side["tgt"] for side in sides]), memory, src_ids)
+            run(self._tensor([side["tgt"] for side in sides]), memory, src_ids)
         return [self._told(*row) for row in zip(batch, sides, recorder.rows, params, outputs, strict=True)]
 
     def _outputs(self, batch: Sequence[Encoded], memory: Tensor) -> list[tuple[list[int], float | None]]:
@@ -183,7 +187,7 @@ class Translator(OwnModel):
 
     def _greedy(self, batch: Sequence[Encoded], memory: Tensor | None = None) -> list[tuple[list[int], float]]:
         """See :class:`TracedModel`; ``memory``: the encoder's output, if it has already run."""
-        edits, src_ids = batch[0].request.edits, pad([each.src for each in batch])
+        edits, src_ids = batch[0].request.edits, self._tensor([each.src for each in batch])
         with self._decoding_session(edits, [{"src": each.src} for each in batch]):
             next_token = NextToken(self.module, src_ids, cached=not edits, memory=memory)
             start = torch.tensor([each.begin for each in batch])
@@ -199,11 +203,12 @@ class Translator(OwnModel):
         return [*self._plain(given), self.text.token_id(EOS)] if isinstance(given, str) else given
 
     def _language(self, source: str | list[int], to: str | None) -> str:
-        if to is None:
-            return "en" if detect_language(self._words(source)) == "zh" else "zh"
-        if to not in LANGUAGE_TOKEN:
+        return to or ("en" if detect_language(self._words(source)) == "zh" else "zh")
+
+    def _require_language(self, to: str | None) -> None:
+        super()._require_language(to)
+        if to is not None and to not in LANGUAGE_TOKEN:
             raise VisformerError(N_("to={to!r} is not a language of this model: choose en or zh."), to=to)
-        return to
 
 
 class LanguageModel(OwnModel):
@@ -220,7 +225,7 @@ class LanguageModel(OwnModel):
         return self._row(self._ids(self._given(text), None if second is None else self._given(second)))
 
     def _decode(self, source: str | list[int], to: str | None, settings: Settings) -> Decoding:
-        start = [*self._ids(source, None, to), *settings.prefix]
+        start = [*self._ids(source, None), *settings.prefix]
         self._require_room(len(start))
         limit = self._limit(len(start), len(start), settings.max_new_tokens)
         with self._decoding_session(settings.edits):
@@ -228,7 +233,7 @@ class LanguageModel(OwnModel):
             return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
 
     def _encode(self, request: Request) -> Encoded:
-        ids = self._ids(request.source, request.target, request.to)
+        ids = self._ids(request.source, request.target)
         self._require_room(len(ids))
         return Encoded(request, [], ids)
 
@@ -241,7 +246,7 @@ class LanguageModel(OwnModel):
             more = sum(p.value.nbytes for p in params[-1].values())
             check_budget(self._shapes(tensors, 0, len(each.begin)), more=more)
         with taps.session(recorder, wanted=recorder.wants):
-            logits = self.module(pad([each.begin for each in batch]))  # (batch, token, vocab)
+            logits = self.module(self._tensor([each.begin for each in batch])).cpu()  # (batch, token, vocab)
         traces = []
         for i, (each, side) in enumerate(zip(batch, sides, strict=True)):
             ids, request = each.begin, each.request
@@ -259,10 +264,13 @@ class LanguageModel(OwnModel):
             limits = [self._limit(n, n, each.request.max_new_tokens) for each in batch for n in [len(each.begin)]]
             return self._speaker.greedy(next_token, start, limits)
 
-    def _ids(self, given: str | list[int], second: str | list[int] | None, to: str | None = None) -> list[int]:
-        """Ids of a text, </s> first, and of its continuation."""
+    def _require_language(self, to: str | None) -> None:
+        super()._require_language(to)
         if to is not None:
             raise VisformerError(ONE_LANGUAGE, to=to)
+
+    def _ids(self, given: str | list[int], second: str | list[int] | None) -> list[int]:
+        """Ids of a text, </s> first, and of its continuation."""
         ids = [self.text.token_id(EOS), *self._plain(given)] if isinstance(given, str) else given
         return [*ids, *(self._plain(second) if isinstance(second, str) else second or ())]
 

@@ -105,6 +105,11 @@ class HubModel(TracedModel):
         ids, _segments = self._ids(self._given(text), more if self.info.kind == "encoder" else None)
         return self._row([*ids, *self._continuation(more)] if self.info.kind == "decoder" else ids)
 
+    def _require_language(self, to: str | None) -> None:
+        super()._require_language(to)
+        if to is not None:
+            self.text.language_id(to, "")
+
     def _decode(self, source: str | list[int], to: str | None, settings: Settings) -> Decoding:
         edits = settings.edits
         src_ids, segments = self._source(source)
