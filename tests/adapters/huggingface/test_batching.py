@@ -96,7 +96,7 @@ def test_an_edit_of_what_can_only_be_read_is_refused_in_a_batch_too():
 
 def test_a_language_that_the_model_lacks_is_no_fault_of_a_text():
     for family in ("bert", "llama", "marian"):
-        with pytest.raises(VisformerError, match="^to='zh': this model has no choice of target language"):
+        with pytest.raises(VisformerError, match=r"^to='zh': this model has no choice of target language"):
             model_of(family).trace_many([], to="zh")
 
 
