@@ -16,7 +16,7 @@ from visformer.adapters.params import Weight
 from visformer.adapters.recording import available, check_attention, globs, nbytes_of
 from visformer.edits import Edit, _Edit
 from visformer.errors import N_, Message, TextError, VisformerError
-from visformer.model.decoding import Decoding
+from visformer.model.decoding import Decoding, Predictor
 from visformer.model.tokenizer import require_unicode
 from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
@@ -245,8 +245,8 @@ class TracedModel(ABC):
         how = self._batches(frozenset(), settings.edits, batch=batch, padded=padded)
 
         def prepare(row: tuple[Any, ...]) -> Encoded:
-            request = self._request(row[0], to=to, edits=renewed(settings.edits))
-            return self._encode(replace(request, max_new_tokens=settings.max_new_tokens))
+            how = {"edits": renewed(settings.edits), "max_new_tokens": settings.max_new_tokens}
+            return self._encode(self._request(row[0], to=to, record=(), **how))
 
         def run(encoded: Sequence[Encoded]) -> list[Decoding]:
             with torch.inference_mode():
@@ -293,7 +293,7 @@ class TracedModel(ABC):
             VisformerError: a model of this kind does not accept a target or a pair.
         """
         self._require_language(to)
-        request = self._request(source, target, pair=pair, to=to, record=record, edits=self._edits(edits))
+        request = self._request(source, target, pair=pair, to=to, record=globs(record), edits=self._edits(edits))
         (trace,) = self._traced([self._encode(request)])
         return trace
 
@@ -408,11 +408,9 @@ class TracedModel(ABC):
         target: Text | None = None,
         *,
         pair: Text | None = None,
-        to: str | None = None,
-        record: str | Sequence[str] = (),
-        edits: Sequence[Edit] = (),
+        **checked: Any,
     ) -> Request:
-        """Check the texts of :meth:`trace`; ``to`` and ``edits`` are already checked."""
+        """Check the texts of :meth:`trace`, whose other arguments are already checked."""
         if self.info.kind == "encoder" and target is not None:
             raise VisformerError(N_("{name} is an encoder: pass a second text as pair."), name=self.info.name)
         if self.info.kind != "encoder" and pair is not None:
@@ -424,7 +422,7 @@ class TracedModel(ABC):
         second = None if pair is None else self._given(pair)
         if second is not None and isinstance(first, str) != isinstance(second, str):
             raise TextError(N_("A pair is two texts, or the token ids of both."))
-        return Request(first, forced, second, to, globs(record), edits)
+        return Request(first, forced, second, **checked)
 
     def _edits(self, given: Edit | Sequence[Edit]) -> tuple[Edit, ...]:
         return checked_edits(given, self._names, fixed=self._fixed)
@@ -463,6 +461,11 @@ class TracedModel(ABC):
             params=params,
             meta={"model": self.info.name, **moment, **meta, "ids": ids, **about},
         )
+
+    def _spoken(self, next_token: Predictor, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:
+        """Decode a batch greedily, see :meth:`_greedy`."""
+        most = [self._limit(len(each.src), len(each.begin), each.request.max_new_tokens) for each in batch]
+        return self._speaker.greedy(next_token, torch.tensor([each.begin for each in batch]), most)
 
     def _limit(self, n_src: int, n_prefix: int, max_new_tokens: int | None = None) -> int:
         """How many tokens may follow the prefix of a target."""

@@ -76,9 +76,14 @@ class OwnModel(TracedModel):
         wanted = matching((*self._names, *self._weights), record)
         return wanted.intersection(self._names), wanted.intersection(self._weights)
 
-    def _read(self, wanted: Iterable[str], sides: Mapping[str, Sequence[int]]) -> dict[str, TracedTensor]:
-        """The weights among these names."""
-        return {name: weight.read(name, sides) for name, weight in self._weights.items() if name in wanted}
+    def _params(
+        self, tensors: frozenset[str], weights: frozenset[str], sides: Mapping[str, Sequence[int]]
+    ) -> dict[str, TracedTensor]:
+        """Read these weights; with the tensors of a sentence, whose ids are ``sides``, they are within the budget."""
+        params = {name: weight.read(name, sides) for name, weight in self._weights.items() if name in weights}
+        shapes = self._shapes(tensors, len(sides.get("src", ())), len(sides["tgt"]))
+        check_budget(shapes, more=sum(p.value.nbytes for p in params.values()))
+        return params
 
     def _shapes(self, names: Iterable[str], n_src: int, n_tgt: int) -> dict[str, tuple[int, ...]]:
         """The shapes that these tensors will have."""
@@ -138,12 +143,10 @@ class Translator(OwnModel):
         src_ids = self._tensor([each.src for each in batch])  # (batch, src)
         with taps.session(recorder, wanted=recorder.wants):
             memory = self.module.encode(src_ids)  # (batch, src, d_model)
-        outputs, params = self._outputs(batch, memory), []
+        outputs = self._outputs(batch, memory)
         for side, each, (ids, _) in zip(sides, batch, outputs, strict=True):
             side |= {"tgt": [*each.begin, *ids[:-1]], "next": ids}
-            params.append(self._read(weights, side))
-            more = sum(p.value.nbytes for p in params[-1].values())
-            check_budget(self._shapes(tensors, len(each.src), len(ids)), more=more)
+        params = [self._params(tensors, weights, side) for side in sides]
         with taps.session(recorder, wanted=recorder.wants):
             run = self.module.decode if recorder.wants("logits") else self.module.read_target
             run(self._tensor([side["tgt"] for side in sides]), memory, src_ids)
@@ -189,10 +192,7 @@ class Translator(OwnModel):
         """See :class:`TracedModel`; ``memory``: the encoder's output, if it has already run."""
         edits, src_ids = batch[0].request.edits, self._tensor([each.src for each in batch])
         with self._decoding_session(edits, [{"src": each.src} for each in batch]):
-            next_token = NextToken(self.module, src_ids, cached=not edits, memory=memory)
-            start = torch.tensor([each.begin for each in batch])
-            limits = [self._limit(len(each.src), 1, each.request.max_new_tokens) for each in batch]
-            return self._speaker.greedy(next_token, start, limits)
+            return self._spoken(NextToken(self.module, src_ids, cached=not edits, memory=memory), batch)
 
     def _source_ids(self, given: str | list[int]) -> list[int]:
         ids = self._ids_of(given)
@@ -240,11 +240,8 @@ class LanguageModel(OwnModel):
     def _run(self, batch: Sequence[Encoded]) -> list[Trace]:
         first, sides = batch[0].request, [{"tgt": each.begin} for each in batch]
         tensors, weights = self._selected(first.record)
-        recorder, params = Recorder(tensors, first.edits, sides=sides), []
-        for each, side in zip(batch, sides, strict=True):
-            params.append(self._read(weights, side))
-            more = sum(p.value.nbytes for p in params[-1].values())
-            check_budget(self._shapes(tensors, 0, len(each.begin)), more=more)
+        recorder = Recorder(tensors, first.edits, sides=sides)
+        params = [self._params(tensors, weights, side) for side in sides]
         with taps.session(recorder, wanted=recorder.wants):
             logits = self.module(self._tensor([each.begin for each in batch])).cpu()  # (batch, token, vocab)
         traces = []
@@ -258,11 +255,9 @@ class LanguageModel(OwnModel):
         return traces
 
     def _greedy(self, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:
-        edits, start = batch[0].request.edits, torch.tensor([each.begin for each in batch])  # all equally long
-        with self._decoding_session(edits, [{}] * len(batch)):
-            next_token = NextOfText(self.module, cached=not edits)
-            limits = [self._limit(n, n, each.request.max_new_tokens) for each in batch for n in [len(each.begin)]]
-            return self._speaker.greedy(next_token, start, limits)
+        edits = batch[0].request.edits
+        with self._decoding_session(edits, [{}] * len(batch)):  # all texts are equally long
+            return self._spoken(NextOfText(self.module, cached=not edits), batch)
 
     def _require_language(self, to: str | None) -> None:
         super()._require_language(to)

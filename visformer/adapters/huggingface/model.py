@@ -233,9 +233,7 @@ class HubModel(TracedModel):
                 memory = self._engine.encode([each.src for each in batch], [each.segments for each in batch])
         next_token = HubNext(self._engine, memory, cached=not edits)
         with watching(Recorder(frozenset(), edits, sides=sides, axes=self._axes, growing=True), "decoder"):
-            limits = [self._limit(len(each.src), len(each.begin), each.request.max_new_tokens) for each in batch]
-            start = torch.tensor([each.begin for each in batch])
-            return self._speaker.greedy(next_token, start, limits)
+            return self._spoken(next_token, batch)
 
     # Texts --------------------------------------------------------------------------------------------------------
 
