@@ -79,13 +79,16 @@ class TracedTensor(NDArrayOperatorsMixin):
         return np.array(self.value, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        if "out" in options:
-            options["out"] = _values(options["out"])
+        options = {name: _values(given) if name == "out" else _value(given) for name, given in options.items()}
         return getattr(ufunc, method)(*_values(inputs), **options)
 
 
 def _values(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(array.value if isinstance(array, TracedTensor) else array for array in arrays)
+    return tuple(map(_value, arrays))
+
+
+def _value(array: Any) -> Any:
+    return array.value if isinstance(array, TracedTensor) else array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
