@@ -243,11 +243,11 @@ class LanguageModel(OwnModel):
         recorder = Recorder(tensors, first.edits, sides=sides)
         params = [self._params(tensors, weights, side) for side in sides]
         with taps.session(recorder, wanted=recorder.wants):
-            logits = self.module(self._tensor([each.begin for each in batch])).cpu()  # (batch, token, vocab)
+            logits = self.module(self._tensor([each.begin for each in batch]))  # (batch, token, vocab)
         traces = []
         for i, (each, side) in enumerate(zip(batch, sides, strict=True)):
             ids, request = each.begin, each.request
-            following = int(self._speaker.likeliest(logits[i : i + 1, len(ids) - 1]))
+            following = int(self._speaker.likeliest(logits[i : i + 1, len(ids) - 1].cpu()))
             text = None if request.target is None else self._words(request.target)
             meta = {"source": self._words(request.source), "target": text, "to": None, "forced": text is not None}
             all_sides = {**side, "next": [*ids[1:], following]}
