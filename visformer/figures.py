@@ -105,6 +105,7 @@ def source_of(
 
     def record_untrained(norm: str, needs: tuple[str, ...]) -> Trace:
         written = str(record(("*.pattern",)).meta["target"])
+        assert text is not None  # or there would be no such record
         return untrained(source, norm=norm).trace(text, written, record=needs)
 
     return Source(

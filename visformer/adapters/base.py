@@ -245,7 +245,7 @@ class TracedModel(ABC):
         how = self._batches(frozenset(), settings.edits, batch=batch, padded=padded)
 
         def prepare(row: tuple[Any, ...]) -> Encoded:
-            how = {"edits": renewed(settings.edits), "max_new_tokens": settings.max_new_tokens}
+            how: dict[str, Any] = {"edits": renewed(settings.edits), "max_new_tokens": settings.max_new_tokens}
             return self._encode(self._request(row[0], to=to, record=(), **how))
 
         def run(encoded: Sequence[Encoded]) -> list[Decoding]:
