@@ -163,7 +163,9 @@ def names():
     }
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/notebook.md", "docs/export.md", "docs/raw-tensors.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/api.md", "docs/notebook.md", "docs/export.md", "docs/raw-tensors.md", "docs/tensors.md"]
+)
 def test_snippets_run(page, names, tmp_path, monkeypatch):
     from visformer.panel import traced
 

@@ -28,6 +28,7 @@ __all__ = [
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from visformer.adapters.ids import Text
     from visformer.pictures.charts.decoding import beam_tree, candidate_bars
     from visformer.pictures.charts.panels import attention_head, attention_heads, matrix
     from visformer.pictures.charts.positions import position_waves, rotation_circle
@@ -37,9 +38,9 @@ if TYPE_CHECKING:
 def draw(
     picture: str,
     source: Any = None,
-    text: str | None = None,
+    text: "Text | None" = None,
     *,
-    target: str | None = None,
+    target: "Text | None" = None,
     theme: str = "light",
     lang: str = "en",
     **options: Any,
@@ -49,7 +50,7 @@ def draw(
     Args:
         picture: name such as "stream"; ``visformer export --help`` lists all, with their options.
         source: a Trace with the tensors that the picture shows, or a model to run on ``text``; None for formulas.
-        text: the sentence.
+        text: the sentence, or its token ids.
         target: as for ``model.trace``; None: the model's own output.
         theme: "light" or "dark".
         lang: language of the text in the figure.
@@ -74,10 +75,10 @@ def draw(
 
 def source_of(
     source: Any,
-    text: str | None = None,
-    target: str | None = None,
+    text: "Text | None" = None,
+    target: "Text | None" = None,
     *,
-    pair: str | None = None,
+    pair: "Text | None" = None,
     to: str | None = None,
     **look: Any,
 ) -> "Source":
@@ -104,7 +105,8 @@ def source_of(
 
     def record_untrained(norm: str, needs: tuple[str, ...]) -> Trace:
         written = str(record(("*.pattern",)).meta["target"])
-        return untrained(source, norm=norm).trace(str(text), written, record=needs)
+        assert text is not None  # or there would be no such record
+        return untrained(source, norm=norm).trace(text, written, record=needs)
 
     return Source(
         record=record,

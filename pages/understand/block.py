@@ -47,7 +47,7 @@ if trace is not None:
         words, choice = st.columns([36, 22], gap="medium", vertical_alignment="center")
     with choice:
         stack = controls.view(_("Stack"), unavailable.shown(STACKS, trace), key="block_stack")
-    needed = f"{stack}.0.{NEEDED.get(view.view, 'resid_post')}"
+    needed = f"{block.first(trace, stack)}.{NEEDED.get(view.view, 'resid_post')}"
     smooth = view is ZEROS and needed in trace and not block.has_zeros(trace, stack)
     controls.look_for(_(SMOOTH if smooth else view.look_for), words)
     with maths:

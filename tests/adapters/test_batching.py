@@ -242,6 +242,14 @@ def test_arguments_are_checked_before_the_first_text_is_read():
         model.trace_many([], record="nothing")
     with pytest.raises(EditError, match="matches nothing"):
         model.translate_many([], edits=[Silence("decoder.9.cross_attn", head=0)])
+    for each in (model, tiny_gpt()):
+        for to in ("fr", 5):
+            for many in (each.trace_many, each.translate_many):
+                with pytest.raises(VisformerError, match=f"^to={to!r}"):
+                    many([], to=to)
+        for wanted in (0, -5, 1.5, "x"):
+            with pytest.raises(VisformerError, match=f"^max_new_tokens={wanted!r} must be a whole number"):
+                each.translate_many([], max_new_tokens=wanted)
     for batch in (0, -1, 2.5, "8"):
         with pytest.raises(VisformerError, match="batch="):
             model.trace_many([], batch=batch)

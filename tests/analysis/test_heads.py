@@ -11,6 +11,7 @@ from tests.support import tiny_translator
 from visformer.analysis import heads
 from visformer.analysis.heads import SCORES, head_scores, mean_head_scores, row_entropy, same_place, separators
 from visformer.errors import MissingTensor, TraceError
+from visformer.trace import Trace
 
 WORDS = ("the", "cat", ",", "。", "...", "</s>", " ", "a-b", "S")
 
@@ -119,7 +120,12 @@ def test_scores_need_traces_and_those_of_one_model():
     with pytest.raises(TraceError, match="no traces to score"):
         mean_head_scores([], "encoder")
     traces = [tiny_translator(n_encoder_layers=n).trace("a", "a") for n in (1, 2)]
-    with pytest.raises(TraceError, match=r"one has \(2, 2\) layers and heads, those before it \(1, 2\)"):
+    with pytest.raises(TraceError, match=r"one has layers \(from 0\) × heads 0–1 × 2, others 0 × 2"):
         mean_head_scores(traces, "encoder")
+    other_layers = [tiny_translator().trace("a", "a", record=f"encoder.{n}.*.pattern") for n in (0, 1)]
+    with pytest.raises(TraceError, match=r"heads 1 × 2, others 0 × 2"):
+        mean_head_scores(other_layers, "encoder")
     with pytest.raises(MissingTensor):
         mean_head_scores(traces[0], "encoder", "cross_attn")
+    with pytest.raises(TraceError, match="only attention weights have scores"):
+        mean_head_scores(Trace.from_maps(["a", "b"], -np.ones((1, 1, 2, 2))), "encoder")

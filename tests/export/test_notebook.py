@@ -4,7 +4,7 @@ import pytest
 
 import visformer as vf
 from benchmarks.messages import read_message
-from tests.web.support import made_up_trace
+from tests.web.support import made_up_trace, with_gaps
 from tests.web.test_page import Elements, messages
 from visformer.errors import TraceError
 
@@ -48,6 +48,11 @@ def test_everything_that_a_link_can_choose_can_be_chosen():
 def test_a_trace_alone_in_a_cell_is_the_explorer_without_a_choice():
     assert TRACE._repr_html_() == vf.explorer(TRACE)._repr_html_()
     assert repr(vf.explorer(TRACE)).startswith("Explorer(")
+
+
+def test_without_a_choice_it_starts_at_the_first_layer_that_the_trace_holds():
+    start = shown(vf.explorer(with_gaps(TRACE)))["start"]
+    assert (start["stack"], start["layer"], start["head"]) == ("encoder.self_attn", 1, 0)
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
+import visformer as vf
 from tests.support import tiny_translator
 from visformer import formulas
 from visformer.edits import Open, Silence
+from visformer.errors import VisformerError
 from visformer.model.masks import causal_mask
 from visformer.model.positions import POSITIONS, Alibi, Learned, NoPosition, Rotary, Sinusoidal
 from visformer.panel import AXIS_TITLES, Labels
@@ -225,6 +227,23 @@ def test_every_layer_has_a_panel_of_cosines(trace):
     assert np.allclose(np.diagonal(first.values), 1, atol=1e-6)
     titles = [panel.title for panel in block.similarities(trace, "decoder")]
     assert titles == ["input", "after layer 1", "after layer 2", "after layer 3"]
+
+
+def test_layers_that_were_not_recorded_leave_the_others_their_numbers(trace):
+    some = replace(trace, tensors={name: t for name, t in trace.tensors.items() if ".0." not in name})
+    whole, part = (block.stream(each, "decoder") for each in (trace, some))
+    assert part.columns.texts == ("|x|", *whole.columns.texts[7:]) and part.columns.texts[1] == "|self 2|"
+    assert np.array_equal(part.values[:, 1:], whole.values[:, 7:])
+    assert [panel.title for panel in block.similarities(some, "decoder")] == ["input", "after layer 2", "after layer 3"]
+    zeros, all_zeros = (block.silent_share(each, "decoder") for each in (some, trace))
+    assert zeros.rows.texts == ("2", "3") and np.array_equal(zeros.values, all_zeros.values[1:])
+    assert block.sublayers(some, "decoder") == ("self", "cross", "ffn") and not block.norms_first(some, "decoder")
+    assert (
+        vf.figures.sublayer(some, stack="decoder.self_attn").to_json()
+        == vf.figures.sublayer(trace, stack="decoder.self_attn", layer=1).to_json()
+    )
+    with pytest.raises(VisformerError, match="layer"):
+        vf.figures.sublayer(some, stack="decoder.self_attn", layer=0)
 
 
 @pytest.mark.parametrize(("stack", "n_norms"), [("encoder", 2), ("decoder", 3)])

@@ -24,6 +24,22 @@ def test_any_finite_numbers_are_kept_bit_for_bit(maps):
     np.testing.assert_array_equal(np.asarray(trace.stack("encoder")), maps)
 
 
+def test_a_mapping_keeps_the_numbers_of_its_layers():
+    maps = np.arange(2 * 3 * 4 * 4.0).reshape(2, 3, 4, 4)
+    trace = vf.Trace.from_maps(TOKENS, {5: maps[1], 2: torch.as_tensor(maps[:1])})
+    assert trace.names() == ("encoder.2.self_attn.map", "encoder.5.self_attn.map")
+    np.testing.assert_array_equal(trace.stack("encoder"), maps)
+    doubled = vf.Trace.from_maps(TOKENS, {layer: 2 * one for layer, one in trace.layers("encoder").items()})
+    np.testing.assert_array_equal(doubled["encoder.5.self_attn.map"], 2 * maps[1])
+    even = np.full((2, 4, 4), 0.25)
+    patterns = vf.Trace.from_attention(TOKENS, {7: even})
+    assert vf.Trace.from_attention(TOKENS, patterns.layers("encoder")).names() == ("encoder.7.self_attn.pattern",)
+    with pytest.raises(TraceError, match=r"maps\[5\] has 1 heads, but maps\[2\] has 3"):
+        vf.Trace.from_maps(TOKENS, {5: maps[1, :1], 2: maps[0]})
+    with pytest.raises(TraceError, match=r"patterns\[7\].*\(from 0\) sums to 0.5"):
+        vf.Trace.from_attention(TOKENS, {7: even / 2})
+
+
 @pytest.mark.parametrize("shape", [(2, 3, 4, 4), (2, 1, 3, 4, 4)])
 @pytest.mark.parametrize("convert", [np.asarray, torch.as_tensor, list, np.ndarray.tolist])
 def test_maps_take_the_shapes_that_attention_takes(shape, convert):

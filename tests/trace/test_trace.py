@@ -78,6 +78,10 @@ def test_arithmetic_is_that_of_the_array(value):
         (tensor == tensor, np.ones((3, 1, 2), dtype=bool)),
         (np.exp(tensor), np.exp(tensor.value)),
         (np.add.reduce(tensor), tensor.value.sum(axis=0)),
+        (
+            np.add.reduce(tensor, where=replace(tensor, value=tensor.value > 1)),
+            tensor.value.sum(axis=0, where=tensor.value > 1),
+        ),
     ):
         assert type(ours) is np.ndarray
         assert ours.dtype == numpy_s.dtype

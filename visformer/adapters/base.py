@@ -16,7 +16,7 @@ from visformer.adapters.params import Weight
 from visformer.adapters.recording import available, check_attention, globs, nbytes_of
 from visformer.edits import Edit, _Edit
 from visformer.errors import N_, Message, TextError, VisformerError
-from visformer.model.decoding import Decoding
+from visformer.model.decoding import Decoding, Predictor
 from visformer.model.tokenizer import require_unicode
 from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
@@ -195,7 +195,7 @@ class TracedModel(ABC):
             VisformerError: the model is an encoder, or a setting is out of range.
         """
         self._require_decoder()
-        _require_language(to)
+        self._require_language(to)
         given = self._given(source)
         settings = Settings(
             prefix=self._prefix(prefix),
@@ -239,13 +239,14 @@ class TracedModel(ABC):
             VisformerError: see :meth:`translate`; where it is about one text, the message names its index.
         """
         self._require_decoder()
+        self._require_language(to)
         padded = self.info.kind != "decoder"  # positions of a continuation follow those of the text
-        checked = self._edits(edits)
-        how = self._batches(frozenset(), checked, batch=batch, padded=padded)
+        settings = Settings(edits=self._edits(edits), max_new_tokens=max_new_tokens)
+        how = self._batches(frozenset(), settings.edits, batch=batch, padded=padded)
 
         def prepare(row: tuple[Any, ...]) -> Encoded:
-            request = self._request(row[0], to=to, edits=renewed(checked))
-            return self._encode(replace(request, max_new_tokens=max_new_tokens))
+            how: dict[str, Any] = {"edits": renewed(settings.edits), "max_new_tokens": settings.max_new_tokens}
+            return self._encode(self._request(row[0], to=to, record=(), **how))
 
         def run(encoded: Sequence[Encoded]) -> list[Decoding]:
             with torch.inference_mode():
@@ -291,7 +292,8 @@ class TracedModel(ABC):
             EditError: an edit reaches nothing, does not fit, or cannot be honoured.
             VisformerError: a model of this kind does not accept a target or a pair.
         """
-        request = self._request(source, target, pair=pair, to=to, record=record, edits=self._edits(edits))
+        self._require_language(to)
+        request = self._request(source, target, pair=pair, to=to, record=globs(record), edits=self._edits(edits))
         (trace,) = self._traced([self._encode(request)])
         return trace
 
@@ -330,6 +332,7 @@ class TracedModel(ABC):
             VisformerError: see :meth:`trace`; where it is about one text, the message names its index, and all texts
                 before it have been traced.
         """
+        self._require_language(to)
         rows = side_by_side(texts, targets=targets, pairs=pairs)
         wanted, checked = globs(record), self._edits(edits)
         how = self._batches(self._selected(wanted)[0], checked, batch=batch)
@@ -405,24 +408,21 @@ class TracedModel(ABC):
         target: Text | None = None,
         *,
         pair: Text | None = None,
-        to: str | None = None,
-        record: str | Sequence[str] = (),
-        edits: Sequence[Edit] = (),
+        **checked: Any,
     ) -> Request:
-        """Check the arguments of :meth:`trace`; ``edits`` are already checked."""
+        """Check the texts of :meth:`trace`, whose other arguments are already checked."""
         if self.info.kind == "encoder" and target is not None:
             raise VisformerError(N_("{name} is an encoder: pass a second text as pair."), name=self.info.name)
         if self.info.kind != "encoder" and pair is not None:
             raise VisformerError(
                 N_("pair={pair!r}: only an encoder takes a pair; a decoder takes its second text as target."), pair=pair
             )
-        _require_language(to)
         first = self._given(source)
         forced = None if target is None else self._given(target, of_target=True)
         second = None if pair is None else self._given(pair)
         if second is not None and isinstance(first, str) != isinstance(second, str):
             raise TextError(N_("A pair is two texts, or the token ids of both."))
-        return Request(first, forced, second, to, globs(record), edits)
+        return Request(first, forced, second, **checked)
 
     def _edits(self, given: Edit | Sequence[Edit]) -> tuple[Edit, ...]:
         return checked_edits(given, self._names, fixed=self._fixed)
@@ -432,6 +432,11 @@ class TracedModel(ABC):
             traces = self._run(batch)
         require_changes(batch[0].request.edits)  # with a plain function, each text has a pass of its own
         return traces
+
+    def _require_language(self, to: str | None) -> None:
+        """Refuse what is not one of the model's target languages."""
+        if to is not None and not isinstance(to, str):
+            raise VisformerError(N_("to={to!r} is not the name of a language, such as 'zh'."), to=to)
 
     def _require_decoder(self) -> None:
         if self.info.kind == "encoder":
@@ -456,6 +461,11 @@ class TracedModel(ABC):
             params=params,
             meta={"model": self.info.name, **moment, **meta, "ids": ids, **about},
         )
+
+    def _spoken(self, next_token: Predictor, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:
+        """Decode a batch greedily, see :meth:`_greedy`."""
+        most = [self._limit(len(each.src), len(each.begin), each.request.max_new_tokens) for each in batch]
+        return self._speaker.greedy(next_token, torch.tensor([each.begin for each in batch]), most)
 
     def _limit(self, n_src: int, n_prefix: int, max_new_tokens: int | None = None) -> int:
         """How many tokens may follow the prefix of a target."""
@@ -496,8 +506,3 @@ class TracedModel(ABC):
                 limit=self.info.max_tokens,
             )
         check_attention(self.info.n_heads, tokens)
-
-
-def _require_language(to: object) -> None:
-    if to is not None and not isinstance(to, str):
-        raise VisformerError(N_("to={to!r} is not the name of a language, such as 'zh'."), to=to)

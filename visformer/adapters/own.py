@@ -76,9 +76,14 @@ class OwnModel(TracedModel):
         wanted = matching((*self._names, *self._weights), record)
         return wanted.intersection(self._names), wanted.intersection(self._weights)
 
-    def _read(self, wanted: Iterable[str], sides: Mapping[str, Sequence[int]]) -> dict[str, TracedTensor]:
-        """The weights among these names."""
-        return {name: weight.read(name, sides) for name, weight in self._weights.items() if name in wanted}
+    def _params(
+        self, tensors: frozenset[str], weights: frozenset[str], sides: Mapping[str, Sequence[int]]
+    ) -> dict[str, TracedTensor]:
+        """Read these weights; with the tensors of a sentence, whose ids are ``sides``, they are within the budget."""
+        params = {name: weight.read(name, sides) for name, weight in self._weights.items() if name in weights}
+        shapes = self._shapes(tensors, len(sides.get("src", ())), len(sides["tgt"]))
+        check_budget(shapes, more=sum(p.value.nbytes for p in params.values()))
+        return params
 
     def _shapes(self, names: Iterable[str], n_src: int, n_tgt: int) -> dict[str, tuple[int, ...]]:
         """The shapes that these tensors will have."""
@@ -90,6 +95,10 @@ class OwnModel(TracedModel):
             name: tuple(sizes[a.name] if a.side is None else tokens[a.side] for a in axes_of(name) or ())
             for name in names
         }
+
+    def _tensor(self, rows: Sequence[Sequence[int]]) -> Tensor:
+        """Rows of ids, padded at the end, where the model is: (batch, token)."""
+        return pad(rows).to(self.module.output.weight.device)
 
     @staticmethod
     def _decoding_session(
@@ -116,7 +125,7 @@ class Translator(OwnModel):
         self._require_room(len(start))
         limit = self._limit(len(src_ids), len(start), settings.max_new_tokens)
         with self._decoding_session(settings.edits):
-            next_token = NextToken(self.module, torch.tensor([src_ids]), cached=not settings.edits)
+            next_token = NextToken(self.module, self._tensor([src_ids]), cached=not settings.edits)
             return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
 
     def _encode(self, request: Request) -> Encoded:
@@ -131,18 +140,16 @@ class Translator(OwnModel):
         for each in batch:
             check_budget(self._shapes(tensors, len(each.src), len(each.forced or ())))
         recorder = Recorder(tensors, first.edits, sides=sides)
-        src_ids = pad([each.src for each in batch])  # (batch, src)
+        src_ids = self._tensor([each.src for each in batch])  # (batch, src)
         with taps.session(recorder, wanted=recorder.wants):
             memory = self.module.encode(src_ids)  # (batch, src, d_model)
-        outputs, params = self._outputs(batch, memory), []
+        outputs = self._outputs(batch, memory)
         for side, each, (ids, _) in zip(sides, batch, outputs, strict=True):
             side |= {"tgt": [*each.begin, *ids[:-1]], "next": ids}
-            params.append(self._read(weights, side))
-            more = sum(p.value.nbytes for p in params[-1].values())
-            check_budget(self._shapes(tensors, len(each.src), len(ids)), more=more)
+        params = [self._params(tensors, weights, side) for side in sides]
         with taps.session(recorder, wanted=recorder.wants):
             run = self.module.decode if recorder.wants("logits") else self.module.read_target
-            run(pad([side["tgt"] for side in sides]), memory, src_ids)
+            run(self._tensor([side["tgt"] for side in sides]), memory, src_ids)
         return [self._told(*row) for row in zip(batch, sides, recorder.rows, params, outputs, strict=True)]
 
     def _outputs(self, batch: Sequence[Encoded], memory: Tensor) -> list[tuple[list[int], float | None]]:
@@ -183,12 +190,9 @@ class Translator(OwnModel):
 
     def _greedy(self, batch: Sequence[Encoded], memory: Tensor | None = None) -> list[tuple[list[int], float]]:
         """See :class:`TracedModel`; ``memory``: the encoder's output, if it has already run."""
-        edits, src_ids = batch[0].request.edits, pad([each.src for each in batch])
+        edits, src_ids = batch[0].request.edits, self._tensor([each.src for each in batch])
         with self._decoding_session(edits, [{"src": each.src} for each in batch]):
-            next_token = NextToken(self.module, src_ids, cached=not edits, memory=memory)
-            start = torch.tensor([each.begin for each in batch])
-            limits = [self._limit(len(each.src), 1, each.request.max_new_tokens) for each in batch]
-            return self._speaker.greedy(next_token, start, limits)
+            return self._spoken(NextToken(self.module, src_ids, cached=not edits, memory=memory), batch)
 
     def _source_ids(self, given: str | list[int]) -> list[int]:
         ids = self._ids_of(given)
@@ -199,11 +203,12 @@ class Translator(OwnModel):
         return [*self._plain(given), self.text.token_id(EOS)] if isinstance(given, str) else given
 
     def _language(self, source: str | list[int], to: str | None) -> str:
-        if to is None:
-            return "en" if detect_language(self._words(source)) == "zh" else "zh"
-        if to not in LANGUAGE_TOKEN:
+        return to or ("en" if detect_language(self._words(source)) == "zh" else "zh")
+
+    def _require_language(self, to: str | None) -> None:
+        super()._require_language(to)
+        if to is not None and to not in LANGUAGE_TOKEN:
             raise VisformerError(N_("to={to!r} is not a language of this model: choose en or zh."), to=to)
-        return to
 
 
 class LanguageModel(OwnModel):
@@ -220,7 +225,7 @@ class LanguageModel(OwnModel):
         return self._row(self._ids(self._given(text), None if second is None else self._given(second)))
 
     def _decode(self, source: str | list[int], to: str | None, settings: Settings) -> Decoding:
-        start = [*self._ids(source, None, to), *settings.prefix]
+        start = [*self._ids(source, None), *settings.prefix]
         self._require_room(len(start))
         limit = self._limit(len(start), len(start), settings.max_new_tokens)
         with self._decoding_session(settings.edits):
@@ -228,24 +233,21 @@ class LanguageModel(OwnModel):
             return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
 
     def _encode(self, request: Request) -> Encoded:
-        ids = self._ids(request.source, request.target, request.to)
+        ids = self._ids(request.source, request.target)
         self._require_room(len(ids))
         return Encoded(request, [], ids)
 
     def _run(self, batch: Sequence[Encoded]) -> list[Trace]:
         first, sides = batch[0].request, [{"tgt": each.begin} for each in batch]
         tensors, weights = self._selected(first.record)
-        recorder, params = Recorder(tensors, first.edits, sides=sides), []
-        for each, side in zip(batch, sides, strict=True):
-            params.append(self._read(weights, side))
-            more = sum(p.value.nbytes for p in params[-1].values())
-            check_budget(self._shapes(tensors, 0, len(each.begin)), more=more)
+        recorder = Recorder(tensors, first.edits, sides=sides)
+        params = [self._params(tensors, weights, side) for side in sides]
         with taps.session(recorder, wanted=recorder.wants):
-            logits = self.module(pad([each.begin for each in batch]))  # (batch, token, vocab)
+            logits = self.module(self._tensor([each.begin for each in batch]))  # (batch, token, vocab)
         traces = []
         for i, (each, side) in enumerate(zip(batch, sides, strict=True)):
             ids, request = each.begin, each.request
-            following = int(self._speaker.likeliest(logits[i : i + 1, len(ids) - 1]))
+            following = int(self._speaker.likeliest(logits[i : i + 1, len(ids) - 1].cpu()))
             text = None if request.target is None else self._words(request.target)
             meta = {"source": self._words(request.source), "target": text, "to": None, "forced": text is not None}
             all_sides = {**side, "next": [*ids[1:], following]}
@@ -253,16 +255,17 @@ class LanguageModel(OwnModel):
         return traces
 
     def _greedy(self, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:
-        edits, start = batch[0].request.edits, torch.tensor([each.begin for each in batch])  # all equally long
-        with self._decoding_session(edits, [{}] * len(batch)):
-            next_token = NextOfText(self.module, cached=not edits)
-            limits = [self._limit(n, n, each.request.max_new_tokens) for each in batch for n in [len(each.begin)]]
-            return self._speaker.greedy(next_token, start, limits)
+        edits = batch[0].request.edits
+        with self._decoding_session(edits, [{}] * len(batch)):  # all texts are equally long
+            return self._spoken(NextOfText(self.module, cached=not edits), batch)
 
-    def _ids(self, given: str | list[int], second: str | list[int] | None, to: str | None = None) -> list[int]:
-        """Ids of a text, </s> first, and of its continuation."""
+    def _require_language(self, to: str | None) -> None:
+        super()._require_language(to)
         if to is not None:
             raise VisformerError(ONE_LANGUAGE, to=to)
+
+    def _ids(self, given: str | list[int], second: str | list[int] | None) -> list[int]:
+        """Ids of a text, </s> first, and of its continuation."""
         ids = [self.text.token_id(EOS), *self._plain(given)] if isinstance(given, str) else given
         return [*ids, *(self._plain(second) if isinstance(second, str) else second or ())]
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from visformer.errors import N_, TraceError
 from visformer.trace import Trace
+from visformer.trace.stacks import ranges, shape_of
 
 Floats = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 
@@ -115,21 +116,27 @@ def mean_head_scores(
 
     Raises:
         MissingTensor: a Trace has no patterns of this attention.
-        TraceError: there is no Trace, or they differ in layers or heads.
+        TraceError: there is no Trace, they differ in layers or heads, or hold maps.
     """
     sums: dict[str, npt.NDArray[np.float64]] = {}
+    before = None
     for trace in [traces] if isinstance(traces, Trace) else traces:
-        layers = [*trace.layers(stack, attention).values()]
-        queries, keys = (str(axis.side) for axis in layers[0].axes[1:])
-        marks = _Marks.of(trace.tokens[queries], trace.tokens[keys], trace.special[keys], queries != keys)
-        totals = _totals([layer.value for layer in layers], marks)
-        shape = totals[_ROWS].shape
-        if sums and sums[_ROWS].shape != shape:
+        layers = trace.layers(stack, attention)
+        one = next(iter(layers.values()))
+        if one.name.endswith(".map"):
             raise TraceError(
-                N_("Traces of one model belong together: one has {given} layers and heads, those before it {before}."),
-                given=shape,
-                before=sums[_ROWS].shape,
+                N_("{name} holds any numbers: only attention weights have scores of heads."), name=one.name
             )
+        given = f"{ranges(layers)} × {shape_of(layers)[1]}"
+        if given != (before := before or given):
+            raise TraceError(
+                N_("Traces of one model belong together: one has layers (from 0) × heads {given}, others {before}."),
+                given=given,
+                before=before,
+            )
+        queries, keys = (str(axis.side) for axis in one.axes[1:])
+        marks = _Marks.of(trace.tokens[queries], trace.tokens[keys], trace.special[keys], queries != keys)
+        totals = _totals([layer.value for layer in layers.values()], marks)
         sums = {name: total + sums.get(name, 0.0) for name, total in totals.items()}
     if not sums:
         raise TraceError(N_("There are no traces to score: none came, or an earlier loop has used them up."))

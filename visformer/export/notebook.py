@@ -36,7 +36,7 @@ def explorer(
     *,
     stack: str | None = None,
     attention: Literal["self_attn", "cross_attn"] | None = None,
-    layer: int = 0,
+    layer: int | None = None,
     head: int = 0,
     view: Literal["heatmap", "arcs", "tokens", "layer"] = "heatmap",
     query: int | None = None,
@@ -57,7 +57,7 @@ def explorer(
         stack: a name as for :func:`visformer.export.save`, such as "decoder.cross_attn", or "encoder", "decoder" or
             "cross"; None: the first in the Trace.
         attention: with ``stack`` "encoder" or "decoder", as for :meth:`visformer.trace.Trace.stack`.
-        layer: the layer of the head.
+        layer: the layer of the head; None: the first in the Trace.
         head: the head.
         view: how the head is drawn.
         query: the row of a locked cell; without ``key``, the whole row.

@@ -149,6 +149,7 @@ class NextToken:
 
     def log_probabilities(self, prefix: Tensor) -> Tensor:
         """Map ``prefix`` (row, tgt), longer at each call, to log-probabilities (row, vocab), nats."""
+        prefix = prefix.to(self._memory.device)
         if self._cache is None:
             logits = self._model.decode(prefix, self._memory, self._src_ids)
         else:
@@ -156,7 +157,7 @@ class NextToken:
                 column = prefix[:, at : at + 1]
                 logits = self._model.decode(column, self._memory, self._src_ids, cache=self._cache, start=at)
             self._seen = prefix.shape[1]
-        return logits[:, -1].log_softmax(dim=-1)
+        return logits[:, -1].log_softmax(dim=-1).cpu()
 
     def keep(self, rows: Tensor) -> None:
         """Continue with these rows, in this order; a row may occur more than once."""
@@ -176,7 +177,8 @@ class NextOfText:
     def log_probabilities(self, prefix: Tensor) -> Tensor:
         """Map ``prefix`` (row, tgt), longer at each call, to log-probabilities (row, vocab), nats."""
         seen = len(self._cache[0]) if self._cache else 0
-        return self._model(prefix[:, seen:], cache=self._cache)[:, -1].log_softmax(dim=-1)
+        logits = self._model(prefix[:, seen:].to(self._model.output.weight.device), cache=self._cache)
+        return logits[:, -1].log_softmax(dim=-1).cpu()
 
     def keep(self, rows: Tensor) -> None:
         """Continue with these rows, in this order; a row may occur more than once."""

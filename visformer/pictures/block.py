@@ -1,5 +1,6 @@
 """Through the block: the residual stream, what each sublayer adds to it, and which parts mix tokens (section 3.1)."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from visformer import formulas
 from visformer.errors import N_, Message
 from visformer.i18n import Gettext
-from visformer.panel import Labels, Panel, common_limit, numbered, telling_limit, tokens_of, traced
+from visformer.panel import Labels, Panel, common_limit, telling_limit, tokens_of, traced
 from visformer.pictures.registry.options import Choice
 from visformer.pictures.registry.picture import Page, Picture, View
 from visformer.pictures.registry.places import STACK, layer_of
@@ -38,19 +39,26 @@ _BEFORE = {"self": ("resid_pre",), "cross": ("resid_self",), "ffn": ("resid_cros
 _AFTER = {"self": "resid_self", "cross": "resid_cross", "ffn": "resid_post"}
 
 
-def depth(trace: Trace, stack: Stack) -> int:
-    """Return the number of recorded layers of the stack."""
-    return sum(f"{stack}.{layer}.resid_post" in trace for layer in range(len(trace.tensors)))
+def layers(trace: Trace, stack: Stack) -> list[int]:
+    """Return the recorded layers of the stack, from 0; as with patterns, some may be missing."""
+    named = re.compile(rf"{stack}\.(\d+)\.resid_post")
+    return sorted(int(match[1]) for match in map(named.fullmatch, trace) if match)
+
+
+def first(trace: Trace, stack: Stack) -> str:
+    """Return the path of the first recorded layer."""
+    return f"{stack}.{min(layers(trace, stack), default=0)}"
 
 
 def sublayers(trace: Trace, stack: Stack) -> tuple[str, ...]:
     """Return the sublayers, of "self", "cross" and "ffn", whose output is in the trace."""
-    return tuple(part for part in _SUBLAYERS[stack] if f"{stack}.0.{_OUT[part]}" in trace)
+    path = first(trace, stack)
+    return tuple(part for part in _SUBLAYERS[stack] if f"{path}.{_OUT[part]}" in trace)
 
 
 def norms_first(trace: Trace, stack: Stack) -> bool:
     """Whether the block normalises a sublayer's input (pre-norm) rather than the sum (post-norm)."""
-    return not is_normed(trace, f"{stack}.0", "ffn")
+    return not is_normed(trace, first(trace, stack), "ffn")
 
 
 def norms(trace: Trace, stack: Stack, untrained: Mapping[str, Trace], gettext: Gettext = str) -> list[Panel]:
@@ -78,8 +86,8 @@ def stream(trace: Trace, stack: Stack, *, title: str = "") -> Panel:
     Columns: |x| of the first layer's input, then for each sublayer the length of its output and of the stream after
     it: LayerNorm's output with post-norm, the sum with pre-norm. Tensors that a model does not expose are left out.
     """
-    names, texts = [f"{stack}.0.resid_pre"], ["|x|"]
-    for layer in range(depth(trace, stack)):
+    names, texts = [f"{first(trace, stack)}.resid_pre"], ["|x|"]
+    for layer in layers(trace, stack):
         for part in _SUBLAYERS[stack]:
             after = "|LN|" if is_normed(trace, f"{stack}.{layer}", part) else f"|x + {part}|"
             steps = {f"{stack}.{layer}.{_OUT[part]}": f"|{part} {layer + 1}|", f"{stack}.{layer}.{_AFTER[part]}": after}
@@ -131,7 +139,7 @@ def added(trace: Trace, stack: Stack, layer: int, part: str) -> list[Panel]:
 
 def has_zeros(trace: Trace, stack: Stack) -> bool:
     """Whether the activation gives exact zeros, as ReLU does; a smooth one hardly gives any."""
-    return float((trace[f"{stack}.0.ffn.hidden"].value == 0).mean()) > 0.01
+    return float((trace[f"{first(trace, stack)}.ffn.hidden"].value == 0).mean()) > 0.01
 
 
 def silent_share(trace: Trace, stack: Stack) -> Panel:
@@ -140,8 +148,8 @@ def silent_share(trace: Trace, stack: Stack) -> Panel:
     With a smooth activation, those below SMALL times the layer's largest count. The colours are centred on the mean,
     because the shares differ too little.
     """
-    exact, shares = has_zeros(trace, stack), []
-    for layer in range(depth(trace, stack)):
+    exact, shares, recorded = has_zeros(trace, stack), [], layers(trace, stack)
+    for layer in recorded:
         sizes = np.abs(trace[f"{stack}.{layer}.ffn.hidden"].value)  # (token, d_ff)
         shares.append((sizes <= (0.0 if exact else SMALL * sizes.max())).mean(axis=-1))
     values = np.stack(shares)
@@ -149,7 +157,7 @@ def silent_share(trace: Trace, stack: Stack) -> Panel:
         name="pattern",
         title=N_("share of zeros") if exact else N_("share of values below a hundredth of the layer's largest"),
         values=values,
-        rows=numbered(len(shares), N_("layer"), first=1),
+        rows=Labels(tuple(str(layer + 1) for layer in recorded), N_("layer")),
         columns=tokens_of(trace, _SIDE[stack]),
         middle=float(values.mean()),
         digits=3,
@@ -158,10 +166,11 @@ def silent_share(trace: Trace, stack: Stack) -> Panel:
 
 def similarities(trace: Trace, stack: Stack, gettext: Gettext = str) -> list[Panel]:
     """Draw the cosine similarity of all pairs of tokens in the input and after each layer."""
-    names = [f"{stack}.0.resid_pre", *(f"{stack}.{layer}.resid_post" for layer in range(depth(trace, stack)))]
+    names = {0: f"{first(trace, stack)}.resid_pre"}  # by layer, from 1
+    names |= {layer + 1: f"{stack}.{layer}.resid_post" for layer in layers(trace, stack)}
     labels = tokens_of(trace, _SIDE[stack])
     panels = []
-    for layer, name in enumerate(names):
+    for layer, name in names.items():
         rows = trace[name].value
         unit = rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), np.finfo(np.float32).tiny)
         title = gettext(N_("after layer {layer}")).format(layer=layer) if layer else N_("input")
@@ -264,7 +273,7 @@ def _norms(setting: Setting) -> list[Panel]:
     return norms(setting.trace, setting.part, untrained, setting.gettext)
 
 
-AT = layer_of(lambda setting: range(depth(setting.trace, setting.part)))
+AT = layer_of(lambda setting: layers(setting.trace, setting.part))
 PARTS = {"self": N_("self-attention"), "cross": N_("cross-attention"), "ffn": N_("feed-forward")}
 # fmt: off
 PART = Choice(

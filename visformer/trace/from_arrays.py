@@ -109,12 +109,13 @@ class Layer:
 
 def layers_of(
     patterns: Any, *, name: str, queries: int, keys: int, sink: Any = None, weights: bool = True
-) -> tuple[Layer, ...]:
-    """Split an array of attention patterns, or of maps, into layers.
+) -> dict[int, Layer]:
+    """Split an array of attention patterns, or of maps, into layers; those of a mapping keep their numbers.
 
     Args:
         patterns: an array (layer, head, query, key), or a sequence of arrays (head, query, key), either with a batch of
-            one before the heads; NumPy's or any framework's; or as in :mod:`visformer.trace.habits`.
+            one before the heads; NumPy's or any framework's; a mapping from numbers of layers to such arrays; or as in
+            :mod:`visformer.trace.habits`.
         name: name of the argument, for error messages.
         queries: number of tokens that read.
         keys: number of tokens that are read.
@@ -124,10 +125,11 @@ def layers_of(
     Raises:
         TraceError: wrong shape, rows that are not probabilities, or maps that are not finite; the message says where.
     """
-    patterns = layers_in(patterns, name)
+    numbers, patterns = _numbered(layers_in(patterns, name))
     _check_kind(patterns, name)
     arrays = _sequence(patterns, name)
     _check_dimensions(arrays, name)
+    numbers = range(len(arrays)) if numbers is None else numbers
     sinks: Any = [sink] * len(arrays) if sink is None or sink is True else _sequence(sink, f"sink of {name}")
     if len(sinks) != len(arrays):
         raise TraceError(
@@ -137,17 +139,30 @@ def layers_of(
             wanted=len(arrays),
         )
     check = _weights if weights else _map
-    layers = tuple(check(array, f"{name}[{i}]", (queries, keys), sinks[i]) for i, array in enumerate(arrays))
-    for i, layer in enumerate(layers):
-        if len(layer.values) != len(layers[0].values):
+    layers = {
+        i: check(array, f"{name}[{i}]", (queries, keys), sink)
+        for i, array, sink in zip(numbers, arrays, sinks, strict=True)
+    }
+    first, heads = numbers[0], len(layers[numbers[0]].values)
+    for i, layer in layers.items():
+        if len(layer.values) != heads:
             raise TraceError(
-                N_("{name}[{i}] has {given} heads, but {name}[0] has {wanted}; all layers need the same number."),
+                N_("{name}[{i}] has {given} heads, but {name}[{first}] has {wanted}; all layers need the same number."),
                 name=name,
                 i=i,
                 given=len(layer.values),
-                wanted=len(layers[0].values),
+                first=first,
+                wanted=heads,
             )
     return layers
+
+
+def _numbered(patterns: Any) -> tuple[Sequence[int] | None, Any]:
+    """The numbers of the layers, if they are given with them, and the layers, in ascending order."""
+    if isinstance(patterns, Mapping) and patterns and all(type(layer) is int and layer >= 0 for layer in patterns):
+        numbers = sorted(patterns)
+        return numbers, [patterns[layer] for layer in numbers]
+    return None, patterns
 
 
 _FEWER = {

@@ -68,7 +68,7 @@ def layers_in(given: Any, name: str) -> Any:
             N_(
                 "{name} is a cache with the patterns of {layers} for this argument; it needs those of all layers from "
                 'the first on, such as "blocks.0.attn.hook_pattern". Caches keep them with names_filter=lambda name: '
-                'name.endswith("hook_pattern"). For some layers only, give a list: [cache["pattern", 3]].'
+                'name.endswith("hook_pattern"). For some layers only, give a dict: {{3: cache["pattern", 3]}}.'
             ),
             name=name,
             layers=", ".join(found[layer] for layer in sorted(found)) or "-",

@@ -79,13 +79,16 @@ class TracedTensor(NDArrayOperatorsMixin):
         return np.array(self.value, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        if "out" in options:
-            options["out"] = _values(options["out"])
+        options = {name: _values(given) if name == "out" else _value(given) for name, given in options.items()}
         return getattr(ufunc, method)(*_values(inputs), **options)
 
 
 def _values(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(array.value if isinstance(array, TracedTensor) else array for array in arrays)
+    return tuple(map(_value, arrays))
+
+
+def _value(array: Any) -> Any:
+    return array.value if isinstance(array, TracedTensor) else array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -259,7 +262,8 @@ class Trace:
         encoder-decoder all of these and ``cross``. Each row is a probability distribution. Accepted arrays:
 
         - 4 dimensions: (layer, head, query, key); 5: (layer, 1, head, query, key), with a batch of one.
-        - A sequence with one array per layer: (head, query, key), or (1, head, query, key).
+        - A sequence with one array per layer: (head, query, key), or (1, head, query, key). Or a mapping from the
+          layers' numbers, from 0, to these arrays, such as :meth:`layers` returns.
         - For a single layer, (head, query, key), pass ``[array]``; for a single head, ``array[None, None]``.
         - A TransformerLens cache; saved proxies of nnsight; for each layer (attn_output, attn_weights).
 
@@ -530,7 +534,7 @@ def _layers(
                 missing="tokens" if axis.side == "src" else "target",
             )
     size = {"queries": len(sides[str(axes[1].side)]), "keys": len(sides[str(axes[2].side)])}
-    for i, layer in enumerate(layers_of(arrays, name=argument, **size, sink=sink, weights=values == "pattern")):
+    for i, layer in layers_of(arrays, name=argument, **size, sink=sink, weights=values == "pattern").items():
         yield TracedTensor(f"{stack.part}.{i}.{stack.kind}.{values}", layer.values, axes)
         if layer.sink is not None:
             yield TracedTensor(f"{stack.part}.{i}.{stack.kind}.sink", layer.sink, axes[:2])

@@ -11,7 +11,7 @@ from tests.adapters.test_batching import same
 from visformer.adapters import recording
 from visformer.adapters.huggingface.families import FAMILIES
 from visformer.edits import Block, Open, Silence
-from visformer.errors import EditError, TextError
+from visformer.errors import EditError, TextError, VisformerError
 
 TEXTS = ["I went to the river and saw you again today", "It is 2 + 2 .", "you", "I went to school"]
 
@@ -92,6 +92,12 @@ def test_an_edit_changes_each_text_of_a_batch_as_it_does_alone(family, edit):
 def test_an_edit_of_what_can_only_be_read_is_refused_in_a_batch_too():
     with pytest.raises(EditError, match=r"Text 0.*does not use further on"):
         next(model_of("llama").trace_many(TEXTS, edits=[lambda name, x: x + 1 if name.endswith("attn_sum") else x]))
+
+
+def test_a_language_that_the_model_lacks_is_no_fault_of_a_text():
+    for family in ("bert", "llama", "marian"):
+        with pytest.raises(VisformerError, match=r"^to='zh': this model has no choice of target language"):
+            model_of(family).trace_many([], to="zh")
 
 
 def test_pairs_of_texts_keep_their_segments():

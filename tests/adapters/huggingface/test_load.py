@@ -204,6 +204,8 @@ def test_a_model_of_many_languages_detects_the_languages_or_takes_the_given_one(
     assert model.trace("I went to school.", to="fr").tokens["tgt"][1] == "__fr__"
     with pytest.raises(VisformerError, match="'xx' is not a language of this model"):
         model.translate("I went to school.", to="xx")
+    with pytest.raises(VisformerError, match=r"^to='xx' is not a language of this model"):
+        model.trace_many(["I went to school."], to="xx")
     decoding = model.translate("I went to school.", to="fr", max_new_tokens=4)
     assert "__" not in decoding.text
     ids = torch.tensor([chinese.meta["ids"]["src"]])

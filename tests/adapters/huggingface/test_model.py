@@ -12,6 +12,7 @@ import torch
 import visformer as vf
 from benchmarks.messages import read_message
 from tests.adapters.huggingface.hub import SIZE, tiny_module, tokenizer
+from tests.adapters.huggingface.test_heads import MASKED, with_head
 from visformer.adapters.huggingface.families import FAMILIES
 from visformer.edits import Block, Open, SetPattern, Silence
 from visformer.errors import BudgetError, EditError, MissingTensor, TextError, TraceError, VisformerError
@@ -581,6 +582,19 @@ def test_a_module_with_another_attention_function_can_be_wrapped_also_twice():
     trace = vf.wrap(module, tokenizer()).trace(TEXT)
     close(trace["decoder.2.self_attn.pattern"], expected("llama", trace).attentions[2][0])
     assert vf.wrap(module, tokenizer()).trace(TEXT).names() == trace.names()
+
+
+def test_an_edit_of_a_copy_or_of_a_part_that_is_wrapped_again_is_made_once():
+    def double(name, tensor):
+        return tensor * 2 if name.endswith(("ffn.out", "ffn.hidden")) else tensor
+
+    masked = with_head("bert", MASKED)
+    for whole, part_of in ((tiny_module("gpt2"), copy.deepcopy), (masked, lambda module: module.bert)):
+        model = vf.wrap(whole, tokenizer())
+        other = vf.wrap(part_of(whole), tokenizer())
+        wanted, got = (each.trace("I went", record="*", edits=double) for each in (model, other))
+        for name in got:
+            np.testing.assert_allclose(got[name], wanted[name], atol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])

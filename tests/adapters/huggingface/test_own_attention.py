@@ -56,6 +56,14 @@ def output_of(trace):
     return trace["logits" if "logits" in trace else "encoder.out"]
 
 
+@pytest.mark.parametrize("family", ["bloom", "falcon"])
+def test_a_bias_of_zeros_is_recorded_too(family):
+    """ALiBi adds nothing to the only token of a text."""
+    trace = vf.wrap(tiny_module(family, alibi=True), tokenizer()).trace([5], record="*.bias")
+    assert len(trace.tensors) == 3
+    assert all(np.array_equal(tensor, np.zeros((4, 1, 1))) for tensor in trace.tensors.values())
+
+
 def path_of(model, layer=1):
     return f"{model.info.kind}.{layer}.self_attn"
 

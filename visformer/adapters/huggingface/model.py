@@ -105,6 +105,11 @@ class HubModel(TracedModel):
         ids, _segments = self._ids(self._given(text), more if self.info.kind == "encoder" else None)
         return self._row([*ids, *self._continuation(more)] if self.info.kind == "decoder" else ids)
 
+    def _require_language(self, to: str | None) -> None:
+        super()._require_language(to)
+        if to is not None:
+            self.text.language_id(to, "")
+
     def _decode(self, source: str | list[int], to: str | None, settings: Settings) -> Decoding:
         edits = settings.edits
         src_ids, segments = self._source(source)
@@ -228,9 +233,7 @@ class HubModel(TracedModel):
                 memory = self._engine.encode([each.src for each in batch], [each.segments for each in batch])
         next_token = HubNext(self._engine, memory, cached=not edits)
         with watching(Recorder(frozenset(), edits, sides=sides, axes=self._axes, growing=True), "decoder"):
-            limits = [self._limit(len(each.src), len(each.begin), each.request.max_new_tokens) for each in batch]
-            start = torch.tensor([each.begin for each in batch])
-            return self._speaker.greedy(next_token, start, limits)
+            return self._spoken(next_token, batch)
 
     # Texts --------------------------------------------------------------------------------------------------------
 

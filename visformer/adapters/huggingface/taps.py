@@ -30,7 +30,8 @@ NAME = "visformer"
 CALLERS: WeakKeyDictionary[nn.Module, tuple[str, ...]] = WeakKeyDictionary()
 """Module that calls the attention function to its path in tensor names; a shared module has one for each layer."""
 
-_HOOKED: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
+_HOOKED = "visformer_places"
+"""Attribute of a module with hooks: their modes. A copy of the module has the hooks, too, and thus the attribute."""
 
 
 @dataclass
@@ -92,7 +93,7 @@ def attend(
         heads (batch, query, head, d_v) and pattern (batch, head, query, key). With a sink, a learned score that
         belongs to no key (GPT-OSS), a row of the pattern sums to 1 minus the sink's mass.
     """
-    tap = _tap_of(module)
+    tap, crosses = _tap_of(module), CALLERS.get(module, ("",))[0].endswith(".cross_attn")
     query, key, value = tap("q", query), tap("k", key), tap("v", value)
     group = query.shape[1] // key.shape[1]
     scores = query @ key.repeat_interleave(group, dim=1).transpose(-2, -1)  # (batch, head, query, key)
@@ -101,7 +102,7 @@ def attend(
         scores = torch.tanh(scores / softcap) * softcap
     if callable(position_bias):
         position_bias = position_bias(query, key)
-    if position_bias is not None and bool(position_bias.any()):  # T5's cross-attention has zeros
+    if position_bias is not None and not crosses:  # T5's cross-attention has zeros
         scores = scores + tap("bias", position_bias.expand(scores.shape))  # (batch, head, query, key)
     scores, mask = _unmasked(scores, attention_mask)
     scores = tap("scores", scores)
@@ -247,7 +248,7 @@ def _with_value(output: Any, value: Tensor) -> Any:
 def install(
     model: nn.Module, base: nn.Module, stacks: Mapping[str, Stack], config: object, *, has_logits: bool
 ) -> frozenset[str]:
-    """Install taps in a model, once.
+    """Install taps in a model, each once, however often the model, a part of it or a copy of it is wrapped.
 
     Args:
         model: the outermost module, which returns the logits if there are any.
@@ -267,9 +268,10 @@ def install(
     fixed = {name for (_, mode), names in wanted.items() if mode == "seen" for row in names for name in row}
     fixed |= {f"{path}.sink" for module, paths in CALLERS.items() if getattr(module, "sinks", None) is not None
               for path in paths}  # fmt: skip
-    if model not in _HOOKED:
-        _HOOKED[model] = True
-        for (module, mode), names in wanted.items():
+    for (module, mode), names in wanted.items():
+        hooked = vars(module).setdefault(_HOOKED, set())
+        if mode not in hooked:
+            hooked.add(mode)
             _hook(base, module, mode, names)
     return frozenset(fixed)
 
