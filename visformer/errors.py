@@ -82,6 +82,10 @@ class TextError(VisformerError):
     """A sentence cannot be processed: it is empty, too long, or not valid Unicode."""
 
 
+class NoTextError(TextError):
+    """There is no sentence yet: nothing has gone wrong."""
+
+
 class LinkError(VisformerError):
     """A value in a link or in a saved state is invalid."""
 

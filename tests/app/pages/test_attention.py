@@ -10,6 +10,7 @@ from tests.addresses import fields_of
 from tests.app.support import (
     address,
     address_of,
+    button,
     captions,
     choose,
     enter,
@@ -29,6 +30,7 @@ from visformer.app.serving.admission import ADMISSION
 from visformer.app.session import boxes, selection, url_state
 from visformer.app.session.address import update as update_address
 from visformer.app.session.examples import EXAMPLES
+from visformer.pictures.registry.picture import pages
 from visformer.web.selection import Selection
 
 EMPTY = "There is no sentence yet: type one, or choose an example."
@@ -223,6 +225,25 @@ def test_an_error_is_one_sentence_without_a_picture(new_app, source, target, mes
     (text,) = texts(app)
     assert message in text
     assert [header["kind"] for header, _ in messages(app)] == ["nothing"]
+
+
+@pytest.mark.parametrize("page", [one.path for one in pages().values() if one.has_sentence])
+@pytest.mark.parametrize("link", [{}, {"model": "mini-gpt"}, {"lesson": "attention-in-three-minutes"}])
+def test_an_empty_box_is_no_error_and_offers_an_example(new_app, page, link):
+    """With the second box empty or not."""
+    app = new_app(**link)
+    if page != pages()[""].path:
+        open_page(app, page.removeprefix("pages/").removesuffix(".py"))
+    for target in ("", "我去东北。"):
+        app.text_input(key=boxes.TARGET).set_value(target)
+        enter(app, "")
+        assert not app.exception
+        assert EMPTY in texts(app)
+        assert not app.get("badge"), "nothing has gone wrong"
+    button(app, EXAMPLES[0]).click().run()
+    assert not app.exception
+    assert EMPTY not in texts(app)
+    assert (app.text_input(key=boxes.SOURCE).value, app.text_input(key=boxes.TARGET).value) == (EXAMPLES[0], "")
 
 
 def test_megabytes_of_text_are_not_kept(new_app):

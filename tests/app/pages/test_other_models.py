@@ -153,6 +153,12 @@ def test_the_box_whose_text_is_too_long_is_named(start, sentence, second, box, c
     assert message.startswith(f"{box}: {count} tokens; at most 256")
 
 
+def test_an_empty_box_is_no_error_for_an_encoder(start):
+    app = enter(start("minilm", target="It was tired."), "")
+    assert texts(app) == ["There is no sentence yet: type one, or choose an example."]
+    assert not app.get("badge")
+
+
 def test_an_encoder_has_no_causal_mask(start):
     app = open_page(start("bert"), "see/masks")
     choose(app, "masks_view", "steps")
