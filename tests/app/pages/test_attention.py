@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from benchmarks.messages import read_message
@@ -29,7 +30,7 @@ from visformer.app.serving import workbench
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.session import boxes, selection, url_state
 from visformer.app.session.address import update as update_address
-from visformer.app.session.examples import EXAMPLES
+from visformer.app.session.examples import EXAMPLES, NAMING
 from visformer.pictures.registry.picture import pages
 from visformer.web.selection import Selection
 
@@ -244,6 +245,46 @@ def test_an_empty_box_is_no_error_and_offers_an_example(new_app, page, link):
     assert not app.exception
     assert EMPTY not in texts(app)
     assert (app.text_input(key=boxes.SOURCE).value, app.text_input(key=boxes.TARGET).value) == (EXAMPLES[0], "")
+
+
+def question(app):
+    """Return what the page suggests to try; "" if nothing."""
+    (caption,) = captions(app, "Each row reads")
+    return caption.partition(" Try: ")[2]
+
+
+@pytest.mark.parametrize(("sentence", "name"), [*zip(NAMING, ("Northeastern", "东北", "北京"), strict=True)])
+def test_a_head_that_finds_the_name_is_asked_for_where_there_is_one(new_app, sentence, name):
+    app = enter(new_app(), sentence)
+    assert question(app) == "which head finds the name?"
+    trace = app.session_state["run"].trace
+    keys = [key for key, token in enumerate(trace.tokens["src"]) if token == name]
+    weights = np.stack([pattern.value for pattern in trace.layers("decoder", "cross_attn").values()])
+    assert weights[..., keys].max() > 0.99  # (layer, head, query, key)
+    enter(app, "I like cats.", box=boxes.TARGET)
+    assert "name" not in question(app), "another target need not name it"
+
+
+@pytest.mark.parametrize(
+    ("link", "offset", "asked"),
+    [
+        ({"text": "We saw a film.", "stack": "encoder"}, 0, "in which head do tokens mostly read themselves?"),
+        ({"text": "We saw a film.", "stack": "decoder"}, 0, "in which head do tokens mostly read themselves?"),
+        ({"text": "We saw a film.", "model": "mini-gpt"}, -1, "which head reads the previous token?"),
+    ],
+)
+def test_a_question_is_asked_only_where_a_head_answers_it(new_app, link, offset, asked):
+    app = new_app(**link)
+    assert question(app) == asked
+    layers = app.session_state["run"].trace.layers(link.get("stack", "decoder"), "self_attn").values()
+    heads = [np.trace(head, offset) / len(head) for layer in layers for head in layer.value]
+    assert max(heads) > 0.5
+
+
+@pytest.mark.parametrize("stack", ["encoder", "cross"])
+def test_nothing_is_asked_where_no_head_answers(new_app, stack):
+    app = new_app(model="untrained", stack=stack)
+    assert question(app) == ""
 
 
 def test_megabytes_of_text_are_not_kept(new_app):

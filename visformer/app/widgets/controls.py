@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from visformer import i18n
 from visformer.app.serving import workbench
 from visformer.app.serving.capacity import drawing
 from visformer.app.serving.models import MODEL
@@ -142,11 +143,17 @@ def view(label: str, options: Mapping[str, str], *, key: str) -> str:
     return selected
 
 
-def look_for(text: str, place: Any = st) -> None:
-    """Show what to look for above the picture and in a presentation; a lesson has its own. ``place``: the container."""
+def look_for(text: str, place: Any = st, *, asked: str = "") -> None:
+    """Show what to look for above the picture and in a presentation; a lesson has its own.
+
+    Args:
+        text: true of all that the picture can show.
+        place: the container.
+        asked: a question about what it shows now, which a presentation, drawn less often, would ask too long.
+    """
     run.current().caption = text
     if not LESSON.get().is_open:
-        place.caption(text)
+        place.caption(i18n.paragraph(text, asked))
 
 
 def setting_of(view: View, trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS, **known: Any) -> Setting:
