@@ -651,7 +651,7 @@ def test_a_live_region_has_the_selected_cell_and_the_largest_weights_of_its_row(
     assert f"\u2068a1\u2069 (2) reads most: {largest}" in region.inner_text()
 
 
-LONG = ["如果", "我们", "中华人民共和国", "国家图书馆", "待在家里", "义", "Internationalization", "和", "␣and", "wait", "社", "W"]
+LONG = "如果 我们 中华人民共和国 国家图书馆 待在家里 义 Internationalization 和 ␣and wait 社 W".split()
 
 
 @pytest.mark.parametrize("width", [320, 390, 760])
