@@ -78,6 +78,10 @@ class ShapeError(VisformerError):
     """Tensors or arrays have incompatible shapes."""
 
 
+class NumberError(VisformerError):
+    """A number that was typed is missing, or nothing can be computed from it."""
+
+
 class TextError(VisformerError):
     """A sentence cannot be processed: it is empty, too long, or not valid Unicode."""
 

@@ -153,7 +153,8 @@ RING = """canvas => {
   for (let one = above(canvas); one && one !== document.body; one = above(one)) {
     const { overflowX, overflowY } = getComputedStyle(one), frame = one.getBoundingClientRect()
     if (overflowX !== "visible") cut = Math.max(cut, frame.left - left + far, right + far - frame.right)
-    if (overflowY !== "visible" && one.closest(".vf-root")) cut = Math.max(cut, frame.top - top + far, bottom + far - frame.bottom)
+    if (overflowY === "visible" || !one.closest(".vf-root")) continue // the page itself scrolls
+    cut = Math.max(cut, frame.top - top + far, bottom + far - frame.bottom)
   }
   const focused = canvas.getRootNode().activeElement === canvas
   return { focused, style: style.outlineStyle, width: parseFloat(style.outlineWidth), cut }

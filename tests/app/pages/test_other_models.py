@@ -11,6 +11,7 @@ from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.app.support import (
     VIEWS,
     address_of,
+    badges,
     captions,
     choose,
     choose_other_token,
@@ -156,7 +157,7 @@ def test_the_box_whose_text_is_too_long_is_named(start, sentence, second, box, c
 def test_an_empty_box_is_no_error_for_an_encoder(start):
     app = enter(start("minilm", target="It was tired."), "")
     assert texts(app) == ["There is no sentence yet: type one, or choose an example."]
-    assert not app.get("badge")
+    assert badges(app) == []
 
 
 def test_an_encoder_has_no_causal_mask(start):
