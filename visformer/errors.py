@@ -46,7 +46,7 @@ class _Formatter(Formatter):
 
     def convert_field(self, value: Any, conversion: str | None) -> Any:
         """Return the value, for "q" as ``repr`` escapes it, but without its quotation marks."""
-        return repr(str(value))[1:-1] if conversion == "q" else super().convert_field(value, conversion)  # type: ignore[arg-type]
+        return repr(str(value))[1:-1] if conversion == "q" else super().convert_field(value, conversion)
 
 
 _FORMATTER = _Formatter()
