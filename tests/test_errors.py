@@ -1,8 +1,12 @@
 """Errors: messages with values in them, translated."""
 
 import pickle
+import re
+
+from babel.messages.pofile import read_po
 
 from visformer.errors import N_, MissingTensor, TextError, VisformerError
+from visformer.i18n import DOMAIN, LOCALES
 
 
 def test_an_error_is_translated_before_its_values_are_filled_in():
@@ -27,3 +31,15 @@ def test_a_value_may_contain_braces_and_survives_pickling():
 def test_a_missing_tensor_is_a_key_error_with_a_plain_message():
     assert str(MissingTensor("No {name}.", name="x")) == "No x."
     assert isinstance(MissingTensor("x"), KeyError)
+
+
+def test_a_name_is_quoted_as_its_language_quotes_and_stays_one_line():
+    error = VisformerError("no model {name!r}", name="a'b\nc")
+    assert str(error) == 'no model "a\'b\\nc"'
+    assert error.localized(lambda _: "没有模型“{name!q}”") == "没有模型“a'b\\nc”"
+
+
+def test_chinese_puts_names_into_its_own_quotation_marks():
+    with (LOCALES / "zh_CN" / "LC_MESSAGES" / f"{DOMAIN}.po").open("rb") as file:
+        found = [message.string for message in read_po(file) if re.search(r"(?<!\[)\{name!r\}", str(message.string))]
+    assert not found

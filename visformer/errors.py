@@ -6,6 +6,7 @@ The id is a gettext message id (a ``str.format`` template), so that pages can sh
 
 from collections.abc import Callable
 from functools import partial
+from string import Formatter
 from typing import Any
 
 
@@ -40,6 +41,17 @@ def N_(message: str) -> Message:
     return Message(message)
 
 
+class _Formatter(Formatter):
+    """``str.format`` with a conversion more, for languages with quotation marks of their own: ``“{name!q}”``."""
+
+    def convert_field(self, value: Any, conversion: str | None) -> Any:
+        """Return the value, for "q" as ``repr`` escapes it, but without its quotation marks."""
+        return repr(str(value))[1:-1] if conversion == "q" else super().convert_field(value, conversion)
+
+
+_FORMATTER = _Formatter()
+
+
 class VisformerError(ValueError):
     """Base class of all errors. The message says what was passed and how to fix it."""
 
@@ -61,7 +73,7 @@ class VisformerError(ValueError):
             name: v.localized(gettext) if isinstance(v, VisformerError) else gettext(v) if isinstance(v, Message) else v
             for name, v in self.params.items()
         }
-        return gettext(self.message_id).format(**params)
+        return _FORMATTER.vformat(gettext(self.message_id), (), params)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), self.message_id, **self.params), ()
@@ -78,8 +90,16 @@ class ShapeError(VisformerError):
     """Tensors or arrays have incompatible shapes."""
 
 
+class NumberError(VisformerError):
+    """A number that was typed is missing, or nothing can be computed from it."""
+
+
 class TextError(VisformerError):
     """A sentence cannot be processed: it is empty, too long, or not valid Unicode."""
+
+
+class NoTextError(TextError):
+    """There is no sentence yet: nothing has gone wrong."""
 
 
 class LinkError(VisformerError):

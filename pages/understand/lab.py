@@ -6,7 +6,7 @@ from visformer.app.pages import lab
 from visformer.app.session import presentation_steps, run, slots
 from visformer.app.session.boxes import gettext
 from visformer.app.widgets import controls, formula_box, url_widgets
-from visformer.errors import VisformerError
+from visformer.errors import NumberError, VisformerError
 from visformer.pictures import lab as pictures
 from visformer.pictures.examples.worked import compute
 from visformer.pictures.lab import EXAMPLE
@@ -42,7 +42,7 @@ with typed:
 try:
     results = compute(example, inputs)
 except VisformerError as error:
-    st.badge(_("This does not fit"), color="red")
+    st.badge(_("Check the numbers") if isinstance(error, NumberError) else _("The shapes do not fit"), color="red")
     st.text(error.localized(_))
     run.current().caption = line.format(title=title, remark=error.localized(_))
     if example.instead:

@@ -1,5 +1,6 @@
 """Reading and using the pages of a session; session state and address without a server."""
 
+import re
 from contextlib import contextmanager
 from unittest.mock import patch
 
@@ -38,6 +39,12 @@ def texts(app, start=""):
 
 def captions(app, start=""):
     return [caption.value for caption in app.caption if caption.value.startswith(start)]
+
+
+def badges(app):
+    """Return the words of each badge, which Streamlit sends as Markdown."""
+    found = [re.fullmatch(r":\w+-badge\[(.*)\]", markdown.value) for markdown in app.markdown]
+    return [match[1] for match in found if match]
 
 
 def ignored(app):

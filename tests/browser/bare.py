@@ -44,13 +44,14 @@ def text_of(message):
 class BarePage:
     """A page in a browser context of its own; console messages fail the test when it is closed."""
 
-    def __init__(self, browser, *, width=1280, height=720, scheme="light", scale=1, touch=False):
+    def __init__(self, browser, *, width=1280, height=720, scheme="light", scale=1, touch=False, script=""):
         self.problems = []
         self.context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, device_scale_factor=scale, has_touch=touch
         )
         self.context.route("**/*", self._answer)
         self.page = self.context.new_page()
+        self.page.add_init_script(script)
         self.page.set_default_timeout(40_000)
         self.page.on("console", lambda message: self.problems.append(f"{message.type}: {message.text}"))
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.bare import BarePage, text_of
+from tests.browser.boxes import RECORD_LABELS, labels
 from tests.browser.reference import Options, derived
 from tests.browser.support import (
     check_cell,
@@ -648,6 +649,28 @@ def test_a_live_region_has_the_selected_cell_and_the_largest_weights_of_its_row(
     assert "\u2068a1\u2069 (2) reads \u2068a0\u2069 (1)" in region.inner_text()
     largest = f"\u2068{trace.tokens['src'][first]}\u2069 ({first + 1}) {row[first]:.4f}"
     assert f"\u2068a1\u2069 (2) reads most: {largest}" in region.inner_text()
+
+
+LONG = "如果 我们 中华人民共和国 国家图书馆 待在家里 义 Internationalization 和 ␣and wait 社 W".split()
+
+
+@pytest.mark.parametrize("width", [320, 390, 760])
+def test_no_label_touches_another_or_is_cut(chromium, width):
+    """Whatever the tokens are and however many."""
+    bare, found = BarePage(chromium, width=width, height=844, script=RECORD_LABELS), []
+    for at, n in enumerate((3, 5, 8, 10, 13, 17, 20, 25, 34, 50)):
+        lang, tokens = ("en", "zh")[at % 2], [LONG[(i + n) % len(LONG)] for i in range(n)]
+        trace = made_up_trace(tokens=tokens[:-1], n_tgt=n, n_layers=1, n_heads=4)
+        sides = trace.tokens | {"tgt": ("<zh>", *tokens[:-1]), "next": (*tokens[:-1], "</s>")}
+        page = bare.mount(replace(trace, tokens=sides), gettext=i18n.translations(lang).gettext, lang=lang)
+        for view in NAMES:
+            page.locator(f".vf-views [data-name={view}]").click()
+            for stack in LABELS:
+                page.locator(f".vf-stacks [data-name='{stack}']").click()
+                found += [f"{lang} {n} {stack} {view}: {fault}" for fault in labels(page)["found"]]
+    assert labels(page)["count"], "the labels are recorded"
+    bare.close()
+    assert not found, "\n".join(found)
 
 
 TOKENS = ["我们", "东北大学", "👩‍👩‍👧", "שלום", "عالم", "a" * 80, "<b>x</b>"]

@@ -145,6 +145,39 @@ def test_open_menus_buttons_and_the_focused_page_are_legible_in_the_dark(open_ap
     assert not examined(page)
 
 
+RING = """canvas => {
+  const style = getComputedStyle(canvas), far = parseFloat(style.outlineOffset) + parseFloat(style.outlineWidth)
+  const { left, top, right, bottom } = canvas.getBoundingClientRect()
+  const above = (one) => one.parentElement ?? one.getRootNode().host ?? null
+  let cut = 0
+  for (let one = above(canvas); one && one !== document.body; one = above(one)) {
+    const { overflowX, overflowY } = getComputedStyle(one), frame = one.getBoundingClientRect()
+    if (overflowX !== "visible") cut = Math.max(cut, frame.left - left + far, right + far - frame.right)
+    if (overflowY === "visible" || !one.closest(".vf-root")) continue // the page itself scrolls
+    cut = Math.max(cut, frame.top - top + far, bottom + far - frame.bottom)
+  }
+  const focused = canvas.getRootNode().activeElement === canvas
+  return { focused, style: style.outlineStyle, width: parseFloat(style.outlineWidth), cut }
+}"""
+"""The frame of a focused picture, and how many pixels of it an ancestor that scrolls hides."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_picture_that_the_keyboard_is_in_has_a_visible_frame(open_app, scheme):
+    page, found = open_app(scheme=scheme, width=1280, height=720), []
+    for declared in [pages()[name] for name in ("", "head", "decoding")]:
+        open_page(page, declared, str)
+        for view in views_of(page, declared):
+            page.wait_for_timeout(SETTLED)
+            for canvas in page.locator(".vf-root canvas[tabindex]").filter(visible=True).all():
+                page.keyboard.press("Tab")  # the focus comes from the keyboard
+                canvas.focus()
+                ring = canvas.evaluate(RING)
+                if ring != {"focused": True, "style": "solid", "width": 2, "cut": 0}:
+                    found.append(f"{declared.name}/{view} {canvas.get_attribute('class')}: {ring}")
+    assert not found, "\n".join(found)
+
+
 def test_the_toolbar_of_a_table_covers_no_heading(open_app):
     page = open_app(query="?lang=en", width=390, height=844)
     for declared in [pages()[name] for name in ("tokens", "embedding", "lab")]:

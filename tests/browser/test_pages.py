@@ -101,6 +101,7 @@ def test_a_click_selects_a_step_of_decoding(open_app):
     go_to(page, "Decoding")
     wait_for_panels(page)
     page.locator(".js-plotly-plot .ytick").filter(has_text="我 ◂").wait_for()
+    expect(page.get_by_text("click to see the candidates of its step")).to_be_visible()
     click_cell(page, "sure", 0, 1)
     page.locator(".js-plotly-plot .ytick").filter(has_text="去 ◂").wait_for()
     wait_until_done(page)

@@ -1,11 +1,13 @@
 """The examples of the course notes: results worked out by hand, and every misprint."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
 
 from visformer import formulas
-from visformer.errors import ShapeError
+from visformer.errors import NumberError, ShapeError
 from visformer.pictures.examples import attention
 from visformer.pictures.examples.worked import compute, differs, trimmed
 from visformer.pictures.lab import examples
@@ -229,8 +231,11 @@ INVALID = [
 
 @pytest.mark.parametrize(("name", "input_name", "values", "message"), INVALID)
 def test_invalid_inputs_are_reported_in_one_line(name, input_name, values, message):
-    with pytest.raises(ShapeError, match=message) as caught:
+    with pytest.raises((NumberError, ShapeError), match=message) as caught:
         compute_example(name, **{input_name: np.asarray(values, dtype=np.float64)})
+    assert isinstance(caught.value, ShapeError) == bool(re.search(r" × |tokens and|at least 2", message)), (
+        "by what is wrong"
+    )
     assert "\n" not in str(caught.value)
 
 

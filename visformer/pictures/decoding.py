@@ -56,7 +56,7 @@ def sureness(steps: Sequence[Any], at: int, gettext: Gettext = str) -> Panel:
         scale="weight",
         digits=3,
         outlined=np.arange(len(steps))[None] == at,
-        click="tells",
+        click="opens",
     )
 
 

@@ -128,6 +128,12 @@ def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str]
     return feed.cached((to, *chunks), make)
 
 
+def scores_of(trace: Trace, stack: str) -> Mapping[str, Sequence[Sequence[float | None]]]:
+    """Return the scores of a stack's heads as in the first message: score -> layer -> head; {} where it has none."""
+    feed = _feed(trace)
+    return feed.values.get(stack, {}) if feed.scored_at_once else {}
+
+
 class _Feed:
     """State shared by the messages of one Trace; it holds the arrays, not the Trace, whose lifetime it follows."""
 

@@ -3,13 +3,17 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from benchmarks.messages import read_message
 from tests.addresses import fields_of
 from tests.app.support import (
+    VIEWS,
     address,
     address_of,
+    badges,
+    button,
     captions,
     choose,
     enter,
@@ -28,7 +32,7 @@ from visformer.app.serving import workbench
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.session import boxes, selection, url_state
 from visformer.app.session.address import update as update_address
-from visformer.app.session.examples import EXAMPLES
+from visformer.app.session.examples import EXAMPLES, NAMING
 from visformer.web.selection import Selection
 
 EMPTY = "There is no sentence yet: type one, or choose an example."
@@ -222,7 +226,71 @@ def test_an_error_is_one_sentence_without_a_picture(new_app, source, target, mes
     assert not app.exception
     (text,) = texts(app)
     assert message in text
+    assert badges(app) == ([] if message == EMPTY else ["This cannot be shown"])
     assert [header["kind"] for header, _ in messages(app)] == ["nothing"]
+
+
+@pytest.mark.parametrize(
+    ("page", "link"),
+    [
+        *((page, {}) for page in ("see/attention", *VIEWS)),
+        ("see/attention", {"lesson": "attention-in-three-minutes"}),
+        ("understand/decoding", {"model": "mini-gpt"}),
+    ],
+)
+def test_an_empty_box_is_no_error_and_offers_an_example(new_app, page, link):
+    """With the second box empty or not."""
+    app = open_page(new_app(**link), page)
+    for target in ("", "我去东北。"):
+        app.text_input(key=boxes.TARGET).set_value(target)
+        enter(app, "")
+        assert not app.exception
+        assert EMPTY in texts(app)
+        assert "This cannot be shown" not in badges(app)
+    button(app, EXAMPLES[0]).click().run()
+    assert not app.exception
+    assert EMPTY not in texts(app)
+    assert (app.text_input(key=boxes.SOURCE).value, app.text_input(key=boxes.TARGET).value) == (EXAMPLES[0], "")
+
+
+def question(app):
+    """Return what the page suggests to try; "" if nothing."""
+    (caption,) = captions(app, "Each row reads")
+    return caption.partition(" Try: ")[2]
+
+
+@pytest.mark.parametrize(("sentence", "name"), [*zip(NAMING, ("Northeastern", "东北", "北京"), strict=True)])
+def test_a_head_that_finds_the_name_is_asked_for_where_there_is_one(new_app, sentence, name):
+    app = enter(new_app(), sentence)
+    assert question(app) == "which head finds the name?"
+    trace = app.session_state["run"].trace
+    keys = [key for key, token in enumerate(trace.tokens["src"]) if token == name]
+    weights = np.stack([pattern.value for pattern in trace.layers("decoder", "cross_attn").values()])
+    assert weights[..., keys].max() > 0.99  # (layer, head, query, key)
+    enter(app, "I like cats.", box=boxes.TARGET)
+    assert "name" not in question(app), "another target need not name it"
+
+
+@pytest.mark.parametrize(
+    ("link", "offset", "asked"),
+    [
+        ({"text": "We saw a film.", "stack": "encoder"}, 0, "in which head do tokens mostly read themselves?"),
+        ({"text": "We saw a film.", "stack": "decoder"}, 0, "in which head do tokens mostly read themselves?"),
+        ({"text": "We saw a film.", "model": "mini-gpt"}, -1, "which head reads the previous token?"),
+    ],
+)
+def test_a_question_is_asked_only_where_a_head_answers_it(new_app, link, offset, asked):
+    app = new_app(**link)
+    assert question(app) == asked
+    layers = app.session_state["run"].trace.layers(link.get("stack", "decoder"), "self_attn").values()
+    heads = [np.trace(head, offset) / len(head) for layer in layers for head in layer.value]
+    assert max(heads) > 0.5
+
+
+@pytest.mark.parametrize("stack", ["encoder", "cross"])
+def test_nothing_is_asked_where_no_head_answers(new_app, stack):
+    app = new_app(model="untrained", stack=stack)
+    assert question(app) == ""
 
 
 def test_megabytes_of_text_are_not_kept(new_app):

@@ -9,6 +9,7 @@ from tests.app.support import (
     PAGES,
     VIEWS,
     address_of,
+    badges,
     button,
     captions,
     choose,
@@ -249,9 +250,34 @@ def test_any_input_of_the_lab_gets_a_sentence_or_a_picture(new_app, monkeypatch,
         app.selectbox(key="lab_example").select(example.name).run()
         assert not app.exception, example.name
         has_picture = bool(picture_components(app))
-        n_refused += "This does not fit" in [badge.value for badge in app.get("badge")] or not has_picture
+        n_refused += bool({"The shapes do not fit", "Check the numbers"} & {*badges(app)}) or not has_picture
         assert has_picture or app.text[-1].value.endswith("."), example.name
     assert n_refused, "no example refused this input"
+
+
+@pytest.mark.parametrize(
+    ("example", "box", "number", "badge"),
+    [
+        ("sinusoid", "base", 0, "Check the numbers"),
+        ("sinusoid", "d", -1, "Check the numbers"),
+        ("shapes", "n_heads", 7, "Check the numbers"),
+        ("broken", "", 0, "The shapes do not fit"),
+    ],
+)
+def test_the_badge_of_the_lab_says_what_is_wrong(new_app, example, box, number, badge):
+    app = open_example(new_app(), example)
+    if box:
+        assert badges(app) == []
+        set_number(app, box, number)
+    assert badges(app) == [badge]
+
+
+def test_the_boxes_of_the_lab_have_chinese_words_beside_the_symbols_and_so_have_errors(new_app):
+    app = open_example(new_app(lang="zh"), "sinusoid")
+    assert [box.label for box in app.number_input] == ["维度 d", "底数 base"]
+    assert any("位置 pos" in markdown.value for markdown in app.markdown)
+    set_number(app, "底数 base", 0)
+    assert app.text[-1].value.startswith("底数 base")
 
 
 def test_an_impossible_number_in_the_lab_gets_a_sentence(new_app):

@@ -192,9 +192,19 @@ def test_the_qr_code_contains_the_address(new_app, url):
     assert code["hint"] == ""
 
 
-@pytest.mark.parametrize("host", ["localhost:8501", "127.0.0.1:8501", "[::1]:8501"])
-def test_an_address_that_no_phone_can_open_has_a_hint(new_app, host):
-    assert "Only this computer" in qr_code(new_app(), url=f"http://{host}")["hint"]
+@pytest.mark.parametrize(
+    ("url", "instead"),
+    [
+        ("http://localhost:8600", "http://192.168.1.20:8600,"),
+        ("http://127.0.0.1:8501", "http://192.168.1.20:8501,"),
+        ("https://[::1]:443", "https://192.168.1.20:443,"),
+        ("http://localhost", "http://192.168.1.20,"),
+    ],
+)
+def test_an_address_that_no_phone_can_open_has_a_hint_with_the_port_of_this_server(new_app, url, instead):
+    hint = qr_code(new_app(), url=url)["hint"]
+    assert "Only this computer" in hint
+    assert f"such as {instead}" in hint
 
 
 def test_an_address_too_long_for_a_qr_code_has_a_hint(new_app):

@@ -68,7 +68,7 @@ def test_small_probabilities_are_written_for_people():
     """At most three decimals, and never with an exponent."""
     figure = vf.figures.candidate_bars([candidate("a", 0, 0.99996, 1.0), candidate("b", 1, 4e-5, 0.0)], 0)
     assert figure.data[2].text == (" 1.000", " <0.001 → 0", " 0")
-    assert [probability(share) for share in (0.0, 1e-30, 0.000499, 0.0005, 0.25)] == [
+    assert [probability(share) for share in (0.0, 1e-30, 0.000999, 0.001, 0.25)] == [
         *("0", "<0.001", "<0.001", "0.001", "0.250")
     ]
 

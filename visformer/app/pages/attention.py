@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from visformer import i18n
+from visformer.adapters.bundled import TRANSLATOR
 from visformer.app.presentation import following
 from visformer.app.serving.admission import PATIENCE
 from visformer.app.serving.capacity import aside
 from visformer.app.session import address, boxes, page, run, selection, visit
+from visformer.app.session.examples import NAMING
 from visformer.app.widgets import controls, downloads
 from visformer.app.widgets.component import attention_picture, attention_view, attention_weights
-from visformer.errors import VisformerError
+from visformer.errors import N_, VisformerError
 from visformer.system.memory import enough_memory
 
 if TYPE_CHECKING:  # numpy
@@ -21,6 +22,13 @@ if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
 
 _PAGE = ""  # its address
+_CLEARLY = 0.5  # of a row's weight, in the mean over all rows
+_QUESTIONS = {
+    "previous": N_("Try: which head reads the previous token?"),
+    "diagonal": N_("Try: in which head do tokens mostly read themselves?"),
+}
+_CROSS_QUESTIONS = {"diagonal": N_("Try: which head moves along the source as the target grows?")}
+"""The name of a score to the question that a head with a high one answers."""
 
 
 def ahead(expected: "Future[Trace] | None") -> None:
@@ -43,6 +51,20 @@ def ahead(expected: "Future[Trace] | None") -> None:
 def _picture(trace: "Trace | None", *, ahead: bool = False) -> None:
     start = {**selection.start(trace).start(), "opened": visit.OPENED.get()}
     attention_picture(trace, start=start, file=downloads.file_name(""), ahead=ahead)
+
+
+def _asked(trace: "Trace", stack: str) -> str:
+    """Return a question that the heads of this attention answer for this sentence; "" if none does it clearly."""
+    from visformer.web.payload import scores_of
+
+    _, scores = boxes.gettext(), scores_of(trace, stack)
+    is_cross = stack.endswith("cross_attn")
+    if is_cross and boxes.model() == TRANSLATOR and boxes.target() is None and boxes.source() in NAMING:
+        return _("Try: which head finds the name?")
+    for name, question in (_CROSS_QUESTIONS if is_cross else _QUESTIONS).items():
+        if max((score or 0 for layer in scores.get(name, ()) for score in layer), default=0) >= _CLEARLY:
+            return _(question)
+    return ""
 
 
 @st.fragment
@@ -69,12 +91,9 @@ def explorer() -> None:
         if trace is None:
             return
         attention_weights(trace)
-    said = _("Each row reads, each column is read: the stronger a cell's colour, the more its row reads that column.")
-    asked = _("Try: which head reads the previous token, and which always reads the same token?")
-    if {"src", "tgt"} <= {*trace.tokens}:
-        asked = _("Try: which cross-attention head finds the name?")
-    controls.look_for(i18n.paragraph(said, asked), above)
     selected = selection.selection(trace)
+    said = _("Each row reads, each column is read: the stronger a cell's colour, the more its row reads that column.")
+    controls.look_for(said, above, asked=_asked(trace, selected.stack))
     with st.container(horizontal=True, vertical_alignment="center"):
         if trace.lacks(f"{selected.stack.replace('.', f'.{selected.layer}.')}.q") is None:
             st.page_link(

@@ -36,7 +36,8 @@ def inputs(example: Worked, at: Mapping[str, int]) -> dict[str, Floats]:
         key = "_".join(map(str, ("lab", example.name, name, *at.values(), slots.version("lab"))))
         with st.container(width="content", gap="xxsmall"):
             if values.size == 1:
-                shown = np.full((1, 1), st.number_input(name, value=int(values.item()), key=key, width=130))
+                label = boxes.gettext()(name)
+                shown = np.full((1, 1), st.number_input(label, value=int(values.item()), key=key, width=130))
             else:
                 st.markdown(_title(name), width="content")  # a caption would be too faint in colour
                 shown = _table(values[place], example.labels(name, example.inputs), key, fixed=bool(place))

@@ -153,9 +153,12 @@ def _hint(root: str) -> str:
     _ = gettext()
     if _IS_FULL.get():
         return _("Too many presentations are being followed right now: try again later.")
-    if urlsplit(root).hostname in _LOCAL_HOSTS:
-        return _(
+    url = urlsplit(root)
+    if url.hostname in _LOCAL_HOSTS:
+        said = _(
             "Only this computer can open this address. Open the app under this computer's name or IP address "
-            "in the room's network, such as http://192.168.1.20:8501, and show the code from there."
+            "in the room's network, such as {address}, and show the code from there."
         )
+        port = f":{url.port}" if url.port else ""
+        return said.format(address=url._replace(netloc=f"192.168.1.20{port}").geturl())
     return ""

@@ -1,6 +1,6 @@
 """Checks of a visitor's input against the limits; errors name the limit, the input and a remedy."""
 
-from visformer.errors import N_, CheckpointError, ConfigError, TextError
+from visformer.errors import N_, CheckpointError, ConfigError, NoTextError, TextError
 from visformer.model.untrained import Untrained
 from visformer.system import limits
 from visformer.system.kept import KEPT
@@ -48,7 +48,7 @@ def check_text(text: str, box: str = N_("This text")) -> None:
             limit=limits.MAX_CHARACTERS,
         )
     if not text.strip():
-        raise TextError(N_("There is no sentence yet: type one, or choose an example."))
+        raise NoTextError(N_("There is no sentence yet: type one, or choose an example."))
 
 
 def check_tokens(given: int, model_limit: int | None = None, *, box: str = N_("This text")) -> None:

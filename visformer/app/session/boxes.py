@@ -88,6 +88,11 @@ def take_example() -> None:
     """Copy the chosen example into the sentence box and reset the example chooser to its placeholder."""
     example = EXAMPLE_BOX.get()
     if example in EXAMPLES:
-        SOURCE_BOX.set(example)
-        forget_target()
+        enter_example(example)
     EXAMPLE_BOX.set(None)
+
+
+def enter_example(example: str) -> None:
+    """Copy an example into the sentence box."""
+    SOURCE_BOX.set(example)
+    forget_target()

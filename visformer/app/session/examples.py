@@ -9,3 +9,5 @@ EXAMPLES = (
     "他昨天在北京买了三本书。",
     "如果明天下雨，我们就待在家里。",
 )
+NAMING = (EXAMPLES[0], EXAMPLES[1], EXAMPLES[5])
+"""Those with the name of a place, which a head of the translator finds."""

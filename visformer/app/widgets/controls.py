@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from visformer import i18n
 from visformer.app.serving import workbench
 from visformer.app.serving.capacity import drawing
 from visformer.app.serving.models import MODEL
 from visformer.app.serving.workbench import Workbench, workbench_of
 from visformer.app.session import boxes, presentation_steps, run
+from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.page import LESSON
 from visformer.app.session.run import Request
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import formula_box, url_widgets
 from visformer.app.widgets.component import panels
-from visformer.errors import BusyError, ShortageError, VisformerError
+from visformer.errors import BusyError, NoTextError, ShortageError, VisformerError
 from visformer.pictures.registry.options import Choice
 from visformer.pictures.registry.picture import Picture, View, is_figure
 from visformer.pictures.registry.setting import PATTERNS, Setting, Source
@@ -112,10 +114,14 @@ def errors_shown() -> Iterator[None]:
 
 
 def show_error(problem: VisformerError) -> None:
-    """Show why something failed, with a button to try again where the text is not the cause."""
+    """Show why there is nothing to see, with a button for what may help: an example, or to try again."""
     _ = boxes.gettext()
-    st.badge(_("This cannot be shown"), color="red")
+    is_failure = not isinstance(problem, NoTextError)
+    if is_failure:
+        st.badge(_("This cannot be shown"), color="red")
     st.text(problem.localized(_))  # never markdown: a message may quote what was typed
+    if not is_failure:
+        st.button(EXAMPLES[0], key="first_example", on_click=boxes.enter_example, args=(EXAMPLES[0],))
     if isinstance(problem, BusyError | ShortageError):
         st.button(_("Try again"), key="try_again")
 
@@ -137,11 +143,17 @@ def view(label: str, options: Mapping[str, str], *, key: str) -> str:
     return selected
 
 
-def look_for(text: str, place: Any = st) -> None:
-    """Show what to look for above the picture and in a presentation; a lesson has its own. ``place``: the container."""
+def look_for(text: str, place: Any = st, *, asked: str = "") -> None:
+    """Show what to look for above the picture and in a presentation; a lesson has its own.
+
+    Args:
+        text: true of all that the picture can show.
+        place: the container.
+        asked: a question about what it shows now, which a presentation, drawn less often, would ask too long.
+    """
     run.current().caption = text
     if not LESSON.get().is_open:
-        place.caption(text)
+        place.caption(i18n.paragraph(text, asked))
 
 
 def setting_of(view: View, trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS, **known: Any) -> Setting:

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from visformer import formulas
-from visformer.errors import N_, ShapeError
+from visformer.errors import N_, NumberError
 from visformer.formulas import Floats
 from visformer.pictures.examples.worked import Arrays, Worked, allowed, matrix, product, whole
 from visformer.system import limits
@@ -88,7 +88,7 @@ def weights(d_model: int) -> tuple[Floats, Floats]:
 def _multi_head(inputs: Arrays) -> dict[str, Floats]:
     d_model, h = whole(inputs, "d_model", most=limits.LAB_WIDTH), whole(inputs, "n_heads", most=limits.LAB_WIDTH)
     if d_model % h:
-        raise ShapeError(N_("d_model = {d} cannot be divided among {h} heads: choose a divisor."), d=d_model, h=h)
+        raise NumberError(N_("d_model = {d} cannot be divided among {h} heads: choose a divisor."), d=d_model, h=h)
     embedding, (w_q, w_k, w_v, w_o) = weights(d_model)
     x = embedding[_IDS] + formulas.sinusoidal_encoding(_IDS.shape[1], d_model)  # (sample, token, d_model)
     batch, n, d_k = *_IDS.shape, d_model // h
@@ -274,7 +274,7 @@ EXAMPLES = (
 &\sym{heads}{\mathrm{head}}_i = \mathrm{Attention}(\sym{q}{Q}_i, \sym{k}{K}_i, \sym{v}{V}_i) \\[4pt]
 &\sym{out}{\mathrm{out}} = [\sym{heads}{\mathrm{head}}_1 \cdots \sym{heads}{\mathrm{head}}_h]\, W^O""",
         code=(("pictures/examples/attention.py", "_multi_head"), ("formulas.py", "attention")),
-        inputs={"d_model": matrix([512]), "n_heads": matrix([8])},
+        inputs={N_("d_model"): matrix([512]), N_("n_heads"): matrix([8])},
         compute=_multi_head,
         remarks={
             "cut into heads": N_("No numbers move: the d_model numbers of a token are split into heads of d_k each."),

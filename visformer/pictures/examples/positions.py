@@ -51,7 +51,11 @@ EXAMPLES = (
         section="3.5",
         formula=_SINUSOID,
         code=_ENCODING,
-        inputs={"pos": matrix([0], [1], [2], [3], [4], [9]), "d": matrix([4]), "base": matrix([10_000])},
+        inputs={
+            N_("pos"): matrix([0], [1], [2], [3], [4], [9]),
+            N_("d"): matrix([4]),
+            N_("base"): matrix([10_000]),
+        },
         compute=_sinusoid,
         printed={
             "1 / base^(2i/d)": matrix([1.0, 0.1]),

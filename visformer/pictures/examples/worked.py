@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from visformer.errors import N_, ShapeError
+from visformer.errors import N_, Message, NumberError, ShapeError
 from visformer.formulas import Bools, Floats
 
 Arrays = Mapping[str, Floats]
@@ -141,12 +141,15 @@ def whole(inputs: Arrays, name: str, *, most: int) -> int:
     """Return an input as an integer from 1 to ``most``.
 
     Raises:
-        ShapeError: it is not such an integer.
+        NumberError: it is not such an integer.
     """
     value = float(inputs[name].flat[0])
     if value != int(value) or not 1 <= value <= most:
-        raise ShapeError(
-            N_("{name} is {value}: give a whole number from 1 to {most}."), name=name, value=f"{value:g}", most=most
+        raise NumberError(
+            N_("{name} is {value}: give a whole number from 1 to {most}."),
+            name=Message(name),
+            value=f"{value:g}",
+            most=most,
         )
     return int(value)
 
@@ -155,20 +158,21 @@ def compute(example: Worked, inputs: Arrays) -> dict[str, Floats]:
     """Compute an example's results for these inputs.
 
     Raises:
-        ShapeError: shapes do not fit, a number is missing, or numbers are too large to be drawn.
+        ShapeError: shapes do not fit.
+        NumberError: a number is missing or out of range, or numbers are too large to be drawn.
     """
     for name, values in inputs.items():
         if not values.size:
-            raise ShapeError(N_("{name} has no number: type at least one."), name=name)
+            raise NumberError(N_("{name} has no number: type at least one."), name=Message(name))
         if not np.isfinite(values).all():
-            raise ShapeError(N_("{name} has an empty cell: every cell needs a number."), name=name)
+            raise NumberError(N_("{name} has an empty cell: every cell needs a number."), name=Message(name))
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             results = example.compute(inputs)
     except FloatingPointError:
         results = None
     if results is None or any((np.abs(values) > LARGEST).any() for values in results.values()):
-        raise ShapeError(
+        raise NumberError(
             N_("The results exceed {largest}, the largest value a picture can hold: type smaller numbers."),
             largest=f"{LARGEST:.1e}",
         )

@@ -7,7 +7,10 @@ const LONGEST_LABEL = 118
 const LINE = 15 // labels closer than this are thinned out
 const NUMBER = 30 // numeric labels closer than this are thinned out
 const SLANT = Math.PI / 4
-const SLANTED = LINE / Math.cos(SLANT) - 2 // columns closer than this get a small font, as rows do
+const SLANTED = LINE / Math.cos(SLANT) // columns closer than this get a small font, as rows do
+const SMALL = 13 // small labels closer than this are thinned out
+const SMALL_SLANTED = SMALL / Math.cos(SLANT)
+const HALF = 5 // half of the height of a slanted label, across
 const TITLE_ROOM = 92 // minimum width for the title of the rows, in narrow matrices too
 const SINGULAR = { rows: "row", columns: "column" }
 const measured = new WeakMap() // labels to their last measurements
@@ -57,23 +60,29 @@ export function matrixLayout(canvas, rows, columns, room) {
   const bare = { rows: rows.written === false, columns: columns.written === false }
   const margin = Math.ceil(Math.max(beside.widest, Math.min(beside.title, Math.max(TITLE_ROOM, width * 0.3)))) + 10
   const left = Math.max(indent, bare.rows ? 2 : margin)
-  const flat = columns.numeric || above.widest + 8 <= Math.min(largest, aspect * highest, (width - left) / nColumns)
-  const rise = flat ? LINE : above.widest * Math.sin(SLANT) + 8
-  const top = bare.columns ? 2 : Math.ceil(rise + (columns.title ? LINE : 0) + 12)
-  const right = flat ? 8 : Math.min(Math.ceil(labels.columns.at(-1).width * Math.cos(SLANT)), 90)
-  let cellWidth = Math.min(largest, (width - left - right) / nColumns)
-  let cellHeight = Math.min(highest, Math.max(120, tallest - top) / nRows)
-  cellWidth = Math.min(cellWidth, aspect * cellHeight)
-  cellHeight = Math.min(cellHeight, slender * cellWidth)
+  /** The top margin and the size of the cells below labels that rise this high, if a cell may be at most this wide. */
+  const fit = (rise, widest) => {
+    const top = bare.columns ? 2 : Math.ceil(rise + (columns.title ? LINE : 0) + 12)
+    const height = Math.min(highest, Math.max(120, tallest - top) / nRows)
+    const cellWidth = Math.min(largest, widest, aspect * height)
+    return { top, cellWidth, cellHeight: Math.min(height, slender * cellWidth) }
+  }
+  const side = (width - left - 8) / nColumns
+  const reach = labels.columns.map((label) => label.width * Math.cos(SLANT) + HALF) // of slanted labels, to the right
+  const flatly = fit(LINE, side)
+  const flat = columns.numeric || above.widest + 8 <= flatly.cellWidth
+  const slanted = () => Math.min(side, ...reach.map((far, i) => (width - left - far) / (i + 0.5)))
+  const { top, cellWidth, cellHeight } = flat ? flatly : fit(above.widest * Math.sin(SLANT) + 8, slanted())
   const [matrixWidth, matrixHeight] = [cellWidth * nColumns, cellHeight * nRows]
+  const right = flat ? 8 : Math.max(8, ...reach.map((far, i) => far - (nColumns - i - 0.5) * cellWidth))
   const placeOf = (x, y) => [Math.floor((y - top) / cellHeight), Math.floor((x - left) / cellWidth)]
   return {
     ...{ left, top, flat, bare, cellWidth, cellHeight, matrixWidth, matrixHeight, labels },
     titles: { rows: rows.title, columns: columns.title },
-    worded: worded(rows, beside, left) && worded(columns, above, width - left, cellWidth >= (flat ? 0 : LINE)),
+    worded: worded(rows, beside, left) && worded(columns, above, width - left, cellWidth >= (flat ? 0 : SMALL_SLANTED)),
     every: {
       rows: stride(cellHeight, rows.numeric, cellHeight < line ? LINE : line),
-      columns: stride(cellWidth, columns.numeric, columns.numeric ? NUMBER : flat ? 0 : LINE),
+      columns: stride(cellWidth, columns.numeric, columns.numeric ? NUMBER : flat ? 0 : cellWidth < SMALL_SLANTED ? SLANTED : SMALL_SLANTED),
     },
     // Rounding errors must not push a whole number up to the next.
     width: Math.ceil(Math.max(left + matrixWidth + right, Math.min(width, left + above.title)) - 1e-6),
@@ -179,8 +188,12 @@ function paintOutlines(context, { columns, outlined }, { left, top, cellWidth, c
   })
 }
 
+/** Where the title of the rows ends: above the first row's label, which is higher than a low row. */
+const footOf = ({ top, cellHeight }) => top - Math.max(4, (LINE - cellHeight) / 2 + 2)
+
 /** Draw the titles of both axes. */
-function paintTitles(context, { left, top, width, titles, bare }, theme) {
+function paintTitles(context, layout, theme) {
+  const { left, width, titles, bare } = layout
   if (bare.columns) return
   context.font = `12px ${theme.font}`
   context.fillStyle = theme.faint
@@ -190,7 +203,7 @@ function paintTitles(context, { left, top, width, titles, bare }, theme) {
   if (bare.rows) return
   context.textBaseline = "bottom"
   context.textAlign = "right"
-  context.fillText(shorten(context, titles.rows, left - 8), left - 8, top - 4)
+  context.fillText(shorten(context, titles.rows, left - 8), left - 8, footOf(layout))
 }
 
 /** @param {"plain" | "strong" | "covered"} style strong: in focus; covered: erased to make room for it */
@@ -233,7 +246,7 @@ function paintLabelAt(context, layout, theme, side, i, style) {
   const isRow = side === "rows"
   context.save()
   context.beginPath()
-  if (isRow) context.rect(0, top - 4, left, height) // a label's background must not cover the axis title
+  if (isRow) context.rect(0, footOf(layout), left, height) // a label's background must not cover the axis title
   else context.rect(0, 0, width, top) // nor a slanted one the cells
   context.clip()
   const centre = left + (i + 0.5) * cellWidth

@@ -102,9 +102,9 @@ class Arcs {
     context.fillStyle = scene.theme.faint
     context.textBaseline = "middle"
     context.textAlign = "right"
-    context.fillText(shorten(context, scene.titles.rows, sides.left), sides.left - 10, 9)
+    context.fillText(shorten(context, scene.titles.rows, sides.left - 10), sides.left - 10, 9)
     context.textAlign = "left"
-    context.fillText(shorten(context, scene.titles.columns, sides.width - sides.right), sides.right + 10, 9)
+    context.fillText(shorten(context, scene.titles.columns, sides.width - sides.right - 10), sides.right + 10, 9)
   }
 
   paintLines(context) {
