@@ -26,7 +26,7 @@ VIEWS = {
 PAGES = [*VIEWS, "understand/lab"]
 """Every page but the first."""
 
-_AROUND = {f"visformer_{name}" for name in ("link", "links", "connection", "present", "words", "lesson")}
+_AROUND = {f"visformer_{name}" for name in ("link", "links", "connection", "present", "words", "lesson", "focus")}
 
 
 # Reading a page -------------------------------------------------------------------------------------------------------

@@ -99,6 +99,10 @@ def test_a_step_that_is_drawn_late_takes_back_no_click(bare):
         "pages": steps,
         "query": "?lesson=x&step=",
         "changed": False,
+        "fits": [True] * 6,
+        "sentence": "",
+        "box": "I like cats.",
+        "longest": 100,
     }
     acts = [1, "on", "on", 2, "on", 3, 4, "back", "back", "on"]
     assert bare.run("streamlit/lesson.js", BAR, bar | {"acts": acts}) == [0, 2, 3, 3, 4, 4, 4, 3, 2, 3]
