@@ -55,7 +55,7 @@ _PRESENT = _component(
 _PAGE = stylesheet("streamlit/page.css") + stylesheet("streamlit_private/legible.css")
 _LESSON_BAR = _component("lesson", _HTML, stylesheet("streamlit/lesson.css"))
 _WORDS = _component("words", css=_PAGE, folder=_PRIVATE, isolate_styles=False)
-_LINKS, _ADDRESS, _FOCUS = _component("links"), _component("address"), _component("focus", folder=_PRIVATE)
+_LINKS, _ADDRESS, _FOCUS = _component("links"), _component("address"), _component("focus")
 _FEED = _component("feed")
 
 

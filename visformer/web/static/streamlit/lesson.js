@@ -5,7 +5,7 @@
 
 import { button, fill, focusQuietly, part } from "../shared/dom.js"
 import { open } from "../shared/history.js"
-import { TURN } from "./turn.js"
+import { TURN } from "./post.js"
 import { streamlitView } from "./view.js"
 
 /**

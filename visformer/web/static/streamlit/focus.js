@@ -1,8 +1,4 @@
-/**
- * Gives a text box the focus, [key, value], with all of its text selected, once it is drawn with this value.
- *
- * A visitor loses: after "Your own sentence", a box that takes what one types at once.
- */
+/** Gives a text box the focus, [key, value], with all of its text selected, once it is drawn with this value. */
 
 const PATIENCE = 5_000 // milliseconds
 
