@@ -289,3 +289,68 @@ IS_SEEN = """() => {
   return first && bar && first.getBoundingClientRect().top + 40 < bar.getBoundingClientRect().top
 }"""
 """Whether the beginning of the first picture is above the bar of the lesson."""
+
+
+OWN = "I like cats."
+
+
+def test_a_sentence_typed_right_before_next_goes_on_and_back(open_app):
+    """Nobody presses Enter: the click comes before the server knows the sentence."""
+    page = open_app(query=f"embedding{at(2)}", width=1280, height=720)
+    box = page.get_by_label("Sentence", exact=True)
+    box.fill(OWN)
+    go_on(page, LESSON.steps[2])
+    expect(box).to_have_value(OWN)
+    go_on(page, LESSON.steps[3])
+    expect(box).to_have_value(LESSON.steps[3].sentence)
+    expect(page.locator(".st-key-lesson")).to_contain_text(f"Yours, “{OWN}”, comes back in step 7.")
+    page.locator(".vf-lesson-bar .vf-dot").nth(6).click()
+    expect_step(page, LESSON.steps[6])
+    expect(box).to_have_value(OWN)
+    page.get_by_role("button", name="Back to step 7").click()
+    expect(box).to_have_value(LESSON.steps[6].sentence)
+    page.go_back()
+    expect(box).to_have_value(OWN)
+    page.go_back()
+    expect_step(page, LESSON.steps[3])
+    page.go_back()
+    expect_step(page, LESSON.steps[2])
+    expect(box).to_have_value(OWN)
+
+
+def test_behind_the_last_step_no_step_is_put_back_and_the_box_takes_ones_own_sentence(open_app):
+    count = len(lesson_file.load(url_state.SHORT).steps)
+    page = open_app(query=f"decoding?lesson={url_state.SHORT}&step={count}", width=1280, height=720)
+    again = page.locator(".vf-lesson-bar .vf-again")
+    expect(again).to_be_visible()
+    page.get_by_role("button", name="Next", exact=True).click()
+    expect(page.get_by_text("What you know now")).to_be_visible()
+    expect(again).to_be_hidden()
+    page.get_by_role("button", name="Your own sentence").click()
+    box = page.get_by_label("Sentence", exact=True)
+    expect(box).to_be_focused()
+    page.keyboard.type(OWN)
+    expect(box).to_have_value(OWN)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_on_a_small_laptop_the_numbers_that_the_text_speaks_of_are_above_the_bar(open_app, lang):
+    page = open_app(query=f"block{at(8)}&lang={lang}", width=1024, height=640)
+    wait_for_panels(page)
+    page.wait_for_function(
+        """() => {
+          const rows = document.querySelector(".st-key-picture_block_stream > div").shadowRoot?.querySelector("canvas.vf-matrix")
+            ?? document.querySelector(".st-key-picture_block_stream canvas.vf-matrix")
+          return rows.getBoundingClientRect().bottom <= document.querySelector(".st-key-lesson_bar").getBoundingClientRect().top
+        }"""
+    )
+
+
+@pytest.mark.parametrize("size", [SIZES["projector"], SIZES["small laptop"]], ids=["projector", "small laptop"])
+def test_the_line_below_a_picture_covers_none_of_it_until_a_cell_is_pointed_at(open_app, size):
+    page = open_app(query=f"decoding?lesson={url_state.SHORT}&step=4", width=size[0], height=size[1])
+    picture = page.locator(".st-key-picture_decoding_attention")
+    matrix, line = (picture.locator(one) for one in (".vf-matrix", ".vf-line"))
+    matrix.wait_for()
+    whole = matrix.bounding_box()
+    assert line.bounding_box()["y"] >= whole["y"] + whole["height"]
