@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.stage import present
 from tests.browser.support import layout_of, state_of, wait_for_panels, wait_until_done
+from tests.waiting import until
 from visformer.app.lessons import lesson_file
 from visformer.app.session import url_state
 from visformer.cli import main
@@ -296,7 +297,7 @@ OWN = "I like cats."
 
 def test_a_sentence_typed_right_before_next_goes_on_and_back(open_app):
     """Nobody presses Enter: the click comes before the server knows the sentence."""
-    page = open_app(query=f"embedding{at(2)}", width=1280, height=720)
+    page = open_app(query=at(2), width=1280, height=720)
     box = page.get_by_label("Sentence", exact=True)
     box.fill(OWN)
     go_on(page, LESSON.steps[2])
@@ -320,7 +321,7 @@ def test_a_sentence_typed_right_before_next_goes_on_and_back(open_app):
 
 def test_behind_the_last_step_no_step_is_put_back_and_the_box_takes_ones_own_sentence(open_app):
     count = len(lesson_file.load(url_state.SHORT).steps)
-    page = open_app(query=f"decoding?lesson={url_state.SHORT}&step={count}", width=1280, height=720)
+    page = open_app(query=f"?lesson={url_state.SHORT}&step={count}", width=1280, height=720)
     again = page.locator(".vf-lesson-bar .vf-again")
     expect(again).to_be_visible()
     page.get_by_role("button", name="Next", exact=True).click()
@@ -335,22 +336,29 @@ def test_behind_the_last_step_no_step_is_put_back_and_the_box_takes_ones_own_sen
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_on_a_small_laptop_the_numbers_that_the_text_speaks_of_are_above_the_bar(open_app, lang):
-    page = open_app(query=f"block{at(8)}&lang={lang}", width=1024, height=640)
+    page = open_app(query=f"{at(8)}&lang={lang}", width=1024, height=640)
+    matrix, bar = (page.locator(one) for one in (".st-key-picture_block_stream .vf-matrix", ".vf-lesson-bar"))
     wait_for_panels(page)
-    page.wait_for_function(
-        """() => {
-          const rows = document.querySelector(".st-key-picture_block_stream > div").shadowRoot?.querySelector("canvas.vf-matrix")
-            ?? document.querySelector(".st-key-picture_block_stream canvas.vf-matrix")
-          return rows.getBoundingClientRect().bottom <= document.querySelector(".st-key-lesson_bar").getBoundingClientRect().top
-        }"""
-    )
+    until(lambda: bottom_of(matrix) <= bar.bounding_box()["y"])
+
+
+def bottom_of(element):
+    box = element.bounding_box()
+    return box["y"] + box["height"]
+
+
+def test_on_a_small_laptop_the_tree_of_the_last_step_shows_its_first_line(open_app):
+    page = open_app(query=at(11), width=1024, height=640)
+    go_on(page, LESSON.steps[11])
+    tree, bar = (page.locator(one) for one in (".stPlotlyChart .main-svg", ".vf-lesson-bar"))
+    tree.first.wait_for()
+    until(lambda: tree.first.bounding_box()["y"] + 150 <= bar.bounding_box()["y"])
 
 
 @pytest.mark.parametrize("size", [SIZES["projector"], SIZES["small laptop"]], ids=["projector", "small laptop"])
 def test_the_line_below_a_picture_covers_none_of_it_until_a_cell_is_pointed_at(open_app, size):
-    page = open_app(query=f"decoding?lesson={url_state.SHORT}&step=4", width=size[0], height=size[1])
+    page = open_app(query=f"?lesson={url_state.SHORT}&step=4", width=size[0], height=size[1])
     picture = page.locator(".st-key-picture_decoding_attention")
     matrix, line = (picture.locator(one) for one in (".vf-matrix", ".vf-line"))
     matrix.wait_for()
-    whole = matrix.bounding_box()
-    assert line.bounding_box()["y"] >= whole["y"] + whole["height"]
+    until(lambda: line.bounding_box()["y"] >= bottom_of(matrix))
