@@ -27,7 +27,7 @@ VIEWS = {
 PAGES = [*VIEWS, "understand/lab"]
 """Every page but the first."""
 
-_AROUND = {f"visformer_{name}" for name in ("link", "links", "connection", "present", "words", "lesson")}
+_AROUND = {f"visformer_{name}" for name in ("link", "links", "connection", "present", "words", "lesson", "focus")}
 
 
 # Reading a page -------------------------------------------------------------------------------------------------------
@@ -135,8 +135,14 @@ def choose_other_token(app, step):
 
 def call(app, callback, *args):
     """Run the app with the callback of a component, whose clicks only a browser can send."""
-    begin = visit.begin
-    with patch.object(visit, "begin", lambda: (callback(*args), begin())):
+    begin, calls = visit.begin, [lambda: callback(*args)]  # once, also where another page is opened by a second run
+
+    def begin_with_call():
+        if calls:
+            calls.pop()()
+        begin()
+
+    with patch.object(visit, "begin", begin_with_call):
         app.run()
     assert not app.exception
 

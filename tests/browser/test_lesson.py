@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.stage import present
 from tests.browser.support import layout_of, state_of, wait_for_panels, wait_until_done
+from tests.waiting import until
 from visformer.app.lessons import lesson_file
 from visformer.app.session import url_state
 from visformer.cli import main
@@ -99,6 +100,10 @@ def test_a_step_that_is_drawn_late_takes_back_no_click(bare):
         "pages": steps,
         "query": "?lesson=x&step=",
         "changed": False,
+        "fits": [True] * 6,
+        "sentence": "",
+        "box": "I like cats.",
+        "longest": 100,
     }
     acts = [1, "on", "on", 2, "on", 3, 4, "back", "back", "on"]
     assert bare.run("streamlit/lesson.js", BAR, bar | {"acts": acts}) == [0, 2, 3, 3, 4, 4, 4, 3, 2, 3]
@@ -285,3 +290,75 @@ IS_SEEN = """() => {
   return first && bar && first.getBoundingClientRect().top + 40 < bar.getBoundingClientRect().top
 }"""
 """Whether the beginning of the first picture is above the bar of the lesson."""
+
+
+OWN = "I like cats."
+
+
+def test_a_sentence_typed_right_before_next_goes_on_and_back(open_app):
+    """Nobody presses Enter: the click comes before the server knows the sentence."""
+    page = open_app(query=at(2), width=1280, height=720)
+    box = page.get_by_label("Sentence", exact=True)
+    box.fill(OWN)
+    go_on(page, LESSON.steps[2])
+    expect(box).to_have_value(OWN)
+    go_on(page, LESSON.steps[3])
+    expect(box).to_have_value(LESSON.steps[3].sentence)
+    expect(page.locator(".st-key-lesson")).to_contain_text(f"Yours, “{OWN}”, comes back in step 7.")
+    page.locator(".vf-lesson-bar .vf-dot").nth(6).click()
+    expect_step(page, LESSON.steps[6])
+    expect(box).to_have_value(OWN)
+    page.get_by_role("button", name="Back to step 7").click()
+    expect(box).to_have_value(LESSON.steps[6].sentence)
+    page.go_back()
+    expect(box).to_have_value(OWN)
+    page.go_back()
+    expect_step(page, LESSON.steps[3])
+    page.go_back()
+    expect_step(page, LESSON.steps[2])
+    expect(box).to_have_value(OWN)
+
+
+def test_behind_the_last_step_no_step_is_put_back_and_the_box_takes_ones_own_sentence(open_app):
+    count = len(lesson_file.load(url_state.SHORT).steps)
+    page = open_app(query=f"?lesson={url_state.SHORT}&step={count}", width=1280, height=720)
+    again = page.locator(".vf-lesson-bar .vf-again")
+    expect(again).to_be_visible()
+    page.get_by_role("button", name="Next", exact=True).click()
+    expect(page.get_by_text("What you know now")).to_be_visible()
+    expect(again).to_be_hidden()
+    page.get_by_role("button", name="Your own sentence").click()
+    box = page.get_by_label("Sentence", exact=True)
+    expect(box).to_be_focused()
+    page.keyboard.type(OWN)
+    expect(box).to_have_value(OWN)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_on_a_small_laptop_the_numbers_that_the_text_speaks_of_are_above_the_bar(open_app, lang):
+    page = open_app(query=f"{at(8)}&lang={lang}", width=1024, height=640)
+    matrix, bar = (page.locator(one) for one in (".st-key-picture_block_stream .vf-matrix", ".vf-lesson-bar"))
+    wait_for_panels(page)
+    until(lambda: bottom_of(matrix) <= bar.bounding_box()["y"])
+
+
+def bottom_of(element):
+    box = element.bounding_box()
+    return box["y"] + box["height"]
+
+
+def test_on_a_small_laptop_the_tree_of_the_last_step_shows_its_first_line(open_app):
+    page = open_app(query=at(11), width=1024, height=640)
+    go_on(page, LESSON.steps[11])
+    tree, bar = (page.locator(one) for one in (".stPlotlyChart .main-svg", ".vf-lesson-bar"))
+    tree.first.wait_for()
+    until(lambda: tree.first.bounding_box()["y"] + 150 <= bar.bounding_box()["y"])
+
+
+@pytest.mark.parametrize("size", [SIZES["projector"], SIZES["small laptop"]], ids=["projector", "small laptop"])
+def test_the_line_below_a_picture_covers_none_of_it_until_a_cell_is_pointed_at(open_app, size):
+    page = open_app(query=f"?lesson={url_state.SHORT}&step=4", width=size[0], height=size[1])
+    picture = page.locator(".st-key-picture_decoding_attention")
+    matrix, line = (picture.locator(one) for one in (".vf-matrix", ".vf-line"))
+    matrix.wait_for()
+    until(lambda: line.bounding_box()["y"] >= bottom_of(matrix))

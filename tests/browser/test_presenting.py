@@ -157,6 +157,15 @@ def test_curves_are_enlarged_below_the_text(visitor):
         assert box["x"] >= 20 and box["x"] + box["width"] <= 1280 - 20
 
 
+def test_the_rows_beside_curves_are_apart_and_have_their_numbers(visitor):
+    """The last step of the short lesson: two lines of text, a row of its own, and a matrix beside a curve."""
+    page = open_at(visitor, "decoding", query="?lesson=attention-in-three-minutes&step=4")
+    present(page)
+    rows = page.locator(".st-key-picture_decoding_attention .vf-matrix")
+    assert float(rows.get_attribute("data-cell-height")) >= 15, "a line of a label"
+    check_in_window(page)
+
+
 def test_a_presentation_says_how_it_ends(visitor):
     page = open_at(visitor, "masks")
     page.keyboard.press("p")

@@ -21,10 +21,12 @@ from tests.app.support import (
     upload,
 )
 from visformer.app.lessons import lesson_file, lesson_panel
-from visformer.app.session import url_state
+from visformer.app.session import boxes, url_state
+from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.page import LESSON, LESSON_OPENED
 from visformer.web.panels import Click
 
+SHIPPED_NAMES = (url_state.SHIPPED, url_state.SHORT)
 SHIPPED, SHORT = (lesson_file.load(name) for name in (url_state.SHIPPED, url_state.SHORT))
 NUMBERS = range(1, len(SHIPPED.steps) + 1)
 
@@ -54,7 +56,13 @@ def assert_shows(app, number, lesson=SHIPPED, name=url_state.SHIPPED):
     assert address_of(app) == {"lesson": name, "step": str(number)}, "an unchanged step is named, not written out"
     shown = app.session_state[LESSON_OPENED.key].fields()
     assert (shown.pop("lesson"), shown.pop("step")) == (name, str(number))
-    defaults = {"masks_stack": "decoder", "masks_layer": "1", "positions_view": "waves", "block_view": "stream"}
+    defaults = {
+        "text": EXAMPLES[0],
+        "masks_stack": "decoder",
+        "masks_layer": "1",
+        "positions_view": "waves",
+        "block_view": "stream",
+    }
     assert shown == {n: v for n, v in replace(step.state, page="").fields().items() if defaults.get(n) != v}
     assert app.session_state["page"] == step.state.page
 
@@ -81,6 +89,101 @@ def test_every_dot_of_the_bar_has_the_title_of_its_step(new_app):
     for language in ("en", "zh"):
         app = new_app(lesson=url_state.SHIPPED, step="4", lang=language)
         assert lesson_bar(app)["titles"] == [step.text("title", language) for step in SHIPPED.steps]
+
+
+OWN = "I like cats."
+
+
+def shows_own(app, number):
+    """Return whether a step has the visitor's own sentence, in its address, too, and can be put back."""
+    assert lesson_bar(app)["at"] == number
+    is_own = boxes_of(app) == OWN
+    assert lesson_bar(app)["changed"] == is_own
+    expected = {"lesson": url_state.SHIPPED, "step": str(number), **({"text": OWN} if is_own else {})}
+    assert address_of(app) == expected
+    return is_own
+
+
+def boxes_of(app):
+    return app.text_input(key=boxes.SOURCE).value
+
+
+def test_a_sentence_typed_in_a_step_goes_on_to_those_that_fit_any_and_is_named_in_the_others(new_app):
+    app = new_app(lesson=url_state.SHIPPED, step="1")
+    enter(app, OWN)
+    shown = {}
+    for number in NUMBERS[1:]:
+        open_step(app, number)
+        shown[number] = shows_own(app, number)
+        told = texts(app, "This step is about its own sentence")
+        assert len(told) == (not shown[number]) and all(OWN in text for text in told)
+        if number == 4:
+            assert told[0].endswith("comes back in step 7.")
+    assert [number for number in NUMBERS[1:] if shown[number]] == [2, 3, 7, 8]
+    assert told == [f"This step is about its own sentence, not about yours, “{OWN}”."]
+    click(app, "lesson_own")
+    assert boxes_of(app) == OWN
+    assert not texts(app, "This step is about its own sentence")
+
+
+def test_a_step_put_back_forgets_the_sentence_where_it_fits_any(new_app):
+    app = new_app(lesson=url_state.SHIPPED, step="4")
+    enter(app, OWN)
+    open_step(app, 4)
+    assert_shows(app, 4)
+    open_step(app, 7)
+    assert shows_own(app, 7)
+    open_step(app, 7)
+    assert_shows(app, 7)
+    open_step(app, 8)
+    assert_shows(app, 8)
+
+
+def test_a_link_to_a_step_with_a_sentence_of_its_own_opens_the_step_with_it(new_app):
+    app = new_app(lesson=url_state.SHIPPED, step="7", text=OWN)
+    assert shows_own(app, 7)
+    assert app.session_state["page"] == "masks"
+    assert app.session_state[LESSON_OPENED.key].choices == {"masks_view": "scores", "masks_head": "8"}
+    open_step(app, 9)
+    assert not shows_own(app, 9)
+    assert texts(app, "This step is about its own sentence, not about yours")
+
+
+def test_a_sentence_typed_in_one_lesson_is_not_carried_into_the_other(new_app):
+    app = new_app(lesson=url_state.SHIPPED, step="2")
+    enter(app, OWN)
+    click(app, "lesson_start_short")
+    assert_shows(app, 1, SHORT, url_state.SHORT)
+    open_step(app, 2)
+    assert_shows(app, 2, SHORT, url_state.SHORT)
+
+
+def test_the_button_of_the_lesson_that_was_left_has_its_name_and_leads_back_with_the_sentence(new_app):
+    app = new_app(lesson=url_state.SHORT, step="3")
+    enter(app, OWN)
+    call(app, lesson_panel.leave)
+    assert app.button(key="lesson_return").label == "Attention in three minutes: back to step 3"
+    assert app.button(key="lesson_start").label == "Guided lesson"
+    assert not [button for button in app.button if button.key == "lesson_start_short"]
+    click(app, "lesson_return")
+    assert (lesson_bar(app)["at"], boxes_of(app)) == (3, OWN)
+
+
+def test_a_lesson_of_the_visitors_own_that_was_left_is_named_above_the_way_back(new_app):
+    app = new_app(lesson=lesson_file.pack(GOOD.encode()), step="2")
+    call(app, lesson_panel.leave)
+    assert app.button(key="lesson_return").label == "Back to step 2"
+    assert "Names" in texts(app)
+    assert app.button(key="lesson_start_short").label == "Attention in three minutes"
+
+
+def test_your_own_sentence_gives_the_box_the_focus_once(new_app):
+    app = at_the_end(new_app(lesson=url_state.SHIPPED, step="12"))
+    click(app, "lesson_own_sentence")
+    asked = lambda: [one.proto.bytes for one in app.get("bidi_component") if one.proto.id.endswith("focus")]  # noqa: E731
+    assert asked() == [f'["source", "{EXAMPLES[0]}"]'.encode()]
+    app.run()
+    assert not asked()
 
 
 def at_the_end(app):
@@ -144,7 +247,7 @@ def test_a_changed_step_can_be_reset_and_a_lesson_left_and_resumed(new_app):
     assert not is_open(app)
     assert "lesson" not in address_of(app)
     app.switch_page("pages/see/masks.py").run()
-    assert app.button(key="lesson_return").label == "Back to step 5"
+    assert app.button(key="lesson_return").label == "Guided lesson: back to step 5"
     click(app, "lesson_return")
     assert_shows(app, 5)
 
@@ -257,8 +360,9 @@ def test_files_are_named_after_their_lesson(new_app, monkeypatch, lesson, langua
     app = new_app(lang=language, lesson=lesson, step="1")
     app.session_state["lesson_menu"] = True
     app.run()
-    assert [file for file in files if "lesson" in file or file.startswith(("names", "from"))] == names
-    title = lesson_panel._lesson(lesson).title_in(language)
-    assert [text for text in texts(app) if f"“{title}”" in text]
+    every = [file for file in files if file.endswith((".yaml", f"-{language}.html"))]
+    shipped = [f"{each}{end}" for each in sorted(SHIPPED_NAMES) for end in (".yaml", f"-{language}.html")]
+    assert every == [*shipped, *(name for name in names if name not in shipped)], "those of each lesson"
+    assert lesson_panel._lesson(lesson).title_in(language) in texts(app)
     (uploader,) = app.get("file_uploader")
     assert "40 kB" in uploader.label

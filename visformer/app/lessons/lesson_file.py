@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from visformer import i18n
 from visformer.app.session import url_state
+from visformer.app.session.examples import EXAMPLES
 from visformer.errors import N_, LessonError, VisformerError
 from visformer.i18n import Gettext
 from visformer.pictures.registry.picture import pages
@@ -68,6 +69,17 @@ class Step:
     state: url_state.State
     lines: Mapping[str, int]  # of the fields of its link, by name
     claims: tuple[Claim, ...]  # what must hold for the text to be true
+
+    @property
+    def sentence(self) -> str:
+        """The sentence that it shows by itself."""
+        return self.state.text or EXAMPLES[0]
+
+    @property
+    def fits_any(self) -> bool:
+        """Whether it shows the visitor's own sentence: nothing in it is about the tokens of one."""
+        selected = self.state.selection
+        return not (self.state.text or self.claims or selected.query is not None or selected.key is not None)
 
     def text(self, name: str, language: str) -> str:
         """Return a text in this language, else in the first that it has; "" if there is none."""

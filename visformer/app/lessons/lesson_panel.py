@@ -16,28 +16,30 @@ import streamlit as st
 from visformer import i18n
 from visformer.app.edits import editing, url_edits
 from visformer.app.lessons import lesson_file
-from visformer.app.lessons.lesson_file import Step
+from visformer.app.lessons.lesson_file import Lesson, Step
 from visformer.app.serving.capacity import drawing
 from visformer.app.serving.workbench import require_servable
-from visformer.app.session import address, remarks, slots, url_state, visit
+from visformer.app.session import address, boxes, remarks, slots, url_state, visit
 from visformer.app.session import page as pages
 from visformer.app.session import presentation_steps as walk
 from visformer.app.session.boxes import gettext, language
-from visformer.app.session.page import LESSON, LESSON_IS_PLAIN, LESSON_OPENED, LessonPlace
+from visformer.app.session.page import LESSON, LESSON_IS_PLAIN, LESSON_OPENED, LESSON_SENTENCE, LessonPlace
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private import history
 from visformer.app.streamlit_private.addresses import typed_page
 from visformer.app.widgets import downloads
-from visformer.app.widgets.component import lesson_bar, links
+from visformer.app.widgets.component import focus, lesson_bar, links
 from visformer.errors import N_, LessonError, VisformerError
 from visformer.system import limits
 
 _OWN = Slot("lesson_own", b"")  # the file of the visitor's own lesson
 _FAULTS: Slot[list[Any]] = Slot("lesson_faults", [])  # of the file that was opened last
 _IS_OVER = Slot("lesson_over", False, resets=True)  # whether the closing card is shown above the last step
+_ASKS = Slot("lesson_asks", False)  # whether the sentence box takes the focus, for the visitor to type
 _MENU = Slot("lesson_menu", False)
 _MOST = 12  # faults listed at once
+_SHORT = 40  # characters of a sentence that the text of a step quotes
 _SHIPPED = {url_state.SHIPPED: N_("Guided lesson"), url_state.SHORT: N_("Attention in three minutes")}
 
 
@@ -64,32 +66,69 @@ def follow() -> None:
     if link is None:
         return
     LESSON_OPENED.clear()
-    alone = url_state.State(lang=link.lang, model=link.model, page=link.page, lesson=link.lesson, step=link.step)
-    its_page, entry = _lesson(name).steps[step - 1].state.page, history.page()
+    opened = _lesson(name).steps[step - 1]
+    text = link.text if opened.fits_any else ""
+    alone = url_state.State(
+        lang=link.lang, model=link.model, page=link.page, text=text, lesson=link.lesson, step=link.step
+    )
+    its_page, entry = opened.state.page, history.page()
     # Going back to an entry never leads to another page, or one could not go back any further.
     fits = (link.page or typed_page()) in ("", pages.FIRST, its_page) if entry is None else entry == its_page
     if link == alone and fits:
-        open_step(step)
+        _show(step, text)
 
 
 def start(name: str) -> None:
     """Open a lesson at its first step."""
     LESSON.set(LessonPlace(name))
-    open_step(1)
+    _show(1)
 
 
 def open_step(number: int) -> None:
-    """Show a step of the current lesson, from 1; one beyond the last: the closing card, above the page as it is."""
-    name, now, _is_open = LESSON.get()
+    """Show a step of the current lesson, from 1; one beyond the last: the closing card, above the page as it is.
+
+    It has the visitor's own sentence where it fits any; the step that is open is shown as the lesson has it.
+    """
+    name, now, is_open = LESSON.get()
     steps = _lesson(name).steps
     if number > now == len(steps):
         _IS_OVER.set(True)
         return
     number = max(1, min(number, len(steps)))
+    is_reset = number == now and is_open and not _IS_OVER.get()
+    _show(number, "" if is_reset else _carried(number))
+
+
+def _show(number: int, text: str = "") -> None:
+    """Show a step, with this sentence in place of its own; none, where it fits any: the visitor wants its own."""
+    name = LESSON.get().name
+    step = _lesson(name).steps[number - 1]
+    if step.fits_any:
+        LESSON_SENTENCE.set((name, text))
     LESSON.set(LessonPlace(name, number))
-    visit.bring_back(steps[number - 1].state, remarks.REMARKS.get())
+    visit.bring_back(replace(step.state, text=text or step.state.text), remarks.REMARKS.get())
     LESSON_OPENED.clear()
     LESSON_IS_PLAIN.set(True)
+
+
+def keep_sentence() -> None:
+    """Keep the sentence that was typed in an open lesson for its other steps, as a callback."""
+    name, number, is_open = LESSON.get()
+    if is_open:
+        with suppress(VisformerError):  # the run that follows tells that there is no such lesson any more
+            typed = boxes.source() if boxes.source().strip() else ""
+            LESSON_SENTENCE.set((name, "" if typed == _lesson(name).steps[number - 1].sentence else typed))
+
+
+def _sentence() -> str:
+    """Return what the visitor typed during the current lesson; "" if nothing."""
+    name, sentence = LESSON_SENTENCE.get()
+    return sentence if name == LESSON.get().name else ""
+
+
+def _carried(number: int) -> str:
+    """Return the visitor's own sentence where a step of the current lesson shows it, else ""."""
+    return _sentence() if _lesson(LESSON.get().name).steps[number - 1].fits_any else ""
 
 
 def leave() -> None:
@@ -103,10 +142,15 @@ def leave() -> None:
 def panel(run: Run) -> bool:
     """Draw the open step above the page that this run shows, and the bar below it; return whether there is one."""
     name, number, is_open = LESSON.get()
+    if _ASKS.pop():
+        focus(boxes.SOURCE, boxes.source())
     if not is_open:
         return False
     lesson, is_over = _lesson(name), _IS_OVER.get()
     step, count = lesson.steps[number - 1], len(lesson.steps)
+    is_own = boxes.source() != step.sentence
+    if is_own and boxes.source().strip():  # typed, or from a link
+        LESSON_SENTENCE.set((name, boxes.source()))
     if is_over:
         _ = gettext()
         walk.guide(place=_("End"), title=_("What you know now"), is_over=True)
@@ -118,9 +162,11 @@ def panel(run: Run) -> bool:
             run.caption = _closing(name, lesson.learnt_in(language()))
         else:
             run.caption = _step(step, f"{number} / {count}")
+            if not is_own and _sentence():
+                _tell_kept(lesson.steps, number)
     with st.bottom:
-        shown = {"at": number + is_over, "changed": not is_over and _has_changed(run), "query": _query(name)}
-        _bar(lesson.steps, shown)
+        has_changed = not is_over and (_has_changed(run) or is_own)
+        _bar(lesson.steps, {"at": number + is_over, "changed": has_changed, "query": _query(name)})
     return True
 
 
@@ -138,6 +184,25 @@ def _step(step: Step, place: str) -> str:
             st.badge(gettext()("Try"), color="green")
             st.text(tried, width="stretch")
     return say
+
+
+def _tell_kept(steps: Sequence[Step], number: int) -> None:
+    """Say why a step does not show the visitor's own sentence, and where that comes back."""
+    _ = gettext()
+    back = next((n for n, step in enumerate(steps, 1) if n > number and step.fits_any), None)
+    said = _("This step is about its own sentence. Yours, “{text}”, comes back in step {n}.")
+    if back is None:
+        said = _("This step is about its own sentence, not about yours, “{text}”.")
+    own = _sentence()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson_kept"):
+        short = own if len(own) <= _SHORT else own[: _SHORT - 1] + "…"
+        st.text(said.format(text=short, n=back), width="content")  # never markdown
+        st.button(_("Show it here"), type="tertiary", key="lesson_own", on_click=_show_here, args=(own,))
+
+
+def _show_here(sentence: str) -> None:
+    boxes.SOURCE_BOX.set(sentence)
+    boxes.forget_target()
 
 
 def _closing(name: str, learnt: str) -> str:
@@ -159,6 +224,7 @@ def _begin_anew() -> None:
     """Close the lesson and open the first page, whose boxes stand above everything else."""
     leave()
     visit.bring_back(url_state.State(), [])
+    _ASKS.set(True)
 
 
 def _heading(place: str, title: str) -> None:
@@ -169,7 +235,7 @@ def _heading(place: str, title: str) -> None:
 
 def _query(name: str) -> str:
     """Return the query of the addresses of steps, up to the number; "" where links cannot hold the lesson."""
-    state = replace(address.of_step(address.common()), lesson=name, step="1")
+    state = replace(address.of_step(address.common()), text="", lesson=name, step="1")
     return "" if name == url_state.OWN else f"?{urlencode(address.address(state))}".removesuffix("1")
 
 
@@ -189,8 +255,9 @@ def _bar(steps: Sequence[Step], shown: dict[str, Any]) -> None:
         "again": _("Back to step {n}"),
         "leave": _("Leave the lesson"),
     }
-    titles = [_said(each, "title") for each in steps]
-    lesson_bar(shown | {"titles": titles, "pages": _pages(steps), "words": words}, on_open=open_step, on_leave=leave)
+    shown |= {"titles": [_said(each, "title") for each in steps], "pages": _pages(steps), "words": words}
+    shown |= {"fits": [each.fits_any for each in steps], "box": boxes.source(), "sentence": _sentence()}
+    lesson_bar(shown | {"longest": limits.LINK_CHARACTERS}, on_open=open_step, on_leave=leave)
 
 
 def _has_changed(run: Run) -> bool:
@@ -207,26 +274,31 @@ def entry() -> None:
     """Draw the entries in the side bar: buttons that start a lesson or resume the one that was left, and a menu."""
     _ = gettext()
     name, step, is_open = LESSON.get()
+    first = _first(name)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        if name and not is_open:
-            st.button(_("Back to step {n}").format(n=step), key="lesson_return", on_click=open_step, args=(step,))
-        else:
-            st.button(
-                _(_SHIPPED[url_state.SHIPPED]),
-                icon=":material/school:",
-                key="lesson_start",
-                on_click=start,
-                args=(_first(name),),
-            )
+        _way_in(first, key="lesson_start", icon=":material/school:")
         menu = st.popover(
             "", icon=":material/more_horiz:", type="tertiary", on_change="rerun", key=_MENU.key, help=_("Lessons")
         )
         if menu.open:
             with menu:
                 _menu(name)
-    short = url_state.SHORT
-    st.button(_(_SHIPPED[short]), key="lesson_start_short", type="tertiary", on_click=start, args=(short,))
+    if first not in _SHIPPED and not is_open:
+        with suppress(VisformerError):  # the button says what is wrong with it
+            st.text(_lesson(first).title_in(language()))  # never markdown: a visitor may have written it
+    _way_in(url_state.SHORT, key="lesson_start_short", type="tertiary")
     _link_buttons(name, step)
+
+
+def _way_in(lesson: str, *, key: str, **look: Any) -> None:
+    """Draw the button that starts a lesson or, where the visitor left it, leads back to its step."""
+    _, (name, step, is_open) = gettext(), LESSON.get()
+    called = _(_SHIPPED.get(lesson, _SHIPPED[url_state.SHIPPED]))
+    if lesson != name or is_open:
+        st.button(called, key=key, on_click=start, args=(lesson,), **look)
+        return
+    label = _("{lesson}: back to step {n}") if lesson in _SHIPPED else _("Back to step {n}")
+    st.button(label.format(lesson=called, n=step), key="lesson_return", on_click=open_step, args=(step,), **look)
 
 
 def _first(name: str) -> str:
@@ -246,22 +318,28 @@ def _link_buttons(name: str, step: int) -> None:
     for key, (lesson, number) in places.items():
         with suppress(VisformerError):  # the button says what is wrong with the lesson
             if lesson and (query := _query(lesson)):
-                addresses[key] = f"{_pages(_lesson(lesson).steps)[number - 1]}{query}{number}"
+                own = _carried(step) if key == "lesson_return" else ""
+                text = f"&{urlencode({url_state.TEXT: own})}" if own else ""
+                addresses[key] = f"{_pages(_lesson(lesson).steps)[number - 1]}{query}{number}{text}"
     links(addresses)
 
 
 def _menu(name: str) -> None:
-    """Draw the menu: all lessons, downloads, and a box for the visitor's own file."""
+    """Draw the menu: all lessons with their files, and a box for the visitor's own file."""
     _ = gettext()
-    for offered in lesson_file.offered():
+    offered = lesson_file.offered()
+    for each in dict.fromkeys([*offered, *filter(None, [name])]):
         try:
-            title = lesson_file.load(offered).title_in(language())
+            lesson = _lesson(each)
         except VisformerError:
             continue  # `visformer lesson check` tells the operator why
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.text(title, width="stretch")
-            st.button(_("Start"), key=f"lesson_start_{offered}", on_click=start, args=(offered,))
-    _files(name or url_state.SHIPPED)
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.text(lesson.title_in(language()), width="stretch")  # never markdown: a visitor may have written it
+            if each in offered:
+                st.button(_("Start"), key=f"lesson_start_{each}", on_click=start, args=(each,))
+            _files(each, lesson)
+    st.caption(_("YAML: to see how a lesson is written. HTML: the whole lesson in one file that works offline."))
+    downloads.tell("lesson", st)
     key = f"{_OWN.key}_{slots.version(_OWN.key)}"
     label = _("Open a lesson of your own ({size} at most)").format(size=limits.size(limits.LESSON_BYTES))
     st.file_uploader(label, ["yaml", "yml"], max_upload_size=1, key=key, on_change=_open, args=(key,))
@@ -270,35 +348,26 @@ def _menu(name: str) -> None:
         st.text(remarks.listed(faults, _MOST))  # never markdown: it quotes the file
 
 
-def _files(name: str) -> None:
+def _files(name: str, lesson: Lesson) -> None:
     """Draw the download buttons of a lesson: the YAML file, and the hand-out."""
     _, lang = gettext(), language()
-    try:
-        lesson = _lesson(name)
-    except VisformerError:
-        return  # as above
     # Its name on this server, else its title in characters that every system accepts.
     title = re.sub(r"[^a-z0-9]+", "-", lesson.title_in(i18n.ENGLISH).lower()).strip("-") or "lesson"
     called = name if name in lesson_file.offered() else title
-    said = _("Save “{title}”: as YAML to see how a lesson is written, as HTML to show it anywhere.")
-    st.text(said.format(title=lesson.title_in(lang)))  # never markdown: a visitor may have written it
 
     from visformer.app.lessons import handout  # imports too much for the first picture
 
     content, keep = _content(name), partial(st.download_button, on_click="ignore")
-    about = _("The whole lesson in one file that works offline")
     making = partial(handout.file, content, lang)
     html = downloads.made(making, key=(lang, content), place="lesson", models=handout.models_of(lesson))
-    with st.container(horizontal=True):
-        keep("YAML", lambda: content, f"{called}.yaml", "text/yaml", key="lesson_yaml")
-        try:
-            for model in {step.state.model for step in lesson.steps}:
-                require_servable(model)
-        except VisformerError as problem:
-            st.text(problem.localized(_))
-        else:
-            keep("HTML", html, f"{called}-{lang}.html", "text/html", key="lesson_html", help=about)
-    downloads.tell("lesson", st)
+    keep("YAML", lambda: content, f"{called}.yaml", "text/yaml", key=f"lesson_yaml_{called}")
+    try:
+        for model in {step.state.model for step in lesson.steps}:
+            require_servable(model)
+    except VisformerError as problem:
+        st.text(problem.localized(_))
+    else:
+        keep("HTML", html, f"{called}-{lang}.html", "text/html", key=f"lesson_html_{called}")
 
 
 @drawing()  # reading it takes as long as drawing a page

@@ -8,7 +8,7 @@ from visformer.app.serving.models import offered
 from visformer.app.session import boxes, selection, url_state
 from visformer.app.session import run as runs
 from visformer.app.session.examples import EXAMPLES
-from visformer.app.session.page import LESSON, LESSON_IS_PLAIN, LESSON_OPENED, current_page
+from visformer.app.session.page import LESSON, LESSON_IS_PLAIN, LESSON_OPENED, LESSON_SENTENCE, current_page
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import State
@@ -44,7 +44,8 @@ def address(state: State | None = None) -> dict[str, str]:
 
 def of_step(state: State) -> State:
     """Return what a link to a lesson's step needs of a state, as long as the step is unchanged."""
-    return State(page=state.page, lang=state.lang, lesson=state.lesson, step=state.step)
+    text = state.text if (state.lesson, state.text) == LESSON_SENTENCE.get() else ""
+    return State(page=state.page, lang=state.lang, text=text, lesson=state.lesson, step=state.step)
 
 
 def shortened(state: State) -> State:

@@ -106,7 +106,7 @@ def _sentence_boxes(run: Run, left: Any, middle: Any, **look: Any) -> None:
     """Draw the box of the sentence, and beside it that of the target, named for the kind of model."""
     _ = boxes.gettext()
     kind = unavailable.kind_of(run.trace) if run.trace is not None else _kind()
-    changed = None if kind == "encoder" else boxes.forget_target
+    changed = partial(_typed, kind)
     # The target box, if empty, shows the model's own translation, or the one that it borrows, as its placeholder.
     own = str(run.trace.meta.get("target") or "") if run.trace and boxes.target() is None else ""
     # The browser draws a box before it has taken its value from the session.
@@ -119,6 +119,12 @@ def _sentence_boxes(run: Run, left: Any, middle: Any, **look: Any) -> None:
         help=_(_ABOUT_TARGET[kind]),
         **look,
     )
+
+
+def _typed(kind: str) -> None:
+    lesson_panel.keep_sentence()
+    if kind != "encoder":
+        boxes.forget_target()
 
 
 def _kind() -> str:

@@ -55,7 +55,7 @@ _PRESENT = _component(
 _PAGE = stylesheet("streamlit/page.css") + stylesheet("streamlit_private/legible.css")
 _LESSON_BAR = _component("lesson", _HTML, stylesheet("streamlit/lesson.css"))
 _WORDS = _component("words", css=_PAGE, folder=_PRIVATE, isolate_styles=False)
-_LINKS, _ADDRESS = _component("links"), _component("address")
+_LINKS, _ADDRESS, _FOCUS = _component("links"), _component("address"), _component("focus")
 _FEED = _component("feed")
 
 
@@ -182,6 +182,11 @@ def links(addresses: Mapping[str, str]) -> None:
     _LINKS(data=json.dumps(addresses).encode(), key="links")
 
 
+def focus(key: str, value: str) -> None:
+    """Give the text box with this key the focus once it has this value, all of it selected, ready to be replaced."""
+    _FOCUS(data=json.dumps([key, value]).encode(), key="focus")
+
+
 def replace_address(page: str, query: Mapping[str, str]) -> None:
     """Give the current entry of the browser's history this page and query; Streamlit can only add an entry."""
     _ADDRESS(data=f"{page or './'}?{urlencode(query)}".rstrip("?").encode(), key="address")
@@ -221,7 +226,8 @@ def lesson_bar(shown: Mapping[str, Any], *, on_open: Callable[[int], None], on_l
 
     Args:
         shown: "at": the step, from 1, one more behind the last; "titles" and "pages" of the steps; "query" of their
-            addresses, up to the number; "changed": whether there is anything to restore; "words": the labels.
+            addresses, up to the number, no longer than "longest"; "changed": whether there is anything to restore;
+            "fits": which steps show the visitor's "sentence"; "box": what the sentence box holds; "words": the labels.
         on_open: called with the number of a step before the page reruns.
         on_leave: called before the page reruns without the lesson.
     """

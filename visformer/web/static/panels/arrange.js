@@ -65,7 +65,7 @@ function flow(columns, cells, layoutOf, wrapped = false) {
   const operators = columns.some(([panel]) => panel.before)
   if (lines.length > 1 && !wrapped && operators) return flow(columns, cells, layoutOf, true)
   const highest = (line) => Math.max(...line.map(({ height }) => height))
-  const height = lines.reduce((sum, line) => sum + highest(line) + BETWEEN, 0)
+  const height = lines.reduce((sum, line) => sum + highest(line) + BETWEEN, -BETWEEN)
   const area = lines.flat().reduce((sum, column) => sum + column.area, 0)
   const narrowest = Math.min(...lines.flat().map((column) => column.narrowest))
   const numbered = lines.flat().every((column) => column.numbered)

@@ -31,7 +31,8 @@ const LABELLED = 11 // minimum row height for a small label
 const TALLEST = 640 // maximum height of a matrix
 const LEAST = 310 // minimum height for the panels, in any window
 const HEAD = 400 // height of what is above the panels, and of the readout below them
-const LINE = 40 // height of the readout
+const LINE = 38 // height of the readout, with its margin
+const BELOW_STRIP = 16 // space between such panels and the pictures that follow them
 const STRIP = 0.5 // with a smaller share of the window, other pictures follow below the panels
 
 /**
@@ -313,7 +314,7 @@ class PanelsView {
     const { share } = this.data
     if (!STAGE.on) return share * (Math.max(LEAST, window.innerHeight - HEAD) - keptBelow(this.root))
     const left = roomBelow(this.root)
-    return Math.max(LEAST / 4, share < STRIP ? share * left : left - LINE)
+    return Math.max(LEAST / 4, share < STRIP ? share * left - BELOW_STRIP : left - LINE)
   }
 
   layout(panel, { width, highest, indent, operator, like }) {

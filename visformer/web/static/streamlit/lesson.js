@@ -5,11 +5,14 @@
 
 import { button, fill, focusQuietly, part } from "../shared/dom.js"
 import { open } from "../shared/history.js"
-import { TURN } from "./turn.js"
+import { TURN } from "./post.js"
 import { streamlitView } from "./view.js"
 
-/** The control that had the focus when the host removed the bar, as it does with each page. */
-const STATE = (globalThis[Symbol.for("visformer.lesson")] ??= { focused: "", at: null })
+/**
+ * focused: the control that had the focus when the host removed the bar, as it does with each page; typed: what was
+ * typed in the sentence box since the server last knew it, which it may not when a click opens the next step.
+ */
+const STATE = (globalThis[Symbol.for("visformer.lesson")] ??= { focused: "", at: null, typed: null })
 
 export default streamlitView(
   (element, message, host) => {
@@ -35,7 +38,10 @@ class Bar {
       leave: this.button("leave", () => host.onLeave()),
     }
     this.listening = new AbortController()
-    document.addEventListener(TURN, ({ detail }) => this.turn(detail), { signal: this.listening.signal })
+    const { signal } = this.listening
+    document.addEventListener(TURN, ({ detail }) => this.turn(detail), { signal })
+    const typed = ({ target }) => target.closest?.(".st-key-source") && (STATE.typed = target.value)
+    document.addEventListener("input", typed, { signal })
     window.dispatchEvent(new Event("resize")) // pictures now leave the bar its room
   }
 
@@ -60,9 +66,12 @@ class Bar {
     return (isOpen && Number(shown.get("step"))) || this.asked
   }
 
+  /** Open a step, with the visitor's own sentence where it fits any; the one that is open, as the lesson has it. */
   open(step) {
-    const { pages, query } = this.data
-    if (query && step <= pages.length) open(`${pages[step - 1]}${query}${step}`)
+    const { at, pages, query, fits, sentence, longest } = this.data
+    const own = (step !== at && fits[step - 1] && (STATE.typed ?? sentence).trim()) || ""
+    const link = `${pages[step - 1]}${query}${step}${own && `&text=${encodeURIComponent(own)}`}`
+    if (query && step <= pages.length && link.length <= longest) open(link)
     else this.host.onOpen(step)
   }
 
@@ -74,8 +83,9 @@ class Bar {
   /** @param {{at: number, titles: string[], pages: string[], query: string, changed: boolean, words: object}} message at: the step, from 1 */
   update(message) {
     this.data = message
-    const { at, titles, changed, words } = message
+    const { at, titles, changed, words, box } = message
     this.asked = at
+    if (STATE.at !== at || STATE.typed === box) STATE.typed = null
     const { back, dots, on, again, leave } = this.buttons
     this.root.setAttribute("aria-label", words.lesson)
     back.textContent = words.back
@@ -84,6 +94,7 @@ class Bar {
     again.title = again.ariaLabel = fill(words.again, { n: at })
     again.textContent = "↺"
     again.disabled = !changed
+    again.hidden = this.isOver // there is no step to restore; its place stays
     leave.title = leave.ariaLabel = words.leave
     leave.textContent = "×"
     this.writeDots(dots, titles, at)

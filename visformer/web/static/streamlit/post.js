@@ -21,3 +21,6 @@ export function open(to, owner, take) {
 export function close(to, owner) {
   if (POST.receivers.get(to)?.owner === owner) POST.receivers.delete(to)
 }
+
+/** The event with which a presentation has the bar of an open lesson go on (detail: 1) or back (-1). */
+export const TURN = "visformer-turn"

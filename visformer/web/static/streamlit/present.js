@@ -1,7 +1,7 @@
 /** A presentation in Streamlit: steps, the address's QR code and the room are requested through triggers. */
 
 import { mountPresent } from "../presentation/present.js"
-import { TURN } from "./turn.js"
+import { TURN } from "./post.js"
 import { streamlitView } from "./view.js"
 
 export default streamlitView(mountPresent, (host, { setTriggerValue, parentElement }) => {
