@@ -131,3 +131,12 @@ def test_on_a_phone_the_side_bar_closes_when_one_of_its_entries_is_selected(open
         entry.click()
         wait_until_done(page)
         expect(side_bar).to_have_attribute("data-collapsed", "true")
+
+
+def test_the_way_back_to_a_lesson_is_named_whole(open_app):
+    page = open_app(query="?lesson=from-text-to-translation&step=5", width=1280, height=720)
+    page.get_by_role("button", name="Leave the lesson").click()
+    back = page.get_by_role("button", name="Guided lesson: back to step 5")
+    expect(back).to_be_visible()
+    cut = "all => all.filter(({ scrollWidth, clientWidth }) => clientWidth && scrollWidth > clientWidth).length"
+    assert back.locator("*").evaluate_all(cut) == 0
