@@ -24,7 +24,7 @@ VIEWS = {
 }
 """Page to the key of its switch and its views."""
 
-PAGES = [*VIEWS, "understand/lab"]
+PAGES = ["see/map", *VIEWS, "understand/lab"]
 """Every page but the first."""
 
 _AROUND = {f"visformer_{name}" for name in ("link", "links", "connection", "present", "words", "lesson", "focus")}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-Kind = Literal["attention", "weights", "panels", "presentation", "lesson", "nothing"]
+Kind = Literal["attention", "weights", "panels", "map", "presentation", "lesson", "nothing"]
 """Kinds of messages: "weights" supplement an "attention" message; "nothing" removes the picture."""
 
 

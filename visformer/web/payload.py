@@ -69,34 +69,28 @@ def pack(
     def make() -> bytes:
         numbers = Numbers()
         header = {
-            "trace": feed.name,
-            "tokens": {
-                side: [gettext(token) if token is SINK else visible(token) for token in tokens]
-                for side, tokens in feed.labels["tokens"].items()
-            },
-            "special": {side: [int(special) for special in flags] for side, flags in feed.labels["special"].items()},
-            "words": feed.labels["words"],
-            "scale": feed.scale,
-            "ramp": RAMPS[feed.scale["kind"]],
-            "colours": CURVES,
+            **feed.heads(trace, plan, numbers, gettext),
             "start": start,
             "file": file,
             "scores": [
                 {"name": score.name, "label": gettext(score.label), "about": gettext(score.about)}
                 for score in ([] if feed.is_map else SCORES)
             ],
-            "resident": plan.resident,
-            "stacks": [
-                {**feed.describe(stack, numbers, gettext), "about": stack_title(trace, stack, gettext)}
-                for stack in STACKS
-                if stack.name in feed.layers
-            ],
-            "chunks": [feed.add(chunk, numbers) for chunk in plan.first],
             **words(trace, gettext, lang),
         }
         return write_message("attention", header, numbers, to=to)
 
     return feed.cached((lang, json.dumps(start, sort_keys=True), file, to, plan.first), make)
+
+
+def heads_of(trace: Trace, numbers: Numbers, gettext: Callable[[str], str], focus: Focus | None) -> dict[str, Any]:
+    """Return what a header needs to draw all heads: tokens, thumbnails, and the weights that fit into a first message.
+
+    Raises:
+        BudgetError: there are more than limits.MAX_WEIGHTS weights.
+    """
+    feed = _feed(trace)
+    return feed.heads(trace, feed.plan(focus), numbers, gettext)
 
 
 def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str] = (), to: str = "") -> bytes | None:
@@ -188,6 +182,28 @@ class _Feed:
             for label, last in (("tokens", SINK), ("special", True), ("words", len(trace.tokens[columns]))):
                 self.labels[label][wider] = (*self.labels[label][columns], last)
         self.shapes[stack.name] = (n_layers, n_heads, n_queries, n_keys)
+
+    def heads(self, trace: Trace, plan: Plan, numbers: Numbers, gettext: Callable[[str], str]) -> dict[str, Any]:
+        """Return the header's entries about heads, and append their numbers."""
+        return {
+            "trace": self.name,
+            "tokens": {
+                side: [gettext(token) if token is SINK else visible(token) for token in tokens]
+                for side, tokens in self.labels["tokens"].items()
+            },
+            "special": {side: [int(special) for special in flags] for side, flags in self.labels["special"].items()},
+            "words": self.labels["words"],
+            "scale": self.scale,
+            "ramp": RAMPS[self.scale["kind"]],
+            "colours": CURVES,
+            "resident": plan.resident,
+            "stacks": [
+                {**self.describe(stack, numbers, gettext), "about": stack_title(trace, stack, gettext)}
+                for stack in STACKS
+                if stack.name in self.layers
+            ],
+            "chunks": [self.add(chunk, numbers) for chunk in plan.first],
+        }
 
     def plan(self, focus: Focus | None) -> Plan:
         """Return what each message contains if this head is in focus."""

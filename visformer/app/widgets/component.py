@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 CANVAS = "attention"
 """The key of the explorer."""
 
+MAP = "map"
+"""The key of the whole model."""
+
 _PRESENTATION, _LESSON = "present", "lesson_steps"
 
 _PRIVATE = "streamlit_private"
@@ -43,8 +46,9 @@ def _component(name: str, html: str = "", css: str | None = None, *, folder: str
     return st.components.v2.component(f"visformer_{name}", html=html or None, css=css, js=javascript, **options)
 
 
-_ATTENTION = _component("attention", _HTML, stylesheet())
-_PANELS = _component("panels", _HTML, stylesheet())
+_ATTENTION = _component("attention", _HTML, stylesheet(), folder="streamlit/views")
+_PANELS = _component("panels", _HTML, stylesheet(), folder="streamlit/views")
+_MAP = _component("map", _HTML, stylesheet() + stylesheet("map/map.css"), folder="streamlit/views")
 _LINK = _component("link", _LINK_HTML, _BESIDE)
 _CONNECTION = _component(
     "connection", '<div class="vf-connection" role="status" hidden></div>', _BESIDE, folder=_PRIVATE
@@ -147,6 +151,21 @@ def attention_weights(trace: "Trace") -> None:
     rest = pack_rest(trace, wanted=wanted_from(_sent(f"picture_{CANVAS}")), to=CANVAS)
     if rest is not None:
         _FEED(data=rest, key=f"{CANVAS}_weights")
+
+
+def map_picture(trace: "Trace", *, on_select: Callable[[Any], None], **look: Any) -> None:
+    """Draw the whole model; ``look``: see :func:`visformer.web.map.pack_map`.
+
+    ``on_select`` is called with the head that the visitor follows, as the browser sent it.
+    """
+    from visformer.web.map import pack_map
+
+    def selected() -> None:
+        on_select(_sent(f"picture_{MAP}").get("selection"))
+
+    with st.container(gap=None):  # feeds take up no room
+        _FEED(data=pack_map(trace, **_language(), **look, to=MAP), key=f"{MAP}_picture")
+        _MAP(data=MAP.encode(), key=f"picture_{MAP}", on_selection_change=selected)
 
 
 def connection_notice(words: str) -> None:

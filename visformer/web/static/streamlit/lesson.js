@@ -6,7 +6,7 @@
 import { button, fill, focusQuietly, part } from "../shared/dom.js"
 import { open } from "../shared/history.js"
 import { TURN } from "./post.js"
-import { streamlitView } from "./view.js"
+import { streamlitView } from "./views/view.js"
 
 /**
  * focused: the control that had the focus when the host removed the bar, as it does with each page; typed: what was

@@ -2,7 +2,7 @@
 
 import { mountPresent } from "../presentation/present.js"
 import { TURN } from "./post.js"
-import { streamlitView } from "./view.js"
+import { streamlitView } from "./views/view.js"
 
 export default streamlitView(mountPresent, (host, { setTriggerValue, parentElement }) => {
   host.sheet = parentElement.querySelector(".vf-sheet").textContent

@@ -1,6 +1,6 @@
 /** Panels in Streamlit: a click triggers a rerun. */
 
-import { mountPanels } from "../panels/panels.js"
+import { mountPanels } from "../../panels/panels.js"
 import { streamlitView } from "./view.js"
 
 export default streamlitView(mountPanels, (host, { setTriggerValue }) => {

@@ -1,6 +1,6 @@
 /** The explorer in Streamlit: missing weights are requested, and the selection is reported, through component state. */
 
-import { mountAttention } from "../explorer/explorer.js"
+import { mountAttention } from "../../explorer/explorer.js"
 import { streamlitView } from "./view.js"
 
 const ABOVE = 205 // pixels: the sentence, its translation and what to look for

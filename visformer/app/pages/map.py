@@ -1,0 +1,44 @@
+"""The whole model on its page; the head in focus is that of the other pages."""
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from visformer.app.session import address, boxes, selection
+from visformer.app.widgets import controls, downloads
+from visformer.app.widgets.component import map_picture
+from visformer.errors import VisformerError
+from visformer.pictures.map import PAGE, RECORD
+from visformer.web.chunks import Focus
+
+if TYPE_CHECKING:  # numpy
+    from visformer.pictures.map import Names
+
+
+@st.fragment
+@controls.errors_shown()
+def whole_model() -> None:
+    """Draw the model. Choosing a head reruns only this."""
+    _ = boxes.gettext()
+    trace = controls.current_trace(RECORD)
+    if trace is None:
+        return
+    (view,) = PAGE.views
+    controls.look_for(_(view.look_for))
+
+    def select(value: Any) -> None:
+        if selection.take(value, trace):
+            address.update()
+
+    chosen = selection.selection(trace)
+    focus = Focus(chosen.stack, chosen.layer, chosen.head)
+    map_picture(trace, names=_names(), focus=focus, file=downloads.file_name(""), on_select=select)
+
+
+def _names() -> "Names | None":
+    """Return how the model's vocabulary displays its tokens; None if the model cannot be loaded now."""
+    with suppress(VisformerError):
+        shown: Names = controls.bench().loaded(boxes.source()).text.shown
+        return shown
+    return None

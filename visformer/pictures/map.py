@@ -1,0 +1,130 @@
+"""The whole model: the numbers of every block, from the tokens to the prediction (figure 1 of the paper)."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visformer.errors import N_
+from visformer.pictures.registry.picture import Page, View
+from visformer.trace import Trace
+
+RECORD = ("*.pattern", "*.map", "*.embed", "*.position", "*.input", "*.resid_*", "logits")
+"""Globs over the tensors that the picture needs."""
+
+SIDES = {"encoder": "src", "decoder": "tgt"}
+"""The side whose tokens a stack reads."""
+
+CANDIDATES = 5
+"""The likeliest next tokens that are shown."""
+
+_AFTER = {"self_attn": ("resid_self",), "cross_attn": ("resid_cross",), "ffn": ("resid_post",)}
+_ORDER = tuple(_AFTER)
+
+PAGE = Page(
+    name="map",
+    section="see",
+    order=5,
+    title=N_("The whole model"),
+    views=(
+        View(
+            look_for=N_(
+                "From the bottom up, with your sentence in it. Press Play: what does the decoder get, and when?"
+            )
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Sublayer:
+    """A sublayer of a layer.
+
+    Args:
+        kind: "self_attn", "cross_attn" or "ffn".
+        norms: the length of each token's vector in the residual stream after it, (token,); None: not recorded.
+    """
+
+    kind: str
+    norms: NDArray[np.floating] | None
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer, by its number in the model from 0, and its sublayers in order."""
+
+    number: int
+    sublayers: tuple[Sublayer, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a row of the decoder predicts.
+
+    Args:
+        ids: the likeliest next tokens, best first, (n,).
+        probabilities: of each, (n,): softmax of the logits.
+        following: the probability of the token that follows in the Trace; None: its id is not known.
+    """
+
+    ids: tuple[int, ...]
+    probabilities: tuple[float, ...]
+    following: float | None
+
+
+def layers(trace: Trace, stack: str) -> tuple[Layer, ...]:
+    """Return the layers of a stack that are in the Trace, in order; () if there is no such stack.
+
+    A sublayer of attention is in it if its pattern is, the feed-forward network if the stream after it is.
+    """
+    named = re.compile(rf"{stack}\.(\d+)\.(?:(self_attn|cross_attn)\.(?:pattern|map)|resid_post)")
+    found: dict[int, set[str]] = {}
+    for match in filter(None, map(named.fullmatch, trace)):
+        found.setdefault(int(match[1]), set()).add(match[2] or "ffn")
+    return tuple(
+        Layer(number, tuple(_sublayer(trace, f"{stack}.{number}", kind) for kind in _ORDER if kind in kinds))
+        for number, kinds in sorted(found.items())
+    )
+
+
+def _sublayer(trace: Trace, path: str, kind: str) -> Sublayer:
+    names = [f"{path}.{name}" for name in _AFTER[kind] if f"{path}.{name}" in trace]
+    return Sublayer(kind, norms(trace[names[0]].value) if names else None)
+
+
+def norms(rows: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return the Euclidean length of each row of (token, d_model), (token,)."""
+    lengths: NDArray[np.floating] = np.linalg.norm(rows.astype(np.float64), axis=-1)
+    return lengths
+
+
+def steps(trace: Trace) -> tuple[Step, ...]:
+    """Return what each row of the decoder predicts; () if the model has no decoder or no logits were recorded."""
+    if "logits" not in trace or "tgt" not in trace.tokens:
+        return ()
+    ids: Sequence[int] = trace.meta.get("ids", {}).get("next", ())
+    return tuple(_step(row, ids[i] if i < len(ids) else None) for i, row in enumerate(trace["logits"].value))
+
+
+def _step(logits: NDArray[np.floating], following: int | None) -> Step:
+    shifted = np.exp(logits.astype(np.float64) - logits.max())  # (vocab,)
+    probabilities = shifted / shifted.sum()
+    best = np.argsort(-probabilities, kind="stable")[:CANDIDATES]
+    known = following is not None and following < len(probabilities)
+    return Step(
+        ids=tuple(best.tolist()),
+        probabilities=tuple(probabilities[best].tolist()),
+        following=float(probabilities[following]) if known else None,
+    )
+
+
+def added(trace: Trace, side: str) -> dict[str, NDArray[Any]]:
+    """Return what enters the first layer: of "embed", "position" and "input" those recorded, (token, d_model) each."""
+    return {name: trace[f"{side}.{name}"].value for name in ("embed", "position", "input") if f"{side}.{name}" in trace}
+
+
+Names = Callable[[Sequence[int]], Sequence[str]]
+"""From the ids of tokens to how they are displayed."""

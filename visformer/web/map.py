@@ -1,0 +1,156 @@
+"""Pack the message of the whole model: every head, what enters the stacks, the stream's lengths and the predictions."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visformer.errors import N_
+from visformer.panel import telling_limit
+from visformer.pictures import map as model_map
+from visformer.pictures.theme import RAMPS, SYMBOLS, visible
+from visformer.trace import Trace
+from visformer.web.chunks import Focus
+from visformer.web.message import Numbers, write_message
+from visformer.web.payload import heads_of
+
+ROWS = 16
+"""Dimensions shown of each vector, evenly spaced: more would be thinner than a pixel."""
+
+_TEXT = {
+    "play": N_("Play"),
+    "pause": N_("Pause"),
+    "back": N_("One step back"),
+    "on": N_("One step on"),
+    "time": N_("Where the play is"),
+    "speed": N_("Speed"),
+    "zoom_in": N_("Zoom in (+, or Ctrl and wheel)"),
+    "zoom_out": N_("Zoom out (-)"),
+    "zoom_whole": N_("The whole model"),
+    "keep": N_("PNG"),
+    "keep_about": N_("Save this picture as a PNG file, at twice the screen resolution"),
+    "picture": N_("The whole model. Tab moves through its heads, Space plays it."),
+    "encoder": N_("Encoder"),
+    "decoder": N_("Decoder"),
+    "layer": N_("Layer {layer}"),
+    "self_attn": N_("Self-attention"),
+    "cross_attn": N_("Cross-attention"),
+    "ffn": N_("Feed-forward"),
+    "embed": N_("Embedding"),
+    "position": N_("Position"),
+    "input": N_("Their sum"),
+    "memory": N_("Memory"),
+    "norm": N_("length {norm}"),
+    "softmax": N_("Next token"),
+    "folded": N_("{n} more layers"),
+    "head": N_("{stack}, layer {layer}, head {head}"),
+    "one_head": N_("Head {head}"),
+    "in_head": N_("Head {head}: “{query}” reads most “{key}” ({weight})."),
+    "about_head": N_("Click to follow it, double-click to zoom in."),
+    "about_ffn": N_("After it, the vectors of the stream are {norm} long on average."),
+    "about_strip": N_("{n} of the {d_model} numbers of each token, from {low} to {high}."),
+    "at_rest": N_("The lines follow {head}. Point at a block to see its numbers."),
+    "say_tokens": N_("The text is cut into {n} tokens."),
+    "say_embed": N_("Each token becomes a vector of {d_model} numbers."),
+    "say_position": N_("What tells the places apart is added: without it, the order of the words would be lost."),
+    "say_encoder_self_attn": N_("Encoder, layer {layer}: every token reads every other."),
+    "say_decoder_self_attn": N_("Layer {layer}: each token reads itself and those before it."),
+    "say_ffn": N_("Feed-forward, layer {layer}: each token by itself; its vector is {norm} long now."),
+    "say_ffn_plain": N_("Feed-forward, layer {layer}: each token by itself."),
+    "say_memory": N_("The encoder is done. It hands one vector per source token to every layer of the decoder."),
+    "say_start": N_("The decoder begins with “{token}” alone."),
+    "say_word_self_attn": N_("“{token}” reads the words written so far."),
+    "say_word_cross_attn": N_("“{token}” asks the source."),
+    "say_word_ffn": N_("The feed-forward network works on the vector of “{token}”."),
+    "say_softmax": N_("Softmax: “{next}” gets {probability}."),
+    "say_back": N_("“{next}” is written, and goes back in as the next input."),
+    "say_end": N_("“{next}” ends the text."),
+    "say_logits": N_("Softmax at the last token: “{next}” would follow with {probability}."),
+}
+
+
+def pack_map(
+    trace: Trace,
+    *,
+    names: model_map.Names | None = None,
+    gettext: Callable[[str], str] = str,
+    lang: str = "en",
+    focus: Focus | None = None,
+    file: str = "",
+    to: str = "",
+) -> bytes:
+    """Pack the message for ``mountMap``.
+
+    Args:
+        trace: with :data:`visformer.pictures.map.RECORD`, as far as the model has it.
+        names: displays the ids of tokens, for those that might have followed; None: they are left out.
+        gettext: translates the words on the picture.
+        lang: the language of ``gettext``.
+        focus: the head whose weights are drawn as lines at first.
+        file: prefix of the PNG's file name.
+        to: see :func:`visformer.web.message.write_message`.
+
+    Raises:
+        BudgetError: there are more than limits.MAX_WEIGHTS weights.
+    """
+    numbers = Numbers()
+    stacks = {stack: model_map.layers(trace, stack) for stack in model_map.SIDES}
+    header = {
+        **heads_of(trace, numbers, gettext, focus),
+        "columns": [_column(trace, stack, layers, numbers) for stack, layers in stacks.items() if layers],
+        "steps": _steps(trace, names),
+        "forced": bool(trace.meta.get("forced")),
+        "focus": None if focus is None else {"stack": focus.stack, "layer": focus.layer, "head": focus.head},
+        "ramps": RAMPS,
+        "symbols": SYMBOLS,
+        "file": file,
+        "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
+    }
+    return write_message("map", header, numbers, to=to)
+
+
+def _column(trace: Trace, stack: str, layers: tuple[model_map.Layer, ...], numbers: Numbers) -> dict[str, Any]:
+    side = model_map.SIDES[stack]
+    return {
+        "stack": stack,
+        "side": side,
+        "strips": [_strip(name, rows, numbers) for name, rows in model_map.added(trace, side).items()],
+        "layers": [
+            {"number": layer.number, "sublayers": [_sublayer(sublayer) for sublayer in layer.sublayers]}
+            for layer in layers
+        ],
+    }
+
+
+def _sublayer(sublayer: model_map.Sublayer) -> dict[str, Any]:
+    lengths = None if sublayer.norms is None else [float(f"{norm:.4g}") for norm in sublayer.norms]
+    return {"kind": sublayer.kind, "norms": lengths}
+
+
+def _strip(name: str, rows: NDArray[np.floating], numbers: Numbers) -> dict[str, Any]:
+    """Describe vectors, a column for each token, and append evenly spaced ones of their numbers."""
+    places = (
+        np.linspace(0, rows.shape[1] - 1, min(ROWS, rows.shape[1])).round().astype(int)
+    )  # even and odd: sin and cos
+    shown = np.asarray(rows[:, places].T, dtype="<f4")  # (dimension, token)
+    return {
+        "name": name,
+        "at": numbers.add(shown),
+        "shape": shown.shape,
+        "limit": telling_limit(rows),
+        "low": float(f"{rows.min():.4g}"),
+        "high": float(f"{rows.max():.4g}"),
+        "d_model": rows.shape[1],
+    }
+
+
+def _steps(trace: Trace, names: model_map.Names | None) -> list[Mapping[str, Any]]:
+    return [
+        {
+            "tokens": [visible(token) for token in names(step.ids)] if names else [],
+            "probabilities": [float(f"{share:.4g}") for share in step.probabilities],
+            "following": None if step.following is None else float(f"{step.following:.4g}"),
+        }
+        for step in model_map.steps(trace)
+    ]

@@ -1,0 +1,98 @@
+/** What the play and the pointer say, with the numbers of this sentence. */
+
+import { fill, paragraph } from "../shared/dom.js"
+import { example, strongest } from "./model.js"
+import { meanOf } from "./paint.js"
+
+const two = (number) => number.toFixed(2)
+
+/** Texts about a model; the templates are those of map.py. */
+export class Captions {
+  constructor(model) {
+    this.model = model
+    this.text = model.text
+  }
+
+  /** The head whose lines a stage shows: the one in focus, where it is in this sublayer, else the clearest one. */
+  headOf({ kind, stack, layer, word }, focus) {
+    if (kind !== "self_attn" && kind !== "cross_attn") return null
+    const name = `${stack}.${kind}`
+    if (focus?.stack === name && focus.layer === layer) return focus
+    const found = example(this.model, { stack: name, layer }, word)
+    return found && { stack: name, layer, head: found.head }
+  }
+
+  /** "Head 3: … reads most …" of a row, or of the clearest one. */
+  reads(place, row = null) {
+    const { model, text } = this
+    const stack = place && model.stacks.find(({ name }) => name === place.stack)
+    const weights = place && model.weights.of(`${place.stack}/${place.layer}/${place.head}`)
+    if (!weights) return ""
+    const [, , nQueries, nKeys] = stack.shape
+    const rows = row === null ? [...Array(nQueries).keys()] : [row]
+    const own = stack.rows === stack.columns
+    const all = rows.map((query) => ({ query, ...strongest(weights, query, nKeys) }))
+    const isText = ({ query, key }) => !model.special[stack.columns][key] && (row !== null || !model.special[stack.rows][query])
+    const telling = all.filter((one) => isText(one) && !(own && one.query === one.key))
+    const [best] = (telling.length ? telling : all).sort((a, b) => b.weight - a.weight)
+    const [query, key] = [model.tokens[stack.rows][best.query], model.tokens[stack.columns][best.key]]
+    return fill(text.in_head, { head: place.head + 1, query, key, weight: two(best.weight) })
+  }
+
+  /** The line for a stage of the play. */
+  ofStage(stage, place, layout) {
+    const { model, text } = this
+    const { kind, stack, word } = stage
+    const column = layout.columns.find((one) => one.stack === stack)
+    const tokens = model.tokens[column.side]
+    const layer = stage.layer === null ? "" : stage.layer + 1
+    const values = { layer, n: tokens.length, token: tokens[word ?? 0], d_model: column.strips[0]?.d_model ?? "" }
+    if (word !== null) values.next = model.tokens.next[word]
+    const name = word !== null && ["self_attn", "cross_attn", "ffn"].includes(kind) ? `word_${kind}` : kind === "self_attn" ? `${stack}_self_attn` : kind
+    if (kind === "ffn" && word === null) values.norm = this.length(column, stage)
+    if (kind === "softmax" || kind === "logits") Object.assign(values, this.following(word))
+    if (kind === "ffn" && values.norm === null) return fill(text.say_ffn_plain, values)
+    return paragraph(fill(text[`say_${name}`], values), this.reads(place, word))
+  }
+
+  length(column, { layer }) {
+    const sublayers = column.layers.flatMap((one) => one.sublayers ?? [])
+    const { norms } = sublayers.find((one) => one.layer === layer && one.kind === "ffn")
+    return norms && meanOf(norms).toPrecision(3)
+  }
+
+  following(word) {
+    const row = word ?? this.model.steps.length - 1
+    const { following, probabilities } = this.model.steps[row]
+    return { next: this.model.tokens.next[row], probability: two(following ?? probabilities[0]) }
+  }
+
+  /** The name of a place, its last part alone: "Layer 1". */
+  nameOf({ stack, layer, kind, head }) {
+    const { text } = this
+    if (head !== undefined) return fill(text.one_head, { head: head + 1 })
+    return kind === undefined ? `${text[stack]} · ${fill(text.layer, { layer: layer + 1 })}` : text[kind]
+  }
+
+  headName({ stack, layer, head }) {
+    const [part, kind] = stack.split(".")
+    return fill(this.text.head, { stack: kind === "cross_attn" ? this.text.cross_attn : this.text[part], layer: layer + 1, head: head + 1 })
+  }
+
+  /** What is under the pointer. */
+  ofPlace(place) {
+    const { text, model } = this
+    const { column, sublayer, head, strip, row } = place
+    if (strip) return `${text[strip.name]}: ${fill(text.about_strip, { ...strip, n: strip.shape[0] })}`
+    if (head) {
+      const one = { stack: `${column.stack}.${sublayer.kind}`, layer: sublayer.layer, head: head.head }
+      return paragraph(`${this.headName(one)}.`, this.reads(one), text.about_head)
+    }
+    if (sublayer) {
+      const name = `${text[column.stack]} · ${fill(text.layer, { layer: sublayer.layer + 1 })} · ${text[sublayer.kind]}.`
+      return paragraph(name, sublayer.norms ? fill(text.about_ffn, { norm: meanOf(sublayer.norms).toPrecision(3) }) : "")
+    }
+    const tokens = place.next ? model.tokens.next : model.tokens[column.side]
+    return tokens[row] ?? ""
+  }
+}

@@ -1,0 +1,422 @@
+/**
+ * The whole model on one canvas: it plays, and one can zoom in until a single weight.
+ *
+ * mountMap(element, message) is independent of the host. Text is data: it goes to canvases and textContent, never HTML.
+ */
+
+import { makeRamp, themeOf } from "../shared/colours.js"
+import { button, fill, focusQuietly, isTyped, part } from "../shared/dom.js"
+import { pngButton } from "../shared/png.js"
+import { STAGE, enter, keptBelow, roomBelow } from "../shared/stage.js"
+import { pointOn } from "../shared/surface.js"
+import { Captions } from "./captions.js"
+import { layoutMap, under } from "./layout.js"
+import { Thumbnails, readModel } from "./model.js"
+import { paintMap } from "./paint.js"
+import { lengthOf, neighbour, sceneAt, stagesOf } from "./timeline.js"
+import { WHOLE, around, between, pathTo, viewOf, zoomed } from "./zoom.js"
+
+const SPEEDS = [0.5, 1, 2, 4]
+const ZOOMING = 500 // milliseconds
+const LEAST = 400 // minimum height of the picture
+const BELOW = 12 // pixels below it
+const WHEEL = 0.0022 // how much a pixel of the wheel zooms
+const CLOSE = 150 // pixels from which a head is the place that is looked at
+const CALM = globalThis.matchMedia?.("(prefers-reduced-motion: reduce)")
+
+/**
+ * @param {HTMLElement} element the container
+ * @param {object} message what map.py packed
+ * @param {{onSelect?: (selection: object) => void}} host called with the head in focus
+ * @returns {{update: (message: object) => void, destroy: () => void}}
+ */
+export function mountMap(element, message, host = {}) {
+  const view = new MapView(element, host)
+  view.update(message)
+  return view
+}
+
+class MapView {
+  constructor(element, host) {
+    this.host = host
+    this.time = Infinity // at rest: everything has been computed
+    this.speed = 1
+    this.view = WHOLE
+    this.place = null // what one has zoomed in on
+    this.hovered = null
+    this.row = 0
+    this.build(element)
+    const resized = () => this.resized()
+    this.leave = enter(this.root, {
+      resized,
+      staged: resized,
+      repaint: () => this.repaint(),
+      step: (direction) => this.step(direction),
+      act: (event) => this.actOf(event),
+      whole: true,
+    })
+  }
+
+  build(element) {
+    this.root = part(element, "div", "root")
+    this.root.classList.add("vf-map")
+    const bar = part(this.root, "div", "mapbar")
+    this.playing = button(bar, "play", () => this.toggle())
+    this.back = button(bar, "step-button", () => this.step(-1), "‹")
+    this.on = button(bar, "step-button", () => this.step(1), "›")
+    this.scrub = part(bar, "input", "scrub", { type: "range", min: "0", step: "any" })
+    this.scrub.oninput = () => this.go(Number(this.scrub.value))
+    this.pace = part(bar, "select", "pace")
+    for (const speed of SPEEDS) part(this.pace, "option", "option", { value: speed }).textContent = `${speed}×`
+    this.pace.value = "1"
+    this.pace.onchange = () => (this.speed = Number(this.pace.value))
+    const zoom = part(bar, "div", "zoom")
+    this.zooms = [
+      button(zoom, "zoom-out", () => this.out(), "−"),
+      button(zoom, "zoom-in", () => this.in(), "+"),
+      button(zoom, "zoom-whole", () => this.zoomTo(null), "⤢"),
+    ]
+    this.png = pngButton(bar, () => this.picture())
+    this.caption = part(this.root, "div", "say", { role: "status", "aria-live": "polite" })
+    this.path = part(this.root, "div", "path")
+    this.box = part(this.root, "div", "mapbox")
+    this.canvas = part(this.box, "canvas", "model", { tabindex: "0", role: "application" })
+    this.buttons = part(this.box, "div", "places")
+    this.listen()
+  }
+
+  listen() {
+    const { canvas, root } = this
+    canvas.onpointermove = (event) => this.pointer(event)
+    canvas.onpointerdown = (event) => this.grab(event)
+    canvas.onpointerup = canvas.onpointercancel = (event) => this.release(event)
+    canvas.onpointerleave = () => this.hover(null)
+    canvas.onclick = (event) => this.click(event)
+    canvas.ondblclick = (event) => this.open(this.at(event))
+    canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false })
+    root.onkeydown = (event) => this.key(event)
+    this.fingers = new Map()
+  }
+
+  update(message) {
+    if (this.model?.revision !== message.revision) this.take(message)
+    this.repaint()
+  }
+
+  take(message) {
+    const isNew = this.model?.trace !== message.trace
+    this.model = readModel(message)
+    this.captions = new Captions(this.model)
+    if (isNew) {
+      this.thumbnails = new Thumbnails()
+      this.focus = message.focus
+      this.pause()
+      Object.assign(this, { time: Infinity, view: WHOLE, place: null, hovered: null, row: 0 })
+    }
+    const { text } = this.model
+    this.root.lang = text.lang
+    this.canvas.setAttribute("aria-label", text.picture)
+    const [out, into, whole] = this.zooms
+    const named = [[this.back, text.back], [this.on, text.on], [this.scrub, text.time], [this.pace, text.speed]]
+    for (const [element, name] of [...named, [out, text.zoom_out], [into, text.zoom_in], [whole, text.zoom_whole]]) {
+      element.title = name
+      element.setAttribute("aria-label", name)
+    }
+    Object.assign(this.png, { textContent: text.keep, title: text.keep_about })
+  }
+
+  destroy() {
+    this.pause()
+    cancelAnimationFrame(this.zooming)
+    this.leave()
+  }
+
+  // Drawing
+
+  resized() {
+    if (this.model) this.repaint()
+  }
+
+  /** Lay everything out anew, and paint. */
+  repaint() {
+    if (!this.model || !this.root.clientWidth) return
+    const room = roomBelow(this.box) - BELOW - keptBelow(this.root)
+    const height = Math.max(STAGE.on ? 200 : LEAST, room)
+    this.layout = layoutMap(this.model, { width: this.root.clientWidth, height })
+    this.stages = stagesOf(this.model, this.layout.columns)
+    this.scrub.max = lengthOf(this.stages)
+    this.theme = this.themed()
+    if (this.place) this.view = viewOf(this.place, this.layout)
+    this.paint()
+  }
+
+  themed() {
+    const theme = themeOf(this.root)
+    const surface = getComputedStyle(this.box).backgroundColor
+    const { ramps, scale, colours } = this.model
+    return { ...theme, surface, ramp: makeRamp(ramps[scale.kind][theme.scheme]), curves: colours[theme.scheme] }
+  }
+
+  /** The time that is drawn: without motion, stages are complete at once. */
+  get shown() {
+    const { stage } = sceneAt(this.stages, this.time)
+    return CALM?.matches && stage ? stage.start + stage.seconds - 1e-6 : this.time
+  }
+
+  paint() {
+    const { model, layout, theme, view, hovered, place, stages } = this
+    const scene = sceneAt(stages, this.shown)
+    const focus = scene.stage ? this.captions.headOf(scene.stage, this.focus) : this.focus
+    const row = scene.stage?.word ?? (scene.stage?.kind === "logits" || model.columns.length < 2 ? model.steps.length - 1 : this.row)
+    paintMap(this.canvas, { model, layout, theme, view, hovered, place, scene, focus, row, images: this.thumbnails })
+    this.tell(scene, focus)
+  }
+
+  /** The words and controls around the picture. */
+  tell(scene, focus) {
+    const { text } = this.model
+    const name = this.focus ? this.captions.headName(this.focus) : ""
+    const at = this.hovered && !this.frame ? this.captions.ofPlace(this.hovered) : ""
+    const rest = name && fill(text.at_rest, { head: name })
+    this.say(at || (scene.stage ? this.captions.ofStage(scene.stage, focus, this.layout) : rest))
+    const label = this.frame ? text.pause : text.play
+    if (this.playing.textContent !== label) this.playing.textContent = label
+    this.playing.dataset.on = String(Boolean(this.frame))
+    this.scrub.value = Math.min(this.time, lengthOf(this.stages))
+    this.zooms[0].disabled = this.zooms[2].disabled = this.view.scale <= 1
+    this.writePath()
+    this.placeButtons()
+  }
+
+  writePath() {
+    const path = this.place ? pathTo(this.place) : []
+    const key = JSON.stringify(path)
+    if (this.path.dataset.key === key) return
+    this.path.dataset.key = key
+    this.path.replaceChildren()
+    this.path.hidden = !path.length
+    if (path.length) button(this.path, "way", () => this.zoomTo(null), this.model.text.zoom_whole)
+    for (const place of path) button(this.path, "way", () => this.zoomTo(place), this.captions.nameOf(place))
+  }
+
+  /** A button over each head, for keyboards and screen readers. */
+  placeButtons() {
+    const { view, layout } = this
+    const key = `${view.x} ${view.y} ${view.scale} ${layout.width} ${layout.height} ${this.model.revision}`
+    if (this.buttons.dataset.key === key) return
+    this.buttons.dataset.key = key
+    const heads = layout.columns.flatMap(({ stack, layers }) =>
+      layers.flatMap(({ sublayers = [] }) =>
+        sublayers.flatMap(({ kind, layer, heads }) => heads.map(({ head, rect }) => ({ stack: `${stack}.${kind}`, layer, head, rect }))),
+      ),
+    )
+    while (this.buttons.children.length > heads.length) this.buttons.lastChild.remove()
+    heads.forEach(({ rect, ...head }, i) => {
+      const one = this.buttons.children[i] ?? button(this.buttons, "place-button", () => {})
+      one.onclick = () => this.follow(head)
+      one.onfocus = () => this.say(this.captions.headName(head))
+      one.setAttribute("aria-label", this.captions.headName(head))
+      const [left, top] = [(rect.x - view.x) * view.scale, (rect.y - view.y) * view.scale]
+      const seen = left > -rect.w * view.scale && top > -rect.h * view.scale && left < layout.width && top < layout.height
+      Object.assign(one.style, { left: `${left}px`, top: `${top}px`, width: `${rect.w * view.scale}px`, height: `${rect.h * view.scale}px`, visibility: seen ? "" : "hidden" })
+    })
+  }
+
+  say(words) {
+    if (words && this.caption.textContent !== words) this.caption.textContent = words
+  }
+
+  // Playing
+
+  toggle() {
+    if (this.frame) return this.pause()
+    if (this.time >= lengthOf(this.stages)) this.time = 0
+    let before = null
+    const tick = (now) => {
+      this.time += before === null ? 0 : (Math.min(100, now - before) / 1000) * this.speed
+      before = now
+      this.frame = this.time < lengthOf(this.stages) ? requestAnimationFrame(tick) : null
+      if (!this.frame) this.time = Infinity
+      this.paint()
+    }
+    this.frame = requestAnimationFrame(tick)
+  }
+
+  pause() {
+    cancelAnimationFrame(this.frame)
+    this.frame = null
+    if (this.layout) this.paint()
+  }
+
+  go(time) {
+    this.time = time >= lengthOf(this.stages) ? Infinity : time
+    this.pause()
+  }
+
+  /** Show the whole of the next stage, or of the one before; false at either end. */
+  step(direction) {
+    const end = lengthOf(this.stages)
+    const { stage } = sceneAt(this.stages, this.time)
+    if (direction > 0 && this.time === Infinity) {
+      if (STAGE.on) return false
+      this.go(0)
+      return true
+    }
+    const from = stage ? stage.start : end
+    if (direction < 0 && from <= 0) return false
+    const to = neighbour(this.stages, direction > 0 ? from : from, direction)
+    const next = sceneAt(this.stages, to).stage
+    this.go(to >= end ? Infinity : next.start + next.seconds - 1e-6)
+    return true
+  }
+
+  // Pointer and keys
+
+  at(event) {
+    const point = pointOn(this.canvas, event)
+    return under(this.layout, this.view.x + point.x / this.view.scale, this.view.y + point.y / this.view.scale)
+  }
+
+  pointer(event) {
+    if (this.fingers.has(event.pointerId)) return this.drag(event)
+    return this.hover(this.at(event))
+  }
+
+  hover(place) {
+    this.hovered = place
+    this.canvas.style.cursor = place?.head || place?.next ? "pointer" : this.view.scale > 1 ? "grab" : ""
+    if (!this.frame) this.paint()
+  }
+
+  click(event) {
+    if (this.dragged) return
+    focusQuietly(this.canvas)
+    const place = this.at(event)
+    if (place?.head) this.follow({ stack: `${place.column.stack}.${place.sublayer.kind}`, layer: place.sublayer.layer, head: place.head.head })
+    else if (place?.next && place.row < this.model.steps.length) {
+      this.row = place.row
+      this.paint()
+    }
+  }
+
+  /** Draw the lines of this head. */
+  follow(head) {
+    this.focus = head
+    this.host.onSelect?.({ ...head, view: "heatmap" })
+    this.paint()
+  }
+
+  open(place) {
+    if (!place?.sublayer) return this.zoomTo(null)
+    const { column, sublayer, head } = place
+    return this.zoomTo({ stack: column.stack, layer: sublayer.layer, kind: sublayer.kind, ...(head && { head: head.head }) })
+  }
+
+  grab(event) {
+    this.dragged = false
+    this.fingers.set(event.pointerId, pointOn(this.canvas, event))
+    if (this.view.scale > 1 || this.fingers.size > 1) this.canvas.setPointerCapture(event.pointerId)
+  }
+
+  release(event) {
+    this.fingers.delete(event.pointerId)
+  }
+
+  /** Move the picture with one finger once it is zoomed in, zoom it with two. */
+  drag(event) {
+    const before = this.fingers.get(event.pointerId)
+    const point = pointOn(this.canvas, event)
+    this.fingers.set(event.pointerId, point)
+    const [dx, dy] = [point.x - before.x, point.y - before.y]
+    if (Math.abs(dx) + Math.abs(dy) > 1) this.dragged = true
+    const other = [...this.fingers].find(([id]) => id !== event.pointerId)?.[1]
+    if (other) {
+      const factor = Math.hypot(point.x - other.x, point.y - other.y) / Math.hypot(before.x - other.x, before.y - other.y)
+      this.look(zoomed(this.view, factor, other, this.layout))
+    } else if (this.view.scale > 1) {
+      const { x, y, scale } = this.view
+      this.look(zoomed({ x: x - dx / scale, y: y - dy / scale, scale }, 1, { x: 0, y: 0 }, this.layout))
+    }
+  }
+
+  /** The wheel alone scrolls the page; in a presentation, which has nothing to scroll, it zooms. */
+  wheel(event) {
+    if (!event.ctrlKey && !STAGE.on) return
+    event.preventDefault()
+    this.look(zoomed(this.view, Math.exp(-event.deltaY * WHEEL), pointOn(this.canvas, event), this.layout))
+  }
+
+  /** Look from somewhere else; the place is what is in the middle then. */
+  look(view) {
+    cancelAnimationFrame(this.zooming)
+    this.view = view
+    const { width, height, side } = this.layout
+    const middle = under(this.layout, view.x + width / view.scale / 2, view.y + height / view.scale / 2)
+    this.place = null
+    if (view.scale > 1.2 && middle?.sublayer) {
+      const { column, sublayer, head } = middle
+      this.place = { stack: column.stack, layer: sublayer.layer }
+      if (view.scale * side > CLOSE / 2) this.place.kind = sublayer.kind
+      if (head && view.scale * side > CLOSE) this.place.head = head.head
+    }
+    this.paint()
+  }
+
+  in() {
+    const { focus } = this
+    if (!this.place) return focus && this.zoomTo({ stack: focus.stack.split(".")[0], layer: focus.layer })
+    const [stack, kind] = focus.stack.split(".")
+    const isHere = this.place.stack === stack && this.place.layer === focus.layer
+    if (this.place.kind === undefined) return this.zoomTo({ ...this.place, kind: isHere ? kind : "self_attn" })
+    if (this.place.head === undefined) return this.zoomTo({ ...this.place, head: isHere && this.place.kind === kind ? focus.head : 0 })
+    return this.look(zoomed(this.view, 1.5, { x: this.layout.width / 2, y: this.layout.height / 2 }, this.layout))
+  }
+
+  out() {
+    this.zoomTo(this.place && around(this.place))
+  }
+
+  zoomTo(place) {
+    cancelAnimationFrame(this.zooming)
+    const [from, to] = [this.view, place ? viewOf(place, this.layout) : WHOLE]
+    this.place = place
+    let start = null
+    const tick = (now) => {
+      start ??= now
+      const share = CALM?.matches ? 1 : Math.min(1, (now - start) / ZOOMING)
+      this.view = share < 1 ? between(from, to, share * share * (3 - 2 * share)) : to
+      this.paint()
+      if (share < 1) this.zooming = requestAnimationFrame(tick)
+    }
+    this.zooming = requestAnimationFrame(tick)
+  }
+
+  key(event) {
+    if (isTyped(event) || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select")) return
+    const act = this.actOf(event)
+    if (!act || (event.key === " " && event.target.closest?.("button"))) return
+    event.preventDefault()
+    event.stopPropagation()
+    act()
+  }
+
+  /** What a key does. */
+  actOf({ key }) {
+    const acts = {
+      " ": () => this.toggle(),
+      "+": () => this.in(),
+      "=": () => this.in(),
+      "-": () => this.out(),
+      0: () => this.zoomTo(null),
+      PageDown: () => this.step(1),
+      PageUp: () => this.step(-1),
+    }
+    if (key === "Escape" && this.place) return () => this.out()
+    return acts[key] ?? null
+  }
+
+  picture() {
+    const { text, file } = this.model
+    return { element: this.box, repaint: () => this.paint(), theme: this.theme, title: this.caption.textContent || text.picture, name: `${file}-map` }
+  }
+}
