@@ -29,13 +29,7 @@ PAGE = Page(
     section="see",
     order=5,
     title=N_("The whole model"),
-    views=(
-        View(
-            look_for=N_(
-                "From the bottom up, with your sentence in it. Press Play: what does the decoder get, and when?"
-            )
-        ),
-    ),
+    views=(View(look_for=N_("From the bottom up, with your sentence in it: press Play to see it run.")),),
 )
 
 

@@ -43,7 +43,7 @@ _TEXT = {
     "memory": N_("Memory"),
     "norm": N_("length {norm}"),
     "softmax": N_("Next token"),
-    "folded": N_("{n} more layers"),
+    "folded": N_("{n} layers more"),
     "head": N_("{stack}, layer {layer}, head {head}"),
     "one_head": N_("Head {head}"),
     "in_head": N_("Head {head}: “{query}” reads most “{key}” ({weight})."),
@@ -51,6 +51,7 @@ _TEXT = {
     "about_ffn": N_("After it, the vectors of the stream are {norm} long on average."),
     "about_strip": N_("{n} of the {d_model} numbers of each token, from {low} to {high}."),
     "at_rest": N_("The lines follow {head}. Point at a block to see its numbers."),
+    "at_rest_touch": N_("The lines follow {head}. Tap a head to follow another."),
     "say_tokens": N_("The text is cut into {n} tokens."),
     "say_embed": N_("Each token becomes a vector of {d_model} numbers."),
     "say_position": N_("What tells the places apart is added: without it, the order of the words would be lost."),
@@ -130,9 +131,7 @@ def _sublayer(sublayer: model_map.Sublayer) -> dict[str, Any]:
 
 def _strip(name: str, rows: NDArray[np.floating], numbers: Numbers) -> dict[str, Any]:
     """Describe vectors, a column for each token, and append evenly spaced ones of their numbers."""
-    places = (
-        np.linspace(0, rows.shape[1] - 1, min(ROWS, rows.shape[1])).round().astype(int)
-    )  # even and odd: sin and cos
+    places = np.linspace(0, rows.shape[1] - 1, min(ROWS, rows.shape[1])).round().astype(int)  # sin and cos
     shown = np.asarray(rows[:, places].T, dtype="<f4")  # (dimension, token)
     return {
         "name": name,
