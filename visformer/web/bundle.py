@@ -18,7 +18,7 @@ def script(host: str) -> str:
     Each file keeps its own scope, as modules do, so two files may use the same name.
 
     Args:
-        host: the host's entry file below static/, such as ``streamlit/attention.js``.
+        host: the host's entry file below static/, such as ``streamlit/views/attention.js``.
     """
     *dependencies, entry = _in_order(host, [])
     bundle = "\n".join([*map(_scoped, dependencies), _linked(entry)])

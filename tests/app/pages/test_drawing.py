@@ -64,4 +64,4 @@ def test_a_fragment_runs_without_the_page_around_it_and_takes_a_place_of_its_own
                 found.add(path.name)
             elif isinstance(function, ast.Call) and ast.unparse(function.func) == "st.fragment":
                 assert path.relative_to(ROOT.parent).as_posix() in FREE, path
-    assert found == {"attention.py"}
+    assert found == {"attention.py", "map.py"}

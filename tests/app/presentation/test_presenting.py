@@ -131,8 +131,9 @@ def test_steps_go_through_the_steps_of_decoding(new_app):
 
 def test_steps_end_at_the_first_and_the_last_page(new_app):
     app = new_app()
-    walk(app, -1)
-    assert page_of(app) == ""
+    for _ in range(2):
+        walk(app, -1)
+        assert page_of(app) == "map"
     app = new_app(page="understand/lab")
     for _ in range(len(app.selectbox(key="lab_example").options) + 1):
         walk(app, 1)
