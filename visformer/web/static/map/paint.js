@@ -8,7 +8,7 @@ import { byWord } from "./timeline.js"
 
 const ROUND = 5
 const SLANT = Math.PI / 4.5
-const DIM = 0.3 // opacity of what has not been computed yet
+const QUIET = 0.2 // opacity of lines around what has not been computed yet
 const [NAME, SMALL, TOKEN] = [12, 11, 13] // sizes of text
 
 /**
@@ -122,8 +122,8 @@ function paintStrip(pen, column, { name, rect, image, shape }) {
   const active = isActive(pen, column, key)
   paintName(pen, { ...column, narrow: false }, rect, column.narrow ? "" : model.text[name], "", active)
   const width = column.slot * shape[1]
-  context.globalAlpha = DIM
-  outline(pen, { ...rect, w: width }, theme.line, 1)
+  context.globalAlpha = QUIET
+  outline(pen, { ...rect, w: width }, theme.text, 1)
   context.globalAlpha = 1
   if (whole <= 0) return
   context.save()
@@ -149,15 +149,17 @@ function paintStream(pen, column) {
   const x = column.inner.x - 8
   const bottom = column.tokens.y
   const top = column.bars ? column.bars.y + column.bars.h / 2 : column.top.y - 4
-  const draw = (to, colour, width) => {
+  const draw = (to, colour, width, opacity = 1) => {
+    context.globalAlpha = opacity
     context.strokeStyle = colour
     context.lineWidth = width
     context.beginPath()
     context.moveTo(x, bottom)
     context.lineTo(x, to)
     context.stroke()
+    context.globalAlpha = 1
   }
-  draw(top, theme.line, 2)
+  draw(top, theme.text, 2, QUIET)
   const reached = reachedBy(pen, column, top)
   if (reached !== null) draw(reached, theme.accent, 3)
 }
@@ -202,8 +204,8 @@ function paintSublayer(pen, column, sublayer) {
   if (kind === "ffn") paintLengths(pen, column, sublayer, done)
   const stack = model.stacks.find(({ name }) => name === `${column.stack}.${kind}`)
   for (const { head, rect: square } of heads) {
-    context.globalAlpha = DIM
-    outline(pen, square, theme.line, 1)
+    context.globalAlpha = QUIET
+    outline(pen, square, theme.text, 1)
     context.globalAlpha = 1
     paintHead(pen, stack, { layer, head }, square, done / model.tokens[column.side].length)
     const { focus } = pen
@@ -222,7 +224,7 @@ export function meanOf(norms, done = norms.length) {
 function paintSum({ context, theme }, column, rect, done) {
   const [x, y] = [column.inner.x - 8, rect.y + 3]
   context.fillStyle = theme.background
-  context.strokeStyle = done ? theme.accent : theme.line
+  context.strokeStyle = done ? theme.accent : theme.faint
   context.lineWidth = 1.5
   context.beginPath()
   context.arc(x, y, 4.5, 0, 2 * Math.PI)
@@ -270,10 +272,12 @@ function paintMemory(pen) {
   const start = { x: encoder.inner.x - 8, y: encoder.top.y - 2 }
   const lane = (encoder.x + encoder.w + decoder.x) / 2
   const up = start.y - 10
-  for (const { rect } of crosses) {
+  for (const [i, { rect }] of crosses.entries()) { // the lowest has the whole path, the others branch off
     const end = { x: decoder.x, y: rect.y + rect.h / 2 }
-    const points = [start, { x: start.x, y: up }, { x: lane, y: up }, { x: lane, y: end.y }, end]
-    paintPath(context, points, theme.line, 2)
+    const points = [...(i ? [] : [start, { x: start.x, y: up }, { x: lane, y: up }]), { x: lane, y: end.y }, end]
+    context.globalAlpha = QUIET
+    paintPath(context, points, theme.text, 2)
+    context.globalAlpha = 1
     if (done > 0) paintPath(context, points, theme.accent, 2.5, done)
   }
   context.font = `${NAME}px ${theme.font}`
