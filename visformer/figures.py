@@ -120,6 +120,10 @@ def source_of(
 
 
 def __getattr__(name: str) -> Any:
+    if name == "map":  # no figure of plotly's: it plays
+        from visformer.export.notebook import whole_model
+
+        return whole_model
     for place, names in _PLACES.items():
         if name in names.split():
             return getattr(importlib.import_module(f"visformer.pictures.charts.{place}"), name)

@@ -17,8 +17,9 @@ if TYPE_CHECKING:  # numpy
     from visformer.panel import Panel
     from visformer.trace import Trace
 
-Kind = Literal["trace", "panels", "figure"]
-"""What is exported: a Trace; panels, of which a nested list is stacked; or a figure of curves, bars or a tree."""
+Kind = Literal["trace", "panels", "figure", "model"]
+"""What is exported: a Trace; panels, of which a nested list is stacked; a figure of curves, bars or a tree; or a Trace
+drawn as the whole model."""
 
 Content = Literal["page", "picture", "numbers"]
 """What a file holds. Only a picture has a theme."""
@@ -29,6 +30,7 @@ class Options:
     """Options of :func:`visformer.export.save`; a format reads those that it needs."""
 
     place: Mapping[str, Any] = field(default_factory=dict)  # stack, layer and head
+    names: Mapping[int, str] | None = None  # of tokens that might have followed, see visformer.pictures.map
     start: Mapping[str, Any] | None = None  # the initial selection of a page; None: the head at this place
     view: "View" = "heatmap"
     query: int = 0
@@ -63,7 +65,12 @@ class Format:
         return content if isinstance(content, bytes) else content.encode()
 
 
-def _page(_kind: Kind, trace: "Trace", how: Options) -> str:
+def _page(kind: Kind, trace: "Trace", how: Options) -> str:
+    if kind == "model":
+        from visformer.web.chunks import focus_from
+
+        focus = focus_from(how.start)
+        return export.model_page(trace, lang=how.lang, names=how.names, focus=focus, gettext=how.gettext)
     from visformer.export.attention import selected
 
     start = how.start
@@ -146,7 +153,10 @@ FORMATS = (
             "light or dark as the viewer prefers"
         ),
         _page,
-        {"trace": N_("The explorer in one file that works offline")},
+        {
+            "trace": N_("The explorer in one file that works offline"),
+            "model": N_("The whole model, which plays, in one file that works offline"),
+        },
     ),
     Format(
         "CSV",

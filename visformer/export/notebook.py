@@ -1,17 +1,22 @@
-"""The explorer as the output of a notebook cell, at a chosen head and view."""
+"""The explorer and the whole model as the output of a notebook cell."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from visformer.errors import N_, TraceError
 from visformer.export.attention import selected
 from visformer.i18n import languages, translations
+from visformer.pictures.map import RECORD, names_of
 from visformer.system import limits
 from visformer.trace import Trace
 from visformer.trace.stacks import SHORT_NAMES
-from visformer.web.page import frame
+from visformer.web.chunks import Focus
+from visformer.web.page import frame, model_frame
 from visformer.web.selection import Selection
+
+if TYPE_CHECKING:  # torch
+    from visformer.adapters.ids import Text
 
 
 @dataclass(frozen=True)
@@ -107,3 +112,33 @@ def explorer(
         renormalising=renormalising,
     )
     return Explorer(frame(trace, start=chosen.start(), gettext=translations(lang).gettext, lang=lang))
+
+
+def whole_model(
+    source: Any, text: "Text | None" = None, *, target: "Text | None" = None, lang: str = "en", **place: Any
+) -> Explorer:
+    """Show the whole model in a notebook: ``vf.figures.map(model, text)``. It plays, and zooms in to a single weight.
+
+    Args:
+        source: a model; or a Trace, without the names of the tokens that might have followed.
+        text: what a model reads.
+        target: as for ``trace``.
+        lang: the language of its words: "en", "zh" or another that visformer has.
+        place: stack, layer and head whose weights are drawn as lines, as for :func:`visformer.export.save`.
+
+    Returns:
+        What the end of a cell displays.
+
+    Raises:
+        TraceError: the Trace has no attention, or no such place.
+        BudgetError: there are more weights than can be shown.
+    """
+    trace, names = source, None
+    if not isinstance(source, Trace):
+        trace = source.trace(text, target, record=source.available(RECORD))
+        names = names_of(trace, source.text.shown)
+    if lang not in languages():
+        raise TraceError(N_("lang is {lang!r}; it can be {languages}."), lang=lang, languages=", ".join(languages()))
+    head = selected(trace, **place)
+    focus = Focus(head.stack, head.layer, head.head)
+    return Explorer(model_frame(trace, names=names, focus=focus, gettext=translations(lang).gettext, lang=lang))

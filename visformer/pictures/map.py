@@ -1,7 +1,7 @@
 """The whole model: the numbers of every block, from the tokens to the prediction (figure 1 of the paper)."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,5 +120,7 @@ def added(trace: Trace, side: str) -> dict[str, NDArray[Any]]:
     return {name: trace[f"{side}.{name}"].value for name in ("embed", "position", "input") if f"{side}.{name}" in trace}
 
 
-Names = Callable[[Sequence[int]], Sequence[str]]
-"""From the ids of tokens to how they are displayed."""
+def names_of(trace: Trace, shown: Callable[[Sequence[int]], Sequence[str]]) -> Mapping[int, str]:
+    """Return how the tokens that might have followed are displayed, by id; ``shown`` displays ids."""
+    ids = sorted({i for step in steps(trace) for i in step.ids})
+    return dict(zip(ids, shown(ids), strict=True))

@@ -74,7 +74,7 @@ _TEXT = {
 def pack_map(
     trace: Trace,
     *,
-    names: model_map.Names | None = None,
+    names: Mapping[int, str] | None = None,
     gettext: Callable[[str], str] = str,
     lang: str = "en",
     focus: Focus | None = None,
@@ -85,7 +85,7 @@ def pack_map(
 
     Args:
         trace: with :data:`visformer.pictures.map.RECORD`, as far as the model has it.
-        names: displays the ids of tokens, for those that might have followed; None: they are left out.
+        names: of tokens that might have followed, see :func:`visformer.pictures.map.names_of`; None: they are left out.
         gettext: translates the words on the picture.
         lang: the language of ``gettext``.
         focus: the head whose weights are drawn as lines at first.
@@ -144,10 +144,10 @@ def _strip(name: str, rows: NDArray[np.floating], numbers: Numbers) -> dict[str,
     }
 
 
-def _steps(trace: Trace, names: model_map.Names | None) -> list[Mapping[str, Any]]:
+def _steps(trace: Trace, names: Mapping[int, str] | None) -> list[Mapping[str, Any]]:
     return [
         {
-            "tokens": [visible(token) for token in names(step.ids)] if names else [],
+            "tokens": [visible(names[i]) for i in step.ids] if names else [],
             "probabilities": [float(f"{share:.4g}") for share in step.probabilities],
             "following": None if step.following is None else float(f"{step.following:.4g}"),
         }

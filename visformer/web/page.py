@@ -18,6 +18,7 @@ from visformer.trace import Trace
 from visformer.trace.stacks import STACKS
 from visformer.web.bundle import script, stylesheet
 from visformer.web.chunks import CODE_BYTES, FLOAT_BYTES, RESIDENT_BYTES, Focus, focus_from
+from visformer.web.map import pack_map
 from visformer.web.payload import pack, pack_rest
 
 FRAME_HEIGHT = 720
@@ -51,8 +52,7 @@ def page(
         TraceError: no attention was recorded.
         BudgetError: there are more weights than can be shown at all.
     """
-    if not any(stack.in_trace(trace) for stack in STACKS):
-        raise TraceError(N_("This trace holds no attention patterns; record them with record=('*.pattern',)."))
+    _require_attention(trace)
     focus = focus_from(start)
     heads = dict(_nearest(trace, focus))
     limit = max(limit, RESIDENT_BYTES)
@@ -72,17 +72,50 @@ def page(
     return document(_title(trace), lang, body, messages, about=trace.about)
 
 
+def _require_attention(trace: Trace) -> None:
+    if not any(stack.in_trace(trace) for stack in STACKS):
+        raise TraceError(N_("This trace holds no attention patterns; record them with record=('*.pattern',)."))
+
+
 def frame(trace: Trace, **how: Any) -> str:
     """Render the output of a notebook cell: the page in an iframe; ``how``: further arguments of :func:`page`.
 
     Raises:
         VisformerError: as :func:`page`.
     """
-    inside = page(trace, limit=RESIDENT_BYTES, heading=False, **how)
+    return _framed(trace, page(trace, limit=RESIDENT_BYTES, heading=False, **how))
+
+
+def model_frame(trace: Trace, **look: Any) -> str:
+    """Render :func:`model_page` as the output of a notebook cell."""
+    return _framed(trace, model_page(trace, heading=False, **look))
+
+
+def _framed(trace: Trace, inside: str) -> str:
     return (
         f'<iframe srcdoc="{escape(inside)}" style="width: 100%; height: {FRAME_HEIGHT}px; border: 0" '
         f'title="{escape(_title(trace))}"></iframe>'
     )
+
+
+def model_page(trace: Trace, *, lang: str = "en", heading: bool = True, **look: Any) -> str:
+    """Render the whole model, which plays, as a standalone HTML page.
+
+    Args:
+        trace: see :func:`visformer.web.map.pack_map`.
+        lang: the language of the page.
+        heading: whether to show the sentence and its target at the top.
+        look: further arguments of :func:`visformer.web.map.pack_map`.
+
+    Raises:
+        TraceError: no attention was recorded.
+        BudgetError: there are more weights than can be shown at all.
+    """
+    _require_attention(trace)
+    above = _heading(trace) if heading else ""
+    messages: Mapping[str, bytes | None] = {"model": pack_map(trace, lang=lang, **look)}
+    style, body = stylesheet("map/map.css"), f'{above}<div class="vf-host"></div>'
+    return document(_title(trace), lang, body, messages, host="saved/map.js", style=style, about=trace.about)
 
 
 def _nearest(trace: Trace, focus: Focus | None) -> Iterator[tuple[str, int]]:

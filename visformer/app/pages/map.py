@@ -1,5 +1,6 @@
 """The whole model on its page; the head in focus is that of the other pages."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +10,11 @@ from visformer.app.session import address, boxes, selection
 from visformer.app.widgets import controls, downloads
 from visformer.app.widgets.component import map_picture
 from visformer.errors import VisformerError
-from visformer.pictures.map import PAGE, RECORD
+from visformer.pictures.map import PAGE, RECORD, names_of
 from visformer.web.chunks import Focus
 
 if TYPE_CHECKING:  # numpy
-    from visformer.pictures.map import Names
+    from visformer.trace import Trace
 
 
 @st.fragment
@@ -32,13 +33,13 @@ def whole_model() -> None:
             address.update()
 
     chosen = selection.selection(trace)
-    focus = Focus(chosen.stack, chosen.layer, chosen.head)
-    map_picture(trace, names=_names(), focus=focus, file=downloads.file_name(""), on_select=select)
+    focus, names = Focus(chosen.stack, chosen.layer, chosen.head), _names(trace)
+    map_picture(trace, names=names, focus=focus, file=downloads.file_name(""), on_select=select)
+    downloads.model(trace, names)
 
 
-def _names() -> "Names | None":
-    """Return how the model's vocabulary displays its tokens; None if the model cannot be loaded now."""
+def _names(trace: "Trace") -> Mapping[int, str] | None:
+    """Return the names of the tokens that might have followed; None if the model cannot be loaded now."""
     with suppress(VisformerError):
-        shown: Names = controls.bench().loaded(boxes.source()).text.shown
-        return shown
+        return names_of(trace, controls.bench().loaded(boxes.source()).text.shown)
     return None

@@ -1,7 +1,7 @@
 """The export of a page's pictures. A file is made only when its button is clicked, where long work is done."""
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
@@ -14,7 +14,7 @@ from visformer.app.serving.models import MODEL, label
 from visformer.app.session import boxes, selection
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private import files, other_sessions
-from visformer.app.widgets.component import CANVAS
+from visformer.app.widgets.component import CANVAS, MAP
 from visformer.app.widgets.formula_box import theme
 from visformer.errors import N_, BusyError, VisformerError
 from visformer.export.formats import FORMATS, Content, Kind, Options, file_of
@@ -31,6 +31,7 @@ _CONTENTS: dict[Kind, str] = {
     "trace": N_("{picture}: the selected head; {numbers}: the weights of all heads; {page}: the explorer."),
     "panels": N_("{picture}: the pictures; {numbers}: their numbers."),
     "figure": N_("{picture}: the picture; {numbers}: its numbers."),
+    "model": N_("{page}: this picture, which plays without a network."),
 }
 """What a file of each kind contains; the braces stand for the names of the formats."""
 
@@ -48,6 +49,13 @@ def attention(trace: "Trace") -> None:
     with _popover(CANVAS) as is_open:
         if is_open:
             _offer("trace", trace, key=CANVAS, picture=picture, **drawn)
+
+
+def model(trace: "Trace", names: Mapping[int, str] | None) -> None:
+    """Offer the whole model as a file; ``names``: see :func:`visformer.web.map.pack_map`."""
+    with _popover(MAP) as is_open:
+        if is_open:
+            _offer("model", trace, key=MAP, start=selection.selection(trace).start(), names=names)
 
 
 def page(pictures: Sequence[tuple[str, Any, str]]) -> None:

@@ -272,9 +272,11 @@ function paintMemory(pen) {
   const start = { x: encoder.inner.x - 8, y: encoder.top.y - 2 }
   const lane = (encoder.x + encoder.w + decoder.x) / 2
   const up = start.y - 10
-  for (const [i, { rect }] of crosses.entries()) { // the lowest has the whole path, the others branch off
-    const end = { x: decoder.x, y: rect.y + rect.h / 2 }
-    const points = [...(i ? [] : [start, { x: start.x, y: up }, { x: lane, y: up }]), { x: lane, y: end.y }, end]
+  const ends = crosses.map(({ rect }) => ({ x: decoder.x, y: rect.y + rect.h / 2 }))
+  const trunk = [start, { x: start.x, y: up }, { x: lane, y: up }, { x: lane, y: ends[0].y }, ends[0]]
+  const top = [{ x: lane, y: Math.max(up, ends[0].y) }, { x: lane, y: ends.at(-1).y }, ends.at(-1)]
+  const branches = ends.slice(1, -1).map((end) => [{ x: lane, y: end.y }, end])
+  for (const points of [trunk, ...(ends.length > 1 ? [top] : []), ...branches]) {
     context.globalAlpha = QUIET
     paintPath(context, points, theme.text, 2)
     context.globalAlpha = 1
