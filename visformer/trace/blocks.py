@@ -15,7 +15,7 @@ _MOST = 100_000
 
 @dataclass(frozen=True)
 class StackBlocks:
-    """A stack of blocks, all of one kind.
+    """A stack of blocks, all of one kind, except that a hybrid model has attention in some of them only.
 
     Args:
         n_layers: number of blocks.

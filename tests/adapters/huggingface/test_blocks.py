@@ -9,6 +9,7 @@ import torch
 
 import visformer as vf
 from tests.adapters.huggingface.hub import HYBRIDS, tiny_module, tokenizer
+from tests.adapters.huggingface.test_heads import MASKED, SEQUENCE, with_head
 from tests.adapters.huggingface.test_weights import LATENT, distinct
 from visformer.adapters.huggingface.families import FAMILIES
 from visformer.trace import Trace
@@ -17,6 +18,8 @@ TEXT = "I went to the river"
 VARIANTS = [
     *((family, {}) for family in FAMILIES),
     ("opt", {"do_layer_norm_before": False}),
+    ("opt", {"_remove_final_layer_norm": True}),
+    ("bart", {"encoder_attention_heads": 2}),
     ("gpt_neox", {"use_parallel_residual": False}),
     ("stablelm", {"use_parallel_residual": True}),
     ("falcon", {"multi_query": False, "parallel_attn": False}),
@@ -79,9 +82,8 @@ class Sublayer:
         self.at = max(i for i, each in enumerate(run.order) if each is module)
 
 
-def sublayers_of(run, base, stack):
-    """Return the sublayers of the last block in the order in which they ran."""
-    block = last_block(base, stack)
+def sublayers_of(run, block, stack):
+    """Return the sublayers of a block in the order in which they ran."""
     found, attentions = [], set()
     for name, path, out in (
         ("self_attn", stack.self_attn, stack.self_out),
@@ -95,21 +97,16 @@ def sublayers_of(run, base, stack):
         network = block.get_submodule(stack.ffn)
         found.append(Sublayer(run, "ffn", network, network))
     else:
-        matrices = [
-            each
-            for each in run.order
-            if each in {*block.modules()} - attentions and getattr(getattr(each, "weight", None), "ndim", 0) == 2
-        ]
-        found.append(Sublayer(run, "ffn", matrices[0], block.get_submodule(stack.down)))
+        others = {*block.modules()} - attentions
+        first = next(
+            each for each in run.order if each in others and getattr(each, "weight", torch.empty(0)).dim() == 2
+        )
+        found.append(Sublayer(run, "ffn", first, block.get_submodule(stack.down)))
     return sorted(found, key=lambda each: each.at)
 
 
-def last_block(base, stack):
-    return [*base.get_submodule(stack.blocks).children()][-1]
-
-
 def holds(norm, parallel, run, sublayers, start, end):
-    """Whether this order of norms leads from the stream at the last block's start to that at its end."""
+    """Whether this order of norms leads from the stream at a block's start to that at its end."""
     streams = [start]  # there may be several: two norms with equal inputs
     for sublayer in sublayers:
         before = [start] if parallel else streams
@@ -129,18 +126,19 @@ def test_the_architecture_of_a_family_is_what_its_modules_compute(family, change
     base = run.module.base_model
     for part, stack in FAMILIES[family].stacks.items():
         blocks = getattr(told, part)
-        sublayers, block = sublayers_of(run, base, stack), last_block(base, stack)
-        assert blocks.sublayers == tuple(each.name for each in sublayers)
-        start, end = run.given[block], run.returned[block]
-        found = [order for order in ORDERS if holds(*order, run, sublayers, start, end)]
-        assert found == ([] if blocks.norm == "unknown" else [(blocks.norm, blocks.parallel)])
+        first, *others = base.get_submodule(stack.blocks).children()
+        for block in others or [first]:  # ModernBERT's first has no norm of its own before attention
+            sublayers = sublayers_of(run, block, stack)
+            assert blocks.sublayers == tuple(each.name for each in sublayers)
+            start, end = run.given[block], run.returned[block]
+            found = [order for order in ORDERS if holds(*order, run, sublayers, start, end)]
+            assert found == ([] if blocks.norm == "unknown" else [(blocks.norm, blocks.parallel)])
         two = FAMILIES[family].kind == "encoder-decoder"
         out = run.output[f"{part}_hidden_states" if two else "hidden_states"][-1]
         assert near(out, end) is not blocks.final_norm
         assert any(near(out, each) for each in run.normed(end)) is blocks.final_norm
         patterns = run.output[f"{part}_attentions"] if two else run.output.attentions
-        if patterns:
-            assert (blocks.n_layers, blocks.n_heads) == (len(patterns), patterns[0].shape[1])
+        assert (blocks.n_layers, blocks.n_heads) == (len(patterns), patterns[0].shape[1])
         assert blocks.attention_layers is None
     assert (told.encoder is None, told.decoder is None) == ("encoder" not in FAMILIES[family].stacks,
                                                             "decoder" not in FAMILIES[family].stacks)  # fmt: skip
@@ -184,3 +182,9 @@ def test_a_trace_of_transformers_keeps_the_architecture_of_its_model(family, tmp
     loaded = Trace.load(tmp_path / "t.safetensors")
     assert trace.blocks == loaded.blocks == model.info.blocks
     assert trace.meta == loaded.meta
+
+
+@pytest.mark.parametrize("auto", [MASKED, SEQUENCE])
+def test_an_encoder_with_a_head_ends_with_logits(auto):
+    told = vf.wrap(with_head("bert", auto), tokenizer()).info.blocks
+    assert told.logits and told.encoder.norm == "post" and told.decoder is None
