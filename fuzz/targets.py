@@ -30,6 +30,7 @@ from visformer.i18n import translations
 from visformer.model.untrained import Untrained
 from visformer.panel import traced
 from visformer.trace import Trace
+from visformer.trace.blocks import Blocks, StackBlocks
 from visformer.web.chunks import Plan, focus_from, wanted_from
 from visformer.web.page import page
 from visformer.web.panels import click_from
@@ -94,6 +95,17 @@ def _shown(trace: Trace) -> None:
         to_json(trace)
 
 
+STACK = StackBlocks(
+    n_layers=1,
+    sublayers=("self_attn", "ffn"),
+    norm="post",
+    parallel=False,
+    final_norm=False,
+    n_heads=1,
+    n_kv_heads=1,
+    attention_layers=None,
+)
+BLOCKS = Blocks(encoder=STACK, decoder=None, position="learned", logits=False)
 LABELS = json.dumps(
     {
         "order": ["encoder.0.self_attn.pattern"],
@@ -102,7 +114,7 @@ LABELS = json.dumps(
         "tokens": {"src": ["a", "=b"]},
         "special": {"src": [False, True]},
         "words": {"src": [0, 1]},
-        "meta": {"model": "m", "source": "a", "missing": [["*.q", "why"]]},
+        "meta": {"model": "m", "source": "a", "missing": [["*.q", "why"]], "blocks": BLOCKS.to_json()},
     }
 ).encode()
 

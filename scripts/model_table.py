@@ -30,6 +30,8 @@ WORDS = {
         "post": "post-norm",
         "pre": "pre-norm",
         "parallel": "parallel",
+        "both": "norms before and after each sublayer",
+        "output": "norm after each sublayer, before the sum",
     },
     "models.zh-CN.md": {
         "head": ("模型族（`model_type`）", "类型", "词序信息", "块的结构"),
@@ -47,6 +49,8 @@ WORDS = {
         "post": "Post-LN",
         "pre": "Pre-LN",
         "parallel": "并行",
+        "both": "每个子层前后都有归一化",
+        "output": "归一化在每个子层之后、相加之前",
     },
 }
 
@@ -67,7 +71,7 @@ def table(page: str, name: str) -> str:
 
 
 def _row(family: Family, words: dict[str, str]) -> tuple[str, ...]:
-    (layout,) = {stack.layout for stack in family.stacks.values()}
+    (layout,) = {stack.norms if isinstance(stack.norms, str) else stack.layout for stack in family.stacks.values()}
     layouts = [layout] if isinstance(layout, str) else layout[1:]
     return words[family.kind], words[family.position], " / ".join(words[each] for each in layouts)
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import visformer as vf
-from tests.support import tiny_tokenizer, tiny_translator
+from tests.support import tiny_gpt, tiny_tokenizer, tiny_translator
 from visformer import edits
 from visformer.adapters.huggingface.model import HubModel
 from visformer.errors import BudgetError, EditError, TextError, TraceError, VisformerError
@@ -256,3 +256,36 @@ def test_it_has_the_public_methods_of_hub_models():
     model = tiny_translator()
     assert model.generate(SENTENCE, max_new_tokens=4).tokens == model.translate(SENTENCE, max_new_tokens=4).tokens
     assert {name for name in dir(HubModel) if not name.startswith("_")} <= {*dir(model)}
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("final_norm", [None, True, False])
+@pytest.mark.parametrize("position", ["sinusoidal", "rotary"])
+def test_a_translator_tells_its_architecture(norm, final_norm, position):
+    model = tiny_translator(norm=norm, final_norm=final_norm, position=position)
+    trace = model.trace(SENTENCE, TARGET, record=("encoder.0.resid_pre", "encoder.0.*sum", "*norm*", "*pattern"))
+    told = model.info.blocks
+    assert (told.position, told.logits) == (position, True)
+    assert told.encoder.sublayers == ("self_attn", "ffn")
+    assert told.decoder.sublayers == ("self_attn", "cross_attn", "ffn")
+    for part in ("encoder", "decoder"):
+        blocks = getattr(told, part)
+        assert (blocks.n_layers, blocks.n_heads) == (len(trace.layers(part)), len(trace[f"{part}.0.self_attn.pattern"]))
+        assert (blocks.n_kv_heads, blocks.attention_layers, blocks.parallel) == (blocks.n_heads, None, False)
+        assert blocks.final_norm is (f"{part}.norm.gamma" in trace.params)
+    x = trace["encoder.0.resid_pre" if told.encoder.norm == "pre" else "encoder.0.attn_sum"].value
+    gamma, beta = (trace.params[f"encoder.0.norm_self.{name}"] for name in ("gamma", "beta"))
+    normed = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True) * gamma + beta
+    np.testing.assert_allclose(trace["encoder.0.norm_self"], normed, atol=1e-3)
+
+
+def test_a_decoder_only_model_tells_its_architecture():
+    model = tiny_gpt()
+    told, trace = model.info.blocks, model.trace(SENTENCE, record=("*",))
+    assert told.encoder is None
+    assert (told.decoder.sublayers, told.decoder.norm, told.decoder.final_norm) == (("self_attn", "ffn"), "pre", True)
+    assert (told.decoder.n_layers, told.decoder.n_heads) == (
+        len(trace.layers("decoder")),
+        len(trace["decoder.0.self_attn.pattern"]),
+    )
+    assert (told.position, told.logits) == ("learned", "logits" in trace)

@@ -20,6 +20,7 @@ from visformer.model.decoding import Decoding, Predictor
 from visformer.model.tokenizer import require_unicode
 from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
+from visformer.trace.blocks import Blocks
 
 ONE_LANGUAGE = N_("to={to!r}: this model has no choice of target language. Leave to= out.")
 OTHER_TOKENIZER = N_("Token id {id} is out of range for {known} embeddings: this is another model's tokenizer.")
@@ -42,6 +43,7 @@ class ModelInfo:
         n_kv_heads: heads of keys and values, fewer than n_heads in grouped-query attention; None: not known.
         position: positional encoding, a key of :data:`visformer.model.positions.DESCRIBED`.
         moment: the moment of its training, as numbered by :func:`visformer.moments`, if one was asked for.
+        blocks: its architecture: the order of sublayers and norms in each stack; :attr:`visformer.Trace.blocks` has it.
     """
 
     name: str
@@ -56,6 +58,7 @@ class ModelInfo:
     n_kv_heads: int | None = None
     position: str = "unknown"
     moment: int | None = None
+    blocks: Blocks | None = None
 
 
 @dataclass(frozen=True)
@@ -453,13 +456,14 @@ class TracedModel(ABC):
         """Build the Trace; ``about``: metadata on the model besides its name."""
         ids = {side: list(row) for side, row in sides.items()}
         moment = {} if self.info.moment is None else {"moment": self.info.moment}
+        blocks = {} if self.info.blocks is None else {"blocks": self.info.blocks.to_json()}
         return Trace(
             tokens=dict(zip(ids, displayed(self.text, ids.values()), strict=True)),
             special={side: self.text.is_special(row) for side, row in ids.items()},
             words={side: self.text.words(row) for side, row in ids.items()},
             tensors=tensors,
             params=params,
-            meta={"model": self.info.name, **moment, **meta, "ids": ids, **about},
+            meta={"model": self.info.name, **moment, **meta, "ids": ids, **about, **blocks},
         )
 
     def _spoken(self, next_token: Predictor, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:

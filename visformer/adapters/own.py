@@ -18,12 +18,13 @@ from visformer.errors import N_, CheckpointError, VisformerError
 from visformer.model import taps
 from visformer.model.decoding import Decoding, NextOfText, NextToken
 from visformer.model.gpt import GPT
-from visformer.model.kinds import Model
+from visformer.model.kinds import Config, Model
 from visformer.model.masks import PAD_ID, pad
 from visformer.model.positions import PAPERS
 from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer, detect_language
 from visformer.model.transformer import Transformer
 from visformer.trace import Trace, TracedTensor
+from visformer.trace.blocks import Blocks, StackBlocks, Sublayer
 from visformer.trace.names import all_names, axes_of
 
 
@@ -54,6 +55,7 @@ class OwnModel(TracedModel):
             source=source,
             n_kv_heads=config.n_heads,
             position=config.position,
+            blocks=_blocks(config),
         )
         self._names = tuple(all_names(*config.depths, adds_position=order.adds, biases_scores=order.biases))
         # Only positions other than the paper's are worth a note.
@@ -268,6 +270,28 @@ class LanguageModel(OwnModel):
         """Ids of a text, </s> first, and of its continuation."""
         ids = [self.text.token_id(EOS), *self._plain(given)] if isinstance(given, str) else given
         return [*ids, *(self._plain(second) if isinstance(second, str) else second or ())]
+
+
+def _blocks(config: Config) -> Blocks:
+    """The architecture of a model of ours."""
+
+    def stack(n_layers: int, *sublayers: Sublayer) -> StackBlocks:
+        return StackBlocks(
+            n_layers=n_layers,
+            sublayers=sublayers,
+            norm=config.norm,
+            parallel=False,
+            final_norm=config.has_final_norm,
+            n_heads=config.n_heads,
+            n_kv_heads=config.n_heads,
+            attention_layers=None,
+        )
+
+    n_encoder, n_decoder = config.depths
+    if n_encoder is None:
+        return Blocks(None, stack(n_decoder, "self_attn", "ffn"), config.position, logits=True)
+    encoder = stack(n_encoder, "self_attn", "ffn")
+    return Blocks(encoder, stack(n_decoder, "self_attn", "cross_attn", "ffn"), config.position, logits=True)
 
 
 def adapted(module: Model, tokenizer: Tokenizer, **told: str) -> OwnModel:

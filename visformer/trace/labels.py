@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from visformer.errors import N_, TraceError
+from visformer.trace.blocks import Blocks
 
 SIDES = ("src", "tgt", "next")
 """The encoder's input; the decoder's input (starts with the language token, no end); what each of its rows predicts."""
@@ -48,6 +49,8 @@ def _check_meta(meta: Any) -> None:
         _require(type(share) in (int, float) and 0 <= share <= 1, f"meta[{name!r}]")
     _require(type(meta.get("n_kv_heads")) in (int, type(None)), "meta['n_kv_heads']")
     _require(isinstance(meta.get("windows", []), list | type(None)), "meta['windows']")
+    if meta.get("blocks") is not None:
+        Blocks.from_json(meta["blocks"])
 
 
 def can_be_written(text: str) -> bool:

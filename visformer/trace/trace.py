@@ -22,6 +22,7 @@ from safetensors.numpy import save as safetensors
 from visformer.errors import N_, Message, MissingTensor, TraceError
 from visformer.system.files import write_whole
 from visformer.trace import display, old_reasons
+from visformer.trace.blocks import Blocks
 from visformer.trace.from_arrays import layers_of, marks_of, special_tokens, token_texts
 from visformer.trace.habits import refuse_others
 from visformer.trace.labels import can_be_written, check_labels
@@ -354,6 +355,12 @@ class Trace:
         """
         below = self.meta.get("unsure_below")
         return below is not None and self.confidence is not None and self.confidence < below
+
+    @property
+    def blocks(self) -> Blocks | None:
+        """The architecture of the model; None if it is not known, as in files of earlier versions."""
+        told = self.meta.get("blocks")
+        return None if told is None else Blocks.from_json(told)
 
     @property
     def about(self) -> str:

@@ -2,7 +2,10 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
+
+from torch import nn
 
 from visformer.adapters.base import ModelInfo
 from visformer.adapters.huggingface.families import (
@@ -15,9 +18,12 @@ from visformer.adapters.huggingface.families import (
     PARALLEL,
     PATTERNS_ONLY,
     layout_of,
+    norms_of,
 )
 from visformer.adapters.huggingface.taps import part_of
+from visformer.adapters.huggingface.weights import final_norm_of
 from visformer.model.positions import described
+from visformer.trace.blocks import Blocks, StackBlocks, Sublayer
 from visformer.trace.names import Axis, all_names
 
 
@@ -39,6 +45,50 @@ def sizes_of(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, An
         "n_kv_heads": groups[0] if groups else None,
         "position": _position(config),
     }
+
+
+def architecture(
+    config: Any, base: nn.Module, *, shapes: Mapping[str, tuple[int, ...]], depths: Mapping[str, int], logits: bool
+) -> Blocks:
+    """Describe the stacks of a model.
+
+    Args:
+        config: the model's config.
+        base: the module that the table's paths are relative to.
+        shapes: the shapes of all tensors of a short pass.
+        depths: "encoder" and "decoder" to the number of layers, 0 without such a stack.
+        logits: whether the model returns logits.
+    """
+    family = FAMILIES.get(config.model_type)
+    blocks = {part: _as_seen(part, depth, shapes=shapes) for part, depth in depths.items() if depth}
+    if family is not None:
+        for part, stack in family.stacks.items():
+            blocks[part] = replace(
+                blocks[part],
+                norm=norms_of(stack, config),
+                parallel=layout_of(stack, config) == "parallel",
+                final_norm=final_norm_of(base, stack) is not None,
+            )
+    return Blocks(blocks.get("encoder"), blocks.get("decoder"), position=_position(config), logits=logits)
+
+
+def _as_seen(part: str, n_layers: int, *, shapes: Mapping[str, tuple[int, ...]]) -> StackBlocks:
+    """Describe a stack as far as the shapes of its tensors tell."""
+    patterns = {layer: f"{part}.{layer}.self_attn.pattern" for layer in range(n_layers)}
+    heads = {layer: shapes[name][0] for layer, name in patterns.items() if name in shapes}
+    first = min(heads)
+    keys = shapes.get(f"{part}.{first}.self_attn.k")
+    crosses: list[Sublayer] = ["cross_attn"] * (f"{part}.{first}.cross_attn.pattern" in shapes)
+    return StackBlocks(
+        n_layers=n_layers,
+        sublayers=("self_attn", *crosses, "ffn"),
+        norm="unknown",
+        parallel=False,
+        final_norm=False,
+        n_heads=heads[first],
+        n_kv_heads=None if keys is None else keys[0],
+        attention_layers=None if len(heads) == n_layers else tuple(heads),
+    )
 
 
 def about(

@@ -9,12 +9,14 @@ variant of the family has.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, cast
+from typing import Literal, TypeVar, cast
 
 from visformer.errors import N_
+from visformer.trace.blocks import Norm
 
 Kind = Literal["encoder", "decoder", "encoder-decoder"]
 Layout = Literal["post", "pre", "parallel"]
+_Choice = TypeVar("_Choice", Layout, Norm)
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Stack:
     out: str | None = None  # returns the output of the stack; None: the last block
     final_norm: str | None = None  # normalises it; None: the module of ``out``, if it does
     repeated: bool = False  # the blocks are reused until the config's number of layers is reached (ALBERT)
+    norms: Norm | tuple[str, Norm, Norm] | None = None  # where they are, if not where the layout says; or by a flag
     more: Mapping[str, str] = field(default_factory=dict)  # tensor name to place in a block; overrides the layout
 
 
@@ -154,7 +157,7 @@ _LLAMA = Stack(
 )
 _EXPERTS = replace(_LLAMA, down=None, ffn="mlp")
 _COHERE = replace(_LLAMA, layout="parallel", norm_ffn=None)
-_GEMMA2 = replace(_LLAMA, norm_ffn="pre_feedforward_layernorm")
+_GEMMA2 = replace(_LLAMA, norm_ffn="pre_feedforward_layernorm", norms="both")
 _GPT2 = Stack(
     blocks="h",
     self_attn="attn",
@@ -330,7 +333,9 @@ FAMILIES: Mapping[str, Family] = {
             final_norm="decoder.final_layer_norm",
         ),
     ),
-    "bloom": Family("alibi", decoder=_BLOOM),
+    "bloom": Family(
+        "alibi", decoder=replace(_BLOOM, norms=("apply_residual_connection_post_layernorm", "unknown", "pre"))
+    ),
     "falcon": Family(
         "rotary",
         decoder=replace(
@@ -353,7 +358,7 @@ FAMILIES: Mapping[str, Family] = {
     "gemma3_text": Family("rotary", decoder=_GEMMA2),
     "granite": Family("rotary", decoder=_LLAMA),
     "glm": Family("rotary", decoder=_LLAMA),
-    "glm4": Family("rotary", decoder=_LLAMA),
+    "glm4": Family("rotary", decoder=replace(_LLAMA, norms="both")),
     "nemotron": Family("rotary", decoder=_LLAMA),
     "deepseek_v2": Family("rotary", decoder=_EXPERTS),
     "deepseek_v3": Family("rotary", decoder=_EXPERTS),
@@ -361,7 +366,13 @@ FAMILIES: Mapping[str, Family] = {
     "olmo": Family("rotary", decoder=_LLAMA),
     "olmo2": Family(
         "rotary",
-        decoder=replace(_LLAMA, norm_self="post_attention_layernorm", norm_ffn="post_feedforward_layernorm", mid="mlp"),
+        decoder=replace(
+            _LLAMA,
+            norm_self="post_attention_layernorm",
+            norm_ffn="post_feedforward_layernorm",
+            mid="mlp",
+            norms="output",
+        ),
     ),
     "cohere": Family("rotary", decoder=_COHERE),
     "cohere2": Family("rotary", decoder=_COHERE),
@@ -393,9 +404,21 @@ FAMILIES: Mapping[str, Family] = {
 
 def layout_of(stack: Stack, config: object) -> Layout:
     """The layout that a stack has under this config."""
-    if isinstance(stack.layout, str):
-        return stack.layout
-    flag, if_true, if_false = stack.layout
+    return _under(config, stack.layout)
+
+
+def norms_of(stack: Stack, config: object) -> Norm:
+    """Where the norms of a stack's blocks are under this config."""
+    if stack.norms is not None:
+        return _under(config, stack.norms)
+    return "post" if layout_of(stack, config) == "post" else "pre"
+
+
+def _under(config: object, choice: _Choice | tuple[str, _Choice, _Choice]) -> _Choice:
+    """What a flag of the config chooses, if it is not the same under all."""
+    if isinstance(choice, str):
+        return choice
+    flag, if_true, if_false = choice
     return if_true if getattr(config, flag) else if_false
 
 

@@ -9,7 +9,7 @@ from transformers.modeling_utils import PreTrainedModel
 
 from visformer.adapters.base import OTHER_TOKENIZER, Encoded, ModelInfo, Request, TracedModel
 from visformer.adapters.generating import Settings, Speaker
-from visformer.adapters.huggingface.about import about, max_tokens, sizes_of
+from visformer.adapters.huggingface.about import about, architecture, max_tokens, sizes_of
 from visformer.adapters.huggingface.check import agree, check_causal, check_rows, on_text_alone, same
 from visformer.adapters.huggingface.families import (
     FAMILIES,
@@ -86,6 +86,7 @@ class HubModel(TracedModel):
             if not self.patterns_only:
                 self._weights = weights_of(self._engine.base, stacks, self._config, self._probed)
             self._weights |= ends_of(self.module, self._engine.base, stacks)
+        depths = {part: self._depth(part) for part in ("encoder", "decoder")}
         self.info = ModelInfo(
             name=name or self._config.name_or_path or type(module).__name__,
             kind=self._engine.kind,
@@ -93,8 +94,15 @@ class HubModel(TracedModel):
             licence=licence,
             source=source,
             **sizes_of(self._config, self._probed),
-            n_encoder_layers=self._depth("encoder"),
-            n_decoder_layers=self._depth("decoder"),
+            n_encoder_layers=depths["encoder"],
+            n_decoder_layers=depths["decoder"],
+            blocks=architecture(
+                self._config,
+                self._engine.base,
+                shapes=self._probed,
+                depths=depths,
+                logits=self._engine.logits_axes is not None,
+            ),
         )
 
     # The interface of TracedModel ---------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def ends_of(model: Any, base: nn.Module, stacks: Mapping[str, Stack]) -> dict[st
     """
     result: dict[str, Weight] = {}
     for part, stack in stacks.items():
-        norm = _submodule(base, stack.final_norm or stack.out)
+        norm = final_norm_of(base, stack)
         if norm is not None and getattr(norm, "weight", None) is not None:
             result[f"{part}.norm.gamma"] = Weight(norm, "weight", (D_MODEL,), plus=_stored_below(norm))
             if getattr(norm, "bias", None) is not None:
@@ -89,7 +89,9 @@ def ends_of(model: Any, base: nn.Module, stacks: Mapping[str, Stack]) -> dict[st
     return result
 
 
-def _submodule(base: nn.Module, path: str | None) -> nn.Module | None:
+def final_norm_of(base: nn.Module, stack: Stack) -> nn.Module | None:
+    """The norm after the last block, if there is one."""
+    path = stack.final_norm or stack.out
     try:
         return None if path is None else base.get_submodule(path)
     except AttributeError:
