@@ -33,6 +33,16 @@ PAGE = Page(
 )
 
 
+_BLOCK = {
+    "pre": "x + f(LN(x))",
+    "post": "LN(x + f(x))",
+    "both": "x + LN(f(LN(x)))",
+    "output": "x + LN(f(x))",
+    "parallel": "x + f(LN(x)) + g(LN(x))",
+}
+"""What each sublayer f computes, by where its layer norm is; g: the feed-forward network beside attention."""
+
+
 @dataclass(frozen=True)
 class Sublayer:
     """A sublayer of a layer.
@@ -124,3 +134,11 @@ def names_of(trace: Trace, shown: Callable[[Sequence[int]], Sequence[str]]) -> M
     """Return how the tokens that might have followed are displayed, by id; ``shown`` displays ids."""
     ids = sorted({i for step in steps(trace) for i in step.ids})
     return dict(zip(ids, shown(ids), strict=True))
+
+
+def block(trace: Trace, stack: str) -> str:
+    """Return what a sublayer of the stack computes, as a formula; "" if the Trace does not tell."""
+    told = trace.blocks and {"encoder": trace.blocks.encoder, "decoder": trace.blocks.decoder}[stack]
+    if not told:
+        return ""
+    return _BLOCK["parallel"] if told.parallel and told.norm == "pre" else _BLOCK.get(told.norm, "")

@@ -49,6 +49,7 @@ _TEXT = {
     "in_head": N_("Head {head}: “{query}” reads most “{key}” ({weight})."),
     "about_head": N_("Click to follow it, double-click to zoom in."),
     "about_ffn": N_("After it, the vectors of the stream are {norm} long on average."),
+    "about_block": N_("Every sublayer: {block}."),
     "about_strip": N_("{n} of the {d_model} numbers of each token, from {low} to {high}."),
     "at_rest": N_("The lines follow {head}. Point at a block to see its numbers."),
     "at_rest_touch": N_("The lines follow {head}. Tap a head to follow another."),
@@ -116,6 +117,7 @@ def _column(trace: Trace, stack: str, layers: tuple[model_map.Layer, ...], numbe
     return {
         "stack": stack,
         "side": side,
+        "block": model_map.block(trace, stack),
         "strips": [_strip(name, rows, numbers) for name, rows in model_map.added(trace, side).items()],
         "layers": [
             {"number": layer.number, "sublayers": [_sublayer(sublayer) for sublayer in layer.sublayers]}

@@ -90,7 +90,8 @@ export class Captions {
     }
     if (sublayer) {
       const name = `${text[column.stack]} · ${fill(text.layer, { layer: sublayer.layer + 1 })} · ${text[sublayer.kind]}.`
-      return paragraph(name, sublayer.norms ? fill(text.about_ffn, { norm: meanOf(sublayer.norms).toPrecision(3) }) : "")
+      const block = column.column.block && fill(text.about_block, column.column)
+      return paragraph(name, block, sublayer.norms ? fill(text.about_ffn, { norm: meanOf(sublayer.norms).toPrecision(3) }) : "")
     }
     const tokens = place.next ? model.tokens.next : model.tokens[column.side]
     return tokens[row] ?? ""

@@ -57,13 +57,17 @@ function rowsShown({ model, scene }, column) {
   return Math.min(n, scene.progress(`${column.stack}.tokens`) + Math.floor(scene.progress(`${column.stack}.back`)))
 }
 
-/** The name of the stack, beside its tokens. */
-function paintTitle({ context, theme, model }, { stack, tokens, narrow, inner, x }) {
+/** The name of the stack, beside its tokens, and what its sublayers compute. */
+function paintTitle({ context, theme, model }, { stack, tokens, narrow, inner, x, column: { block } }) {
   context.font = `600 14px ${theme.font}`
   context.textAlign = narrow ? "left" : "right"
   context.textBaseline = "middle"
   context.fillStyle = theme.text
   context.fillText(model.text[stack], narrow ? x : inner.x - 22, tokens.y + tokens.h + (narrow ? 36 : -11))
+  if (narrow) return
+  context.font = `${SMALL}px ${theme.font}`
+  context.fillStyle = theme.faint
+  context.fillText(shorten(context, block, inner.x - x - 24), inner.x - 22, tokens.y + tokens.h + 8)
 }
 
 /** Frame a rectangle; the frame is as thick at any zoom. */
