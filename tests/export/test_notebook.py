@@ -75,3 +75,29 @@ def test_without_a_choice_it_starts_at_the_first_layer_that_the_trace_holds():
 def test_what_does_not_exist_is_refused_with_what_there_is(wrong, message):
     with pytest.raises(TraceError, match=message):
         vf.explorer(TRACE, **wrong)
+
+
+def model_of(cell):
+    """Return the header of the whole model in a cell."""
+    document = dict(Elements(cell._repr_html_()).attributes)["srcdoc"]
+    return read_message(messages(document)["model"])[0]
+
+
+def test_the_whole_model_is_that_of_a_trace_or_of_a_model_and_its_text():
+    model = vf.load("en-zh")
+    drawn = model_of(vf.figures.map(model, "I went to school.", stack="cross", layer=2, head=3, lang="zh"))
+    trace = model.trace("I went to school.")
+    assert drawn["tokens"] == {side: list(tokens) for side, tokens in trace.tokens.items()}
+    assert [step["tokens"][0] for step in drawn["steps"]] == list(trace.tokens["next"])  # greedy: the likeliest
+    assert drawn["focus"] == {"stack": "decoder.cross_attn", "layer": 2, "head": 3}
+    assert drawn["text"]["lang"] == "zh"
+    assert model_of(vf.figures.map(trace))["steps"] == []
+
+
+def test_the_whole_model_of_patterns_alone_has_its_layers_and_heads():
+    drawn = model_of(vf.figures.map(TRACE))
+    assert [(column["stack"], len(column["layers"])) for column in drawn["columns"]] == [("encoder", 3), ("decoder", 3)]
+    with pytest.raises(TraceError, match="no layer 3"):
+        vf.figures.map(TRACE, layer=3)
+    with pytest.raises(TraceError, match="lang is 'xx'"):
+        vf.figures.map(TRACE, lang="xx")

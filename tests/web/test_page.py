@@ -37,7 +37,7 @@ class Elements(HTMLParser):
 
 def messages(text):
     scripts = Elements(text).scripts
-    return {name: base64.b64decode(scripts[name]) for name in ("picture", "weights") if name in scripts}
+    return {name: base64.b64decode(scripts[name]) for name in ("picture", "weights", "model") if name in scripts}
 
 
 def exact_heads(text):

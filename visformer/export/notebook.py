@@ -139,6 +139,8 @@ def whole_model(
         names = names_of(trace, source.text.shown)
     if lang not in languages():
         raise TraceError(N_("lang is {lang!r}; it can be {languages}."), lang=lang, languages=", ".join(languages()))
+    if "stack" in place:
+        place["stack"] = SHORT_NAMES.get(place["stack"], place["stack"])
     head = selected(trace, **place)
     focus = Focus(head.stack, head.layer, head.head)
     return Explorer(model_frame(trace, names=names, focus=focus, gettext=translations(lang).gettext, lang=lang))

@@ -107,6 +107,9 @@ def model_page(trace: Trace, *, lang: str = "en", heading: bool = True, **look: 
         heading: whether to show the sentence and its target at the top.
         look: further arguments of :func:`visformer.web.map.pack_map`.
 
+    Returns:
+        HTML that loads nothing else.
+
     Raises:
         TraceError: no attention was recorded.
         BudgetError: there are more weights than can be shown at all.
