@@ -15,6 +15,7 @@ from visformer.app.widgets import controls, downloads
 from visformer.app.widgets.component import attention_picture, attention_view, attention_weights
 from visformer.errors import N_, VisformerError
 from visformer.system.memory import enough_memory
+from visformer.web.selection import Selection
 
 if TYPE_CHECKING:  # numpy
     from concurrent.futures import Future
@@ -95,12 +96,17 @@ def explorer() -> None:
     said = _("Each row reads, each column is read: the stronger a cell's colour, the more its row reads that column.")
     controls.look_for(said, above, asked=_asked(trace, selected.stack))
     with st.container(horizontal=True, vertical_alignment="center"):
-        if trace.lacks(f"{selected.stack.replace('.', f'.{selected.layer}.')}.q") is None:
-            st.page_link(
-                "pages/understand/head.py",
-                label=_("Inside this head: layer {layer}, head {head}").format(
-                    layer=selected.layer + 1, head=selected.head + 1
-                ),
-                query_params=address.address(),
-            )
+        link_inside(trace, selected)
         downloads.attention(trace)
+
+
+def link_inside(trace: "Trace", selected: Selection) -> None:
+    """Link to the inside of a head, if the model shows it."""
+    _ = boxes.gettext()
+    if trace.lacks(f"{selected.stack.replace('.', f'.{selected.layer}.')}.q") is None:
+        label = _("Inside this head: layer {layer}, head {head}")
+        st.page_link(
+            "pages/understand/head.py",
+            label=label.format(layer=selected.layer + 1, head=selected.head + 1),
+            query_params=address.address(),
+        )

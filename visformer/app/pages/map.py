@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from visformer.app.pages.attention import link_inside
+from visformer.app.presentation import following
 from visformer.app.session import address, boxes, selection
 from visformer.app.widgets import controls, downloads
 from visformer.app.widgets.component import map_picture
@@ -31,11 +33,14 @@ def whole_model() -> None:
     def select(value: Any) -> None:
         if selection.take(value, trace):
             address.update()
+        following.publish()
 
     chosen = selection.selection(trace)
     focus, names = Focus(chosen.stack, chosen.layer, chosen.head), _names(trace)
     map_picture(trace, names=names, focus=focus, file=downloads.file_name(""), on_select=select)
-    downloads.model(trace, names)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        link_inside(trace, chosen)
+        downloads.model(trace, names)
 
 
 def _names(trace: "Trace") -> Mapping[int, str] | None:

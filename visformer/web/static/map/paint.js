@@ -9,6 +9,7 @@ import { byWord } from "./timeline.js"
 const ROUND = 5
 const SLANT = Math.PI / 4.5
 const QUIET = 0.2 // opacity of lines around what has not been computed yet
+const APART = 17 // pixels between slanted tokens
 const [NAME, SMALL, TOKEN] = [12, 11, 13] // sizes of text
 
 /**
@@ -84,8 +85,9 @@ function outline({ context, view }, { x, y, w, h }, colour, width) {
 function paintTokens({ context, theme, model }, column, rect, tokens, shown, from = column.side) {
   context.font = `${TOKEN}px ${theme.font}`
   context.textBaseline = "middle"
+  const every = Math.ceil(APART / column.slot) // where even slanted ones would touch, some are left out
   tokens.forEach((token, i) => {
-    context.globalAlpha = Math.max(0, Math.min(1, shown - i))
+    context.globalAlpha = i % every ? 0 : Math.max(0, Math.min(1, shown - i))
     if (!context.globalAlpha) return
     context.fillStyle = model.special[from][i] ? theme.faint : theme.text
     context.save()
