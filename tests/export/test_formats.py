@@ -3,10 +3,13 @@
 import pytest
 
 import visformer as vf
+from benchmarks.messages import read_message
 from tests.web.support import made_up_trace
+from tests.web.test_page import messages
 from visformer import figures
-from visformer.export.formats import FORMATS
+from visformer.export.formats import FORMATS, Options, file_of
 from visformer.pictures import positions
+from visformer.pictures.map import RECORD, names_of
 
 EXAMPLES = {
     "trace": made_up_trace,
@@ -29,3 +32,14 @@ def test_every_public_name_of_the_package_is_a_function():
     assert all(callable(getattr(vf.export, name)) for name in vf.export.__all__)
     with pytest.raises(AttributeError, match=r"visformer\.export.*nonsense"):
         vf.export.nonsense  # noqa: B018
+
+
+def test_the_file_of_the_whole_model_has_its_head_and_the_names_of_candidates():
+    model = vf.load("en-zh")
+    trace = model.trace("I went to school.", record=model.available(RECORD))
+    start = {"stack": "decoder.cross_attn", "layer": 2, "head": 3}
+    how = Options(lang="zh", start=start, names=names_of(trace, model.text.shown))
+    header, _ = read_message(messages(file_of("HTML", "model", trace, how).decode())["model"])
+    assert header["focus"] == start
+    assert header["text"]["play"] == "播放"
+    assert [step["tokens"][0] for step in header["steps"]] == list(trace.tokens["next"])

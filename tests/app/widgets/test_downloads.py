@@ -44,6 +44,12 @@ def test_attention_can_be_exported_in_every_format(new_app, monkeypatch):
     assert f"SVG：当前头；{numbers}：所有头的权重；HTML：整个探索界面。" in captions(app)
 
 
+def test_the_whole_model_is_offered_as_a_page_that_plays(new_app):
+    app = new_app(page="see/map", lang="zh")
+    assert open_export(app, "map") == formats("model") == ["HTML"]
+    assert "HTML：这幅图，无需网络即可播放。" in captions(app)
+
+
 def test_text_formats_are_not_offered_for_too_many_numbers(new_app, monkeypatch):
     monkeypatch.setattr(limits, "MAX_NUMBERS", 10)
     app = new_app()
