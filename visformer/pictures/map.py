@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from visformer.errors import N_
 from visformer.pictures.registry.picture import Page, View
 from visformer.trace import Trace
+from visformer.trace.pieces import told_apart
 
 RECORD = ("*.pattern", "*.map", "*.embed", "*.position", "*.input", "*.resid_*", "logits")
 """Globs over the tensors that the picture needs."""
@@ -62,11 +63,13 @@ class Step:
         ids: the likeliest next tokens, best first, (n,).
         probabilities: of each, (n,): softmax of the logits.
         following: the probability of the token that follows in the Trace; None: its id is not known.
+        chosen: the place of that token among the likeliest; None: it is not one of them.
     """
 
     ids: tuple[int, ...]
     probabilities: tuple[float, ...]
     following: float | None
+    chosen: int | None
 
 
 def layers(trace: Trace, stack: str) -> tuple[Layer, ...]:
@@ -107,11 +110,13 @@ def _step(logits: NDArray[np.floating], following: int | None) -> Step:
     shifted = np.exp(logits.astype(np.float64) - logits.max())  # (vocab,)
     probabilities = shifted / shifted.sum()
     best = np.argsort(-probabilities, kind="stable")[:CANDIDATES]
+    ids = tuple(best.tolist())
     known = following is not None and following < len(probabilities)
     return Step(
-        ids=tuple(best.tolist()),
+        ids=ids,
         probabilities=tuple(probabilities[best].tolist()),
         following=float(probabilities[following]) if known else None,
+        chosen=ids.index(following) if following in ids else None,
     )
 
 
@@ -121,4 +126,25 @@ def added(trace: Trace, side: str) -> dict[str, NDArray[Any]]:
 
 
 Names = Callable[[Sequence[int]], Sequence[str]]
-"""From the ids of tokens to how they are displayed."""
+"""From the ids of tokens, of which one is to be chosen, to how they are displayed."""
+
+
+class Vocabulary(Protocol):
+    """Maps ids to text, see :class:`visformer.adapters.generating.Vocabulary`."""
+
+    def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """The text displayed for each id."""
+        ...
+
+    def spelled(self, i: int) -> str:
+        """An id as the vocabulary spells it."""
+        ...
+
+
+def names_of(text: Vocabulary) -> Names:
+    """Return how a vocabulary displays candidates, which are no text: each by itself, marked where they look alike."""
+
+    def names(ids: Sequence[int]) -> Sequence[str]:
+        return told_apart([text.shown([i])[0] for i in ids], ids, text.spelled)
+
+    return names

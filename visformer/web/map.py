@@ -150,6 +150,7 @@ def _steps(trace: Trace, names: model_map.Names | None) -> list[Mapping[str, Any
             "tokens": [visible(token) for token in names(step.ids)] if names else [],
             "probabilities": [float(f"{share:.4g}") for share in step.probabilities],
             "following": None if step.following is None else float(f"{step.following:.4g}"),
+            "chosen": step.chosen,
         }
         for step in model_map.steps(trace)
     ]

@@ -9,7 +9,7 @@ from visformer.app.session import address, boxes, selection
 from visformer.app.widgets import controls, downloads
 from visformer.app.widgets.component import map_picture
 from visformer.errors import VisformerError
-from visformer.pictures.map import PAGE, RECORD
+from visformer.pictures.map import PAGE, RECORD, names_of
 from visformer.web.chunks import Focus
 
 if TYPE_CHECKING:  # numpy
@@ -39,6 +39,5 @@ def whole_model() -> None:
 def _names() -> "Names | None":
     """Return how the model's vocabulary displays its tokens; None if the model cannot be loaded now."""
     with suppress(VisformerError):
-        shown: Names = controls.bench().loaded(boxes.source()).text.shown
-        return shown
+        return names_of(controls.bench().loaded(boxes.source()).text)
     return None
