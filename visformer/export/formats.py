@@ -3,7 +3,7 @@
 Nothing slow is imported before a file is written.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,7 +30,7 @@ class Options:
     """Options of :func:`visformer.export.save`; a format reads those that it needs."""
 
     place: Mapping[str, Any] = field(default_factory=dict)  # stack, layer and head
-    names: Mapping[int, str] | None = None  # of tokens that might have followed, see visformer.pictures.map
+    names: Sequence[Sequence[str]] | None = None  # of tokens that might have followed, see visformer.pictures.map
     start: Mapping[str, Any] | None = None  # the initial selection of a page; None: the head at this place
     view: "View" = "heatmap"
     query: int = 0

@@ -136,7 +136,7 @@ def whole_model(
     trace, names = source, None
     if not isinstance(source, Trace):
         trace = source.trace(text, target, record=source.available(RECORD))
-        names = names_of(trace, source.text.shown)
+        names = names_of(trace, source.text)
     if lang not in languages():
         raise TraceError(N_("lang is {lang!r}; it can be {languages}."), lang=lang, languages=", ".join(languages()))
     if "stack" in place:

@@ -1,9 +1,9 @@
 """The whole model: the numbers of every block, from the tokens to the prediction (figure 1 of the paper)."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from visformer.errors import N_
 from visformer.pictures.registry.picture import Page, View
 from visformer.trace import Trace
+from visformer.trace.pieces import told_apart
 
 RECORD = ("*.pattern", "*.map", "*.embed", "*.position", "*.input", "*.resid_*", "logits")
 """Globs over the tensors that the picture needs."""
@@ -72,11 +73,13 @@ class Step:
         ids: the likeliest next tokens, best first, (n,).
         probabilities: of each, (n,): softmax of the logits.
         following: the probability of the token that follows in the Trace; None: its id is not known.
+        chosen: the place of that token among the likeliest; None: it is not one of them.
     """
 
     ids: tuple[int, ...]
     probabilities: tuple[float, ...]
     following: float | None
+    chosen: int | None
 
 
 def layers(trace: Trace, stack: str) -> tuple[Layer, ...]:
@@ -117,11 +120,13 @@ def _step(logits: NDArray[np.floating], following: int | None) -> Step:
     shifted = np.exp(logits.astype(np.float64) - logits.max())  # (vocab,)
     probabilities = shifted / shifted.sum()
     best = np.argsort(-probabilities, kind="stable")[:CANDIDATES]
+    ids = tuple(best.tolist())
     known = following is not None and following < len(probabilities)
     return Step(
-        ids=tuple(best.tolist()),
+        ids=ids,
         probabilities=tuple(probabilities[best].tolist()),
         following=float(probabilities[following]) if known else None,
+        chosen=ids.index(following) if following in ids else None,
     )
 
 
@@ -130,10 +135,23 @@ def added(trace: Trace, side: str) -> dict[str, NDArray[Any]]:
     return {name: trace[f"{side}.{name}"].value for name in ("embed", "position", "input") if f"{side}.{name}" in trace}
 
 
-def names_of(trace: Trace, shown: Callable[[Sequence[int]], Sequence[str]]) -> Mapping[int, str]:
-    """Return how the tokens that might have followed are displayed, by id; ``shown`` displays ids."""
-    ids = sorted({i for step in steps(trace) for i in step.ids})
-    return dict(zip(ids, shown(ids), strict=True))
+class Vocabulary(Protocol):
+    """Maps ids to text, see :class:`visformer.adapters.generating.Vocabulary`."""
+
+    def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """The text displayed for each id."""
+        ...
+
+    def spelled(self, i: int) -> str:
+        """An id as the vocabulary spells it."""
+        ...
+
+
+def names_of(trace: Trace, text: Vocabulary) -> tuple[tuple[str, ...], ...]:
+    """Return the likeliest next tokens of each step as displayed: each by itself, marked where two look alike."""
+    return tuple(
+        tuple(told_apart([text.shown([i])[0] for i in step.ids], step.ids, text.spelled)) for step in steps(trace)
+    )
 
 
 def block(trace: Trace, stack: str) -> str:

@@ -1,6 +1,6 @@
 """Pack the message of the whole model: every head, what enters the stacks, the stream's lengths and the predictions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,7 +75,7 @@ _TEXT = {
 def pack_map(
     trace: Trace,
     *,
-    names: Mapping[int, str] | None = None,
+    names: Sequence[Sequence[str]] | None = None,
     gettext: Callable[[str], str] = str,
     lang: str = "en",
     focus: Focus | None = None,
@@ -146,12 +146,13 @@ def _strip(name: str, rows: NDArray[np.floating], numbers: Numbers) -> dict[str,
     }
 
 
-def _steps(trace: Trace, names: Mapping[int, str] | None) -> list[Mapping[str, Any]]:
+def _steps(trace: Trace, names: Sequence[Sequence[str]] | None) -> list[Mapping[str, Any]]:
     return [
         {
-            "tokens": [visible(names[i]) for i in step.ids] if names else [],
+            "tokens": [visible(name) for name in names[row]] if names else [],
             "probabilities": [float(f"{share:.4g}") for share in step.probabilities],
             "following": None if step.following is None else float(f"{step.following:.4g}"),
+            "chosen": step.chosen,
         }
-        for step in model_map.steps(trace)
+        for row, step in enumerate(model_map.steps(trace))
     ]

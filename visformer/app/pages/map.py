@@ -1,6 +1,6 @@
 """The whole model on its page; the head in focus is that of the other pages."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -43,8 +43,8 @@ def whole_model() -> None:
         downloads.model(trace, names)
 
 
-def _names(trace: "Trace") -> Mapping[int, str] | None:
+def _names(trace: "Trace") -> Sequence[Sequence[str]] | None:
     """Return the names of the tokens that might have followed; None if the model cannot be loaded now."""
     with suppress(VisformerError):
-        return names_of(trace, controls.bench().loaded(boxes.source()).text.shown)
+        return names_of(trace, controls.bench().loaded(boxes.source()).text)
     return None

@@ -1,7 +1,7 @@
 """The export of a page's pictures. A file is made only when its button is clicked, where long work is done."""
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
@@ -51,7 +51,7 @@ def attention(trace: "Trace") -> None:
             _offer("trace", trace, key=CANVAS, picture=picture, **drawn)
 
 
-def model(trace: "Trace", names: Mapping[int, str] | None) -> None:
+def model(trace: "Trace", names: Sequence[Sequence[str]] | None) -> None:
     """Offer the whole model as a file; ``names``: see :func:`visformer.web.map.pack_map`."""
     with _popover(MAP) as is_open:
         if is_open:

@@ -311,6 +311,13 @@ function paintPath(context, points, colour, width, share = 1) {
   context.restore()
 }
 
+/** The likeliest next tokens of a row; where their names are not known, only the one that follows. */
+function candidatesOf(model, row) {
+  const { tokens, probabilities, following, chosen } = model.steps[row]
+  if (!tokens.length) return [{ token: model.tokens.next[row], probability: following ?? probabilities[0], chosen: true }]
+  return tokens.map((token, i) => ({ token, probability: probabilities[i], chosen: i === chosen }))
+}
+
 /** The likeliest next tokens of a row, and the text as far as it has been written. */
 function paintPrediction(pen, column) {
   const { context, theme, model, scene, row } = pen
@@ -319,28 +326,25 @@ function paintPrediction(pen, column) {
   const written = byWord(model, column) ? scene.progress(`${column.stack}.back`) : done
   const active = isActive(pen, column, "softmax")
   if (!column.narrow) paintName(pen, column, { ...bars, y: bars.y + 4, h: 28 }, model.text.softmax, "", active)
-  const { tokens, probabilities, following } = model.steps[row]
   const share = byWord(model, column) ? Math.max(0, Math.min(1, done - row)) : Math.min(1, done)
   const line = bars.h / column.candidates
-  const listed = tokens.length ? tokens : probabilities.slice(0, 1).map(() => model.tokens.next[row])
   const label = Math.min(92, bars.w * 0.36)
   if (share > 0) {
-    listed.slice(0, column.candidates).forEach((token, i) => {
-      const chosen = i === tokens.indexOf(model.tokens.next[row]) || !tokens.length
+    candidatesOf(model, row).slice(0, column.candidates).forEach(({ token, probability, chosen }, i) => {
       const y = bars.y + (i + 0.5) * line
       context.font = `${chosen ? "600 " : ""}${NAME}px ${theme.font}`
       context.textBaseline = "middle"
       context.textAlign = "right"
       context.fillStyle = chosen ? theme.text : theme.faint
       context.fillText(shorten(context, token, label - 10), bars.x + label - 8, y)
-      const w = Math.max(1, (bars.w - label - 44) * probabilities[i] * share)
+      const w = Math.max(1, (bars.w - label - 44) * probability * share)
       context.fillStyle = theme.accent
       context.globalAlpha = chosen ? 0.9 : 0.45
       context.fillRect(bars.x + label, y - line * 0.32, w, line * 0.64)
       context.globalAlpha = 1
       context.textAlign = "left"
       context.fillStyle = chosen ? theme.text : theme.faint
-      context.fillText(probabilities[i].toFixed(2), bars.x + label + w + 5, y)
+      context.fillText(probability.toFixed(2), bars.x + label + w + 5, y)
     })
   }
   paintTokens(pen, column, next, model.tokens.next, byWord(model, column) ? Math.floor(written + 0.999) : written * 99, "next")
