@@ -35,7 +35,7 @@ def check(page, place, *, alone=False):
 
 
 def test_every_step_is_zoomed_and_in_the_window_and_going_back_reverses_the_steps(visitor):
-    page = open_at(visitor, "")
+    page = open_at(visitor, "map")
     present(page)
     first = settled(page)
     forward = press_until(page, "ArrowRight", ("/lab", "15/15"))

@@ -30,7 +30,7 @@ _TEXT = {
     "zoom_whole": N_("The whole model"),
     "keep": N_("PNG"),
     "keep_about": N_("Save this picture as a PNG file, at twice the screen resolution"),
-    "picture": N_("The whole model. Tab moves through its heads, Space plays it."),
+    "picture": N_("The whole model. Arrow keys choose a head, Space plays, + and - zoom."),
     "encoder": N_("Encoder"),
     "decoder": N_("Decoder"),
     "layer": N_("Layer {layer}"),

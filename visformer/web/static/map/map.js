@@ -5,7 +5,7 @@
  */
 
 import { makeRamp, themeOf } from "../shared/colours.js"
-import { button, fill, focusQuietly, isTyped, part } from "../shared/dom.js"
+import { MOVES, button, fill, focusQuietly, isTyped, part } from "../shared/dom.js"
 import { pngButton } from "../shared/png.js"
 import { STAGE, enter, keptBelow, roomBelow } from "../shared/stage.js"
 import { pointOn } from "../shared/surface.js"
@@ -14,8 +14,9 @@ import { layoutMap, under } from "./layout.js"
 import { Thumbnails, readModel } from "./model.js"
 import { paintMap } from "./paint.js"
 import { lengthOf, neighbour, sceneAt, stagesOf } from "./timeline.js"
-import { WHOLE, around, between, pathTo, viewOf, zoomed } from "./zoom.js"
+import { WHOLE, around, between, pathTo, placesIn, rectOf, viewOf, zoomed } from "./zoom.js"
 
+const headOf = ({ stack, kind, layer, head }) => ({ stack: `${stack}.${kind}`, layer, head })
 const SPEEDS = [0.5, 1, 2, 4]
 const ZOOMING = 500 // milliseconds
 const LEAST = 400 // minimum height of the picture
@@ -170,6 +171,7 @@ class MapView {
     const row = scene.stage?.word ?? (scene.stage?.kind === "logits" || model.columns.length < 2 ? model.steps.length - 1 : this.row)
     paintMap(this.canvas, { model, layout, theme, view, hovered, place, scene, focus, row, images: this.thumbnails })
     this.tell(scene, focus)
+    this.root.dataset.painted = this.model.revision
   }
 
   /** The words and controls around the picture. */
@@ -199,26 +201,21 @@ class MapView {
     for (const place of path) button(this.path, "way", () => this.zoomTo(place), this.captions.nameOf(place))
   }
 
-  /** A button over each head, for keyboards and screen readers. */
+  /** Buttons over what one can zoom to from here, and over the heads of a sublayer: for keyboards and screen readers. */
   placeButtons() {
     const { view, layout } = this
-    const key = `${view.x} ${view.y} ${view.scale} ${layout.width} ${layout.height} ${this.model.revision}`
+    const key = JSON.stringify([view, this.place, layout.width, layout.height, this.model.revision])
     if (this.buttons.dataset.key === key) return
     this.buttons.dataset.key = key
-    const heads = layout.columns.flatMap(({ stack, layers }) =>
-      layers.flatMap(({ sublayers = [] }) =>
-        sublayers.flatMap(({ kind, layer, heads }) => heads.map(({ head, rect }) => ({ stack: `${stack}.${kind}`, layer, head, rect }))),
-      ),
-    )
-    while (this.buttons.children.length > heads.length) this.buttons.lastChild.remove()
-    heads.forEach(({ rect, ...head }, i) => {
+    const inner = placesIn(this.place, layout)
+    while (this.buttons.children.length > inner.length) this.buttons.lastChild.remove()
+    inner.forEach((place, i) => {
       const one = this.buttons.children[i] ?? button(this.buttons, "place-button", () => {})
-      one.onclick = () => this.follow(head)
-      one.onfocus = () => this.say(this.captions.headName(head))
-      one.setAttribute("aria-label", this.captions.headName(head))
-      const [left, top] = [(rect.x - view.x) * view.scale, (rect.y - view.y) * view.scale]
-      const seen = left > -rect.w * view.scale && top > -rect.h * view.scale && left < layout.width && top < layout.height
-      Object.assign(one.style, { left: `${left}px`, top: `${top}px`, width: `${rect.w * view.scale}px`, height: `${rect.h * view.scale}px`, visibility: seen ? "" : "hidden" })
+      const { x, y, w, h } = rectOf(place, layout)
+      const box = { left: (x - view.x) * view.scale, top: (y - view.y) * view.scale, width: w * view.scale, height: h * view.scale }
+      one.onclick = () => (place.head === undefined ? this.zoomTo(place) : this.follow(headOf(place)))
+      one.setAttribute("aria-label", place.head === undefined ? this.captions.nameOf(place) : this.captions.headName(headOf(place)))
+      for (const [side, length] of Object.entries(box)) one.style[side] = `${length}px`
     })
   }
 
@@ -253,18 +250,18 @@ class MapView {
     this.pause()
   }
 
-  /** Show the whole of the next stage, or of the one before; false at either end. */
+  /** Show the whole of the next stage, or of the one before; false at either end, and before a presenter plays. */
   step(direction) {
     const end = lengthOf(this.stages)
     const { stage } = sceneAt(this.stages, this.time)
+    if (STAGE.on && this.time === Infinity) return false
     if (direction > 0 && this.time === Infinity) {
-      if (STAGE.on) return false
       this.go(0)
       return true
     }
     const from = stage ? stage.start : end
     if (direction < 0 && from <= 0) return false
-    const to = neighbour(this.stages, direction > 0 ? from : from, direction)
+    const to = neighbour(this.stages, from, direction)
     const next = sceneAt(this.stages, to).stage
     this.go(to >= end ? Infinity : next.start + next.seconds - 1e-6)
     return true
@@ -304,6 +301,17 @@ class MapView {
     this.focus = head
     this.host.onSelect?.({ ...head, view: "heatmap" })
     this.paint()
+  }
+
+  /** Follow the next head of a sublayer, or of the sublayer above or below it. */
+  move(down, right) {
+    const sublayers = this.layout.columns.flatMap((column) =>
+      column.layers.flatMap((layer) => (layer.sublayers ?? []).filter(({ heads }) => heads.length).map((one) => ({ ...one, stack: column.stack }))),
+    )
+    const { stack, layer, head } = this.focus ?? { stack: "" }
+    const at = sublayers.findIndex((one) => `${one.stack}.${one.kind}` === stack && one.layer === layer)
+    const next = sublayers[at - down]
+    if (next) this.follow(headOf({ ...next, head: Math.max(0, Math.min(next.heads.length - 1, head + right)) }))
   }
 
   open(place) {
@@ -412,6 +420,7 @@ class MapView {
       PageUp: () => this.step(-1),
     }
     if (key === "Escape" && this.place) return () => this.out()
+    if (key in MOVES && !STAGE.on) return () => this.move(...MOVES[key])
     return acts[key] ?? null
   }
 

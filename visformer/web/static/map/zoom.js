@@ -21,7 +21,8 @@ export function viewOf(place, layout) {
   return inside({ x: rect.x + rect.w / 2 - w / 2, y: rect.y + rect.h / 2 - h / 2, scale }, layout)
 }
 
-function rectOf(place, layout) {
+/** The rectangle of a place; null: the whole picture. */
+export function rectOf(place, layout) {
   const column = place && layout.columns.find(({ stack }) => stack === place.stack)
   const layer = column?.layers.find(({ number }) => number === place.layer)
   const sublayer = layer?.sublayers.find(({ kind }) => kind === place.kind)
@@ -54,4 +55,15 @@ export function zoomed(view, factor, point, layout) {
   const scale = Math.min(CLOSEST, Math.max(1, view.scale * factor))
   const at = { x: view.x + point.x / view.scale, y: view.y + point.y / view.scale }
   return inside({ x: at.x - point.x / scale, y: at.y - point.y / scale, scale }, layout)
+}
+
+/** The places one level further in: layers, the sublayers of a layer, the heads of a sublayer; none in a head. */
+export function placesIn(place, { columns }) {
+  const layersOf = ({ stack, layers }) => layers.filter(({ folded }) => !folded).map((layer) => ({ stack, ...layer }))
+  const layers = columns.flatMap(layersOf)
+  if (!place) return layers.map(({ stack, number }) => ({ stack, layer: number }))
+  const here = layers.find(({ stack, number }) => stack === place.stack && number === place.layer)
+  if (!here || place.head !== undefined) return []
+  if (place.kind === undefined) return here.sublayers.map(({ kind }) => ({ ...place, kind }))
+  return here.sublayers.find(({ kind }) => kind === place.kind).heads.map(({ head }) => ({ ...place, head }))
 }
