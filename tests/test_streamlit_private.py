@@ -90,6 +90,9 @@ PARTS = {
     ),
     "messages": lambda: (
         {*SERVED} <= {*BackMsg.DESCRIPTOR.fields_by_name, *BackendOperationRequest.DESCRIPTOR.fields_by_name}
+        and has_parameters(AppSession.request_rerun, "client_state")
+        and "self._pages_manager = PagesManager(" in inspect.getsource(AppSession)
+        and isinstance(PagesManager.current_page_script_hash, property)
         and callable(WStates.set_widget_from_proto)
         and {"value_type", "deserializer"} <= {*WidgetMetadata.__dataclass_fields__}
         and " = _apply_dataframe_edits(data_df, widget_state.value, dataframe_schema)" in inspect.getsource(data_editor)

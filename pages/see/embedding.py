@@ -60,10 +60,7 @@ def draw_table(side):
     st.header(_("Every token in numbers"), anchor=False)
     table = embedding.table(trace, side).rename(columns=_)
     st.dataframe(table, hide_index=True)
-    content = table.to_csv(index=False).encode("utf-8-sig")
-    st.download_button(
-        _("Download as CSV"), content, f"{downloads.file_name(f'embedding-{side}')}.csv", "text/csv", key="csv"
-    )
+    downloads.csv(table, f"embedding-{side}")
 
 
 if trace is not None:

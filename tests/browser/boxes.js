@@ -19,7 +19,8 @@ function recordLabels() {
       const { x, y } = transform.transformPoint({ x: sides[i], y: ends[j] })
       return [x / ratio, y / ratio]
     })
-    if (text.trim()) window.drawn.get(this.canvas)?.push({ text, corners })
+    const size = (parseFloat(this.font.match(/[\d.]+px/)) * Math.hypot(transform.a, transform.b)) / ratio
+    if (text.trim()) window.drawn.get(this.canvas)?.push({ text, corners, size })
     return fillText.call(this, text, x, y, ...(most < Infinity ? [most] : []))
   }
 }
@@ -128,6 +129,7 @@ function labels() {
       return Math.min(Math.max(...first), Math.max(...second)) - Math.max(Math.min(...first), Math.min(...second)) > 1
     })
   }
+  const LEAST = 11.9 // pixels of a Chinese character, whose strokes run together below 12
   const found = []
   let count = 0
   for (const canvas of everything(document.body)) {
@@ -138,6 +140,8 @@ function labels() {
     labels.forEach((a, i) => {
       const out = a.corners.some(([x, y]) => x < -2 || y < -2 || x > width + 2 || y > height + 2)
       if (out) found.push(`${canvas.className} ${canvas.dataset.panel ?? ""}: "${a.text}" is cut`)
+      const isSmall = a.size < LEAST && /\p{Script=Han}/u.test(a.text)
+      if (isSmall) found.push(`${canvas.className} ${canvas.dataset.panel ?? ""}: "${a.text}" has ${a.size} pixels`)
       for (const b of labels.slice(i + 1)) {
         if (overlap(a.shape, b.shape)) found.push(`${canvas.className} ${canvas.dataset.panel ?? ""}: "${a.text}" and "${b.text}" overlap`)
       }

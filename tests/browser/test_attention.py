@@ -1,5 +1,7 @@
 """The page Attention in Chromium."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -89,6 +91,28 @@ def test_the_selection_reaches_the_address_and_a_link_restores_it(open_app, mode
     restored = open_app(query=f"?{query}")
     check_cell(restored, trace, "decoder.cross_attn", layer=2, head=4, query=1, key=4)
     assert state_of(restored)["view"] == "arcs"
+
+
+def test_a_page_opened_at_once_begins_with_the_head_just_selected(open_app):
+    page = open_app(query="?stack=cross")
+    link = page.get_by_test_id("stPageLink-NavLink").filter(has_text="Inside a head")
+    link.hover()
+    click_head(page, 1, 4)
+    link.click(delay=50)  # milliseconds, as a finger takes
+    wait_for_panels(page)
+    for name, value in (("Layer", "2"), ("Head", "5")):
+        expect(page.get_by_role("slider", name=name)).to_have_value(value)
+    expect(page).to_have_url(re.compile(r"/head\?v=1&stack=cross&layer=2&head=5$"))
+
+
+def test_a_selection_that_arrives_behind_a_click_on_a_page_does_not_empty_that_page(open_app):
+    page = open_app()
+    page.get_by_role("button", name="Arcs", exact=True).click()
+    link = page.get_by_test_id("stPageLink-NavLink").filter(has_text="Inside a head")
+    link.evaluate("link => (document.dispatchEvent(new PointerEvent('pointerdown')), link.click())")
+    wait_for_panels(page)
+    expect(page.get_by_role("slider", name="Head")).to_be_visible()
+    expect(page).to_have_title(re.compile("^Inside a head"))
 
 
 def test_the_dark_page_fits_windows_of_any_size(open_app):

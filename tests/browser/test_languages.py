@@ -139,8 +139,8 @@ def test_no_visible_or_spoken_text_is_hard_coded(app_folder, chromium, model_nam
         assert page.title() == "⟦Attention⟧ · Visformer"
         read_explorer(page, reader)
         links = page.get_by_test_id("stSidebar").get_by_test_id("stPageLink-NavLink")
-        for i in range(1, links.count()):
-            links.nth(i).click()
+        for title in links.all_inner_texts()[1:]:
+            go_to(page, title)
             settle(page)
             read_page(page, reader)
         assert reader.hard_coded == {}

@@ -1,7 +1,7 @@
 """All pages, what they show of a hostile sentence, and clicks in their pictures."""
 
 import re
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import numpy as np
 import pytest
@@ -50,6 +50,23 @@ def test_every_page_opens_with_the_sentence_which_does_not_become_markup(open_ap
         assert not page.get_by_test_id("stException").count()
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), declared.title
         assert page.evaluate(MARKUP) == {"hit": None, "texts": []}, declared.title
+
+
+def test_no_file_is_fetched_before_its_button_is_clicked(open_app, tmp_path):
+    """On a slow line it may be gone by then."""
+    page, fetched = open_app(), []
+    page.on("request", lambda request: "/media/" in urlsplit(request.url).path and fetched.append(request.url))
+    go_to(page, "Embedding + position")
+    page.get_by_test_id("stPopoverButton").filter(has_text="As a file").click()
+    page.get_by_role("button", name="Save", exact=True).wait_for()
+    wait_until_done(page)
+    page.wait_for_timeout(300)  # a request would come late, too
+    assert not [url for url in fetched if "/static/" not in url]
+    page.keyboard.press("Escape")
+    with page.expect_download() as download:
+        page.get_by_test_id("stDownloadButton").filter(has_text="CSV").get_by_role("button").click()
+    download.value.save_as(tmp_path / "table.csv")
+    assert (tmp_path / "table.csv").read_text(encoding="utf-8-sig").count("\n") > 3
 
 
 @pytest.fixture(scope="module")

@@ -61,9 +61,9 @@ def saved(app):
     """Return the file that the app offers of a session, as passed to the button: AppTest has no downloads."""
     with patch.object(st, "download_button") as button:
         open_popover(app, *AS_A_FILE)
-    ((_label, content, name, _kind), _look) = button.call_args
+    ((_label, make, name, _kind), _look) = button.call_args
     assert name == "visformer-state.json"
-    return content
+    return make()
 
 
 def seen(app):

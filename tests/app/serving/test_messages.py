@@ -4,12 +4,15 @@ import asyncio
 import json
 import math
 import threading
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
 from streamlit.elements.widgets import data_editor
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.state.session_state import Serialized, WStates
 
@@ -98,6 +101,15 @@ def test_too_many_widgets_are_left_out():
     first, *others = widgets_passed_on(message)
     assert (first.id, first.json_value) == ("$$ID-a-attention", "{}")
     assert [widget.id for widget in others] == [f"$$ID-a-{i}" for i in range(limits.WIDGETS - 1)]
+
+
+@pytest.mark.parametrize(("part", "page", "is_run"), [("a", "masks", True), ("a", "head", False), ("", "head", True)])
+def test_a_part_of_a_page_that_was_left_does_not_run(part, page, is_run):
+    """Another page may be opened from anywhere."""
+    session = Mock()
+    session._pages_manager.current_page_script_hash = "masks"
+    AppSession.request_rerun(session, ClientState(fragment_id=part, page_script_hash=page))
+    assert (session._create_scriptrunner.called or session._scriptrunner.request_rerun.called) == is_run
 
 
 def value_after(value_type, deserialize, **sent):

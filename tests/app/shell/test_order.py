@@ -33,6 +33,8 @@ def swapped(one, two):
 def screen(node):
     """Return what is on screen, as nested blocks."""
     proto = getattr(node, "proto", None)
+    if hasattr(proto, "deferred_file_id"):
+        proto.ClearField("deferred_file_id")  # of a file that is made on a click: another one on each run
     inside = [screen(child) for _, child in sorted(getattr(node, "children", {}).items())]
     return type(node).__name__, proto and proto.SerializeToString(deterministic=True), inside
 

@@ -59,6 +59,7 @@ def import_app() -> None:
 addresses.leave_pages_to_app()
 advice.keep_quiet()
 websocket.use_protocol(Websocket)
+messages.ignore_pages_that_were_left()
 messages.ignore_invalid_values()
 files.keep_few_uploads()
 files.keep_few_downloads()

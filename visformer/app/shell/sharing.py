@@ -51,7 +51,8 @@ def bar(run: Run, outcome: str = "") -> None:
         return
     with box:
         st.caption(_("Everything a link holds, even if it is too long for one."))
-        st.download_button(_("Save"), shown.file(), "visformer-state.json", "application/json", on_click="ignore")
+        # Made on a click: a browser fetches a finished file with the page, on a slow line when it is gone already.
+        st.download_button(_("Save"), shown.file, "visformer-state.json", "application/json", on_click="ignore")
         key = f"{_FILE.key}_{slots.version(_FILE.key)}"
         st.file_uploader(_("Open a saved file"), "json", max_upload_size=1, key=key, on_change=_open, args=(key,))
 

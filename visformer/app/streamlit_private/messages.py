@@ -1,7 +1,7 @@
-"""Messages and values that none of our pages sends: they are dropped, or the widget counts as untouched.
+"""Messages and values that the current page does not send: they are dropped, or the widget counts as untouched.
 
 A visitor loses: the processes that compute for everybody, which a forged message could end; and the page, in place of
-which Streamlit shows an error after a damaged message.
+which Streamlit shows an error after a damaged message, and nothing after one from the page before.
 """
 
 import asyncio
@@ -15,7 +15,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.elements.lib.column_config_utils import INDEX_IDENTIFIER
 from streamlit.elements.widgets import data_editor
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.state.common import GENERATED_ELEMENT_ID_PREFIX, WidgetMetadata, unpack_widget_state_value
 from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX, Serialized, Value, WStates
 
@@ -69,6 +71,23 @@ def _served(data: bytes) -> bytes | None:
     del widgets[limits.WIDGETS :]
     cut: bytes = sent.SerializeToString()
     return cut
+
+
+def ignore_pages_that_were_left() -> None:
+    """Make Streamlit ignore a part of a page that is to rerun while another page is being drawn.
+
+    Streamlit would run the part behind the other page, with the page before as the current one; the browser shows
+    nothing then.
+    """
+    session_class: Any = AppSession
+    rerun = session_class.request_rerun
+
+    def rerun_current(session: Any, client_state: ClientState | None) -> None:
+        shown = session._pages_manager.current_page_script_hash
+        if client_state is None or not client_state.fragment_id or client_state.page_script_hash == shown:
+            rerun(session, client_state)
+
+    session_class.request_rerun = rerun_current
 
 
 def ignore_invalid_values() -> None:

@@ -22,6 +22,8 @@ from visformer.system import limits
 from visformer.system.kept import KEPT
 
 if TYPE_CHECKING:  # numpy
+    from pandas import DataFrame
+
     from visformer.trace import Trace
 
 _FORMULAS = ("lab_", "positions_")
@@ -69,6 +71,13 @@ def page(pictures: Sequence[tuple[str, Any, str]]) -> None:
     with _popover("page") as is_open:
         for kind, shown, key in joined if is_open else ():
             _offer(kind, shown, key=key)
+
+
+def csv(table: "DataFrame", what: str) -> None:
+    """Offer a table as CSV. It is made on a click: a browser fetches a finished file with the page, asked or not."""
+    label = boxes.gettext()("Download as CSV")
+    name, make = f"{file_name(what)}.csv", lambda: table.to_csv(index=False).encode("utf-8-sig")
+    st.download_button(label, make, name, "text/csv", key="csv", on_click="ignore")
 
 
 @contextmanager

@@ -112,7 +112,10 @@ class AttentionView {
     const { root } = this.parts
     root.onkeydown = (event) => this.key(event)
     this.listening = new AbortController()
-    document.addEventListener("keydown", (event) => this.askedForHelp(event), { signal: this.listening.signal })
+    const { signal } = this.listening
+    document.addEventListener("keydown", (event) => this.askedForHelp(event), { signal })
+    const left = (event) => event.composedPath().includes(root) || this.reportNow() // the click may open another page
+    document.addEventListener("pointerdown", left, { capture: true, signal })
     const repaint = () => {
       if (!this.data) return
       this.readTheme(this.data)
@@ -308,13 +311,17 @@ class AttentionView {
   /** Report the selection to the host, debounced; in a presentation at once, since the next key may open another page. */
   report() {
     clearTimeout(this.reporting)
-    this.reporting = setTimeout(() => {
-      const selection = this.selection()
-      const name = JSON.stringify(selection)
-      // The start counts: Streamlit takes an equal value for an old one, also after a link has selected another head.
-      if (name !== this.reported) this.host.onSelect?.({ ...selection, opened: this.data.start?.opened })
-      this.reported = name
-    }, STAGE.on ? 0 : SETTLED)
+    this.reporting = setTimeout(() => this.reportNow(), STAGE.on ? 0 : SETTLED)
+  }
+
+  reportNow() {
+    if (!this.data) return
+    clearTimeout(this.reporting)
+    const selection = this.selection()
+    const name = JSON.stringify(selection)
+    // The start counts: Streamlit takes an equal value for an old one, also after a link has selected another head.
+    if (name !== this.reported) this.host.onSelect?.({ ...selection, opened: this.data.start?.opened })
+    this.reported = name
   }
 
   /** Take the selection as known to the host, who asked for it. */

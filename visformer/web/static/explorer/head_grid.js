@@ -15,7 +15,7 @@ const LARGEST_LAYER = 260 // thumbnail size in the view of one layer
 const CAPTION_GAP = 4 // between name and score
 const LONGEST_TOKEN = 84
 const SLANT = Math.PI / 3
-const TOKEN = 11 / Math.sin(SLANT) // rows and columns closer than this have no tokens beside them: slanted, they would touch
+const TOKEN = 13 / Math.sin(SLANT) // rows and columns closer than this have no tokens beside them: slanted, they would touch
 export const LEGEND = { width: 240, height: 28, margin: 20 } // margin: room for half of the text at either end
 
 export class HeadGrid {
@@ -104,7 +104,7 @@ function largestLayout(cells, { width, tallest }, margins) {
 /** Return the tokens of the rows and columns as they are written, and the width of the widest of each. */
 export function measured(canvas, { rows, columns }, theme) {
   const context = canvas.getContext("2d")
-  context.font = captionFont(theme)
+  context.font = tokenFont(theme)
   const written = ({ text, after }) => shorten(context, after ? `${text} → ${after}` : text, LONGEST_TOKEN)
   const texts = [rows, columns].map((side) => side.map(written))
   const [wide, high] = texts.map((side) => Math.ceil(Math.max(...side.map((text) => context.measureText(text).width))))
@@ -154,7 +154,7 @@ function paintNumbers(context, { cells, columns, size, left, top, step, rise }, 
 
 /** Write the tokens that read beside each row of thumbnails, and those that are read above each column. */
 function paintTokens(context, { cells, columns, size, left, top, step, rise, tokens }, theme) {
-  context.font = captionFont(theme)
+  context.font = tokenFont(theme)
   context.fillStyle = theme.text
   context.textAlign = "right"
   for (let y = top; y < top + Math.ceil(cells.length / columns) * rise; y += rise) {
@@ -174,6 +174,7 @@ function paintTokens(context, { cells, columns, size, left, top, step, rise, tok
 }
 
 const captionFont = (theme) => `11px ${theme.font}`
+const tokenFont = (theme) => `12px ${theme.font}` // Chinese characters are illegible below
 const nameOf = ({ layer, head }) => `${layer + 1}·${head + 1}`
 const scoreOf = ({ score }) => score?.toFixed(2) ?? ""
 

@@ -9,6 +9,7 @@ const NUMBER = 30 // numeric labels closer than this are thinned out
 const SLANT = Math.PI / 4
 const SLANTED = LINE / Math.cos(SLANT) // columns closer than this get a small font, as rows do
 const SMALL = 13 // small labels closer than this are thinned out
+const SIZES = { ordinary: [13, 10], small: [12, 9] } // pixels of a token, in which Chinese needs 12, and of its number
 const SMALL_SLANTED = SMALL / Math.cos(SLANT)
 const HALF = 5 // half of the height of a slanted label, across
 const TITLE_ROOM = 92 // minimum width for the title of the rows, in narrow matrices too
@@ -210,7 +211,7 @@ function paintTitles(context, layout, theme) {
 function paintLabel(context, theme, { token, place, special }, style, alignRight, small = false) {
   const strong = style === "strong"
   const gap = place ? 5 : 0
-  const [large, tiny] = small ? [11, 9] : [13, 10]
+  const [large, tiny] = small ? SIZES.small : SIZES.ordinary
   const font = `${strong ? "600 " : ""}${large}px ${theme.font}`
   context.textBaseline = "middle"
   context.textAlign = "left"

@@ -4,7 +4,7 @@ import { onPointer, part } from "../../shared/dom.js"
 import { pointOn, shorten, sizeCanvas } from "../../shared/surface.js"
 
 const LARGEST = 44 // pixels between tokens
-const TIGHTEST = 12
+const TIGHTEST = 14
 const LABEL = 150
 const HEAD = 24 // height of the column titles
 const LEVELS = 24 // levels of opacity: lines of one level are drawn in one stroke
@@ -135,7 +135,7 @@ class Arcs {
   paintTokens(context) {
     const { labels, theme, cells } = this.scene
     context.textBaseline = "middle"
-    const size = this.line < 14 ? 10 : 13
+    const size = this.line < 15 ? 12 : 13
     const write = (all, side, x, width, align) => {
       context.textAlign = align
       all.forEach(({ text, after, special }, i) => {

@@ -6,7 +6,7 @@ import { spellCell } from "../../shared/numbers.js"
 import { pointOn, sizeCanvas } from "../../shared/surface.js"
 
 const LARGEST_CELL = 78
-const LABELLED = 13 // minimum row height for a small label
+const LABELLED = 14 // minimum row height for a small label
 const ZOOM = 1.5
 const FEWEST = 4 // cells along a side at maximum zoom
 const DRAG = 4 // pixels before a press becomes a drag
