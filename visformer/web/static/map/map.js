@@ -257,14 +257,11 @@ class MapView {
   step(direction) {
     const end = lengthOf(this.stages)
     const { stage } = sceneAt(this.stages, this.time)
-    if (direction > 0 && this.time === Infinity) {
-      if (STAGE.on) return false
-      this.go(0)
-      return true
-    }
+    const begins = direction > 0 && !stage
+    if (begins && STAGE.on) return false
     const from = stage ? stage.start : end
     if (direction < 0 && from <= 0) return false
-    const to = neighbour(this.stages, direction > 0 ? from : from, direction)
+    const to = begins ? 0 : neighbour(this.stages, from, direction)
     const next = sceneAt(this.stages, to).stage
     this.go(to >= end ? Infinity : next.start + next.seconds - 1e-6)
     return true
