@@ -95,7 +95,7 @@ def test_the_candidate_that_follows_stands_out_whatever_its_name(bare):
     third = steps(trace)[-1].ids[2]
     ids = {**trace.meta["ids"], "next": [*trace.meta["ids"]["next"][:-1], third]}
     trace = replace(trace, meta={**trace.meta, "ids": ids})
-    drawn = mount(bare, trace, names=lambda ids: ["same"] * len(ids)).evaluate(LABELS)
+    drawn = mount(bare, trace, names=[["same"] * 5 for _ in steps(trace)]).evaluate(LABELS)
     assert [label["bold"] for label in drawn if label["text"] == "same"][:3] == [False, False, True]
 
 
@@ -113,6 +113,27 @@ def test_the_first_step_completes_the_first_stage(bare):
     page.get_by_role("button", name="One step on").click()
     expect(page.get_by_role("status")).to_have_text("The text is cut into 11 tokens.")
     assert trace_of("en-zh").tokens["src"][0] in [label["text"] for label in page.evaluate(LABELS)]
+
+
+PRESENTING = "on => { globalThis[Symbol.for('visformer.stage')].on = on }"
+
+
+def test_a_step_that_there_is_not_is_left_to_the_page(bare):
+    """In a presentation, the remote control goes on with the next page, also while the picture has the focus."""
+    page = mount(bare, trace_of("bert"))
+    page.evaluate("() => { window.passed = []; window.onkeydown = ({ key }) => window.passed.push(key) }")
+    page.locator("canvas.vf-model").focus()
+    for key in ("PageDown", "PageDown", "PageUp", "PageUp"):
+        page.keyboard.press(key)
+    assert page.evaluate("window.passed") == ["PageUp"]
+    page.evaluate("window.map.go(Infinity)")
+    page.evaluate(PRESENTING, True)
+    page.keyboard.press("PageDown")
+    assert page.evaluate("window.passed") == ["PageUp", "PageDown"]
+    page.get_by_role("button", name="One step on").click()
+    expect(page.get_by_role("status")).to_have_text("The text is cut into 12 tokens.")
+    page.evaluate(PRESENTING, False)
+    page.evaluate("() => { window.onkeydown = null }")
 
 
 FRAMES = "n => new Promise((done) => { const on = () => n-- > 0 ? requestAnimationFrame(on) : done(); on() })"

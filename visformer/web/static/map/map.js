@@ -63,7 +63,7 @@ class MapView {
     const bar = part(this.root, "div", "mapbar")
     this.playing = button(bar, "play", () => this.toggle())
     this.back = button(bar, "step-button", () => this.step(-1), "‹")
-    this.on = button(bar, "step-button", () => this.step(1), "›")
+    this.on = button(bar, "step-button", () => this.step(1, true), "›")
     this.scrub = part(bar, "input", "scrub", { type: "range", min: "0", step: "any" })
     this.scrub.oninput = () => this.go(Number(this.scrub.value))
     this.pace = part(bar, "select", "pace")
@@ -253,12 +253,15 @@ class MapView {
     this.pause()
   }
 
-  /** Show the whole of the next stage, or of the one before; false at either end. */
-  step(direction) {
+  /**
+   * Show the whole of the next stage, or of the one before; false at either end.
+   * @param {boolean} anew whether the first stage follows the end; a presentation goes on with the next page
+   */
+  step(direction, anew = !STAGE.on) {
     const end = lengthOf(this.stages)
     const { stage } = sceneAt(this.stages, this.time)
     const begins = direction > 0 && !stage
-    if (begins && STAGE.on) return false
+    if (begins && !anew) return false
     const from = stage ? stage.start : end
     if (direction < 0 && from <= 0) return false
     const to = begins ? 0 : neighbour(this.stages, from, direction)
@@ -392,9 +395,9 @@ class MapView {
     if (isTyped(event) || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select")) return
     const act = this.actOf(event)
     if (!act || (event.key === " " && event.target.closest?.("button"))) return
+    if (act() === false) return // the page's
     event.preventDefault()
     event.stopPropagation()
-    act()
   }
 
   /** What a key does. */
