@@ -19,13 +19,13 @@ def models(draw):
     names = draw(st.sampled_from([("encoder",), ("decoder",), ("encoder", "decoder")]))
     stacks, columns, tokens = [], [], {}
     words = st.sampled_from(["I", "喜欢", "unbelievable", "."])
-    n_heads = draw(st.integers(1, 64))
+    n_heads = draw(st.integers(1, 12) | st.integers(1, 64))
     for name in names:
         n, side = draw(st.integers(1, 60)), SIDES[name]
         tokens[side] = draw(st.lists(words, min_size=n, max_size=n))
         has_ffn, step = draw(st.booleans()), draw(st.integers(1, 2))
         kinds = [kind for kind in BOTH[name] if (kind != "ffn" or has_ffn) and (kind != "cross_attn" or len(names) > 1)]
-        numbers = [step * i for i in range(draw(st.integers(1, 48)))]
+        numbers = [step * i for i in range(draw(st.integers(1, 6) | st.integers(1, 48)))]
         layers = [{"number": i, "sublayers": [{"kind": kind, "norms": None} for kind in kinds]} for i in numbers]
         strips = [{"name": strip} for strip in SUMS if draw(st.booleans())]
         columns.append({"stack": name, "side": side, "strips": strips, "layers": layers})
@@ -55,6 +55,7 @@ LAYOUT = """
       return at && [at.column.stack, at.sublayer.layer, at.sublayer.kind, at.head?.head ?? null]
     }))
     const tokens = args.model.tokens[column.side]
+    const parts = [column.tokens, column.bars, column.next].filter(Boolean)
     const rows = [column.tokens, column.next].filter(Boolean).map((rect) => tokens.map((_, i) => {
       const at = m.under(layout, column.centre(i), middle(rect)[1])
       return at && [at.column.stack, at.row, Boolean(at.next)]
@@ -63,8 +64,7 @@ LAYOUT = """
     return {
       stack: column.stack, x: column.x, w: column.w, found, rows, strips, heads,
       centres: tokens.map((_, i) => column.centre(i)), inner: [column.inner.x, column.inner.w], slot: column.slot,
-      parts: [column.tokens, ...column.strips.map(({ rect }) => rect), column.bars, column.next]
-        .filter(Boolean).map(flat),
+      parts: [...parts, ...column.strips.map(({ rect }) => rect)].map(flat),
       sublayers: sublayers.map(({ rect }) => flat(rect)), of: sublayers.map(({ layer, kind }) => [layer, kind]),
       layers: column.layers.map(({ number, folded, rect }) => [number ?? null, folded ?? null, flat(rect)]),
     }

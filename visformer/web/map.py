@@ -58,6 +58,7 @@ _TEXT = {
     "say_position": N_("What tells the places apart is added: without it, the order of the words would be lost."),
     "say_encoder_self_attn": N_("Encoder, layer {layer}: every token reads every other."),
     "say_decoder_self_attn": N_("Layer {layer}: each token reads itself and those before it."),
+    "say_cross_attn": N_("Layer {layer}: each token reads the source."),
     "say_ffn": N_("Feed-forward, layer {layer}: each token by itself. The vectors are {norm} long on average."),
     "say_ffn_plain": N_("Feed-forward, layer {layer}: each token by itself."),
     "say_memory": N_("The encoder is done. It hands one vector per source token to every layer of the decoder."),

@@ -63,8 +63,8 @@ class MapView {
     this.root.classList.add("vf-map")
     const bar = part(this.root, "div", "mapbar")
     this.playing = button(bar, "play", () => this.toggle())
-    this.back = button(bar, "step-button", () => this.step(-1), "‹")
-    this.on = button(bar, "step-button", () => this.step(1), "›")
+    this.back = button(bar, "step-button", () => this.step(-1, true), "‹")
+    this.on = button(bar, "step-button", () => this.step(1, true), "›")
     this.scrub = part(bar, "input", "scrub", { type: "range", min: "0", step: "any" })
     this.scrub.oninput = () => this.go(Number(this.scrub.value))
     this.pace = part(bar, "select", "pace")
@@ -250,18 +250,18 @@ class MapView {
     this.pause()
   }
 
-  /** Show the whole of the next stage, or of the one before; false at either end, and before a presenter plays. */
-  step(direction) {
+  /**
+   * Show the whole of the next stage, or of the one before; false at either end.
+   * @param {boolean} anew whether steps begin from the end, too; in a presentation they turn to another page there
+   */
+  step(direction, anew = !STAGE.on) {
     const end = lengthOf(this.stages)
     const { stage } = sceneAt(this.stages, this.time)
-    if (STAGE.on && this.time === Infinity) return false
-    if (direction > 0 && this.time === Infinity) {
-      this.go(0)
-      return true
-    }
+    if (!stage && !anew) return false
+    const begins = direction > 0 && !stage
     const from = stage ? stage.start : end
     if (direction < 0 && from <= 0) return false
-    const to = neighbour(this.stages, from, direction)
+    const to = begins ? 0 : neighbour(this.stages, from, direction)
     const next = sceneAt(this.stages, to).stage
     this.go(to >= end ? Infinity : next.start + next.seconds - 1e-6)
     return true
@@ -403,9 +403,9 @@ class MapView {
     if (isTyped(event) || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select")) return
     const act = this.actOf(event)
     if (!act || (event.key === " " && event.target.closest?.("button"))) return
+    if (act() === false) return // the page's
     event.preventDefault()
     event.stopPropagation()
-    act()
   }
 
   /** What a key does. */

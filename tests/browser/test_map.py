@@ -1,0 +1,315 @@
+"""The whole model in Chromium: what it says and draws of every kind of model, and its controls in the app."""
+
+import re
+from dataclasses import replace
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+import visformer as vf
+from tests.browser.bare import text_of
+from tests.browser.conftest import visiting
+from tests.browser.support import address_of, fingerprint, head_of, wait_until_done
+from tests.kinds import KINDS, trace_of
+from visformer.pictures.map import RECORD, steps
+from visformer.web.bundle import stylesheet
+from visformer.web.chunks import Focus
+from visformer.web.map import pack_map
+
+pytestmark = pytest.mark.browser
+
+SENTENCE = "I like cats."
+REST = "The lines follow"
+SOFTMAX = re.compile(r"Softmax(?: at the last token)?: “(.+)” (?:gets|would follow with) ([\d.]+)\.")
+READS = re.compile(r"Head (\d+): “(.+)” reads most “(.+)” \(([\d.]+)\)\.")
+
+# Without a server -----------------------------------------------------------------------------------------------------
+
+MOUNT = """async (text) => {
+  const { mountMap } = await import("./map/map.js")
+  const { readMessage } = await import("./shared/message.js")
+  window.map?.destroy()
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))
+  window.map = mountMap(document.querySelector("#host"), readMessage(bytes))
+}"""
+STEPS = """async (limit) => {
+  const said = []
+  for (let i = 0; i < limit; i++) {
+    document.querySelector(".vf-step-button:nth-of-type(3)").click()
+    if (window.map.time === Infinity) return said
+    said.push(document.querySelector(".vf-say").textContent)
+  }
+  throw new Error("the play does not end")
+}"""
+LABELS = """() => {
+  const drawn = []
+  const own = CanvasRenderingContext2D.prototype.fillText
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+    drawn.push({ text, bold: this.font.startsWith("600 12px"), y: place[1] })
+    return own.call(this, text, ...place)
+  }
+  window.map.repaint()
+  CanvasRenderingContext2D.prototype.fillText = own
+  return drawn
+}"""
+"""Paint, and return the texts that are written, in order; bold: the chosen candidate and the block that is computed."""
+
+
+def mount(bare, trace, **options):
+    """Mount the whole model, in place of the one before."""
+    bare.page.add_style_tag(content=stylesheet("map/map.css"))
+    bare.page.evaluate(MOUNT, text_of(pack_map(trace, **options)))
+    return bare.page
+
+
+def predictions(trace):
+    """Return each token that follows with its probability, as torch computes it."""
+    probabilities = torch.softmax(torch.from_numpy(trace["logits"].value.copy()).double(), dim=-1)
+    following = probabilities.gather(1, torch.tensor(trace.meta["ids"]["next"])[:, None])[:, 0]
+    return list(zip(trace.tokens["next"], following.tolist(), strict=True))
+
+
+def check_predictions(said, expected):
+    """Check what stages of softmax say: tokens in order, probabilities to two digits."""
+    found = [match.groups() for match in map(SOFTMAX.match, said) if match]
+    assert [token for token, _ in found] == [token for token, _ in expected]
+    for (_, shown), (_, probability) in zip(found, expected, strict=True):
+        assert re.fullmatch(r"[01]\.\d\d", shown)
+        assert float(shown) == pytest.approx(probability, abs=0.00501)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_stage_of_every_kind_of_model_is_told_with_its_numbers(bare, kind):
+    trace = trace_of(kind)
+    said = mount(bare, trace).evaluate(STEPS, 400)
+    assert all(said)
+    assert not bare.problems
+    assert not [words for words in said if re.search(r"undefined|null|NaN|Infinity|[{}]", words)]
+    expected = predictions(trace) if steps(trace) else []
+    check_predictions(said, expected if "encoder.0.self_attn.pattern" in trace else expected[-1:])
+
+
+def test_the_candidate_that_follows_stands_out_whatever_its_name(bare):
+    trace = trace_of("mini-gpt")
+    third = steps(trace)[-1].ids[2]
+    ids = {**trace.meta["ids"], "next": [*trace.meta["ids"]["next"][:-1], third]}
+    trace = replace(trace, meta={**trace.meta, "ids": ids})
+    drawn = mount(bare, trace, names=[["same"] * 5 for _ in steps(trace)]).evaluate(LABELS)
+    assert [label["bold"] for label in drawn if label["text"] == "same"][:3] == [False, False, True]
+
+
+def test_without_names_the_bar_is_that_of_the_token_that_follows(bare):
+    trace = trace_of("bart")
+    drawn = [label["text"] for label in mount(bare, trace).evaluate(LABELS)]
+    best, (_, following) = steps(trace)[0].probabilities[0], predictions(trace)[0]
+    assert f"{best:.2f}" != f"{following:.2f}"
+    assert f"{following:.2f}" in drawn
+    assert f"{best:.2f}" not in drawn
+
+
+def test_the_first_step_completes_the_first_stage(bare):
+    page = mount(bare, trace_of("en-zh"))
+    page.get_by_role("button", name="One step on").click()
+    expect(page.get_by_role("status")).to_have_text("The text is cut into 11 tokens.")
+    assert trace_of("en-zh").tokens["src"][0] in [label["text"] for label in page.evaluate(LABELS)]
+
+
+PRESENTING = "on => { globalThis[Symbol.for('visformer.stage')].on = on }"
+
+
+def test_a_step_that_there_is_not_is_left_to_the_page(bare):
+    """In a presentation, the remote control goes on with the next page, also while the picture has the focus."""
+    page = mount(bare, trace_of("bert"))
+    page.evaluate("() => { window.passed = []; window.onkeydown = ({ key }) => window.passed.push(key) }")
+    page.locator("canvas.vf-model").focus()
+    for key in ("PageDown", "PageDown", "PageUp", "PageUp"):
+        page.keyboard.press(key)
+    assert page.evaluate("window.passed") == ["PageUp"]
+    page.evaluate("window.map.go(Infinity)")
+    page.evaluate(PRESENTING, True)
+    page.keyboard.press("PageDown")
+    assert page.evaluate("window.passed") == ["PageUp", "PageDown"]
+    page.get_by_role("button", name="One step on").click()
+    expect(page.get_by_role("status")).to_have_text("The text is cut into 12 tokens.")
+    page.evaluate(PRESENTING, False)
+    page.evaluate("() => { window.onkeydown = null }")
+
+
+FRAMES = "n => new Promise((done) => { const on = () => n-- > 0 ? requestAnimationFrame(on) : done(); on() })"
+
+
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+def test_who_wants_no_motion_sees_whole_stages_and_zooms_at_once(bare, motion):
+    bare.page.emulate_media(reduced_motion=motion)
+    page = mount(bare, trace_of("en-zh"), focus=Focus("encoder.self_attn", 1, 2))
+    seen = []
+    for seconds in ("0.2", "1.2"):
+        page.get_by_role("slider", name="Where the play is").fill(seconds)
+        seen.append(fingerprint(page, ".vf-model"))
+    assert (seen[0] == seen[1]) == (motion == "reduce")
+    head = page.get_by_role("button", name="Encoder, layer 2, head 3", exact=True)
+    page.get_by_role("button", name="Zoom in").click()
+    widths = []
+    for frames in (2, 10):
+        page.evaluate(FRAMES, frames)
+        widths.append(head.bounding_box()["width"])
+    assert (widths[0] == widths[1]) == (motion == "reduce")
+    bare.page.emulate_media(reduced_motion="no-preference")
+
+
+# In the app -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trace(model_name):
+    model = vf.load(model_name)
+    return model.trace(SENTENCE, record=model.available(RECORD))
+
+
+@pytest.fixture(scope="module")
+def visitor(server, chromium):
+    """Streamlit first looks for its server below the page, so 404 errors are expected."""
+    with visiting(server, chromium, expected="404") as visitor:
+        yield visitor
+
+
+def open_map(visitor, query="", **settings):
+    page = visitor.page(**settings)
+    page.goto(f"{visitor.server}/map?text={SENTENCE.replace(' ', '+')}{query}")
+    page.locator(".vf-place-button").first.wait_for()
+    wait_until_done(page)
+    return page
+
+
+@pytest.fixture(scope="module")
+def shared_page(visitor):
+    return open_map(visitor, width=1280, height=720)
+
+
+@pytest.fixture
+def page(visitor, shared_page):
+    yield shared_page
+    assert not [problem for problem in visitor.problems if "404" not in problem]
+
+
+def said_by(page):
+    return page.locator(".vf-say").inner_text()
+
+
+def name_of(stack, layer, head):
+    part = {"encoder.self_attn": "Encoder", "decoder.self_attn": "Decoder"}.get(stack, "Cross-attention")
+    return f"{part}, layer {layer + 1}, head {head + 1}"
+
+
+def clearest(trace, stack, layer, head):
+    """Return query, key and weight of the clearest row of a head: text that reads most another token of text."""
+    weights = head_of(trace, stack, layer, head)
+    queries, keys = (
+        ("src" if stack == "encoder.self_attn" else "tgt"),
+        ("src" if stack != "decoder.self_attn" else "tgt"),
+    )
+    rows = [(row.max(), query, int(row.argmax())) for query, row in enumerate(weights)]
+    telling = [
+        (weight, query, key)
+        for weight, query, key in rows
+        if not (trace.special[queries][query] or trace.special[keys][key] or (queries == keys and query == key))
+    ]
+    weight, query, key = max(telling or rows)
+    return trace.tokens[queries][query], trace.tokens[keys][key], weight
+
+
+HEADS = [(stack, layer, (5 * layer + i) % 8) for i, stack in
+         enumerate(("encoder.self_attn", "decoder.self_attn", "decoder.cross_attn")) for layer in range(3)]  # fmt: skip
+
+
+def test_the_head_under_the_pointer_says_what_it_reads_most(page, trace):
+    for place in HEADS:
+        box = page.get_by_role("button", name=name_of(*place), exact=True).bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        query, key, weight = clearest(trace, *place)
+        said = said_by(page)
+        assert said.startswith(f"{name_of(*place)}. ")
+        assert READS.search(said).groups()[:3] == (str(place[2] + 1), query, key), place
+        shown = READS.search(said)[4]
+        assert re.fullmatch(r"[01]\.\d\d", shown)
+        assert float(shown) == pytest.approx(weight, abs=0.00501)
+    page.mouse.move(0, 0)
+    assert said_by(page).startswith(REST)
+
+
+def test_steps_tell_every_word_with_its_probability_up_to_the_end(page, trace):
+    said = []
+    while not said or not said[-1].startswith(REST):
+        page.get_by_role("button", name="One step on").click()
+        said.append(said_by(page))
+    assert said[0] == f"The text is cut into {len(trace.tokens['src'])} tokens."
+    check_predictions(said, predictions(trace))
+    first, *words, last = trace.tokens["next"]
+    assert f"The decoder begins with “{trace.tokens['tgt'][0]}” alone." in said
+    written = [words for words in said if "is written" in words]
+    assert [one[1 : one.index("”")] for one in written] == [first, *words]
+    assert said[-2] == f"“{last}” ends the text."
+    page.get_by_role("button", name="One step back").click()
+    assert said_by(page) == said[-2]
+    page.get_by_role("slider", name="Where the play is").fill("1e9")
+    assert said_by(page).startswith(REST)
+
+
+LABEL = """() => {
+  let at = document.activeElement
+  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement
+  return at.getAttribute("aria-label")
+}"""
+
+
+def test_a_walk_by_keyboard_follows_a_head_plays_and_zooms_to_it_and_back(page):
+    page.locator("canvas.vf-model").focus()
+    for _ in range(4):
+        page.keyboard.press("Tab")
+    head = name_of("encoder.self_attn", 0, 3)
+    assert (page.evaluate(LABEL), said_by(page)) == (head, head)
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("head=4"))
+    wait_until_done(page)
+    assert address_of(page)["head"] == "4"
+    assert said_by(page).startswith(f"{REST} {head}.")
+    page.locator("canvas.vf-model").focus()
+    zooms_in_and_out(page, ["The whole model", "Encoder · Layer 1", "Self-attention", "Head 4"])
+    page.keyboard.press(" ")
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
+    page.locator(".vf-say").filter(has_text="The text is cut into").wait_for()
+    page.keyboard.press(" ")
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    slider = page.get_by_role("slider", name="Where the play is")
+    stopped = float(slider.input_value())
+    page.evaluate(FRAMES, 3)
+    assert 0 <= stopped == float(slider.input_value()) < 5
+    page.keyboard.press("PageDown")
+    assert said_by(page).startswith("Each token becomes a vector of 256 numbers.")
+    slider.fill("1e9")
+
+
+def zooms_in_and_out(page, names):
+    """Check the path of names while + zooms in and - zooms out."""
+    path = page.locator(".vf-path button")
+    expect(path).to_have_count(0)
+    for n in range(2, len(names) + 1):
+        page.keyboard.press("+")
+        expect(path).to_have_text(names[:n])
+    for n in range(len(names) - 1, 1, -1):
+        page.keyboard.press("-")
+        expect(path).to_have_text(names[:n])
+    page.keyboard.press("-")
+    expect(path).to_have_count(0)
+    expect(page.get_by_role("button", name="Zoom out")).to_be_disabled()
+
+
+def test_captions_are_chinese_on_a_chinese_page(visitor):
+    page = open_map(visitor, "&lang=zh", width=1024, height=640)
+    said = []
+    for _ in range(12):
+        said.append(said_by(page))
+        page.locator(".vf-step-button").nth(1).click()
+    assert len({*said}) == 12
+    assert all(re.search("[\u4e00-\u9fff].*[。：]", words) for words in said)
