@@ -252,9 +252,11 @@ def test_the_head_under_the_pointer_says_what_it_reads_most(page, trace):
 
 def test_steps_tell_every_word_with_its_probability_up_to_the_end(page, trace):
     said = []
-    while not said or not said[-1].startswith(REST):
+    for _ in range(200):
         page.get_by_role("button", name="One step on").click()
         said.append(said_by(page))
+        if said[-1].startswith(REST):
+            break
     assert said[0] == f"The text is cut into {len(trace.tokens['src'])} tokens."
     check_predictions(said, predictions(trace))
     first, *words, last = trace.tokens["next"]
