@@ -59,12 +59,15 @@ class BarePage:
         self.page.wait_for_function("window.explorer")
 
     def _answer(self, route):
-        """Serve each script as a bundle of its own."""
+        """Serve each script as a bundle of its own; one that there is not is an error of the page, as elsewhere."""
         url = route.request.url
         if url == ORIGIN:
             route.fulfill(body=PAGE, content_type="text/html")
         elif url.startswith(ORIGIN) and url.endswith(".js"):
-            route.fulfill(body=script(url.removeprefix(ORIGIN)), content_type="text/javascript")
+            try:
+                route.fulfill(body=script(url.removeprefix(ORIGIN)), content_type="text/javascript")
+            except FileNotFoundError:  # else the page would wait for ever
+                route.fulfill(status=404)
         else:
             self.problems.append(f"request to {url}")
             route.abort()

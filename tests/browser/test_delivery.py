@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 SETUP = f"""async () => {{
   const script = (name) => import("{ORIGIN}streamlit/" + name + ".js")
-  const [view, feed] = await Promise.all([script("attention"), script("feed")])
+  const [view, feed] = await Promise.all([script("views/attention"), script("feed")])
   const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0))
   window.post = {{
     place() {{
