@@ -27,6 +27,7 @@ from visformer.model.masks import PAD_ID
 from visformer.model.moments import pack
 from visformer.model.tokenizer import Tokenizer
 from visformer.model.transformer import Transformer
+from visformer.pictures.map import RECORD
 from visformer.system.checksums import write_sums
 from visformer.training.contexts import sentence_batches, sentence_rows
 from visformer.training.data import SPLIT_SEED, Batch, Pair, pair_batches, read_pairs, split_pairs
@@ -53,7 +54,7 @@ def bundle(run: Path, valid_file: Path, name: str = "en-zh", *, packed: bool = F
         bundle_moments(source, target, looked_at, held_out, most_bytes=MOST_BYTES[name])
     model = vf.load(target)
     if isinstance(model, Translator):
-        model.trace(EXAMPLES[0]).save(target / "example.safetensors")
+        model.trace(EXAMPLES[0], record=model.available(RECORD)).save(target / "example.safetensors")
         (target / "start.json").write_text(json.dumps(start(model)) + "\n", encoding="utf-8")
         choose_silences.write(model, target)
     write_sums(target)

@@ -11,6 +11,7 @@ from tests.support import tiny_config, tiny_tokenizer, tiny_translator
 from visformer.errors import CheckpointError, VisformerError
 from visformer.i18n import translations
 from visformer.model.checkpoints import FOLDER, load_checkpoint, save_checkpoint
+from visformer.pictures.map import RECORD
 from visformer.system.files import remedy_of
 
 
@@ -120,11 +121,12 @@ def test_the_bundled_translator_is_small_and_translates_the_example():
 
 def test_the_bundled_trace_is_what_the_model_computes():
     bundled = vf.Trace.load(FOLDER / "en-zh" / "example.safetensors")
-    computed = vf.load("en-zh").trace(bundled.meta["source"])
+    model = vf.load("en-zh")
+    computed = model.trace(bundled.meta["source"], record=model.available(RECORD))
     assert (computed.tokens, computed.names()) == (bundled.tokens, bundled.names())
     assert computed.meta == {**bundled.meta, "confidence": pytest.approx(bundled.confidence, rel=1e-3)}
     for name in computed:
-        np.testing.assert_allclose(computed[name], bundled[name], atol=1e-5, rtol=0)
+        np.testing.assert_allclose(computed[name], bundled[name], atol=1e-4, rtol=1e-5)
 
 
 def test_every_public_name_can_be_imported():

@@ -4,7 +4,9 @@ import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+from tests.app.pages.seen import at_page
 from visformer.app.serving import workbench
+from visformer.app.serving.middleware.moved import EXPLORER
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +25,10 @@ def _scan_for_components_once():
 
 @pytest.fixture
 def new_app(model_name, monkeypatch):
-    """Start sessions: ``new_app(lang="zh", page="see/masks", layer="2")``. They share the model, as visitors do."""
+    """Start sessions: ``new_app(lang="zh", page="see/masks", layer="2")``, by default with the explorer or a step.
+
+    They share the model, as visitors do.
+    """
     monkeypatch.setattr(workbench, "MODEL", model_name)
 
     def start(*, locale="en-US", page="", **link):
@@ -34,6 +39,8 @@ def new_app(model_name, monkeypatch):
                 app.query_params[name] = value
         if page:
             app.switch_page(f"pages/{page}.py")
-        return app.run()
+            return app.run()
+        with at_page("" if link.get("lesson") else EXPLORER):
+            return app.run()
 
     return start

@@ -25,7 +25,7 @@ VIEWS = {
 """Page to the key of its switch and its views."""
 
 PAGES = ["see/map", *VIEWS, "understand/lab"]
-"""Every page but the first."""
+"""Every page but the explorer."""
 
 _AROUND = {f"visformer_{name}" for name in ("link", "links", "connection", "present", "words", "lesson", "focus")}
 

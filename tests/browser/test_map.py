@@ -12,6 +12,7 @@ from tests.browser.bare import text_of
 from tests.browser.conftest import visiting
 from tests.browser.support import address_of, fingerprint, head_of, wait_until_done
 from tests.kinds import KINDS, trace_of
+from tests.web.support import without_names
 from visformer.pictures.map import RECORD, steps
 from visformer.web.bundle import stylesheet
 from visformer.web.chunks import Focus
@@ -94,13 +95,13 @@ def test_the_candidate_that_follows_stands_out_whatever_its_name(bare):
     trace = trace_of("mini-gpt")
     third = steps(trace)[-1].ids[2]
     ids = {**trace.meta["ids"], "next": [*trace.meta["ids"]["next"][:-1], third]}
-    trace = replace(trace, meta={**trace.meta, "ids": ids})
-    drawn = mount(bare, trace, names=[["same"] * 5 for _ in steps(trace)]).evaluate(LABELS)
+    trace = replace(trace, meta={**trace.meta, "ids": ids, "likeliest": [["same"] * 5 for _ in steps(trace)]})
+    drawn = mount(bare, trace).evaluate(LABELS)
     assert [label["bold"] for label in drawn if label["text"] == "same"][:3] == [False, False, True]
 
 
 def test_without_names_the_bar_is_that_of_the_token_that_follows(bare):
-    trace = trace_of("bart")
+    trace = without_names(trace_of("bart"))
     drawn = [label["text"] for label in mount(bare, trace).evaluate(LABELS)]
     best, (_, following) = steps(trace)[0].probabilities[0], predictions(trace)[0]
     assert f"{best:.2f}" != f"{following:.2f}"

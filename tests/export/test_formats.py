@@ -9,7 +9,7 @@ from tests.web.test_page import messages
 from visformer import figures
 from visformer.export.formats import FORMATS, Options, file_of
 from visformer.pictures import positions
-from visformer.pictures.map import RECORD, names_of
+from visformer.pictures.map import RECORD
 
 EXAMPLES = {
     "trace": made_up_trace,
@@ -38,7 +38,7 @@ def test_the_file_of_the_whole_model_has_its_head_and_the_names_of_candidates():
     model = vf.load("en-zh")
     trace = model.trace("I went to school.", record=model.available(RECORD))
     start = {"stack": "decoder.cross_attn", "layer": 2, "head": 3}
-    how = Options(lang="zh", start=start, names=names_of(trace, model.text))
+    how = Options(lang="zh", start=start)
     header, _ = read_message(messages(file_of("HTML", "model", trace, how).decode())["model"])
     assert header["focus"] == start
     assert header["text"]["play"] == "播放"

@@ -80,3 +80,8 @@ def digits(weights):
         f"{weight:.3e}" if weight >= 1e-7 else f"{float(f'{weight:.1e}'):.3e}"
         for weight in np.asarray(weights, dtype=float).ravel().tolist()
     ]
+
+
+def without_names(trace):
+    """Return a Trace like those of before the names of the likeliest tokens were in it."""
+    return replace(trace, meta={name: value for name, value in trace.meta.items() if name != "likeliest"})

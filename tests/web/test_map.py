@@ -3,18 +3,15 @@
 import json
 import re
 from dataclasses import replace
-from unittest import mock
 
 import numpy as np
 import pytest
 
 from benchmarks.messages import read_message
 from tests.kinds import KINDS, model_of, trace_of
-from tests.support import tiny_tokenizer
-from tests.web.support import heads_of, made_up_trace, shapes_of
+from tests.web.support import heads_of, made_up_trace, shapes_of, without_names
 from visformer.errors import BudgetError
 from visformer.pictures import map as model_map
-from visformer.pictures.map import names_of
 from visformer.pictures.theme import visible
 from visformer.system import limits
 from visformer.trace.stacks import STACKS
@@ -24,11 +21,6 @@ from visformer.web.map import pack_map
 from visformer.web.payload import pack
 
 MODELS = [kind for kind in KINDS if kind not in ("attention", "decoder", "maps")]
-
-
-def ids_as_names(trace):
-    """Return names of the candidates of each step that are their ids."""
-    return [[f"#{i}" for i in step.ids] for step in model_map.steps(trace)]
 
 
 def strict(message):
@@ -46,8 +38,8 @@ def strict(message):
 @pytest.mark.parametrize("is_named", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_model_can_be_packed_with_the_layers_and_lengths_that_it_has(kind, is_named):
-    trace = trace_of(kind)
-    header, _ = strict(pack_map(trace, names=ids_as_names(trace) if is_named else None))
+    trace = trace_of(kind) if is_named else without_names(trace_of(kind))
+    header, _ = strict(pack_map(trace))
     packed = {column["stack"]: column for column in header["columns"]}
     stacks = {stack: model_map.layers(trace, stack) for stack in ("encoder", "decoder")}
     assert list(packed) == [stack for stack, layers in stacks.items() if layers]
@@ -143,13 +135,13 @@ def test_colours_of_a_strip_are_not_washed_out_by_one_outlier():
 @pytest.mark.parametrize("kind", KINDS)
 def test_steps_have_names_and_probabilities_to_four_digits(kind):
     trace = trace_of(kind)
-    header, _ = strict(pack_map(trace, names=ids_as_names(trace)))
+    header, _ = strict(pack_map(trace))
     wanted = model_map.steps(trace)
-    assert [step["tokens"] for step in header["steps"]] == ids_as_names(trace)
+    assert [step["tokens"] for step in header["steps"]] == [[*map(visible, step.tokens)] for step in wanted]
     for step, numbers in zip(header["steps"], wanted, strict=True):
         np.testing.assert_allclose(step["probabilities"], numbers.probabilities, rtol=5e-4)
         assert step["following"] == pytest.approx(numbers.following, rel=5e-4)
-    unnamed, _ = strict(pack_map(trace))
+    unnamed, _ = strict(pack_map(without_names(trace)))
     assert [step["tokens"] for step in unnamed["steps"]] == [[] for _ in wanted]
 
 
@@ -157,10 +149,10 @@ def test_steps_have_names_and_probabilities_to_four_digits(kind):
 def test_the_chosen_one_of_the_candidates_is_the_token_that_follows(kind):
     """None where a text was given that the model finds unlikely."""
     trace = trace_of(kind)
-    header, _ = strict(pack_map(trace, names=ids_as_names(trace)))
-    following = [f"#{i}" for i in trace.meta["ids"]["next"]]
-    places = [step["tokens"].index(one) if one in step["tokens"] else None for step, one in
-              zip(header["steps"], following, strict=True)]  # fmt: skip
+    header, _ = strict(pack_map(trace))
+    best = [[*np.argsort(-row, kind="stable")[:5]] for row in trace["logits"].value]
+    following = trace.meta["ids"]["next"]
+    places = [ids.index(i) if i in ids else None for ids, i in zip(best, following, strict=True)]
     assert [step["chosen"] for step in header["steps"]] == places
     assert (set(places) == {0}) == (kind == "en-zh"), "greedily decoded; the others are given texts"
 
@@ -169,26 +161,11 @@ def test_the_chosen_one_of_the_candidates_is_the_token_that_follows(kind):
 def test_names_are_those_of_the_vocabulary(kind):
     """Candidates exclude one another, so that no two of them make up a character."""
     model, trace = model_of(kind), trace_of(kind)
-    header, _ = strict(pack_map(trace, names=names_of(trace, model.text)))
+    header, _ = strict(pack_map(trace))
     for packed, step in zip(header["steps"], model_map.steps(trace), strict=True):
         assert len(packed["tokens"]) == len(set(packed["tokens"])) == len(step.ids)
         for token, i in zip(packed["tokens"], step.ids, strict=True):
             assert token.lstrip("␣") == visible(model.text.shown([i])[0]).lstrip("␣") or token.startswith("##")
-
-
-def test_names_of_candidates_are_not_read_as_a_text_and_tell_apart_what_looks_alike():
-    text = tiny_tokenizer()
-    parts = text.encode("龘")
-    assert text.shown(parts) == ("龘₁", "龘₂", "龘₃")
-    spelled = {text.spelled(i): i for i in range(len(text))}
-    alike = next((i, spelled[f"␣{name}"]) for name, i in spelled.items() if f"␣{name}" in spelled)
-    with mock.patch.object(model_map, "steps", lambda trace: trace):
-        given = [
-            model_map.Step(ids=tuple(ids), probabilities=(), following=None, chosen=None) for ids in (parts, alike)
-        ]
-        separate, (one, other) = names_of(given, text)
-    assert all(token.startswith("<0x") for token in separate)
-    assert other == f"␣{one}"
 
 
 def test_the_header_has_the_focus_the_file_and_whether_the_target_was_given():
@@ -239,4 +216,4 @@ def test_a_sentence_of_16_tokens_is_a_small_message():
     text = "I have never seen such a big river in my life, he said."
     trace = model.trace(text, record=model.available(model_map.RECORD))
     assert len(trace.tokens["src"]) == 16
-    assert len(pack_map(trace, names=names_of(trace, model.text))) < 600_000
+    assert len(pack_map(trace)) < 600_000

@@ -10,7 +10,7 @@ import torch
 
 from visformer.adapters.batching import Batches, run_all, side_by_side
 from visformer.adapters.editing import checked_edits, renewed, require_changes
-from visformer.adapters.generating import Settings, Speaker, Vocabulary, displayed
+from visformer.adapters.generating import Settings, Speaker, Vocabulary, alternatives, displayed
 from visformer.adapters.ids import Text, checked_ids
 from visformer.adapters.params import Weight
 from visformer.adapters.recording import available, check_attention, globs, nbytes_of
@@ -457,13 +457,16 @@ class TracedModel(ABC):
         ids = {side: list(row) for side, row in sides.items()}
         moment = {} if self.info.moment is None else {"moment": self.info.moment}
         blocks = {} if self.info.blocks is None else {"blocks": self.info.blocks.to_json()}
+        likeliest = {}
+        if "logits" in tensors and "tgt" in ids:
+            likeliest["likeliest"] = [list(alternatives(self.text, row)) for row in tensors["logits"].value]
         return Trace(
             tokens=dict(zip(ids, displayed(self.text, ids.values()), strict=True)),
             special={side: self.text.is_special(row) for side, row in ids.items()},
             words={side: self.text.words(row) for side, row in ids.items()},
             tensors=tensors,
             params=params,
-            meta={"model": self.info.name, **moment, **meta, "ids": ids, **about, **blocks},
+            meta={"model": self.info.name, **moment, **meta, "ids": ids, **likeliest, **about, **blocks},
         )
 
     def _spoken(self, next_token: Predictor, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from visformer.edits import Edit
@@ -23,6 +25,7 @@ from visformer.model.decoding import (
     reshape,
 )
 from visformer.trace.pieces import told_apart
+from visformer.trace.predictions import likeliest
 
 
 class Vocabulary(Protocol):
@@ -57,6 +60,12 @@ def displayed(text: Vocabulary, rows: Iterable[Sequence[int]]) -> list[tuple[str
     shown = [text.shown(row) for row in ids]
     each = iter(told_apart([token for row in shown for token in row], [i for row in ids for i in row], text.spelled))
     return [tuple(next(each) for _ in row) for row in ids]
+
+
+def alternatives(text: Vocabulary, logits: NDArray[np.floating]) -> tuple[str, ...]:
+    """The likeliest next tokens by the logits of a row, (vocab,): each by itself, marked where two look alike."""
+    ids = likeliest(logits)
+    return told_apart([text.shown([i])[0] for i in ids], ids, text.spelled)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 Nothing slow is imported before a file is written.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,7 +30,6 @@ class Options:
     """Options of :func:`visformer.export.save`; a format reads those that it needs."""
 
     place: Mapping[str, Any] = field(default_factory=dict)  # stack, layer and head
-    names: Sequence[Sequence[str]] | None = None  # of tokens that might have followed, see visformer.pictures.map
     start: Mapping[str, Any] | None = None  # the initial selection of a page; None: the head at this place
     view: "View" = "heatmap"
     query: int = 0
@@ -70,7 +69,7 @@ def _page(kind: Kind, trace: "Trace", how: Options) -> str:
         from visformer.web.chunks import focus_from
 
         focus = focus_from(how.start)
-        return export.model_page(trace, lang=how.lang, names=how.names, focus=focus, gettext=how.gettext)
+        return export.model_page(trace, lang=how.lang, focus=focus, gettext=how.gettext)
     from visformer.export.attention import selected
 
     start = how.start

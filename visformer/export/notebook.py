@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from visformer.errors import N_, TraceError
 from visformer.export.attention import selected
 from visformer.i18n import languages, translations
-from visformer.pictures.map import RECORD, names_of
+from visformer.pictures.map import RECORD
 from visformer.system import limits
 from visformer.trace import Trace
 from visformer.trace.stacks import SHORT_NAMES
@@ -120,7 +120,7 @@ def whole_model(
     """Show the whole model in a notebook: ``vf.figures.map(model, text)``. It plays, and zooms in to a single weight.
 
     Args:
-        source: a model; or a Trace, without the names of the tokens that might have followed.
+        source: a model; or a Trace, of which the picture shows what was recorded.
         text: what a model reads.
         target: as for ``trace``.
         lang: the language of its words: "en", "zh" or another that visformer has.
@@ -133,14 +133,13 @@ def whole_model(
         TraceError: the Trace has no attention, or no such place.
         BudgetError: there are more weights than can be shown.
     """
-    trace, names = source, None
+    trace = source
     if not isinstance(source, Trace):
         trace = source.trace(text, target, record=source.available(RECORD))
-        names = names_of(trace, source.text)
     if lang not in languages():
         raise TraceError(N_("lang is {lang!r}; it can be {languages}."), lang=lang, languages=", ".join(languages()))
     if "stack" in place:
         place["stack"] = SHORT_NAMES.get(place["stack"], place["stack"])
     head = selected(trace, **place)
     focus = Focus(head.stack, head.layer, head.head)
-    return Explorer(model_frame(trace, names=names, focus=focus, gettext=translations(lang).gettext, lang=lang))
+    return Explorer(model_frame(trace, focus=focus, gettext=translations(lang).gettext, lang=lang))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from visformer.errors import N_
 from visformer.pictures.registry.picture import Page, View
 from visformer.trace import Trace
-from visformer.trace.pieces import told_apart
+from visformer.trace.predictions import likeliest
 
 RECORD = ("*.pattern", "*.map", "*.embed", "*.position", "*.input", "*.resid_*", "logits")
 """Globs over the tensors that the picture needs."""
@@ -19,14 +19,12 @@ RECORD = ("*.pattern", "*.map", "*.embed", "*.position", "*.input", "*.resid_*",
 SIDES = {"encoder": "src", "decoder": "tgt"}
 """The side whose tokens a stack reads."""
 
-CANDIDATES = 5
-"""The likeliest next tokens that are shown."""
-
 _AFTER = {"self_attn": ("resid_self",), "cross_attn": ("resid_cross",), "ffn": ("resid_post",)}
 _ORDER = tuple(_AFTER)
 
 PAGE = Page(
-    name="map",
+    name="",
+    script="map",
     section="see",
     order=5,
     title=N_("The whole model"),
@@ -71,12 +69,14 @@ class Step:
 
     Args:
         ids: the likeliest next tokens, best first, (n,).
+        tokens: how they are displayed; (): the Trace does not tell.
         probabilities: of each, (n,): softmax of the logits.
         following: the probability of the token that follows in the Trace; None: its id is not known.
         chosen: the place of that token among the likeliest; None: it is not one of them.
     """
 
     ids: tuple[int, ...]
+    tokens: tuple[str, ...]
     probabilities: tuple[float, ...]
     following: float | None
     chosen: int | None
@@ -113,18 +113,22 @@ def steps(trace: Trace) -> tuple[Step, ...]:
     if "logits" not in trace or "tgt" not in trace.tokens:
         return ()
     ids: Sequence[int] = trace.meta.get("ids", {}).get("next", ())
-    return tuple(_step(row, ids[i] if i < len(ids) else None) for i, row in enumerate(trace["logits"].value))
+    named: Sequence[Sequence[str]] = trace.meta.get("likeliest", ())
+    return tuple(
+        _step(row, named[i] if i < len(named) else (), ids[i] if i < len(ids) else None)
+        for i, row in enumerate(trace["logits"].value)
+    )
 
 
-def _step(logits: NDArray[np.floating], following: int | None) -> Step:
+def _step(logits: NDArray[np.floating], named: Sequence[str], following: int | None) -> Step:
     shifted = np.exp(logits.astype(np.float64) - logits.max())  # (vocab,)
     probabilities = shifted / shifted.sum()
-    best = np.argsort(-probabilities, kind="stable")[:CANDIDATES]
-    ids = tuple(best.tolist())
+    ids = likeliest(logits)
     known = following is not None and following < len(probabilities)
     return Step(
         ids=ids,
-        probabilities=tuple(probabilities[best].tolist()),
+        tokens=tuple(named),
+        probabilities=tuple(probabilities[[*ids]].tolist()),
         following=float(probabilities[following]) if known else None,
         chosen=ids.index(following) if following in ids else None,
     )
@@ -133,25 +137,6 @@ def _step(logits: NDArray[np.floating], following: int | None) -> Step:
 def added(trace: Trace, side: str) -> dict[str, NDArray[Any]]:
     """Return what enters the first layer: of "embed", "position" and "input" those recorded, (token, d_model) each."""
     return {name: trace[f"{side}.{name}"].value for name in ("embed", "position", "input") if f"{side}.{name}" in trace}
-
-
-class Vocabulary(Protocol):
-    """Maps ids to text, see :class:`visformer.adapters.generating.Vocabulary`."""
-
-    def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """The text displayed for each id."""
-        ...
-
-    def spelled(self, i: int) -> str:
-        """An id as the vocabulary spells it."""
-        ...
-
-
-def names_of(trace: Trace, text: Vocabulary) -> tuple[tuple[str, ...], ...]:
-    """Return the likeliest next tokens of each step as displayed: each by itself, marked where two look alike."""
-    return tuple(
-        tuple(told_apart([text.shown([i])[0] for i in step.ids], step.ids, text.spelled)) for step in steps(trace)
-    )
 
 
 def block(trace: Trace, stack: str) -> str:

@@ -44,6 +44,12 @@ def _check_meta(meta: Any) -> None:
         isinstance(row, list) and all(type(i) is int for i in row) for row in ids.values()
     )
     _require(numbers, "meta['ids']")
+    likeliest = meta.get("likeliest", [])
+    texts = isinstance(likeliest, list) and all(
+        isinstance(row, list) and all(isinstance(text, str) and can_be_written(text) for text in row)
+        for row in likeliest
+    )
+    _require(texts, "meta['likeliest']")
     for name in _SHARES:
         share = meta.get(name, 0.0)
         _require(type(share) in (int, float) and 0 <= share <= 1, f"meta[{name!r}]")

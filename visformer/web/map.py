@@ -1,6 +1,6 @@
 """Pack the message of the whole model: every head, what enters the stacks, the stream's lengths and the predictions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,6 @@ _TEXT = {
 def pack_map(
     trace: Trace,
     *,
-    names: Sequence[Sequence[str]] | None = None,
     gettext: Callable[[str], str] = str,
     lang: str = "en",
     focus: Focus | None = None,
@@ -87,7 +86,6 @@ def pack_map(
 
     Args:
         trace: with :data:`visformer.pictures.map.RECORD`, as far as the model has it.
-        names: of tokens that might have followed, see :func:`visformer.pictures.map.names_of`; None: they are left out.
         gettext: translates the words on the picture.
         lang: the language of ``gettext``.
         focus: the head whose weights are drawn as lines at first.
@@ -102,7 +100,7 @@ def pack_map(
     header = {
         **heads_of(trace, numbers, gettext, focus),
         "columns": [_column(trace, stack, layers, numbers) for stack, layers in stacks.items() if layers],
-        "steps": _steps(trace, names),
+        "steps": _steps(trace),
         "forced": bool(trace.meta.get("forced")),
         "focus": None if focus is None else {"stack": focus.stack, "layer": focus.layer, "head": focus.head},
         "ramps": RAMPS,
@@ -147,13 +145,13 @@ def _strip(name: str, rows: NDArray[np.floating], numbers: Numbers) -> dict[str,
     }
 
 
-def _steps(trace: Trace, names: Sequence[Sequence[str]] | None) -> list[Mapping[str, Any]]:
+def _steps(trace: Trace) -> list[Mapping[str, Any]]:
     return [
         {
-            "tokens": [visible(name) for name in names[row]] if names else [],
+            "tokens": [visible(token) for token in step.tokens],
             "probabilities": [float(f"{share:.4g}") for share in step.probabilities],
             "following": None if step.following is None else float(f"{step.following:.4g}"),
             "chosen": step.chosen,
         }
-        for row, step in enumerate(model_map.steps(trace))
+        for step in model_map.steps(trace)
     ]

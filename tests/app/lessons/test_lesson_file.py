@@ -53,7 +53,7 @@ def test_a_lesson_has_steps_with_texts_and_the_state_of_a_page():
     one, two = lesson.steps
     assert (one.text("title", "en"), one.text("title", "zh")) == ("One", "One"), "written without a language: for all"
     assert (one.text("try", "en"), two.text("note", "zh")) == ("", "Wait.")
-    assert one.state == url_state.read({"stack": "cross", "layer": "3", "head": "3"})[0]
+    assert one.state == url_state.read({"page": "attention", "stack": "cross", "layer": "3", "head": "3"})[0]
     assert (two.state.page, two.state.choices) == ("masks", {"masks_view": "scores", "masks_layer": "2"})
     assert (two.state.lang, two.state.lesson, two.state.step) == ("", "", ""), "these do not belong to a step"
 

@@ -22,6 +22,7 @@ from benchmarks.messages import read_message
 from tests.addresses import fields_of
 from tests.golden.compare import SAVED, listed, numbers, short
 from tests.web.support import heads_of, shapes_of
+from visformer.app.serving.middleware.moved import page_of
 from visformer.app.session.page import LESSON_OPENED
 
 APP = Path(__file__).parents[3] / "app.py"
@@ -37,11 +38,18 @@ _COLOURS = re.compile(r"\\textcolor\{#\w+\}|\{foreground=\"#\w+\"\}")
 def open_link(link, *, locale="en-US"):
     """Start a session with a link, requested as by a browser: "/masks?masks_view=scores"."""
     parts = urlsplit(link)
+    query = parse_qs(parts.query, keep_blank_values=True)
+    page = page_of(parts.path.strip("/"), {name: values[-1] for name, values in query.items()})  # as the server does
     app = AppTest.from_file(APP, default_timeout=60)
     app.context = {"locale": locale}
-    app.query_params = parse_qs(parts.query, keep_blank_values=True)
-    with patch.object(local_script_runner, "RerunData", partial(RerunData, page_name=parts.path.strip("/"))):
+    app.query_params = query
+    with at_page(page):
         return app.run()
+
+
+def at_page(name):
+    """Have a run begin with the page of this name in the address, as in a browser."""
+    return patch.object(local_script_runner, "RerunData", partial(RerunData, page_name=name))
 
 
 def open_popover(app, *names):
@@ -84,13 +92,13 @@ def seen(app):
         "title": page["page_name"],
         "language": _language(app),
         "address": _address(app),
-        "along": sorted(one.removeprefix("v=1").removeprefix("&") for one in along),
+        "along": sorted(one.removeprefix("v=2").removeprefix("&") for one in along),
         "remarks": [line for element, inside in main if "notice" in inside for line in _remarks(element)],
         "says": _texts([pair for pair in main if "notice" not in pair[1]]),
         "beside": _texts(beside),
         "presents": _presented(app),
         "asks": [_widget(element) for element, _ in everything if element.type in ASKS],
-        "offers": [one.replace("?v=1&", "?") for element, inside in everything for one in _clickable(element, inside)],
+        "offers": [one.replace("?v=2&", "?") for element, inside in everything for one in _clickable(element, inside)],
         "pictures": _pictures(app),
         "figures": [_figure(json.loads(one.proto.spec or one.proto.figure.spec)) for one in app.get("plotly_chart")],
         "tables": [_table(element.value) for element, _ in main if element.type in ("dataframe", "table")],

@@ -10,6 +10,7 @@ import pytest
 import visformer as vf
 from tests.app.support import PAGES, VIEWS
 from visformer.app.serving import capacity
+from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.pictures.registry.picture import pages
 
 ROOT = Path(vf.__file__).parent
@@ -38,7 +39,7 @@ def computing(monkeypatch):
 
 
 def test_every_page_and_picture_is_covered():
-    assert {page.split("/")[1] for page in PAGES} == {page.name for page in pages().values()} - {""}
+    assert {page.split("/")[1] for page in PAGES} == {Path(page.path).stem for page in pages().values()} - {EXPLORER}
 
 
 @pytest.mark.parametrize(

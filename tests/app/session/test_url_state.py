@@ -136,8 +136,8 @@ def test_a_remark_is_one_printable_line(address, expected):
         (b'{\n"visformer_state": 1,\n}', "line 3 of this file is not valid JSON."),
         (b"{}", "this file is not a saved state: save one with “As a file”."),
         (b"[1]", "this file is not a saved state: save one with “As a file”."),
-        (b'{"visformer_state": 2}', "this file is not of version 1."),
-        (b'{"visformer_state": true}', "this file is not of version 1."),
+        (b'{"visformer_state": 3}', "this file is not of version 2."),
+        (b'{"visformer_state": true}', "this file is not of version 2."),
         (b" " * 64_001, "this file has 64001 bytes; a state may have at most 64000."),
     ],
 )
@@ -149,7 +149,7 @@ def test_a_file_without_a_state_is_reported(content, expected):
 
 def test_a_value_in_a_file_that_is_not_text_is_reported():
     fields, (remark,) = url_state.from_file(b'{"visformer_state": 1, "head": "2", "layer": {"a": [1]}}')
-    assert fields == {"head": "2"}
+    assert fields == {"head": "2", "page": "attention"}
     assert remark.localized(str) == 'layer={"a": [1]}: expected a text in quotation marks here.'
 
 
@@ -158,7 +158,7 @@ def test_a_deeply_nested_value_is_reported(depth):
     content = b'{"visformer_state": 1, "head": "2", "layer": ' + b'{"a":' * depth + b"1" + b"}" * (depth + 1)
     fields, (remark,) = url_state.from_file(content, "a.json")
     assert (fields, str(remark.why)) in (
-        ({"head": "2"}, "expected a text in quotation marks here."),
+        ({"head": "2", "page": "attention"}, "expected a text in quotation marks here."),
         ({}, "this file is not valid JSON."),
     )
 

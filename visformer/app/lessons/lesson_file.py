@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from visformer import i18n
+from visformer.app.serving.middleware.moved import EXPLORER, page_of
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
 from visformer.errors import N_, LessonError, VisformerError
@@ -347,12 +348,13 @@ class _Reader:
 
     def _link(self, node: _Node) -> tuple[url_state.State, dict[str, int]]:
         """Read a link, a copied address or a mapping of fields; return its state, and the line of each field."""
-        if isinstance(node.value, str):
+        if node.value and isinstance(node.value, str):
             texts = self._copied(node.value, node.named_at)
             lines = dict.fromkeys(texts, node.named_at)
         else:
-            inside = self._pairs(node, "link", None)
-            texts, lines = _texts(inside), {name: field.named_at for name, field in inside.items()}
+            inside = self._pairs(node, "link", None) if node.value else {}
+            texts = {url_state.PAGE: EXPLORER, **_texts(inside)}
+            lines = {name: field.named_at for name, field in inside.items()}
             for name in inside:
                 if name not in texts:
                     self.fault(lines[name], name, N_("expected a text here."))
@@ -372,12 +374,13 @@ class _Reader:
             return {}
         self.faults += [Fault(remark.said, remark.why, line) for remark in remarks]
         texts = {name: value for name, value in texts.items() if name not in _COMMON}
-        return {url_state.PAGE: parts.path.rstrip("/").rpartition("/")[2], **texts}
+        page = parts.path.rstrip("/").rpartition("/")[2]
+        return {url_state.PAGE: page_of(page, texts), **texts}
 
     def _page(self, state: url_state.State, lines: Mapping[str, int], line: int) -> None:
         if state.page not in pages():
-            none = N_("there is no page with this name: choose one of {pages}, or leave it out for the first.")
-            said, known = f"{url_state.PAGE}: {state.page}", ", ".join(filter(None, pages()))
+            none = N_("there is no page with this name: choose one of {pages}, or leave it out for Attention.")
+            said, known = f"{url_state.PAGE}: {state.page}", ", ".join(name or url_state.FIRST for name in pages())
             self.fault(lines.get(url_state.PAGE, line), said, none, pages=known)
             return
         for name, value in state.choices.items():

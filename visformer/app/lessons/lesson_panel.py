@@ -73,7 +73,7 @@ def follow() -> None:
     )
     its_page, entry = opened.state.page, history.page()
     # Going back to an entry never leads to another page, or one could not go back any further.
-    fits = (link.page or typed_page()) in ("", pages.FIRST, its_page) if entry is None else entry == its_page
+    fits = (link.page or typed_page()) in ("", url_state.FIRST, its_page) if entry is None else entry == its_page
     if link == alone and fits:
         _show(step, text)
 

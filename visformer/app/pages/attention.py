@@ -9,6 +9,7 @@ from visformer.adapters.bundled import TRANSLATOR
 from visformer.app.presentation import following
 from visformer.app.serving.admission import PATIENCE
 from visformer.app.serving.capacity import aside
+from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.session import address, boxes, page, run, selection, visit
 from visformer.app.session.examples import NAMING
 from visformer.app.widgets import controls, downloads
@@ -22,7 +23,6 @@ if TYPE_CHECKING:  # numpy
 
     from visformer.trace import Trace
 
-_PAGE = ""  # its address
 _CLEARLY = 0.5  # of a row's weight, in the mean over all rows
 _QUESTIONS = {
     "previous": N_("Try: which head reads the previous token?"),
@@ -37,7 +37,7 @@ def ahead(expected: "Future[Trace] | None") -> None:
 
     If the Trace takes long, the page does not wait for it; None: there is no new picture.
     """
-    if expected is not None and page.current_page() == _PAGE:
+    if expected is not None and page.current_page() == EXPLORER:
         with suppress(TimeoutError, VisformerError), enough_memory():
             with aside():
                 problem = expected.exception(PATIENCE)

@@ -1,7 +1,5 @@
 """The whole model on its page; the head in focus is that of the other pages."""
 
-from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -11,12 +9,11 @@ from visformer.app.presentation import following
 from visformer.app.session import address, boxes, selection
 from visformer.app.widgets import controls, downloads
 from visformer.app.widgets.component import map_picture
-from visformer.errors import VisformerError
-from visformer.pictures.map import PAGE, RECORD, names_of
+from visformer.pictures.map import PAGE, RECORD
 from visformer.web.chunks import Focus
 
 if TYPE_CHECKING:  # numpy
-    from visformer.trace import Trace
+    pass
 
 
 @st.fragment
@@ -36,15 +33,8 @@ def whole_model() -> None:
         following.publish()
 
     chosen = selection.selection(trace)
-    focus, names = Focus(chosen.stack, chosen.layer, chosen.head), _names(trace)
-    map_picture(trace, names=names, focus=focus, file=downloads.file_name(""), on_select=select)
+    focus = Focus(chosen.stack, chosen.layer, chosen.head)
+    map_picture(trace, focus=focus, file=downloads.file_name(""), on_select=select)
     with st.container(horizontal=True, vertical_alignment="center"):
         link_inside(trace, chosen)
-        downloads.model(trace, names)
-
-
-def _names(trace: "Trace") -> Sequence[Sequence[str]] | None:
-    """Return the names of the tokens that might have followed; None if the model cannot be loaded now."""
-    with suppress(VisformerError):
-        return names_of(trace, controls.bench().loaded(boxes.source()).text)
-    return None
+        downloads.model(trace)

@@ -13,6 +13,7 @@ from starlette.middleware import Middleware
 
 from visformer.app.serving.middleware.gate import Gate
 from visformer.app.serving.middleware.headers import Protected
+from visformer.app.serving.middleware.moved import Moved
 from visformer.app.serving.middleware.pieces import InPieces
 from visformer.app.serving.websocket import Websocket
 from visformer.app.streamlit_private import addresses, advice, files, messages, websocket
@@ -20,7 +21,7 @@ from visformer.app.streamlit_private.first_page import FirstPage
 from visformer.pictures.registry.picture import pages
 from visformer.system.sockets import send_at_once
 
-MIDDLEWARE = [Middleware(each) for each in (Protected, Gate, InPieces, messages.Messages, FirstPage)]
+MIDDLEWARE = [Middleware(each) for each in (Protected, Gate, Moved, InPieces, messages.Messages, FirstPage)]
 """The middleware around Streamlit, outermost first."""
 
 

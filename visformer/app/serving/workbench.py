@@ -66,10 +66,11 @@ class Workbench:
 
         Args:
             load: loads the model.
-            example: file of a Trace that is available before the model.
+            example: file of a Trace that is available before the model, for the pages that need no more than it has.
             lends_target: returns a target for a source, for a model whose own translation would mean nothing.
             always_long: whether even short sentences may take long.
         """
+        from visformer.pictures.map import RECORD
         from visformer.trace import Trace
 
         self._load, self._lends_target = load, lends_target
@@ -82,7 +83,8 @@ class Workbench:
         self.problem: BaseException | None = None  # why the last attempt to load the model failed
         with suppress(VisformerError):  # a model may ship no example: its first picture then waits for the model
             trace = Trace.load(example)
-            self._keep((trace.meta.get("source"), None, PATTERNS, ()), trace)
+            for record in (PATTERNS, RECORD) if "logits" in trace else (PATTERNS,):
+                self._keep((trace.meta.get("source"), None, record, ()), trace)
 
     @property
     def is_loaded(self) -> bool:

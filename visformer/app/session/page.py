@@ -9,9 +9,6 @@ from visformer.app.session import selection
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import State
 
-FIRST = "attention"
-"""Another name of the first page, whose address is "/": visitors who type it get that page."""
-
 _PAGE: Slot[str | None] = Slot("page", None)
 _GO: Slot[str | None] = Slot("go_to", None)
 IS_NEW = Slot("page_is_new", False)

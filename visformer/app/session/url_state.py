@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 from visformer import i18n
 from visformer.adapters.bundled import BUNDLED, folder_of
 from visformer.app.serving import checks
+from visformer.app.serving.middleware.moved import VERSION_NAME, page_of
 from visformer.app.serving.models import label, named, offered, require_allowed
 from visformer.errors import N_, LinkError, VisformerError
 from visformer.i18n import Gettext
@@ -28,7 +29,8 @@ from visformer.web.selection import Selection
 LANGUAGE, MODEL, TEXT, TARGET, PAGE = "lang", "model", "text", "target", "page"
 FOLLOW = "follow"  # a presenter's room; not part of a state
 LESSON, STEP = "lesson", "step"
-VERSION_NAME, VERSION = "v", 1  # an address without a version has the defaults of version 1
+VERSION = 2
+FIRST = "map"  # may be typed for the first page, whose address is "/"
 SHIPPED, SHORT = "from-text-to-translation", "attention-in-three-minutes"  # the lessons that ship with the app
 OWN = "own"  # stands for a visitor's own lesson that is too long for a link
 _MARK = "visformer_state"
@@ -118,7 +120,7 @@ def read(texts: Mapping[str, str]) -> tuple[State, list[Remark]]:
                 common[name] = check(texts[name])
             except VisformerError as error:
                 wrong[name] = error
-    if texts.get(VERSION_NAME, str(VERSION)) != str(VERSION):
+    if texts.get(VERSION_NAME, str(VERSION)) not in ("1", str(VERSION)):
         other = N_("this is version {version}: the link's default values may have been different.")
         wrong[VERSION_NAME] = LinkError(other, version=VERSION)
     known = {VERSION_NAME, *_CHECKS, *(one.name for one in fields(Selection))}
@@ -187,9 +189,12 @@ def _parsed(content: bytes) -> list[tuple[str, Any]]:
     versions = [value for name, value in pairs if name == _MARK]
     if not versions:
         raise LinkError(N_("this file is not a saved state: save one with “As a file”."))
-    if versions[-1] is True or versions[-1] != VERSION:
+    if versions[-1] is True or versions[-1] not in (1, VERSION):
         raise LinkError(N_("this file is not of version {version}."), version=VERSION)
-    return [(name, value) for name, value in pairs if name != _MARK]
+    pairs = [(name, value) for name, value in pairs if name != _MARK]
+    names_none = all(name != PAGE for name, _value in pairs)
+    moved = page_of("", {VERSION_NAME: str(versions[-1])}) if names_none else ""
+    return [*pairs, (PAGE, moved)] if moved else pairs
 
 
 @dataclass(frozen=True)
@@ -232,6 +237,10 @@ def _lesson(text: str) -> str:
     return text
 
 
+def _page(text: str) -> str:
+    return "" if text == FIRST else text
+
+
 def _step(text: str) -> str:
     if not _STEP.fullmatch(text):
         raise LinkError(N_("expected a whole number of at least 1."))
@@ -243,7 +252,7 @@ _CHECKS: dict[str, Callable[[str], str]] = {
     MODEL: _model,
     TEXT: _text,
     TARGET: _text,
-    PAGE: str,
+    PAGE: _page,
     LESSON: _lesson,
     STEP: _step,
 }

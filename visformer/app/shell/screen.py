@@ -72,7 +72,7 @@ def _navigate(sections: Sections) -> Page:
     page = st.navigation({**sections, "": stray}, position="hidden")
     wanted = pages.wanted_page(page.url_path)
     if wanted not in by_name:
-        if wanted != pages.FIRST:
+        if wanted != url_state.FIRST:
             written = f"/{wanted}" if stray else f"{url_state.PAGE}={wanted}"
             remarks.add([url_state.Remark(written, LinkError(N_("there is no page with this name.")))])
         wanted = ""

@@ -66,8 +66,9 @@ def prefetch() -> "Future[Trace] | None":
     """
     record = _RECORDED.get()
     with suppress(VisformerError):  # the page will show the error
-        if record is not None:
-            return bench().expect(boxes.source(), boxes.target(), record)
+        if record is not None and (used := bench()).is_loaded:
+            request = Request(boxes.source(), boxes.target(), boxes.model(), record)
+            return used.expect(request.source, request.target, _recordable(used, request))
     return None
 
 
@@ -93,13 +94,20 @@ def _trace_for(request: Request, ahead: "Trace | None") -> "Trace":
     _, used_bench = boxes.gettext(), workbench_of(request.model)
     must_load = not used_bench.is_loaded and not used_bench.holds(request.source, request.target, request.record)
     with st.spinner(_("Loading the model …")) if must_load else nullcontext():
-        # Every model has patterns: the first picture, painted before the model is loaded, need not look them up.
-        is_plain = request.record == PATTERNS
-        record = PATTERNS if is_plain else tuple(used_bench.loaded().available(request.record))
-        _RECORDED.set(record)
-        if ahead is not None and record == PATTERNS:
+        _RECORDED.set(request.record)
+        if ahead is not None and request.record == PATTERNS:
             return ahead
-        return used_bench.trace(request.source, request.target, record=record)
+        return used_bench.trace(request.source, request.target, record=_recordable(used_bench, request))
+
+
+def _recordable(used_bench: Workbench, request: Request) -> tuple[str, ...]:
+    """Return the globs of a request for which the model has tensors.
+
+    Every model has patterns, and the example is there before the model: the first picture need not wait for it.
+    """
+    if request.record == PATTERNS or used_bench.holds(request.source, request.target, request.record):
+        return request.record
+    return tuple(used_bench.loaded().available(request.record))
 
 
 @contextmanager

@@ -53,11 +53,11 @@ def attention(trace: "Trace") -> None:
             _offer("trace", trace, key=CANVAS, picture=picture, **drawn)
 
 
-def model(trace: "Trace", names: Sequence[Sequence[str]] | None) -> None:
-    """Offer the whole model as a file; ``names``: see :func:`visformer.web.map.pack_map`."""
+def model(trace: "Trace") -> None:
+    """Offer the whole model as a file."""
     with _popover(MAP) as is_open:
         if is_open:
-            _offer("model", trace, key=MAP, start=selection.selection(trace).start(), names=names)
+            _offer("model", trace, key=MAP, start=selection.selection(trace).start())
 
 
 def page(pictures: Sequence[tuple[str, Any, str]]) -> None:
