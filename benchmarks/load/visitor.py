@@ -71,8 +71,8 @@ class Visitor:
         self._runs = 0
         self.query = ""
 
-    async def open(self, query: str = "", page: str = "") -> Answer:
-        """Connect and open a page by its path; "" is the first."""
+    async def open(self, query: str = "", page: str = "attention") -> Answer:
+        """Connect and open a page by its path."""
         self._socket = await connect(
             self._stream,
             subprotocols=["streamlit"],

@@ -116,11 +116,15 @@ def record_problems(page, problems, own):
 
 
 class Visitors:
-    """Opens pages, and records their problems."""
+    """Opens pages, and records their problems; Streamlit first looks for its server below the page, in vain."""
 
     def __init__(self, server, chromium):
         self.server, self.chromium = server, chromium
-        self.pages, self.problems = [], []
+        self.pages, self.recorded = [], []
+
+    @property
+    def problems(self):
+        return [problem for problem in self.recorded if "404" not in problem]
 
     def page(self, *, width=1440, height=900, scheme="light", locale="en-US", scale=1, touch=False):
         """Return an empty page of a new visitor; clear the storage of all pages with the same settings."""
@@ -132,11 +136,11 @@ class Visitors:
         page.set_viewport_size({"width": width, "height": height})
         stored = {"origin": self.server, "storageTypes": "cookies,local_storage"}
         context.new_cdp_session(page).send("Storage.clearDataForOrigin", stored)
-        record_problems(page, self.problems, self.server)
+        record_problems(page, self.recorded, self.server)
         return page
 
-    def open(self, *, query="", script="", **settings):
-        """Open the app, and wait until it is complete; settings: those of ``page``."""
+    def open(self, *, query="attention", script="", **settings):
+        """Open the app, by default the explorer, and wait until it is complete; settings: those of ``page``."""
         page = self.page(**settings)
         page.add_init_script(script)
         page.goto(self.server + "/" + query)
@@ -151,12 +155,12 @@ class Visitors:
 
 
 @contextmanager
-def visiting(server, chromium, *, expected=None):
-    """Visitors of a server; a problem of a page fails the test, unless it contains ``expected``."""
+def visiting(server, chromium):
+    """Visitors of a server; a problem of a page fails the test."""
     visitors = Visitors(server, chromium)
     yield visitors
     visitors.close()
-    assert not [problem for problem in visitors.problems if expected is None or expected not in problem]
+    assert not visitors.problems
 
 
 @pytest.fixture(scope="session")
@@ -179,15 +183,15 @@ def page(visitors, shared_page):
 
 @pytest.fixture
 def open_app(server, chromium):
-    """Open fresh pages: ``open_app(query="?lang=zh", width=360, scheme="dark")``; any problem fails the test."""
+    """Open fresh pages: ``open_app(query="attention?lang=zh", scheme="dark")``; any problem fails the test."""
     with visiting(server, chromium) as visitors:
         yield visitors.open
 
 
 @pytest.fixture
 def visitor(server, chromium):
-    """A visitor of deep links; Streamlit first looks for its server below the page, so 404 errors are expected."""
-    with visiting(server, chromium, expected="404") as visitor:
+    """A visitor of deep links."""
+    with visiting(server, chromium) as visitor:
         yield visitor
 
 

@@ -69,7 +69,7 @@ def test_a_book_in_the_sentence_box_is_cut(page):
 
 def test_the_selection_reaches_the_address_and_a_link_restores_it(open_app, model):
     trace = model.trace(EXAMPLES[0])
-    page = open_app(query="?lang=en&stack=cross&layer=2&head=3&query=2&key=5")
+    page = open_app(query="attention?lang=en&stack=cross&layer=2&head=3&query=2&key=5")
     check_cell(page, trace, "decoder.cross_attn", layer=1, head=2, query=1, key=4)
     page.get_by_role("link", name="Inside this head: layer 2, head 3").wait_for()
     painted = state_of(page)["painted"]
@@ -77,7 +77,7 @@ def test_the_selection_reaches_the_address_and_a_link_restores_it(open_app, mode
     page.get_by_role("button", name="Arcs", exact=True).click()
     inside = page.get_by_role("link", name="Inside this head: layer 3, head 5")
     inside.wait_for()
-    page.wait_for_url("**/?*view=arcs*")
+    page.wait_for_url("**/attention?*view=arcs*")
     expected = {"stack": "cross", "layer": "3", "head": "5", "view": "arcs", "query": "2", "key": "5"}
     assert address_of(page) == {"lang": "en", **expected}
     query = page.url.partition("?")[2]
@@ -88,13 +88,13 @@ def test_the_selection_reaches_the_address_and_a_link_restores_it(open_app, mode
         expect(page.get_by_role("slider", name=name)).to_have_value(value)
     page.go_back()
     page.wait_for_selector(".vf-root[data-view]")
-    restored = open_app(query=f"?{query}")
+    restored = open_app(query=f"attention?{query}")
     check_cell(restored, trace, "decoder.cross_attn", layer=2, head=4, query=1, key=4)
     assert state_of(restored)["view"] == "arcs"
 
 
 def test_a_page_opened_at_once_begins_with_the_head_just_selected(open_app):
-    page = open_app(query="?stack=cross")
+    page = open_app(query="attention?stack=cross")
     link = page.get_by_test_id("stPageLink-NavLink").filter(has_text="Inside a head")
     link.hover()
     click_head(page, 1, 4)
@@ -102,7 +102,7 @@ def test_a_page_opened_at_once_begins_with_the_head_just_selected(open_app):
     wait_for_panels(page)
     for name, value in (("Layer", "2"), ("Head", "5")):
         expect(page.get_by_role("slider", name=name)).to_have_value(value)
-    expect(page).to_have_url(re.compile(r"/head\?v=1&stack=cross&layer=2&head=5$"))
+    expect(page).to_have_url(re.compile(r"/head\?v=2&stack=cross&layer=2&head=5$"))
 
 
 def test_a_selection_that_arrives_behind_a_click_on_a_page_does_not_empty_that_page(open_app):

@@ -147,7 +147,7 @@ def test_no_visible_or_spoken_text_is_hard_coded(app_folder, chromium, model_nam
 
 
 def test_switching_the_language_keeps_page_sentence_view_and_scroll_position(open_app):
-    page = open_app(query="?lang=zh&text=" + SENTENCE, width=1280, height=720)
+    page = open_app(query="attention?lang=zh&text=" + SENTENCE, width=1280, height=720)
     go_to(page, "逐个子层看一个块")
     page.get_by_test_id("stMain").get_by_text("相似度", exact=True).click()
     page.locator("canvas[data-panel=cosine0]").wait_for()
@@ -169,7 +169,7 @@ def test_switching_the_language_keeps_page_sentence_view_and_scroll_position(ope
 
 def test_switching_the_language_there_and_back_keeps_every_choice(open_app):
     """Browsers send a choice by its label, which another language changes."""
-    page = open_app(query="?lang=zh")
+    page = open_app(query="attention?lang=zh")
     go_to(page, "掩码")
     page.get_by_text("修改掩码", exact=True).click()
     expect(page).to_have_url(re.compile("masks_view=edit"))
@@ -185,7 +185,7 @@ def test_switching_the_language_there_and_back_keeps_every_choice(open_app):
     assert labels == [chinese, english, chinese, english]
     assert any(re.search("[\u4e00-\u9fff]", label) for label in chinese)
     assert not any(re.search("[\u4e00-\u9fff]", label) for label in english)
-    expect(page).to_have_url(re.compile(r"^[^=]*\?v=1&lang=en&masks_view=edit$"))
+    expect(page).to_have_url(re.compile(r"^[^=]*\?v=2&lang=en&masks_view=edit$"))
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_switching_the_language_there_and_back_keeps_every_choice(open_app):
 )
 def test_the_visitors_words_stay_as_they_are(open_app, text, page_title, kept):
     """Stop and Open are tokens here, and buttons of Streamlit's."""
-    page = open_app(query=f"?lang=zh&text={text}")
+    page = open_app(query=f"attention?lang=zh&text={text}")
     go_to(page, page_title)
     if "option" in kept:
         page.get_by_test_id("stMain").get_by_role("combobox").nth(
@@ -212,7 +212,7 @@ def test_the_visitors_words_stay_as_they_are(open_app, text, page_title, kept):
 
 
 def test_on_a_phone_the_language_switch_is_visible_without_the_side_bar(open_app):
-    page = open_app(query="?lang=en", width=390, height=844, locale="zh-HK")
+    page = open_app(query="attention?lang=en", width=390, height=844, locale="zh-HK")
     switch = page.get_by_test_id("stMain").get_by_test_id("stButtonGroup").filter(has_text="中文")
     box = switch.bounding_box()
     assert box["y"] + box["height"] < 844

@@ -92,7 +92,7 @@ def open_page(page, declared, _):
 
 @pytest.mark.parametrize("lang", WALKS)
 def test_nothing_is_cut_covered_broken_or_too_faint(open_app, lang):
-    found, page = [], open_app(query=f"?lang={lang}", script=RECORD_LABELS)
+    found, page = [], open_app(query=f"attention?lang={lang}", script=RECORD_LABELS)
     for number, declared in enumerate(pages().values()):
         windows, scheme = meeting(lang, number)
         page.emulate_media(color_scheme=scheme)
@@ -179,7 +179,7 @@ def test_the_picture_that_the_keyboard_is_in_has_a_visible_frame(open_app, schem
 
 
 def test_the_toolbar_of_a_table_covers_no_heading(open_app):
-    page = open_app(query="?lang=en", width=390, height=844)
+    page = open_app(query="attention?lang=en", width=390, height=844)
     for declared in [pages()[name] for name in ("tokens", "embedding", "lab")]:
         open_page(page, declared, str)
         for table in page.get_by_test_id("stDataFrame").all():

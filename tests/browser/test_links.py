@@ -29,30 +29,28 @@ def test_a_link_to_a_page_that_does_not_exist_opens_the_first_page_with_its_vali
     ):
         page.get_by_text(notice).wait_for()
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page).to_have_url(f"{server}/?v=1&text=I+like+cats.&layer=2")
+    expect(page).to_have_url(f"{server}/?v=2&text=I+like+cats.&layer=2")
     page.get_by_role("button", name="Dismiss").click()
     expect(page.get_by_text("/nowhere")).to_have_count(0)
 
 
-def test_a_deep_link_works_right_after_a_start_and_attention_is_a_name_of_the_first_page(
-    model_name, chromium, tmp_path
-):
+def test_a_deep_link_works_right_after_a_start_and_map_is_a_name_of_the_first_page(model_name, chromium, tmp_path):
     """No dialog covers the page. tests/deploy/test_room.py tests the same for asgi.py."""
-    with serving(model_name, tmp_path) as address, visiting(address, chromium, expected="404") as visitors:
+    with serving(model_name, tmp_path) as address, visiting(address, chromium) as visitors:
         page = visitors.open(query="masks?masks_view=steps")
         wait_for_panels(page)
         expect(page.get_by_role("dialog")).to_have_count(0)
         assert page.get_by_role("slider", name="Tokens read so far").count()
-        page = visitors.open(query="attention?stack=cross&layer=2")
-        expect(page).to_have_url(f"{address}/?v=1&stack=cross&layer=2")
+        page = visitors.open(query="map?stack=cross&layer=2")
+        expect(page).to_have_url(f"{address}/?v=2&stack=cross&layer=2")
         expect(page.get_by_text("there is no page with this name")).to_have_count(0)
         expect(page.get_by_role("dialog")).to_have_count(0)
-        page = visitors.open(query="attention?lesson=from-text-to-translation&step=5")
-        expect(page).to_have_url(f"{address}/head?v=1&lesson=from-text-to-translation&step=5")
+        page = visitors.open(query="map?lesson=from-text-to-translation&step=5")
+        expect(page).to_have_url(f"{address}/head?v=2&lesson=from-text-to-translation&step=5")
 
 
 def test_copy_link_copies_the_address_and_says_so(open_app):
-    page = open_app(query="?stack=cross&layer=2&head=3")
+    page = open_app(query="attention?stack=cross&layer=2&head=3")
     page.evaluate(CLIPBOARD)
     page.get_by_role("button", name="Copy link").click()
     page.get_by_role("button", name="Link copied").wait_for()
@@ -68,7 +66,7 @@ def test_copy_link_copies_the_address_and_says_so(open_app):
 
 
 def test_without_clipboard_access_the_address_is_shown_for_copying(open_app):
-    page = open_app(query="?layer=2")
+    page = open_app(query="attention?layer=2")
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     page.get_by_role("button", name="Copy link").click()
     field = page.get_by_label("Address of this page")
@@ -80,7 +78,7 @@ def test_without_clipboard_access_the_address_is_shown_for_copying(open_app):
 
 
 def test_a_text_too_long_for_a_link_is_saved_to_a_file_and_restored_from_it(open_app, tmp_path):
-    page = open_app(query="?layer=2")
+    page = open_app(query="attention?layer=2")
     text = "我去东北大学。" * 70
     submit(page, text)
     page.get_by_text("This cannot be shown").wait_for()
@@ -102,7 +100,7 @@ def test_a_text_too_long_for_a_link_is_saved_to_a_file_and_restored_from_it(open
 
 def test_a_sentence_typed_before_a_click_on_a_page_is_shown_on_that_page(open_app):
     """Streamlit sends the sentence when the click leaves its box, after the click itself."""
-    page = open_app(query="?lang=en")
+    page = open_app(query="attention?lang=en")
     for title, text in (("Tokens", "They like birds."), ("Masks", "We went home.")):
         page.get_by_label("Sentence", exact=True).fill(text)
         go_to(page, title)

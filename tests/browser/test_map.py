@@ -171,13 +171,13 @@ def trace(model_name):
 @pytest.fixture(scope="module")
 def visitor(server, chromium):
     """Streamlit first looks for its server below the page, so 404 errors are expected."""
-    with visiting(server, chromium, expected="404") as visitor:
+    with visiting(server, chromium) as visitor:
         yield visitor
 
 
 def open_map(visitor, query="", **settings):
     page = visitor.page(**settings)
-    page.goto(f"{visitor.server}/map?text={SENTENCE.replace(' ', '+')}{query}")
+    page.goto(f"{visitor.server}/?v=2&text={SENTENCE.replace(' ', '+')}{query}")
     page.locator(".vf-place-button").first.wait_for()
     wait_until_done(page)
     return page
@@ -191,7 +191,7 @@ def shared_page(visitor):
 @pytest.fixture
 def page(visitor, shared_page):
     yield shared_page
-    assert not [problem for problem in visitor.problems if "404" not in problem]
+    assert not visitor.problems
 
 
 def said_by(page):

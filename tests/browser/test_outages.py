@@ -90,10 +90,10 @@ def wait_for_sentence(page, text, box="Sentence"):
 
 def test_sentence_and_selection_survive_a_cut_connection_and_a_suspended_server(server, proxy, visit):
     """One visitor's connection is cut; another's server is suspended, like a laptop with its lid closed."""
-    cut = visit(proxy.address, locale="zh-CN")
+    cut = visit(proxy.address + "/attention", locale="zh-CN")
     type_sentence(cut, "She likes the old school.", box="句子")
     click_head(cut, 1, 2)
-    suspended = visit(server.address, locale="en-US")
+    suspended = visit(server.address + "/attention", locale="en-US")
     start = time.monotonic()
     cut.locator(NOTICE).evaluate(CHECK_NOTICE)
     proxy.cut()
@@ -124,7 +124,7 @@ def test_sentence_and_selection_survive_a_cut_connection_and_a_suspended_server(
 
 @pytest.mark.parametrize("request_is_read", [True, False])
 def test_a_restarted_server_computes_the_sentence_during_which_it_was_killed(server, visit, request_is_read):
-    page = visit(server.address + "/?view=arcs&stack=cross&layer=3&head=2")
+    page = visit(server.address + "/attention?view=arcs&stack=cross&layer=3&head=2")
     type_sentence(page, "She likes the old school.")
     if not request_is_read:
         server.send(signal.SIGSTOP)
@@ -138,5 +138,5 @@ def test_a_restarted_server_computes_the_sentence_during_which_it_was_killed(ser
     assert tokens(page) == ["We", "went", "to", "the", "school", "yesterday", ".", "</s>"]
     state = state_of(page)
     assert (state["stack"], state["layer"], state["head"], state["view"]) == ("decoder.cross_attn", "2", "1", "arcs")
-    query = "v=1&text=We+went+to+the+school+yesterday.&stack=cross&view=arcs&layer=3&head=2"
-    page.wait_for_url(f"{server.address}/?{query}")
+    query = "v=2&text=We+went+to+the+school+yesterday.&stack=cross&view=arcs&layer=3&head=2"
+    page.wait_for_url(f"{server.address}/attention?{query}")

@@ -37,7 +37,7 @@ MARKUP = """() => ({
 
 
 def test_every_page_opens_with_the_sentence_which_does_not_become_markup(open_app):
-    page = open_app(query=f"?text={quote(HOSTILE)}&target={quote(HOSTILE)}", width=1280, height=720)
+    page = open_app(query=f"attention?text={quote(HOSTILE)}&target={quote(HOSTILE)}", width=1280, height=720)
     page.get_by_text("Target as typed:").wait_for()
     for declared in pages().values():
         go_to(page, declared.title)
@@ -72,7 +72,7 @@ def test_no_file_is_fetched_before_its_button_is_clicked(open_app, tmp_path):
 @pytest.fixture(scope="module")
 def shared_page(visitors):
     """Not at the start, which is another head with other weights."""
-    return visitors.open(query="?stack=encoder")
+    return visitors.open(query="attention?stack=encoder")
 
 
 def select(page, view):

@@ -41,7 +41,7 @@ def test_ending_a_presentation_restores_the_page(visitor, name):
 
 
 def test_a_presentation_is_1_6_times_as_large_and_has_maximum_contrast(visitor):
-    page = open_at(visitor, "")
+    page = open_at(visitor, "attention")
     canvas = page.locator(".vf-large")
     font_size = "element => parseFloat(getComputedStyle(element).fontSize)"
     label_width = "canvas => Number(canvas.dataset.left)"
@@ -216,7 +216,7 @@ def test_a_curve_takes_its_half_of_the_window_without_plotlys_buttons(visitor, s
 
 
 def test_the_button_starts_a_presentation_and_letters_typed_in_a_box_do_not(visitor):
-    page = open_at(visitor, "")
+    page = open_at(visitor, "attention")
     box = page.get_by_label("Sentence", exact=True)
     box.press("p")
     box.press("n")
@@ -369,7 +369,7 @@ def open_following_phone(page, visitor, server):
     """
     page.get_by_role("button", name="Let the room follow").click()
     expect(page.locator(".vf-address")).to_contain_text("follow=")
-    phone = open_at(visitor, "", query=read_qr_code(page).removeprefix(f"{server}/"), scale=2)
+    phone = open_at(visitor, "attention", query=read_qr_code(page).removeprefix(f"{server}/"), scale=2)
     page.keyboard.press("Escape")
     return phone
 

@@ -54,7 +54,7 @@ def audited_server(model_name, tmp_path):
 
 def test_a_visit_writes_no_file_and_its_text_is_not_logged(audited_server, chromium, tmp_path):
     visitors = Visitors(audited_server, chromium)
-    page = visitors.open(query=f"?text=I+know+{MARKER}&target={MARKER}&layer={MARKER}&{MARKER}=1")
+    page = visitors.open(query=f"attention?text=I+know+{MARKER}&target={MARKER}&layer={MARKER}&{MARKER}=1")
     type_sentence(page, f"She knows {MARKER}.")
     (tmp_path / "audit.txt").write_text("")  # torch has made an empty folder for its compiler
     submit(page, f"{MARKER} is here.", box="Target")

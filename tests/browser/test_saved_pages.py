@@ -157,7 +157,7 @@ def test_a_cell_has_the_theme_of_its_notebook(visit, tmp_path, html, body, dark)
 
 
 def test_the_app_exports_the_trace_and_head_that_it_shows(open_app, tmp_path):
-    page = open_app(query="?stack=cross&layer=3&head=6")
+    page = open_app(query="attention?stack=cross&layer=3&head=6")
     page.get_by_role("button", name="Export").click()
     files, names = {}, {}
     for label in ("SVG", "HTML", "CSV", "JSON", "safetensors"):

@@ -28,7 +28,7 @@ PAGE = Page(
     section="see",
     order=5,
     title=N_("The whole model"),
-    views=(View(look_for=N_("From the bottom up, with your sentence in it: press Play to see it run.")),),
+    views=(View(look_for=N_("A Transformer with your sentence in it, from the bottom up: press Play to see it run.")),),
 )
 
 

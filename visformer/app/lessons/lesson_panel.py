@@ -38,6 +38,7 @@ _FAULTS: Slot[list[Any]] = Slot("lesson_faults", [])  # of the file that was ope
 _IS_OVER = Slot("lesson_over", False, resets=True)  # whether the closing card is shown above the last step
 _ASKS = Slot("lesson_asks", False)  # whether the sentence box takes the focus, for the visitor to type
 _MENU = Slot("lesson_menu", False)
+_INVITATION = "lesson_start_here"
 _MOST = 12  # faults listed at once
 _SHORT = 40  # characters of a sentence that the text of a step quotes
 _SHIPPED = {url_state.SHIPPED: N_("Guided lesson"), url_state.SHORT: N_("Attention in three minutes")}
@@ -290,6 +291,13 @@ def entry() -> None:
     _link_buttons(name, step)
 
 
+def invitation() -> None:
+    """Draw the way into the short lesson on the first page: on a phone, the side bar is closed."""
+    if not LESSON.get().is_open:
+        label, icon = gettext()(_SHIPPED[url_state.SHORT]), ":material/school:"
+        st.button(label, key=_INVITATION, type="tertiary", icon=icon, on_click=start, args=(url_state.SHORT,))
+
+
 def _way_in(lesson: str, *, key: str, **look: Any) -> None:
     """Draw the button that starts a lesson or, where the visitor left it, leads back to its step."""
     _, (name, step, is_open) = gettext(), LESSON.get()
@@ -312,6 +320,7 @@ def _link_buttons(name: str, step: int) -> None:
     places |= {
         "lesson_start": (_first(name), 1),
         "lesson_start_short": (url_state.SHORT, 1),
+        _INVITATION: (url_state.SHORT, 1),
         "lesson_return": (name, step),
     }
     addresses = {}

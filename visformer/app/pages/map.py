@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from visformer.app.lessons import lesson_panel
 from visformer.app.pages.attention import link_inside
 from visformer.app.presentation import following
-from visformer.app.session import address, boxes, selection
+from visformer.app.session import address, boxes, run, selection
 from visformer.app.widgets import controls, downloads
 from visformer.app.widgets.component import map_picture
 from visformer.pictures.map import PAGE, RECORD
@@ -16,16 +17,23 @@ if TYPE_CHECKING:  # numpy
     pass
 
 
+def page() -> None:
+    """Draw the page: what it is, with the way into a lesson, and the model."""
+    above = st.container(horizontal=True, vertical_alignment="center", key="map_line")
+    whole_model()
+    if run.current().trace is not None:
+        with above:
+            controls.look_for(boxes.gettext()(PAGE.views[0].look_for))
+            lesson_panel.invitation()
+
+
 @st.fragment
 @controls.errors_shown()
 def whole_model() -> None:
     """Draw the model. Choosing a head reruns only this."""
-    _ = boxes.gettext()
     trace = controls.current_trace(RECORD)
     if trace is None:
         return
-    (view,) = PAGE.views
-    controls.look_for(_(view.look_for))
 
     def select(value: Any) -> None:
         if selection.take(value, trace):

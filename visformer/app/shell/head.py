@@ -81,7 +81,8 @@ def _in_brief(run: Run) -> None:
 
 def _in_full(run: Run) -> None:
     _ = boxes.gettext()
-    left, middle, right = st.columns([5, 4, 3], vertical_alignment="center")
+    with st.container(key="boxes"):
+        left, middle, right = st.columns([5, 4, 3], vertical_alignment="center")
     _sentence_boxes(run, left, middle, label_visibility="visible")
     right.selectbox(
         _("Examples"),
@@ -91,7 +92,7 @@ def _in_full(run: Run) -> None:
         placeholder=_("Choose a sentence"),
         on_change=boxes.take_example,
     )
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="below_boxes"):
         with st.container(gap="xxsmall", key="outcome"):
             if run.trace is not None:
                 st.text("\n".join(filter(None, [_outcome(run), *_hints(run.trace)])))
@@ -99,7 +100,8 @@ def _in_full(run: Run) -> None:
                     st.caption(_doubt(run.trace), help=_(_CONFIDENCE))
             elif run.problem is not None:
                 controls.show_error(run.problem)
-        _ways(run, _outcome(run))
+        with st.container(horizontal=True, vertical_alignment="center", width="content", key="ways"):
+            _ways(run, _outcome(run))
 
 
 def _sentence_boxes(run: Run, left: Any, middle: Any, **look: Any) -> None:
