@@ -62,7 +62,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Key:
-    """A key of the row: its place from 0, its score before the mask, -inf if masked, None if unknown, and its weight."""
+    """A key of the row: its place from 0, its score, -inf if masked and None if unknown, and its weight."""
 
     place: int
     score: float | None

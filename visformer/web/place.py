@@ -62,8 +62,10 @@ def _cell(cell: Cell, lacks: str, gettext: Callable[[str], str]) -> dict[str, An
 
 def _key(key: Key) -> dict[str, Any]:
     """A key; the score of a masked one is "−∞", which is no JSON number."""
-    score = key.score if key.score is None or isfinite(key.score) else "−∞"
-    return {"place": key.place, "score": _short(score) if isinstance(score, float) else score, "weight": _short(key.weight)}
+    score: float | str | None = key.score
+    if key.score is not None:
+        score = _short(key.score) if isfinite(key.score) else "−∞"
+    return {"place": key.place, "score": score, "weight": _short(key.weight)}
 
 
 def _short(number: float) -> float:

@@ -9,9 +9,9 @@ export function spellPlace(place) {
 }
 
 /** The place that a text names; the server has checked that there is one. */
-export function readPlace(text) {
-  if (!text) return null
-  const [stack, layer, kind, ...numbers] = text.split(".")
+export function readPlace(written) {
+  if (!written) return null
+  const [stack, layer, kind, ...numbers] = written.split(".")
   const [head, query, key] = numbers.map((number) => number - 1)
   const named = Object.entries({ stack, layer: layer - 1, kind, head, query, key })
   return Object.fromEntries(named.filter(([, part]) => part !== undefined))
