@@ -228,7 +228,7 @@ function paintEmpty(pen, column, rect, name) {
   const { context, theme } = pen
   paintName(pen, column, rect, name, "", false)
   context.setLineDash([4, 3])
-  outline(pen, { ...rect, y: rect.y + 2, h: rect.h - 4 }, theme.faint, 1)
+  outline(pen, { x: rect.x + 2, y: rect.y + 2, w: rect.w - 4, h: rect.h - 4 }, theme.faint, 1)
   context.setLineDash([])
 }
 
