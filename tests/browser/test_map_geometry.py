@@ -354,7 +354,8 @@ ZOOM = """
           const n = args.model.tokens[stack === "encoder" ? "src" : "tgt"].length // both sides of a made-up head
           const [query, key] = [Math.floor(args.point.x * (n - 1)), Math.floor(args.point.y * (n - 1))]
           places.push({ stack, layer, kind, head, rect })
-          places.push({ stack, layer, kind, head, query, key, rect: { x: x + key / n * w, y: y + query / n * h, w: w / n, h: h / n } })
+          const cell = { x: x + key / n * w, y: y + query / n * h, w: w / n, h: h / n }
+          places.push({ stack, layer, kind, head, query, key, rect: cell })
         }
       }
     }

@@ -1,4 +1,4 @@
-"""The page of the whole model: places in its address, what is computed for a cell, and the pages that places lead to."""
+"""The page of the whole model: places in its address, what is computed for a cell, and the pages they lead to."""
 
 from urllib.parse import parse_qsl, urlsplit
 
