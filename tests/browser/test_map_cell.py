@@ -317,7 +317,7 @@ def visitor(server, chromium):
 
 def open_map(visitor, zoom=""):
     page = visitor.page(width=1280, height=720)
-    page.goto(f"{visitor.server}/map?text=I+like+cats.{zoom and f'&zoom={zoom}'}")
+    page.goto(f"{visitor.server}/?v=2&text=I+like+cats.{zoom and f'&zoom={zoom}'}")
     page.locator(".vf-model").wait_for()
     wait_until_done(page)
     return page

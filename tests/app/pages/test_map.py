@@ -11,7 +11,7 @@ from visformer.pictures.cell import cell
 from visformer.web.place import pack_place
 
 CELL = "decoder.2.cross_attn.3.2.4"
-PAGES = {"": "", "head": "understand/head", "block": "understand/block"}
+PAGES = {"attention": "see/attention", "head": "understand/head", "block": "understand/block"}
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_only_a_cell_has_queries_and_keys_computed(new_app, drawn, monkeypatch):
     [
         ("", "block", {"block_layer": "2"}),
         (".ffn", "block", {"block_layer": "2", "block_part_decoder": "ffn"}),
-        (".self_attn", "", {"stack": "decoder", "layer": "2"}),
+        (".self_attn", "attention", {"stack": "decoder", "layer": "2"}),
         (".self_attn.3", "head", {"stack": "decoder", "layer": "2", "head": "3"}),
         (".self_attn.3.4.2", "head", {"stack": "decoder", "layer": "2", "head": "3", "query": "4"}),
     ],
@@ -79,7 +79,7 @@ def test_only_a_cell_has_queries_and_keys_computed(new_app, drawn, monkeypatch):
 def test_a_place_leads_to_the_page_that_shows_it(new_app, drawn, model, place, name, wanted):
     new_app(page="see/map", zoom=f"decoder.2{place}", model=model)
     href = urlsplit(drawn[-1][1]["way"]["href"])
-    assert href.path == (name or "./")
+    assert href.path == name
     query = dict(parse_qsl(href.query))
     app = new_app(page=PAGES[name], **query)
     assert not ignored(app)

@@ -286,7 +286,7 @@ def test_a_place_of_the_whole_model_is_opened_on_the_phone(new_app, own_rooms, m
         with in_a_session(app.session_state.to_dict()), address():
             zooms[0](zoom)
         assert address_of(phone.run())["zoom"] == kept
-        assert page_of(phone) == "map"
+        assert page_of(phone) == "", "the first page"
 
 
 def test_an_unknown_code_is_reported_and_a_session_can_try_only_one(new_app, presenter):

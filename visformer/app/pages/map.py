@@ -8,6 +8,7 @@ import streamlit as st
 
 from visformer.app.pages.attention import link_inside
 from visformer.app.presentation import following
+from visformer.app.serving.middleware.moved import ZOOM
 from visformer.app.session import address, boxes, page, selection, visit
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, downloads, unavailable
@@ -24,7 +25,6 @@ from visformer.web.zoom import Zoom
 if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
 
-_NAME = "zoom"  # in the address
 _ZOOM: Slot[Zoom | None] = Slot("map_zoom", None, resets=True)
 _HAS_MOVED = Slot("map_has_moved", False)  # whether the address is to be replaced
 _PARTS = {"self_attn": "self", "cross_attn": "cross", "ffn": "ffn"}  # on the page of the block
@@ -68,14 +68,14 @@ def _zoom(trace: "Trace") -> Zoom | None:
     """Return the place that is zoomed in on, at first that of the address, as far as the Trace has it."""
     if page.IS_NEW.get():
         _ZOOM.clear()
-    visit.take(_NAME, lambda text: _ZOOM.set(Zoom.read(text).require_in(trace)), go_back=_ZOOM.clear)
+    visit.take(ZOOM, lambda text: _ZOOM.set(Zoom.read(text).require_in(trace)), go_back=_ZOOM.clear)
     zoom = _ZOOM.get()
     return _keep(zoom and zoom.within(trace))
 
 
 def _keep(zoom: Zoom | None) -> Zoom | None:
     _ZOOM.set(zoom)
-    address.show(_NAME, None if zoom is None else str(zoom))
+    address.show(ZOOM, None if zoom is None else str(zoom))
     return zoom
 
 
