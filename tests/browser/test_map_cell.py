@@ -119,8 +119,8 @@ def test_numbers_of_the_whole_are_those_of_the_trace(bare, trace_of, kind):
         shown = [float(text) for text in drawn if re.fullmatch(r"[01]\.\d\d", text)]
         logits = torch.from_numpy(trace["logits"].value.copy()).double()
         row = torch.softmax(logits[0 if "src" in trace.tokens else -1], dim=-1)
-        following = trace.meta["ids"]["next"][0 if "src" in trace.tokens else -1]
-        assert shown == pytest.approx([float(row[following])], abs=0.00501), "without names only what follows"
+        assert len(shown) == 5
+        assert shown == pytest.approx(row.sort(descending=True).values[:5].tolist(), abs=0.00501)
 
 
 @pytest.mark.parametrize("kind", HEADS)
@@ -333,7 +333,7 @@ def test_the_address_of_a_cell_opens_it_and_leads_to_the_inside_of_its_head_and_
     place = address_of(page)
     assert [place[name] for name in ("stack", "layer", "head", "query")] == ["cross", "2", "3", "2"]
     page.go_back()
-    page.wait_for_url(re.compile(r"/map\?"))
+    page.wait_for_url(re.compile("zoom="))
     expect(page.locator(".vf-path button")).to_have_count(5)
     assert address_of(page)["zoom"] == "decoder.2.cross_attn.3.2.1"
 
